@@ -1,0 +1,30 @@
+// A long kernel says so, and whoever embeds the core may release its own locks meanwhile (the
+// binding releases the GIL). The core knows only the two hooks.
+#pragma once
+
+namespace tensorlike {
+
+struct BlockingHooks {
+  void* (*enter)() = nullptr;
+  void (*leave)(void*) = nullptr;
+};
+
+inline BlockingHooks blocking_hooks;
+
+// Held around work that takes longer than about 20 microseconds.
+class BlockingRegion {
+ public:
+  explicit BlockingRegion(bool is_long) {
+    if (is_long && blocking_hooks.enter != nullptr) state_ = blocking_hooks.enter();
+  }
+  ~BlockingRegion() {
+    if (state_ != nullptr) blocking_hooks.leave(state_);
+  }
+  BlockingRegion(const BlockingRegion&) = delete;
+  BlockingRegion& operator=(const BlockingRegion&) = delete;
+
+ private:
+  void* state_ = nullptr;
+};
+
+}  // namespace tensorlike

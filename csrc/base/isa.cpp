@@ -1,0 +1,44 @@
+// Asks the processor for its level, once, and lets TENSORLIKE_ISA lower it: to test the kernels of
+// older machines on a new one, and to get the same bits on all of them.
+#include "isa.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+namespace tensorlike {
+namespace {
+
+Isa processor_isa() {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  const bool is_v3 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+                     __builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2") &&
+                     __builtin_cpu_supports("f16c") && __builtin_cpu_supports("lzcnt");
+  const bool is_v4 = is_v3 && __builtin_cpu_supports("avx512f") &&
+                     __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512cd") &&
+                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  if (is_v4) return Isa::kV4;
+  if (is_v3) return Isa::kV3;
+#endif
+  return Isa::kV2;
+}
+
+Isa choose() {
+  const Isa best = processor_isa();
+  const char* text = std::getenv("TENSORLIKE_ISA");
+  if (text == nullptr) return best;
+  const std::string_view wanted = text;
+  if (wanted == "v2") return Isa::kV2;
+  if (wanted == "v3") return std::min(best, Isa::kV3);
+  return best;
+}
+
+}  // namespace
+
+Isa isa() {
+  static const Isa chosen = choose();
+  return chosen;
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,409 @@
+// The thread pool behind parallel_for: one job at a time, handed out in chunks by an atomic
+// counter. Its whole state is one constant-initialised object without a destructor, so that there
+// is nothing to race with at process exit and nothing to lock around fork().
+#include "pool.h"
+
+#include <pthread.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <new>
+#include <string>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <type_traits>
+#include <utility>
+
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+namespace tensorlike {
+namespace {
+
+constexpr int kSpins = 2000;
+constexpr int kMaxThreads = 1024;
+constexpr int64_t kChunksPerThread = 6;
+constexpr int64_t kInlineChunk = 256 * 1024;  // how often an inline run looks for an interrupt
+constexpr auto kPollInterval = std::chrono::milliseconds(20);
+
+// ---- how many threads -------------------------------------------------------------------------
+
+int parse_positive(std::string_view text) {  // 0: not a positive whole number
+  int value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 1) return 0;
+  return std::min(value, kMaxThreads);
+}
+
+int quota_to_threads(double quota, double period) {  // 0: no limit
+  if (!(quota > 0) || !(period > 0)) return 0;
+  const double whole = quota / period;
+  return whole >= kMaxThreads ? kMaxThreads : std::max(1, static_cast<int>(whole + 0.999));
+}
+
+int quota_v2(const std::string& folder) {
+  std::ifstream file(folder + "/cpu.max");
+  std::string quota;
+  double period = 0;
+  if (!(file >> quota >> period) || quota == "max") return 0;
+  return quota_to_threads(std::strtod(quota.c_str(), nullptr), period);
+}
+
+int quota_v1(const std::string& folder) {
+  std::ifstream quota_file(folder + "/cpu.cfs_quota_us");
+  std::ifstream period_file(folder + "/cpu.cfs_period_us");
+  double quota = 0, period = 0;
+  if (!(quota_file >> quota) || !(period_file >> period)) return 0;
+  return quota_to_threads(quota, period);
+}
+
+// The smallest quota of a group and its ancestors: each of them binds. In a container the path is
+// often that of the host, of which only the last parent, the mount itself, exists.
+int smallest_quota(const std::string& mount, std::string path, int (*read)(const std::string&)) {
+  int smallest = 0;
+  for (;;) {
+    const int quota = read(mount + path);
+    if (quota != 0) smallest = smallest == 0 ? quota : std::min(smallest, quota);
+    if (path.empty()) return smallest;
+    path.erase(path.rfind('/') == std::string::npos ? 0 : path.rfind('/'));
+  }
+}
+
+bool lists_controller(std::string_view controllers, std::string_view name) {
+  while (!controllers.empty()) {
+    const size_t comma = controllers.find(',');
+    if (controllers.substr(0, comma) == name) return true;
+    controllers.remove_prefix(comma == std::string_view::npos ? controllers.size() : comma + 1);
+  }
+  return false;
+}
+
+int cgroup_quota() {  // 0: no limit known
+  std::ifstream file("/proc/self/cgroup");
+  std::string line;
+  int smallest = 0;
+  while (std::getline(file, line)) {  // "hierarchy:controllers:path"
+    const size_t first = line.find(':');
+    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
+    if (second == std::string::npos) continue;
+    const std::string controllers = line.substr(first + 1, second - first - 1);
+    std::string path = line.substr(second + 1);
+    if (path == "/") path.clear();
+    int quota = 0;
+    if (controllers.empty()) {
+      quota = smallest_quota("/sys/fs/cgroup", path, quota_v2);
+    } else if (lists_controller(controllers, "cpu")) {
+      quota = smallest_quota("/sys/fs/cgroup/cpu", path, quota_v1);
+      if (quota == 0) quota = smallest_quota("/sys/fs/cgroup/" + controllers, path, quota_v1);
+    }
+    if (quota != 0) smallest = smallest == 0 ? quota : std::min(smallest, quota);
+  }
+  return smallest;
+}
+
+int affinity_count() {  // 0: unknown
+#ifdef __linux__
+  // The kernel refuses a mask smaller than its own, so grow it until it fits.
+  for (int cpus = 1024; cpus <= 1024 * 1024; cpus *= 4) {
+    cpu_set_t* set = CPU_ALLOC(static_cast<size_t>(cpus));
+    if (set == nullptr) return 0;
+    const size_t bytes = CPU_ALLOC_SIZE(static_cast<size_t>(cpus));
+    const int count = sched_getaffinity(0, bytes, set) == 0 ? CPU_COUNT_S(bytes, set) : 0;
+    CPU_FREE(set);
+    if (count > 0) return count;
+  }
+#endif
+  return 0;
+}
+
+int default_threads() {
+  if (const char* text = std::getenv("TENSORLIKE_NUM_THREADS")) {
+    if (const int wanted = parse_positive(text)) return wanted;
+  }
+  int threads = static_cast<int>(std::thread::hardware_concurrency());
+  for (const int limit : {affinity_count(), cgroup_quota()}) {
+    if (limit > 0) threads = threads > 0 ? std::min(threads, limit) : limit;
+  }
+  return std::clamp(threads, 1, kMaxThreads);
+}
+
+// ---- interrupts -------------------------------------------------------------------------------
+
+constinit std::atomic<InterruptHook> g_hook{nullptr};
+constinit thread_local bool t_is_worker = false;
+constinit thread_local bool t_is_inside = false;  // this thread executes a chunk of a job
+constinit thread_local std::chrono::steady_clock::rep t_last_poll = 0;
+
+bool is_interrupted() {
+  const InterruptHook hook = g_hook.load(std::memory_order_acquire);
+  if (hook == nullptr || t_is_worker) return false;
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  if (now - std::chrono::steady_clock::duration(t_last_poll) < kPollInterval) return false;
+  t_last_poll = now.count();
+  return hook();
+}
+
+// ---- the pool ---------------------------------------------------------------------------------
+
+inline void pause() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb");
+#endif
+}
+
+int current_cpu() {
+#ifdef __linux__
+  return sched_getcpu();
+#else
+  return -1;
+#endif
+}
+
+// While a worker sleeps, it may not run on the CPU where the caller of the last job was. In virtual
+// machines Linux takes a CPU that idled for some milliseconds for one that is not there, and wakes
+// the worker on the caller's CPU, to queue behind the very thread that waits for its help (measured:
+// 2 ms and more until the load balancer helps; 15 us with this).
+class Parking {
+ public:
+  explicit Parking([[maybe_unused]] int caller_cpu) {
+#ifdef __linux__
+    if (caller_cpu < 0 || caller_cpu >= CPU_SETSIZE) return;
+    if (sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
+    parked_ = before_;
+    CPU_CLR(static_cast<size_t>(caller_cpu), &parked_);
+    is_parked_ = CPU_COUNT(&parked_) > 0 && sched_setaffinity(0, sizeof(parked_), &parked_) == 0;
+#endif
+  }
+  ~Parking() {
+#ifdef __linux__
+    cpu_set_t now;
+    if (!is_parked_ || sched_getaffinity(0, sizeof(now), &now) != 0) return;
+    if (CPU_EQUAL(&now, &parked_)) sched_setaffinity(0, sizeof(before_), &before_);
+#endif
+  }
+  Parking(const Parking&) = delete;
+  Parking& operator=(const Parking&) = delete;
+
+#ifdef __linux__
+ private:
+  cpu_set_t before_, parked_;
+  bool is_parked_ = false;
+#endif
+};
+
+struct Job {  // lives on the stack of the caller
+  void (*body)(void*, int64_t, int64_t);
+  void* context;
+  int64_t n;
+  int64_t chunk;
+  std::atomic<int64_t> next{0};
+  std::atomic<bool> is_stopped{false};
+  std::atomic<bool> has_error{false};
+  std::exception_ptr error{};
+
+  void fail(std::exception_ptr cause) {
+    if (!has_error.exchange(true)) error = std::move(cause);
+    is_stopped.store(true, std::memory_order_relaxed);
+  }
+
+  void work() {
+    try {
+      while (!is_stopped.load(std::memory_order_relaxed)) {
+        const int64_t begin = next.fetch_add(chunk, std::memory_order_relaxed);
+        if (begin >= n) return;
+        if (begin > 0 && is_interrupted()) throw Interrupted();
+        body(context, begin, std::min(begin + chunk, n));
+      }
+    } catch (...) {
+      fail(std::current_exception());
+    }
+  }
+};
+
+// `gate_` counts the workers inside the job in its low half and holds in its high half how many may
+// come in: 0 closes it. So a caller waits only for the workers that took part, never for one that
+// the system has not yet woken.
+class Pool {
+ public:
+  int threads() {
+    int threads = threads_.load(std::memory_order_relaxed);
+    if (threads == 0) {
+      threads = default_threads();
+      int unset = 0;
+      if (!threads_.compare_exchange_strong(unset, threads)) threads = unset;
+    }
+    return threads;
+  }
+
+  void set_threads(int n) { threads_.store(n < 1 ? default_threads() : std::min(n, kMaxThreads)); }
+
+  // False: the pool works for another thread, nothing was done.
+  bool try_run(Job& job, int64_t chunks, int threads) {
+    if (is_busy_.exchange(true, std::memory_order_acquire)) return false;
+    const int helpers = static_cast<int>(std::min<int64_t>(threads - 1, chunks - 1));
+    hire(helpers);
+    job_ = &job;
+    caller_cpu_.store(current_cpu(), std::memory_order_relaxed);
+    gate_.store(static_cast<uint32_t>(helpers) << kLimitShift, std::memory_order_release);
+    epoch_.fetch_add(1, std::memory_order_release);
+    if (helpers >= workers_) {
+      epoch_.notify_all();
+    } else {
+      for (int i = 0; i < helpers; ++i) epoch_.notify_one();
+    }
+    t_is_inside = true;
+    job.work();
+    t_is_inside = false;
+    wait_for_helpers();
+    is_busy_.store(false, std::memory_order_release);
+    return true;
+  }
+
+  void forget_workers() {  // in a forked child, which has none of its parent's threads
+    workers_ = 0;
+    gate_.store(0);
+    is_busy_.store(false);
+  }
+
+ private:
+  static constexpr int kLimitShift = 16;
+  static constexpr uint32_t kInsideMask = 0xffff;
+
+  void hire(int wanted) {  // is_busy_ is held, so nobody else hires
+    if (workers_ >= wanted) return;
+    if (!is_fork_safe_) {
+      is_fork_safe_ = true;
+      pthread_atfork(nullptr, nullptr, [] { pool().forget_workers(); });
+    }
+    // A new thread inherits the mask, so that signals go to the caller's threads; but for those that
+    // report a fault of the worker itself, which a crash handler should see.
+    sigset_t blocked, before;
+    sigfillset(&blocked);
+    for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
+      sigdelset(&blocked, fault);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    try {
+      while (workers_ < wanted) {
+        std::thread([this, seen = epoch_.load()] { serve(seen); }).detach();
+        ++workers_;
+      }
+    } catch (const std::system_error&) {  // out of threads: fewer must do
+    } catch (const std::bad_alloc&) {
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  void wait_for_helpers() {
+    uint32_t inside = gate_.fetch_and(kInsideMask, std::memory_order_acq_rel) & kInsideMask;
+    for (int spin = 0; inside != 0 && spin < kSpins; ++spin) {
+      pause();
+      inside = gate_.load(std::memory_order_acquire);
+    }
+    while (inside != 0) {
+      gate_.wait(inside, std::memory_order_acquire);
+      inside = gate_.load(std::memory_order_acquire);
+    }
+  }
+
+  bool enter() {
+    uint32_t gate = gate_.load(std::memory_order_acquire);
+    while ((gate & kInsideMask) < gate >> kLimitShift) {
+      if (gate_.compare_exchange_weak(gate, gate + 1, std::memory_order_acq_rel)) return true;
+    }
+    return false;
+  }
+
+  void leave() {
+    if (gate_.fetch_sub(1, std::memory_order_acq_rel) == 1) gate_.notify_all();
+  }
+
+  [[noreturn]] void serve(uint32_t seen) {
+    t_is_worker = true;
+    t_is_inside = true;
+    for (;;) {
+      for (int spin = 0; epoch_.load(std::memory_order_acquire) == seen && spin < kSpins; ++spin) {
+        pause();
+      }
+      if (epoch_.load(std::memory_order_acquire) == seen) {
+        const Parking parking(caller_cpu_.load(std::memory_order_relaxed));
+        epoch_.wait(seen, std::memory_order_acquire);
+      }
+      seen = epoch_.load(std::memory_order_acquire);
+      if (enter()) {
+        job_->work();
+        leave();
+      }
+    }
+  }
+
+  static Pool& pool();
+
+  std::atomic<int> threads_{0};
+  std::atomic<bool> is_busy_{false};
+  std::atomic<int> caller_cpu_{-1};
+  int workers_ = 0;             // guarded by is_busy_, as are the next two
+  bool is_fork_safe_ = false;
+  Job* job_ = nullptr;
+  alignas(64) std::atomic<uint32_t> gate_{0};
+  alignas(64) std::atomic<uint32_t> epoch_{0};
+};
+
+constinit Pool g_pool;
+static_assert(std::is_trivially_destructible_v<Pool>, "workers outlive static destruction");
+
+Pool& Pool::pool() { return g_pool; }
+
+void run_inline(void (*body)(void*, int64_t, int64_t), void* context, int64_t n, int64_t grain) {
+  const int64_t chunk = std::max(grain, kInlineChunk);
+  for (int64_t begin = 0; begin < n; begin += chunk) {
+    if (begin > 0) check_interrupt();
+    body(context, begin, std::min(begin + chunk, n));
+  }
+}
+
+}  // namespace
+
+const char* Interrupted::what() const noexcept { return "interrupted"; }
+
+int num_threads() { return g_pool.threads(); }
+
+void set_num_threads(int n) { g_pool.set_threads(n); }
+
+void set_interrupt_hook(InterruptHook hook) { g_hook.store(hook, std::memory_order_release); }
+
+void check_interrupt() {
+  if (is_interrupted()) throw Interrupted();
+}
+
+namespace detail {
+
+void run(void (*body)(void*, int64_t, int64_t), void* context, int64_t n, int64_t grain) {
+  if (n <= 0) return;
+  grain = std::max<int64_t>(grain, 1);
+  const int threads = n <= grain || t_is_inside ? 1 : g_pool.threads();
+  if (threads > 1) {
+    int64_t chunk = std::max(grain, (n - 1) / (threads * kChunksPerThread) + 1);
+    // Two threads should not write to one cache line, whatever the element size.
+    if (chunk >= 1024) chunk = (chunk + 63) / 64 * 64;
+    const int64_t chunks = (n - 1) / chunk + 1;
+    Job job{body, context, n, chunk};
+    if (chunks > 1 && g_pool.try_run(job, chunks, threads)) {
+      if (job.error) std::rethrow_exception(job.error);
+      return;
+    }
+  }
+  run_inline(body, context, n, grain);
+}
+
+}  // namespace detail
+}  // namespace tensorlike

@@ -1,0 +1,82 @@
+// Intrusive reference counting: one word in the object, so that a handle is one pointer and a
+// handle can be made from a plain pointer at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <utility>
+
+namespace tensorlike {
+
+class RefCounted {
+ public:
+  RefCounted() = default;
+  RefCounted(const RefCounted&) = delete;
+  RefCounted& operator=(const RefCounted&) = delete;
+
+  void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
+  void release() const {
+    // A sole owner needs no read-modify-write: nobody else can hold or make a reference.
+    if (count_.load(std::memory_order_acquire) == 1 ||
+        count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+      const_cast<RefCounted*>(this)->destroy();
+    }
+  }
+  int64_t use_count() const { return count_.load(std::memory_order_acquire); }
+
+ protected:
+  virtual ~RefCounted() = default;
+  // Frees the object; classes that pool their memory override it.
+  virtual void destroy() { delete this; }
+
+ private:
+  mutable std::atomic<int64_t> count_{0};
+};
+
+template <class T>
+class Ref {
+ public:
+  Ref() = default;
+  Ref(std::nullptr_t) {}
+  Ref(T* pointer) : pointer_(pointer) {
+    if (pointer_ != nullptr) pointer_->retain();
+  }
+  Ref(const Ref& other) : Ref(other.pointer_) {}
+  Ref(Ref&& other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
+  template <class U>
+  Ref(const Ref<U>& other) : Ref(static_cast<T*>(other.get())) {}
+  template <class U>
+  Ref(Ref<U>&& other) : pointer_(other.detach()) {}
+  Ref& operator=(Ref other) noexcept {
+    std::swap(pointer_, other.pointer_);
+    return *this;
+  }
+  ~Ref() {
+    if (pointer_ != nullptr) pointer_->release();
+  }
+
+  T* get() const { return pointer_; }
+  T* operator->() const { return pointer_; }
+  T& operator*() const { return *pointer_; }
+  explicit operator bool() const { return pointer_ != nullptr; }
+  bool operator==(const Ref& other) const { return pointer_ == other.pointer_; }
+
+  // Gives the reference away without releasing it.
+  T* detach() { return std::exchange(pointer_, nullptr); }
+  // Takes over a reference that somebody detached.
+  static Ref adopt(T* pointer) {
+    Ref ref;
+    ref.pointer_ = pointer;
+    return ref;
+  }
+
+ private:
+  T* pointer_ = nullptr;
+};
+
+template <class T, class... Args>
+Ref<T> make_ref(Args&&... args) {
+  return Ref<T>(new T(std::forward<Args>(args)...));
+}
+
+}  // namespace tensorlike

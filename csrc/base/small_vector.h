@@ -1,0 +1,103 @@
+// A vector that keeps its first N elements inside itself: shapes, strides, and the inputs and
+// outputs of an op are nearly always short, and the heap costs more than the op.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <utility>
+
+namespace tensorlike {
+
+template <class T, size_t N>
+class SmallVector {
+ public:
+  SmallVector() = default;
+  explicit SmallVector(size_t size, const T& value = T()) { resize(size, value); }
+  SmallVector(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
+  explicit SmallVector(std::span<const T> values) { assign(values.begin(), values.end()); }
+  template <class It>
+  SmallVector(It first, It last) {
+    assign(first, last);
+  }
+  SmallVector(const SmallVector& other) { assign(other.begin(), other.end()); }
+  SmallVector(SmallVector&& other) noexcept { take(other); }
+  SmallVector& operator=(const SmallVector& other) {
+    if (this != &other) assign(other.begin(), other.end());
+    return *this;
+  }
+  SmallVector& operator=(SmallVector&& other) noexcept {
+    if (this != &other) {
+      clear();
+      heap_.reset();
+      take(other);
+    }
+    return *this;
+  }
+  ~SmallVector() { clear(); }
+
+  size_t size() const { return size_; }
+  bool empty() const { return size_ == 0; }
+  T* data() { return heap_ ? heap_.get() : inline_; }
+  const T* data() const { return heap_ ? heap_.get() : inline_; }
+  T* begin() { return data(); }
+  T* end() { return data() + size_; }
+  const T* begin() const { return data(); }
+  const T* end() const { return data() + size_; }
+  T& operator[](size_t i) { return data()[i]; }
+  const T& operator[](size_t i) const { return data()[i]; }
+  T& back() { return data()[size_ - 1]; }
+  const T& back() const { return data()[size_ - 1]; }
+  operator std::span<const T>() const { return {data(), size_}; }
+
+  void push_back(T value) {
+    if (size_ == capacity_) grow(capacity_ * 2);
+    data()[size_++] = std::move(value);
+  }
+  void resize(size_t size, const T& value = T()) {
+    if (size > capacity_) grow(std::max(size, capacity_ * 2));
+    for (size_t i = size_; i < size; ++i) data()[i] = value;
+    for (size_t i = size; i < size_; ++i) data()[i] = T();
+    size_ = size;
+  }
+  void clear() { resize(0); }
+  void insert(size_t at, T value) {
+    push_back(std::move(value));
+    std::rotate(begin() + at, end() - 1, end());
+  }
+  void erase(size_t at) {
+    std::move(begin() + at + 1, end(), begin() + at);
+    resize(size_ - 1);
+  }
+  template <class It>
+  void assign(It first, It last) {
+    clear();
+    for (; first != last; ++first) push_back(*first);
+  }
+  bool operator==(const SmallVector& other) const {
+    return std::equal(begin(), end(), other.begin(), other.end());
+  }
+
+ private:
+  void grow(size_t capacity) {
+    std::unique_ptr<T[]> heap(new T[capacity]());
+    std::move(begin(), end(), heap.get());
+    heap_ = std::move(heap);
+    capacity_ = capacity;
+  }
+  void take(SmallVector& other) {
+    heap_ = std::move(other.heap_);
+    if (!heap_) std::move(other.inline_, other.inline_ + other.size_, inline_);
+    size_ = std::exchange(other.size_, 0);
+    capacity_ = std::exchange(other.capacity_, N);
+  }
+
+  T inline_[N] = {};
+  size_t size_ = 0;
+  size_t capacity_ = N;
+  std::unique_ptr<T[]> heap_;
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,63 @@
+// Applying an op. Built-in tensor-likes go straight to their meaning as long as no user's rule can
+// have a say; everything else is dispatched.
+#include "dispatch/dispatcher.h"
+#include "op/infer.h"
+#include "op/registry.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+Values apply(const Op& op, Args args) {
+  if (op.cls.plain.load(std::memory_order_relaxed)) {
+    unsigned tags = 0;
+    for (const Value* arg : args) tags |= arg->tag;
+    Values out;
+    if (tags == Value::kRaw && apply_raw(op, args, out)) return out;
+    if ((tags & ~(Value::kRaw | Value::kTracer)) == 0 && (tags & Value::kTracer) != 0 &&
+        apply_tracer(op, args, out)) {
+      return out;
+    }
+  }
+  if (op.scalar != nullptr && op.scalar->spec.derived && op.scalar->expansion != nullptr) {
+    return run_body(*op.scalar->expansion, op, args);  // nobody else sees derived functions
+  }
+  return dispatcher().call(op, args);
+}
+
+bool apply_raw(const Op& op, Args args, Values& out) {
+  if (op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel != nullptr) {
+    out = launch(op, args);
+    return true;
+  }
+  if (&op.cls != &registry().constant()) return apply_body(op, args, out);
+  if (args.empty()) {
+    fail(ErrorKind::kDispatch, "Const: at least one tensor-like must be given, since it says what "
+         "kind the result is; got none; pass any tensor-like.");
+  }
+  const Spec like = static_cast<RawTensor*>(args[0])->spec();
+  out.push_back(make_const(op, &like));
+  return true;
+}
+
+bool apply_shape(const Op& op, Args args, Values& out) {
+  Specs specs;
+  for (Value* arg : args) specs.push_back(spec_of(op.name(), *arg));
+  if (&op.cls == &registry().constant()) {
+    out.push_back(make_ref<ShapeTensor>(make_const(op, &specs[0])->spec()));
+    return true;
+  }
+  const bool is_known = op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr;
+  if (!is_known) return apply_body(op, args, out);
+  for (Spec& spec : infer(op, specs)) out.push_back(make_ref<ShapeTensor>(std::move(spec)));
+  return true;
+}
+
+bool apply_body(const Op& op, Args args, Values& out) {
+  if (op.cls.define != nullptr) {
+    out = run_body(*op.cls.define, op, args);
+    return true;
+  }
+  return op.run_define(args, out);
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,374 @@
+#include "dispatch/dispatcher.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/error.h"
+#include "op/registry.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int kDepthLimit = 1024;
+
+bool covers(const Kinds& wide, const Kinds& narrow) {
+  return std::all_of(narrow.begin(), narrow.end(), [&](const Type* n) {
+    return std::any_of(wide.begin(), wide.end(), [&](const Type* w) { return n->is_a(*w); });
+  });
+}
+
+bool meets(const Kinds& a, const Kinds& b) {
+  return std::any_of(a.begin(), a.end(), [&](const Type* x) {
+    return std::any_of(b.begin(), b.end(),
+                       [&](const Type* y) { return x->is_a(*y) || y->is_a(*x); });
+  });
+}
+
+const Kinds* kinds_at(const Signature& s, size_t i) {
+  if (i < s.args.size()) return &s.args[i];
+  return s.is_variadic && !s.args.empty() ? &s.args.back() : nullptr;
+}
+
+// Positions to compare: both fixed parts, and one beyond where both go on.
+size_t compared(const Signature& a, const Signature& b) {
+  return std::max(a.args.size(), b.args.size());
+}
+
+// Whether every call that `a` takes is one that `b` takes, by their arguments.
+bool args_within(const Signature& a, const Signature& b) {
+  if (a.is_variadic && !b.is_variadic) return false;
+  const size_t fixed_a = a.args.size() - (a.is_variadic ? 1 : 0);
+  const size_t fixed_b = b.args.size() - (b.is_variadic ? 1 : 0);
+  if (fixed_a < fixed_b) return false;
+  if (!b.is_variadic && a.args.size() != b.args.size()) return false;
+  for (size_t i = 0; i < compared(a, b); ++i) {
+    const Kinds* x = kinds_at(a, i);
+    const Kinds* y = kinds_at(b, i);
+    if (x == nullptr) break;
+    if (y == nullptr || !covers(*y, *x)) return false;
+  }
+  return true;
+}
+
+bool args_meet(const Signature& a, const Signature& b) {
+  const size_t fixed_a = a.args.size() - (a.is_variadic ? 1 : 0);
+  const size_t fixed_b = b.args.size() - (b.is_variadic ? 1 : 0);
+  if (!a.is_variadic && fixed_b > fixed_a) return false;
+  if (!b.is_variadic && fixed_a > fixed_b) return false;
+  for (size_t i = 0; i < std::max(fixed_a, fixed_b); ++i) {
+    if (!meets(*kinds_at(a, i), *kinds_at(b, i))) return false;
+  }
+  return true;
+}
+
+enum class Order : uint8_t { kBefore, kAfter, kSame, kNone };
+
+// The op's class decides first, then the arguments.
+Order compare(const Signature& a, const Signature& b) {
+  const bool a_op = a.op->is_a(*b.op);
+  const bool b_op = b.op->is_a(*a.op);
+  if (a_op != b_op) return a_op ? Order::kBefore : Order::kAfter;
+  if (!a_op) return Order::kNone;
+  const bool a_in = args_within(a, b);
+  const bool b_in = args_within(b, a);
+  if (a_in && b_in) return Order::kSame;
+  if (a_in) return Order::kBefore;
+  return b_in ? Order::kAfter : Order::kNone;
+}
+
+std::string describe(const Rule& rule) {
+  return text(rule.name, to_string(rule.signature), " ... @ ", rule.place);
+}
+
+class NativeRule final : public Rule {
+ public:
+  using Call = bool (*)(const Op&, Args, Values&);
+  NativeRule(std::string name, const Type& kind, Call call)
+      : Rule(std::move(name), "built in", {&op_base_type(), {{&kind}}, true}), call_(call) {}
+  bool call(const Op& op, Args args, Values& out) override { return call_(op, args, out); }
+  bool is_native() const override { return true; }
+
+ private:
+  Call call_;
+};
+
+// Most specific first; rules are given newest first, and stay so within one signature.
+std::vector<Rule*> ordered(std::vector<Rule*> matching) {
+  std::vector<Rule*> out;
+  while (!matching.empty()) {
+    size_t best = 0;
+    for (size_t i = 1; i < matching.size(); ++i) {
+      if (compare(matching[i]->signature, matching[best]->signature) == Order::kBefore) best = i;
+    }
+    out.push_back(matching[best]);
+    matching.erase(matching.begin() + static_cast<ptrdiff_t>(best));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string to_string(const Signature& signature) {
+  std::string out = "(op: " + signature.op->name();
+  for (size_t i = 0; i < signature.args.size(); ++i) {
+    const bool is_last = i + 1 == signature.args.size();
+    out += is_last && signature.is_variadic ? ", *args: " : ", ";
+    for (size_t k = 0; k < signature.args[i].size(); ++k) {
+      out += (k > 0 ? " | " : "") + signature.args[i][k]->name();
+    }
+  }
+  return out + ")";
+}
+
+bool matches(const Signature& signature, const Type& op, std::span<const Type* const> kinds) {
+  const size_t fixed = signature.args.size() - (signature.is_variadic ? 1 : 0);
+  if (kinds.size() < fixed || (kinds.size() > fixed && !signature.is_variadic)) return false;
+  if (!op.is_a(*signature.op)) return false;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const Kinds& wanted = *kinds_at(signature, i);
+    if (std::none_of(wanted.begin(), wanted.end(),
+                     [&](const Type* type) { return kinds[i]->is_a(*type); })) {
+      return false;
+    }
+  }
+  return true;
+}
+
+Dispatcher& dispatcher() {
+  static Dispatcher* instance = new Dispatcher;
+  return *instance;
+}
+
+Dispatcher::Dispatcher() {
+  add(std::make_shared<NativeRule>("apply_body", tensor_base_type(), &apply_body));
+  add(std::make_shared<NativeRule>("apply_raw", raw_tensor_type(), &apply_raw));
+  add(std::make_shared<NativeRule>("apply_shape", shape_tensor_type(), &apply_shape));
+  add(std::make_shared<NativeRule>("apply_tracer", tracer_type(), &apply_tracer));
+}
+
+void Dispatcher::check_ambiguity(const Rule& rule) const {
+  for (const auto& other : rules_) {
+    const Signature& a = rule.signature;
+    const Signature& b = other->signature;
+    const bool same_op = a.op->is_a(*b.op) && b.op->is_a(*a.op);
+    if (!same_op || compare(a, b) != Order::kNone || !args_meet(a, b)) continue;
+    // A third rule that covers just the overlap settles it.
+    const bool is_settled = std::any_of(rules_.begin(), rules_.end(), [&](const auto& third) {
+      return compare(third->signature, a) == Order::kBefore &&
+             compare(third->signature, b) == Order::kBefore;
+    });
+    if (is_settled) continue;
+    fail(ErrorKind::kAmbiguity, "apply: rules must not be ambiguous; got ", describe(rule),
+         " and ", describe(*other), "; register a rule for what both match first.");
+  }
+}
+
+void Dispatcher::add(std::shared_ptr<Rule> rule) {
+  std::lock_guard lock(mutex_);
+  check_ambiguity(*rule);
+  rules_.insert(rules_.begin(), std::move(rule));
+  invalidate();
+}
+
+void Dispatcher::set_enabled(Rule& rule, bool is_enabled) {
+  std::lock_guard lock(mutex_);
+  rule.is_enabled = is_enabled;
+  invalidate();
+}
+
+std::vector<std::shared_ptr<Rule>> Dispatcher::rules() const {
+  std::lock_guard lock(mutex_);
+  return rules_;
+}
+
+void Dispatcher::invalidate() {
+  std::lock_guard lock(mutex_);
+  cache_.clear();
+  ++version_;
+  update_plain();
+}
+
+// A rule disturbs the direct paths when a built-in kind (or a wrapper) may be what it names.
+void Dispatcher::update_plain() {
+  bool wrapper_plain = true;
+  std::vector<const Rule*> touching;
+  for (const auto& rule : rules_) {
+    const bool is_passive_native = rule->is_native() && rule->is_enabled;
+    if (is_passive_native || (!rule->is_native() && !rule->is_enabled)) continue;
+    bool touches_core = rule->signature.args.empty();
+    bool touches_wrapper = rule->signature.args.empty();
+    for (const Kinds& kinds : rule->signature.args) {
+      for (const Type* kind : kinds) {
+        for (const Type* built_in : {&raw_tensor_type(), &tracer_type(), &shape_tensor_type()}) {
+          touches_core = touches_core || built_in->is_a(*kind);
+        }
+        if (wrapper_type_ != nullptr) {
+          touches_wrapper =
+              touches_wrapper || wrapper_type_->is_a(*kind) || kind->is_a(*wrapper_type_);
+        }
+      }
+    }
+    if (touches_core) touching.push_back(rule.get());
+    wrapper_plain = wrapper_plain && !touches_wrapper;
+  }
+  for (const OpClass* cls : registry().op_classes()) {
+    cls->plain = std::none_of(touching.begin(), touching.end(), [&](const Rule* rule) {
+      return cls->is_a(*rule->signature.op);
+    });
+  }
+  is_wrapper_plain_ = wrapper_plain;
+}
+
+std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
+                                                      std::span<const Type* const> kinds,
+                                                      size_t highest) {
+  std::string key(sizeof(void*) * (kinds.size() + 2), '\0');
+  const Type* op_pointer = &op;
+  std::memcpy(key.data(), &op_pointer, sizeof(void*));
+  std::memcpy(key.data() + sizeof(void*), &highest, sizeof(void*));
+  std::memcpy(key.data() + 2 * sizeof(void*), kinds.data(), sizeof(void*) * kinds.size());
+  std::lock_guard lock(mutex_);
+  if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
+  auto matching = [&](std::span<const Type* const> wanted) {
+    std::vector<Rule*> out;
+    for (const auto& rule : rules_) {
+      if (matches(rule->signature, op, wanted)) out.push_back(rule.get());
+    }
+    return ordered(std::move(out));
+  };
+  const std::vector<Rule*> direct = matching(kinds);
+  auto resolution = std::make_shared<Resolution>();
+  // The root rule expands bodies on anything; what the highest kind says comes before it.
+  const Rule* root = nullptr;
+  for (Rule* rule : direct) {
+    if (rule->is_native() && rule->signature.args[0][0] == &tensor_base_type()) {
+      root = rule;
+    } else {
+      resolution->push_back({rule, false});
+    }
+  }
+  if (!kinds.empty()) {
+    const std::vector<const Type*> lifted(kinds.size(), kinds[highest]);
+    for (Rule* rule : matching(lifted)) {
+      const bool is_known = std::any_of(resolution->begin(), resolution->end(),
+                                        [&](const Candidate& c) { return c.rule == rule; });
+      if (!is_known && rule != root) resolution->push_back({rule, true});
+    }
+  }
+  if (root != nullptr) resolution->push_back({const_cast<Rule*>(root), false});
+  for (size_t i = 0; i + 1 < resolution->size(); ++i) {
+    const Candidate& a = (*resolution)[i];
+    const Candidate& b = (*resolution)[i + 1];
+    if (a.lifts == b.lifts && compare(a.rule->signature, b.rule->signature) == Order::kNone) {
+      fail(ErrorKind::kAmbiguity, "apply: rules must not be ambiguous for ", op.name(), "; got ",
+           describe(*a.rule), " and ", describe(*b.rule), "; register a rule for ", op.name(), ".");
+    }
+  }
+  cache_.emplace(std::move(key), resolution);
+  return resolution;
+}
+
+Frame*& current_frame() {
+  static thread_local Frame* frame = nullptr;
+  return frame;
+}
+
+FrameGuard::FrameGuard(const Resolution& resolution, size_t index)
+    : frame_{&resolution, index, current_frame(),
+             current_frame() == nullptr ? 1 : current_frame()->depth + 1} {
+  if (frame_.depth > kDepthLimit) {
+    fail(ErrorKind::kDispatch, "apply: rules may call one another ", kDepthLimit,
+         " deep; got deeper; a rule probably applies the op to its own arguments: unwrap them, or "
+         "use apply.super.");
+  }
+  current_frame() = &frame_;
+}
+
+namespace {
+
+size_t highest_of(Args args) {
+  size_t highest = 0;
+  for (size_t i = 1; i < args.size(); ++i) {
+    if (args[i]->priority() > args[highest]->priority()) highest = i;
+  }
+  return highest;
+}
+
+bool lift_all(Args args, Values& lifted) {
+  Value* like = args[highest_of(args)];
+  for (Value* arg : args) {
+    lifted.push_back(like->lift(*arg));
+    if (!lifted.back()) return false;
+  }
+  return true;
+}
+
+std::vector<const Type*> kinds_of(Args args) {
+  std::vector<const Type*> kinds;
+  for (Value* arg : args) kinds.push_back(arg->type);
+  return kinds;
+}
+
+bool run(const Resolution& resolution, size_t start, const Op& op, Args args, Values& out) {
+  for (size_t i = start; i < resolution.size(); ++i) {
+    const Candidate& candidate = resolution[i];
+    if (!candidate.rule->is_enabled) continue;
+    FrameGuard guard(resolution, i);
+    if (!candidate.lifts) {
+      if (candidate.rule->call(op, args, out)) return true;
+      continue;
+    }
+    Values lifted;
+    if (!lift_all(args, lifted)) continue;
+    SmallVector<Value*, 4> pointers;
+    for (const Ref<Value>& value : lifted) pointers.push_back(value.get());
+    if (candidate.rule->call(op, {pointers.data(), pointers.size()}, out)) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+Values Dispatcher::call(const Op& op, Args args) {
+  const std::vector<const Type*> kinds = kinds_of(args);
+  const auto resolution = resolve(op.cls, kinds, args.empty() ? 0 : highest_of(args));
+  Values out;
+  if (args.empty() && apply_raw(op, args, out)) return out;
+  if (run(*resolution, 0, op, args, out)) return out;
+  fail_miss(op, kinds);
+}
+
+Values Dispatcher::call_super(const Op& op, Args args) {
+  const Frame* frame = current_frame();
+  if (frame == nullptr) {
+    fail(ErrorKind::kAutodiff, "super called at top level; call it inside a rule.");
+  }
+  Values out;
+  // The resolution stays alive: the frame's own call holds it.
+  if (run(*frame->resolution, frame->index + 1, op, args, out)) return out;
+  fail_miss(op, kinds_of(args));
+}
+
+void Dispatcher::fail_miss(const Op& op, std::span<const Type* const> kinds) {
+  std::string message = "apply: no rule says what " + op.cls.name() + " means on (";
+  for (size_t i = 0; i < kinds.size(); ++i) message += (i > 0 ? ", " : "") + kinds[i]->name();
+  message += ")";
+  std::vector<std::pair<int, std::string>> close;
+  for (const auto& rule : rules()) {
+    int score = op.cls.is_a(*rule->signature.op) ? 2 : 0;
+    for (size_t i = 0; i < kinds.size(); ++i) {
+      const Kinds* wanted = kinds_at(rule->signature, i);
+      if (wanted == nullptr) continue;
+      score += std::any_of(wanted->begin(), wanted->end(),
+                           [&](const Type* type) { return kinds[i]->is_a(*type); });
+    }
+    close.emplace_back(-score, describe(*rule) + (rule->is_enabled ? "" : " (disabled)"));
+  }
+  std::stable_sort(close.begin(), close.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  message += "; closest candidates:";
+  for (size_t i = 0; i < close.size() && i < 3; ++i) message += "\n  " + close[i].second;
+  throw Error(ErrorKind::kDispatch, message);
+}
+
+}  // namespace tensorlike

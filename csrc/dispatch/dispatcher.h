@@ -1,0 +1,127 @@
+// Multiple dispatch: which rule says what applying this op to these tensor-likes means.
+//
+// A rule has a signature (a class of ops, and kinds of tensor-likes). Among the rules that match,
+// the most specific comes first: the op's class is compared first, then the kinds; within one
+// signature the newest. A rule may decline, or continue with the next one (super), so that logging
+// or counting can sit on top of a tensor-like without owning it. Where arguments are of mixed
+// kinds, rules that match them as they are come first, then those of the highest kind present,
+// which lifts the others.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "tensor/body.h"
+#include "tensor/value.h"
+
+namespace tensorlike {
+
+// What one argument may be: any of these kinds.
+using Kinds = std::vector<const Type*>;
+
+struct Signature {
+  const Type* op = nullptr;
+  std::vector<Kinds> args;
+  bool is_variadic = false;  // the last kind repeats, from zero times on
+};
+
+std::string to_string(const Signature& signature);
+
+class Rule {
+ public:
+  Rule(std::string name, std::string place, Signature signature)
+      : name(std::move(name)), place(std::move(place)), signature(std::move(signature)) {}
+  virtual ~Rule() = default;
+  Rule(const Rule&) = delete;
+  Rule& operator=(const Rule&) = delete;
+
+  // False: the rule declines, and the next one is tried.
+  virtual bool call(const Op& op, Args args, Values& out) = 0;
+  virtual bool is_native() const { return false; }
+
+  const std::string name;
+  const std::string place;  // file:line
+  const Signature signature;
+  std::atomic<bool> is_enabled{true};
+};
+
+struct Candidate {
+  Rule* rule;
+  bool lifts;  // matches once the arguments are of the highest kind present
+};
+using Resolution = std::vector<Candidate>;
+
+class Dispatcher {
+ public:
+  // An ambiguity with a rule that exists is ErrorKind::kAmbiguity, and nothing is registered.
+  void add(std::shared_ptr<Rule> rule);
+  void set_enabled(Rule& rule, bool is_enabled);
+  std::vector<std::shared_ptr<Rule>> rules() const;
+
+  std::shared_ptr<const Resolution> resolve(const Type& op, std::span<const Type* const> kinds,
+                                            size_t highest);
+  Values call(const Op& op, Args args);
+  // Continues after the rule that is running now.
+  Values call_super(const Op& op, Args args);
+
+  // Goes up with every change, for caches outside.
+  uint64_t version() const { return version_.load(std::memory_order_acquire); }
+  // Whether a user's rule may match built-in tensor-likes or their wrapper.
+  bool is_wrapper_plain() const { return is_wrapper_plain_.load(std::memory_order_relaxed); }
+  // The kind of the wrapper, whose rules concern is_wrapper_plain.
+  void set_wrapper_type(const Type& type) { wrapper_type_ = &type; }
+
+  [[noreturn]] void fail_miss(const Op& op, std::span<const Type* const> kinds);
+
+  // Forgets resolutions: a class's bases have changed.
+  void invalidate();
+
+ private:
+  friend Dispatcher& dispatcher();
+  Dispatcher();
+  void update_plain();
+  void check_ambiguity(const Rule& rule) const;
+
+  mutable std::recursive_mutex mutex_;
+  std::vector<std::shared_ptr<Rule>> rules_;
+  std::unordered_map<std::string, std::shared_ptr<const Resolution>> cache_;
+  std::atomic<uint64_t> version_{0};
+  std::atomic<bool> is_wrapper_plain_{true};
+  const Type* wrapper_type_ = nullptr;
+};
+
+Dispatcher& dispatcher();
+
+// The rule that runs now in this thread, for super: a stack of calls.
+struct Frame {
+  const Resolution* resolution;
+  size_t index;
+  Frame* previous;
+  int depth;
+};
+Frame*& current_frame();
+
+// Puts a rule on the stack while it runs; fails beyond the depth limit.
+class FrameGuard {
+ public:
+  FrameGuard(const Resolution& resolution, size_t index);
+  ~FrameGuard() { current_frame() = frame_.previous; }
+
+ private:
+  Frame frame_;
+};
+
+// Whether some kinds can match the signature.
+bool matches(const Signature& signature, const Type& op, std::span<const Type* const> kinds);
+
+// The meaning of the built-in tensor-likes; each is defined by the floor that owns it.
+bool apply_raw(const Op& op, Args args, Values& out);
+bool apply_shape(const Op& op, Args args, Values& out);
+bool apply_tracer(const Op& op, Args args, Values& out);
+bool apply_body(const Op& op, Args args, Values& out);
+
+}  // namespace tensorlike

@@ -1,0 +1,72 @@
+// Matrix multiply of our own: the one engine behind matmul, and later behind convolutions. It takes
+// any strides (packing straightens them), uses the library's own threads, and gives the same bits
+// for any number of threads, since work is split over the rows and columns of the result only.
+#pragma once
+
+#include <cstdint>
+
+#include "../base/isa.h"
+
+namespace tensorlike {
+
+// c = a @ b for a[m, k] and b[k, n] with any element strides, also 0 and negative; c[m, n] has unit
+// column stride, is overwritten and overlaps neither operand. k == 0 gives zeros. Integers wrap.
+// Defined for float, double, int32_t and int64_t. May throw Interrupted.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int64_t a_col_stride,
+          const T* b, int64_t b_row_stride, int64_t b_col_stride, T* c, int64_t c_row_stride);
+
+namespace detail {
+
+// What one instruction set level offers for one element type. Integers come as their unsigned
+// types, which wrap without undefined behaviour.
+template <class T>
+struct GemmKernels {
+  // c[rows, columns] = (accumulate ? c : 0) + a @ b for one tile: element (i, p) of a is at
+  // a[i * a_row + p * a_k] (a_row == 1 for the kernels that are not strided), row p of b at
+  // b[p * b_k]. Reads whole vectors of b unless reads_partial_b.
+  using Tile = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
+                        T* c, int64_t c_row, int64_t columns, bool accumulate);
+  static constexpr int kWidths = 4;
+  static constexpr int kMaxRows = 14;
+
+  int64_t lanes;                               // elements of a vector
+  bool reads_partial_b;                        // never reads beyond `columns`
+  int max_rows[kWidths];                       // for tiles of 1, 2, 4, 8 vectors; 0: no such tile
+  Tile tile[kWidths][2][kMaxRows];             // [width][is a strided][rows - 1]
+
+  // to[p * step + i] = from[i * lane_stride + p * k_stride], and 0 for i from count to step - 1.
+  void (*pack)(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,
+               int64_t count, int64_t k);
+
+  // y[j * y_row + i] = dot(a[i], x[j]) for rows that are contiguous along k.
+  void (*dot_rows)(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_rows,
+                   int64_t x_row, T* y, int64_t y_row);
+
+  // y[j] = sum over p of x[p * x_k] * b[p * b_k + j]: one row times a matrix of long rows.
+  void (*sum_rows)(int64_t columns, int64_t k, const T* x, int64_t x_k, const T* b, int64_t b_k,
+                   T* y);
+};
+
+struct GemmTable {
+  GemmKernels<float> f32;
+  GemmKernels<double> f64;
+  GemmKernels<uint32_t> u32;
+  GemmKernels<uint64_t> u64;
+};
+
+const GemmTable& gemm_table_v2();
+#if defined(__x86_64__)
+const GemmTable& gemm_table_v3();
+const GemmTable& gemm_table_v4();
+#endif
+const GemmTable& gemm_table(Isa isa);
+
+// As gemm, with the kernels of a level that the caller names; for tests.
+template <class T>
+void gemm_with(const GemmTable& table, int64_t m, int64_t n, int64_t k, const T* a,
+               int64_t a_row_stride, int64_t a_col_stride, const T* b, int64_t b_row_stride,
+               int64_t b_col_stride, T* c, int64_t c_row_stride);
+
+}  // namespace detail
+}  // namespace tensorlike

@@ -1,0 +1,475 @@
+// The inner loops of the matrix multiply, as templates over the element type and the tile size. The
+// vector width follows from the flags that a translation unit is compiled with, so this file is
+// compiled once per instruction set level, by gemm_tu.cpp. All is in an anonymous namespace and
+// uses no library templates: an inline function that two levels share would be merged by the
+// linker, and AVX-512 code would run on machines without it.
+#pragma once
+
+#include <cstdint>
+
+#include "gemm.h"
+
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
+#define TL_INLINE inline __attribute__((always_inline))
+
+namespace tensorlike {
+namespace {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+constexpr int kRegisters = 32;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+constexpr int kRegisters = 16;
+#else
+constexpr int kVectorBytes = 16;
+#if defined(__aarch64__)
+constexpr int kRegisters = 32;
+#else
+constexpr int kRegisters = 15;  // without a fused multiply-add the product needs one, too
+#endif
+#endif
+
+template <class T, int kBytes>
+struct VectorOf {
+  typedef T Type __attribute__((vector_size(kBytes)));
+  typedef T Unaligned __attribute__((vector_size(kBytes), aligned(alignof(T)), may_alias));
+};
+
+template <class T>
+using Vector = typename VectorOf<T, kVectorBytes>::Type;
+
+template <class T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <class V, class T>
+TL_INLINE V load(const T* from) {
+  return *reinterpret_cast<const typename VectorOf<T, static_cast<int>(sizeof(V))>::Unaligned*>(
+      from);
+}
+
+template <class V, class T>
+TL_INLINE void store(T* to, V value) {
+  *reinterpret_cast<typename VectorOf<T, static_cast<int>(sizeof(V))>::Unaligned*>(to) = value;
+}
+
+// Calls f(constant 0) .. f(constant kCount - 1): a loop that is sure to be unrolled before the
+// optimiser decides which arrays can live in registers.
+template <int kIndex>
+struct Constant {
+  static constexpr int kValue = kIndex;
+};
+
+template <int kCount, int kIndex = 0, class F>
+TL_INLINE constexpr void unrolled(F&& f) {
+  if constexpr (kIndex < kCount) {
+    f(Constant<kIndex>{});
+    unrolled<kCount, kIndex + 1>(f);
+  }
+}
+
+// The first `count` lanes of a vector; the rest is neither read nor written.
+#if defined(__AVX512F__)
+constexpr bool kHasMasks = true;
+
+template <class T>
+TL_INLINE uint32_t mask_of(int64_t count) {
+  if (count <= 0) return 0;
+  return count >= kLanes<T> ? 0xffffffffU >> (32 - kLanes<T>) : (1U << count) - 1;
+}
+
+template <class T>
+TL_INLINE Vector<T> load_masked(uint32_t mask, const T* from) {
+  if constexpr (sizeof(T) == 4) {
+    return reinterpret_cast<Vector<T>>(
+        _mm512_maskz_loadu_epi32(static_cast<__mmask16>(mask), from));
+  } else {
+    return reinterpret_cast<Vector<T>>(_mm512_maskz_loadu_epi64(static_cast<__mmask8>(mask), from));
+  }
+}
+
+template <class T>
+TL_INLINE void store_masked(T* to, uint32_t mask, Vector<T> value) {
+  if constexpr (sizeof(T) == 4) {
+    _mm512_mask_storeu_epi32(to, static_cast<__mmask16>(mask), reinterpret_cast<__m512i>(value));
+  } else {
+    _mm512_mask_storeu_epi64(to, static_cast<__mmask8>(mask), reinterpret_cast<__m512i>(value));
+  }
+}
+#else
+constexpr bool kHasMasks = false;
+#endif
+
+// ---- tiles ------------------------------------------------------------------------------------
+
+template <class T, int kRows, int kVectors>
+TL_INLINE void store_tile(const Vector<T> (&sum)[kRows][kVectors], T* c, int64_t c_row,
+                          int64_t columns, bool accumulate) {
+  using V = Vector<T>;
+  constexpr int kStep = kLanes<T>;
+  if (columns == kVectors * kStep) {
+    if (accumulate) {
+      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+        unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+          T* to = c + i.kValue * c_row + j.kValue * kStep;
+          store(to, load<V>(to) + sum[i.kValue][j.kValue]);
+        });
+      });
+    } else {
+      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+        unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+          store(c + i.kValue * c_row + j.kValue * kStep, sum[i.kValue][j.kValue]);
+        });
+      });
+    }
+    return;
+  }
+#if defined(__AVX512F__)
+  unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+    const uint32_t mask = mask_of<T>(columns - j.kValue * kStep);
+    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      T* to = c + i.kValue * c_row + j.kValue * kStep;
+      V value = sum[i.kValue][j.kValue];
+      if (accumulate) value += load_masked(mask, to);
+      store_masked(to, mask, value);
+    });
+  });
+#else
+  alignas(kVectorBytes) T tile[kRows][kVectors * kStep];
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      store(&tile[i.kValue][j.kValue * kStep], sum[i.kValue][j.kValue]);
+    });
+  });
+  for (int i = 0; i < kRows; ++i) {
+    T* to = c + i * c_row;
+    for (int64_t j = 0; j < columns; ++j) to[j] = accumulate ? to[j] + tile[i][j] : tile[i][j];
+  }
+#endif
+}
+
+template <class T, int kRows, int kVectors, bool kIsStrided>
+void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
+                   T* c, int64_t c_row, int64_t columns, bool accumulate) {
+  using V = Vector<T>;
+  constexpr int kStep = kLanes<T>;
+#if defined(__AVX512F__)
+  uint32_t mask[kVectors];
+  unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+    mask[j.kValue] = mask_of<T>(columns - j.kValue * kStep);
+  });
+#endif
+  // With few rows the time goes into reading b, whose rows are often in different pages, where the
+  // processor's own prefetcher gives up.
+  constexpr bool kStreams = kVectors > 1 && kRows <= 8;
+  [[maybe_unused]] constexpr int64_t kAhead = 8;
+  constexpr int64_t kWorthPrefetch = 48;
+  V sum[kRows][kVectors];
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      sum[i.kValue][j.kValue] = V{};
+    });
+  });
+  if (k >= kWorthPrefetch) {  // c arrives while the sums are made
+    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+        __builtin_prefetch(c + i.kValue * c_row + j.kValue * kStep, 1);
+      });
+    });
+  }
+  // One pointer per three rows: row, row + stride and row + 2 * stride are one addressing mode each.
+  constexpr int kGroups = kIsStrided ? (kRows + 2) / 3 : 1;
+  const int64_t stride = a_row * static_cast<int64_t>(sizeof(T));
+  const char* group[kGroups];
+  unrolled<kGroups>([&](auto g) __attribute__((always_inline)) {
+    group[g.kValue] = reinterpret_cast<const char*>(a) + g.kValue * 3 * stride;
+  });
+  const int64_t group_step = a_k * static_cast<int64_t>(sizeof(T));
+  for (int64_t p = 0; p < k; ++p) {
+    V row[kVectors];
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+#if defined(__AVX512F__)
+      row[j.kValue] = load_masked(mask[j.kValue], b + j.kValue * kStep);
+#else
+      row[j.kValue] = load<V>(b + j.kValue * kStep);
+#endif
+      if constexpr (kStreams) __builtin_prefetch(b + kAhead * b_k + j.kValue * kStep);
+    });
+    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      T factor;
+      if constexpr (kIsStrided) {
+        factor = *reinterpret_cast<const T*>(group[i.kValue / 3] + i.kValue % 3 * stride);
+      } else {
+        factor = reinterpret_cast<const T*>(group[0])[i.kValue];
+      }
+      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+        sum[i.kValue][j.kValue] += factor * row[j.kValue];
+      });
+    });
+    unrolled<kGroups>([&](auto g) __attribute__((always_inline)) {
+      group[g.kValue] += group_step;
+    });
+    b += b_k;
+  }
+  store_tile<T, kRows, kVectors>(sum, c, c_row, columns, accumulate);
+}
+
+// ---- packing ----------------------------------------------------------------------------------
+
+constexpr int kSmallBytes = 16;  // transposes work on squares of 16-byte vectors, on any machine
+
+template <class T>
+using Small = typename VectorOf<T, kSmallBytes>::Type;
+
+template <class T>
+constexpr int kSmallLanes = kSmallBytes / static_cast<int>(sizeof(T));
+
+template <class T>
+TL_INLINE void transpose(Small<T> (&x)[kSmallLanes<T>]) {
+  if constexpr (sizeof(T) == 4) {
+    const Small<T> low01 = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
+    const Small<T> high01 = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+    const Small<T> low23 = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+    const Small<T> high23 = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+    x[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
+    x[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
+    x[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
+    x[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
+  } else {
+    const Small<T> first = __builtin_shufflevector(x[0], x[1], 0, 2);
+    x[1] = __builtin_shufflevector(x[0], x[1], 1, 3);
+    x[0] = first;
+  }
+}
+
+// Rows of `count` contiguous elements.
+template <class T, class V>
+TL_INLINE void pack_rows(T* to, int64_t step, const T* from, int64_t k_stride, int64_t count,
+                         int64_t k) {
+  constexpr int64_t kStep = static_cast<int64_t>(sizeof(V) / sizeof(T));
+  for (int64_t p = 0; p < k; ++p, to += step, from += k_stride) {
+    for (int64_t i = 0; i + kStep <= count; i += kStep) store(to + i, load<V>(from + i));
+    if (count % kStep != 0) store(to + count - kStep, load<V>(from + count - kStep));
+  }
+}
+
+// Columns of `count` >= kSmallLanes contiguous runs along k: squares, transposed in registers. The
+// last square overlaps the one before it if the count asks for it.
+template <class T>
+TL_INLINE void pack_columns(T* to, int64_t step, const T* from, int64_t lane_stride,
+                            int64_t count, int64_t k) {
+  constexpr int kSide = kSmallLanes<T>;
+  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // read whole cache lines
+  int64_t p = 0;
+  while (p + kSide <= k) {
+    const int64_t end = p + kLine <= k ? p + kLine : k - (k - p) % kSide;
+    for (int64_t start = 0; start < count; start += kSide) {
+      const int64_t i = start + kSide <= count ? start : count - kSide;
+      for (int64_t q = p; q < end; q += kSide) {
+        Small<T> square[kSide];
+        unrolled<kSide>([&](auto r) __attribute__((always_inline)) {
+          square[r.kValue] = load<Small<T>>(from + (i + r.kValue) * lane_stride + q);
+        });
+        transpose<T>(square);
+        unrolled<kSide>([&](auto r) __attribute__((always_inline)) {
+          store(to + (q + r.kValue) * step + i, square[r.kValue]);
+        });
+      }
+    }
+    p = end;
+  }
+  for (; p < k; ++p) {
+    for (int64_t i = 0; i < count; ++i) to[p * step + i] = from[i * lane_stride + p];
+  }
+}
+
+template <class T>
+void pack(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,
+          int64_t count, int64_t k) {
+  if (count < step) {
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t i = count; i < step; ++i) to[p * step + i] = 0;
+    }
+  }
+  if (lane_stride == 1 && count == 2 * kLanes<T>) {
+    pack_rows<T, Vector<T>>(to, step, from, k_stride, 2 * kLanes<T>, k);
+  } else if (lane_stride == 1 && count >= kLanes<T>) {
+    pack_rows<T, Vector<T>>(to, step, from, k_stride, count, k);
+  } else if (lane_stride == 1 && count >= kSmallLanes<T>) {
+    pack_rows<T, Small<T>>(to, step, from, k_stride, count, k);
+  } else if (k_stride == 1 && count >= kSmallLanes<T>) {
+    pack_columns<T>(to, step, from, lane_stride, count, k);
+  } else {
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t i = 0; i < count; ++i) to[p * step + i] = from[i * lane_stride + p * k_stride];
+    }
+  }
+}
+
+// ---- few rows ---------------------------------------------------------------------------------
+
+template <class T>
+TL_INLINE T sum_lanes(Vector<T> x) {
+  T lane[kLanes<T>];
+  store(lane, x);
+  unrolled<3>([&](auto r) __attribute__((always_inline)) {
+    constexpr int kHalf = kLanes<T> >> (r.kValue + 1);
+    for (int i = 0; i < kHalf; ++i) lane[i] += lane[i + kHalf];
+  });
+  if constexpr (kLanes<T> == 16) lane[0] += lane[1];
+  return lane[0];
+}
+
+// y[j * y_row + i] = dot(a[i], x[j]), all contiguous along k. One vector of x gets two sums, since
+// one alone would wait for the latency of the additions.
+template <class T, int kRows, int kOthers>
+TL_INLINE void dot_tile(int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_row, T* y,
+                        int64_t y_row) {
+  using V = Vector<T>;
+  constexpr int kStep = kLanes<T>;
+  constexpr int kSums = kOthers == 1 ? 2 : 1;
+  V sum[kRows][kOthers][kSums];
+  unrolled<kRows * kOthers * kSums>([&](auto s) __attribute__((always_inline)) {
+    sum[s.kValue / kSums / kOthers][s.kValue / kSums % kOthers][s.kValue % kSums] = V{};
+  });
+  int64_t p = 0;
+  for (; p + kSums * kStep <= k; p += kSums * kStep) {
+    unrolled<kSums>([&](auto s) __attribute__((always_inline)) {
+      const int64_t q = p + s.kValue * kStep;
+      V other[kOthers];
+      unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+        other[j.kValue] = load<V>(x + j.kValue * x_row + q);
+      });
+      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+        const V row = load<V>(a + i.kValue * a_row + q);
+        unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+          sum[i.kValue][j.kValue][s.kValue] += row * other[j.kValue];
+        });
+      });
+    });
+  }
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+      T tail = 0;
+      for (int64_t q = p; q < k; ++q) tail += a[i.kValue * a_row + q] * x[j.kValue * x_row + q];
+      V total = sum[i.kValue][j.kValue][0];
+      if constexpr (kSums == 2) total += sum[i.kValue][j.kValue][1];
+      y[j.kValue * y_row + i.kValue] = sum_lanes<T>(total) + tail;
+    });
+  });
+}
+
+template <class T, int kOthers>
+TL_INLINE void dot_stripe(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x,
+                          int64_t x_row, T* y, int64_t y_row) {
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    dot_tile<T, 4, kOthers>(k, a + i * a_row, a_row, x, x_row, y + i, y_row);
+  }
+  for (; i < rows; ++i) {
+    dot_tile<T, 1, kOthers>(k, a + i * a_row, a_row, x, x_row, y + i, y_row);
+  }
+}
+
+template <class T>
+void dot_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_rows,
+              int64_t x_row, T* y, int64_t y_row) {
+  constexpr int64_t kOthers = kRegisters >= 32 ? 4 : 2;
+  constexpr int64_t kRowsAtOnce = 4;  // of a, so that all rows of x find them in the cache
+  for (int64_t i = 0; i < rows; i += kRowsAtOnce) {
+    const int64_t count = rows - i < kRowsAtOnce ? rows - i : kRowsAtOnce;
+    int64_t j = 0;
+    for (; j + kOthers <= x_rows; j += kOthers) {
+      dot_stripe<T, kOthers>(count, k, a + i * a_row, a_row, x + j * x_row, x_row,
+                             y + j * y_row + i, y_row);
+    }
+    for (; j < x_rows; ++j) {
+      dot_stripe<T, 1>(count, k, a + i * a_row, a_row, x + j * x_row, x_row, y + j * y_row + i,
+                       y_row);
+    }
+  }
+}
+
+// y[j] = sum over p of x[p * x_k] * b[p * b_k + j]: groups of whole rows of b, so that memory is
+// read in long runs, and y passes through the first-level cache once per group.
+template <class T, int kRows>
+TL_INLINE void add_rows(int64_t columns, const T* x, int64_t x_k, const T* b, int64_t b_k, T* y,
+                        bool accumulate) {
+  using V = Vector<T>;
+  constexpr int kStep = kLanes<T>;
+  T factor[kRows];
+  unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
+    factor[r.kValue] = x[r.kValue * x_k];
+  });
+  int64_t j = 0;
+  for (; j + kStep <= columns; j += kStep) {
+    V sum = accumulate ? load<V>(y + j) : V{};
+    unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
+      sum += factor[r.kValue] * load<V>(b + r.kValue * b_k + j);
+    });
+    store(y + j, sum);
+  }
+  for (; j < columns; ++j) {
+    T sum = accumulate ? y[j] : T{0};
+    unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
+      sum += factor[r.kValue] * b[r.kValue * b_k + j];
+    });
+    y[j] = sum;
+  }
+}
+
+template <class T>
+void sum_rows(int64_t columns, int64_t k, const T* x, int64_t x_k, const T* b, int64_t b_k, T* y) {
+  int64_t p = 0;
+  for (; p + 8 <= k; p += 8) {
+    add_rows<T, 8>(columns, x + p * x_k, x_k, b + p * b_k, b_k, y, p > 0);
+  }
+  for (; p < k; ++p) add_rows<T, 1>(columns, x + p * x_k, x_k, b + p * b_k, b_k, y, p > 0);
+}
+
+// ---- the table --------------------------------------------------------------------------------
+
+// How many rows of `vectors` vectors fit in the registers, beside a row of b and a factor.
+template <class T>
+constexpr int fitting_rows(int vectors) {
+  constexpr bool kIsFloat = static_cast<T>(0.5) != 0;
+  if (!kIsFloat && vectors > 2) return 0;  // integers are not worth that much code
+  if (vectors == 8) return kRegisters >= 32 ? 2 : 1;
+  const int rows = (kRegisters - 1 - vectors) / vectors;
+  const int limit = !kIsFloat ? 4 : kRegisters >= 32 ? 14 : 6;
+  return rows < limit ? rows : limit;
+}
+
+template <class T, int kWidth>
+TL_INLINE constexpr void add_tiles(detail::GemmKernels<T>& kernels) {
+  constexpr int kVectors = 1 << kWidth;
+  constexpr int kRows = fitting_rows<T>(kVectors);
+  kernels.max_rows[kWidth] = kRows;
+  unrolled<kRows>([&](auto i) {
+    kernels.tile[kWidth][0][i.kValue] = multiply_tile<T, i.kValue + 1, kVectors, false>;
+    kernels.tile[kWidth][1][i.kValue] = multiply_tile<T, i.kValue + 1, kVectors, true>;
+  });
+}
+
+template <class T>
+constexpr detail::GemmKernels<T> gemm_kernels() {
+  detail::GemmKernels<T> kernels{};
+  kernels.lanes = kLanes<T>;
+  kernels.reads_partial_b = kHasMasks;
+  add_tiles<T, 0>(kernels);
+  add_tiles<T, 1>(kernels);
+  add_tiles<T, 2>(kernels);
+  add_tiles<T, 3>(kernels);
+  kernels.pack = pack<T>;
+  kernels.dot_rows = dot_rows<T>;
+  kernels.sum_rows = sum_rows<T>;
+  return kernels;
+}
+
+}  // namespace
+}  // namespace tensorlike
+
+#undef TL_INLINE

@@ -1,0 +1,23 @@
+// The matrix multiply kernels of one instruction set level. The build compiles this file once per
+// level, with -DTL_ISA=v2, v3 or v4 and the -march flag to match.
+#include "gemm_isa.h"
+
+#ifndef TL_ISA
+#error "TL_ISA must name the level that this file is compiled for: v2, v3 or v4"
+#endif
+
+#define TL_JOIN_NOW(x, y) x##y
+#define TL_JOIN(x, y) TL_JOIN_NOW(x, y)
+
+namespace tensorlike::detail {
+
+const GemmTable& TL_JOIN(gemm_table_, TL_ISA)() {
+  static constexpr GemmTable kTable{gemm_kernels<float>(), gemm_kernels<double>(),
+                                    gemm_kernels<uint32_t>(), gemm_kernels<uint64_t>()};
+  return kTable;
+}
+
+}  // namespace tensorlike::detail
+
+#undef TL_JOIN
+#undef TL_JOIN_NOW

@@ -1,0 +1,52 @@
+// The kernels of one ISA level, by name and dtype. Every translation unit that is compiled per
+// level exports one function that lists what it has.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "base/dtype.h"
+#include "kernels/tile.h"
+
+namespace tensorlike {
+
+// A reduction's loops for one input dtype. The accumulator is `accumulator` bytes wide.
+struct ReductionKernel {
+  size_t accumulator = 0;
+  // acc[j] = the identity, for j < n.
+  void (*start)(void* acc, int64_t n) = nullptr;
+  // *acc = combine(*acc, map(x[0]), ..., map(x[n-1])).
+  void (*row)(void* acc, const void* x, int64_t n) = nullptr;
+  // acc[j] = combine(acc[j], map(x[j])), for j < n.
+  void (*rows)(void* acc, const void* x, int64_t n) = nullptr;
+  // acc[j] = combine(acc[j], other[j]): joins partial results.
+  void (*join)(void* acc, const void* other, int64_t n) = nullptr;
+  // out[j] = finish(acc[j], count), for j < n.
+  void (*finish)(void* out, const void* acc, int64_t n, int64_t count) = nullptr;
+};
+
+// Row programs: the whole row stays in cache between its passes.
+struct RowKernels {
+  void (*softmax)(void* y, const void* x, int64_t n) = nullptr;
+  void (*log_softmax)(void* y, const void* x, int64_t n) = nullptr;
+};
+
+template <class T>
+struct ByDType {
+  T kernel[kDTypeCount] = {};
+  T& operator[](DType dtype) { return kernel[static_cast<int>(dtype)]; }
+  const T& operator[](DType dtype) const { return kernel[static_cast<int>(dtype)]; }
+};
+
+struct KernelTable {
+  std::map<std::string, ByDType<TileKernel>, std::less<>> scalars;
+  std::map<std::string, ByDType<ReductionKernel>, std::less<>> reductions;
+  ByDType<RowKernels> rows;
+  TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
+};
+
+// The table of the level that this process runs at.
+const KernelTable& kernel_table();
+
+}  // namespace tensorlike

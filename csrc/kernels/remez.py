@@ -1,0 +1,415 @@
+"""Makes the polynomial coefficients of math.h, and says how good each of them is.
+
+Each `Fit` states a target function g(t), an interval, a weight and, for each type, a degree. The
+Remez exchange algorithm finds the polynomial P with the smallest maximum of |weight * (P - g)|;
+the weight is chosen so that this number is the *relative* error which P causes in the final
+result. Float needs about 2^-26 and double about 2^-55 to stay out of the way of rounding; that is
+how the degrees were chosen. Coefficients are then rounded to the type, and the error is measured
+again with the rounded ones. The output is the C++ block between the `remez.py` lines in math.h.
+
+    python3 csrc/kernels/remez.py            # print the block
+    python3 csrc/kernels/remez.py --check    # compare it with math.h
+    python3 csrc/kernels/remez.py erf        # only the fits whose name contains "erf"
+
+Needs mpmath; it is not needed to build.
+"""
+
+from __future__ import annotations
+
+import struct
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mpmath import mp, mpf  # type: ignore[import-untyped]
+
+mp.dps = 60
+Real = Callable[[mpf], mpf]
+GRID_POINTS_PER_COEFFICIENT = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """One polynomial P(t) ~ g(t) on [low, high]; `degrees` maps a C++ type to a degree."""
+
+    name: str
+    formula: str
+    g: Real
+    weight: Real
+    low: mpf
+    high: mpf
+    degrees: dict[str, int]
+
+
+def solve_reference(points: list[mpf], g: list[mpf], w: list[mpf], degree: int) -> list[mpf]:
+    """Coefficients of the polynomial whose weighted error alternates +E, -E, ... on the points."""
+    size = degree + 2
+    matrix, right = mp.matrix(size, size), mp.matrix(size, 1)
+    for i in range(size):
+        power = mpf(1)
+        for j in range(degree + 1):
+            matrix[i, j] = power
+            power *= points[i]
+        matrix[i, degree + 1] = (-1) ** i / w[i]
+        right[i] = g[i]
+    solution = mp.lu_solve(matrix, right)
+    return [solution[j] for j in range(degree + 1)]
+
+
+def horner(coefficients: list[mpf], t: mpf) -> mpf:
+    result = mpf(0)
+    for c in reversed(coefficients):
+        result = result * t + c
+    return result
+
+
+def alternating_extrema(errors: list[mpf], count: int) -> list[int]:
+    """Indices of `count` consecutive extrema of alternating sign, the largest ones."""
+    extrema: list[int] = []
+    for i, error in enumerate(errors):
+        if extrema and (errors[extrema[-1]] > 0) == (error > 0):
+            if abs(error) > abs(errors[extrema[-1]]):
+                extrema[-1] = i
+        else:
+            extrema.append(i)
+    while len(extrema) > count:
+        extrema.pop(0 if abs(errors[extrema[0]]) < abs(errors[extrema[-1]]) else -1)
+    return extrema
+
+
+def remez(fit: Fit, degree: int) -> tuple[list[mpf], list[mpf], list[mpf], list[mpf]]:
+    """The minimax coefficients, and the grid (t, g, weight) they were found on."""
+    size = GRID_POINTS_PER_COEFFICIENT * (degree + 2)
+    middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
+    t = [middle - half * mp.cos(mp.pi * i / size) for i in range(size + 1)]
+    # Targets have a removable singularity at 0, where the weight vanishes anyway.
+    t = [x if abs(x) > mpf(10) ** -9 else mpf(10) ** -9 for x in t]
+    g, w = [fit.g(x) for x in t], [fit.weight(x) for x in t]
+    step = size / (degree + 2)
+    chosen = [round((i + 0.5) * step) for i in range(degree + 2)]
+    for _ in range(40):
+        c = solve_reference(
+            [t[i] for i in chosen], [g[i] for i in chosen], [w[i] for i in chosen], degree
+        )
+        errors = [(horner(c, x) - gx) * wx for x, gx, wx in zip(t, g, w, strict=True)]
+        found = alternating_extrema(errors, degree + 2)
+        if len(found) < degree + 2:
+            raise RuntimeError(f"{fit.name}: the error of degree {degree} does not alternate")
+        levels = [abs(errors[i]) for i in found]
+        if found == chosen or max(levels) < mpf("1.001") * min(levels):
+            break
+        chosen = found
+    return c, t, g, w
+
+
+def round_to(c_type: str, x: mpf) -> mpf:
+    """x rounded to the nearest value of the C++ type."""
+    bits = 24 if c_type == "float" else 53
+    if x == 0:
+        return x
+    exponent = mp.floor(mp.log(abs(x), 2))
+    unit = mpf(2) ** (exponent - bits + 1)
+    return mp.nint(x / unit) * unit
+
+
+def literal(c_type: str, x: mpf) -> str:
+    if c_type == "float":
+        assert struct.unpack("f", struct.pack("f", float(x)))[0] == float(x)
+    mantissa, _, exponent = float(x).hex().partition("p")
+    if "." in mantissa:
+        mantissa = mantissa.rstrip("0").rstrip(".")
+    return f"{mantissa}p{exponent}{'f' if c_type == 'float' else ''}"
+
+
+def emit(fit: Fit, c_type: str, degree: int) -> str:
+    exact, t, g, w = remez(fit, degree)
+    c = [round_to(c_type, x) for x in exact]
+    error = max(abs((horner(c, x) - gx) * wx) for x, gx, wx in zip(t, g, w, strict=True))
+    bits = mp.nstr(mp.log(error, 2), 4)
+    span = f"[{mp.nstr(fit.low, 5)}, {mp.nstr(fit.high, 5)}]"
+    lines = [
+        f"// {fit.formula}",
+        f"// for t in {span}, with an error of 2^{bits}.",
+        f"TL_INLINE {c_type} {fit.name}({c_type} t) {{",
+    ]
+    text, column = "  return poly(t", 0
+    for x in c:
+        item = literal(c_type, x)
+        if column + len(text) + len(item) + 4 > 100:
+            lines.append(text + ",")
+            text = "              " + item
+        else:
+            text += ", " + item
+    return "\n".join([*lines, text + ");", "}"])
+
+
+def split(c_type: str, x: mpf, bits: list[int]) -> list[mpf]:
+    """x as a sum of parts: the first ones have the given numbers of bits, the last is full."""
+    parts = []
+    for count in bits:
+        unit = mpf(2) ** (mp.floor(mp.log(abs(x), 2)) - count + 1)
+        parts.append(mp.floor(x / unit) * unit if x > 0 else mp.ceil(x / unit) * unit)
+        x -= parts[-1]
+    return [*parts, round_to(c_type, x)]
+
+
+def constant_rows(c_type: str) -> list[tuple[str, str, mpf, list[int]]]:
+    """Name, reason for the split, value, and the bits of the parts but the last."""
+    full = 24 if c_type == "float" else 53
+    times_exponent = full - (9 if c_type == "float" else 12)
+    rows: list[tuple[str, str, mpf, list[int]]] = [
+        ("kLog2e", "log2(e)", LOG2E, []),
+        ("kLn2", "log(2); n Hi is exact for every exponent n", LN2, [times_exponent]),
+        ("kLog10e", "log10(e)", LOG10E, []),
+        ("kLn2Rounded", "log(2)", LN2, []),
+        ("kTwoOverPi", "2 / pi", 2 / mp.pi, []),
+        ("kHalfPi", "pi / 2 in three full parts", mp.pi / 2, [full, full]),
+        ("kQuarterPi", "pi / 4; n Hi is exact for n <= 4", mp.pi / 4, [full - 3]),
+        ("kLog10Of2", "log10(2); n Hi is exact for every exponent n", LOG10_2, [times_exponent]),
+    ]
+    if c_type == "double":
+        rows += [
+            ("kLog2eSplit", "log2(e); f Hi is exact where f has 32 bits", LOG2E, [20]),
+            ("kLog10eSplit", "log10(e); f Hi is exact where f has 32 bits", LOG10E, [20]),
+            ("kHalfPiCut", "pi / 2; n times a part is exact for n < 2^20", mp.pi / 2, [33] * 3),
+            ("kTwoLog2e", "2 log2(e)", 2 * LOG2E, [53]),
+            ("kThird", "1 / 3", mpf(1) / 3, [53]),
+        ]
+    return rows
+
+
+def emit_constants(c_type: str) -> str:
+    """Numbers which must be multiplied exactly (or nearly), split into parts."""
+    lines = ["template <>", f"struct Constants<{c_type}> {{"]
+    for name, comment, value, bits in constant_rows(c_type):
+        parts = split(c_type, value, bits)
+        numbers = [str(i + 1) for i in range(len(parts))]
+        suffixes = {1: [""], 2: ["Hi", "Lo"]}.get(len(parts), numbers)
+        lines.append(f"  // {comment}.")
+        for suffix, part in zip(suffixes, parts, strict=True):
+            lines.append(f"  static constexpr {c_type} {name}{suffix} = {literal(c_type, part)};")
+    return "\n".join([*lines, "};"])
+
+
+ONE, LN2, SQRT2 = mpf(1), mp.log(2), mp.sqrt(2)
+LOG2E, LOG10E, LOG10_2 = 1 / LN2, 1 / mp.log(10), mp.log10(2)
+TINY = mpf(2) ** -40  # stands for 0 in intervals of t = r^2
+R_MAX = LN2 / 2 * mpf("1.0001")
+S_MAX = (SQRT2 - 1) / (SQRT2 + 1)  # s = f / (2 + f)
+F_LOW, F_HIGH = 1 / SQRT2 - 1, SQRT2 - 1
+Z_TRIG = (mp.pi / 4) ** 2 * mpf("1.0002")
+
+
+def odd_tail(f: Real) -> Real:
+    """P where f(r) = r + r t P(t), t = r^2."""
+    return lambda t: (f(mp.sqrt(t)) / mp.sqrt(t) - 1) / t
+
+
+def odd_tail_weight(f: Real) -> Real:
+    return lambda t: mp.sqrt(t) * t / f(mp.sqrt(t))
+
+
+def exponential_fits() -> list[Fit]:
+    def exp2_fit(c_type: str, degree: int) -> Fit:
+        slope = round_to(c_type, LN2)
+        return Fit(
+            "exp2_tail",
+            "exp2(t) = 1 + log(2) t + t^2 P(t)",
+            lambda t: (mpf(2) ** t - 1 - slope * t) / t**2,
+            lambda t: t**2 / mpf(2) ** t,
+            -mpf("0.50001"),
+            mpf("0.50001"),
+            {c_type: degree},
+        )
+
+    exp = Fit(
+        "exp_tail",
+        "exp(t) = 1 + t + t^2 P(t)",
+        lambda t: (mp.expm1(t) - t) / t**2,
+        lambda t: t**2 / mp.expm1(t),
+        -R_MAX,
+        R_MAX,
+        {"float": 5, "double": 10},
+    )
+    return [exp, exp2_fit("float", 4), exp2_fit("double", 10)]
+
+
+def logarithm_fits() -> list[Fit]:
+    def scaled(name: str, scale: mpf) -> Fit:
+        high = round_to("float", scale)
+        return Fit(
+            f"{name}_tail",
+            f"{name}(1 + t) = {name}(e) t + t P(t)",
+            lambda t: (mp.log1p(t) * scale - t * high) / t,
+            lambda t: t / (mp.log1p(t) * scale),
+            F_LOW,
+            F_HIGH,
+            {"float": 9},
+        )
+
+    for_double = Fit(
+        "log_tail",
+        "log((1 + s) / (1 - s)) = 2 s + s t P(t), t = s^2",
+        lambda t: (2 * mp.atanh(mp.sqrt(t)) / mp.sqrt(t) - 2) / t,
+        lambda t: t / 2,
+        TINY,
+        S_MAX**2,
+        {"double": 6},
+    )
+    for_float = Fit(
+        "log_tail",
+        "log(1 + t) = t - t^2 / 2 + t^3 P(t)",
+        lambda t: (mp.log1p(t) - t + t**2 / 2) / t**3,
+        lambda t: t**3 / mp.log1p(t),
+        F_LOW,
+        F_HIGH,
+        {"float": 7},
+    )
+    return [for_double, for_float, scaled("log2", LOG2E), scaled("log10", LOG10E)]
+
+
+def trigonometric_fits() -> list[Fit]:
+    def odd(f: Real, high: mpf, degrees: dict[str, int]) -> Fit:
+        name = f.__name__
+        formula = f"{name}(r) = r + r t P(t), t = r^2"
+        return Fit(f"{name}_tail", formula, odd_tail(f), odd_tail_weight(f), TINY, high, degrees)
+
+    cos = Fit(
+        "cos_tail",
+        "cos(r) = 1 - t / 2 + t^2 P(t), t = r^2",
+        lambda t: (mp.cos(mp.sqrt(t)) - 1 + t / 2) / t**2,
+        lambda t: t**2 / mp.cos(mp.sqrt(t)),
+        TINY,
+        Z_TRIG,
+        {"float": 2, "double": 5},
+    )
+    return [
+        odd(mp.sin, Z_TRIG, {"float": 2, "double": 5}),
+        cos,
+        odd(mp.atan, ONE, {"float": 8}),
+        odd(mp.atan, (SQRT2 - 1) ** 2 * mpf("1.00001"), {"double": 10}),
+        odd(mp.asin, ONE / 4, {"float": 4, "double": 11}),
+    ]
+
+
+def error_function_fits() -> list[Fit]:
+    def erfc(center: mpf, x_max: mpf, degrees: dict[str, int]) -> Fit:
+        """(1 + 2 x) exp(x^2) is about 1 / erfc(x), and t maps [0, inf) to [-1, 1)."""
+
+        def scaled_erfc(t: mpf) -> mpf:
+            x = center * (1 + t) / (1 - t)
+            return mp.exp(x * x) * mp.erfc(x) * (1 + 2 * x)
+
+        c = mp.nstr(center, 3)
+        return Fit(
+            "erfc_scaled",
+            f"erfc(x) = exp(-x^2) P(t) / (1 + 2 x), t = (x - {c}) / (x + {c})",
+            scaled_erfc,
+            lambda t: 1 / scaled_erfc(t),
+            -ONE,
+            (x_max - center) / (x_max + center),
+            degrees,
+        )
+
+    small = Fit(
+        "erf_small",
+        "erf(x) = x + x P(t), t = x^2",
+        lambda t: mp.erf(mp.sqrt(t)) / mp.sqrt(t) - 1,
+        lambda t: mp.sqrt(t) / mp.erf(mp.sqrt(t)),
+        TINY,
+        ONE,
+        {"float": 6, "double": 12},
+    )
+    middle = mpf("2.5")
+    large_float = Fit(
+        "erf_large",
+        "erf(2.5 + t) = 1 + P(t)",
+        lambda t: mp.erf(t + middle) - 1,
+        lambda t: 1 / mp.erf(t + middle),
+        1 - middle,
+        mpf("3.93") - middle,
+        {"float": 12},
+    )
+    large_double = Fit(
+        "erf_large",
+        "erf(t) = 1 - exp(P(t))",
+        lambda t: mp.log(mp.erfc(t)),
+        lambda t: mp.erfc(t) / mp.erf(t),
+        ONE,
+        mpf("5.95"),
+        {"double": 18},
+    )
+    erfc_float = erfc(mpf(2), mpf("10.1"), {"float": 9})
+    erfc_double = erfc(mpf("3.5"), mpf("27.3"), {"double": 22})
+    return [small, large_float, large_double, erfc_float, erfc_double]
+
+
+def power_fits() -> list[Fit]:
+    def atanh_ratio(t: mpf) -> mpf:
+        return mp.atanh(mp.sqrt(t)) / mp.sqrt(t)
+
+    cbrt = Fit(
+        "inverse_cbrt",
+        "(1 - t)^(-1/3) = 1 + t P(t)",
+        lambda t: ((1 - t) ** (-ONE / 3) - 1) / t,
+        lambda t: t * (1 - t) ** (ONE / 3),
+        -mpf("0.12"),
+        mpf("0.12"),
+        {"float": 2, "double": 4},
+    )
+    pow_log = Fit(
+        "pow_log_tail",
+        "atanh(s) = s + s t (1/3 + t P(t)), t = s^2",
+        lambda t: ((atanh_ratio(t) - 1) / t - ONE / 3) / t,
+        lambda t: t * t,
+        TINY,
+        S_MAX**2,
+        {"double": 7},
+    )
+    log2_for_float = Fit(
+        "log2_for_float",
+        "log2((1 + s) / (1 - s)) = s P(t), t = s^2",
+        lambda t: 2 * LOG2E * atanh_ratio(t),
+        lambda t: 1 / (2 * LOG2E * atanh_ratio(t)),
+        TINY,
+        S_MAX**2,
+        {"double": 4},
+    )
+    exp2_for_float = Fit(
+        "exp2_for_float",
+        "exp2(t) = 1 + t P(t)",
+        lambda t: (mpf(2) ** t - 1) / t,
+        lambda t: t / mpf(2) ** t,
+        -mpf("0.50001"),
+        mpf("0.50001"),
+        {"double": 5},
+    )
+    return [cbrt, pow_log, log2_for_float, exp2_for_float]
+
+
+def fits() -> list[Fit]:
+    return [
+        *exponential_fits(),
+        *logarithm_fits(),
+        *trigonometric_fits(),
+        *error_function_fits(),
+        *power_fits(),
+    ]
+
+
+def main(arguments: list[str]) -> int:
+    words = [a for a in arguments if not a.startswith("--")]
+    chosen = [f for f in fits() if not words or any(word in f.name for word in words)]
+    pieces = [] if words else [emit_constants("float"), emit_constants("double")]
+    block = "\n\n".join(pieces + [emit(f, t, n) for f in chosen for t, n in f.degrees.items()])
+    if "--check" not in arguments:
+        print(block)
+        return 0
+    header = (Path(__file__).parent / "math.h").read_text()
+    print("the same" if block in header else "math.h differs from what remez.py prints")
+    return 0 if block in header else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,288 @@
+// The native scalar functions, as the declarations name them. Included once per ISA level, inside
+// an anonymous namespace, so that no level's code is merged into another's. No `&&` or `||` and no
+// branches: each is a loop body that the compiler must vectorise.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+#include "kernels/math.h"
+
+namespace tensorlike {
+namespace {
+
+template <class T>
+inline constexpr bool kFloats = std::is_floating_point_v<T>;
+
+// Integers wrap around, as NumPy's; signed overflow is undefined in C++, unsigned is not.
+template <class T>
+using Wrapping = typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
+                                             std::make_unsigned<T>, std::type_identity<T>>::type;
+
+template <class T>
+inline T add(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) + static_cast<Wrapping<T>>(b));
+}
+template <class T>
+inline T subtract(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) - static_cast<Wrapping<T>>(b));
+}
+template <class T>
+inline T multiply(T a, T b) {
+  return static_cast<T>(static_cast<Wrapping<T>>(a) * static_cast<Wrapping<T>>(b));
+}
+template <class T>
+inline T negative(T a) {
+  if constexpr (kFloats<T>) return -a;
+  return static_cast<T>(Wrapping<T>(0) - static_cast<Wrapping<T>>(a));
+}
+template <class T>
+inline T positive(T a) {
+  return a;
+}
+template <class T>
+inline T divide(T a, T b) {
+  return a / b;
+}
+template <class T>
+inline bool equal(T a, T b) {
+  return a == b;
+}
+template <class T>
+inline bool not_equal(T a, T b) {
+  return a != b;
+}
+template <class T>
+inline bool less(T a, T b) {
+  return a < b;
+}
+template <class T>
+inline bool less_equal(T a, T b) {
+  return a <= b;
+}
+template <class T>
+inline bool greater(T a, T b) {
+  return a > b;
+}
+template <class T>
+inline bool greater_equal(T a, T b) {
+  return a >= b;
+}
+template <class T>
+inline bool logical_and(T a, T b) {
+  return static_cast<bool>(static_cast<int>(a != T(0)) & static_cast<int>(b != T(0)));
+}
+template <class T>
+inline bool logical_or(T a, T b) {
+  return static_cast<bool>(static_cast<int>(a != T(0)) | static_cast<int>(b != T(0)));
+}
+template <class T>
+inline bool logical_xor(T a, T b) {
+  return (a != T(0)) != (b != T(0));
+}
+template <class T>
+inline bool logical_not(T a) {
+  return a == T(0);
+}
+template <class T>
+inline T bitwise_and(T a, T b) {
+  return static_cast<T>(a & b);
+}
+template <class T>
+inline T bitwise_or(T a, T b) {
+  return static_cast<T>(a | b);
+}
+template <class T>
+inline T bitwise_xor(T a, T b) {
+  return static_cast<T>(a ^ b);
+}
+template <class T>
+inline T bitwise_invert(T a) {
+  if constexpr (std::is_same_v<T, bool>) return !a;
+  return static_cast<T>(~a);
+}
+// Shifts by the width or more (or by a negative amount) give what infinitely many bits would.
+template <class T>
+inline T bitwise_left_shift(T a, T b) {
+  constexpr T kBits = static_cast<T>(sizeof(T) * 8);
+  const bool fits = (b >= T(0)) & (b < kBits);
+  const Wrapping<T> shifted = static_cast<Wrapping<T>>(a) << static_cast<Wrapping<T>>(fits ? b : T(0));
+  return fits ? static_cast<T>(shifted) : T(0);
+}
+template <class T>
+inline T bitwise_right_shift(T a, T b) {
+  constexpr T kBits = static_cast<T>(sizeof(T) * 8);
+  const bool fits = (b >= T(0)) & (b < kBits);
+  return static_cast<T>(a >> (fits ? b : kBits - T(1)));
+}
+
+template <class T>
+inline T where(bool condition, T a, T b) {
+  return condition ? a : b;
+}
+
+// NaN wins over numbers, as in NumPy and the standard.
+template <class T>
+inline T minimum(T a, T b) {
+  if constexpr (kFloats<T>) {
+    const T least = a < b ? a : b;
+    return a != a ? a : least;
+  }
+  return a < b ? a : b;
+}
+template <class T>
+inline T maximum(T a, T b) {
+  if constexpr (kFloats<T>) {
+    const T most = a > b ? a : b;
+    return a != a ? a : most;
+  }
+  return a > b ? a : b;
+}
+template <class T>
+inline T clip(T x, T lower, T upper) {
+  return minimum(maximum(x, lower), upper);
+}
+template <class T>
+inline T multiply_add(T x, T y, T z) {
+  return add(multiply(x, y), z);
+}
+template <class T>
+inline T abs(T a) {
+  if constexpr (std::is_same_v<T, float>) return __builtin_fabsf(a);
+  if constexpr (std::is_same_v<T, double>) return __builtin_fabs(a);
+  return a < T(0) ? negative(a) : a;
+}
+template <class T>
+inline T sign(T a) {
+  const T one = static_cast<T>(a > T(0)) - static_cast<T>(a < T(0));
+  if constexpr (kFloats<T>) return a != a ? a : one;
+  return one;
+}
+template <class T>
+inline T square(T a) {
+  return multiply(a, a);
+}
+template <class T>
+inline T reciprocal(T a) {
+  return T(1) / a;
+}
+
+// Division that rounds down and its remainder with the divisor's sign, as Python's. An integer
+// divisor of 0 gives 0 (NumPy's answer, without the warning); the smallest integer over -1 wraps.
+template <class T>
+inline T floor_divide(T a, T b) {
+  if constexpr (kFloats<T>) {
+    return vm::floor(a / b);
+  } else {
+    const bool wraps = b == T(-1);
+    const T divisor = (b == T(0)) | wraps ? T(1) : b;
+    const T quotient = a / divisor;
+    const T down = quotient - static_cast<T>((a % divisor != T(0)) & ((a < T(0)) != (divisor < T(0))));
+    return b == T(0) ? T(0) : (wraps ? negative(a) : down);
+  }
+}
+template <class T>
+inline T remainder(T a, T b) {
+  if constexpr (kFloats<T>) {
+    return vm::remainder(a, b);
+  } else {
+    const T divisor = (b == T(0)) | (b == T(-1)) ? T(1) : b;
+    const T rest = a % divisor;
+    return (rest != T(0)) & ((rest < T(0)) != (divisor < T(0))) ? rest + divisor : rest;
+  }
+}
+
+template <class T>
+inline bool isnan(T a) {
+  return a != a;
+}
+template <class T>
+inline bool isinf(T a) {
+  if constexpr (kFloats<T>) return abs(a) == std::numeric_limits<T>::infinity();
+  return false;
+}
+template <class T>
+inline bool isfinite(T a) {
+  if constexpr (kFloats<T>) return abs(a) < std::numeric_limits<T>::infinity();
+  return true;
+}
+
+#define TL_MATH_1(name)    \
+  template <class T>       \
+  inline T name(T a) {     \
+    return vm::name(a);    \
+  }
+#define TL_MATH_2(name)       \
+  template <class T>          \
+  inline T name(T a, T b) {   \
+    return vm::name(a, b);    \
+  }
+TL_MATH_1(exp)
+TL_MATH_1(exp2)
+TL_MATH_1(expm1)
+TL_MATH_1(log)
+TL_MATH_1(log1p)
+TL_MATH_1(log2)
+TL_MATH_1(log10)
+TL_MATH_1(sqrt)
+TL_MATH_1(rsqrt)
+TL_MATH_1(sin)
+TL_MATH_1(cos)
+TL_MATH_1(tan)
+TL_MATH_1(asin)
+TL_MATH_1(acos)
+TL_MATH_1(atan)
+TL_MATH_1(sinh)
+TL_MATH_1(cosh)
+TL_MATH_1(tanh)
+TL_MATH_1(asinh)
+TL_MATH_1(acosh)
+TL_MATH_1(atanh)
+TL_MATH_1(erf)
+TL_MATH_1(erfc)
+TL_MATH_2(pow)
+TL_MATH_2(atan2)
+TL_MATH_2(hypot)
+TL_MATH_2(copysign)
+#undef TL_MATH_1
+#undef TL_MATH_2
+
+// Rounding leaves integers alone.
+template <class T>
+inline T floor(T a) {
+  if constexpr (kFloats<T>) return vm::floor(a);
+  return a;
+}
+template <class T>
+inline T ceil(T a) {
+  if constexpr (kFloats<T>) return vm::ceil(a);
+  return a;
+}
+template <class T>
+inline T trunc(T a) {
+  if constexpr (kFloats<T>) return vm::trunc(a);
+  return a;
+}
+template <class T>
+inline T round(T a) {
+  if constexpr (kFloats<T>) return vm::round(a);
+  return a;
+}
+
+// Conversion. Floats outside an integer's range, and NaN, give its lowest value, as x86 and NumPy.
+template <class To, class From>
+inline To cast(From x) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return x != From(0);
+  } else if constexpr (kFloats<From> && !kFloats<To>) {
+    constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
+    const bool fits = (x >= kLow) & (x < -kLow);
+    return fits ? static_cast<To>(fits ? x : From(0)) : std::numeric_limits<To>::min();
+  } else {
+    return static_cast<To>(x);
+  }
+}
+
+}  // namespace
+}  // namespace tensorlike

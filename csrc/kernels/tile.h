@@ -1,0 +1,65 @@
+// Tile programs: elementwise work is a few vector instructions over tiles of about a thousand
+// elements that stay in L1. The driver knows strides, constants and threads; an instruction is one
+// ahead-of-time compiled loop over contiguous memory.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+
+namespace tensorlike {
+
+// out[k][i] = f(in[0][i], in[1][i], ...) for i < n. Outputs may be the inputs' own memory.
+using TileKernel = void (*)(void* const* out, const void* const* in, int64_t n);
+
+struct TileInstruction {
+  TileKernel kernel = nullptr;
+  SmallVector<int, 4> in;
+  SmallVector<int, 2> out;
+};
+
+// Slots: the operands, the constants, the temporaries, and last the outputs.
+struct TileProgram {
+  struct Constant {
+    DType dtype;
+    alignas(8) unsigned char value[8];
+  };
+  int operands = 0;
+  std::vector<Constant> constants;
+  int temporaries = 0;
+  int outputs = 0;
+  std::vector<TileInstruction> instructions;
+
+  int first_constant() const { return operands; }
+  int first_temporary() const { return operands + static_cast<int>(constants.size()); }
+  int first_output() const { return first_temporary() + temporaries; }
+  int slots() const { return first_output() + outputs; }
+};
+
+// An operand, broadcast to the output's shape: strides in elements, 0 where it repeats.
+struct TileOperand {
+  const char* data = nullptr;
+  size_t size = 4;  // bytes of an element
+  Dims strides;
+};
+
+struct TileOutput {
+  char* data = nullptr;
+  size_t size = 4;
+};
+
+// Runs the program over `shape`; the outputs are contiguous.
+void run_tiles(const TileProgram& program, std::span<const int64_t> shape,
+               std::span<const TileOperand> operands, std::span<const TileOutput> outputs);
+
+// Copies n elements, in C order from linear position `begin` of `shape`, into contiguous memory.
+void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int64_t begin,
+                 int64_t n, char* out);
+
+// Merges neighbouring dimensions that every operand walks in one stride.
+void collapse(Dims& shape, std::span<TileOperand> operands);
+
+}  // namespace tensorlike

@@ -1,0 +1,192 @@
+#include "memory/allocator.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <bit>
+#include <cstdlib>
+#include <mutex>
+#include <vector>
+
+namespace tensorlike {
+namespace {
+
+// Four classes per power of two from 128 bytes up: at most a quarter of a block is wasted.
+constexpr int kSteps = 4;
+constexpr int kFirstLog2 = 7;
+constexpr int kClasses = (62 - kFirstLog2) * kSteps;
+constexpr size_t kSmallBytes = 4096;          // kept per thread, without a lock
+constexpr size_t kMapBytes = size_t{4} << 20;  // from here on: own maps, huge pages
+constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kCacheLimit = size_t{3} << 30;  // the most that waits for reuse
+
+uint32_t class_of(size_t bytes) {
+  bytes = std::max(bytes, size_t{1} << kFirstLog2);
+  const int log2 = std::bit_width(bytes - 1) - 1;  // 2^log2 < bytes <= 2^(log2 + 1)
+  if (log2 < kFirstLog2) return 0;
+  const size_t quarter = size_t{1} << (log2 - 2);
+  const size_t step = (bytes - (size_t{1} << log2) + quarter - 1) / quarter;  // 1..4
+  return static_cast<uint32_t>((log2 - kFirstLog2) * kSteps) + static_cast<uint32_t>(step);
+}
+
+void* map_block(size_t bytes) {
+  // Over-map by one huge page and cut the ends, so that the block starts on a 2 MB boundary.
+  const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  const size_t mapped = rounded + kHugePage;
+  void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (raw == MAP_FAILED) return nullptr;
+  char* begin = static_cast<char*>(raw);
+  char* aligned = begin + (kHugePage - reinterpret_cast<uintptr_t>(begin) % kHugePage) % kHugePage;
+  if (aligned > begin) munmap(begin, static_cast<size_t>(aligned - begin));
+  char* end = begin + mapped;
+  if (end > aligned + rounded) {
+    munmap(aligned + rounded, static_cast<size_t>(end - (aligned + rounded)));
+  }
+  madvise(aligned, rounded, MADV_HUGEPAGE);
+  return aligned;
+}
+
+void system_free(void* data, size_t bytes) {
+  if (bytes >= kMapBytes) {
+    munmap(data, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+  } else {
+    std::free(data);
+  }
+}
+
+void* system_allocate(size_t bytes) {
+  if (bytes >= kMapBytes) return map_block(bytes);
+  return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+struct Shared {
+  std::mutex mutex;
+  std::array<std::vector<void*>, kClasses + 1> free;
+  std::atomic<size_t> allocated{0};
+  std::atomic<size_t> peak{0};
+  std::atomic<size_t> cached{0};
+  std::atomic<size_t> limit{0};
+};
+
+// Leaked on purpose: tensors may die after every static object.
+Shared& shared() {
+  static Shared* instance = new Shared;
+  return *instance;
+}
+
+constexpr int kSmallClasses = (12 - kFirstLog2) * kSteps + 1;  // classes up to kSmallBytes
+constexpr size_t kPerThread = 64;
+
+struct ThreadCache {
+  std::array<std::array<void*, kPerThread>, kSmallClasses> blocks;
+  std::array<size_t, kSmallClasses> count = {};
+  bool is_closed = false;
+  ~ThreadCache() {
+    is_closed = true;
+    for (int c = 0; c < kSmallClasses; ++c) {
+      while (count[c] > 0) std::free(blocks[c][--count[c]]);
+    }
+  }
+};
+
+ThreadCache& thread_cache() {
+  static thread_local ThreadCache cache;
+  return cache;
+}
+
+bool count_in(size_t bytes) {
+  Shared& s = shared();
+  const size_t now = s.allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  const size_t limit = s.limit.load(std::memory_order_relaxed);
+  if (limit != 0 && now > limit) {
+    s.allocated.fetch_sub(bytes, std::memory_order_relaxed);
+    return false;
+  }
+  size_t peak = s.peak.load(std::memory_order_relaxed);
+  while (now > peak && !s.peak.compare_exchange_weak(peak, now)) {
+  }
+  return true;
+}
+
+}  // namespace
+
+size_t class_bytes(uint32_t size_class) {
+  if (size_class == 0) return size_t{1} << kFirstLog2;
+  const uint32_t log2 = kFirstLog2 + (size_class - 1) / kSteps;
+  return (size_t{1} << log2) + (size_t{1} << (log2 - 2)) * ((size_class - 1) % kSteps + 1);
+}
+
+Block allocate_block(size_t bytes) {
+  const uint32_t c = class_of(bytes);
+  const size_t size = class_bytes(c);
+  if (!count_in(size)) return {};
+  if (c < static_cast<uint32_t>(kSmallClasses)) {
+    ThreadCache& cache = thread_cache();
+    if (cache.count[c] > 0) return {cache.blocks[c][--cache.count[c]], c};
+  }
+  Shared& s = shared();
+  {
+    std::lock_guard lock(s.mutex);
+    std::vector<void*>& list = s.free[c];
+    if (!list.empty()) {
+      void* data = list.back();
+      list.pop_back();
+      s.cached.fetch_sub(size, std::memory_order_relaxed);
+      return {data, c};
+    }
+  }
+  void* data = system_allocate(size);
+  if (data == nullptr) {
+    empty_cache();
+    data = system_allocate(size);
+  }
+  if (data == nullptr) s.allocated.fetch_sub(size, std::memory_order_relaxed);
+  return {data, c};
+}
+
+void free_block(Block block) {
+  const uint32_t c = block.size_class;
+  const size_t size = class_bytes(c);
+  Shared& s = shared();
+  s.allocated.fetch_sub(size, std::memory_order_relaxed);
+  if (c < static_cast<uint32_t>(kSmallClasses)) {
+    ThreadCache& cache = thread_cache();
+    if (!cache.is_closed && cache.count[c] < kPerThread) {
+      cache.blocks[c][cache.count[c]++] = block.data;
+      return;
+    }
+  }
+  if (s.cached.load(std::memory_order_relaxed) + size <= kCacheLimit) {
+    std::lock_guard lock(s.mutex);
+    s.free[c].push_back(block.data);
+    s.cached.fetch_add(size, std::memory_order_relaxed);
+    return;
+  }
+  system_free(block.data, size);
+}
+
+MemoryStats memory_stats() {
+  Shared& s = shared();
+  return {s.allocated.load(), s.peak.load(), s.cached.load(), s.limit.load()};
+}
+
+void reset_peak_memory() { shared().peak = shared().allocated.load(); }
+
+void set_memory_limit(size_t bytes) { shared().limit = bytes; }
+
+void empty_cache() {
+  Shared& s = shared();
+  std::lock_guard lock(s.mutex);
+  for (uint32_t c = 0; c < s.free.size(); ++c) {
+    for (void* data : s.free[c]) {
+      system_free(data, class_bytes(c));
+      s.cached.fetch_sub(class_bytes(c), std::memory_order_relaxed);
+    }
+    s.free[c].clear();
+    s.free[c].shrink_to_fit();
+  }
+}
+
+}  // namespace tensorlike

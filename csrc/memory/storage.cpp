@@ -1,0 +1,46 @@
+#include "memory/storage.h"
+
+#include <new>
+#include <utility>
+
+#include "base/error.h"
+#include "memory/allocator.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
+
+}  // namespace
+
+Ref<Storage> Storage::allocate(size_t bytes) {
+  const Block block = allocate_block(bytes + kHeader);
+  if (block.data == nullptr) {
+    const MemoryStats stats = memory_stats();
+    fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
+         " bytes are in use",
+         stats.limit != 0 ? text(", the limit is ", stats.limit) : std::string(), ".");
+  }
+  char* data = static_cast<char*>(block.data) + kHeader;
+  return Ref<Storage>(new (block.data) Storage(data, bytes, block.size_class));
+}
+
+Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> give_back,
+                              bool is_read_only) {
+  const Block block = allocate_block(kHeader);
+  if (block.data == nullptr) fail(ErrorKind::kMemory, "memory: exhausted.");
+  Ref<Storage> storage(
+      new (block.data) Storage(static_cast<char*>(data), bytes, block.size_class));
+  storage->give_back_ = std::move(give_back);
+  storage->is_read_only_ = is_read_only;
+  return storage;
+}
+
+void Storage::destroy() {
+  if (give_back_) give_back_();
+  const Block block{this, size_class_};
+  this->~Storage();
+  free_block(block);
+}
+
+}  // namespace tensorlike

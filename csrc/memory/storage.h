@@ -1,0 +1,39 @@
+// Where elements live. A Storage is one block of the caching allocator with its header in front,
+// or foreign memory (NumPy, DLPack) with the function that gives it back.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "base/ref.h"
+
+namespace tensorlike {
+
+class Storage final : public RefCounted {
+ public:
+  // Memory for `bytes` bytes, 64-byte aligned, not initialised; ErrorKind::kMemory when there is
+  // none, or the limit is reached.
+  static Ref<Storage> allocate(size_t bytes);
+  static Ref<Storage> foreign(void* data, size_t bytes, std::function<void()> give_back,
+                              bool is_read_only);
+
+  char* data() const { return data_; }
+  size_t bytes() const { return bytes_; }
+  // Foreign memory is never written over.
+  bool is_owned() const { return !give_back_; }
+  bool is_read_only() const { return is_read_only_; }
+
+ private:
+  Storage(char* data, size_t bytes, uint32_t size_class)
+      : data_(data), bytes_(bytes), size_class_(size_class) {}
+  void destroy() override;
+
+  char* data_;
+  size_t bytes_;
+  uint32_t size_class_;
+  bool is_read_only_ = false;
+  std::function<void()> give_back_;
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,28 @@
+// Inference for any op: shapes and dtypes of the outputs from those of the inputs.
+#pragma once
+
+#include <span>
+
+#include "base/shape.h"
+#include "op/op.h"
+
+namespace tensorlike {
+
+Specs infer(const Op& op, std::span<const Spec> inputs);
+Specs infer_reduce(const Op& op, std::span<const Spec> inputs);
+
+// Throws unless the op takes `got` tensor-likes.
+void check_arity(const Op& op, size_t got);
+
+// The axes that a Reduce goes over, non-negative.
+Dims reduced_axes(const Op& op, int64_t ndim);
+
+// arange(stop) is arange(0, stop).
+struct ArangeRange {
+  Attr start;
+  Attr stop;
+  Attr step;
+};
+ArangeRange arange_range(const Op& op);
+
+}  // namespace tensorlike

@@ -1,0 +1,233 @@
+#include "op/op.h"
+
+#include <algorithm>
+
+#include "op/registry.h"
+#include "op/tile_program.h"
+
+namespace tensorlike {
+namespace {
+
+const char* describe(Category category) {
+  switch (category) {
+    case Category::kAll:
+      return "of any dtype";
+    case Category::kNumeric:
+      return "numeric";
+    case Category::kRealNumeric:
+      return "real numeric";
+    case Category::kRealFloating:
+      return "real floating-point";
+    case Category::kInteger:
+      return "integer";
+    case Category::kIntegerOrBoolean:
+      return "integer or boolean";
+    case Category::kBoolean:
+      break;
+  }
+  return "boolean";
+}
+
+[[noreturn]] void fail_category(const std::string& op, const ArgSpec& arg, DType got) {
+  const char* fix = arg.category == Category::kBoolean ? "a comparison gives a boolean, or cast it: "
+                                                         "x.astype(bool)."
+                                                       : "cast it: x.astype(int64).";
+  fail(ErrorKind::kDType, op, ": ", arg.name, " must be ", describe(arg.category), "; got ",
+       name_of(got), "; ", fix);
+}
+
+bool is_of(const Attr& value, std::string_view type) {
+  const bool is_none = std::holds_alternative<std::monostate>(value);
+  const bool is_int = std::holds_alternative<int64_t>(value);
+  const bool is_ints = std::holds_alternative<std::vector<int64_t>>(value);
+  if (type == "bool") return std::holds_alternative<bool>(value);
+  if (type == "int") return is_int;
+  if (type == "float") return std::holds_alternative<double>(value);
+  if (type == "str") return std::holds_alternative<std::string>(value);
+  if (type == "dtype") return std::holds_alternative<DType>(value) || is_none;
+  if (type == "device") return std::holds_alternative<std::string>(value) || is_none;
+  if (type == "axis") return is_none || is_int || is_ints;
+  if (type == "axes" || type == "shape" || type == "index") return is_ints;
+  if (type == "scalar") {
+    return is_int || std::holds_alternative<double>(value) || std::holds_alternative<bool>(value);
+  }
+  return true;
+}
+
+// Accepts what users write for an attribute: an int for a float, or for a one-element shape.
+void coerce(Attr& value, const AttrSpec& spec) {
+  if (spec.type == "float" && std::holds_alternative<int64_t>(value)) {
+    value = static_cast<double>(std::get<int64_t>(value));
+  }
+  if ((spec.type == "shape" || spec.type == "axes") && std::holds_alternative<int64_t>(value)) {
+    value = std::vector<int64_t>{std::get<int64_t>(value)};
+  }
+  if (spec.type == "dtype" && std::holds_alternative<std::string>(value)) {
+    for (int d = 0; d < kDTypeCount; ++d) {
+      if (kDTypes[d].name == std::get<std::string>(value)) value = static_cast<DType>(d);
+    }
+  }
+}
+
+}  // namespace
+
+Scalar::Scalar(ScalarSpec s) : spec(std::move(s)), programs(new TileProgramCache) {}
+Scalar::~Scalar() = default;
+
+DType Scalar::compute_dtype(std::span<const DType> args) const {
+  bool any = false;
+  DType promoted = DType::kBool;
+  bool needs_floating = false;
+  bool needs_number = false;
+  for (size_t i = 0; i < args.size(); ++i) {
+    const ArgSpec& arg = spec.args[i];
+    const Kind kind = kind_of(args[i]);
+    switch (arg.category) {
+      case Category::kBoolean:
+        if (kind != Kind::kBool) fail_category(spec.name, arg, args[i]);
+        continue;
+      case Category::kInteger:
+        if (kind != Kind::kInteger) fail_category(spec.name, arg, args[i]);
+        break;
+      case Category::kIntegerOrBoolean:
+        if (kind == Kind::kFloating) fail_category(spec.name, arg, args[i]);
+        break;
+      case Category::kRealFloating:
+        needs_floating = true;
+        break;
+      case Category::kNumeric:
+      case Category::kRealNumeric:
+        needs_number = true;
+        break;
+      case Category::kAll:
+        break;
+    }
+    promoted = any ? promote(promoted, args[i]) : args[i];
+    any = true;
+  }
+  if (needs_floating && kind_of(promoted) != Kind::kFloating) return DType::kFloat32;
+  if (needs_number && promoted == DType::kBool) return DType::kInt64;
+  return promoted;
+}
+
+DType Scalar::result_dtype(DType compute) const {
+  switch (spec.result) {
+    case Result::kBool:
+      return DType::kBool;
+    case Result::kInt64:
+      return DType::kInt64;
+    default:
+      return compute;
+  }
+}
+
+DType Reduction::result_dtype(DType input) const {
+  const Kind kind = kind_of(input);
+  switch (spec.result) {
+    case Result::kBool:
+      return DType::kBool;
+    case Result::kInt64:
+      return DType::kInt64;
+    case Result::kSum:
+      return kind == Kind::kFloating ? input : DType::kInt64;
+    case Result::kSame:
+      break;
+  }
+  if (spec.arg.category == Category::kRealFloating && kind != Kind::kFloating) {
+    return DType::kFloat32;
+  }
+  return input;
+}
+
+int OpClass::attr_index(std::string_view name) const {
+  for (size_t i = 0; i < spec.attrs.size(); ++i) {
+    if (spec.attrs[i].name == name) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+std::string Op::name() const {
+  if (scalar != nullptr) return scalar->spec.name;
+  if (reduction != nullptr) return reduction->spec.name;
+  return cls.name();
+}
+
+const Attr& Op::attr(std::string_view name) const {
+  return attrs[static_cast<size_t>(cls.attr_index(name))];
+}
+
+std::string to_string(const Attr& attr) {
+  struct Printer {
+    std::string operator()(std::monostate) const { return "None"; }
+    std::string operator()(bool value) const { return value ? "True" : "False"; }
+    std::string operator()(int64_t value) const { return std::to_string(value); }
+    std::string operator()(double value) const { return text(value); }
+    std::string operator()(const std::string& value) const { return "'" + value + "'"; }
+    std::string operator()(const std::vector<int64_t>& value) const {
+      return tensorlike::to_string(std::span<const int64_t>(value));
+    }
+    std::string operator()(DType value) const { return std::string(name_of(value)); }
+  };
+  return std::visit(Printer{}, attr);
+}
+
+std::string to_string(const Op& op) {
+  std::string out = op.cls.name() + "(";
+  for (size_t i = 0; i < op.attrs.size(); ++i) {
+    if (i > 0) out += ", ";
+    out += op.cls.spec.attrs[i].name + "=" + to_string(op.attrs[i]);
+  }
+  return out + ")";
+}
+
+Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> attrs) {
+  Ref<Op> op = make_ref<Op>(cls);
+  const std::vector<AttrSpec>& specs = cls.spec.attrs;
+  std::vector<bool> given(specs.size());
+  op->attrs.resize(specs.size());
+  for (auto& [name, value] : attrs) {
+    const int index = cls.attr_index(name);
+    if (index < 0) {
+      fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {'", name, "'}.");
+    }
+    op->attrs[static_cast<size_t>(index)] = std::move(value);
+    given[static_cast<size_t>(index)] = true;
+  }
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (!given[i] && specs[i].required) {
+      fail(ErrorKind::kAttribute, cls.name(), ": the parameter ", specs[i].name,
+           " is required; give ", specs[i].name, "=....");
+    }
+    if (!given[i]) op->attrs[i] = specs[i].fallback;
+    coerce(op->attrs[i], specs[i]);
+    if (given[i] && !is_of(op->attrs[i], specs[i].type)) {
+      fail(ErrorKind::kAttribute, cls.name(), ": ", specs[i].name, " must be of type ",
+           specs[i].type, "; got ", to_string(op->attrs[i]), ".");
+    }
+  }
+  const Registry& names = registry();
+  if (&cls == &names.elemwise() || &cls == &names.reduce()) {
+    std::string& mode = std::get<std::string>(op->attrs[0]);
+    std::transform(mode.begin(), mode.end(), mode.begin(),
+                   [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+    const bool is_scalar = &cls == &names.elemwise();
+    if (is_scalar) op->scalar = names.find_scalar(mode);
+    if (!is_scalar) op->reduction = names.find_reduction(mode);
+    if (op->scalar == nullptr && op->reduction == nullptr) {
+      fail(ErrorKind::kAttribute, cls.name(), ": mode must be a declared ",
+           is_scalar ? "scalar function" : "reduction", "; got '", mode, "'",
+           names.did_you_mean(mode, is_scalar, !is_scalar), ".");
+    }
+  }
+  return op;
+}
+
+Ref<Op> Function::make_op(std::vector<Attr> values) const {
+  std::vector<std::pair<std::string, Attr>> attrs(spec.fixed);
+  for (size_t i = 0; i < values.size(); ++i) {
+    attrs.emplace_back(spec.attrs[i].name, std::move(values[i]));
+  }
+  return tensorlike::make_op(*op_class, std::move(attrs));
+}
+
+}  // namespace tensorlike

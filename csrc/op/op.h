@@ -1,0 +1,153 @@
+// Ops at run time: classes, instances with their attributes, and what the declarations of scalar
+// functions, reductions and functional calls turn into.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/ref.h"
+#include "base/shape.h"
+#include "kernels/kernel_table.h"
+#include "op/spec.h"
+#include "op/type.h"
+
+namespace tensorlike {
+
+class Op;
+class RawTensor;
+class Value;
+struct CompiledBody;
+struct GradCall;
+
+using Values = SmallVector<Ref<Value>, 2>;
+using Args = std::span<Value* const>;
+using RawArgs = std::span<RawTensor* const>;
+
+using InferRule = Specs (*)(const Op& op, std::span<const Spec> inputs);
+// Bit i of `reusable`: input i may be written over.
+using Kernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t reusable);
+// A hand-written gradient: fills call.results. What it reads beyond shapes it must list.
+struct GradRule {
+  void (*run)(GradCall& call) = nullptr;
+  uint32_t inputs_read = 0;  // bit i: the value of input i
+  bool outputs_read = false;
+};
+
+// The gradient of one input, ready to run.
+struct CompiledGrad {
+  int input = 0;
+  std::shared_ptr<CompiledBody> body;
+};
+
+// What both kinds of mode (and ops with declared gradients) share.
+struct Gradients {
+  bool differentiable = true;
+  std::vector<CompiledGrad> rules;
+  uint32_t inputs_read = 0;   // which values the rules read: the others are not kept alive
+  uint32_t outputs_read = 0;
+};
+
+struct TileProgramCache;
+
+class Scalar {
+ public:
+  explicit Scalar(ScalarSpec spec);
+  ~Scalar();
+  ScalarSpec spec;
+  ByDType<TileKernel> kernels;
+  Gradients gradients;
+  std::shared_ptr<CompiledBody> expansion;  // null: native
+  // The dtype that the function computes in, for arguments of these dtypes; checks categories.
+  DType compute_dtype(std::span<const DType> args) const;
+  DType result_dtype(DType compute) const;
+  Ref<Op> op;  // Elemwise(mode=name)
+  std::unique_ptr<TileProgramCache> programs;
+};
+
+class Reduction {
+ public:
+  explicit Reduction(ReductionSpec spec) : spec(std::move(spec)) {}
+  ReductionSpec spec;
+  ByDType<ReductionKernel> kernels;
+  Gradients gradients;
+  DType result_dtype(DType input) const;
+};
+
+// A class of ops. `plain` says that no user's rule can match when all arguments are built-in
+// tensor-likes, so that dispatch need not look.
+class OpClass : public Type {
+ public:
+  OpClass(OpSpec spec, const Type* parent) : Type(spec.name, parent), spec(std::move(spec)) {}
+  OpSpec spec;
+  InferRule infer = nullptr;
+  Kernel kernel = nullptr;
+  GradRule grad = {};
+  Gradients gradients;
+  std::shared_ptr<CompiledBody> define;
+  mutable std::atomic<bool> plain{true};
+
+  int attr_index(std::string_view name) const;
+};
+
+class Op : public RefCounted {
+ public:
+  explicit Op(const OpClass& op_class) : cls(op_class) {}
+
+  const OpClass& cls;
+  std::vector<Attr> attrs;  // in the class's order
+  const Scalar* scalar = nullptr;        // of an Elemwise
+  const Reduction* reduction = nullptr;  // of a Reduce
+  // Where the binding keeps the Python object of a shared op.
+  mutable void* handle = nullptr;
+
+  // "gelu" for Elemwise(mode="gelu"), else the functional name or the class: for errors.
+  virtual std::string name() const;
+  // Applies the op's body, where it has one that is not a CompiledBody.
+  virtual bool run_define(Args, Values&) const { return false; }
+  // Gradients of the inputs, where the op brings its own rule: see tape/gradient.h.
+  virtual const GradRule& grad_rule() const { return cls.grad; }
+  const Attr& attr(std::string_view name) const;
+  template <class T>
+  const T& get(std::string_view name) const {
+    return std::get<T>(attr(name));
+  }
+  bool equals(const Op& other) const { return &cls == &other.cls && attrs == other.attrs; }
+};
+
+// "Reduce(mode='sum', axis=0, keepdims=False)".
+std::string to_string(const Op& op);
+std::string to_string(const Attr& attr);
+
+// A functional call.
+class Function {
+ public:
+  FunctionSpec spec;
+  const OpClass* op_class = nullptr;
+  Ref<Op> shared_op;  // when the call has no attributes
+
+  // The op for these attribute values, in spec.attrs' order.
+  Ref<Op> make_op(std::vector<Attr> attrs) const;
+};
+
+// Attributes by name; missing ones take their defaults; unknown ones, and values of the wrong
+// type, are ErrorKind::kAttribute.
+Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> attrs);
+
+// A body with its calls resolved.
+struct CompiledStep {
+  const Function* function = nullptr;  // null: the pseudo-call "size"
+  std::vector<int> args;
+  std::vector<std::pair<int, AttrExpr>> attrs;  // index into function->spec.attrs
+  Ref<Op> op;                                   // when no attribute depends on the run
+};
+
+struct CompiledBody {
+  Body body;
+  std::vector<CompiledStep> steps;
+  bool is_elementwise = false;  // every step is a scalar function
+};
+
+}  // namespace tensorlike

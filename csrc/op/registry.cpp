@@ -1,0 +1,256 @@
+#include "op/registry.h"
+
+#include <algorithm>
+
+namespace tensorlike {
+namespace {
+
+template <class Map>
+auto find_in(const Map& map, std::string_view name) -> decltype(map.begin()->second.get()) {
+  const auto it = map.find(name);
+  return it == map.end() ? nullptr : it->second.get();
+}
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t up = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = up;
+    }
+  }
+  return row[b.size()];
+}
+
+void check_new(const void* previous, const std::string& name, const std::string& source) {
+  if (previous != nullptr) {
+    fail(ErrorKind::kDeclaration, source, ": ", name, ": this name is declared already.");
+  }
+}
+
+}  // namespace
+
+const Type& op_base_type() {
+  static const Type* type = new Type("OpBase");
+  return *type;
+}
+
+Registry::Registry() {
+  OpSpec constant;
+  constant.name = "Const";
+  constant.args = {{"x", Category::kAll, true}};
+  constant.differentiable = false;
+  constant.attrs = {{"value", "any", true, {}},
+                    {"dtype", "dtype", false, {}},
+                    {"device", "device", false, {}}};
+  add(std::move(constant));
+  const_ = ops_.find("Const")->second.get();
+}
+
+void Registry::add(ScalarSpec spec) {
+  check_new(find_scalar(spec.name), spec.name, spec.source);
+  auto scalar = std::make_unique<Scalar>(std::move(spec));
+  const auto kernels = kernel_table().scalars.find(scalar->spec.name);
+  if (kernels != kernel_table().scalars.end()) scalar->kernels = kernels->second;
+  unlinked_scalars_.push_back(scalar.get());
+  scalars_.emplace(scalar->spec.name, std::move(scalar));
+}
+
+void Registry::add(ReductionSpec spec) {
+  check_new(find_reduction(spec.name), spec.name, spec.source);
+  auto reduction = std::make_unique<Reduction>(std::move(spec));
+  const auto kernels = kernel_table().reductions.find(reduction->spec.name);
+  if (kernels != kernel_table().reductions.end()) reduction->kernels = kernels->second;
+  unlinked_reductions_.push_back(reduction.get());
+  reductions_.emplace(reduction->spec.name, std::move(reduction));
+}
+
+void Registry::add(OpSpec spec) {
+  check_new(find_op(spec.name), spec.name, spec.source);
+  auto op = std::make_unique<OpClass>(std::move(spec), &op_base_type());
+  op->infer = find_infer(op->spec.infer);
+  op->kernel = find_kernel(op->spec.kernel);
+  if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
+  for (const auto& [name, wanted, found] :
+       {std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
+        std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), op->kernel != nullptr},
+        std::tuple{&op->spec.grad, !op->spec.grad.empty(), op->grad.run != nullptr}}) {
+    if (wanted && !found) {
+      fail(ErrorKind::kDeclaration, op->spec.source, ": ", op->spec.name, ": there is no rule '",
+           *name, "' in the core.");
+    }
+  }
+  if (op->spec.name == "Elemwise") elemwise_ = op.get();
+  if (op->spec.name == "Reduce") reduce_ = op.get();
+  op_order_.push_back(op.get());
+  unlinked_ops_.push_back(op.get());
+  ops_.emplace(op->spec.name, std::move(op));
+}
+
+void Registry::add(FunctionSpec spec) {
+  check_new(find_function(spec.name), spec.name, spec.op);
+  auto function = std::make_unique<Function>();
+  function->spec = std::move(spec);
+  unlinked_functions_.push_back(function.get());
+  function_order_.push_back(function.get());
+  functions_.emplace(function->spec.name, std::move(function));
+}
+
+void Registry::link() {
+  for (Scalar* scalar : unlinked_scalars_) {
+    scalar->op = make_op(*elemwise_, {{"mode", scalar->spec.name}});
+  }
+  for (Function* function : unlinked_functions_) {
+    function->op_class = find_op(function->spec.op);
+    if (function->op_class == nullptr) {
+      fail(ErrorKind::kDeclaration, function->spec.name, ": there is no op '", function->spec.op,
+           "'.");
+    }
+    if (function->op_class == elemwise_) {
+      function->shared_op = find_scalar(function->spec.name)->op;
+    } else if (function->spec.attrs.empty()) {
+      function->shared_op = function->make_op({});
+    }
+  }
+  for (Scalar* s : unlinked_scalars_) {
+    if (!s->spec.expansion.results.empty()) s->expansion = compile(s->spec.expansion, s->spec.source);
+    s->gradients =
+        compile_gradients(s->spec.grads, s->spec.differentiable,
+                          static_cast<int>(s->spec.args.size()), s->spec.outputs, s->spec.source);
+  }
+  for (Reduction* r : unlinked_reductions_) {
+    r->gradients = compile_gradients(r->spec.grads, r->spec.differentiable, 1, 1, r->spec.source);
+  }
+  for (OpClass* op : unlinked_ops_) {
+    if (!op->spec.define.results.empty()) op->define = compile(op->spec.define, op->spec.source);
+    op->gradients =
+        compile_gradients(op->spec.grads, op->spec.differentiable,
+                          static_cast<int>(op->spec.args.size()), op->spec.outputs, op->spec.source);
+  }
+  unlinked_scalars_.clear();
+  unlinked_reductions_.clear();
+  unlinked_ops_.clear();
+  unlinked_functions_.clear();
+}
+
+std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::string& source) const {
+  auto compiled = std::make_shared<CompiledBody>();
+  compiled->body = body;
+  compiled->is_elementwise = true;
+  for (const Step& step : body.steps) {
+    CompiledStep& out = compiled->steps.emplace_back();
+    out.args = step.args;
+    if (step.call == "size") {
+      compiled->is_elementwise = false;
+      continue;
+    }
+    // Derived scalars have no functional call of their own.
+    const Scalar* scalar = find_scalar(step.call);
+    out.function = find_function(step.call);
+    if (scalar != nullptr) {
+      out.op = scalar->op;
+      continue;
+    }
+    compiled->is_elementwise = false;
+    if (out.function == nullptr) {
+      fail(ErrorKind::kDeclaration, source, ": there is no function '", step.call, "'",
+           did_you_mean(step.call, true, true), ".");
+    }
+    bool is_constant = true;
+    const std::vector<AttrSpec>& specs = out.function->spec.attrs;
+    std::vector<Attr> values;
+    for (const AttrSpec& spec : specs) values.push_back(spec.fallback);
+    for (const auto& [name, expr] : step.attrs) {
+      const auto at = std::find_if(specs.begin(), specs.end(),
+                                   [&n = name](const AttrSpec& spec) { return spec.name == n; });
+      if (at == specs.end()) {
+        fail(ErrorKind::kDeclaration, source, ": ", step.call, " has no attribute '", name, "'.");
+      }
+      const int index = static_cast<int>(at - specs.begin());
+      out.attrs.emplace_back(index, expr);
+      is_constant = is_constant && expr.kind == AttrExpr::Kind::kLiteral;
+      values[static_cast<size_t>(index)] = expr.literal;
+    }
+    if (is_constant) out.op = out.function->make_op(std::move(values));
+  }
+  return compiled;
+}
+
+Gradients Registry::compile_gradients(const std::vector<Grad>& grads, bool differentiable,
+                                      int inputs, int outputs, const std::string& source) const {
+  Gradients out;
+  out.differentiable = differentiable;
+  for (const Grad& grad : grads) {
+    out.rules.push_back({grad.input, compile(grad.body, source)});
+    auto read = [&](int slot) {
+      if (slot < inputs) {
+        out.inputs_read |= 1U << slot;
+      } else if (slot < inputs + outputs) {
+        out.outputs_read |= 1U << (slot - inputs);
+      }
+    };
+    for (const Step& step : grad.body.steps) {
+      // "size" and the shape forms read only what is known without the value.
+      if (step.call != "size") std::for_each(step.args.begin(), step.args.end(), read);
+    }
+    std::for_each(grad.body.results.begin(), grad.body.results.end(), read);
+  }
+  return out;
+}
+
+const Scalar* Registry::find_scalar(std::string_view name) const { return find_in(scalars_, name); }
+const Reduction* Registry::find_reduction(std::string_view name) const {
+  return find_in(reductions_, name);
+}
+const OpClass* Registry::find_op(std::string_view name) const { return find_in(ops_, name); }
+const Function* Registry::find_function(std::string_view name) const {
+  return find_in(functions_, name);
+}
+
+const Op& Registry::scalar_op(std::string_view name) const {
+  const Scalar* scalar = find_scalar(name);
+  if (scalar == nullptr) fail(ErrorKind::kDeclaration, "there is no scalar function '", name, "'.");
+  return *scalar->op;
+}
+
+std::string Registry::did_you_mean(std::string_view name, bool scalars, bool reductions) const {
+  std::string best;
+  size_t least = name.size() / 2 + 1;
+  auto consider = [&](const std::string& candidate) {
+    const size_t distance = edit_distance(name, candidate);
+    if (distance < least) {
+      least = distance;
+      best = candidate;
+    }
+  };
+  if (scalars) {
+    for (const auto& [key, scalar] : scalars_) {
+      if (!scalar->spec.derived) consider(key);
+    }
+  }
+  if (reductions) {
+    for (const auto& [key, reduction] : reductions_) consider(key);
+  }
+  return best.empty() ? std::string() : "; did you mean '" + best + "'?";
+}
+
+Registry& registry() {
+  static Registry* const instance = new Registry;
+  static thread_local bool is_filling = false;  // the declarations' own ops look entries up
+  if (is_filling) return *instance;
+  static const bool is_filled = [] {
+    is_filling = true;
+    register_builtin(*instance);
+    instance->link();
+    is_filling = false;
+    return true;
+  }();
+  (void)is_filled;
+  return *instance;
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,77 @@
+// All declarations by name: the one place that knows which ops, modes and functional calls exist.
+// Entries are only ever added, so that plain pointers to them stay valid.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "op/op.h"
+
+namespace tensorlike {
+
+class Registry {
+ public:
+  void add(ScalarSpec spec);
+  void add(ReductionSpec spec);
+  void add(OpSpec spec);
+  void add(FunctionSpec spec);
+  // Resolves the names in what was added since the last call. Entries may refer to later ones, so
+  // this follows a whole set of them.
+  void link();
+
+  const Scalar* find_scalar(std::string_view name) const;
+  const Reduction* find_reduction(std::string_view name) const;
+  const OpClass* find_op(std::string_view name) const;
+  const Function* find_function(std::string_view name) const;
+  const std::vector<const OpClass*>& op_classes() const { return op_order_; }
+  const std::vector<const Function*>& functions() const { return function_order_; }
+
+  // Names the candidates closest to `name`, for errors.
+  std::string did_you_mean(std::string_view name, bool scalars, bool reductions) const;
+
+  const OpClass& elemwise() const { return *elemwise_; }
+  const OpClass& reduce() const { return *reduce_; }
+  const OpClass& constant() const { return *const_; }
+  // The shared op of a scalar function that must exist.
+  const Op& scalar_op(std::string_view name) const;
+
+ private:
+  friend Registry& registry();
+  Registry();
+  std::shared_ptr<CompiledBody> compile(const Body& body, const std::string& source) const;
+  Gradients compile_gradients(const std::vector<Grad>& grads, bool differentiable, int inputs,
+                              int outputs, const std::string& source) const;
+
+  std::map<std::string, std::unique_ptr<Scalar>, std::less<>> scalars_;
+  std::map<std::string, std::unique_ptr<Reduction>, std::less<>> reductions_;
+  std::map<std::string, std::unique_ptr<OpClass>, std::less<>> ops_;
+  std::map<std::string, std::unique_ptr<Function>, std::less<>> functions_;
+  std::vector<const OpClass*> op_order_;
+  std::vector<const Function*> function_order_;
+  std::vector<Scalar*> unlinked_scalars_;
+  std::vector<Reduction*> unlinked_reductions_;
+  std::vector<OpClass*> unlinked_ops_;
+  std::vector<Function*> unlinked_functions_;
+  OpClass* elemwise_ = nullptr;
+  OpClass* reduce_ = nullptr;
+  OpClass* const_ = nullptr;
+};
+
+// The process's registry, filled with the built-in declarations at first use.
+Registry& registry();
+
+// Generated from the declarations.
+void register_builtin(Registry& registry);
+
+// The root of the ops' hierarchy.
+const Type& op_base_type();
+
+// Rules by the names that declarations use; null for an unknown name.
+InferRule find_infer(std::string_view name);
+Kernel find_kernel(std::string_view name);
+const GradRule* find_grad(std::string_view name);
+
+}  // namespace tensorlike

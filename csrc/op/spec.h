@@ -1,0 +1,150 @@
+// What a declaration says, as C++ data. The generator emits the built-in declarations as one
+// function that fills a Registry with these; `declare` at run time fills it from Python with the
+// same structs. Nothing else in the core knows an op by name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace tensorlike {
+
+// The value of an op's attribute. `monostate` is Python's None.
+using Attr =
+    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>, DType>;
+
+// The Array API standard's dtype categories (the ones that our dtypes need).
+enum class Category : uint8_t {
+  kAll,
+  kNumeric,
+  kRealNumeric,
+  kRealFloating,
+  kInteger,
+  kIntegerOrBoolean,
+  kBoolean
+};
+
+// How the result's dtype follows from the promoted dtype of the inputs.
+enum class Result : uint8_t {
+  kSame,   // the promoted dtype
+  kBool,   // bool
+  kInt64,  // int64
+  kSum,    // as kSame, but integers and booleans accumulate in int64
+};
+
+// A step's attribute: a literal, the value of an attribute of the op whose rule this is, the shape
+// of a slot, one dimension of it, or its dtype.
+struct AttrExpr {
+  enum class Kind : uint8_t { kLiteral, kAttr, kShape, kDim, kDType };
+  Kind kind = Kind::kLiteral;
+  Attr literal = {};
+  std::string attr = {};
+  int slot = 0;
+  int dim = 0;
+};
+
+inline AttrExpr literal(Attr value) {
+  return {AttrExpr::Kind::kLiteral, std::move(value), {}, 0, 0};
+}
+inline AttrExpr attr(std::string name) {
+  return {AttrExpr::Kind::kAttr, {}, std::move(name), 0, 0};
+}
+inline AttrExpr shape_of(int slot) { return {AttrExpr::Kind::kShape, {}, {}, slot, 0}; }
+inline AttrExpr dim_of(int slot, int dim) { return {AttrExpr::Kind::kDim, {}, {}, slot, dim}; }
+inline AttrExpr dtype_of_slot(int slot) { return {AttrExpr::Kind::kDType, {}, {}, slot, 0}; }
+
+// One functional call of a body: `call` is a functional name ("mul", "sum", "matmul"), or the
+// pseudo-call "size", whose result is the number of elements of its slot as a literal.
+struct Step {
+  std::string call;
+  std::vector<int> args;
+  std::vector<std::pair<std::string, AttrExpr>> attrs = {};
+};
+
+// A parsed expression, lowered to straight-line calls. Slots: the inputs come first, then the
+// constants (Python literals: an integer stays an integer), then one per step result.
+struct Body {
+  int inputs = 0;
+  std::vector<std::variant<bool, int64_t, double>> constants = {};
+  std::vector<Step> steps = {};
+  std::vector<int> results = {};
+};
+
+// The gradient of one input. The body's inputs are, in order, the op's inputs, its outputs, and
+// the outputs' cotangents; what it does not read is not kept alive.
+struct Grad {
+  int input = 0;
+  Body body;
+};
+
+struct ArgSpec {
+  std::string name;
+  Category category = Category::kAll;
+  bool variadic = false;
+};
+
+// A scalar function: a mode of Elemwise.
+struct ScalarSpec {
+  std::string name;
+  std::vector<ArgSpec> args;
+  Result result = Result::kSame;
+  int outputs = 1;
+  std::vector<Grad> grads = {};
+  bool differentiable = true;  // false: declared `grad: none`
+  // The expression as calls of other scalar functions; no steps: the function is native.
+  Body expansion = {};
+  // A derivative that the generator fused. Tensor-likes never see it: on anything but RawTensors
+  // its expansion is applied instead.
+  bool derived = false;
+  std::string source = {};
+};
+
+// A reduction: a mode of Reduce. Gradient bodies see y and dy with the reduced axes kept as 1;
+// the result is broadcast back to x.
+struct ReductionSpec {
+  std::string name;
+  ArgSpec arg;
+  Result result = Result::kSame;
+  std::vector<Grad> grads = {};
+  bool differentiable = true;
+  bool has_identity = true;  // false: an empty reduction is an error (max, argmax)
+  bool single_axis = false;  // argmax, argmin
+  std::string source = {};
+};
+
+struct AttrSpec {
+  std::string name;
+  std::string type;  // "bool", "int", "float", "str", "dtype", "axis", "axes", "shape", "any" ...
+  bool required = true;
+  Attr fallback = {};
+};
+
+// An op class.
+struct OpSpec {
+  std::string name;
+  std::vector<ArgSpec> args;
+  std::vector<AttrSpec> attrs = {};
+  int outputs = 1;          // -1: depends on the attributes (Split)
+  std::string infer = {};   // name of the inference rule; empty: through the body
+  std::string kernel = {};  // name of the CPU kernel; empty: the body runs
+  std::string grad = {};    // name of a hand-written gradient; empty: `grads` or through the body
+  std::vector<Grad> grads = {};
+  bool differentiable = true;
+  Body define = {};
+  std::string source = {};
+};
+
+// A functional call: positional tensor-likes, keyword attributes, and the op that they make.
+struct FunctionSpec {
+  std::string name;
+  std::string op;                                         // "Elemwise", "Reduce", "MatMul"
+  std::vector<std::pair<std::string, Attr>> fixed = {};   // {"mode", "add"}
+  std::vector<ArgSpec> args = {};
+  std::vector<AttrSpec> attrs = {};
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,237 @@
+#include "op/tile_program.h"
+
+#include <cstring>
+#include <memory>
+
+#include "op/registry.h"
+
+namespace tensorlike {
+namespace {
+
+// A value while a program is being written: a slot number in the final order is only known when
+// the constants and temporaries have been counted, so operands, constants and temporaries are
+// numbered apart.
+struct Symbol {
+  enum class Place : uint8_t { kOperand, kConstant, kTemporary };
+  Place place = Place::kOperand;
+  int index = 0;
+  DType dtype = DType::kFloat32;
+  bool is_literal = false;
+  std::variant<bool, int64_t, double> literal = {};
+};
+
+class Writer {
+ public:
+  explicit Writer(std::span<const DType> args) {
+    for (size_t i = 0; i < args.size(); ++i) {
+      operands_.push_back({Symbol::Place::kOperand, static_cast<int>(i), args[i], false, {}});
+    }
+  }
+
+  const std::vector<Symbol>& operands() const { return operands_; }
+
+  // Applies a scalar function to symbols: one instruction, or its expansion.
+  std::vector<Symbol> call(const Scalar& scalar, std::vector<Symbol> args) {
+    SmallVector<DType, 4> dtypes = literal_dtypes(scalar, args);
+    const DType compute = scalar.compute_dtype(dtypes);
+    for (size_t i = 0; i < args.size(); ++i) {
+      const bool is_condition = scalar.spec.args[i].category == Category::kBoolean;
+      args[i] = as_dtype(args[i], is_condition ? DType::kBool : compute);
+    }
+    if (scalar.kernels[compute] == nullptr && scalar.expansion != nullptr) {
+      return expand(*scalar.expansion, args);
+    }
+    if (scalar.kernels[compute] == nullptr) {
+      fail(ErrorKind::kDType, scalar.spec.name, ": there is no kernel for ", name_of(compute),
+           ".");
+    }
+    return emit(scalar.kernels[compute], args, scalar.spec.outputs, scalar.result_dtype(compute));
+  }
+
+  Symbol as_dtype(const Symbol& symbol, DType dtype) {
+    if (symbol.is_literal) return constant(symbol, dtype);
+    if (symbol.dtype == dtype) return symbol;
+    TileKernel cast = kernel_table().casts[static_cast<int>(symbol.dtype)][static_cast<int>(dtype)];
+    return emit(cast, {symbol}, 1, dtype)[0];
+  }
+
+  PreparedProgram finish(const std::vector<Symbol>& results);
+
+ private:
+  struct Instruction {
+    TileKernel kernel;
+    std::vector<Symbol> in;
+    std::vector<int> out;  // temporaries
+  };
+
+  // Literals take the dtype of the tensors beside them, unless their own category is higher.
+  static SmallVector<DType, 4> literal_dtypes(const Scalar& scalar,
+                                              const std::vector<Symbol>& args) {
+    bool any = false;
+    DType promoted = DType::kBool;
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (args[i].is_literal || scalar.spec.args[i].category == Category::kBoolean) continue;
+      promoted = any ? promote(promoted, args[i].dtype) : args[i].dtype;
+      any = true;
+    }
+    SmallVector<DType, 4> dtypes;
+    for (const Symbol& arg : args) {
+      if (!arg.is_literal) {
+        dtypes.push_back(arg.dtype);
+        continue;
+      }
+      const Kind kind = static_cast<Kind>(arg.literal.index());
+      dtypes.push_back(any && kind <= kind_of(promoted) ? promoted : default_dtype(kind));
+    }
+    return dtypes;
+  }
+
+  Symbol constant(const Symbol& literal, DType dtype) {
+    TileProgram::Constant value{dtype, {}};
+    visit_dtype(dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T converted =
+          std::visit([](auto v) { return static_cast<T>(v); }, literal.literal);
+      std::memcpy(value.value, &converted, sizeof(T));
+    });
+    for (size_t i = 0; i < constants_.size(); ++i) {
+      if (constants_[i].dtype == dtype && std::memcmp(constants_[i].value, value.value, 8) == 0) {
+        return {Symbol::Place::kConstant, static_cast<int>(i), dtype, false, {}};
+      }
+    }
+    constants_.push_back(value);
+    return {Symbol::Place::kConstant, static_cast<int>(constants_.size()) - 1, dtype, false, {}};
+  }
+
+  std::vector<Symbol> expand(const CompiledBody& body, const std::vector<Symbol>& args) {
+    std::vector<Symbol> slots(args);
+    for (const auto& value : body.body.constants) {
+      slots.push_back({Symbol::Place::kConstant, -1, DType::kFloat32, true, value});
+    }
+    for (const CompiledStep& step : body.steps) {
+      std::vector<Symbol> in;
+      for (int slot : step.args) in.push_back(slots[static_cast<size_t>(slot)]);
+      slots.push_back(call(*step.op->scalar, std::move(in))[0]);
+    }
+    std::vector<Symbol> results;
+    for (int slot : body.body.results) results.push_back(slots[static_cast<size_t>(slot)]);
+    return results;
+  }
+
+  std::vector<Symbol> emit(TileKernel kernel, std::vector<Symbol> in, int outputs, DType dtype) {
+    Instruction instruction{kernel, std::move(in), {}};
+    std::vector<Symbol> results;
+    for (int i = 0; i < outputs; ++i) {
+      instruction.out.push_back(temporaries_);
+      results.push_back({Symbol::Place::kTemporary, temporaries_++, dtype, false, {}});
+    }
+    instructions_.push_back(std::move(instruction));
+    return results;
+  }
+
+  std::vector<Symbol> operands_;
+  std::vector<TileProgram::Constant> constants_;
+  std::vector<Instruction> instructions_;
+  int temporaries_ = 0;
+};
+
+// Turns temporaries into slots: results live in the outputs, the others share buffers once their
+// last reader has run.
+PreparedProgram Writer::finish(const std::vector<Symbol>& results) {
+  PreparedProgram prepared;
+  TileProgram& program = prepared.program;
+  program.operands = static_cast<int>(operands_.size());
+  program.constants = constants_;
+  program.outputs = static_cast<int>(results.size());
+
+  std::vector<int> output_of(static_cast<size_t>(temporaries_), -1);
+  std::vector<Symbol> stored;
+  for (size_t r = 0; r < results.size(); ++r) {
+    Symbol symbol = results[r];
+    if (symbol.is_literal) symbol = constant(symbol, default_dtype(static_cast<Kind>(symbol.literal.index())));
+    const bool is_free = symbol.place == Symbol::Place::kTemporary &&
+                         output_of[static_cast<size_t>(symbol.index)] < 0;
+    if (!is_free) {
+      // An operand, a constant, or a value that is already another output: copy it.
+      const int d = static_cast<int>(symbol.dtype);
+      symbol = emit(kernel_table().casts[d][d], {symbol}, 1, symbol.dtype)[0];
+      output_of.push_back(-1);
+    }
+    output_of[static_cast<size_t>(symbol.index)] = static_cast<int>(r);
+    stored.push_back(symbol);
+    prepared.results.push_back(symbol.dtype);
+  }
+  program.constants = constants_;
+
+  std::vector<size_t> last_read(static_cast<size_t>(temporaries_), 0);
+  for (size_t i = 0; i < instructions_.size(); ++i) {
+    for (const Symbol& in : instructions_[i].in) {
+      if (in.place == Symbol::Place::kTemporary) last_read[static_cast<size_t>(in.index)] = i;
+    }
+  }
+  std::vector<int> buffer_of(static_cast<size_t>(temporaries_), -1);
+  std::vector<int> free_buffers;
+  std::vector<std::pair<size_t, int>> patches;
+  for (size_t i = 0; i < instructions_.size(); ++i) {
+    for (int t : instructions_[i].out) {
+      if (output_of[static_cast<size_t>(t)] >= 0) continue;
+      if (free_buffers.empty()) free_buffers.push_back(program.temporaries++);
+      buffer_of[static_cast<size_t>(t)] = free_buffers.back();
+      free_buffers.pop_back();
+    }
+    for (size_t t = 0; t < buffer_of.size(); ++t) {
+      if (buffer_of[t] >= 0 && last_read[t] == i) free_buffers.push_back(buffer_of[t]);
+    }
+  }
+  auto slot_of = [&](const Symbol& symbol) {
+    switch (symbol.place) {
+      case Symbol::Place::kOperand:
+        return symbol.index;
+      case Symbol::Place::kConstant:
+        return program.first_constant() + symbol.index;
+      case Symbol::Place::kTemporary:
+        break;
+    }
+    const size_t t = static_cast<size_t>(symbol.index);
+    return output_of[t] >= 0 ? program.first_output() + output_of[t]
+                             : program.first_temporary() + buffer_of[t];
+  };
+  for (const Instruction& instruction : instructions_) {
+    TileInstruction& written = program.instructions.emplace_back();
+    written.kernel = instruction.kernel;
+    for (const Symbol& in : instruction.in) written.in.push_back(slot_of(in));
+    for (int t : instruction.out) {
+      written.out.push_back(slot_of({Symbol::Place::kTemporary, t, DType::kFloat32, false, {}}));
+    }
+  }
+  return prepared;
+}
+
+}  // namespace
+
+TileProgramCache::~TileProgramCache() {
+  const Node* node = head.load();
+  while (node != nullptr) {
+    const Node* next = node->next;
+    delete node;
+    node = next;
+  }
+}
+
+const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args) {
+  uint64_t key = 0;
+  for (DType dtype : args) key = key << 4 | static_cast<uint64_t>(dtype);
+  TileProgramCache& cache = *scalar.programs;
+  for (const auto* node = cache.head.load(std::memory_order_acquire); node != nullptr;
+       node = node->next) {
+    if (node->key == key) return node->prepared;
+  }
+  Writer writer(args);
+  PreparedProgram prepared = writer.finish(writer.call(scalar, writer.operands()));
+  auto* node = new TileProgramCache::Node{key, std::move(prepared), cache.head.load()};
+  while (!cache.head.compare_exchange_weak(node->next, node, std::memory_order_release)) {
+  }
+  return node->prepared;
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,333 @@
+// Gradient rules: the declared ones, run as bodies over any tensor-likes, and the few that need
+// code. No rule mentions broadcasting: the result is fitted to the input's shape here, once.
+#include "tape/gradient.h"
+
+#include <algorithm>
+
+#include "op/index.h"
+#include "op/infer.h"
+#include "op/registry.h"
+#include "tensor/body.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+namespace {
+
+std::vector<int64_t> as_ints(const Dims& dims) { return {dims.begin(), dims.end()}; }
+
+Ref<Value> reshape(Value& x, const Dims& shape) {
+  return call("reshape", {&x}, {{"shape", as_ints(shape)}});
+}
+
+// A saved value as it was on the tape, when the gradient is to be differentiable again.
+Ref<Value> restore(const Ref<Value>& saved, const Edge& edge, Tape& tape, bool create_graph) {
+  if (!saved || !create_graph || !edge.node) return saved;
+  return make_ref<Tracer>(saved, edge, Ref<Tape>(&tape));
+}
+
+// The gradients that the declaration gives: one body per input.
+void run_declared(const Gradients& gradients, GradCall& call) {
+  SmallVector<Value*, 8> slots;
+  SmallVector<Spec, 8> specs;
+  for (size_t i = 0; i < call.inputs.size(); ++i) {
+    slots.push_back(call.inputs[i]);
+    specs.push_back(call.node.input_spec(i));
+  }
+  for (size_t i = 0; i < call.outputs.size(); ++i) {
+    slots.push_back(call.outputs[i]);
+    specs.push_back(call.node.outputs[i]);
+  }
+  Values held;
+  for (size_t i = 0; i < call.cotangents.size(); ++i) {
+    Value* cotangent = call.cotangents[i];
+    if (cotangent == nullptr) {
+      Value* like = *std::find_if(call.cotangents.begin(), call.cotangents.end(),
+                                  [](Value* v) { return v != nullptr; });
+      held.push_back(zeros(call.node.outputs[i], *like));
+      cotangent = held.back().get();
+    }
+    slots.push_back(cotangent);
+    specs.push_back(call.node.outputs[i]);
+  }
+  for (const CompiledGrad& rule : gradients.rules) {
+    const size_t input = static_cast<size_t>(rule.input);
+    if (!call.wants(input)) continue;
+    call.result(input) = run_body(*rule.body, call.op, {slots.data(), slots.size()},
+                                  {specs.data(), specs.size()})[0];
+  }
+}
+
+// A reduction's rule sees its output and cotangent with the reduced axes kept as 1.
+void run_reduction(GradCall& call) {
+  const Dims& shape = call.node.input_spec(0).shape;
+  Dims kept = shape;
+  for (int64_t axis : reduced_axes(call.op, static_cast<int64_t>(shape.size()))) {
+    kept[static_cast<size_t>(axis)] = 1;
+  }
+  Values held;
+  auto keep = [&](Value* value) {
+    if (value == nullptr || kept == call.node.outputs[0].shape) return value;
+    held.push_back(reshape(*value, kept));
+    return held.back().get();
+  };
+  Value* output[] = {keep(call.outputs[0])};
+  Value* cotangent[] = {keep(call.cotangents[0])};
+  Node view;
+  view.inputs = call.node.inputs;
+  view.outputs.push_back({call.node.outputs[0].dtype, kept});
+  view.input_specs = std::make_unique<Specs>(1, call.node.input_spec(0));
+  GradCall inner{call.op, view, call.inputs, output, cotangent, Values(1)};
+  run_declared(call.op.reduction->gradients, inner);
+  call.result(0) = inner.results[0];
+}
+
+Ref<Value> swap_last_two(Value& x, size_t ndim) {
+  std::vector<int64_t> axes(ndim);
+  for (size_t i = 0; i < ndim; ++i) axes[i] = static_cast<int64_t>(i);
+  std::swap(axes[ndim - 1], axes[ndim - 2]);
+  return call("permute_dims", {&x}, {{"axes", axes}});
+}
+
+// Vectors are matrices of one row (left) or one column (right) while the rule runs.
+void grad_matmul(GradCall& c) {
+  const Dims a_shape = c.node.input_spec(0).shape;
+  const Dims b_shape = c.node.input_spec(1).shape;
+  Dims a_matrix = a_shape;
+  Dims b_matrix = b_shape;
+  Dims dy_shape = c.node.outputs[0].shape;
+  if (a_shape.size() == 1) a_matrix.insert(0, 1);
+  if (b_shape.size() == 1) b_matrix.push_back(1);
+  if (b_shape.size() == 1) dy_shape.push_back(1);
+  if (a_shape.size() == 1) dy_shape.insert(dy_shape.size() - 1, 1);
+  auto seen_as = [](Value* value, const Dims& shape, const Dims& from) {
+    return shape == from ? Ref<Value>(value) : reshape(*value, shape);
+  };
+  const Ref<Value> dy = seen_as(c.cotangents[0], dy_shape, c.node.outputs[0].shape);
+  auto finish = [&](Ref<Value> grad, size_t input, const Dims& matrix, const Dims& shape) {
+    grad = fit(grad, {c.node.input_spec(input).dtype, matrix});
+    c.result(input) = seen_as(grad.get(), shape, matrix);
+  };
+  if (c.wants(0)) {
+    const Ref<Value> b = seen_as(c.inputs[1], b_matrix, b_shape);
+    const Ref<Value> bt = swap_last_two(*b, b_matrix.size());
+    finish(call("matmul", {dy.get(), bt.get()}), 0, a_matrix, a_shape);
+  }
+  if (c.wants(1)) {
+    const Ref<Value> a = seen_as(c.inputs[0], a_matrix, a_shape);
+    const Ref<Value> at = swap_last_two(*a, a_matrix.size());
+    finish(call("matmul", {at.get(), dy.get()}), 1, b_matrix, b_shape);
+  }
+}
+
+void grad_transpose(GradCall& c) {
+  const std::vector<int64_t>& axes = c.op.get<std::vector<int64_t>>("axes");
+  const int64_t ndim = static_cast<int64_t>(axes.size());
+  std::vector<int64_t> inverse(axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    inverse[static_cast<size_t>(normalize_axis(c.op.name(), axes[i], ndim))] =
+        static_cast<int64_t>(i);
+  }
+  c.result(0) = call("permute_dims", {c.cotangents[0]}, {{"axes", inverse}});
+}
+
+void grad_subtensor(GradCall& c) {
+  const Ref<Value> empty = zeros(c.node.input_spec(0), *c.cotangents[0]);
+  c.result(0) =
+      call("set_subtensor", {empty.get(), c.cotangents[0]}, {{"items", c.op.attr("items")}});
+}
+
+void grad_set_subtensor(GradCall& c) {
+  if (c.wants(0)) {
+    const Ref<Value> zero = zeros({c.node.input_spec(1).dtype, {}}, *c.cotangents[0]);
+    c.result(0) =
+        call("set_subtensor", {c.cotangents[0], zero.get()}, {{"items", c.op.attr("items")}});
+  }
+  if (c.wants(1)) {
+    c.result(1) = call("subtensor", {c.cotangents[0]}, {{"items", c.op.attr("items")}});
+  }
+}
+
+// Applies an indexing function to `first` (and `value`) and the node's saved indices.
+Ref<Value> index_call(GradCall& c, const char* name, std::initializer_list<Value*> first,
+                      size_t first_index) {
+  SmallVector<Value*, 4> args(first.begin(), first.end());
+  for (size_t i = first_index; i < c.inputs.size(); ++i) args.push_back(c.inputs[i]);
+  const Ref<Op> op = registry().find_function(name)->make_op({c.op.attr("axes")});
+  return apply(*op, {args.data(), args.size()})[0];
+}
+
+void grad_gather(GradCall& c) {
+  const Ref<Value> empty = zeros(c.node.input_spec(0), *c.cotangents[0]);
+  c.result(0) = index_call(c, "scatter_add", {empty.get(), c.cotangents[0]}, 1);
+}
+
+void grad_scatter_set(GradCall& c) {
+  if (c.wants(0)) {
+    const Ref<Value> zero = zeros({c.node.input_spec(0).dtype, {}}, *c.cotangents[0]);
+    c.result(0) = index_call(c, "scatter_set", {c.cotangents[0], zero.get()}, 2);
+  }
+  if (c.wants(1)) c.result(1) = index_call(c, "gather", {c.cotangents[0]}, 2);
+}
+
+void grad_scatter_add(GradCall& c) {
+  if (c.wants(0)) c.result(0) = Ref<Value>(c.cotangents[0]);
+  if (c.wants(1)) c.result(1) = index_call(c, "gather", {c.cotangents[0]}, 2);
+}
+
+std::vector<int64_t> whole_slices(size_t ndim) {
+  std::vector<int64_t> items;
+  for (size_t i = 0; i < ndim; ++i) {
+    items.insert(items.end(),
+                 {static_cast<int64_t>(ItemKind::kSlice), kNoBound, kNoBound, kNoBound});
+  }
+  return items;
+}
+
+void grad_concat(GradCall& c) {
+  const size_t ndim = c.node.outputs[0].shape.size();
+  const size_t axis = static_cast<size_t>(normalize_axis(
+      c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
+  int64_t at = 0;
+  for (size_t i = 0; i < c.node.inputs.size(); ++i) {
+    const int64_t end = at + c.node.input_spec(i).shape[axis];
+    std::vector<int64_t> items = whole_slices(ndim);
+    items[axis * 4 + 1] = at;
+    items[axis * 4 + 2] = end;
+    if (c.wants(i)) c.result(i) = call("subtensor", {c.cotangents[0]}, {{"items", items}});
+    at = end;
+  }
+}
+
+void grad_stack(GradCall& c) {
+  const size_t ndim = c.node.outputs[0].shape.size();
+  const size_t axis = static_cast<size_t>(normalize_axis(
+      c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
+  for (size_t i = 0; i < c.node.inputs.size(); ++i) {
+    if (!c.wants(i)) continue;
+    std::vector<int64_t> items = whole_slices(ndim);
+    items[axis * 4] = static_cast<int64_t>(ItemKind::kInteger);
+    items[axis * 4 + 1] = static_cast<int64_t>(i);
+    c.result(i) = call("subtensor", {c.cotangents[0]}, {{"items", items}});
+  }
+}
+
+void grad_split(GradCall& c) {
+  Values held;
+  SmallVector<Value*, 4> parts;
+  Value* like = *std::find_if(c.cotangents.begin(), c.cotangents.end(),
+                              [](Value* v) { return v != nullptr; });
+  for (size_t i = 0; i < c.cotangents.size(); ++i) {
+    held.push_back(c.cotangents[i] != nullptr ? Ref<Value>(c.cotangents[i])
+                                              : zeros(c.node.outputs[i], *like));
+    parts.push_back(held.back().get());
+  }
+  const Ref<Op> op = registry().find_function("concat")->make_op({c.op.attr("axis")});
+  c.result(0) = apply(*op, {parts.data(), parts.size()})[0];
+}
+
+constexpr uint32_t kIndices1 = ~1U;  // every input but the first
+constexpr uint32_t kIndices2 = ~3U;
+
+constexpr std::pair<std::string_view, GradRule> kRules[] = {
+    {"matmul", {grad_matmul, 3U, false}},
+    {"transpose", {grad_transpose, 0, false}},
+    {"subtensor", {grad_subtensor, 0, false}},
+    {"set_subtensor", {grad_set_subtensor, 0, false}},
+    {"gather", {grad_gather, kIndices1, false}},
+    {"scatter_set", {grad_scatter_set, kIndices2, false}},
+    {"scatter_add", {grad_scatter_add, kIndices2, false}},
+    {"concat", {grad_concat, 0, false}},
+    {"stack", {grad_stack, 0, false}},
+    {"split", {grad_split, 0, false}},
+};
+
+}  // namespace
+
+const GradRule* find_grad(std::string_view name) {
+  for (const auto& [key, rule] : kRules) {
+    if (key == name) return &rule;
+  }
+  return nullptr;
+}
+
+Ref<Value> call(const char* function, std::initializer_list<Value*> args,
+                std::vector<std::pair<std::string, Attr>> attrs) {
+  const Function* f = registry().find_function(function);
+  std::vector<Attr> values;
+  for (const AttrSpec& spec : f->spec.attrs) values.push_back(spec.fallback);
+  for (auto& [name, value] : attrs) {
+    for (size_t i = 0; i < f->spec.attrs.size(); ++i) {
+      if (f->spec.attrs[i].name == name) values[i] = std::move(value);
+    }
+  }
+  const Ref<Op> op = f->shared_op ? f->shared_op : f->make_op(std::move(values));
+  SmallVector<Value*, 4> pointers(args.begin(), args.end());
+  return apply(*op, {pointers.data(), pointers.size()})[0];
+}
+
+Ref<Value> zeros(const Spec& spec, Value& like) {
+  Ref<Value> zero = lift_literal(int64_t{0}, like);
+  if (spec_of("zeros", *zero).dtype != spec.dtype) {
+    zero = call("astype", {zero.get()}, {{"dtype", spec.dtype}});
+  }
+  return call("broadcast_to", {zero.get()}, {{"shape", as_ints(spec.shape)}});
+}
+
+Ref<Value> fit(Ref<Value> value, const Spec& spec) {
+  const Spec got = spec_of("gradient", *value);
+  if (got.shape.size() >= spec.shape.size()) {
+    const size_t lead = got.shape.size() - spec.shape.size();
+    std::vector<int64_t> axes;
+    for (size_t i = 0; i < got.shape.size(); ++i) {
+      if (i < lead || (spec.shape[i - lead] == 1 && got.shape[i] != 1)) {
+        axes.push_back(static_cast<int64_t>(i));
+      }
+    }
+    if (!axes.empty()) {
+      value = call("sum", {value.get()}, {{"axis", axes}, {"keepdims", true}});
+      if (lead > 0) value = reshape(*value, spec.shape);
+    }
+  }
+  if (!(spec_of("gradient", *value).shape == spec.shape)) {
+    value = call("broadcast_to", {value.get()}, {{"shape", as_ints(spec.shape)}});
+  }
+  if (got.dtype != spec.dtype) value = call("astype", {value.get()}, {{"dtype", spec.dtype}});
+  return value;
+}
+
+Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph) {
+  const Op& op = *node.op;
+  Values held;
+  SmallVector<Value*, 4> inputs;
+  SmallVector<Value*, 2> outputs;
+  for (size_t i = 0; i < node.saved_inputs.size(); ++i) {
+    held.push_back(restore(node.saved_inputs[i], node.inputs[i], tape, create_graph));
+    inputs.push_back(held.back().get());
+  }
+  for (size_t i = 0; i < node.saved_outputs.size(); ++i) {
+    const Edge self{Ref<Node>(const_cast<Node*>(&node)), static_cast<int>(i)};
+    held.push_back(restore(node.saved_outputs[i], self, tape, create_graph));
+    outputs.push_back(held.back().get());
+  }
+  GradCall call{op,
+                node,
+                {inputs.data(), inputs.size()},
+                {outputs.data(), outputs.size()},
+                cotangents,
+                Values(node.inputs.size())};
+  if (op.scalar != nullptr) {
+    run_declared(op.scalar->gradients, call);
+  } else if (op.reduction != nullptr) {
+    run_reduction(call);
+  } else if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
+    rule.run(call);
+  } else {
+    run_declared(op.cls.gradients, call);
+  }
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    if (call.results[i]) call.results[i] = fit(std::move(call.results[i]), node.input_spec(i));
+  }
+  return std::move(call.results);
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,34 @@
+// What a gradient rule is given and what it returns.
+#pragma once
+
+#include "tape/tape.h"
+
+namespace tensorlike {
+
+struct GradCall {
+  const Op& op;
+  const Node& node;
+  // The values that the rule reads, as tensor-likes on the tape when the graph is being created;
+  // null where it reads only shapes.
+  Args inputs;
+  Args outputs;
+  Args cotangents;  // null where nothing flows into that output
+  Values results;   // one per input; null: no gradient
+
+  bool wants(size_t input) const { return static_cast<bool>(node.inputs[input].node); }
+  Ref<Value>& result(size_t input) { return results[input]; }
+};
+
+// The gradients of a node's inputs, in the inputs' own shapes and dtypes.
+Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph);
+
+// Functional calls for rules written in C++.
+Ref<Value> call(const char* function, std::initializer_list<Value*> args,
+                std::vector<std::pair<std::string, Attr>> attrs = {});
+
+// A gradient of `value`'s shape summed or broadcast, and cast, to `spec`.
+Ref<Value> fit(Ref<Value> value, const Spec& spec);
+// Zeros of this spec, as the kind of tensor-like that `like` is.
+Ref<Value> zeros(const Spec& spec, Value& like);
+
+}  // namespace tensorlike

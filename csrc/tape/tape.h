@@ -1,0 +1,115 @@
+// Reverse-mode autodiff. A Tracer is a tensor-like that holds a value of any kind and its place on
+// a tape; applying an op to tracers applies it to their values and records a Node. The graph is
+// held by the tracers that lead to it, so what nobody can differentiate any more is freed at once.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "memory/allocator.h"
+#include "tensor/value.h"
+
+namespace tensorlike {
+
+class Node;
+
+// Where a value comes from: an output of a node. Null: it carries no gradient.
+struct Edge {
+  Ref<Node> node;
+  int slot = 0;
+};
+
+// The owner of tracers. Tapes nest: the level says which of two is the inner one, and its tracers
+// may hold tracers of outer tapes. Level 0 is the tape of `requires_grad`, which never closes.
+class Tape final : public RefCounted {
+ public:
+  explicit Tape(int level) : level(level) {}
+  const int level;
+  std::atomic<bool> is_open{true};
+  std::atomic<int64_t> recorded{0};  // nodes, ever
+  // While others still want the graph, a backward pass does not release it.
+  std::atomic<int> sessions{0};
+};
+
+Tape& base_tape();
+// Opens a tape inside the innermost one of this thread; close_tape leaves it.
+Ref<Tape> open_tape();
+void close_tape(Tape& tape);
+
+// Tapes up to this level do not record in this thread: -1 when all do.
+int paused_level();
+void set_paused_level(int level);
+int innermost_level();
+
+class Tracer final : public Value {
+ public:
+  Tracer(Ref<Value> primal, Edge edge, Ref<Tape> tape)
+      : Value(kTracer, tracer_type()),
+        primal(std::move(primal)),
+        edge(std::move(edge)),
+        tape(std::move(tape)) {}
+  double priority() const override { return 100 + tape->level; }
+  bool spec(Spec& out) const override { return primal->spec(out); }
+  Ref<Value> lift(Value& other) override { return Ref<Value>(&other); }
+
+  static void* operator new(size_t) { return ObjectPool<Tracer>::take(); }
+  static void operator delete(void* memory) { ObjectPool<Tracer>::give(memory); }
+
+  const Ref<Value> primal;
+  const Edge edge;
+  const Ref<Tape> tape;
+};
+
+// One recorded op, or a leaf.
+class Node final : public RefCounted {
+ public:
+  Ref<const Op> op;  // null: a leaf
+  uint64_t sequence = 0;
+  SmallVector<Edge, 2> inputs;
+  SmallVector<Ref<Value>, 2> saved_inputs;   // null where the rule does not read the value
+  SmallVector<Ref<Value>, 1> saved_outputs;
+  Specs outputs;
+  // Only when some input's spec differs from the first output's.
+  std::unique_ptr<Specs> input_specs;
+  bool is_released = false;
+  // Of a leaf: the gradient that backward() has accumulated.
+  Ref<Value> grad;
+
+  bool is_leaf() const { return !op; }
+  Spec input_spec(size_t i) const { return input_specs ? (*input_specs)[i] : outputs[0]; }
+  // Drops what backward needed.
+  void release_graph();
+
+  static void* operator new(size_t) { return ObjectPool<Node, 4096>::take(); }
+  static void operator delete(void* memory) { ObjectPool<Node, 4096>::give(memory); }
+
+ protected:
+  void destroy() override;
+};
+
+// A tracer without history: what gradients are asked for.
+Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape);
+
+// Where and by which op a gradient was cut last in this thread, for errors.
+struct Cut {
+  Ref<const Op> op;
+  std::string place;
+};
+Cut& last_cut();
+// The embedder's answer to "which line of the user is running": "" when unknown.
+extern std::string (*user_line)();
+
+struct BackwardOptions {
+  bool retain_graph = false;
+  bool create_graph = false;
+};
+
+// Pushes cotangents from the roots back to the leaves. `leaf` is called once per leaf reached,
+// with the whole gradient, as soon as its last contribution is in.
+void backward(Tape& tape, std::span<const Edge> roots, Values cotangents,
+              const BackwardOptions& options,
+              const std::function<void(Node&, const Ref<Value>&)>& leaf);
+
+}  // namespace tensorlike

@@ -1,0 +1,19 @@
+// Running a body: its calls, applied to any tensor-likes.
+#pragma once
+
+#include "tensor/value.h"
+
+namespace tensorlike {
+
+// `op` supplies the attributes that the body names. Inputs that the body does not read may be null
+// where `specs` gives their shape and dtype.
+Values run_body(const CompiledBody& body, const Op& op, Args inputs,
+                std::span<const Spec> specs = {});
+
+// Applies an op to tensor-likes of any kind. The dispatch floor defines it.
+Values apply(const Op& op, Args args);
+
+// A literal as the kind of tensor-like that `like` is.
+Ref<Value> lift_literal(std::variant<bool, int64_t, double> literal, Value& like);
+
+}  // namespace tensorlike

@@ -1,0 +1,20 @@
+// Kernels that move elements, and what others need of them.
+#pragma once
+
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+// Writes value, broadcast, into the elements that target sees. Same dtype; only for memory that
+// the caller has just made or may reuse.
+void write_strided(const RawTensor& target, const RawTensor& value);
+
+Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype);
+
+const std::vector<std::pair<std::string_view, Kernel>>& layout_kernels();
+
+}  // namespace tensorlike

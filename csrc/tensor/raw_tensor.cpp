@@ -1,0 +1,123 @@
+#include "tensor/raw_tensor.h"
+
+#include "kernels/kernel_table.h"
+#include "kernels/tile.h"
+#include "op/registry.h"
+
+namespace tensorlike {
+
+const Type& tensor_base_type() {
+  static const Type* type = new Type("TensorBase");
+  return *type;
+}
+const Type& raw_tensor_type() {
+  static const Type* type = new Type("RawTensor", &tensor_base_type());
+  return *type;
+}
+const Type& shape_tensor_type() {
+  static const Type* type = new Type("ShapeTensor", &tensor_base_type());
+  return *type;
+}
+const Type& tracer_type() {
+  static const Type* type = new Type("Tracer", &tensor_base_type());
+  return *type;
+}
+
+Spec spec_of(const std::string& op, const Value& value) {
+  Spec spec;
+  if (!value.spec(spec)) {
+    fail(ErrorKind::kDispatch, op, ": the shape and dtype of a ", value.type->name(),
+         " are needed; give the class `shape` and `dtype`.");
+  }
+  return spec;
+}
+
+Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape) {
+  const int64_t count = element_count(shape);
+  Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(dtype));
+  Dims strides = contiguous_strides(shape);
+  char* data = storage->data();
+  return make_ref<RawTensor>(dtype, std::move(shape), std::move(strides), std::move(storage), data);
+}
+
+Ref<RawTensor> RawTensor::scalar(DType dtype, std::variant<bool, int64_t, double> value) {
+  Ref<RawTensor> out = empty(dtype, {});
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *out->as<T>() = std::visit([](auto v) { return static_cast<T>(v); }, value);
+  });
+  return out;
+}
+
+Ref<RawTensor> RawTensor::view(Dims view_shape, Dims view_strides, int64_t offset) const {
+  return make_ref<RawTensor>(dtype, std::move(view_shape), std::move(view_strides), storage,
+                             data + offset * static_cast<int64_t>(size_of(dtype)));
+}
+
+bool RawTensor::is_contiguous() const {
+  int64_t expected = 1;
+  for (size_t i = shape.size(); i-- > 0;) {
+    if (shape[i] == 0) return true;
+    if (shape[i] != 1 && strides[i] != expected) return false;
+    expected *= shape[i];
+  }
+  return true;
+}
+
+Ref<RawTensor> copy(const RawTensor& x) { return cast(x, x.dtype); }
+
+Ref<RawTensor> contiguous(const RawTensor& x) {
+  if (x.is_contiguous()) return Ref<RawTensor>(const_cast<RawTensor*>(&x));
+  return copy(x);
+}
+
+Ref<RawTensor> cast(const RawTensor& x, DType dtype) {
+  Ref<RawTensor> out = RawTensor::empty(dtype, x.shape);
+  TileProgram program;
+  program.operands = 1;
+  program.outputs = 1;
+  TileInstruction& instruction = program.instructions.emplace_back();
+  instruction.kernel = kernel_table().casts[static_cast<int>(x.dtype)][static_cast<int>(dtype)];
+  instruction.in = {0};
+  instruction.out = {1};
+  const TileOperand operand{x.data, size_of(x.dtype), x.strides};
+  const TileOutput output{out->data, size_of(dtype)};
+  run_tiles(program, x.shape, {&operand, 1}, {&output, 1});
+  return out;
+}
+
+Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape) {
+  Dims strides(shape.size());
+  const size_t lead = shape.size() - x.shape.size();
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    strides[lead + i] = x.shape[i] == 1 ? 0 : x.strides[i];
+  }
+  return x.view(Dims(shape), strides);
+}
+
+ConstOp::ConstOp(const OpClass& cls, std::variant<bool, int64_t, double> value)
+    : Op(cls), literal(value) {
+  attrs = {std::visit([](auto v) { return Attr(v); }, value), Attr(), Attr()};
+}
+
+ConstOp::ConstOp(const OpClass& cls, Ref<RawTensor> value) : Op(cls), array(std::move(value)) {
+  attrs = {Attr(), Attr(), Attr()};
+}
+
+Ref<ConstOp> const_op(std::variant<bool, int64_t, double> literal) {
+  return make_ref<ConstOp>(registry().constant(), literal);
+}
+
+Ref<RawTensor> make_const(const Op& op, const Spec* like) {
+  const auto& constant = static_cast<const ConstOp&>(op);
+  if (constant.array) {
+    const DType dtype = constant.dtype.value_or(constant.array->dtype);
+    return dtype == constant.array->dtype ? constant.array : cast(*constant.array, dtype);
+  }
+  const Kind kind = static_cast<Kind>(constant.literal->index());
+  const DType natural =
+      like == nullptr ? default_dtype(kind) : literal_dtype(kind, like->dtype);
+  return RawTensor::scalar(constant.dtype.value_or(natural), *constant.literal);
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,85 @@
+// RawTensor: elements in memory. Applying an op launches its kernel. Views (strides, offsets) are
+// made freely, since nobody can write through one.
+#pragma once
+
+#include <cstring>
+#include <optional>
+
+#include "memory/allocator.h"
+#include "memory/storage.h"
+#include "tensor/value.h"
+
+namespace tensorlike {
+
+class RawTensor final : public Value {
+ public:
+  RawTensor(DType dtype, Dims shape, Dims strides, Ref<Storage> storage, char* data)
+      : Value(kRaw, raw_tensor_type()),
+        dtype(dtype),
+        shape(std::move(shape)),
+        strides(std::move(strides)),
+        storage(std::move(storage)),
+        data(data) {}
+
+  // A fresh, contiguous tensor whose elements are not set.
+  static Ref<RawTensor> empty(DType dtype, Dims shape);
+  static Ref<RawTensor> scalar(DType dtype, std::variant<bool, int64_t, double> value);
+  // Same elements, seen through another shape.
+  Ref<RawTensor> view(Dims view_shape, Dims view_strides, int64_t offset = 0) const;
+
+  double priority() const override { return 0; }
+  bool spec(Spec& out) const override {
+    out = {dtype, shape};
+    return true;
+  }
+  Spec spec() const { return {dtype, shape}; }
+  int64_t size() const { return element_count(shape); }
+  bool is_contiguous() const;
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+
+  static void* operator new(size_t) { return ObjectPool<RawTensor>::take(); }
+  static void operator delete(void* memory) { ObjectPool<RawTensor>::give(memory); }
+
+  const DType dtype;
+  const Dims shape;
+  const Dims strides;  // in elements
+  const Ref<Storage> storage;
+  char* const data;
+};
+
+// The same elements, contiguous in C order; x itself when it is.
+Ref<RawTensor> contiguous(const RawTensor& x);
+// A fresh contiguous copy.
+Ref<RawTensor> copy(const RawTensor& x);
+Ref<RawTensor> cast(const RawTensor& x, DType dtype);
+Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape);
+
+// Applies any op to RawTensors: infers, then runs its kernel, or its body. Inputs whose bit is set
+// in `donated` may be written over when nobody but the caller (who holds `holds` references) has
+// them.
+Values launch(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
+
+// Const: the value, as a RawTensor of the dtype that suits beside `like` (null: the default).
+Ref<RawTensor> make_const(const Op& op, const Spec* like);
+
+// The op that carries a literal or an array. Arrays are kept as RawTensors.
+class ConstOp final : public Op {
+ public:
+  ConstOp(const OpClass& cls, std::variant<bool, int64_t, double> literal);
+  ConstOp(const OpClass& cls, Ref<RawTensor> array);
+  std::optional<std::variant<bool, int64_t, double>> literal;
+  Ref<RawTensor> array;
+  std::optional<DType> dtype;
+};
+
+Ref<ConstOp> const_op(std::variant<bool, int64_t, double> literal);
+
+// The dtype that a literal takes beside a tensor: the tensor's, unless its own category is higher.
+inline DType literal_dtype(Kind kind, DType beside) {
+  return kind <= kind_of(beside) ? beside : default_dtype(kind);
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,22 @@
+"""Declarations of ops: read, checked, differentiated, lowered, and printed as C++ and Python."""
+
+from __future__ import annotations
+
+from .errors import DeclarationError, Problem
+from .registry import Declarations, declare_text, load_builtin, load_files, load_text
+from .specs import FunctionSpec, OpSpec, ReductionSpec, ScalarSpec, Spec
+
+__all__ = [
+    "DeclarationError",
+    "Declarations",
+    "FunctionSpec",
+    "OpSpec",
+    "Problem",
+    "ReductionSpec",
+    "ScalarSpec",
+    "Spec",
+    "declare_text",
+    "load_builtin",
+    "load_files",
+    "load_text",
+]

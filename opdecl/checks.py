@@ -1,0 +1,224 @@
+"""Whether the expressions of an entry mean something.
+
+Names must exist, calls must fit the functions that they call, and dtypes must be able to flow
+where they are sent: a float is not a bitwise operand, a number is not a condition. Inside a scalar
+function all values have one C++ type `T` or are booleans; `value_types` works that out, for the
+check here and for the emitter of C++.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from .errors import did_you_mean, listing
+from .expression import SIZE, Attr, AttrLiteral, Call, Expr, Name, Num, topological
+from .fields import ATTR_TYPES
+from .model import Arg, Category, Entry, Formula
+from .parse import suggest_function
+
+KINDS: Mapping[Category, frozenset[int]] = {
+    Category.ALL: frozenset([0, 1, 2]),
+    Category.NUMERIC: frozenset([1, 2]),
+    Category.REAL_NUMERIC: frozenset([1, 2]),
+    Category.REAL_FLOATING: frozenset([2]),
+    Category.INTEGER: frozenset([1]),
+    Category.INTEGER_OR_BOOLEAN: frozenset([0, 1]),
+    Category.BOOLEAN: frozenset([0]),
+}
+RANK_WORDS = ("boolean", "integer", "real floating-point")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What an expression may read and call. Names map to the rank of their dtype (None: any)."""
+
+    names: Mapping[str, int | None]
+    functions: Mapping[str, Entry]
+    attrs: frozenset[str] = frozenset()
+    is_scalar: bool = False
+
+
+def check_formula(formula: Formula, scope: Scope) -> list[str]:
+    """The mistakes of an expression or body."""
+    mistakes: list[str] = []
+    ranks: dict[Expr, int | None] = {}
+    for node in topological(formula.results):
+        if isinstance(node, Num):
+            ranks[node] = (bool, int, float).index(type(node.value))
+        elif isinstance(node, Name):
+            ranks[node] = scope.names.get(node.id)
+            if node.id not in scope.names:
+                known = [*scope.names, *scope.functions]
+                mistakes.append(_unknown_name(node.id, scope, known))
+        elif isinstance(node, Call):
+            ranks[node] = _check_call(node, scope, ranks, mistakes)
+    return list(dict.fromkeys(mistakes))
+
+
+def _unknown_name(name: str, scope: Scope, known: list[str]) -> str:
+    if name in scope.attrs:
+        return f"the attribute {name!r} may only stand as the value of a keyword argument"
+    if name in scope.functions:
+        return f"{name!r} is a function; call it"
+    return f"unknown name {name!r}{did_you_mean(name, known)}"
+
+
+def _check_call(
+    node: Call, scope: Scope, ranks: Mapping[Expr, int | None], mistakes: list[str]
+) -> int | None:
+    name = node.function
+    if name == SIZE and name not in scope.functions:
+        if scope.is_scalar:
+            mistakes.append("size(x) has no meaning in a scalar function")
+        return 1
+    entry = scope.functions.get(name)
+    if entry is None:
+        mistakes.append(suggest_function(name, [*scope.functions, SIZE]))
+        return None
+    if scope.is_scalar and entry.kind != "scalar":
+        mistakes.append(f"{name} is of kind {entry.kind!r}; only scalar functions fit here")
+        return None
+    if entry.output_count != 1:
+        mistakes.append(f"{name} does not have exactly one output, so it cannot be called here")
+    _check_arity(node, entry, mistakes)
+    _check_attrs(node, entry, scope, mistakes)
+    return _check_ranks(node, entry, ranks, mistakes)
+
+
+def _check_arity(node: Call, entry: Entry, mistakes: list[str]) -> None:
+    fixed = [arg for arg in entry.args if not arg.is_variadic]
+    count = len(node.args)
+    if count < len(fixed) or (count > len(fixed) and len(fixed) == len(entry.args)):
+        names = ", ".join("*" * arg.is_variadic + arg.name for arg in entry.args)
+        plural = "argument" if len(entry.args) == 1 else "arguments"
+        text = f"{node.function}({names}) takes {len(fixed)} {plural}; got {count}"
+        mistakes.append(text)
+
+
+def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) -> None:
+    known = {attr.name: attr for attr in entry.attrs}
+    given = [name for name, _ in node.attrs]
+    for name, attr in node.attrs:
+        if name not in known:
+            hint = did_you_mean(name, known)
+            what = f"; it has {listing(known)}" if known and not hint else ""
+            mistakes.append(f"{node.function} has no attribute {name!r}{hint}{what}")
+        elif attr.kind == "attr" and attr.name not in scope.attrs:
+            hint = did_you_mean(attr.name, scope.attrs)
+            mistakes.append(f"{name}={attr.name}: there is no attribute {attr.name!r}{hint}")
+        else:
+            mistakes += _wrong_attr(node.function, known[name].type, name, attr)
+    for name in sorted(set(given)):
+        if given.count(name) > 1:
+            mistakes.append(f"{node.function}: the attribute {name!r} is given twice")
+    for attr_decl in entry.attrs:
+        if attr_decl.is_required and attr_decl.name not in given:
+            mistakes.append(f"{node.function} needs the attribute {attr_decl.name!r}")
+
+
+def _wrong_attr(function: str, kind: str, name: str, attr: Attr) -> list[str]:
+    fits = {"shape": ("shape", "any"), "dim": ("int", "any", "scalar"), "dtype": ("dtype", "any")}
+    if attr.kind in fits:
+        is_right = kind in fits[attr.kind]
+        words = ATTR_TYPES[kind][1] if kind not in fits else kind
+        got = f"{attr.kind}(...)" if attr.kind != "dim" else "shape(...)[i]"
+    elif attr.kind == "literal":
+        accepts, words = ATTR_TYPES[kind]
+        is_right, got = accepts(attr.literal), _shown(attr.literal)
+    else:
+        return []
+    return [] if is_right else [f"{function}: {name} must be {words}; got {got}"]
+
+
+def _shown(literal: AttrLiteral) -> str:
+    return repr(literal) if len(repr(literal)) < 40 else "a long literal"
+
+
+def _check_ranks(
+    node: Call, entry: Entry, ranks: Mapping[Expr, int | None], mistakes: list[str]
+) -> int | None:
+    args = entry.args
+    flowing: list[int] = []
+    is_known = True
+    for i, value in enumerate(node.args):
+        arg = args[min(i, len(args) - 1)] if args else None
+        rank = ranks[value]
+        if arg is None or rank is None:
+            is_known = False
+            continue
+        if rank > arg.category.rank:
+            needed, got = arg.category.text, RANK_WORDS[rank]
+            mistakes.append(f"{node.function}: {arg.name} must be {needed}; got {got}")
+        if not is_condition(arg, args):
+            flowing.append(rank)
+    if entry.result in ("bool", "int64"):
+        return 0 if entry.result == "bool" else 1
+    if not is_known or entry.kind == "op" and any(a.type == "dtype" for a in entry.attrs):
+        return None
+    floor = min((min(KINDS[arg.category]) for arg in args if not is_condition(arg, args)), default=0)
+    return max([*flowing, floor, 1 if entry.result == "sum" else 0])
+
+
+def is_condition(arg: Arg, args: tuple[Arg, ...]) -> bool:
+    """Whether an argument is a condition: boolean beside others, so outside promotion."""
+    is_alone = all(other.category is Category.BOOLEAN for other in args)
+    return arg.category is Category.BOOLEAN and not is_alone
+
+
+def leading_category(args: tuple[Arg, ...]) -> Category:
+    """The category of the promoted dtype: that of the first argument that takes part in it."""
+    return next(arg.category for arg in args if not is_condition(arg, args))
+
+
+def value_types(
+    results: tuple[Expr, ...], args: tuple[Arg, ...], functions: Mapping[str, Entry]
+) -> dict[Expr, str]:
+    """The C++ type of each node of a scalar function: "T", "bool", "int64_t", or "literal"."""
+    conditions = {arg.name for arg in args if is_condition(arg, args)}
+    types: dict[Expr, str] = {}
+    for node in topological(results):
+        if isinstance(node, Num):
+            types[node] = "bool" if isinstance(node.value, bool) else "literal"
+        elif isinstance(node, Name):
+            types[node] = "bool" if node.id in conditions else "T"
+        elif isinstance(node, Call):
+            entry = functions[node.function]
+            if entry.result != "same":
+                types[node] = {"bool": "bool", "int64": "int64_t"}[entry.result]
+            else:
+                types[node] = "bool" if computes_in_bool(node, entry, types) else "T"
+    return types
+
+
+def computes_in_bool(node: Call, entry: Entry, types: Mapping[Expr, str]) -> bool:
+    """Whether a call works on booleans: all that flows in is boolean, and it takes booleans."""
+    pairs = [
+        (value, arg)
+        for value, arg in zip(node.args, entry.args, strict=False)
+        if not is_condition(arg, entry.args)
+    ]
+    return bool(pairs) and all(
+        types[value] == "bool" and 0 in KINDS[arg.category] for value, arg in pairs
+    )
+
+
+def check_one_type(formula: Formula, entry: Entry, functions: Mapping[str, Entry]) -> list[str]:
+    """A scalar function computes in the promoted dtype, so each dtype of its category must fit."""
+    category = leading_category(entry.args)
+    kinds = KINDS[category]
+    types = value_types(formula.results, entry.args, functions)
+    mistakes = []
+    for node in topological(formula.results):
+        if isinstance(node, Num) and isinstance(node.value, float) and kinds != {2}:
+            mistakes.append(f"holds the floating-point number {node.name or node.value!r}")
+        if not isinstance(node, Call):
+            continue
+        callee = functions[node.function]
+        if computes_in_bool(node, callee, types):
+            continue
+        wanted = leading_category(callee.args)
+        if not kinds <= KINDS[wanted]:
+            mistakes.append(f"calls {callee.name}, which takes {wanted.text}")
+    words = f", but its arguments may be other than that ({category.text})"
+    return [mistake + words for mistake in dict.fromkeys(mistakes)]

@@ -1,0 +1,107 @@
+"""Symbolic reverse differentiation of scalar functions.
+
+A cotangent is pushed from the outputs to the inputs through the rules of the functions called. A
+rule is itself an expression, in the argument names of its function, its output and its cotangent;
+a defined function without a rule is differentiated in turn, so derivatives exist of any order.
+What a function declared `grad: none` reads gets nothing from it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .expression import Call, Expr, Name, names_read, rebuild, topological
+from .model import Category, Entry, ScalarEntry, is_differentiable, rule_names
+from .simplify import ZERO, is_zero, simplify
+
+
+class Differentiator:
+    """Derivatives of the scalar functions of one set of declarations, each made once.
+
+    The definitions must be free of cycles.
+    """
+
+    def __init__(self, functions: Mapping[str, Entry]) -> None:
+        self.functions = functions
+        self._gradients: dict[str, Mapping[str, Expr]] = {}
+
+    def know(self, other: Differentiator) -> None:
+        """Takes over the derivatives that another set of declarations has made already."""
+        self._gradients |= other._gradients
+
+    def gradients(self, entry: ScalarEntry) -> Mapping[str, Expr]:
+        """The gradient of each input in the names of inputs, outputs and cotangents.
+
+        An input whose gradient is zero everywhere is absent.
+        """
+        found = self._gradients.get(entry.name)
+        if found is None:
+            found = self._make_gradients(entry)
+            self._gradients[entry.name] = found
+        return found
+
+    def _make_gradients(self, entry: ScalarEntry) -> Mapping[str, Expr]:
+        if not is_differentiable(entry):
+            return {}
+        rules = dict(entry.grad.rules) if entry.grad is not None else {}
+        wanted = [
+            arg.name
+            for arg in entry.args
+            if arg.category.is_differentiable and arg.name not in rules
+        ]
+        derived = self.differentiate(entry, wanted) if wanted and entry.outputs else {}
+        gradients: dict[str, Expr] = {}
+        for arg in entry.args:
+            rule = rules.get(arg.name)
+            gradient = rule.results[0] if rule is not None else derived.get(arg.name, ZERO)
+            (gradient,) = rebuild([gradient], {}, simplify)
+            if not is_zero(gradient):
+                gradients[arg.name] = gradient
+        return gradients
+
+    def differentiate(self, entry: ScalarEntry, wanted: list[str]) -> dict[str, Expr]:
+        """The gradients of a defined function through its expressions."""
+        roots = tuple(output.formula.results[0] for output in entry.outputs)
+        output_names, cotangent_names = rule_names(entry)
+        cotangents: dict[Expr, Expr] = {}
+        for root, name in zip(roots, cotangent_names, strict=True):
+            cotangents[root] = simplify("add", (cotangents.get(root, ZERO), Name(name)))
+        # The result itself is at hand in a gradient, so its own rule need not compute it again.
+        at_hand = {
+            root: Name(name)
+            for root, name in zip(roots, output_names, strict=True)
+            if entry.output_count == 1
+        }
+        for node in reversed(topological(roots)):
+            cotangent = cotangents.get(node, ZERO)
+            if isinstance(node, Call) and not is_zero(cotangent):
+                self._push(node, cotangent, at_hand.get(node, node), cotangents)
+        return {name: cotangents.get(Name(name), ZERO) for name in wanted}
+
+    def _push(
+        self, node: Call, cotangent: Expr, output: Expr, cotangents: dict[Expr, Expr]
+    ) -> None:
+        entry = self.functions[node.function]
+        if not isinstance(entry, ScalarEntry):
+            return
+        (output_name,), (cotangent_name,) = rule_names(entry)
+        names = {arg.name: value for arg, value in zip(entry.args, node.args, strict=True)}
+        names |= {output_name: output, cotangent_name: cotangent}
+        gradients = self.gradients(entry)
+        for arg, value in zip(entry.args, node.args, strict=True):
+            if arg.name in gradients and names_read([value]):
+                (pushed,) = rebuild([gradients[arg.name]], names, simplify)
+                cotangents[value] = simplify("add", (cotangents.get(value, ZERO), pushed))
+
+
+def has_missing_gradient(entry: Entry) -> list[str]:
+    """The differentiable inputs of a native function that `grad` says nothing about."""
+    if not is_differentiable(entry) or (entry.grad is not None and entry.grad.kind != "rules"):
+        return []
+    return [
+        arg.name
+        for arg in entry.args
+        if arg.category.is_differentiable
+        and arg.category is not Category.BOOLEAN
+        and not entry.has_rule_for(arg.name)
+    ]

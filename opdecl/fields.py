@@ -1,0 +1,277 @@
+"""The values of one entry's keys, read with checks.
+
+Every getter returns something usable and reports what is wrong, so that one pass over an entry
+finds all its mistakes.
+"""
+
+from __future__ import annotations
+
+import keyword
+import re
+from collections.abc import Callable, Collection
+
+from .errors import Place, Problems, did_you_mean, listing, shorten
+from .expression import CONSTANTS, AttrLiteral
+from .loader import Mapping, Node, Scalar, Sequence
+from .model import CATEGORIES, Arg, AttrDecl, Category, Formula
+from .parse import FORMS, parse_body
+
+WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
+CLASS = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
+MAX_NAME = 64
+BOOLEAN_WORDS = frozenset(["yes", "no", "on", "off"])
+CPP_KEYWORDS = frozenset(
+    "alignas alignof and_eq asm auto bitand bitor bool case catch char concept const consteval "
+    "constexpr constinit const_cast co_await co_return co_yield decltype default delete do double "
+    "dynamic_cast enum explicit export extern false float friend goto inline int long mutable "
+    "namespace new noexcept not_eq nullptr operator or_eq private protected public register "
+    "reinterpret_cast requires short signed sizeof static static_assert static_cast struct switch "
+    "template this thread_local throw true typedef typeid typename union unsigned using virtual "
+    "void volatile wchar_t xor xor_eq compl int32_t int64_t std main errno".split()
+)
+RESERVED = frozenset(["dy", "acc", "n", "out", "self", *FORMS])
+
+
+def _is_int(value: object) -> bool:
+    return type(value) is int
+
+
+def _is_ints(value: object) -> bool:
+    return isinstance(value, tuple)
+
+
+# What a default may be: a test, and the words for a message.
+ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
+    "bool": (lambda value: isinstance(value, bool), "true or false"),
+    "int": (_is_int, "an integer"),
+    "float": (lambda value: type(value) in (int, float), "a number"),
+    "str": (lambda value: isinstance(value, str), "text"),
+    "dtype": (lambda value: value is None, "null"),
+    "device": (lambda value: value is None, "null"),
+    "axis": (lambda value: value is None or _is_int(value) or _is_ints(value),
+             "null, an integer or a list of integers"),
+    "axes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
+    "shape": (lambda value: _is_ints(value), "a list of integers"),
+    "scalar": (lambda value: isinstance(value, (bool, int, float)), "a number or a boolean"),
+    "index": (lambda value: value is None, "null"),
+    "any": (lambda value: True, "anything"),
+}  # fmt: skip
+
+
+def check_name(name: str, is_plain: bool, pattern: re.Pattern[str]) -> str:
+    """What is wrong with a name, or ""."""
+    style = "CamelCase" if pattern is CLASS else "snake_case"
+    if is_plain and name.lower() in BOOLEAN_WORDS:
+        return f"{name!r} cannot be a name: YAML 1.1 reads it as a boolean; choose another"
+    if keyword.iskeyword(name) or keyword.issoftkeyword(name):
+        return f"{name!r} cannot be a name: it is a keyword of Python"
+    if name in CPP_KEYWORDS:
+        return f"{name!r} cannot be a name: C++ has a meaning for it"
+    if not pattern.match(name):
+        return f"{shorten(name)} cannot be a name; a {style} word is expected"
+    if len(name) > MAX_NAME:
+        return f"{shorten(name)} cannot be a name: it is longer than {MAX_NAME} characters"
+    return ""
+
+
+class Fields:
+    """The keys of one entry."""
+
+    def __init__(self, mapping: Mapping, entry: str, problems: Problems) -> None:
+        self.mapping = mapping
+        self.entry = entry
+        self.problems = problems
+
+    def refuse(self, place: Place, text: str) -> None:
+        """Reports a mistake of this entry."""
+        self.problems.add(place, self.entry, text)
+
+    def check_keys(self, allowed: Collection[str]) -> None:
+        """Reports keys that this kind of entry does not have."""
+        for key, scalar in self.mapping.keys.items():
+            if key not in allowed:
+                hint = did_you_mean(key, allowed)
+                self.refuse(scalar.place, f"unknown key {shorten(key)}{hint}")
+
+    def get(self, key: str) -> Node | None:
+        return self.mapping.items.get(key)
+
+    def place(self, key: str) -> Place:
+        """Where a key stands, or else its entry."""
+        scalar = self.mapping.keys.get(key)
+        return scalar.place if scalar is not None else self.mapping.place
+
+    def scalar(self, key: str, expected: str) -> Scalar | None:
+        node = self.get(key)
+        if node is None or isinstance(node, Scalar):
+            return node
+        self.refuse(node.place, f"{key}: {expected} is expected; got a {_kind_of(node)}")
+        return None
+
+    def text(self, key: str, default: str = "") -> str:
+        """A text, its line breaks folded."""
+        node = self.scalar(key, "text")
+        if node is None:
+            return default
+        if not node.text.strip():
+            self.refuse(node.place, f"{key}: is empty")
+        return " ".join(node.text.split())
+
+    def flag(self, key: str, default: bool) -> bool:
+        """`true` or `false`."""
+        node = self.scalar(key, "true or false")
+        if node is None:
+            return default
+        if isinstance(node.value, bool):
+            return node.value
+        self.refuse(node.place, f"{key}: true or false is expected; got {shorten(node.text)}")
+        return default
+
+    def choice(self, key: str, choices: Collection[str], default: str) -> str:
+        """One of several words."""
+        node = self.scalar(key, "a word")
+        if node is None:
+            return default
+        if node.text in choices:
+            return node.text
+        hint = did_you_mean(node.text, choices)
+        got = f"{key}: {listing(choices)} is expected; got {shorten(node.text)}"
+        self.refuse(node.place, f"{got}{hint}")
+        return default
+
+    def word(self, key: str, default: str = "") -> str:
+        """A name."""
+        node = self.scalar(key, "a name")
+        if node is None:
+            return default
+        wrong = check_name(node.text, node.is_plain, WORD)
+        if wrong:
+            self.refuse(node.place, f"{key}: {wrong}")
+            return default
+        return node.text
+
+    def formula(
+        self, key: str, node: Node | None, taken: Collection[str] = (), results: int | None = 1
+    ) -> Formula | None:
+        """An expression or body; `results` is the number of its results (None: any)."""
+        if node is None:
+            return None
+        if not isinstance(node, Scalar):
+            self.refuse(node.place, f"{key}: an expression is expected; got a {_kind_of(node)}")
+            return None
+        parsed = parse_body(node.text, taken)
+        first = node.place.line + node.is_block
+        for line, text in parsed.mistakes:
+            self.refuse(Place(node.place.path, first + line), f"{key}: {text}")
+        count = len(parsed.results)
+        if not parsed.mistakes and results is not None and count != results:
+            self.refuse(node.place, f"{key}: {results} results are expected; got {count}")
+        if parsed.mistakes or not count:
+            return None
+        return Formula(node.text.strip(), node.place, parsed.results)
+
+    def args(self, needs_some: bool) -> tuple[Arg, ...]:
+        """`args: ["x: numeric", ...]`, or `[x: numeric]`, which YAML reads as small mappings."""
+        node = self.get("args")
+        if node is None:
+            if needs_some:
+                self.refuse(self.mapping.place, 'the key \'args\' is missing: ["x: numeric", ...]')
+            return ()
+        if not isinstance(node, Sequence):
+            self.refuse(node.place, f"args: a list is expected; got a {_kind_of(node)}")
+            return ()
+        args: dict[str, Arg] = {}
+        for item in node.items:
+            arg = self.arg(item)
+            if arg is not None and arg.name in args:
+                self.refuse(item.place, f"args: {arg.name!r} is given twice")
+            elif arg is not None:
+                args[arg.name] = arg
+        if needs_some and not node.items:
+            self.refuse(node.place, "args: at least one argument is expected")
+        return tuple(args.values())
+
+    def arg(self, node: Node) -> Arg | None:
+        if isinstance(node, Mapping) and len(node.items) == 1:
+            (name, value), = node.items.items()
+            text = value.text if isinstance(value, Scalar) else ""
+        elif isinstance(node, Scalar) and ":" in node.text:
+            name, text = node.text.split(":", 1)
+        else:
+            got = shorten(node.text) if isinstance(node, Scalar) else f"a {_kind_of(node)}"
+            self.refuse(node.place, f'args: "name: category" is expected; got {got}')
+            return None
+        is_variadic = name.startswith("*")
+        name = name.strip().removeprefix("*")
+        text = " ".join(text.split())
+        wrong = check_name(name, True, WORD)
+        if not wrong and (name in RESERVED or name in CONSTANTS):
+            wrong = f"{name!r} cannot be an argument: it has a meaning in expressions"
+        if wrong:
+            self.refuse(node.place, f"args: {wrong}")
+        if text not in CATEGORIES:
+            hint = did_you_mean(text, CATEGORIES) or f"; one of {listing(CATEGORIES)} is expected"
+            self.refuse(node.place, f"args: {name}: unknown category {shorten(text)}{hint}")
+        if wrong:
+            return None
+        return Arg(name, CATEGORIES.get(text, Category.ALL), is_variadic)
+
+    def attrs(self) -> tuple[AttrDecl, ...]:
+        """`attrs: {axis: {type: int, default: -1, doc: ...}}`."""
+        node = self.get("attrs")
+        if node is None:
+            return ()
+        if not isinstance(node, Mapping):
+            self.refuse(node.place, f"attrs: a mapping is expected; got a {_kind_of(node)}")
+            return ()
+        attrs = (self.attr(node.keys[name], value) for name, value in node.items.items())
+        return tuple(attr for attr in attrs if attr is not None)
+
+    def attr(self, key: Scalar, node: Node) -> AttrDecl | None:
+        name = key.text
+        # `dtype` and `shape` are fine here: only attributes of calls could read them.
+        wrong = check_name(name, key.is_plain, WORD)
+        if not wrong and name in {*RESERVED, *CONSTANTS} - set(FORMS):
+            wrong = f"{name!r} cannot be an attribute: it has a meaning in expressions"
+        if wrong:
+            self.refuse(key.place, f"attrs: {wrong}")
+        if isinstance(node, Scalar):  # short for {type: ...}
+            node = Mapping(node.place, {"type": node}, {"type": key})
+        if not isinstance(node, Mapping):
+            self.refuse(node.place, f"attrs: {name}: {{type: ...}} is expected")
+            return None
+        inner = Fields(node, self.entry, self.problems)
+        inner.check_keys(("type", "default", "doc"))
+        kind = inner.get("type")
+        text = kind.text if isinstance(kind, Scalar) else ""
+        if text not in ATTR_TYPES:
+            hint = did_you_mean(text, ATTR_TYPES) or f"; one of {listing(ATTR_TYPES)} is expected"
+            where = kind.place if kind is not None else node.place
+            self.refuse(where, f"attrs: {name}: unknown type {shorten(text)}{hint}")
+            return None
+        default = inner.get("default")
+        value = self.default(name, text, default) if default is not None else None
+        doc = inner.text("doc")
+        return None if wrong else AttrDecl(name, text, default is None, value, doc)
+
+    def default(self, name: str, kind: str, node: Node) -> AttrLiteral:
+        accepts, words = ATTR_TYPES[kind]
+        value: object = ()
+        got = f"a {_kind_of(node)}"
+        if isinstance(node, Scalar):
+            value, got = node.value, shorten(node.text)
+        elif isinstance(node, Sequence):
+            items = [item.value if isinstance(item, Scalar) else None for item in node.items]
+            value = tuple(items) if all(_is_int(item) for item in items) else object()
+        else:
+            value = object()
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            value = object()
+        if not accepts(value) or not isinstance(value, (type(None), bool, int, float, str, tuple)):
+            self.refuse(node.place, f"attrs: {name}: the default must be {words}; got {got}")
+            return None
+        return float(value) if kind == "float" and isinstance(value, int) else value
+
+
+def _kind_of(node: Node) -> str:
+    return {Scalar: "scalar", Sequence: "list", Mapping: "mapping"}[type(node)]

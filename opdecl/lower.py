@@ -1,0 +1,241 @@
+"""Checked entries -> specs: trees become straight-line bodies, gradients become bodies or fused
+derived scalars.
+
+Equal subexpressions are equal nodes, so numbering the nodes is common-subexpression elimination.
+A scalar's gradient of two or more steps becomes a scalar function of its own (`gelu_dx`), so that
+backward passes run one fused kernel too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from .checks import is_condition
+from .derivative import Differentiator
+from .expression import Attr, Call, Expr, Name, Num, Value, names_read, rebuild, topological
+from .model import (
+    HANDWRITTEN,
+    Arg,
+    Category,
+    DefinedOp,
+    Entry,
+    OpEntry,
+    ReductionEntry,
+    ScalarEntry,
+    is_differentiable,
+    rule_names,
+)
+from .read import snake_case
+from .simplify import simplify_forward
+from .specs import (
+    ArgSpec,
+    AttrExpr,
+    AttrSpec,
+    Body,
+    FunctionSpec,
+    Grad,
+    OpSpec,
+    ReductionSpec,
+    ScalarSpec,
+    Spec,
+    Step,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedScalar:
+    """A fused gradient: a scalar function that no file declares."""
+
+    name: str
+    args: tuple[Arg, ...]
+    result: Expr
+    of: ScalarEntry
+    of_arg: str
+
+
+def lower_body(results: Sequence[Expr], inputs: Sequence[str]) -> Body:
+    """Numbers the nodes below `results`."""
+    order = topological(results)
+    slots: dict[Expr, int] = {Name(name): i for i, name in enumerate(inputs)}
+    constants: list[Value] = []
+    for node in order:
+        if isinstance(node, Num):
+            slots[node] = len(inputs) + len(constants)
+            constants.append(node.value)
+    steps: list[Step] = []
+    for node in order:
+        if isinstance(node, Call):
+            slots[node] = len(inputs) + len(constants) + len(steps)
+            attrs = tuple((name, _lower_attr(attr, slots)) for name, attr in node.attrs)
+            steps.append(Step(node.function, tuple(slots[arg] for arg in node.args), attrs))
+    return Body(
+        len(inputs), tuple(constants), tuple(steps), tuple(slots[result] for result in results)
+    )
+
+
+def _lower_attr(attr: Attr, slots: dict[Expr, int]) -> AttrExpr:
+    if attr.kind == "literal":
+        return AttrExpr("literal", literal=attr.literal)
+    if attr.kind == "attr" or attr.of is None:
+        return AttrExpr("attr", attr=attr.name)
+    return AttrExpr(attr.kind, slot=slots[attr.of], dim=attr.dim)
+
+
+def arg_spec(arg: Arg) -> ArgSpec:
+    """An argument as the core knows it."""
+    return ArgSpec(arg.name, arg.category.text, arg.is_variadic)
+
+
+def scalar_results(entry: ScalarEntry) -> tuple[Expr, ...]:
+    """The expressions of a scalar function as they are computed."""
+    results = [output.formula.results[0] for output in entry.outputs]
+    return rebuild(results, {}, simplify_forward)
+
+
+class Lowering:
+    """Lowers entries of one checked set of declarations."""
+
+    def __init__(self, differentiator: Differentiator) -> None:
+        self._differentiator = differentiator
+
+    def derived_scalars(self, entry: ScalarEntry) -> list[DerivedScalar]:
+        """The gradients of a scalar function that are worth a kernel of their own."""
+        inputs = self._rule_inputs(entry)
+        derived = []
+        for arg, gradient in self._differentiator.gradients(entry).items():
+            body = lower_body([gradient], inputs)
+            if len(body.steps) >= 2:
+                read = names_read([gradient])
+                conditions = {a.name for a in entry.args if is_condition(a, entry.args)}
+                args = tuple(
+                    Arg(name, Category.BOOLEAN if name in conditions else Category.REAL_FLOATING)
+                    for name in inputs
+                    if name in read
+                )
+                derived.append(DerivedScalar(f"{entry.name}_d{arg}", args, gradient, entry, arg))
+        return derived
+
+    @staticmethod
+    def _rule_inputs(entry: Entry) -> list[str]:
+        outputs, cotangents = rule_names(entry)
+        return [*(arg.name for arg in entry.args), *outputs, *cotangents]
+
+    def lower(self, entry: Entry) -> list[Spec]:
+        """The specs of an entry: its own, those of its fused gradients, its functional call."""
+        specs: list[Spec]
+        if isinstance(entry, ScalarEntry):
+            specs = self._lower_scalar(entry)
+        elif isinstance(entry, ReductionEntry):
+            specs = [self._lower_reduction(entry)]
+        elif isinstance(entry, OpEntry):
+            specs = [self._lower_op(entry)]
+        return [*specs, lower_function(entry)]
+
+    def _lower_scalar(self, entry: ScalarEntry) -> list[Spec]:
+        inputs = self._rule_inputs(entry)
+        derived = {item.of_arg: item for item in self.derived_scalars(entry)}
+        grads = []
+        for i, arg in enumerate(entry.args):
+            gradient = self._differentiator.gradients(entry).get(arg.name)
+            if gradient is None:
+                continue
+            if arg.name in derived:
+                item = derived[arg.name]
+                gradient = Call(item.name, tuple(Name(read.name) for read in item.args))
+            grads.append(Grad(i, lower_body([gradient], inputs)))
+        own = [arg.name for arg in entry.args]
+        spec = ScalarSpec(
+            name=entry.name,
+            args=tuple(arg_spec(arg) for arg in entry.args),
+            result=entry.result,
+            outputs=entry.output_count,
+            grads=tuple(grads),
+            differentiable=is_differentiable(entry),
+            expansion=lower_body(scalar_results(entry), own) if entry.outputs else Body(),
+            source=str(entry.place),
+        )
+        return [*(self._lower_derived(item) for item in derived.values()), spec]
+
+    @staticmethod
+    def _lower_derived(item: DerivedScalar) -> ScalarSpec:
+        return ScalarSpec(
+            name=item.name,
+            args=tuple(arg_spec(arg) for arg in item.args),
+            expansion=lower_body([item.result], [arg.name for arg in item.args]),
+            derived=True,
+            source=str(item.of.place),
+        )
+
+    def _rule_grads(self, entry: Entry) -> tuple[Grad, ...]:
+        rules = dict(entry.grad.rules) if entry.grad is not None else {}
+        inputs = self._rule_inputs(entry)
+        grads = []
+        for i, arg in enumerate(entry.args):
+            rule = rules.get(arg.name)
+            if rule is not None:
+                grads.append(Grad(i, lower_body(rule.results, inputs)))
+        return tuple(grads)
+
+    def _lower_reduction(self, entry: ReductionEntry) -> ReductionSpec:
+        return ReductionSpec(
+            name=entry.name,
+            arg=arg_spec(entry.args[0]),
+            result=entry.result,
+            grads=self._rule_grads(entry),
+            differentiable=is_differentiable(entry),
+            has_identity=entry.has_identity,
+            single_axis=entry.is_native,
+            source=str(entry.place),
+        )
+
+    def _lower_op(self, entry: OpEntry) -> OpSpec:
+        is_handwritten = entry.grad is not None and entry.grad.kind == HANDWRITTEN
+        define = Body()
+        if isinstance(entry, DefinedOp):
+            define = lower_body(entry.define.results, [arg.name for arg in entry.args])
+        return OpSpec(
+            name=entry.name,
+            args=tuple(arg_spec(arg) for arg in entry.args),
+            attrs=lower_attrs(entry),
+            outputs=entry.outputs,
+            infer=entry.infer,
+            kernel=entry.kernel,
+            grad=snake_case(entry.name) if is_handwritten else "",
+            grads=self._rule_grads(entry),
+            differentiable=is_differentiable(entry),
+            define=define,
+            source=str(entry.place),
+        )
+
+
+def lower_attrs(entry: Entry) -> tuple[AttrSpec, ...]:
+    """The attributes of an entry's functional call."""
+    return tuple(
+        AttrSpec(attr.name, attr.type, attr.is_required, attr.default) for attr in entry.attrs
+    )
+
+
+def lower_function(entry: Entry) -> FunctionSpec:
+    """The functional call that makes and applies the op of an entry."""
+    op = {"scalar": "Elemwise", "reduction": "Reduce"}.get(entry.kind, entry.name)
+    return FunctionSpec(
+        name=entry.function,
+        op=op,
+        fixed=() if entry.kind == "op" else (("mode", entry.name),),
+        args=tuple(arg_spec(arg) for arg in entry.args),
+        attrs=lower_attrs(entry),
+        doc=entry.doc,
+    )
+
+
+ELEMWISE = OpSpec("Elemwise", (), (AttrSpec("mode", "str"),))
+REDUCE = OpSpec(
+    "Reduce",
+    (),
+    (
+        AttrSpec("mode", "str"),
+        AttrSpec("axis", "axis", False, None),
+        AttrSpec("keepdims", "bool", False, False),
+    ),
+)

@@ -1,0 +1,263 @@
+"""What a declaration says, as immutable data.
+
+One class for each of the four kinds of entry; what they share is in `Entry`. Expressions are
+parsed, names are not yet resolved: that needs all files, and is `checks`' work.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from .errors import Place
+from .expression import AttrLiteral, Expr
+
+
+class Category(Enum):
+    """The Array API standard's dtype categories; `rank` is the highest kind of dtype within.
+
+    Ranks order dtypes as promotion does: 0 boolean, 1 integer, 2 floating-point.
+    """
+
+    ALL = ("all", "kAll", 2)
+    NUMERIC = ("numeric", "kNumeric", 2)
+    REAL_NUMERIC = ("real numeric", "kRealNumeric", 2)
+    REAL_FLOATING = ("real floating-point", "kRealFloating", 2)
+    INTEGER = ("integer", "kInteger", 1)
+    INTEGER_OR_BOOLEAN = ("integer or boolean", "kIntegerOrBoolean", 1)
+    BOOLEAN = ("boolean", "kBoolean", 0)
+
+    def __init__(self, text: str, cpp: str, rank: int) -> None:
+        self.text = text
+        self.cpp = cpp
+        self.rank = rank
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether its dtypes have gradients at all."""
+        return self.rank == 2
+
+
+CATEGORIES: Mapping[str, Category] = {category.text: category for category in Category}
+RESULTS = ("same", "bool", "int64", "sum")
+
+
+@dataclass(frozen=True, slots=True)
+class Arg:
+    """A tensor argument; a variadic one takes any number of tensors."""
+
+    name: str
+    category: Category
+    is_variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AttrDecl:
+    """An attribute of an op; `is_required` where no default is given."""
+
+    name: str
+    type: str
+    is_required: bool = True
+    default: AttrLiteral = None
+    doc: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """A parsed expression or body: its text, its place, its results."""
+
+    text: str
+    place: Place
+    results: tuple[Expr, ...]
+
+
+NONE = "none"
+HANDWRITTEN = "handwritten"
+
+
+@dataclass(frozen=True, slots=True)
+class GradRules:
+    """The key `grad`: "none", "handwritten", or "rules" for the arguments named in `rules`.
+
+    A rule of None says that this argument has no gradient.
+    """
+
+    kind: str
+    rules: tuple[tuple[str, Formula | None], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What all kinds of entry have."""
+
+    name: str
+    place: Place
+    args: tuple[Arg, ...]
+    doc: str
+    see: str = ""
+    numpy: str = ""
+    grad: GradRules | None = None
+    result: str = "same"
+    is_method: bool = False
+
+    @property
+    def kind(self) -> str:
+        """The key that opens the entry."""
+        raise NotImplementedError
+
+    @property
+    def function(self) -> str:
+        """The name of its functional call."""
+        return self.name
+
+    @property
+    def attrs(self) -> tuple[AttrDecl, ...]:
+        """The attributes of its functional call."""
+        return ()
+
+    @property
+    def output_count(self) -> int:
+        """How many tensors come out; -1 where attributes decide."""
+        return 1
+
+    @property
+    def is_native(self) -> bool:
+        """Whether its meaning is a kernel, not an expression."""
+        raise NotImplementedError
+
+    @property
+    def stem(self) -> str:
+        """The name of its file, without folder and suffix."""
+        return self.place.path.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".yaml")
+
+    def has_rule_for(self, arg: str) -> bool:
+        """Whether `grad` speaks of `arg`."""
+        return self.grad is not None and any(name == arg for name, _ in self.grad.rules)
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """An output of a scalar function."""
+
+    name: str
+    formula: Formula
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalarEntry(Entry):
+    """A scalar function: a mode of Elemwise. Without outputs here it is native, with one output."""
+
+    outputs: tuple[Output, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        return "scalar"
+
+    @property
+    def output_count(self) -> int:
+        return max(len(self.outputs), 1)
+
+    @property
+    def is_native(self) -> bool:
+        return not self.outputs
+
+
+AXIS = AttrDecl("axis", "axis", False, None, "the axis or axes to reduce; None reduces all.")
+KEEPDIMS = AttrDecl("keepdims", "bool", False, False, "keep the reduced axes with size 1.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReductionEntry(Entry):
+    """A reduction: a mode of Reduce."""
+
+    map: Formula | None = None
+    combine: Formula | None = None
+    init: str = ""
+    finish: Formula | None = None
+    has_identity: bool = True
+
+    @property
+    def kind(self) -> str:
+        return "reduction"
+
+    @property
+    def attrs(self) -> tuple[AttrDecl, ...]:
+        return (AXIS, KEEPDIMS)
+
+    @property
+    def is_native(self) -> bool:
+        return self.map is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpEntry(Entry):
+    """An op class with its own attributes."""
+
+    own_attrs: tuple[AttrDecl, ...] = ()
+    outputs: int = 1
+    infer: str = ""
+    kernels: tuple[tuple[str, str], ...] = ()
+    call: str = ""
+
+    @property
+    def kind(self) -> str:
+        return "op"
+
+    @property
+    def function(self) -> str:
+        return self.call
+
+    @property
+    def attrs(self) -> tuple[AttrDecl, ...]:
+        return self.own_attrs
+
+    @property
+    def output_count(self) -> int:
+        return self.outputs
+
+    @property
+    def kernel(self) -> str:
+        """The name of its CPU kernel, or ""."""
+        return dict(self.kernels).get("cpu", "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DefinedOp(OpEntry):
+    """An op whose meaning is a body; a kernel beside it is an optimisation."""
+
+    define: Formula
+
+    @property
+    def is_native(self) -> bool:
+        return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NativeOp(OpEntry):
+    """An op whose kernel and inference are written by hand."""
+
+    @property
+    def is_native(self) -> bool:
+        return True
+
+
+def rule_names(entry: Entry) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of the outputs and of their cotangents in the rules of `grad`.
+
+    One output is `y`, or `out` where an argument is called `y`; several are `y0`, `y1`, ...
+    """
+    if entry.output_count == 1:
+        taken = any(arg.name == "y" for arg in entry.args)
+        return ("out" if taken else "y",), ("dy",)
+    count = max(entry.output_count, 0)
+    return tuple(f"y{i}" for i in range(count)), tuple(f"dy{i}" for i in range(count))
+
+
+def is_differentiable(entry: Entry) -> bool:
+    """Whether gradients flow through it: some argument has them, the result can, none refuses."""
+    if entry.grad is not None and entry.grad.kind == NONE:
+        return False
+    if entry.result in ("bool", "int64"):
+        return False
+    return any(arg.category.is_differentiable for arg in entry.args)

@@ -1,0 +1,305 @@
+"""Text of the expression language -> tree.
+
+The language is a subset of Python's expressions. Python's own parser reads the text; then every
+node must be on the whitelist below, and what is not is reported by name. Nothing is evaluated,
+and caps on length, nesting and size hold before anything recurses, so hostile text costs no more
+than a message.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from textwrap import dedent
+
+from .errors import did_you_mean, shorten
+from .expression import CONSTANTS, SIZE, Attr, AttrLiteral, Attrs, Call, Expr, Name, Num
+
+MAX_LENGTH = 4_000
+MAX_DEPTH = 64
+MAX_NODES = 1_000
+INT64_MAX = 2**63 - 1
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "subtract",
+    ast.Mult: "multiply",
+    ast.Div: "divide",
+    ast.FloorDiv: "floor_divide",
+    ast.Mod: "remainder",
+    ast.Pow: "pow",
+    ast.BitAnd: "bitwise_and",
+    ast.BitOr: "bitwise_or",
+    ast.BitXor: "bitwise_xor",
+    ast.LShift: "bitwise_left_shift",
+    ast.RShift: "bitwise_right_shift",
+    ast.MatMult: "matmul",
+}
+UNARY: dict[type[ast.unaryop], str] = {ast.USub: "negative", ast.Invert: "bitwise_invert"}
+COMPARE: dict[type[ast.cmpop], str] = {
+    ast.Eq: "equal",
+    ast.NotEq: "not_equal",
+    ast.Lt: "less",
+    ast.LtE: "less_equal",
+    ast.Gt: "greater",
+    ast.GtE: "greater_equal",
+}
+REFUSED: dict[type[ast.AST], str] = {
+    ast.Attribute: "attribute access with a dot",
+    ast.Lambda: "lambda",
+    ast.JoinedStr: "an f-string",
+    ast.NamedExpr: "the operator :=",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.List: "a list",
+    ast.Dict: "a dict",
+    ast.Set: "a set",
+    ast.Tuple: "a tuple",
+    ast.Subscript: "indexing",
+    ast.Starred: "*unpacking",
+    ast.Await: "await",
+    ast.Yield: "yield",
+    ast.YieldFrom: "yield",
+    ast.IfExp: "`if`/`else` (write where(condition, a, b))",
+    ast.BoolOp: "`and`/`or` (write & and |)",
+}
+FORMS = ("shape", "dtype")
+
+
+@dataclass(slots=True)
+class Parsed:
+    """The results of a body, and what is wrong with it: (line of the text from 0, message)."""
+
+    results: tuple[Expr, ...] = ()
+    mistakes: list[tuple[int, str]] = field(default_factory=list)
+
+
+def parse_body(text: str, taken: Collection[str] = ()) -> Parsed:
+    """Parses assignments `name = expression` and a last line: the result, or a tuple of them.
+
+    `taken` are the names of inputs and attributes, which an assignment must not hide.
+    """
+    parsed = Parsed()
+    text = dedent(text).strip("\n")
+    refusal = _refuse_text(text)
+    if refusal:
+        parsed.mistakes.append((0, refusal))
+        return parsed
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            statements = ast.parse(text).body
+    except SyntaxError as error:
+        line = min(max((error.lineno or 1) - 1, 0), text.count("\n"))
+        source = (text.splitlines() or [""])[line].strip()
+        parsed.mistakes.append((line, f"cannot read {shorten(source)} as an expression"))
+        return parsed
+    except (RecursionError, MemoryError, ValueError):
+        parsed.mistakes.append((0, f"nested more than {MAX_DEPTH} deep"))
+        return parsed
+    _Reader(parsed, taken).read(statements)
+    return parsed
+
+
+def parse_expression(text: str) -> Parsed:
+    """Parses one expression."""
+    parsed = parse_body(text)
+    if not parsed.mistakes and len(parsed.results) != 1:
+        parsed.mistakes.append((0, "must be one expression, not a tuple"))
+    return parsed
+
+
+def _refuse_text(text: str) -> str:
+    if len(text) > MAX_LENGTH:
+        return f"is {len(text)} characters long; at most {MAX_LENGTH} are allowed"
+    if not text.strip():
+        return "is empty; an expression is expected"
+    strange = next((char for char in text if not (char == "\n" or " " <= char <= "~")), "")
+    if strange:
+        return f"holds the character {strange!a}; only printable ASCII is allowed"
+    depth = deepest = 0
+    for char in text:
+        depth += (char in "([{") - (char in ")]}")
+        deepest = max(deepest, depth)
+    if deepest > MAX_DEPTH or re.search(r"[-+~\s]{%d}" % (MAX_DEPTH * 4), text):
+        return f"nested more than {MAX_DEPTH} deep"
+    return ""
+
+
+class _Reader:
+    """Walks Python's tree and makes ours; a refused part becomes a mistake and the number 0."""
+
+    def __init__(self, parsed: Parsed, taken: Collection[str]) -> None:
+        self.parsed = parsed
+        self.taken = frozenset(taken)
+        self.locals: dict[str, Expr] = {}
+        self.unread: dict[str, int] = {}
+        self.nodes = 0
+
+    def read(self, statements: list[ast.stmt]) -> None:
+        """Reads the lines of a body."""
+        *assignments, last = statements
+        for statement in assignments:
+            self.read_assignment(statement)
+        if not isinstance(last, ast.Expr):
+            self.refuse(last, "the last line must be an expression, the result")
+            return
+        elements = last.value.elts if isinstance(last.value, ast.Tuple) else [last.value]
+        self.parsed.results = tuple(self.expr(element, 1) for element in elements)
+        for name, line in self.unread.items():
+            self.parsed.mistakes.append((line, f"{name!r} is assigned but never read"))
+
+    def read_assignment(self, statement: ast.stmt) -> None:
+        if not isinstance(statement, ast.Assign):
+            self.refuse(statement, "only lines `name = expression` may stand before the last line")
+            return
+        value = self.expr(statement.value, 1)
+        target = statement.targets[0]
+        if len(statement.targets) != 1 or not isinstance(target, ast.Name):
+            self.refuse(statement, "an assignment needs one plain name on its left")
+            return
+        name = target.id
+        if name in self.taken or name in CONSTANTS or name in self.locals or name in FORMS:
+            self.refuse(statement, f"{name!r} already means something here; choose a new name")
+        elif name.startswith("_"):
+            self.refuse(statement, f"{name!r}: names must not begin with an underscore")
+        else:
+            self.locals[name] = value
+            self.unread[name] = statement.lineno - 1
+
+    def refuse(self, node: ast.AST, text: str) -> Num:
+        mistake = (getattr(node, "lineno", 1) - 1, text)
+        if mistake not in self.parsed.mistakes:
+            self.parsed.mistakes.append(mistake)
+        return Num(0)
+
+    def expr(self, node: ast.expr, depth: int) -> Expr:
+        """One node of the whitelist."""
+        self.nodes += 1
+        if depth > MAX_DEPTH:
+            return self.refuse(node, f"nested more than {MAX_DEPTH} deep")
+        if self.nodes > MAX_NODES:
+            return self.refuse(node, f"larger than {MAX_NODES} numbers, names and calls")
+        match node:
+            case ast.Constant():
+                return self.number(node)
+            case ast.Name():
+                return self.name(node)
+            case ast.UnaryOp(op=ast.UAdd()):
+                return self.expr(node.operand, depth + 1)
+            case ast.UnaryOp() if type(node.op) in UNARY:
+                return self.unary(node, depth)
+            case ast.UnaryOp():
+                return self.refuse(node, "`not` is not part of the language (write logical_not)")
+            case ast.BinOp():
+                args = (self.expr(node.left, depth + 1), self.expr(node.right, depth + 1))
+                return Call(BINARY[type(node.op)], args)
+            case ast.Compare():
+                return self.compare(node, depth)
+            case ast.Call():
+                return self.call(node, depth)
+        what = REFUSED.get(type(node), type(node).__name__)
+        return self.refuse(node, f"{what} is not part of the expression language")
+
+    def number(self, node: ast.Constant) -> Expr:
+        value = node.value
+        if not isinstance(value, (bool, int, float)):
+            what = "text" if isinstance(value, (str, bytes)) else shorten(repr(value))
+            return self.refuse(node, f"{what} is not a number that an expression may hold")
+        if isinstance(value, int) and value > INT64_MAX:
+            return self.refuse(node, "an integer does not fit in 64 bits")
+        return Num(value)
+
+    def name(self, node: ast.Name) -> Expr:
+        if node.id in self.locals:
+            self.unread.pop(node.id, None)
+            return self.locals[node.id]
+        if node.id in CONSTANTS:
+            return Num(CONSTANTS[node.id], node.id)
+        if node.id.startswith("_"):
+            return self.refuse(node, f"{node.id!r}: names must not begin with an underscore")
+        return Name(node.id)
+
+    def unary(self, node: ast.UnaryOp, depth: int) -> Expr:
+        operand = self.expr(node.operand, depth + 1)
+        negates = isinstance(node.op, ast.USub)
+        if negates and isinstance(operand, Num) and not isinstance(operand.value, bool):
+            return Num(-operand.value, f"-{operand.name}" if operand.name else "")
+        return Call(UNARY[type(node.op)], (operand,))
+
+    def compare(self, node: ast.Compare, depth: int) -> Expr:
+        if len(node.ops) != 1:
+            return self.refuse(node, "comparisons cannot be chained (write (a < b) & (b < c))")
+        function = COMPARE.get(type(node.ops[0]))
+        if function is None:
+            return self.refuse(node, "`is` and `in` are not part of the expression language")
+        return Call(function, (self.expr(node.left, depth + 1),
+                               self.expr(node.comparators[0], depth + 1)))
+
+    def call(self, node: ast.Call, depth: int) -> Expr:
+        if not isinstance(node.func, ast.Name):
+            return self.refuse(node, "only a function's plain name can be called")
+        function = node.func.id
+        if function.startswith("_"):
+            return self.refuse(node, f"{function!r}: names must not begin with an underscore")
+        if function in FORMS:
+            text = f"{function}() may only stand as the value of a keyword argument"
+            return self.refuse(node, text)
+        args = tuple(self.expr(arg, depth + 1) for arg in node.args)
+        attrs: Attrs = tuple(
+            (keyword.arg, self.attribute(keyword.value, depth + 1))
+            for keyword in node.keywords
+            if keyword.arg is not None
+        )
+        if len(attrs) != len(node.keywords):
+            self.refuse(node, "**unpacking is not part of the expression language")
+        if function == SIZE and (len(args) != 1 or attrs):
+            self.refuse(node, "size takes exactly one argument")
+        return Call(function, args, attrs)
+
+    def attribute(self, node: ast.expr, depth: int) -> Attr:
+        """The value of a keyword argument."""
+        match node:
+            case ast.Name():
+                return Attr("attr", name=node.id)
+            case ast.Subscript(value=ast.Call(func=ast.Name(id="shape")) as call):
+                dim = self.literal(node.slice)
+                if isinstance(dim, int) and not isinstance(dim, bool):
+                    return Attr("dim", of=self.form_of(call, depth), dim=dim)
+                self.refuse(node, "shape(x)[i] needs an integer i")
+                return Attr("literal")
+            case ast.Call(func=ast.Name(id=("shape" | "dtype") as form)):
+                return Attr(form, of=self.form_of(node, depth))
+        return Attr("literal", literal=self.literal(node))
+
+    def form_of(self, call: ast.Call, depth: int) -> Expr:
+        if len(call.args) != 1 or call.keywords:
+            return self.refuse(call, "shape and dtype take exactly one argument")
+        return self.expr(call.args[0], depth + 1)
+
+    def literal(self, node: ast.expr) -> AttrLiteral:
+        match node:
+            case ast.Constant(value=None | bool() | float() | str() as value):
+                return value
+            case ast.Constant(value=int(value)) if value <= INT64_MAX:
+                return value
+            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
+                return -value
+            case ast.Tuple():
+                elements = [self.literal(element) for element in node.elts]
+                integers = tuple(element for element in elements if type(element) is int)
+                if len(integers) == len(elements):
+                    return integers
+        text = "a keyword argument must be a literal, an attribute of the op, shape(x) or dtype(x)"
+        self.refuse(node, text)
+        return None
+
+
+def suggest_function(name: str, known: Collection[str]) -> str:
+    """The message for a function that does not exist."""
+    return f"unknown function {name!r}{did_you_mean(name, known)}"

@@ -1,0 +1,275 @@
+"""Declaration text -> entries of the model.
+
+Reads one file: which keys a kind of entry has, which of them it needs, and what they hold. What
+needs other files (names of functions, cycles, missing gradients) is left to `registry`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from .errors import Problems, did_you_mean, listing, shorten
+from .fields import CLASS, WORD, Fields, check_name
+from .loader import Mapping as MappingNode
+from .loader import Node, Scalar, Sequence, load_file, load_text
+from .model import (
+    HANDWRITTEN,
+    NONE,
+    RESULTS,
+    Arg,
+    DefinedOp,
+    Entry,
+    Formula,
+    GradRules,
+    NativeOp,
+    Output,
+    ReductionEntry,
+    ScalarEntry,
+)
+
+SHARED = ("args", "result", "grad", "numpy", "doc", "see", "method")
+KEYS: Mapping[str, tuple[str, ...]] = {
+    "scalar": ("scalar", *SHARED, "expr"),
+    "reduction": (
+        "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
+    ),
+    "op": ("op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "function"),
+}  # fmt: skip
+INITS = ("0", "1", "lowest", "highest", "false", "true")
+
+
+def read_file(path: Path, shown: str, problems: Problems) -> list[Entry]:
+    """The entries of a file, which messages call `shown`."""
+    return _read(load_file(path, shown, problems), problems)
+
+
+def read_text(text: str, shown: str, problems: Problems) -> list[Entry]:
+    """The entries of a text."""
+    return _read(load_text(text, shown, problems), problems)
+
+
+def _read(node: Sequence | None, problems: Problems) -> list[Entry]:
+    if node is None:
+        return []
+    if not node.items:
+        problems.add(node.place, "", "is empty; a list of entries is expected")
+    entries = (_read_entry(item, problems) for item in node.items)
+    return [entry for entry in entries if entry is not None]
+
+
+def _read_entry(node: Node, problems: Problems) -> Entry | None:
+    if not isinstance(node, MappingNode):
+        problems.add(node.place, "", "an entry (`scalar: name`, then its keys) is expected")
+        return None
+    kinds = [kind for kind in KEYS if kind in node.items]
+    if len(kinds) != 1:
+        got = " and ".join(repr(kind) for kind in kinds) or "none of them"
+        hint = "" if kinds else did_you_mean(next(iter(node.keys), ""), KEYS)
+        text = f"an entry has exactly one of the keys {listing(KEYS)}; got {got}{hint}"
+        problems.add(node.place, "", text)
+        return None
+    kind = kinds[0]
+    name_node = node.items[kind]
+    name = name_node.text if isinstance(name_node, Scalar) else ""
+    is_plain = isinstance(name_node, Scalar) and name_node.is_plain
+    wrong = check_name(name, is_plain, CLASS if kind == "op" else WORD)
+    fields = Fields(node, "" if wrong else name, problems)
+    if wrong:
+        fields.refuse(name_node.place, wrong)
+    fields.check_keys(KEYS[kind])
+    reader = {"scalar": _read_scalar, "reduction": _read_reduction, "op": _read_op}[kind]
+    entry = reader(fields, name)
+    # A half-read entry still takes part in the checks of others, unless it has no name.
+    return None if wrong else entry
+
+
+def _doc(fields: Fields) -> str:
+    if fields.get("doc") is None:
+        fields.refuse(fields.mapping.place, "the key 'doc' is missing: one sentence")
+    return fields.text("doc")
+
+
+def _read_scalar(fields: Fields, name: str) -> Entry:
+    args = fields.args(needs_some=True)
+    _refuse_variadic(fields, args, allow_last=False)
+    outputs = _outputs(fields, [arg.name for arg in args])
+    names = [f"y{i}" for i in range(len(outputs))] if len(outputs) > 1 else ["y"]
+    grad = _grad(fields, args, _rule_names(args, names), allow_handwritten=False)
+    result = fields.choice("result", RESULTS[:3], "same")
+    return ScalarEntry(
+        name=name,
+        place=fields.mapping.place,
+        args=args,
+        doc=_doc(fields),
+        see=fields.text("see"),
+        numpy=fields.text("numpy"),
+        grad=grad,
+        result=result,
+        is_method=fields.flag("method", False),
+        outputs=outputs,
+    )
+
+
+def _outputs(fields: Fields, taken: Collection[str]) -> tuple[Output, ...]:
+    node = fields.get("expr")
+    if not isinstance(node, MappingNode):
+        formula = fields.formula("expr", node, taken)
+        return (Output("y", formula),) if formula is not None else ()
+    outputs = []
+    for key, scalar in node.keys.items():
+        wrong = check_name(key, scalar.is_plain, WORD)
+        if wrong:
+            fields.refuse(scalar.place, f"expr: {wrong}")
+        formula = fields.formula(f"expr {key}", node.items[key], taken)
+        if formula is not None:
+            outputs.append(Output(key, formula))
+    if not node.items:
+        fields.refuse(node.place, "expr: at least one output is expected")
+    return tuple(outputs)
+
+
+def _rule_names(args: Collection[Arg], outputs: Collection[str]) -> list[str]:
+    return [*(arg.name for arg in args), *outputs, "dy"]
+
+
+def _refuse_variadic(fields: Fields, args: tuple[Arg, ...], allow_last: bool) -> None:
+    for i, arg in enumerate(args):
+        if arg.is_variadic and not (allow_last and i == len(args) - 1):
+            where = "be the last one" if allow_last else "only be an op's"
+            fields.refuse(fields.place("args"), f"args: the variadic *{arg.name} must {where}")
+
+
+def _grad(
+    fields: Fields, args: tuple[Arg, ...], taken: Collection[str], allow_handwritten: bool
+) -> GradRules | None:
+    node = fields.get("grad")
+    words = (NONE, HANDWRITTEN) if allow_handwritten else (NONE,)
+    if node is None:
+        return None
+    if isinstance(node, Scalar):
+        if node.text in words:
+            return GradRules(node.text)
+        expected = listing([f"`{word}`" for word in words])
+        text = f"a mapping from argument to rule, or {expected}, is expected"
+        fields.refuse(node.place, f"grad: {text}; got {shorten(node.text)}")
+        return None
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "grad: a mapping from argument to rule is expected; got a list")
+        return None
+    known = [arg.name for arg in args]
+    rules: list[tuple[str, Formula | None]] = []
+    for name, value in node.items.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            fields.refuse(node.keys[name].place, f"grad: there is no argument {name!r}{hint}")
+        elif isinstance(value, Scalar) and value.text == NONE:
+            rules.append((name, None))
+        else:
+            rules.append((name, fields.formula(f"grad {name}", value, taken)))
+    return GradRules("rules", tuple(rules))
+
+
+def _read_reduction(fields: Fields, name: str) -> Entry:
+    args = fields.args(needs_some=True)
+    _refuse_variadic(fields, args, allow_last=False)
+    if len(args) > 1:
+        fields.refuse(fields.place("args"), "args: a reduction has exactly one argument")
+    is_native = fields.flag("native", False)
+    parts = [fields.formula(key, fields.get(key)) for key in ("map", "combine", "finish")]
+    init = fields.choice("init", INITS, "")
+    for key in ("map", "combine", "init"):
+        if is_native and fields.get(key) is not None:
+            fields.refuse(fields.place(key), f"a native reduction has no {key!r}")
+        elif not is_native and fields.get(key) is None:
+            text = f"the key {key!r} is missing (or write `native: true`)"
+            fields.refuse(fields.mapping.place, text)
+    taken = [*_rule_names(args, ["y"]), "axis", "keepdims"]
+    return ReductionEntry(
+        name=name,
+        place=fields.mapping.place,
+        args=args,
+        doc=_doc(fields),
+        see=fields.text("see"),
+        numpy=fields.text("numpy"),
+        grad=_grad(fields, args, taken, allow_handwritten=False),
+        result=fields.choice("result", RESULTS, "same"),
+        is_method=fields.flag("method", False),
+        map=None if is_native else parts[0],
+        combine=parts[1],
+        init=init,
+        finish=parts[2],
+        has_identity=fields.flag("identity", True),
+    )
+
+
+def _read_op(fields: Fields, name: str) -> Entry:
+    args = fields.args(needs_some=False)
+    _refuse_variadic(fields, args, allow_last=True)
+    attrs = fields.attrs()
+    for attr in attrs:
+        if attr.name in [arg.name for arg in args]:
+            fields.refuse(fields.place("attrs"), f"attrs: {attr.name!r} is an argument already")
+    taken = [*(arg.name for arg in args), *(attr.name for attr in attrs)]
+    outputs = _output_count(fields)
+    define = fields.formula("define", fields.get("define"), taken, max(outputs, 1))
+    numbered = [f"y{i}" for i in range(outputs)] if outputs > 1 else ["y"]
+    shared = {
+        "name": name,
+        "place": fields.mapping.place,
+        "args": args,
+        "doc": _doc(fields),
+        "see": fields.text("see"),
+        "numpy": fields.text("numpy"),
+        "grad": _grad(fields, args, [*taken, *numbered, "dy"], allow_handwritten=True),
+        "result": fields.choice("result", RESULTS[:3], "same"),
+        "is_method": fields.flag("method", False),
+        "own_attrs": attrs,
+        "outputs": outputs,
+        "infer": fields.word("infer"),
+        "kernels": _kernels(fields),
+        "call": fields.word("function", snake_case(name)),
+    }
+    if define is not None:
+        return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
+    if fields.get("define") is None:
+        for key in ("infer", "kernel"):
+            if fields.get(key) is None:
+                text = f"the key {key!r} is missing: an op without `define` needs it"
+                fields.refuse(fields.mapping.place, text)
+    return NativeOp(**shared)  # type: ignore[arg-type]
+
+
+def _output_count(fields: Fields) -> int:
+    node = fields.scalar("outputs", "an integer")
+    if node is None:
+        return 1
+    value = node.value
+    if isinstance(value, int) and not isinstance(value, bool) and (value == -1 or 1 <= value <= 16):
+        return value
+    text = f"outputs: a number from 1 to 16, or -1, is expected; got {shorten(node.text)}"
+    fields.refuse(node.place, text)
+    return 1
+
+
+def _kernels(fields: Fields) -> tuple[tuple[str, str], ...]:
+    node = fields.get("kernel")
+    if node is None:
+        return ()
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "kernel: {cpu: name} is expected")
+        return ()
+    inner = Fields(node, fields.entry, fields.problems)
+    inner.check_keys(("cpu", "cuda"))
+    return tuple((device, inner.word(device)) for device in node.items)
+
+
+def snake_case(name: str) -> str:
+    """`SetSubtensor` -> `set_subtensor`."""
+    letters = []
+    for i, char in enumerate(name):
+        starts = i > 0 and char.isupper() and not name[i - 1].isupper()
+        ends = i > 0 and char.isupper() and name[i - 1].isupper() and name[i + 1 : i + 2].islower()
+        letters.append(f"_{char.lower()}" if starts or ends else char.lower())
+    return "".join(letters)
+

@@ -1,0 +1,338 @@
+"""All declarations by name, checked against each other.
+
+`load_builtin` reads the files beside this one; `declare_text` adds a text at run time by the same
+checks. Whatever is wrong in any of the files is reported at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from .checks import RANK_WORDS, Scope, check_formula, check_one_type
+from .derivative import Differentiator, has_missing_gradient
+from .errors import DeclarationError, Place, Problems, did_you_mean
+from .expression import functions_called
+from .lower import DerivedScalar, Lowering
+from .model import (
+    Category,
+    DefinedOp,
+    Entry,
+    Formula,
+    OpEntry,
+    ReductionEntry,
+    ScalarEntry,
+    rule_names,
+)
+from .read import read_file, read_text
+from .specs import Spec
+
+ROOM = Path(__file__).resolve().parent
+
+
+class Declarations:
+    """A checked set of entries. Immutable; `extended` makes a larger one."""
+
+    def __init__(
+        self, entries: Iterable[Entry], *, base: Declarations | None = None, name: str = ""
+    ) -> None:
+        self.new = tuple(entries)
+        self.base = base
+        old = base.entries if base is not None else ()
+        self.entries: tuple[Entry, ...] = (*old, *self.new)
+        self.functions: Mapping[str, Entry] = {entry.function: entry for entry in self.entries}
+        self.by_name: Mapping[str, Entry] = {entry.name: entry for entry in self.entries}
+        self.name = name
+        self._differentiator = Differentiator(self.functions)
+        if base is not None:
+            self._differentiator.know(base._differentiator)
+        self._lowering = Lowering(self._differentiator)
+
+    @property
+    def stems(self) -> list[str]:
+        """The files' names without suffix, in the order of reading."""
+        return list(dict.fromkeys(entry.stem for entry in self.entries))
+
+    def of_stem(self, stem: str) -> list[Entry]:
+        """The entries of one file."""
+        return [entry for entry in self.entries if entry.stem == stem]
+
+    def lower(self, entry: Entry) -> list[Spec]:
+        """The specs of an entry."""
+        return self._lowering.lower(entry)
+
+    def derived_scalars(self, entry: ScalarEntry) -> list[DerivedScalar]:
+        """The fused gradients of a scalar function."""
+        return self._lowering.derived_scalars(entry)
+
+    def differentiate(self, order: Iterable[str]) -> None:
+        """Makes all gradients, those of called functions first, so that none recurses deeply."""
+        for name in order:
+            entry = self.functions[name]
+            if isinstance(entry, ScalarEntry):
+                self._differentiator.gradients(entry)
+
+    def gradients(self, entry: ScalarEntry) -> Mapping[str, object]:
+        """The symbolic gradients of a scalar function, by argument."""
+        return self._differentiator.gradients(entry)
+
+    def extended(self, text: str, path: str = "<string>") -> Declarations:
+        """These declarations and those of `text`, which may not redefine any of these."""
+        problems = Problems()
+        entries = read_text(text, path, problems)
+        return _checked(entries, problems, base=self)
+
+
+def load_files(paths: Iterable[tuple[Path, str]]) -> Declarations:
+    """The declarations of files, given with the names that messages show."""
+    problems = Problems()
+    entries: list[Entry] = []
+    for path, shown in paths:
+        entries += read_file(path, shown, problems)
+    return _checked(entries, problems)
+
+
+def load_builtin() -> Declarations:
+    """The built-in declarations."""
+    paths = sorted(ROOM.glob("*.yaml"), key=_reading_order)
+    return load_files((path, f"{ROOM.name}/{path.name}") for path in paths)
+
+
+def _reading_order(path: Path) -> tuple[bool, str]:
+    # Elementwise functions first, since the generated C++ of all others calls them.
+    return not path.name.startswith("elementwise"), path.name
+
+
+def load_text(text: str, path: str = "<string>") -> Declarations:
+    """The declarations of one text alone."""
+    problems = Problems()
+    return _checked(read_text(text, path, problems), problems)
+
+
+def declare_text(text: str, *, path: str = "<string>", base: Declarations) -> list[Spec]:
+    """The specs of new entries: what the core needs to run them, and their functional calls."""
+    declarations = base.extended(text, path)
+    return [spec for entry in declarations.new for spec in declarations.lower(entry)]
+
+
+def _checked(
+    entries: list[Entry], problems: Problems, base: Declarations | None = None
+) -> Declarations:
+    kept = _without_duplicates(entries, problems, base)
+    declarations = Declarations(kept, base=base)
+    broken = {(found.path, found.entry) for found in problems}
+    for entry in kept:
+        is_broken = (entry.place.path, entry.name) in broken
+        _Checker(declarations, entry, problems, is_broken).check()
+    if not len(problems):
+        order = _check_cycles(declarations, problems)
+    if not len(problems):
+        declarations.differentiate(order)
+        _check_derived_names(declarations, problems)
+    problems.raise_any()
+    return declarations
+
+
+def _without_duplicates(
+    entries: list[Entry], problems: Problems, base: Declarations | None
+) -> list[Entry]:
+    places: dict[str, Place] = {}
+    built_in = base.entries if base is not None else ()
+    for entry in built_in:
+        places[entry.name] = places[entry.function] = entry.place
+    kept = []
+    for entry in entries:
+        taken = [name for name in dict.fromkeys((entry.name, entry.function)) if name in places]
+        for name in taken:
+            text = f"{name!r} is declared already, at {places[name]}"
+            problems.add(entry.place, entry.name, text)
+        if not taken:
+            places[entry.name] = places[entry.function] = entry.place
+            kept.append(entry)
+    return kept
+
+
+class _Checker:
+    """The checks of one entry against all."""
+
+    def __init__(
+        self, declarations: Declarations, entry: Entry, problems: Problems, is_broken: bool
+    ) -> None:
+        self.declarations = declarations
+        self.functions = declarations.functions
+        self.entry = entry
+        self.problems = problems
+        self.is_broken = is_broken
+
+    def refuse(self, place: Place, text: str) -> None:
+        self.problems.add(place, self.entry.name, text)
+
+    def check(self) -> None:
+        entry = self.entry
+        for arg in entry.args:
+            if arg.name in self.functions and isinstance(entry, (ScalarEntry, ReductionEntry)):
+                text = f"args: {arg.name!r} cannot be an argument: it is a function"
+                self.refuse(entry.place, text)
+        if isinstance(entry, ScalarEntry):
+            for output in entry.outputs:
+                key = "expr" if len(entry.outputs) == 1 else f"expr {output.name}"
+                self.check_scalar_formula(key, output.formula)
+        elif isinstance(entry, ReductionEntry):
+            self.check_reduction(entry)
+        elif isinstance(entry, DefinedOp):
+            attrs = frozenset(attr.name for attr in entry.own_attrs)
+            self.check_formula("define", entry.define, Scope(self.args(), self.functions, attrs))
+        self.check_rules()
+        if not self.is_broken:
+            self.check_completeness()
+
+    def args(self) -> dict[str, int | None]:
+        return {arg.name: arg.category.rank for arg in self.entry.args}
+
+    def check_formula(self, key: str, formula: Formula, scope: Scope) -> bool:
+        mistakes = check_formula(formula, scope)
+        for mistake in mistakes:
+            self.refuse(formula.place, f"{key}: {mistake}")
+        return not mistakes
+
+    def check_scalar_formula(self, key: str, formula: Formula) -> None:
+        scope = Scope(self.args(), self.functions, is_scalar=True)
+        if self.check_formula(key, formula, scope):
+            for mistake in check_one_type(formula, self.entry, self.functions):
+                self.refuse(formula.place, f"{key}: {mistake}")
+
+    def check_reduction(self, entry: ReductionEntry) -> None:
+        rank = entry.args[0].category.rank if entry.args else None
+        scopes: list[tuple[str, Formula | None, dict[str, int | None]]] = [
+            ("map", entry.map, self.args()),
+            ("combine", entry.combine, {"a": rank, "b": rank}),
+            ("finish", entry.finish, {"acc": rank, "n": 1}),
+        ]
+        if entry.result == "bool":
+            scopes[1] = ("combine", entry.combine, {"a": 0, "b": 0})
+        for key, formula, names in scopes:
+            if formula is not None:
+                self.check_formula(key, formula, Scope(names, self.functions, is_scalar=True))
+
+    def check_rules(self) -> None:
+        entry = self.entry
+        if entry.grad is None:
+            return
+        outputs, cotangents = rule_names(entry)
+        names = self.args()
+        rank = {"bool": 0, "int64": 1}.get(entry.result, 2)
+        names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, 2)
+        attrs = frozenset(attr.name for attr in entry.attrs)
+        scope = Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
+        for arg, formula in entry.grad.rules:
+            if formula is None:
+                continue
+            category = next(a.category for a in entry.args if a.name == arg)
+            if not category.is_differentiable:
+                words = RANK_WORDS[category.rank]
+                self.refuse(formula.place, f"grad {arg}: {arg} is {words}; it has no gradient")
+            self.check_formula(f"grad {arg}", formula, scope)
+
+    def check_completeness(self) -> None:
+        entry = self.entry
+        if self.declarations.base is not None:
+            self.check_run_time()
+        needs_rules = entry.is_native or isinstance(entry, ReductionEntry)
+        missing = has_missing_gradient(entry) if needs_rules else []
+        if missing and entry.grad is None:
+            text = "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
+            self.refuse(entry.place, text)
+        elif missing:
+            names = ", ".join(missing)
+            self.refuse(entry.place, f"grad: no rule for {names}; write one, or `none`")
+        if entry.kind != "op" and entry.args:
+            self.check_scalar_args()
+
+    def check_scalar_args(self) -> None:
+        entry = self.entry
+        if entry.kind == "reduction" or entry.result == "bool":
+            return
+        if all(arg.category is Category.BOOLEAN for arg in entry.args) and not entry.is_native:
+            text = "takes booleans alone, so its result must be `result: bool`"
+            self.refuse(entry.place, text)
+
+    def check_run_time(self) -> None:
+        """What needs the compiler cannot be declared at run time."""
+        entry = self.entry
+        if isinstance(entry, ReductionEntry):
+            text = "a reduction needs the compiler; declare an op with `define` instead"
+            self.refuse(entry.place, text)
+        elif isinstance(entry, ScalarEntry) and entry.is_native:
+            self.refuse(entry.place, "the key 'expr' is missing: the function has no meaning")
+        elif isinstance(entry, OpEntry):
+            handwritten = entry.grad is not None and entry.grad.kind == "handwritten"
+            if entry.is_native or entry.kernels or entry.infer or handwritten:
+                text = "kernels, inference and gradients by hand need the compiler; write `define`"
+                self.refuse(entry.place, text)
+
+
+def _check_cycles(declarations: Declarations, problems: Problems) -> list[str]:
+    """Definitions must not chase their tails. Returns the functions, each after those it calls."""
+    order: list[str] = []
+    calls = {entry.function: _called(entry) for entry in declarations.entries}
+    state: dict[str, int] = {}
+    for start in calls:
+        if start in state:
+            continue
+        path: list[str] = [start]
+        pending = [iter(calls[start])]
+        state[start] = 1
+        while pending:
+            callee = next(pending[-1], None)
+            if callee is None:
+                pending.pop()
+                order.append(path.pop())
+                state[order[-1]] = 2
+            elif state.get(callee) == 1:
+                cycle = " -> ".join([*path[path.index(callee) :], callee])
+                entry = declarations.functions[callee]
+                problems.add(entry.place, entry.name, f"is defined by itself: {cycle}")
+            elif callee in calls and callee not in state:
+                state[callee] = 1
+                path.append(callee)
+                pending.append(iter(calls[callee]))
+    return order
+
+
+def _called(entry: Entry) -> list[str]:
+    """The functions that the meaning of an entry depends on."""
+    formulas: list[Formula | None] = []
+    if isinstance(entry, ScalarEntry):
+        formulas = [output.formula for output in entry.outputs]
+    elif isinstance(entry, ReductionEntry):
+        formulas = [entry.map, entry.combine, entry.finish]
+    elif isinstance(entry, DefinedOp):
+        formulas = [entry.define]
+    results = [result for formula in formulas if formula for result in formula.results]
+    return functions_called(results)
+
+
+def _check_derived_names(declarations: Declarations, problems: Problems) -> None:
+    for entry in declarations.entries:
+        if not isinstance(entry, ScalarEntry):
+            continue
+        for derived in declarations.derived_scalars(entry):
+            taken = declarations.functions.get(derived.name)
+            if taken is not None:
+                text = f"is taken: the gradient of {entry.name} ({entry.place}) has this name"
+                problems.add(taken.place, taken.name, text)
+
+
+def suggest_entry(name: str, declarations: Declarations) -> str:
+    """The message for an entry that does not exist."""
+    return f"there is no declaration {name!r}{did_you_mean(name, declarations.by_name)}"
+
+
+__all__ = [
+    "DeclarationError",
+    "Declarations",
+    "declare_text",
+    "load_builtin",
+    "load_files",
+    "load_text",
+]

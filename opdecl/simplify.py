@@ -1,0 +1,241 @@
+"""Makes calls, simplified.
+
+`simplify` is the constructor that derivatives are built with: it drops what multiplies by one,
+adds zero, negates twice. Each rule holds for floats too, but for one that calculus needs: 0 * x is
+0 even where x is infinite. `simplify_forward` is what declared expressions are built with; it
+changes no dtype and no special value, so it only turns constant powers into products.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from .expression import Attrs, Call, Expr, Num, Value
+
+ZERO = Num(0)
+MAX_FOLDED = 2**53
+
+FOLD: Mapping[str, Callable[[Value, Value], Value]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+}
+
+
+def is_zero(expr: Expr) -> bool:
+    """Whether it is the number 0."""
+    return isinstance(expr, Num) and expr.value == 0
+
+
+def _is(expr: Expr, value: float) -> bool:
+    return isinstance(expr, Num) and not isinstance(expr.value, bool) and expr.value == value
+
+
+def _call(expr: Expr, function: str) -> tuple[Expr, ...] | None:
+    """The arguments, where `expr` calls `function`."""
+    return expr.args if isinstance(expr, Call) and expr.function == function else None
+
+
+def _fold(function: str, args: tuple[Expr, ...]) -> Expr | None:
+    operation = FOLD.get(function)
+    if operation is None or len(args) != 2:
+        return None
+    a, b = args
+    if not isinstance(a, Num) or not isinstance(b, Num):
+        return None
+    if isinstance(a.value, bool) or isinstance(b.value, bool):
+        return None
+    if function == "divide" and b.value == 0:
+        return None
+    value = operation(a.value, b.value)
+    is_safe = math.isfinite(value) and abs(value) <= MAX_FOLDED
+    return Num(value) if is_safe else None
+
+
+COMPARE: Mapping[str, Callable[[Value, Value], bool]] = {
+    "equal": lambda a, b: a == b,
+    "not_equal": lambda a, b: a != b,
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+}
+
+
+def _compare(function: str, args: tuple[Expr, ...]) -> Expr | None:
+    """A comparison of two numbers."""
+    match args:
+        case (Num(value=a), Num(value=b)) if function in COMPARE:
+            return Num(COMPARE[function](a, b))
+    return None
+
+
+def _through_where(function: str, args: tuple[Expr, ...]) -> Expr | None:
+    """-where(c, a, 0), where(c, a, 0) * b and where(c, a, 0) / b, done inside the branch.
+
+    So nothing that b is where the branch is not taken, infinite or NaN, can spoil the zero.
+    """
+    if function not in ("negative", "multiply", "divide"):
+        return None
+    for i, arg in enumerate(args[: 1 if function == "divide" else 2]):
+        parts = _call(arg, "where")
+        if parts is None or not (is_zero(parts[1]) or is_zero(parts[2])):
+            continue
+        condition, a, b = parts
+        inner = simplify(function, (*args[:i], b if is_zero(a) else a, *args[i + 1 :]))
+        branches = (ZERO, inner) if is_zero(a) else (inner, ZERO)
+        return simplify("where", (condition, *branches))
+    return None
+
+
+def _add_wheres(a: Expr, b: Expr) -> Expr | None:
+    """where(c, x, 0) + where(c, 0, y) -> where(c, x, y)."""
+    first, second = _call(a, "where"), _call(b, "where")
+    if first is None or second is None or first[0] != second[0]:
+        return None
+    has_zeros = all(is_zero(first[i]) or is_zero(second[i]) for i in (1, 2))
+    if not has_zeros:
+        return None
+    sums = (simplify("add", (first[i], second[i])) for i in (1, 2))
+    return simplify("where", (first[0], *sums))
+
+
+def simplify(function: str, args: tuple[Expr, ...], attrs: Attrs = ()) -> Expr:
+    """A call in a derivative."""
+    folded = _fold(function, args) or _compare(function, args)
+    if folded is not None:
+        return folded
+    rule = RULES.get(function)
+    simpler = rule(*args) if rule is not None else None
+    if simpler is None:
+        simpler = _through_where(function, args)
+    return Call(function, args, attrs) if simpler is None else simpler
+
+
+def simplify_forward(function: str, args: tuple[Expr, ...], attrs: Attrs = ()) -> Expr:
+    """A call in a declared expression."""
+    if function == "pow" and isinstance(args[1], Num):
+        exponent = args[1].value
+        if exponent in (2, 3, 4, 0.5, -1) and not isinstance(exponent, bool):
+            return _pow(*args) or Call(function, args, attrs)
+    return Call(function, args, attrs)
+
+
+def negate(a: Expr) -> Expr:
+    """-a."""
+    return simplify("negative", (a,))
+
+
+def _negative(a: Expr) -> Expr | None:
+    if isinstance(a, Num) and not isinstance(a.value, bool):
+        return Num(-a.value)
+    inner = _call(a, "negative")
+    if inner is not None:
+        return inner[0]
+    inner = _call(a, "subtract")
+    return simplify("subtract", (inner[1], inner[0])) if inner is not None else None
+
+
+def _add(a: Expr, b: Expr) -> Expr | None:
+    if is_zero(a):
+        return b
+    if is_zero(b):
+        return a
+    if a == b:
+        return simplify("multiply", (Num(2), a))
+    minus_b, minus_a = _call(b, "negative"), _call(a, "negative")
+    if minus_b is not None:
+        return simplify("subtract", (a, minus_b[0]))
+    if minus_a is not None:
+        return simplify("subtract", (b, minus_a[0]))
+    return _add_wheres(a, b)
+
+
+def _subtract(a: Expr, b: Expr) -> Expr | None:
+    if is_zero(b):
+        return a
+    if is_zero(a):
+        return negate(b)
+    minus_b = _call(b, "negative")
+    return simplify("add", (a, minus_b[0])) if minus_b is not None else None
+
+
+def _multiply(a: Expr, b: Expr) -> Expr | None:
+    if is_zero(a) or is_zero(b):
+        return ZERO
+    if _is(b, 1):
+        return a
+    if isinstance(b, Num) and not isinstance(a, Num):
+        return simplify("multiply", (b, a))
+    if _is(a, 1):
+        return b
+    if _is(a, -1):
+        return negate(b)
+    for x, other, swapped in ((a, b, False), (b, a, True)):
+        inner = _call(x, "negative")
+        if inner is not None:
+            pair = (other, inner[0]) if swapped else (inner[0], other)
+            return negate(simplify("multiply", pair))
+    return _gather_constant(a, b)
+
+
+def _gather_constant(a: Expr, b: Expr) -> Expr | None:
+    """c * (d * x) -> (c * d) * x, and constants to the front."""
+    inner = _call(b, "multiply")
+    if inner is not None and isinstance(inner[0], Num):
+        if isinstance(a, Num):
+            return simplify("multiply", (simplify("multiply", (a, inner[0])), inner[1]))
+        return simplify("multiply", (inner[0], simplify("multiply", (a, inner[1]))))
+    inner = _call(a, "multiply")
+    if inner is not None and isinstance(inner[0], Num):
+        return simplify("multiply", (inner[0], simplify("multiply", (inner[1], b))))
+    return None
+
+
+def _divide(a: Expr, b: Expr) -> Expr | None:
+    if is_zero(a):
+        return ZERO
+    if _is(b, 1):
+        return a
+    minus_a, minus_b = _call(a, "negative"), _call(b, "negative")
+    if minus_a is not None:
+        return negate(simplify("divide", (minus_a[0], b)))
+    if minus_b is not None:
+        return negate(simplify("divide", (a, minus_b[0])))
+    return None
+
+
+def _pow(a: Expr, b: Expr) -> Expr | None:
+    square = Call("square", (a,))
+    if _is(b, 0):
+        return Num(1)
+    if _is(b, 1):
+        return a
+    if _is(b, 2):
+        return square
+    if _is(b, 3):
+        return Call("multiply", (square, a))
+    if _is(b, 4):
+        return Call("square", (square,))
+    if _is(b, 0.5):
+        return Call("sqrt", (a,))
+    return Call("reciprocal", (a,)) if _is(b, -1) else None
+
+
+def _where(condition: Expr, a: Expr, b: Expr) -> Expr | None:
+    if isinstance(condition, Num) and isinstance(condition.value, bool):
+        return a if condition.value else b
+    return a if a == b else None
+
+
+RULES: Mapping[str, Callable[..., Expr | None]] = {
+    "negative": _negative,
+    "add": _add,
+    "subtract": _subtract,
+    "multiply": _multiply,
+    "divide": _divide,
+    "pow": _pow,
+    "where": _where,
+}

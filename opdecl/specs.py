@@ -1,0 +1,131 @@
+"""The lowered declarations: csrc/op/spec.h as Python data, field by field.
+
+The emitter of tables.cpp prints them and the binding converts them, so that what is declared at
+run time becomes exactly what is built in. A category is its C++ enumerator's text ("real
+floating-point"), a result "same", "bool", "int64" or "sum". `FunctionSpec.doc` is Python's alone.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from .expression import AttrLiteral, Value
+
+
+@dataclass(frozen=True, slots=True)
+class AttrExpr:
+    """A step's attribute: kind is "literal", "attr", "shape", "dim" or "dtype"."""
+
+    kind: str
+    literal: AttrLiteral = None
+    attr: str = ""
+    slot: int = 0
+    dim: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One functional call, or the pseudo-call `size`."""
+
+    call: str
+    args: tuple[int, ...]
+    attrs: tuple[tuple[str, AttrExpr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Body:
+    """Straight-line calls. Slots: inputs, then constants, then the results of the steps."""
+
+    inputs: int = 0
+    constants: tuple[Value, ...] = ()
+    steps: tuple[Step, ...] = ()
+    results: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Grad:
+    """The gradient of one input; the body reads inputs, outputs and cotangents."""
+
+    input: int
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
+class ArgSpec:
+    """A tensor argument."""
+
+    name: str
+    category: str = "all"
+    variadic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScalarSpec:
+    """A mode of Elemwise."""
+
+    name: str
+    args: tuple[ArgSpec, ...]
+    result: str = "same"
+    outputs: int = 1
+    grads: tuple[Grad, ...] = ()
+    differentiable: bool = True
+    expansion: Body = Body()
+    derived: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReductionSpec:
+    """A mode of Reduce."""
+
+    name: str
+    arg: ArgSpec
+    result: str = "same"
+    grads: tuple[Grad, ...] = ()
+    differentiable: bool = True
+    has_identity: bool = True
+    single_axis: bool = False
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AttrSpec:
+    """An attribute of an op class or a functional call."""
+
+    name: str
+    type: str
+    required: bool = True
+    fallback: AttrLiteral = None
+
+
+@dataclass(frozen=True, slots=True)
+class OpSpec:
+    """An op class."""
+
+    name: str
+    args: tuple[ArgSpec, ...]
+    attrs: tuple[AttrSpec, ...] = ()
+    outputs: int = 1
+    infer: str = ""
+    kernel: str = ""
+    grad: str = ""
+    grads: tuple[Grad, ...] = ()
+    differentiable: bool = True
+    define: Body = Body()
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionSpec:
+    """A functional call: tensors, keyword attributes, and the op that they make."""
+
+    name: str
+    op: str
+    fixed: tuple[tuple[str, AttrLiteral], ...] = ()
+    args: tuple[ArgSpec, ...] = ()
+    attrs: tuple[AttrSpec, ...] = ()
+    doc: str = ""
+
+
+Spec: TypeAlias = ScalarSpec | ReductionSpec | OpSpec | FunctionSpec

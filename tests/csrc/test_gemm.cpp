@@ -1,0 +1,234 @@
+// Compares the matrix multiply with a plain triple loop in long double: random shapes and those at
+// the edges of tiles and blocks, any strides, every instruction set level of this machine, and one
+// thread against several, bit by bit. Exits non-zero on the first failures.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <random>
+#include <type_traits>
+#include <vector>
+
+#include "../../csrc/base/isa.h"
+#include "../../csrc/base/pool.h"
+#include "../../csrc/kernels/gemm.h"
+
+namespace {
+
+using tensorlike::Isa;
+
+int g_failures = 0;
+int g_checks = 0;
+std::mt19937_64 g_random(20240607);
+
+int64_t draw(int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(g_random);
+}
+
+enum class Layout { kRows, kColumns, kGap, kReversed, kBothReversed, kSameRow, kStepped, kCount };
+
+// A matrix inside a buffer that is exactly as long as it must be, so that a sanitizer sees any read
+// beyond it.
+template <class T>
+struct Matrix {
+  std::vector<T> buffer;
+  int64_t start = 0, row_stride = 0, column_stride = 0;
+
+  Matrix(int64_t rows, int64_t columns, Layout layout) {
+    switch (layout) {
+      case Layout::kRows: row_stride = columns, column_stride = 1; break;
+      case Layout::kColumns: row_stride = 1, column_stride = rows; break;
+      case Layout::kGap: row_stride = columns + 5, column_stride = 1; break;
+      case Layout::kReversed: row_stride = -columns, column_stride = 1; break;
+      case Layout::kBothReversed: row_stride = -1, column_stride = -rows - 2; break;
+      case Layout::kSameRow: row_stride = 0, column_stride = 1; break;
+      default: row_stride = 3 * columns + 1, column_stride = 3; break;
+    }
+    int64_t first = 0, last = 0;
+    for (const auto& [count, stride] : {std::pair{rows, row_stride}, {columns, column_stride}}) {
+      const int64_t reach = std::max<int64_t>(count - 1, 0) * stride;
+      (reach < 0 ? first : last) += reach;
+    }
+    start = -first;
+    if (rows > 0 && columns > 0) buffer.resize(static_cast<size_t>(last - first + 1));
+    for (T& value : buffer) {
+      if constexpr (std::is_floating_point_v<T>) {
+        value = std::uniform_real_distribution<T>(-1, 1)(g_random);
+      } else {
+        value = static_cast<T>(g_random());
+      }
+    }
+  }
+
+  const T* data() const { return buffer.data() + start; }
+  T at(int64_t i, int64_t j) const {
+    return buffer[static_cast<size_t>(start + i * row_stride + j * column_stride)];
+  }
+};
+
+template <class T>
+struct Result {  // with a gap after each row that must stay as it is
+  int64_t rows, columns, row_stride;
+  std::vector<T> buffer;
+
+  Result(int64_t m, int64_t n, int64_t gap)
+      : rows(m), columns(n), row_stride(n + gap),
+        buffer(static_cast<size_t>(m * row_stride), T{77}) {}
+  T at(int64_t i, int64_t j) const { return buffer[static_cast<size_t>(i * row_stride + j)]; }
+};
+
+template <class T>
+void multiply(Isa isa, int64_t k, const Matrix<T>& a, const Matrix<T>& b, Result<T>& c) {
+  tensorlike::detail::gemm_with<T>(tensorlike::detail::gemm_table(isa), c.rows, c.columns, k,
+                                   a.data(), a.row_stride, a.column_stride, b.data(), b.row_stride,
+                                   b.column_stride, c.buffer.data(), c.row_stride);
+}
+
+template <class T>
+bool is_right(T value, const Matrix<T>& a, const Matrix<T>& b, int64_t i, int64_t j, int64_t k) {
+  if constexpr (std::is_floating_point_v<T>) {
+    long double sum = 0, scale = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      const long double product = static_cast<long double>(a.at(i, p)) * b.at(p, j);
+      sum += product;
+      scale += std::abs(product);
+    }
+    const long double tolerance =
+        std::numeric_limits<T>::epsilon() * scale * (2 + std::sqrt(static_cast<long double>(k)));
+    return std::abs(static_cast<long double>(value) - sum) <= tolerance;
+  } else {
+    using U = std::make_unsigned_t<T>;
+    U sum = 0;
+    for (int64_t p = 0; p < k; ++p) {
+      sum += static_cast<U>(a.at(i, p)) * static_cast<U>(b.at(p, j));
+    }
+    return static_cast<U>(value) == sum;
+  }
+}
+
+template <class T>
+void check(Isa isa, int64_t m, int64_t n, int64_t k, Layout a_layout, Layout b_layout,
+           int64_t gap) {
+  const Matrix<T> a(m, k, a_layout);
+  const Matrix<T> b(k, n, b_layout);
+  Result<T> c(m, n, gap);
+  multiply(isa, k, a, b, c);
+  ++g_checks;
+  bool is_ok = true;
+  for (int64_t i = 0; i < m && is_ok; ++i) {
+    for (int64_t j = 0; j < n && is_ok; ++j) is_ok = is_right(c.at(i, j), a, b, i, j, k);
+    for (int64_t j = n; j < n + gap && is_ok; ++j) is_ok = c.at(i, j) == T{77};
+  }
+  Result<T> alone(m, n, gap);
+  const int threads = tensorlike::num_threads();
+  tensorlike::set_num_threads(1);
+  multiply(isa, k, a, b, alone);
+  tensorlike::set_num_threads(threads);
+  const bool is_same = c.buffer.empty() || std::memcmp(c.buffer.data(), alone.buffer.data(),
+                                                       c.buffer.size() * sizeof(T)) == 0;
+  if (is_ok && is_same) return;
+  if (++g_failures > 20) return;
+  std::printf("FAILED (%s): isa %d, %d bytes, %s, m=%lld n=%lld k=%lld layouts %d %d gap %lld\n",
+              is_ok ? "other bits with other threads" : "wrong value", static_cast<int>(isa),
+              static_cast<int>(sizeof(T)), std::is_floating_point_v<T> ? "float" : "integer",
+              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k),
+              static_cast<int>(a_layout), static_cast<int>(b_layout), static_cast<long long>(gap));
+}
+
+int64_t draw_size() {
+  static const int64_t kEdges[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,   9,   10,  11,  13,  14, 15,
+                                   16, 17, 28, 29, 31, 32, 33, 47, 48,  63,  64,  65,  96,  97, 101,
+                                   127, 128, 129, 131, 191, 192, 193, 257};
+  if (draw(0, 9) == 0) return draw(0, 150);
+  return kEdges[draw(0, static_cast<int64_t>(std::size(kEdges)) - 1)];
+}
+
+Layout draw_layout() {
+  return static_cast<Layout>(draw(0, static_cast<int64_t>(Layout::kCount) - 1));
+}
+
+template <class T>
+void check_random(Isa isa, int count) {
+  for (int i = 0; i < count; ++i) {
+    int64_t m = draw_size();
+    int64_t n = draw_size();
+    int64_t k = draw_size();
+    const int64_t shape = draw(0, 9);
+    if (shape == 0) m = 1;
+    if (shape == 1) n = 1;
+    if (shape == 2) k = draw(380, 900);
+    check<T>(isa, m, n, k, draw_layout(), draw_layout(), draw(0, 1) * 3);
+  }
+}
+
+// Beyond what is packed at once in every direction, and enough work for several threads.
+template <class T>
+void check_large(Isa isa) {
+  check<T>(isa, 301, 130, 259, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 784, 256, 64, Layout::kColumns, Layout::kRows, 0);
+  check<T>(isa, 64, 256, 784, Layout::kRows, Layout::kColumns, 1);
+  check<T>(isa, 37, 45, 7001, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 1, 2000, 1500, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 2, 1003, 1500, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 5, 2000, 700, Layout::kRows, Layout::kGap, 0);
+  check<T>(isa, 1, 2003, 1501, Layout::kRows, Layout::kColumns, 0);
+  check<T>(isa, 2003, 1, 1501, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 2003, 1, 1501, Layout::kColumns, Layout::kStepped, 2);
+  check<T>(isa, 4001, 10, 300, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 10, 6007, 500, Layout::kGap, Layout::kColumns, 0);
+  check<T>(isa, 2100, 12, 4000, Layout::kRows, Layout::kStepped, 0);
+}
+
+template <class T>
+void check_special_values(Isa isa) {  // they must come through wherever they stand
+  const T infinity = std::numeric_limits<T>::infinity();
+  for (const int64_t n : {1, 3, 10, 32, 40, 100}) {
+    for (const int64_t m : {1, 5, 40}) {
+      const int64_t k = 19;
+      Matrix<T> a(m, k, Layout::kRows);
+      Matrix<T> b(k, n, Layout::kRows);
+      for (T& value : a.buffer) value = std::abs(value) + T(0.1);
+      for (T& value : b.buffer) value = std::abs(value) + T(0.1);
+      a.buffer[static_cast<size_t>((m - 1) * k + 3)] = std::numeric_limits<T>::quiet_NaN();
+      b.buffer[static_cast<size_t>(18 * n + n - 1)] = -infinity;
+      Result<T> c(m, n, 0);
+      multiply(isa, k, a, b, c);
+      ++g_checks;
+      for (int64_t i = 0; i < m; ++i) {
+        for (int64_t j = 0; j < n; ++j) {
+          const T value = c.at(i, j);
+          const bool is_ok = i == m - 1   ? std::isnan(value)
+                             : j == n - 1 ? value == -infinity
+                                          : std::isfinite(value);
+          if (is_ok) continue;
+          if (++g_failures <= 20) {
+            std::printf("FAILED: special values, m=%d n=%d\n", static_cast<int>(m),
+                        static_cast<int>(n));
+          }
+          return;
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+int main() {
+  tensorlike::set_num_threads(3);
+  for (int level = 0; level <= static_cast<int>(tensorlike::isa()); ++level) {
+    const Isa isa = static_cast<Isa>(level);
+    check_random<float>(isa, 700);
+    check_random<double>(isa, 500);
+    check_random<int32_t>(isa, 200);
+    check_random<int64_t>(isa, 200);
+    check_large<float>(isa);
+    check_large<double>(isa);
+    check_large<int32_t>(isa);
+    check_special_values<float>(isa);
+    check_special_values<double>(isa);
+  }
+  std::printf("test_gemm: %d checks, %d failures\n", g_checks, g_failures);
+  return g_failures == 0 ? 0 : 1;
+}

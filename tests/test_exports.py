@@ -1,0 +1,47 @@
+"""What a public room offers is what its `__all__` lists: every name, and no other."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+import pytest
+
+PUBLIC = [
+    "tensorlike",
+    "tensorlike.functional",
+    "tensorlike.imperative",
+    "tensorlike.nn",
+    "tensorlike.ops",
+    "tensorlike.optim",
+]
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Returns the names in `module` that a reader takes for its offer, sorted.
+
+    Python itself puts each submodule that was imported into its package, so a submodule counts
+    only where `__all__` lists it. A foreign module (`import numpy as np`) does count: a room
+    imports it under a name with an underscore, or in the file that uses it.
+    """
+
+    def is_offered(name: str, value: object) -> bool:
+        if isinstance(value, ModuleType) and value.__name__ == f"{module.__name__}.{name}":
+            return name in module.__all__
+        return value is not annotations  # what `from __future__ import annotations` leaves behind
+
+    items = vars(module).items()
+    return sorted(name for name, value in items if name[0] != "_" and is_offered(name, value))
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_all_is_sorted_and_lists_the_public_names(name: str) -> None:
+    module = importlib.import_module(name)
+    assert list(module.__all__) == sorted(set(module.__all__))
+    assert [name for name in module.__all__ if name[0] != "_"] == public_names(module)
+    assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_a_room_says_what_it_is_for(name: str) -> None:
+    assert importlib.import_module(name).__doc__

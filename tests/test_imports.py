@@ -1,0 +1,33 @@
+"""Importing tensorlike costs little: no optional library is loaded, and its module is small."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import tensorlike
+
+NOT_LOADED = ["cupy", "hypothesis", "onnx", "scipy", "torch", "yaml"]
+MODULE_LIMIT = 6 * 2**20  # bytes, stripped; with the Python files a wheel stays below 8 MiB
+
+
+def test_import_loads_no_optional_library() -> None:
+    program = "import sys, tensorlike; print(*sorted(name for name in sys.modules))"
+    # -I: neither this folder nor the user's site can add a module.
+    command = [sys.executable, "-I", "-W", "error", "-c", program]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert result.returncode == 0, result.stderr
+    assert sorted(set(NOT_LOADED) & set(result.stdout.split())) == []
+
+
+def test_compiled_module_stays_small(tmp_path: Path) -> None:
+    strip = shutil.which("strip")
+    if strip is None:
+        pytest.skip("needs strip, of binutils")
+    stripped = tmp_path / "stripped.so"
+    subprocess.run([strip, "-o", stripped, tensorlike._C.__file__], check=True)
+    assert stripped.stat().st_size < MODULE_LIMIT

@@ -1,7 +1,7 @@
 """The command `python -m opdecl`: writes what is generated from the declarations.
 
-Run it from the repository's root. Without options it writes the committed Python; `--check`
-compares instead; `--cpp DIR` and `--docs DIR` write the C++ and the op reference.
+Without options it writes the committed Python; `--check` compares instead; `--cpp DIR` and
+`--docs DIR` write the C++ and the op reference.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .emit_docs import emit_docs
+from .emit_functional import emit_functional
+from .emit_ops import emit_ops
 from .emit_reductions import emit_reductions
 from .emit_scalars import emit_scalars
 from .emit_tables import emit_tables
@@ -33,6 +36,27 @@ def cpp_files(declarations: Declarations) -> dict[str, str]:
     return files
 
 
+def python_files(declarations: Declarations) -> dict[str, str]:
+    """The generated Python by path from the repository's root."""
+    ops, functional = emit_ops(declarations), emit_functional(declarations)
+    return {
+        **{f"ops/generated/{name}": text for name, text in ops.items()},
+        **{f"functional/generated/{name}": text for name, text in functional.items()},
+    }
+
+
+def stale_files(root: Path, files: Mapping[str, str]) -> list[str]:
+    """The files that differ from `files`, are missing, or lie there without being generated."""
+    wrong = [
+        name
+        for name, text in files.items()
+        if not (root / name).is_file() or (root / name).read_bytes() != text.encode()
+    ]
+    folders = {(root / name).parent for name in files}
+    there = {path.relative_to(root).as_posix() for d in folders for path in d.glob("*.py")}
+    return sorted([*wrong, *(there - set(files))])
+
+
 def write_changed(folder: Path, files: Mapping[str, str]) -> list[Path]:
     """Writes the files whose content differs; builds then redo only what they must."""
     written = []
@@ -46,10 +70,19 @@ def write_changed(folder: Path, files: Mapping[str, str]) -> list[Path]:
     return written
 
 
+def write_python(root: Path, files: Mapping[str, str]) -> None:
+    """Makes the generated folders hold `files` and nothing else."""
+    for name in set(stale_files(root, files)) - set(files):
+        (root / name).unlink()
+    write_changed(root, files)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command; the exit status is 1 where something is stale or wrong."""
-    parser = argparse.ArgumentParser(prog="python -m opdecl", description=(__doc__ or ""))
+    parser = argparse.ArgumentParser(prog="python -m opdecl", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="compare the Python, write nothing")
     parser.add_argument("--cpp", metavar="DIR", type=Path, help="write the C++ into DIR")
+    parser.add_argument("--docs", metavar="DIR", type=Path, help="write the op reference into DIR")
     options = parser.parse_args(arguments)
     try:
         declarations = load_builtin()
@@ -58,6 +91,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if options.cpp is not None:
         write_changed(options.cpp, cpp_files(declarations))
+    if options.docs is not None:
+        write_changed(options.docs, emit_docs(declarations))
+    if options.check:
+        stale = stale_files(ROOT, python_files(declarations))
+        for name in stale:
+            print(f"{name}: stale; run `python -m opdecl`", file=sys.stderr)
+        return 1 if stale else 0
+    if options.cpp is None and options.docs is None:
+        write_python(ROOT, python_files(declarations))
     return 0
 
 

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .errors import did_you_mean, listing
-from .expression import SIZE, Attr, AttrLiteral, Call, Expr, Name, Num, topological
+from .expression import CONSTANTS, SIZE, Attr, AttrLiteral, Call, Expr, Name, Num, topological
 from .fields import ATTR_TYPES
 from .model import Arg, Category, Entry, Formula
 from .parse import suggest_function
@@ -49,7 +49,7 @@ def check_formula(formula: Formula, scope: Scope) -> list[str]:
         elif isinstance(node, Name):
             ranks[node] = scope.names.get(node.id)
             if node.id not in scope.names:
-                known = [*scope.names, *scope.functions]
+                known = [*scope.names, *scope.functions, *CONSTANTS]
                 mistakes.append(_unknown_name(node.id, scope, known))
         elif isinstance(node, Call):
             ranks[node] = _check_call(node, scope, ranks, mistakes)
@@ -128,6 +128,7 @@ def _wrong_attr(function: str, kind: str, name: str, attr: Attr) -> list[str]:
         is_right, got = accepts(attr.literal), _shown(attr.literal)
     else:
         return []
+    words = words.replace("null", "None").replace("true or false", "True or False")
     return [] if is_right else [f"{function}: {name} must be {words}; got {got}"]
 
 
@@ -154,9 +155,11 @@ def _check_ranks(
             flowing.append(rank)
     if entry.result in ("bool", "int64"):
         return 0 if entry.result == "bool" else 1
-    if not is_known or entry.kind == "op" and any(a.type == "dtype" for a in entry.attrs):
+    if not is_known or (entry.kind == "op" and any(a.type == "dtype" for a in entry.attrs)):
         return None
-    floor = min((min(KINDS[arg.category]) for arg in args if not is_condition(arg, args)), default=0)
+    floor = min(
+        (min(KINDS[arg.category]) for arg in args if not is_condition(arg, args)), default=0
+    )
     return max([*flowing, floor, 1 if entry.result == "sum" else 0])
 
 

@@ -105,4 +105,6 @@ def _row(name: str, args: tuple[Arg, ...]) -> str:
     parameters = ", ".join(f"auto {arg.name}" for arg in args)
     call = f"{name}({', '.join(arg.name for arg in args)})"
     types = f"Types::{leading_category(args).cpp}"
-    return f'  table.template add<{marks}>("{name}", {types}, []({parameters}) {{ return {call}; }});'
+    return (
+        f'  table.template add<{marks}>("{name}", {types}, []({parameters}) {{ return {call}; }});'
+    )

@@ -2,27 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from .cpp import attr_literal, number_literal, text_literal
+from .cpp_specs import spec_text
 from .lower import ELEMWISE, REDUCE
-from .model import CATEGORIES
 from .registry import Declarations
-from .specs import (
-    ArgSpec,
-    AttrExpr,
-    AttrSpec,
-    Body,
-    FunctionSpec,
-    Grad,
-    OpSpec,
-    ReductionSpec,
-    ScalarSpec,
-    Spec,
-    Step,
-)
-
-RESULTS = {"bool": "Result::kBool", "int64": "Result::kInt64", "sum": "Result::kSum"}
 
 
 def emit_tables(declarations: Declarations) -> str:
@@ -40,162 +22,10 @@ def emit_tables(declarations: Declarations) -> str:
     for stem in stems:
         lines += ["", f"static void register_{stem}(Registry& registry) {{"]
         for entry in declarations.of_stem(stem):
-            lines += [f"  registry.add({_spec(spec)});" for spec in declarations.lower(entry)]
+            lines += [f"  registry.add({spec_text(spec)});" for spec in declarations.lower(entry)]
         lines.append("}")
     lines += ["", "void register_builtin(Registry& registry) {"]
-    lines += [f"  registry.add({_spec(spec)});" for spec in (ELEMWISE, REDUCE)]
+    lines += [f"  registry.add({spec_text(spec)});" for spec in (ELEMWISE, REDUCE)]
     lines += [f"  register_{stem}(registry);" for stem in stems]
     lines += ["}", "", "}  // namespace tensorlike", ""]
     return "\n".join(lines)
-
-
-def _braces(items: Iterable[str]) -> str:
-    return "{" + ", ".join(items) + "}"
-
-
-def _fields(name: str, fields: Iterable[tuple[str, str]]) -> str:
-    """A designated initialiser; what is empty keeps its default."""
-    return name + _braces(f".{field} = {text}" for field, text in fields if text)
-
-
-def _list(items: Iterable[str]) -> str:
-    """A list, or "" for its default."""
-    text = _braces(items)
-    return "" if text == "{}" else text
-
-
-def _text(text: str) -> str:
-    return text_literal(text) if text else ""
-
-
-def _spec(spec: Spec) -> str:
-    if isinstance(spec, ScalarSpec):
-        return _scalar(spec)
-    if isinstance(spec, ReductionSpec):
-        return _reduction(spec)
-    if isinstance(spec, OpSpec):
-        return _op(spec)
-    return _function(spec)
-
-
-def _scalar(spec: ScalarSpec) -> str:
-    return _fields(
-        "ScalarSpec",
-        [
-            ("name", text_literal(spec.name)),
-            ("args", _braces(map(_arg, spec.args))),
-            ("result", RESULTS.get(spec.result, "")),
-            ("outputs", str(spec.outputs) if spec.outputs != 1 else ""),
-            ("grads", _list(map(_grad, spec.grads))),
-            ("differentiable", "" if spec.differentiable else "false"),
-            ("expansion", _body(spec.expansion)),
-            ("derived", "true" if spec.derived else ""),
-            ("source", _text(spec.source)),
-        ],
-    )
-
-
-def _reduction(spec: ReductionSpec) -> str:
-    return _fields(
-        "ReductionSpec",
-        [
-            ("name", text_literal(spec.name)),
-            ("arg", _arg(spec.arg)),
-            ("result", RESULTS.get(spec.result, "")),
-            ("grads", _list(map(_grad, spec.grads))),
-            ("differentiable", "" if spec.differentiable else "false"),
-            ("has_identity", "" if spec.has_identity else "false"),
-            ("single_axis", "true" if spec.single_axis else ""),
-            ("source", _text(spec.source)),
-        ],
-    )
-
-
-def _op(spec: OpSpec) -> str:
-    return _fields(
-        "OpSpec",
-        [
-            ("name", text_literal(spec.name)),
-            ("args", _braces(map(_arg, spec.args))),
-            ("attrs", _list(map(_attr_spec, spec.attrs))),
-            ("outputs", str(spec.outputs) if spec.outputs != 1 else ""),
-            ("infer", _text(spec.infer)),
-            ("kernel", _text(spec.kernel)),
-            ("grad", _text(spec.grad)),
-            ("grads", _list(map(_grad, spec.grads))),
-            ("differentiable", "" if spec.differentiable else "false"),
-            ("define", _body(spec.define)),
-            ("source", _text(spec.source)),
-        ],
-    )
-
-
-def _function(spec: FunctionSpec) -> str:
-    fixed = [_braces([text_literal(name), attr_literal(value)]) for name, value in spec.fixed]
-    return _fields(
-        "FunctionSpec",
-        [
-            ("name", text_literal(spec.name)),
-            ("op", text_literal(spec.op)),
-            ("fixed", _list(fixed)),
-            ("args", _list(map(_arg, spec.args))),
-            ("attrs", _list(map(_attr_spec, spec.attrs))),
-        ],
-    )
-
-
-def _arg(arg: ArgSpec) -> str:
-    fields = [text_literal(arg.name), f"Category::{CATEGORIES[arg.category].cpp}"]
-    return "ArgSpec" + _braces([*fields, "true"] if arg.variadic else fields)
-
-
-def _attr_spec(attr: AttrSpec) -> str:
-    fields = [text_literal(attr.name), text_literal(attr.type)]
-    if not attr.required:
-        fields.append("false")
-        if attr.fallback is not None:
-            fields.append(attr_literal(attr.fallback))
-    return "AttrSpec" + _braces(fields)
-
-
-def _grad(grad: Grad) -> str:
-    return f"Grad{{{grad.input}, {_body(grad.body)}}}"
-
-
-def _body(body: Body) -> str:
-    if not body.results:
-        return ""
-    constants = (
-        f"int64_t{{{value}}}" if type(value) is int else number_literal(value)
-        for value in body.constants
-    )
-    return _fields(
-        "Body",
-        [
-            ("inputs", str(body.inputs) if body.inputs else ""),
-            ("constants", _list(constants)),
-            ("steps", _list(map(_step, body.steps))),
-            ("results", _braces(map(str, body.results))),
-        ],
-    )
-
-
-def _step(step: Step) -> str:
-    fields = [text_literal(step.call), _braces(map(str, step.args))]
-    if step.attrs:
-        pairs = (_braces([text_literal(name), _attr(attr)]) for name, attr in step.attrs)
-        fields.append(_braces(pairs))
-    return "Step" + _braces(fields)
-
-
-def _attr(attr: AttrExpr) -> str:
-    match attr.kind:
-        case "attr":
-            return f"attr({text_literal(attr.attr)})"
-        case "shape":
-            return f"shape_of({attr.slot})"
-        case "dim":
-            return f"dim_of({attr.slot}, {attr.dim})"
-        case "dtype":
-            return f"dtype_of_slot({attr.slot})"
-    return f"literal({attr_literal(attr.literal)})"

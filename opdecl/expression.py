@@ -16,7 +16,7 @@ from hashlib import blake2b
 from typing import TypeAlias
 
 Value: TypeAlias = bool | int | float
-AttrLiteral: TypeAlias = None | bool | int | float | str | tuple[int, ...]
+AttrLiteral: TypeAlias = bool | int | float | str | tuple[int, ...] | None
 
 CONSTANTS: Mapping[str, float] = {
     "PI": math.pi,

@@ -9,9 +9,10 @@ from __future__ import annotations
 import keyword
 import re
 from collections.abc import Callable, Collection
+from itertools import pairwise
 
 from .errors import Place, Problems, did_you_mean, listing, shorten
-from .expression import CONSTANTS, AttrLiteral
+from .expression import CONSTANTS, SIZE, AttrLiteral
 from .loader import Mapping, Node, Scalar, Sequence
 from .model import CATEGORIES, Arg, AttrDecl, Category, Formula
 from .parse import FORMS, parse_body
@@ -21,15 +22,18 @@ CLASS = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 MAX_NAME = 64
 BOOLEAN_WORDS = frozenset(["yes", "no", "on", "off"])
 CPP_KEYWORDS = frozenset(
-    "alignas alignof and_eq asm auto bitand bitor bool case catch char concept const consteval "
-    "constexpr constinit const_cast co_await co_return co_yield decltype default delete do double "
-    "dynamic_cast enum explicit export extern false float friend goto inline int long mutable "
-    "namespace new noexcept not_eq nullptr operator or_eq private protected public register "
-    "reinterpret_cast requires short signed sizeof static static_assert static_cast struct switch "
-    "template this thread_local throw true typedef typeid typename union unsigned using virtual "
-    "void volatile wchar_t xor xor_eq compl int32_t int64_t std main errno".split()
+    """
+    alignas alignof and_eq asm auto bitand bitor bool case catch char concept const consteval
+    constexpr constinit const_cast co_await co_return co_yield decltype default delete do double
+    dynamic_cast enum explicit export extern false float friend goto inline int long mutable
+    namespace new noexcept not_eq nullptr operator or_eq private protected public register
+    reinterpret_cast requires short signed sizeof static static_assert static_cast struct switch
+    template this thread_local throw true typedef typeid typename union unsigned using virtual
+    void volatile wchar_t xor xor_eq compl int32_t int64_t std main errno
+    """.split()  # noqa: SIM905
 )
-RESERVED = frozenset(["dy", "acc", "n", "out", "self", *FORMS])
+CORE_OPS = frozenset(["Elemwise", "Reduce", "Const", "OpBase", "Function"])
+RESERVED = frozenset(["dy", "out", "self", *FORMS])
 
 
 def _is_int(value: object) -> bool:
@@ -69,6 +73,8 @@ def check_name(name: str, is_plain: bool, pattern: re.Pattern[str]) -> str:
         return f"{name!r} cannot be a name: C++ has a meaning for it"
     if not pattern.match(name):
         return f"{shorten(name)} cannot be a name; a {style} word is expected"
+    if name in CORE_OPS or name == SIZE:
+        return f"{name!r} cannot be a name: it is built in"
     if len(name) > MAX_NAME:
         return f"{shorten(name)} cannot be a name: it is longer than {MAX_NAME} characters"
     return ""
@@ -165,7 +171,8 @@ class Fields:
             self.refuse(Place(node.place.path, first + line), f"{key}: {text}")
         count = len(parsed.results)
         if not parsed.mistakes and results is not None and count != results:
-            self.refuse(node.place, f"{key}: {results} results are expected; got {count}")
+            expected = "1 result is" if results == 1 else f"{results} results are"
+            self.refuse(node.place, f"{key}: {expected} expected; got {count}")
         if parsed.mistakes or not count:
             return None
         return Formula(node.text.strip(), node.place, parsed.results)
@@ -175,7 +182,7 @@ class Fields:
         node = self.get("args")
         if node is None:
             if needs_some:
-                self.refuse(self.mapping.place, 'the key \'args\' is missing: ["x: numeric", ...]')
+                self.refuse(self.mapping.place, "the key 'args' is missing: [\"x: numeric\", ...]")
             return ()
         if not isinstance(node, Sequence):
             self.refuse(node.place, f"args: a list is expected; got a {_kind_of(node)}")
@@ -183,24 +190,25 @@ class Fields:
         args: dict[str, Arg] = {}
         for item in node.items:
             arg = self.arg(item)
-            if arg is not None and arg.name in args:
+            if arg.name in args:
                 self.refuse(item.place, f"args: {arg.name!r} is given twice")
-            elif arg is not None:
+            else:
                 args[arg.name] = arg
         if needs_some and not node.items:
             self.refuse(node.place, "args: at least one argument is expected")
         return tuple(args.values())
 
-    def arg(self, node: Node) -> Arg | None:
+    def arg(self, node: Node) -> Arg:
+        name, text = "", ""
         if isinstance(node, Mapping) and len(node.items) == 1:
-            (name, value), = node.items.items()
+            ((name, value),) = node.items.items()
             text = value.text if isinstance(value, Scalar) else ""
-        elif isinstance(node, Scalar) and ":" in node.text:
-            name, text = node.text.split(":", 1)
-        else:
+        elif isinstance(node, Scalar):
+            name, _, text = node.text.partition(":")
+        if not text:
             got = shorten(node.text) if isinstance(node, Scalar) else f"a {_kind_of(node)}"
             self.refuse(node.place, f'args: "name: category" is expected; got {got}')
-            return None
+            return Arg(name, Category.ALL)  # known by name, so that no rule stumbles over it
         is_variadic = name.startswith("*")
         name = name.strip().removeprefix("*")
         text = " ".join(text.split())
@@ -212,8 +220,6 @@ class Fields:
         if text not in CATEGORIES:
             hint = did_you_mean(text, CATEGORIES) or f"; one of {listing(CATEGORIES)} is expected"
             self.refuse(node.place, f"args: {name}: unknown category {shorten(text)}{hint}")
-        if wrong:
-            return None
         return Arg(name, CATEGORIES.get(text, Category.ALL), is_variadic)
 
     def attrs(self) -> tuple[AttrDecl, ...]:
@@ -224,14 +230,18 @@ class Fields:
         if not isinstance(node, Mapping):
             self.refuse(node.place, f"attrs: a mapping is expected; got a {_kind_of(node)}")
             return ()
-        attrs = (self.attr(node.keys[name], value) for name, value in node.items.items())
-        return tuple(attr for attr in attrs if attr is not None)
+        read = (self.attr(node.keys[name], value) for name, value in node.items.items())
+        attrs = tuple(attr for attr in read if attr is not None)
+        for earlier, later in pairwise(attrs):
+            if later.is_required and not earlier.is_required:
+                text = f"{later.name!r} has no default, but {earlier.name!r} before it has"
+                self.refuse(node.keys[later.name].place, f"attrs: {text}; put it first")
+        return attrs
 
     def attr(self, key: Scalar, node: Node) -> AttrDecl | None:
         name = key.text
-        # `dtype` and `shape` are fine here: only attributes of calls could read them.
         wrong = check_name(name, key.is_plain, WORD)
-        if not wrong and name in {*RESERVED, *CONSTANTS} - set(FORMS):
+        if not wrong and (name == "self" or name in CONSTANTS):
             wrong = f"{name!r} cannot be an attribute: it has a meaning in expressions"
         if wrong:
             self.refuse(key.place, f"attrs: {wrong}")

@@ -36,7 +36,7 @@ class Scalar:
 
     place: Place
     text: str
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
     is_plain: bool
     is_block: bool = False
 
@@ -114,9 +114,8 @@ def _has_refused_text(text: str, shown: str, problems: Problems) -> bool:
 def _compose(text: str, shown: str, problems: Problems) -> yaml.Node | None:
     import yaml
 
-    loader = _strict_loader()(text)
     try:
-        node = loader.get_single_node()
+        node: yaml.Node | None = _strict_loader()(text).get_single_node()
     except _Refused as refused:
         problems.add(Place(shown, refused.line), "", refused.text)
     except yaml.MarkedYAMLError as error:
@@ -131,8 +130,6 @@ def _compose(text: str, shown: str, problems: Problems) -> yaml.Node | None:
         if node is not None:
             return node
         problems.add(Place(shown, 1), "", "is empty; a list of entries is expected")
-    finally:
-        loader.dispose()
     return None
 
 
@@ -198,10 +195,11 @@ def _convert(node: yaml.Node, shown: str, problems: Problems) -> Node:
         return Sequence(place, items)
     if isinstance(node, yaml.MappingNode):
         return _convert_mapping(node, place, problems)
-    is_plain = node.style is None
+    style = node.style if isinstance(node, yaml.ScalarNode) else ""
+    is_plain = style is None
     text = str(node.value)
     value = _resolve(text) if is_plain else text
-    return Scalar(place, text, value, is_plain, node.style in ("|", ">"))
+    return Scalar(place, text, value, is_plain, style in ("|", ">"))
 
 
 def _convert_mapping(node: yaml.MappingNode, place: Place, problems: Problems) -> Mapping:
@@ -222,12 +220,14 @@ def _convert_mapping(node: yaml.MappingNode, place: Place, problems: Problems) -
     return Mapping(place, items, keys)
 
 
-def _resolve(text: str) -> None | bool | int | float | str:
+def _resolve(text: str) -> bool | int | float | str | None:
     """A plain scalar by YAML 1.2's core schema, without octal and hexadecimal."""
     if text in WORDS:
         return WORDS[text]
-    if len(text) <= 40 and INTEGER.match(text):
+    if len(text) > 40:
+        return text
+    if INTEGER.match(text):
         return int(text)
-    if len(text) <= 400 and FLOAT.match(text):
+    if FLOAT.match(text):
         return float(text)
     return text

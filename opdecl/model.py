@@ -6,9 +6,11 @@ parsed, names are not yet resolved: that needs all files, and is `checks`' work.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import TypeAlias
 
 from .errors import Place
 from .expression import AttrLiteral, Expr
@@ -63,6 +65,10 @@ class AttrDecl:
     doc: str = ""
 
 
+# What an example gives an argument or an attribute: a number, a word, or lists of such.
+ExampleValue: TypeAlias = bool | int | float | str | list["ExampleValue"] | None
+
+
 @dataclass(frozen=True, slots=True)
 class Formula:
     """A parsed expression or body: its text, its place, its results."""
@@ -71,6 +77,9 @@ class Formula:
     place: Place
     results: tuple[Expr, ...]
 
+
+# What `numpy` may name: a function of NumPy, of numpy.linalg or of math. Else it is an expression.
+NUMPY_NAME = re.compile(r"((linalg|math)\.)?[a-z][a-z0-9_]*\Z")
 
 NONE = "none"
 HANDWRITTEN = "handwritten"
@@ -100,6 +109,7 @@ class Entry:
     grad: GradRules | None = None
     result: str = "same"
     is_method: bool = False
+    example: tuple[tuple[str, ExampleValue], ...] = ()
 
     @property
     def kind(self) -> str:
@@ -261,3 +271,15 @@ def is_differentiable(entry: Entry) -> bool:
     if entry.result in ("bool", "int64"):
         return False
     return any(arg.category.is_differentiable for arg in entry.args)
+
+
+# The dtype that stands for a category in examples and tests.
+KINDS_OF_INPUT: Mapping[Category, str] = {
+    Category.ALL: "float",
+    Category.NUMERIC: "float",
+    Category.REAL_NUMERIC: "float",
+    Category.REAL_FLOATING: "float",
+    Category.INTEGER: "int",
+    Category.INTEGER_OR_BOOLEAN: "int",
+    Category.BOOLEAN: "bool",
+}

@@ -126,7 +126,7 @@ def _refuse_text(text: str) -> str:
     for char in text:
         depth += (char in "([{") - (char in ")]}")
         deepest = max(deepest, depth)
-    if deepest > MAX_DEPTH or re.search(r"[-+~\s]{%d}" % (MAX_DEPTH * 4), text):
+    if deepest > MAX_DEPTH or re.search(rf"[-+~\s]{{{MAX_DEPTH * 4}}}", text):
         return f"nested more than {MAX_DEPTH} deep"
     return ""
 
@@ -143,6 +143,9 @@ class _Reader:
 
     def read(self, statements: list[ast.stmt]) -> None:
         """Reads the lines of a body."""
+        if not statements:
+            self.parsed.mistakes.append((0, "is empty; an expression is expected"))
+            return
         *assignments, last = statements
         for statement in assignments:
             self.read_assignment(statement)
@@ -238,8 +241,9 @@ class _Reader:
         function = COMPARE.get(type(node.ops[0]))
         if function is None:
             return self.refuse(node, "`is` and `in` are not part of the expression language")
-        return Call(function, (self.expr(node.left, depth + 1),
-                               self.expr(node.comparators[0], depth + 1)))
+        return Call(
+            function, (self.expr(node.left, depth + 1), self.expr(node.comparators[0], depth + 1))
+        )
 
     def call(self, node: ast.Call, depth: int) -> Expr:
         if not isinstance(node.func, ast.Name):

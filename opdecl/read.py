@@ -16,10 +16,12 @@ from .loader import Node, Scalar, Sequence, load_file, load_text
 from .model import (
     HANDWRITTEN,
     NONE,
+    NUMPY_NAME,
     RESULTS,
     Arg,
     DefinedOp,
     Entry,
+    ExampleValue,
     Formula,
     GradRules,
     NativeOp,
@@ -27,8 +29,9 @@ from .model import (
     ReductionEntry,
     ScalarEntry,
 )
+from .parse import FORMS
 
-SHARED = ("args", "result", "grad", "numpy", "doc", "see", "method")
+SHARED = ("args", "result", "grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "scalar": ("scalar", *SHARED, "expr"),
     "reduction": (
@@ -74,6 +77,8 @@ def _read_entry(node: Node, problems: Problems) -> Entry | None:
     name = name_node.text if isinstance(name_node, Scalar) else ""
     is_plain = isinstance(name_node, Scalar) and name_node.is_plain
     wrong = check_name(name, is_plain, CLASS if kind == "op" else WORD)
+    if not wrong and name in FORMS:
+        wrong = f"{name!r} cannot be a name: it has a meaning in expressions"
     fields = Fields(node, "" if wrong else name, problems)
     if wrong:
         fields.refuse(name_node.place, wrong)
@@ -90,6 +95,13 @@ def _doc(fields: Fields) -> str:
     return fields.text("doc")
 
 
+def _numpy(fields: Fields) -> str:
+    text = fields.text("numpy")
+    if text and not NUMPY_NAME.match(text):
+        fields.formula("numpy", fields.get("numpy"))
+    return text
+
+
 def _read_scalar(fields: Fields, name: str) -> Entry:
     args = fields.args(needs_some=True)
     _refuse_variadic(fields, args, allow_last=False)
@@ -103,10 +115,11 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         args=args,
         doc=_doc(fields),
         see=fields.text("see"),
-        numpy=fields.text("numpy"),
+        numpy=_numpy(fields),
         grad=grad,
         result=result,
         is_method=fields.flag("method", False),
+        example=_example(fields, args, ()),
         outputs=outputs,
     )
 
@@ -170,6 +183,34 @@ def _grad(
     return GradRules("rules", tuple(rules))
 
 
+def _example(
+    fields: Fields, args: tuple[Arg, ...], attrs: tuple[str, ...]
+) -> tuple[tuple[str, ExampleValue], ...]:
+    node = fields.get("example")
+    if node is None:
+        return ()
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "example: a mapping from argument to value is expected")
+        return ()
+    known = [*(arg.name for arg in args), *attrs]
+    for name, key in node.keys.items():
+        if name not in known:
+            fields.refuse(key.place, f"example: there is no {name!r}{did_you_mean(name, known)}")
+    for arg in args:
+        if arg.name not in node.items:
+            fields.refuse(node.place, f"example: a value for {arg.name} is missing")
+    return tuple((name, _example_value(fields, value)) for name, value in node.items.items())
+
+
+def _example_value(fields: Fields, node: Node) -> ExampleValue:
+    if isinstance(node, Scalar):
+        return node.value
+    if isinstance(node, Sequence):
+        return [_example_value(fields, item) for item in node.items]
+    fields.refuse(node.place, "example: a value must be a number, a word or a list")
+    return None
+
+
 def _read_reduction(fields: Fields, name: str) -> Entry:
     args = fields.args(needs_some=True)
     _refuse_variadic(fields, args, allow_last=False)
@@ -191,10 +232,11 @@ def _read_reduction(fields: Fields, name: str) -> Entry:
         args=args,
         doc=_doc(fields),
         see=fields.text("see"),
-        numpy=fields.text("numpy"),
+        numpy=_numpy(fields),
         grad=_grad(fields, args, taken, allow_handwritten=False),
         result=fields.choice("result", RESULTS, "same"),
         is_method=fields.flag("method", False),
+        example=_example(fields, args, ("axis", "keepdims")),
         map=None if is_native else parts[0],
         combine=parts[1],
         init=init,
@@ -220,10 +262,11 @@ def _read_op(fields: Fields, name: str) -> Entry:
         "args": args,
         "doc": _doc(fields),
         "see": fields.text("see"),
-        "numpy": fields.text("numpy"),
+        "numpy": _numpy(fields),
         "grad": _grad(fields, args, [*taken, *numbered, "dy"], allow_handwritten=True),
         "result": fields.choice("result", RESULTS[:3], "same"),
         "is_method": fields.flag("method", False),
+        "example": _example(fields, args, tuple(attr.name for attr in attrs)),
         "own_attrs": attrs,
         "outputs": outputs,
         "infer": fields.word("infer"),
@@ -272,4 +315,3 @@ def snake_case(name: str) -> str:
         ends = i > 0 and char.isupper() and name[i - 1].isupper() and name[i + 1 : i + 2].islower()
         letters.append(f"_{char.lower()}" if starts or ends else char.lower())
     return "".join(letters)
-

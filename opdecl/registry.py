@@ -11,11 +11,11 @@ from pathlib import Path
 
 from .checks import RANK_WORDS, Scope, check_formula, check_one_type
 from .derivative import Differentiator, has_missing_gradient
-from .errors import DeclarationError, Place, Problems, did_you_mean
+from .errors import DeclarationError, Place, Problems
 from .expression import functions_called
 from .lower import DerivedScalar, Lowering
 from .model import (
-    Category,
+    NUMPY_NAME,
     DefinedOp,
     Entry,
     Formula,
@@ -24,6 +24,7 @@ from .model import (
     ScalarEntry,
     rule_names,
 )
+from .parse import parse_expression
 from .read import read_file, read_text
 from .specs import Spec
 
@@ -80,16 +81,18 @@ class Declarations:
         """These declarations and those of `text`, which may not redefine any of these."""
         problems = Problems()
         entries = read_text(text, path, problems)
-        return _checked(entries, problems, base=self)
+        return _checked(entries, problems, self, is_run_time=True)
 
 
-def load_files(paths: Iterable[tuple[Path, str]]) -> Declarations:
-    """The declarations of files, given with the names that messages show."""
+def load_files(
+    paths: Iterable[tuple[Path, str]], *, base: Declarations | None = None
+) -> Declarations:
+    """The declarations of files, given with the names that messages show, on top of `base`."""
     problems = Problems()
     entries: list[Entry] = []
     for path, shown in paths:
         entries += read_file(path, shown, problems)
-    return _checked(entries, problems)
+    return _checked(entries, problems, base)
 
 
 def load_builtin() -> Declarations:
@@ -103,10 +106,12 @@ def _reading_order(path: Path) -> tuple[bool, str]:
     return not path.name.startswith("elementwise"), path.name
 
 
-def load_text(text: str, path: str = "<string>") -> Declarations:
-    """The declarations of one text alone."""
+def load_text(
+    text: str, path: str = "<string>", *, base: Declarations | None = None
+) -> Declarations:
+    """The declarations of a text, by the rules of files: its functions may be native."""
     problems = Problems()
-    return _checked(read_text(text, path, problems), problems)
+    return _checked(read_text(text, path, problems), problems, base)
 
 
 def declare_text(text: str, *, path: str = "<string>", base: Declarations) -> list[Spec]:
@@ -116,19 +121,28 @@ def declare_text(text: str, *, path: str = "<string>", base: Declarations) -> li
 
 
 def _checked(
-    entries: list[Entry], problems: Problems, base: Declarations | None = None
+    entries: list[Entry],
+    problems: Problems,
+    base: Declarations | None,
+    is_run_time: bool = False,
 ) -> Declarations:
     kept = _without_duplicates(entries, problems, base)
     declarations = Declarations(kept, base=base)
     broken = {(found.path, found.entry) for found in problems}
     for entry in kept:
         is_broken = (entry.place.path, entry.name) in broken
-        _Checker(declarations, entry, problems, is_broken).check()
+        checker = _Checker(declarations, entry, problems)
+        checker.check_formulas()
+        if not is_broken:
+            checker.check_completeness()
+            if is_run_time:
+                checker.check_run_time()
     if not len(problems):
         order = _check_cycles(declarations, problems)
     if not len(problems):
         declarations.differentiate(order)
         _check_derived_names(declarations, problems)
+        _check_shadowing(declarations, problems)
     problems.raise_any()
     return declarations
 
@@ -155,24 +169,16 @@ def _without_duplicates(
 class _Checker:
     """The checks of one entry against all."""
 
-    def __init__(
-        self, declarations: Declarations, entry: Entry, problems: Problems, is_broken: bool
-    ) -> None:
-        self.declarations = declarations
+    def __init__(self, declarations: Declarations, entry: Entry, problems: Problems) -> None:
         self.functions = declarations.functions
         self.entry = entry
         self.problems = problems
-        self.is_broken = is_broken
 
     def refuse(self, place: Place, text: str) -> None:
         self.problems.add(place, self.entry.name, text)
 
-    def check(self) -> None:
+    def check_formulas(self) -> None:
         entry = self.entry
-        for arg in entry.args:
-            if arg.name in self.functions and isinstance(entry, (ScalarEntry, ReductionEntry)):
-                text = f"args: {arg.name!r} cannot be an argument: it is a function"
-                self.refuse(entry.place, text)
         if isinstance(entry, ScalarEntry):
             for output in entry.outputs:
                 key = "expr" if len(entry.outputs) == 1 else f"expr {output.name}"
@@ -182,9 +188,16 @@ class _Checker:
         elif isinstance(entry, DefinedOp):
             attrs = frozenset(attr.name for attr in entry.own_attrs)
             self.check_formula("define", entry.define, Scope(self.args(), self.functions, attrs))
+        if entry.numpy and not NUMPY_NAME.match(entry.numpy):
+            self.check_oracle()
         self.check_rules()
-        if not self.is_broken:
-            self.check_completeness()
+
+    def check_oracle(self) -> None:
+        entry = self.entry
+        parsed = parse_expression(entry.numpy)
+        if not parsed.mistakes:
+            formula = Formula(entry.numpy, entry.place, parsed.results)
+            self.check_formula("numpy", formula, Scope(self.args(), self.functions))
 
     def args(self) -> dict[str, int | None]:
         return {arg.name: arg.category.rank for arg in self.entry.args}
@@ -197,7 +210,7 @@ class _Checker:
 
     def check_scalar_formula(self, key: str, formula: Formula) -> None:
         scope = Scope(self.args(), self.functions, is_scalar=True)
-        if self.check_formula(key, formula, scope):
+        if self.check_formula(key, formula, scope) and self.entry.args:
             for mistake in check_one_type(formula, self.entry, self.functions):
                 self.refuse(formula.place, f"{key}: {mistake}")
 
@@ -235,8 +248,6 @@ class _Checker:
 
     def check_completeness(self) -> None:
         entry = self.entry
-        if self.declarations.base is not None:
-            self.check_run_time()
         needs_rules = entry.is_native or isinstance(entry, ReductionEntry)
         missing = has_missing_gradient(entry) if needs_rules else []
         if missing and entry.grad is None:
@@ -245,16 +256,6 @@ class _Checker:
         elif missing:
             names = ", ".join(missing)
             self.refuse(entry.place, f"grad: no rule for {names}; write one, or `none`")
-        if entry.kind != "op" and entry.args:
-            self.check_scalar_args()
-
-    def check_scalar_args(self) -> None:
-        entry = self.entry
-        if entry.kind == "reduction" or entry.result == "bool":
-            return
-        if all(arg.category is Category.BOOLEAN for arg in entry.args) and not entry.is_native:
-            text = "takes booleans alone, so its result must be `result: bool`"
-            self.refuse(entry.place, text)
 
     def check_run_time(self) -> None:
         """What needs the compiler cannot be declared at run time."""
@@ -323,9 +324,19 @@ def _check_derived_names(declarations: Declarations, problems: Problems) -> None
                 problems.add(taken.place, taken.name, text)
 
 
-def suggest_entry(name: str, declarations: Declarations) -> str:
-    """The message for an entry that does not exist."""
-    return f"there is no declaration {name!r}{did_you_mean(name, declarations.by_name)}"
+def _check_shadowing(declarations: Declarations, problems: Problems) -> None:
+    """In C++ an argument hides the function of its name, so the two cannot both be used."""
+    for entry in declarations.new:
+        if not isinstance(entry, (ScalarEntry, ReductionEntry)):
+            continue
+        called = {entry.name, *_called(entry)}
+        if isinstance(entry, ScalarEntry):
+            results = [derived.result for derived in declarations.derived_scalars(entry)]
+            called.update(functions_called(results))
+        for arg in entry.args:
+            if arg.name in called:
+                text = f"args: {arg.name!r} is also a function that is called here; rename it"
+                problems.add(entry.place, entry.name, text)
 
 
 __all__ = [

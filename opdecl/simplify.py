@@ -75,7 +75,8 @@ def _compare(function: str, args: tuple[Expr, ...]) -> Expr | None:
 def _through_where(function: str, args: tuple[Expr, ...]) -> Expr | None:
     """-where(c, a, 0), where(c, a, 0) * b and where(c, a, 0) / b, done inside the branch.
 
-    So nothing that b is where the branch is not taken, infinite or NaN, can spoil the zero.
+    So nothing that b is where the branch is not taken, infinite or NaN, can spoil the zero. Only
+    the outermost of nested branches is entered, lest hostile nesting recurse.
     """
     if function not in ("negative", "multiply", "divide"):
         return None
@@ -84,6 +85,8 @@ def _through_where(function: str, args: tuple[Expr, ...]) -> Expr | None:
         if parts is None or not (is_zero(parts[1]) or is_zero(parts[2])):
             continue
         condition, a, b = parts
+        if _call(b if is_zero(a) else a, "where") is not None:
+            continue
         inner = simplify(function, (*args[:i], b if is_zero(a) else a, *args[i + 1 :]))
         branches = (ZERO, inner) if is_zero(a) else (inner, ZERO)
         return simplify("where", (condition, *branches))
@@ -91,12 +94,11 @@ def _through_where(function: str, args: tuple[Expr, ...]) -> Expr | None:
 
 
 def _add_wheres(a: Expr, b: Expr) -> Expr | None:
-    """where(c, x, 0) + where(c, 0, y) -> where(c, x, y)."""
+    """where(c, x, 0) + where(c, z, y) -> where(c, x + z, y)."""
     first, second = _call(a, "where"), _call(b, "where")
     if first is None or second is None or first[0] != second[0]:
         return None
-    has_zeros = all(is_zero(first[i]) or is_zero(second[i]) for i in (1, 2))
-    if not has_zeros:
+    if not any(is_zero(part) for part in (*first[1:], *second[1:])):
         return None
     sums = (simplify("add", (first[i], second[i])) for i in (1, 2))
     return simplify("where", (first[0], *sums))
@@ -183,15 +185,27 @@ def _multiply(a: Expr, b: Expr) -> Expr | None:
 
 def _gather_constant(a: Expr, b: Expr) -> Expr | None:
     """c * (d * x) -> (c * d) * x, and constants to the front."""
-    inner = _call(b, "multiply")
-    if inner is not None and isinstance(inner[0], Num):
-        if isinstance(a, Num):
-            return simplify("multiply", (simplify("multiply", (a, inner[0])), inner[1]))
-        return simplify("multiply", (inner[0], simplify("multiply", (a, inner[1]))))
-    inner = _call(a, "multiply")
-    if inner is not None and isinstance(inner[0], Num):
-        return simplify("multiply", (inner[0], simplify("multiply", (inner[1], b))))
+    scaled = _scaled(b)
+    if scaled is not None and isinstance(a, Num):
+        product = _fold("multiply", (a, scaled[0]))
+        return simplify("multiply", (product, scaled[1])) if product is not None else None
+    if scaled is not None:
+        return simplify("multiply", (scaled[0], simplify("multiply", (a, scaled[1]))))
+    scaled = _scaled(a)
+    if scaled is not None:
+        return simplify("multiply", (scaled[0], simplify("multiply", (scaled[1], b))))
     return None
+
+
+def _scaled(expr: Expr) -> tuple[Num, Expr] | None:
+    """The parts of c * x, unless x is such a product too: its constants were too large to join."""
+    parts = _call(expr, "multiply")
+    if parts is None or not isinstance(parts[0], Num):
+        return None
+    inner = _call(parts[1], "multiply")
+    if isinstance(parts[1], Num) or (inner is not None and isinstance(inner[0], Num)):
+        return None
+    return parts[0], parts[1]
 
 
 def _divide(a: Expr, b: Expr) -> Expr | None:

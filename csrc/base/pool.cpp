@@ -5,6 +5,7 @@
 
 #include <pthread.h>
 #include <signal.h>
+#include <sys/types.h>
 
 #include <algorithm>
 #include <atomic>
@@ -22,6 +23,8 @@
 
 #ifdef __linux__
 #include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 namespace tensorlike {
@@ -168,37 +171,23 @@ int current_cpu() {
 #endif
 }
 
-// While a worker sleeps, it may not run on the CPU where the caller of the last job was. In virtual
-// machines Linux takes a CPU that idled for some milliseconds for one that is not there, and wakes
-// the worker on the caller's CPU, to queue behind the very thread that waits for its help (measured:
-// 2 ms and more until the load balancer helps; 15 us with this).
-class Parking {
- public:
-  explicit Parking([[maybe_unused]] int caller_cpu) {
+// While a worker sleeps, it may not run on the CPU of the caller. In virtual machines Linux takes a
+// CPU that idled for some milliseconds for one that is not there, and wakes the worker on the
+// caller's CPU, to queue behind the very thread that waits for its help (measured: 2 ms and more
+// until the load balancer helps; 15 us with this). The CPUs of the main thread, which nobody here
+// touches, are those that a worker gets back.
 #ifdef __linux__
-    if (caller_cpu < 0 || caller_cpu >= CPU_SETSIZE) return;
-    if (sched_getaffinity(0, sizeof(before_), &before_) != 0) return;
-    parked_ = before_;
-    CPU_CLR(static_cast<size_t>(caller_cpu), &parked_);
-    is_parked_ = CPU_COUNT(&parked_) > 0 && sched_setaffinity(0, sizeof(parked_), &parked_) == 0;
+void allow_cpus(pid_t thread, int but_not) {
+  cpu_set_t cpus;
+  if (sched_getaffinity(getpid(), sizeof(cpus), &cpus) != 0) return;
+  if (but_not >= 0 && but_not < CPU_SETSIZE) CPU_CLR(static_cast<size_t>(but_not), &cpus);
+  if (CPU_COUNT(&cpus) > 0) sched_setaffinity(thread, sizeof(cpus), &cpus);
+}
+pid_t thread_id() { return static_cast<pid_t>(syscall(SYS_gettid)); }
+#else
+void allow_cpus(pid_t, int) {}
+pid_t thread_id() { return 0; }
 #endif
-  }
-  ~Parking() {
-#ifdef __linux__
-    cpu_set_t now;
-    if (!is_parked_ || sched_getaffinity(0, sizeof(now), &now) != 0) return;
-    if (CPU_EQUAL(&now, &parked_)) sched_setaffinity(0, sizeof(before_), &before_);
-#endif
-  }
-  Parking(const Parking&) = delete;
-  Parking& operator=(const Parking&) = delete;
-
-#ifdef __linux__
- private:
-  cpu_set_t before_, parked_;
-  bool is_parked_ = false;
-#endif
-};
 
 struct Job {  // lives on the stack of the caller
   void (*body)(void*, int64_t, int64_t);
@@ -252,7 +241,7 @@ class Pool {
     const int helpers = static_cast<int>(std::min<int64_t>(threads - 1, chunks - 1));
     hire(helpers);
     job_ = &job;
-    caller_cpu_.store(current_cpu(), std::memory_order_relaxed);
+    follow_caller();
     gate_.store(static_cast<uint32_t>(helpers) << kLimitShift, std::memory_order_release);
     epoch_.fetch_add(1, std::memory_order_release);
     if (helpers >= workers_) {
@@ -270,6 +259,7 @@ class Pool {
 
   void forget_workers() {  // in a forked child, which has none of its parent's threads
     workers_ = 0;
+    for (auto& follower : followers_) follower = 0;
     gate_.store(0);
     is_busy_.store(false);
   }
@@ -277,6 +267,7 @@ class Pool {
  private:
   static constexpr int kLimitShift = 16;
   static constexpr uint32_t kInsideMask = 0xffff;
+  static constexpr int kFollowers = 8;
 
   void hire(int wanted) {  // is_busy_ is held, so nobody else hires
     if (workers_ >= wanted) return;
@@ -284,8 +275,8 @@ class Pool {
       is_fork_safe_ = true;
       pthread_atfork(nullptr, nullptr, [] { pool().forget_workers(); });
     }
-    // A new thread inherits the mask, so that signals go to the caller's threads; but for those that
-    // report a fault of the worker itself, which a crash handler should see.
+    // A new thread inherits the mask, so that signals go to the caller's threads; but for those
+    // that report a fault of the worker itself, which a crash handler should see.
     sigset_t blocked, before;
     sigfillset(&blocked);
     for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT}) {
@@ -294,13 +285,27 @@ class Pool {
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
     try {
       while (workers_ < wanted) {
-        std::thread([this, seen = epoch_.load()] { serve(seen); }).detach();
+        std::thread([this, seen = epoch_.load(), index = workers_] {
+          if (index < kFollowers) followers_[index] = thread_id();
+          serve(seen);
+        }).detach();
         ++workers_;
       }
     } catch (const std::system_error&) {  // out of threads: fewer must do
     } catch (const std::bad_alloc&) {
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  // The caller has moved, perhaps to the one CPU where a sleeping worker may run. A big pool has
+  // CPUs enough, and would need too many system calls.
+  void follow_caller() {
+    const int cpu = current_cpu();
+    const int before = caller_cpu_.exchange(cpu, std::memory_order_relaxed);
+    if (cpu == before || workers_ > kFollowers) return;
+    for (const auto& follower : followers_) {
+      if (const pid_t thread = follower.load(std::memory_order_relaxed)) allow_cpus(thread, cpu);
+    }
   }
 
   void wait_for_helpers() {
@@ -335,8 +340,9 @@ class Pool {
         pause();
       }
       if (epoch_.load(std::memory_order_acquire) == seen) {
-        const Parking parking(caller_cpu_.load(std::memory_order_relaxed));
+        allow_cpus(0, caller_cpu_.load(std::memory_order_relaxed));
         epoch_.wait(seen, std::memory_order_acquire);
+        allow_cpus(0, -1);
       }
       seen = epoch_.load(std::memory_order_acquire);
       if (enter()) {
@@ -351,7 +357,8 @@ class Pool {
   std::atomic<int> threads_{0};
   std::atomic<bool> is_busy_{false};
   std::atomic<int> caller_cpu_{-1};
-  int workers_ = 0;             // guarded by is_busy_, as are the next two
+  std::atomic<pid_t> followers_[kFollowers]{};  // the first workers
+  int workers_ = 0;                             // guarded by is_busy_, as are the next two
   bool is_fork_safe_ = false;
   Job* job_ = nullptr;
   alignas(64) std::atomic<uint32_t> gate_{0};

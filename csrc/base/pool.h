@@ -50,9 +50,7 @@ void parallel_for(int64_t n, int64_t grain, F&& f) {
   }
   using Body = std::remove_reference_t<F>;
   detail::run(
-      [](void* context, int64_t begin, int64_t end) {
-        (*static_cast<Body*>(context))(begin, end);
-      },
+      [](void* context, int64_t begin, int64_t end) { (*static_cast<Body*>(context))(begin, end); },
       const_cast<void*>(static_cast<const void*>(std::addressof(f))), n, grain);
 }
 

@@ -1,2 +1,95 @@
+// The extension module: what is on the hot path is made of raw types in the files beside this one;
+// the rest is bound by pybind11 here.
 #include <pybind11/pybind11.h>
-PYBIND11_MODULE(_C, m) { (void)m; }
+#include <pybind11/stl.h>
+
+#include <csignal>
+
+#include "base/blocking.h"
+#include "base/isa.h"
+#include "base/pool.h"
+#include "bind/declare.h"
+#include "bind/objects.h"
+#include "memory/allocator.h"
+
+namespace py = pybind11;
+
+namespace tensorlike::bind {
+namespace {
+
+// The GIL is let go while a long kernel runs, by the thread that holds it.
+void* release_gil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
+void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+
+// Whether Ctrl-C was pressed: Python then has its KeyboardInterrupt set.
+bool is_interrupted() {
+  if (Py_IsInitialized() == 0) return false;
+  Gil gil;
+  return PyErr_CheckSignals() != 0;
+}
+
+const char* isa_name() {
+  switch (isa()) {
+    case Isa::kV4:
+      return "v4";
+    case Isa::kV3:
+      return "v3";
+    default:
+      return "v2";
+  }
+}
+
+py::dict stats() {
+  const MemoryStats now = memory_stats();
+  py::dict out;
+  out["allocated"] = now.allocated;
+  out["peak"] = now.peak;
+  out["cached"] = now.cached;
+  out["limit"] = now.limit;
+  return out;
+}
+
+}  // namespace
+}  // namespace tensorlike::bind
+
+PYBIND11_MODULE(_C, m) {
+  using namespace tensorlike;
+  using namespace tensorlike::bind;
+  PyObject* module = m.ptr();
+  py::register_exception_translator([](std::exception_ptr pointer) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const Error&) {
+      set_error();
+    } catch (const PythonError&) {
+      set_error();
+    }
+  });
+  try {
+    add_errors(module);
+    add_dtypes(module);
+    add_ops(module);
+    add_tensors(module);
+    add_functions(module);
+    add_tapes(module);
+    add_apply(module);
+  } catch (const PythonError&) {
+    throw py::error_already_set();
+  }
+  PyMethodDef dlpack[] = {{"from_dlpack", as_method(from_dlpack), METH_O, nullptr},
+                          {nullptr, nullptr, 0, nullptr}};
+  static PyMethodDef kept[2];
+  std::copy(dlpack, dlpack + 2, kept);
+  PyModule_AddFunctions(module, kept);
+  blocking_hooks = {release_gil, take_gil};
+  set_interrupt_hook(is_interrupted);
+  m.def("declare_specs", declare_specs);
+  m.def("memory_stats", stats);
+  m.def("reset_peak_memory", reset_peak_memory);
+  m.def("set_memory_limit", set_memory_limit);
+  m.def("empty_cache", empty_cache);
+  m.def("num_threads", num_threads);
+  m.def("set_num_threads", set_num_threads);
+  m.def("isa", isa_name);
+  m.attr("__version__") = TENSORLIKE_VERSION;
+}

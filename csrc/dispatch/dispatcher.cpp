@@ -55,8 +55,11 @@ bool args_meet(const Signature& a, const Signature& b) {
   const size_t fixed_b = b.args.size() - (b.is_variadic ? 1 : 0);
   if (!a.is_variadic && fixed_b > fixed_a) return false;
   if (!b.is_variadic && fixed_a > fixed_b) return false;
-  for (size_t i = 0; i < std::max(fixed_a, fixed_b); ++i) {
-    if (!meets(*kinds_at(a, i), *kinds_at(b, i))) return false;
+  // The repeated kinds are compared too: a call without arguments is no overlap worth the name.
+  for (size_t i = 0; i < compared(a, b); ++i) {
+    const Kinds* x = kinds_at(a, i);
+    const Kinds* y = kinds_at(b, i);
+    if (x != nullptr && y != nullptr && !meets(*x, *y)) return false;
   }
   return true;
 }
@@ -173,6 +176,12 @@ void Dispatcher::add(std::shared_ptr<Rule> rule) {
 void Dispatcher::set_enabled(Rule& rule, bool is_enabled) {
   std::lock_guard lock(mutex_);
   rule.is_enabled = is_enabled;
+  invalidate();
+}
+
+void Dispatcher::remove(const Rule& rule) {
+  std::lock_guard lock(mutex_);
+  std::erase_if(rules_, [&](const auto& other) { return other.get() == &rule; });
   invalidate();
 }
 

@@ -60,6 +60,7 @@ class Dispatcher {
   // An ambiguity with a rule that exists is ErrorKind::kAmbiguity, and nothing is registered.
   void add(std::shared_ptr<Rule> rule);
   void set_enabled(Rule& rule, bool is_enabled);
+  void remove(const Rule& rule);
   std::vector<std::shared_ptr<Rule>> rules() const;
 
   std::shared_ptr<const Resolution> resolve(const Type& op, std::span<const Type* const> kinds,

@@ -116,7 +116,9 @@ struct Split {
   int64_t size(int64_t part) const { return begin(part + 1) - begin(part); }
 };
 
-Split split_at_most(int64_t n, int64_t size) { return {n, std::max<int64_t>(1, ceil_div(n, size))}; }
+Split split_at_most(int64_t n, int64_t size) {
+  return {n, std::max<int64_t>(1, ceil_div(n, size))};
+}
 
 // How much of a problem is packed at once (`super_*`) and how it is cut.
 template <class T>
@@ -125,7 +127,7 @@ struct Plan {
   static constexpr int64_t kPackedA = (int64_t{2} << 20) / static_cast<int64_t>(sizeof(T));
   static constexpr int64_t kPackedB = (int64_t{4} << 20) / static_cast<int64_t>(sizeof(T));
 
-  int width;                // log2 of the vectors of a tile
+  int width;  // log2 of the vectors of a tile
   int64_t tile_columns;
   int64_t tile_rows;
   bool packs_a, packs_b;
@@ -144,7 +146,7 @@ struct Plan {
     tile_columns = kernels.lanes << width;
     tile_rows = kernels.max_rows[width];
     packs_b = !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
-    packs_a = !(ceil_div(x.n, tile_columns) <= 2 || (x.a.lane_stride == 1 && x.k <= kBlockK));
+    packs_a = !(ceil_div(x.n, tile_columns) <= 4 || (x.a.lane_stride == 1 && x.k <= kBlockK));
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);
     super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);
@@ -175,8 +177,8 @@ class Part {
       }
       last_width_ = plan.width;
     }
-    packs_last_ = plan.packs_b || (!kernels.reads_partial_b &&
-                                   last_columns() != kernels.lanes << last_width_);
+    packs_last_ = plan.packs_b ||
+                  (!kernels.reads_partial_b && last_columns() != kernels.lanes << last_width_);
     if (plan.packs_a) packed_a_ = buffer_a.reserve<T>(rows * depth);
     if (packs_last_) packed_b_ = buffer_b.reserve<T>(packed_columns() * depth);
   }
@@ -243,7 +245,8 @@ class Part {
 
   // Packed data lies block after block along k, and in a block panel after panel.
   T* packed_panel(int64_t panel, int64_t block) const {
-    return packed_a_ + blocks_.begin(block) * panels_.n + panels_.begin(panel) * blocks_.size(block);
+    return packed_a_ + blocks_.begin(block) * panels_.n +
+           panels_.begin(panel) * blocks_.size(block);
   }
   T* packed_tile(int64_t tile, int64_t block) const {
     const int64_t before = plan_.packs_b ? tile * plan_.tile_columns : 0;
@@ -387,7 +390,8 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     for (int64_t i = 0; i < x.m; ++i) x.c[i * x.c_row] = result[static_cast<size_t>(i)];
     return;
   }
-  const double work = static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
+  const double work =
+      static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
   if (work <= kTinyWork) {
     multiply_tiny(x);
     return;
@@ -426,14 +430,22 @@ void gemm_with(const GemmTable& table, int64_t m, int64_t n, int64_t k, const T*
                int64_t a_row_stride, int64_t a_col_stride, const T* b, int64_t b_row_stride,
                int64_t b_col_stride, T* c, int64_t c_row_stride) {
   if constexpr (std::is_floating_point_v<T>) {
-    multiply<T>(kernels_of<T>(table), {m, n, k, {a, a_row_stride, a_col_stride},
-                                       {b, b_col_stride, b_row_stride}, c, c_row_stride});
+    multiply<T>(kernels_of<T>(table), {m,
+                                       n,
+                                       k,
+                                       {a, a_row_stride, a_col_stride},
+                                       {b, b_col_stride, b_row_stride},
+                                       c,
+                                       c_row_stride});
   } else {  // a signed type may be read and written as its unsigned one
     using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    multiply<U>(kernels_of<U>(table),
-                {m, n, k, {reinterpret_cast<const U*>(a), a_row_stride, a_col_stride},
-                 {reinterpret_cast<const U*>(b), b_col_stride, b_row_stride},
-                 reinterpret_cast<U*>(c), c_row_stride});
+    multiply<U>(kernels_of<U>(table), {m,
+                                       n,
+                                       k,
+                                       {reinterpret_cast<const U*>(a), a_row_stride, a_col_stride},
+                                       {reinterpret_cast<const U*>(b), b_col_stride, b_row_stride},
+                                       reinterpret_cast<U*>(c),
+                                       c_row_stride});
   }
 }
 
@@ -443,15 +455,15 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int64_t a_col_stride,
           const T* b, int64_t b_row_stride, int64_t b_col_stride, T* c, int64_t c_row_stride) {
   static const detail::GemmTable& table = detail::gemm_table(isa());
-  detail::gemm_with<T>(table, m, n, k, a, a_row_stride, a_col_stride, b, b_row_stride,
-                       b_col_stride, c, c_row_stride);
+  detail::gemm_with<T>(table, m, n, k, a, a_row_stride, a_col_stride, b, b_row_stride, b_col_stride,
+                       c, c_row_stride);
 }
 
-#define TL_INSTANTIATE(T)                                                                        \
-  template void detail::gemm_with<T>(const GemmTable&, int64_t, int64_t, int64_t, const T*,      \
-                                     int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t); \
-  template void gemm<T>(int64_t, int64_t, int64_t, const T*, int64_t, int64_t, const T*,         \
-                        int64_t, int64_t, T*, int64_t);
+#define TL_INSTANTIATE(T)                                                                         \
+  template void detail::gemm_with<T>(const GemmTable&, int64_t, int64_t, int64_t, const T*,       \
+                                     int64_t, int64_t, const T*, int64_t, int64_t, T*, int64_t);  \
+  template void gemm<T>(int64_t, int64_t, int64_t, const T*, int64_t, int64_t, const T*, int64_t, \
+                        int64_t, T*, int64_t);
 TL_INSTANTIATE(float)
 TL_INSTANTIATE(double)
 TL_INSTANTIATE(int32_t)

@@ -30,10 +30,10 @@ struct GemmKernels {
   static constexpr int kWidths = 4;
   static constexpr int kMaxRows = 14;
 
-  int64_t lanes;                               // elements of a vector
-  bool reads_partial_b;                        // never reads beyond `columns`
-  int max_rows[kWidths];                       // for tiles of 1, 2, 4, 8 vectors; 0: no such tile
-  Tile tile[kWidths][2][kMaxRows];             // [width][is a strided][rows - 1]
+  int64_t lanes;                    // elements of a vector
+  bool reads_partial_b;             // never reads beyond `columns`
+  int max_rows[kWidths];            // for tiles of 1, 2, 4, 8 vectors; 0: no such tile
+  Tile tile[kWidths][2][kMaxRows];  // [width][is a strided][rows - 1]
 
   // to[p * step + i] = from[i * lane_stride + p * k_stride], and 0 for i from count to step - 1.
   void (*pack)(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,

@@ -152,8 +152,8 @@ TL_INLINE void store_tile(const Vector<T> (&sum)[kRows][kVectors], T* c, int64_t
 }
 
 template <class T, int kRows, int kVectors, bool kIsStrided>
-void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
-                   T* c, int64_t c_row, int64_t columns, bool accumulate) {
+void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k, T* c,
+                   int64_t c_row, int64_t columns, bool accumulate) {
   using V = Vector<T>;
   constexpr int kStep = kLanes<T>;
 #if defined(__AVX512F__)
@@ -166,21 +166,20 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
   // processor's own prefetcher gives up.
   constexpr bool kStreams = kVectors > 1 && kRows <= 8;
   [[maybe_unused]] constexpr int64_t kAhead = 8;
-  constexpr int64_t kWorthPrefetch = 48;
   V sum[kRows][kVectors];
   unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      sum[i.kValue][j.kValue] = V{};
-    });
+    unrolled<kVectors>([&](auto j)
+                           __attribute__((always_inline)) { sum[i.kValue][j.kValue] = V{}; });
   });
-  if (k >= kWorthPrefetch) {  // c arrives while the sums are made
+  if (accumulate) {  // c arrives while the sums are made
     unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
       unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
         __builtin_prefetch(c + i.kValue * c_row + j.kValue * kStep, 1);
       });
     });
   }
-  // One pointer per three rows: row, row + stride and row + 2 * stride are one addressing mode each.
+  // One pointer per three rows: row, row + stride and row + 2 * stride are one addressing mode
+  // each.
   constexpr int kGroups = kIsStrided ? (kRows + 2) / 3 : 1;
   const int64_t stride = a_row * static_cast<int64_t>(sizeof(T));
   const char* group[kGroups];
@@ -209,9 +208,8 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
         sum[i.kValue][j.kValue] += factor * row[j.kValue];
       });
     });
-    unrolled<kGroups>([&](auto g) __attribute__((always_inline)) {
-      group[g.kValue] += group_step;
-    });
+    unrolled<kGroups>([&](auto g)
+                          __attribute__((always_inline)) { group[g.kValue] += group_step; });
     b += b_k;
   }
   store_tile<T, kRows, kVectors>(sum, c, c_row, columns, accumulate);
@@ -259,8 +257,8 @@ TL_INLINE void pack_rows(T* to, int64_t step, const T* from, int64_t k_stride, i
 // Columns of `count` >= kSmallLanes contiguous runs along k: squares, transposed in registers. The
 // last square overlaps the one before it if the count asks for it.
 template <class T>
-TL_INLINE void pack_columns(T* to, int64_t step, const T* from, int64_t lane_stride,
-                            int64_t count, int64_t k) {
+TL_INLINE void pack_columns(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t count,
+                            int64_t k) {
   constexpr int kSide = kSmallLanes<T>;
   constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // read whole cache lines
   int64_t p = 0;
@@ -287,8 +285,8 @@ TL_INLINE void pack_columns(T* to, int64_t step, const T* from, int64_t lane_str
 }
 
 template <class T>
-void pack(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,
-          int64_t count, int64_t k) {
+void pack(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride, int64_t count,
+          int64_t k) {
   if (count < step) {
     for (int64_t p = 0; p < k; ++p) {
       for (int64_t i = count; i < step; ++i) to[p * step + i] = 0;
@@ -401,9 +399,8 @@ TL_INLINE void add_rows(int64_t columns, const T* x, int64_t x_k, const T* b, in
   using V = Vector<T>;
   constexpr int kStep = kLanes<T>;
   T factor[kRows];
-  unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
-    factor[r.kValue] = x[r.kValue * x_k];
-  });
+  unrolled<kRows>([&](auto r)
+                      __attribute__((always_inline)) { factor[r.kValue] = x[r.kValue * x_k]; });
   int64_t j = 0;
   for (; j + kStep <= columns; j += kStep) {
     V sum = accumulate ? load<V>(y + j) : V{};

@@ -1,9 +1,9 @@
 // Branch-free scalar math functions, vm::exp(x), vm::pow(x, y), ..., for float and double, which
 // gcc vectorises inside plain loops (-O3 -fno-math-errno -fno-trapping-math -ffp-contract=fast).
 // Ours and not libm's, because calls do not vectorise, and libm's bits differ between systems. At
-// most 1 to 2 ulp (tests/csrc/test_math.cpp has the bound of each function), and right for NaN,
-// infinities, signed zeros and denormals. Everything is in an anonymous namespace: the header is
-// compiled once per instruction set, and merged copies would leak AVX-512 into the baseline.
+// most 1 to 2 ulp for most and 4 for all (tests/csrc/test_math.cpp has the bounds), and right for
+// NaN, infinities, signed zeros and denormals. In an anonymous namespace, because the header is
+// compiled once per instruction set: merged copies would leak AVX-512 into the baseline.
 //
 // Slow paths. vm::sin, vm::cos, vm::tan (huge |x|) and vm::remainder (huge quotient) are wrong for
 // rare arguments, so that the common loop vectorises. For each of these names there are
@@ -110,7 +110,7 @@ template <>
 struct Constants<float> {
   // log2(e).
   static constexpr float kLog2e = 0x1.715476p+0f;
-  // n Hi is exact for every exponent n.
+  // log(2); n Hi is exact for every exponent n.
   static constexpr float kLn2Hi = 0x1.62e4p-1f;
   static constexpr float kLn2Lo = 0x1.7f7d1cp-20f;
   // log10(e).
@@ -123,16 +123,10 @@ struct Constants<float> {
   static constexpr float kHalfPi1 = 0x1.921fb4p+0f;
   static constexpr float kHalfPi2 = 0x1.4442dp-24f;
   static constexpr float kHalfPi3 = 0x1.84698ap-48f;
-  // n Hi is exact for n <= 4.
+  // pi / 4; n Hi is exact for n <= 4.
   static constexpr float kQuarterPiHi = 0x1.921fbp-1f;
   static constexpr float kQuarterPiLo = 0x1.5110b4p-23f;
-  // f Hi is exact where f has 32 bits.
-  static constexpr float kLog2eSplitHi = 0x1.71546p+0f;
-  static constexpr float kLog2eSplitLo = 0x1.652b82p-20f;
-  // f Hi is exact where f has 32 bits.
-  static constexpr float kLog10eSplitHi = 0x1.bcb7ap-2f;
-  static constexpr float kLog10eSplitLo = 0x1.1526e6p-22f;
-  // n Hi is exact for every exponent n.
+  // log10(2); n Hi is exact for every exponent n.
   static constexpr float kLog10Of2Hi = 0x1.344p-2f;
   static constexpr float kLog10Of2Lo = 0x1.3509f8p-18f;
 };
@@ -141,7 +135,7 @@ template <>
 struct Constants<double> {
   // log2(e).
   static constexpr double kLog2e = 0x1.71547652b82fep+0;
-  // n Hi is exact for every exponent n.
+  // log(2); n Hi is exact for every exponent n.
   static constexpr double kLn2Hi = 0x1.62e42fefa3p-1;
   static constexpr double kLn2Lo = 0x1.3de6af278ece6p-42;
   // log10(e).
@@ -154,19 +148,19 @@ struct Constants<double> {
   static constexpr double kHalfPi1 = 0x1.921fb54442d18p+0;
   static constexpr double kHalfPi2 = 0x1.1a62633145c06p-54;
   static constexpr double kHalfPi3 = 0x1.c1cd129024e09p-107;
-  // n Hi is exact for n <= 4.
+  // pi / 4; n Hi is exact for n <= 4.
   static constexpr double kQuarterPiHi = 0x1.921fb54442d18p-1;
   static constexpr double kQuarterPiLo = 0x1.1a62633145c07p-55;
-  // f Hi is exact where f has 32 bits.
-  static constexpr double kLog2eSplitHi = 0x1.71546p+0;
-  static constexpr double kLog2eSplitLo = 0x1.652b82fe1777dp-20;
-  // f Hi is exact where f has 32 bits.
-  static constexpr double kLog10eSplitHi = 0x1.bcb7ap-2;
-  static constexpr double kLog10eSplitLo = 0x1.1526e50e32a6bp-22;
-  // n Hi is exact for every exponent n.
+  // log10(2); n Hi is exact for every exponent n.
   static constexpr double kLog10Of2Hi = 0x1.34413509f7p-2;
   static constexpr double kLog10Of2Lo = 0x1.3fde623e2566bp-43;
-  // n times a part is exact for n < 2^20.
+  // log2(e); f Hi is exact where f has 32 bits.
+  static constexpr double kLog2eSplitHi = 0x1.71546p+0;
+  static constexpr double kLog2eSplitLo = 0x1.652b82fe1777dp-20;
+  // log10(e); f Hi is exact where f has 32 bits.
+  static constexpr double kLog10eSplitHi = 0x1.bcb7ap-2;
+  static constexpr double kLog10eSplitLo = 0x1.1526e50e32a6bp-22;
+  // pi / 2; n times a part is exact for n < 2^20.
   static constexpr double kHalfPiCut1 = 0x1.921fb544p+0;
   static constexpr double kHalfPiCut2 = 0x1.0b4611a6p-34;
   static constexpr double kHalfPiCut3 = 0x1.3198a2ep-69;
@@ -333,7 +327,7 @@ TL_INLINE double erf_large(double t) {
               0x1.27685e7910b1p-40);
 }
 
-// erfc(x) = exp(-x^2) P(t) / (1 + 2 x), t = (x - 2) / (x + 2)
+// erfc(x) = exp(-x^2) P(t) / (1 + 2 x), t = (x - 2.0) / (x + 2.0)
 // for t in [-1.0, 0.66942], with an error of 2^-25.03.
 TL_INLINE float erfc_scaled(float t) {
   return poly(t, 0x1.46e80ep+0f, -0x1.7bf616p-4f, -0x1.540848p-3f, 0x1.4ffc4p-3f, -0x1.bc0aa4p-5f,
@@ -1105,7 +1099,8 @@ TL_INLINE bool tan_needs_slow(T x) {
 [[gnu::noinline, maybe_unused]] float tan_slow(float x) { return ::tanf(x); }
 [[gnu::noinline, maybe_unused]] double tan_slow(double x) { return ::tan(x); }
 
-// Calls fast(i) for i < n, but slow(i) where needs_slow(i).
+// Calls fast(i) for i < n, but slow(i) where needs_slow(i). The calls must be independent of each
+// other, so that the compiler need not check whether input and output overlap.
 template <class NeedsSlow, class Fast, class Slow>
 TL_INLINE void map_with_slow_path(std::size_t n, NeedsSlow needs_slow, Fast fast, Slow slow) {
   constexpr std::size_t block = 256;
@@ -1114,6 +1109,9 @@ TL_INLINE void map_with_slow_path(std::size_t n, NeedsSlow needs_slow, Fast fast
     unsigned any = 0;
     for (std::size_t i = start; i < stop; ++i) any |= needs_slow(i) ? 1u : 0u;
     if (any == 0) {
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC ivdep
+#endif
       for (std::size_t i = start; i < stop; ++i) fast(i);
     } else {
       for (std::size_t i = start; i < stop; ++i) needs_slow(i) ? slow(i) : fast(i);

@@ -31,14 +31,13 @@ GRID_POINTS_PER_COEFFICIENT = 24
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """One polynomial P(t) ~ g(t) on [low, high]; `degrees` maps a C++ type to a degree."""
+    """One polynomial P(t) ~ g(t) on an interval; `degrees` maps a C++ type to a degree."""
 
     name: str
     formula: str
     g: Real
     weight: Real
-    low: mpf
-    high: mpf
+    interval: tuple[mpf, mpf]
     degrees: dict[str, int]
 
 
@@ -81,7 +80,8 @@ def alternating_extrema(errors: list[mpf], count: int) -> list[int]:
 def remez(fit: Fit, degree: int) -> tuple[list[mpf], list[mpf], list[mpf], list[mpf]]:
     """The minimax coefficients, and the grid (t, g, weight) they were found on."""
     size = GRID_POINTS_PER_COEFFICIENT * (degree + 2)
-    middle, half = (fit.low + fit.high) / 2, (fit.high - fit.low) / 2
+    low, high = fit.interval
+    middle, half = (low + high) / 2, (high - low) / 2
     t = [middle - half * mp.cos(mp.pi * i / size) for i in range(size + 1)]
     # Targets have a removable singularity at 0, where the weight vanishes anyway.
     t = [x if abs(x) > mpf(10) ** -9 else mpf(10) ** -9 for x in t]
@@ -127,10 +127,10 @@ def emit(fit: Fit, c_type: str, degree: int) -> str:
     c = [round_to(c_type, x) for x in exact]
     error = max(abs((horner(c, x) - gx) * wx) for x, gx, wx in zip(t, g, w, strict=True))
     bits = mp.nstr(mp.log(error, 2), 4)
-    span = f"[{mp.nstr(fit.low, 5)}, {mp.nstr(fit.high, 5)}]"
+    span = ", ".join(mp.nstr(end, 5) for end in fit.interval)
     lines = [
         f"// {fit.formula}",
-        f"// for t in {span}, with an error of 2^{bits}.",
+        f"// for t in [{span}], with an error of 2^{bits}.",
         f"TL_INLINE {c_type} {fit.name}({c_type} t) {{",
     ]
     text, column = "  return poly(t", 0
@@ -218,8 +218,7 @@ def exponential_fits() -> list[Fit]:
             "exp2(t) = 1 + log(2) t + t^2 P(t)",
             lambda t: (mpf(2) ** t - 1 - slope * t) / t**2,
             lambda t: t**2 / mpf(2) ** t,
-            -mpf("0.50001"),
-            mpf("0.50001"),
+            (-mpf("0.50001"), mpf("0.50001")),
             {c_type: degree},
         )
 
@@ -228,8 +227,7 @@ def exponential_fits() -> list[Fit]:
         "exp(t) = 1 + t + t^2 P(t)",
         lambda t: (mp.expm1(t) - t) / t**2,
         lambda t: t**2 / mp.expm1(t),
-        -R_MAX,
-        R_MAX,
+        (-R_MAX, R_MAX),
         {"float": 5, "double": 10},
     )
     return [exp, exp2_fit("float", 4), exp2_fit("double", 10)]
@@ -243,8 +241,7 @@ def logarithm_fits() -> list[Fit]:
             f"{name}(1 + t) = {name}(e) t + t P(t)",
             lambda t: (mp.log1p(t) * scale - t * high) / t,
             lambda t: t / (mp.log1p(t) * scale),
-            F_LOW,
-            F_HIGH,
+            (F_LOW, F_HIGH),
             {"float": 9},
         )
 
@@ -253,8 +250,7 @@ def logarithm_fits() -> list[Fit]:
         "log((1 + s) / (1 - s)) = 2 s + s t P(t), t = s^2",
         lambda t: (2 * mp.atanh(mp.sqrt(t)) / mp.sqrt(t) - 2) / t,
         lambda t: t / 2,
-        TINY,
-        S_MAX**2,
+        (TINY, S_MAX**2),
         {"double": 6},
     )
     for_float = Fit(
@@ -262,8 +258,7 @@ def logarithm_fits() -> list[Fit]:
         "log(1 + t) = t - t^2 / 2 + t^3 P(t)",
         lambda t: (mp.log1p(t) - t + t**2 / 2) / t**3,
         lambda t: t**3 / mp.log1p(t),
-        F_LOW,
-        F_HIGH,
+        (F_LOW, F_HIGH),
         {"float": 7},
     )
     return [for_double, for_float, scaled("log2", LOG2E), scaled("log10", LOG10E)]
@@ -273,15 +268,14 @@ def trigonometric_fits() -> list[Fit]:
     def odd(f: Real, high: mpf, degrees: dict[str, int]) -> Fit:
         name = f.__name__
         formula = f"{name}(r) = r + r t P(t), t = r^2"
-        return Fit(f"{name}_tail", formula, odd_tail(f), odd_tail_weight(f), TINY, high, degrees)
+        return Fit(f"{name}_tail", formula, odd_tail(f), odd_tail_weight(f), (TINY, high), degrees)
 
     cos = Fit(
         "cos_tail",
         "cos(r) = 1 - t / 2 + t^2 P(t), t = r^2",
         lambda t: (mp.cos(mp.sqrt(t)) - 1 + t / 2) / t**2,
         lambda t: t**2 / mp.cos(mp.sqrt(t)),
-        TINY,
-        Z_TRIG,
+        (TINY, Z_TRIG),
         {"float": 2, "double": 5},
     )
     return [
@@ -307,8 +301,7 @@ def error_function_fits() -> list[Fit]:
             f"erfc(x) = exp(-x^2) P(t) / (1 + 2 x), t = (x - {c}) / (x + {c})",
             scaled_erfc,
             lambda t: 1 / scaled_erfc(t),
-            -ONE,
-            (x_max - center) / (x_max + center),
+            (-ONE, (x_max - center) / (x_max + center)),
             degrees,
         )
 
@@ -317,8 +310,7 @@ def error_function_fits() -> list[Fit]:
         "erf(x) = x + x P(t), t = x^2",
         lambda t: mp.erf(mp.sqrt(t)) / mp.sqrt(t) - 1,
         lambda t: mp.sqrt(t) / mp.erf(mp.sqrt(t)),
-        TINY,
-        ONE,
+        (TINY, ONE),
         {"float": 6, "double": 12},
     )
     middle = mpf("2.5")
@@ -327,8 +319,7 @@ def error_function_fits() -> list[Fit]:
         "erf(2.5 + t) = 1 + P(t)",
         lambda t: mp.erf(t + middle) - 1,
         lambda t: 1 / mp.erf(t + middle),
-        1 - middle,
-        mpf("3.93") - middle,
+        (1 - middle, mpf("3.93") - middle),
         {"float": 12},
     )
     large_double = Fit(
@@ -336,8 +327,7 @@ def error_function_fits() -> list[Fit]:
         "erf(t) = 1 - exp(P(t))",
         lambda t: mp.log(mp.erfc(t)),
         lambda t: mp.erfc(t) / mp.erf(t),
-        ONE,
-        mpf("5.95"),
+        (ONE, mpf("5.95")),
         {"double": 18},
     )
     erfc_float = erfc(mpf(2), mpf("10.1"), {"float": 9})
@@ -354,8 +344,7 @@ def power_fits() -> list[Fit]:
         "(1 - t)^(-1/3) = 1 + t P(t)",
         lambda t: ((1 - t) ** (-ONE / 3) - 1) / t,
         lambda t: t * (1 - t) ** (ONE / 3),
-        -mpf("0.12"),
-        mpf("0.12"),
+        (-mpf("0.12"), mpf("0.12")),
         {"float": 2, "double": 4},
     )
     pow_log = Fit(
@@ -363,8 +352,7 @@ def power_fits() -> list[Fit]:
         "atanh(s) = s + s t (1/3 + t P(t)), t = s^2",
         lambda t: ((atanh_ratio(t) - 1) / t - ONE / 3) / t,
         lambda t: t * t,
-        TINY,
-        S_MAX**2,
+        (TINY, S_MAX**2),
         {"double": 7},
     )
     log2_for_float = Fit(
@@ -372,8 +360,7 @@ def power_fits() -> list[Fit]:
         "log2((1 + s) / (1 - s)) = s P(t), t = s^2",
         lambda t: 2 * LOG2E * atanh_ratio(t),
         lambda t: 1 / (2 * LOG2E * atanh_ratio(t)),
-        TINY,
-        S_MAX**2,
+        (TINY, S_MAX**2),
         {"double": 4},
     )
     exp2_for_float = Fit(
@@ -381,21 +368,15 @@ def power_fits() -> list[Fit]:
         "exp2(t) = 1 + t P(t)",
         lambda t: (mpf(2) ** t - 1) / t,
         lambda t: t / mpf(2) ** t,
-        -mpf("0.50001"),
-        mpf("0.50001"),
+        (-mpf("0.50001"), mpf("0.50001")),
         {"double": 5},
     )
     return [cbrt, pow_log, log2_for_float, exp2_for_float]
 
 
 def fits() -> list[Fit]:
-    return [
-        *exponential_fits(),
-        *logarithm_fits(),
-        *trigonometric_fits(),
-        *error_function_fits(),
-        *power_fits(),
-    ]
+    smooth = exponential_fits() + logarithm_fits() + trigonometric_fits()
+    return smooth + error_function_fits() + power_fits()
 
 
 def main(arguments: list[str]) -> int:

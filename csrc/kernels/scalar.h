@@ -99,8 +99,11 @@ inline T bitwise_xor(T a, T b) {
 }
 template <class T>
 inline T bitwise_invert(T a) {
-  if constexpr (std::is_same_v<T, bool>) return !a;
-  return static_cast<T>(~a);
+  if constexpr (std::is_same_v<T, bool>) {
+    return !a;
+  } else {
+    return static_cast<T>(~a);
+  }
 }
 // Shifts by the width or more (or by a negative amount) give what infinitely many bits would.
 template <class T>

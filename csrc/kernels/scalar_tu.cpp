@@ -19,33 +19,18 @@ template <class Mark, class T>
 using ArgOf = std::conditional_t<std::is_same_v<Mark, B>, bool, T>;
 
 // The dtypes that a scalar function takes, by the standard's category names.
-struct Types {
-  struct All {};
-  struct Numeric {};
-  struct RealNumeric {};
-  struct RealFloating {};
-  struct Integer {};
-  struct IntegerOrBoolean {};
-  struct Boolean {};
-  static constexpr All kAll{};
-  static constexpr Numeric kNumeric{};
-  static constexpr RealNumeric kRealNumeric{};
-  static constexpr RealFloating kRealFloating{};
-  static constexpr Integer kInteger{};
-  static constexpr IntegerOrBoolean kIntegerOrBoolean{};
-  static constexpr Boolean kBoolean{};
-};
-
 template <class... T>
 struct List {};
 
-List<bool, int32_t, int64_t, float, double> types_of(Types::All);
-List<int32_t, int64_t, float, double> types_of(Types::Numeric);
-List<int32_t, int64_t, float, double> types_of(Types::RealNumeric);
-List<float, double> types_of(Types::RealFloating);
-List<int32_t, int64_t> types_of(Types::Integer);
-List<bool, int32_t, int64_t> types_of(Types::IntegerOrBoolean);
-List<bool> types_of(Types::Boolean);
+struct Types {
+  static constexpr List<bool, int32_t, int64_t, float, double> kAll{};
+  static constexpr List<int32_t, int64_t, float, double> kNumeric{};
+  static constexpr List<int32_t, int64_t, float, double> kRealNumeric{};
+  static constexpr List<float, double> kRealFloating{};
+  static constexpr List<int32_t, int64_t> kInteger{};
+  static constexpr List<bool, int32_t, int64_t> kIntegerOrBoolean{};
+  static constexpr List<bool> kBoolean{};
+};
 
 template <class F, class T, class... Marks, size_t... I>
 void loop(void* const* out, const void* const* in, int64_t n, std::index_sequence<I...>) {
@@ -72,14 +57,9 @@ class Table {
  public:
   explicit Table(KernelTable& table) : table_(table) {}
 
-  template <class... Marks, class Set, class F>
-  void add(const char* name, Set set, F) {
-    add_types<F, Marks...>(table_.scalars[name], decltype(types_of(set)){});
-  }
-
- private:
-  template <class F, class... Marks, class... T>
-  void add_types(ByDType<TileKernel>& kernels, List<T...>) {
+  template <class... Marks, class F, class... T>
+  void add(const char* name, List<T...>, F) {
+    ByDType<TileKernel>& kernels = table_.scalars[name];
     ((kernels[dtype_of<T>] =
           [](void* const* out, const void* const* in, int64_t n) {
             loop<F, T, Marks...>(out, in, n, std::index_sequence_for<Marks...>{});
@@ -87,6 +67,7 @@ class Table {
      ...);
   }
 
+ private:
   KernelTable& table_;
 };
 

@@ -206,11 +206,11 @@ Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> at
     }
   }
   const Registry& names = registry();
-  if (&cls == &names.elemwise() || &cls == &names.reduce()) {
+  if (cls.family != OpClass::Family::kOther) {
     std::string& mode = std::get<std::string>(op->attrs[0]);
     std::transform(mode.begin(), mode.end(), mode.begin(),
                    [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-    const bool is_scalar = &cls == &names.elemwise();
+    const bool is_scalar = cls.family == OpClass::Family::kElemwise;
     if (is_scalar) op->scalar = names.find_scalar(mode);
     if (!is_scalar) op->reduction = names.find_reduction(mode);
     if (op->scalar == nullptr && op->reduction == nullptr) {

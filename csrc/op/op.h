@@ -81,7 +81,11 @@ class Reduction {
 class OpClass : public Type {
  public:
   OpClass(OpSpec spec, const Type* parent) : Type(spec.name, parent), spec(std::move(spec)) {}
+  // What the attribute `mode` names, where the class has one.
+  enum class Family : uint8_t { kElemwise, kReduce, kOther };
   OpSpec spec;
+  Family family = Family::kOther;
+  bool is_declared = false;  // the core knows its parameters
   InferRule infer = nullptr;
   Kernel kernel = nullptr;
   GradRule grad = {};
@@ -100,6 +104,8 @@ class Op : public RefCounted {
   std::vector<Attr> attrs;  // in the class's order
   const Scalar* scalar = nullptr;        // of an Elemwise
   const Reduction* reduction = nullptr;  // of a Reduce
+  // What a user wrote about this op beside its parameters: name, device, dtype.
+  std::vector<std::pair<std::string, Attr>> config;
   // Where the binding keeps the Python object of a shared op.
   mutable void* handle = nullptr;
 

@@ -72,6 +72,7 @@ void Registry::add(ReductionSpec spec) {
 void Registry::add(OpSpec spec) {
   check_new(find_op(spec.name), spec.name, spec.source);
   auto op = std::make_unique<OpClass>(std::move(spec), &op_base_type());
+  op->is_declared = true;
   op->infer = find_infer(op->spec.infer);
   op->kernel = find_kernel(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
@@ -84,8 +85,14 @@ void Registry::add(OpSpec spec) {
            *name, "' in the core.");
     }
   }
-  if (op->spec.name == "Elemwise") elemwise_ = op.get();
-  if (op->spec.name == "Reduce") reduce_ = op.get();
+  if (op->spec.name == "Elemwise") {
+    elemwise_ = op.get();
+    op->family = OpClass::Family::kElemwise;
+  }
+  if (op->spec.name == "Reduce") {
+    reduce_ = op.get();
+    op->family = OpClass::Family::kReduce;
+  }
   op_order_.push_back(op.get());
   unlinked_ops_.push_back(op.get());
   ops_.emplace(op->spec.name, std::move(op));

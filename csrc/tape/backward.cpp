@@ -129,26 +129,11 @@ class Pass {
   std::priority_queue<Node*, std::vector<Node*>, Earlier> ready_;
 };
 
-// Gradient rules run with the tape paused, unless the graph of the gradient is wanted too.
-class PauseGuard {
- public:
-  explicit PauseGuard(int level) : previous_(paused_level()) {
-    if (level > previous_) set_paused_level(level);
-  }
-  ~PauseGuard() { set_paused_level(previous_); }
-  PauseGuard(const PauseGuard&) = delete;
-  PauseGuard& operator=(const PauseGuard&) = delete;
-
- private:
-  int previous_;
-};
-
 }  // namespace
 
 void backward(Tape& tape, std::span<const Edge> roots, Values cotangents,
               const BackwardOptions& options,
               const std::function<void(Node&, const Ref<Value>&)>& leaf) {
-  PauseGuard guard(options.create_graph ? -1 : tape.level);
   Pass(tape, options, leaf).run(roots, std::move(cotangents));
 }
 

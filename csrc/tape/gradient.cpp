@@ -229,7 +229,7 @@ constexpr uint32_t kIndices1 = ~1U;  // every input but the first
 constexpr uint32_t kIndices2 = ~3U;
 
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
-    {"matmul", {grad_matmul, 3U, false}},
+    {"mat_mul", {grad_matmul, 3U, false}},
     {"transpose", {grad_transpose, 0, false}},
     {"subtensor", {grad_subtensor, 0, false}},
     {"set_subtensor", {grad_set_subtensor, 0, false}},

@@ -37,13 +37,27 @@ struct Matrix {
 
   Matrix(int64_t rows, int64_t columns, Layout layout) {
     switch (layout) {
-      case Layout::kRows: row_stride = columns, column_stride = 1; break;
-      case Layout::kColumns: row_stride = 1, column_stride = rows; break;
-      case Layout::kGap: row_stride = columns + 5, column_stride = 1; break;
-      case Layout::kReversed: row_stride = -columns, column_stride = 1; break;
-      case Layout::kBothReversed: row_stride = -1, column_stride = -rows - 2; break;
-      case Layout::kSameRow: row_stride = 0, column_stride = 1; break;
-      default: row_stride = 3 * columns + 1, column_stride = 3; break;
+      case Layout::kRows:
+        row_stride = columns, column_stride = 1;
+        break;
+      case Layout::kColumns:
+        row_stride = 1, column_stride = rows;
+        break;
+      case Layout::kGap:
+        row_stride = columns + 5, column_stride = 1;
+        break;
+      case Layout::kReversed:
+        row_stride = -columns, column_stride = 1;
+        break;
+      case Layout::kBothReversed:
+        row_stride = -1, column_stride = -rows - 2;
+        break;
+      case Layout::kSameRow:
+        row_stride = 0, column_stride = 1;
+        break;
+      default:
+        row_stride = 3 * columns + 1, column_stride = 3;
+        break;
     }
     int64_t first = 0, last = 0;
     for (const auto& [count, stride] : {std::pair{rows, row_stride}, {columns, column_stride}}) {
@@ -73,7 +87,9 @@ struct Result {  // with a gap after each row that must stay as it is
   std::vector<T> buffer;
 
   Result(int64_t m, int64_t n, int64_t gap)
-      : rows(m), columns(n), row_stride(n + gap),
+      : rows(m),
+        columns(n),
+        row_stride(n + gap),
         buffer(static_cast<size_t>(m * row_stride), T{77}) {}
   T at(int64_t i, int64_t j) const { return buffer[static_cast<size_t>(i * row_stride + j)]; }
 };
@@ -137,9 +153,9 @@ void check(Isa isa, int64_t m, int64_t n, int64_t k, Layout a_layout, Layout b_l
 }
 
 int64_t draw_size() {
-  static const int64_t kEdges[] = {0,  1,  2,  3,  4,  5,  6,  7,  8,   9,   10,  11,  13,  14, 15,
-                                   16, 17, 28, 29, 31, 32, 33, 47, 48,  63,  64,  65,  96,  97, 101,
-                                   127, 128, 129, 131, 191, 192, 193, 257};
+  static const int64_t kEdges[] = {0,  1,  2,  3,   4,   5,   6,   7,   8,   9,   10,  11, 13,
+                                   14, 15, 16, 17,  28,  29,  31,  32,  33,  47,  48,  63, 64,
+                                   65, 96, 97, 101, 127, 128, 129, 131, 191, 192, 193, 257};
   if (draw(0, 9) == 0) return draw(0, 150);
   return kEdges[draw(0, static_cast<int64_t>(std::size(kEdges)) - 1)];
 }

@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <limits>
 #include <random>
+#include <type_traits>
 #include <vector>
 
 #include "../../csrc/kernels/math.h"
@@ -24,15 +25,7 @@ int failures = 0;
 std::uint32_t float_stride = 499;
 
 template <class T>
-struct Wider {
-  using type = double;
-};
-template <>
-struct Wider<double> {
-  using type = long double;
-};
-template <class T>
-using Wide = typename Wider<T>::type;
+using Wide = std::conditional_t<sizeof(T) == 4, double, long double>;
 
 template <class T>
 Wide<T> ulp_of(Wide<T> x) {
@@ -75,7 +68,7 @@ template <class T>
 void report(const char* name, double bound, const Worst<T>& worst) {
   const char* type = sizeof(T) == 4 ? "float" : "double";
   const bool is_failure = !(worst.error <= bound);
-  failures += is_failure ? 1 : 0;
+  failures += is_failure;
   std::printf("%-6s %-10s %7.3f ulp (bound %.1f)", type, name, worst.error, bound);
   if (is_failure || std::getenv("VERBOSE") != nullptr) {
     std::printf("  %s x=%a y=%a got %a, expected %La", is_failure ? "FAILED" : "",
@@ -148,10 +141,10 @@ void append_sweep(std::vector<float>& x) {
 
 void append_sweep(std::vector<double>& x) {
   std::mt19937_64 random(1);
-  for (int i = 0; i < 200000; ++i) x.push_back(std::bit_cast<double>(random()));
+  for (int i = 0; i < 300000; ++i) x.push_back(std::bit_cast<double>(random()));
   std::uniform_real_distribution<double> uniform(-1, 1), exponent(-30, 12);
-  for (int i = 0; i < 400000; ++i) x.push_back(uniform(random) * std::exp2(exponent(random)));
-  for (int i = 0; i < 100000; ++i) x.push_back(uniform(random) * 745);
+  for (int i = 0; i < 600000; ++i) x.push_back(uniform(random) * std::exp2(exponent(random)));
+  for (int i = 0; i < 200000; ++i) x.push_back(uniform(random) * 745);
 }
 
 // The neighbours of points where a function changes its formula, overflows or vanishes.
@@ -245,8 +238,7 @@ struct Arguments2 {
 
 template <class T>
 T random_bits(std::mt19937_64& random) {
-  using Bits = std::conditional_t<sizeof(T) == 4, std::uint32_t, std::uint64_t>;
-  return std::bit_cast<T>(static_cast<Bits>(random()));
+  return std::bit_cast<T>(static_cast<vm::Uint<T>>(random()));
 }
 
 // Special pairs, random bits, pairs of like size, and (x, y) with a moderate x^y.
@@ -277,8 +269,6 @@ const Arguments2<T>& arguments2() {
   }();
   return all;
 }
-
-// ---- checks ----
 
 template <class T, class F, class Reference>
 void check_type(const char* name, double bound, F f, Reference reference) {

@@ -1,6 +1,6 @@
 // Tests the thread pool: every index exactly once, nested loops, exceptions, interrupts, several
-// calling threads, use in a forked child, and changes of the number of threads. A hang is a failure,
-// too: an alarm ends the program.
+// calling threads, use in a forked child, and changes of the number of threads. A hang is a
+// failure, too: an alarm ends the program.
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -188,7 +188,8 @@ void test_an_interrupt_skips_the_rest() {
     };
     const auto start = std::chrono::steady_clock::now();
     parallel_for(60 * step, step, body);
-    const auto intervals = (std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(20);
+    const auto intervals =
+        (std::chrono::steady_clock::now() - start) / std::chrono::milliseconds(20);
     expect(done == 60 * step, "nothing is skipped without an interrupt");
     expect(g_polls >= 1 && g_polls <= intervals + 1, "the hook is polled at most every 20 ms");
     g_wants_stop = true;

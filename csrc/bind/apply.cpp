@@ -1,0 +1,431 @@
+// `apply` as Python sees it: registering rules, applying ops to objects of any kind, asking why.
+#include <array>
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// A rule written in Python: called with the op and the tensor-likes.
+class PythonRule final : public Rule {
+ public:
+  PythonRule(std::string name, std::string place, Signature signature, PyObject* function)
+      : Rule(std::move(name), std::move(place), std::move(signature)),
+        function_(Py_NewRef(function)) {}
+  ~PythonRule() override { Py_DECREF(function_); }
+
+  bool call(const Op& op, Args args, Values& out) override {
+    Gil gil;
+    Object op_object = own(from_op(op));
+    std::vector<Object> held;
+    std::vector<PyObject*> stack{op_object.get()};
+    for (Value* arg : args) {
+      held.push_back(own(from_value(Ref<Value>(arg))));
+      stack.push_back(held.back().get());
+    }
+    Object result = own(PyObject_Vectorcall(function_, stack.data(), stack.size(), nullptr));
+    if (result.get() == Py_NotImplemented) return false;
+    if (PyTuple_Check(result.get()) == 0 && PyList_Check(result.get()) == 0) {
+      out.push_back(as_argument(result.get()));
+      return true;
+    }
+    Object sequence = own(PySequence_Fast(result.get(), "a rule returns tensor-likes"));
+    for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
+      out.push_back(as_argument(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+    }
+    return true;
+  }
+
+  PyObject* function() const { return function_; }
+
+ private:
+  PyObject* function_;
+};
+
+std::unordered_map<PyObject*, std::vector<std::shared_ptr<PythonRule>>> rules_of;
+
+// The wrapper's meaning: apply to what is wrapped, wrap the results.
+class WrapperRule final : public Rule {
+ public:
+  WrapperRule()
+      : Rule("apply_wrapper", "built in",
+             {&op_base_type(), {{&kind_type(types.wrapper)}}, true}) {}
+  bool is_native() const override { return true; }
+  bool call(const Op& op, Args args, Values& out) override {
+    Gil gil;
+    Values inner;
+    SmallVector<Value*, 4> pointers;
+    PyTypeObject* cls = types.tensor;
+    for (size_t i = args.size(); i-- > 0;) {
+      PyObject* object = static_cast<ForeignValue*>(args[i])->object();
+      cls = Py_TYPE(object);
+      inner.push_back(to_value(object));
+    }
+    for (size_t i = inner.size(); i-- > 0;) pointers.push_back(inner[i].get());
+    for (const Ref<Value>& value : apply(op, {pointers.data(), pointers.size()})) {
+      Object wrapped = own(wrap(value, cls));
+      out.push_back(make_ref<ForeignValue>(wrapped.get()));
+    }
+    return true;
+  }
+};
+
+// Resolutions of calls whose tensor-likes are all written in Python, by the classes met.
+struct FastEntry {
+  uint64_t version = ~uint64_t{0};
+  PyTypeObject* op = nullptr;
+  std::array<PyTypeObject*, 4> args = {};
+  size_t count = 0;
+  std::shared_ptr<const Resolution> resolution;
+};
+constexpr size_t kFastEntries = 256;
+FastEntry fast_entries[kFastEntries];
+
+PyObject* as_result_tuple(PyObject* result) {
+  if (PyTuple_CheckExact(result)) return Py_NewRef(result);
+  if (PyList_Check(result)) return checked(PySequence_Tuple(result));
+  return checked(PyTuple_Pack(1, result));
+}
+
+PyObject* values_to_tuple(const Values& values) {
+  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t i = 0; i < values.size(); ++i) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_value(values[i])));
+  }
+  return out.release();
+}
+
+// Runs candidates from `start` on directly with the Python objects. Native rules, and lifted
+// arguments, go the general way.
+PyObject* run_objects(const std::shared_ptr<const Resolution>& resolution, PyObject* op_object,
+                      const OpClass& cls, PyObject* const* args, size_t n) {
+  for (size_t i = 0; i < resolution->size(); ++i) {
+    const Candidate& candidate = (*resolution)[i];
+    if (!candidate.rule->is_enabled) continue;
+    const auto* rule = dynamic_cast<const PythonRule*>(candidate.rule);
+    if (rule == nullptr || candidate.lifts) {
+      const Ref<Op> op = to_op(op_object);
+      Values held;
+      SmallVector<Value*, 4> pointers;
+      for (size_t k = 0; k < n; ++k) held.push_back(as_argument(args[k]));
+      for (const Ref<Value>& value : held) pointers.push_back(value.get());
+      // From here on as the core does it, after the rules that have declined.
+      FrameGuard guard(*resolution, i == 0 ? 0 : i - 1);
+      return values_to_tuple(i == 0 ? dispatcher().call(*op, {pointers.data(), pointers.size()})
+                                    : dispatcher().call_super(*op,
+                                                              {pointers.data(), pointers.size()}));
+    }
+    FrameGuard guard(*resolution, i);
+    PyObject* stack[8];
+    std::vector<PyObject*> long_stack;
+    PyObject** target = stack;
+    if (n + 1 > 8) {
+      long_stack.resize(n + 1);
+      target = long_stack.data();
+    }
+    target[0] = op_object;
+    for (size_t k = 0; k < n; ++k) target[k + 1] = args[k];
+    Object result = own(PyObject_Vectorcall(rule->function(), target, n + 1, nullptr));
+    if (result.get() == Py_NotImplemented) continue;
+    return as_result_tuple(result.get());
+  }
+  const Ref<Op> op = to_op(op_object);
+  (void)cls;
+  std::vector<const Type*> kinds;
+  for (size_t i = 0; i < n; ++i) kinds.push_back(&kind_type(Py_TYPE(args[i])));
+  dispatcher().fail_miss(*op, kinds);
+}
+
+PyObject* apply_foreign(PyObject* op_object, const OpClass& cls, PyObject* const* args, size_t n) {
+  PyTypeObject* op_type = Py_TYPE(op_object);
+  size_t hash = reinterpret_cast<size_t>(op_type) >> 4;
+  for (size_t i = 0; i < n; ++i) {
+    hash = hash * 31 + (reinterpret_cast<size_t>(Py_TYPE(args[i])) >> 4);
+  }
+  FastEntry& entry = fast_entries[hash % kFastEntries];
+  const uint64_t version = dispatcher().version();
+  bool hit = n <= 4 && entry.version == version && entry.op == op_type && entry.count == n;
+  for (size_t i = 0; hit && i < n; ++i) hit = entry.args[i] == Py_TYPE(args[i]);
+  if (hit) return run_objects(entry.resolution, op_object, cls, args, n);
+  std::vector<const Type*> kinds;
+  size_t highest = 0;
+  double most = -1e300;
+  for (size_t i = 0; i < n; ++i) {
+    const Ref<Value> value = as_argument(args[i]);
+    kinds.push_back(value->type);
+    if (value->priority() > most) {
+      most = value->priority();
+      highest = i;
+    }
+  }
+  auto resolution = dispatcher().resolve(cls, kinds, highest);
+  // A priority may differ between instances, so that only calls of one kind are remembered.
+  bool one_kind = n <= 4;
+  for (size_t i = 1; i < n; ++i) one_kind = one_kind && kinds[i] == kinds[0];
+  if (one_kind) {
+    entry = {version, op_type, {}, n, resolution};
+    for (size_t i = 0; i < n; ++i) entry.args[i] = Py_TYPE(args[i]);
+  }
+  return run_objects(resolution, op_object, cls, args, n);
+}
+
+// Makes tensor-likes of the other arguments, beside the highest tensor-like present.
+bool lift_others(PyObject* const* args, size_t n, std::vector<Object>& held,
+                 std::vector<PyObject*>& lifted) {
+  PyObject* like = nullptr;
+  double most = -1e300;
+  bool has_other = false;
+  for (size_t i = 0; i < n; ++i) {
+    if (!is_tensor_like(args[i])) {
+      has_other = has_other || args[i] != Py_None;
+      continue;
+    }
+    const double priority = as_argument(args[i])->priority();
+    if (priority > most) {
+      most = priority;
+      like = args[i];
+    }
+  }
+  if (!has_other || like == nullptr) return false;
+  for (size_t i = 0; i < n; ++i) {
+    if (is_tensor_like(args[i]) || args[i] == Py_None) {
+      lifted.push_back(args[i]);
+      continue;
+    }
+    std::variant<bool, int64_t, double> literal;
+    Ref<Op> constant;
+    if (to_literal(args[i], literal)) {
+      constant = const_op(literal);
+    } else {
+      constant = make_ref<ConstOp>(registry().constant(), as_raw(args[i], Py_None));
+    }
+    Object op_object = own(from_op(*constant));
+    Object result = own(apply_objects(op_object.get(), constant.get(), &like, 1));
+    held.push_back(Object::share(PyTuple_GET_ITEM(result.get(), 0)));
+    lifted.push_back(held.back().get());
+  }
+  return true;
+}
+
+bool all_native(PyObject* const* args, size_t n, bool& any_wrapper) {
+  any_wrapper = false;
+  for (size_t i = 0; i < n; ++i) {
+    if (!is_tensor_like(args[i]) || value_of(args[i]) == nullptr) return false;
+    any_wrapper = any_wrapper || is_wrapper(args[i]);
+  }
+  return true;
+}
+
+PyTypeObject* wrapper_class(PyObject* const* args, size_t n) {
+  for (size_t i = 0; i < n; ++i) {
+    if (is_wrapper(args[i])) return Py_TYPE(args[i]);
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+PyObject* to_tuple(const Values& values, PyTypeObject* wrapper) {
+  if (wrapper == nullptr) return values_to_tuple(values);
+  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+  for (size_t i = 0; i < values.size(); ++i) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(wrap(values[i], wrapper)));
+  }
+  return out.release();
+}
+
+PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args, size_t n) {
+  Ref<Op> held_op;
+  if (op == nullptr) {
+    held_op = to_op(op_object);
+    op = held_op.get();
+  }
+  std::vector<Object> held;
+  std::vector<PyObject*> lifted;
+  if (lift_others(args, n, held, lifted)) {
+    args = lifted.data();
+  } else if (n > 0 && !std::any_of(args, args + n, [](PyObject* a) {
+               return is_tensor_like(a) || a == Py_None;
+             })) {
+    // No tensor-like at all: data becomes Tensors; Const cannot know what it should make.
+    if (&op->cls == &registry().constant()) {
+      fail(ErrorKind::kDispatch, "Const: at least one tensor-like must be given, since it says "
+           "what kind the result is; got ", Py_TYPE(args[0])->tp_name, ".");
+    }
+    for (size_t i = 0; i < n; ++i) {
+      held.push_back(own(wrap(as_raw(args[i], Py_None), types.tensor)));
+      lifted.push_back(held.back().get());
+    }
+    args = lifted.data();
+  }
+  bool any_wrapper = false;
+  if (all_native(args, n, any_wrapper) && (!any_wrapper || dispatcher().is_wrapper_plain())) {
+    Values values;
+    SmallVector<Value*, 4> pointers;
+    for (size_t i = 0; i < n; ++i) {
+      values.push_back(Ref<Value>(value_of(args[i])));
+      pointers.push_back(value_of(args[i]));
+    }
+    return to_tuple(apply(*op, {pointers.data(), pointers.size()}), wrapper_class(args, n));
+  }
+  if (n == 0) return values_to_tuple(apply(*op, {}));
+  Object op_held;
+  if (op_object == nullptr) {
+    op_held = own(from_op(*op));
+    op_object = op_held.get();
+  }
+  return apply_foreign(op_object, op->cls, args, n);
+}
+
+PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
+  Object result = own(apply_objects(nullptr, &op, args, n));
+  if (PyTuple_GET_SIZE(result.get()) != 1) return result.release();
+  return Py_NewRef(PyTuple_GET_ITEM(result.get(), 0));
+}
+
+namespace {
+
+// --- the dispatcher, for the Python class around it (imperative/dispatch.py) ---
+
+Kinds to_kinds(PyObject* classes) {
+  Kinds kinds;
+  Object sequence = own(PySequence_Fast(classes, "a tuple of classes is needed"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
+    PyObject* cls = PySequence_Fast_GET_ITEM(sequence.get(), i);
+    kinds.push_back(&kind_type(reinterpret_cast<PyTypeObject*>(cls)));
+  }
+  return kinds;
+}
+
+const Type& op_type_of(PyTypeObject* cls) {
+  if (cls == types.op_base || cls == types.python_op_base) return op_base_type();
+  return op_class(cls);
+}
+
+// add_rule(function, name, place, op_class, ((kind, ...), ...), is_variadic)
+PyObject* add_rule(PyObject*, PyObject* args) {
+  PyObject* function = nullptr;
+  const char* name = nullptr;
+  const char* place = nullptr;
+  PyObject* op = nullptr;
+  PyObject* kinds = nullptr;
+  int is_variadic = 0;
+  if (PyArg_ParseTuple(args, "OssO!O!p", &function, &name, &place, &PyType_Type, &op,
+                       &PyTuple_Type, &kinds, &is_variadic) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    Signature signature;
+    signature.op = &op_type_of(reinterpret_cast<PyTypeObject*>(op));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); ++i) {
+      signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i)));
+    }
+    signature.is_variadic = is_variadic != 0;
+    auto rule = std::make_shared<PythonRule>(name, place, std::move(signature), function);
+    dispatcher().add(rule);
+    rules_of[function].push_back(std::move(rule));
+    return Py_NewRef(Py_None);
+  });
+}
+
+// set_rule_enabled(function, is_enabled) -> whether the function is registered
+PyObject* set_rule_enabled(PyObject*, PyObject* args) {
+  PyObject* function = nullptr;
+  int is_enabled = 0;
+  if (PyArg_ParseTuple(args, "Op", &function, &is_enabled) == 0) return nullptr;
+  return guarded([&] {
+    const auto found = rules_of.find(function);
+    if (found == rules_of.end()) return Py_NewRef(Py_False);
+    for (const auto& rule : found->second) dispatcher().set_enabled(*rule, is_enabled != 0);
+    return Py_NewRef(Py_True);
+  });
+}
+
+PyObject* remove_rule(PyObject*, PyObject* function) {
+  return guarded([&] {
+    const auto found = rules_of.find(function);
+    if (found == rules_of.end()) return Py_NewRef(Py_False);
+    for (const auto& rule : found->second) dispatcher().remove(*rule);
+    rules_of.erase(found);
+    return Py_NewRef(Py_True);
+  });
+}
+
+PyObject* call_apply(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n < 1) fail(ErrorKind::kDispatch, "apply: an op is needed first; got no arguments.");
+    const Op* op = PyObject_TypeCheck(args[0], types.op_base) != 0
+                       ? reinterpret_cast<OpObject*>(args[0])->op
+                       : nullptr;
+    return apply_objects(args[0], op, args + 1, static_cast<size_t>(n) - 1);
+  });
+}
+
+PyObject* call_super(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n < 1) fail(ErrorKind::kDispatch, "apply.super: an op is needed first.");
+    const Ref<Op> op = to_op(args[0]);
+    Values held;
+    SmallVector<Value*, 4> pointers;
+    for (Py_ssize_t i = 1; i < n; ++i) held.push_back(as_argument(args[i]));
+    for (const Ref<Value>& value : held) pointers.push_back(value.get());
+    return values_to_tuple(dispatcher().call_super(*op, {pointers.data(), pointers.size()}));
+  });
+}
+
+// resolution(op, *xs) -> ((name, place, signature, is_enabled, matches, lifts, function), ...):
+// what runs first comes first; then the rules that do not match.
+PyObject* resolution(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n < 1) fail(ErrorKind::kDispatch, "apply.explain: an op is needed first.");
+    const Ref<Op> op = to_op(args[0]);
+    std::vector<const Type*> kinds;
+    size_t highest = 0;
+    double most = -1e300;
+    for (Py_ssize_t i = 1; i < n; ++i) {
+      const Ref<Value> value = as_argument(args[i]);
+      kinds.push_back(value->type);
+      if (value->priority() > most) {
+        most = value->priority();
+        highest = static_cast<size_t>(i) - 1;
+      }
+    }
+    Object out = own(PyList_New(0));
+    auto add = [&](const Rule& rule, bool matches, bool lifts) {
+      const auto* python = dynamic_cast<const PythonRule*>(&rule);
+      Object row = own(Py_BuildValue(
+          "(sssNNNO)", rule.name.c_str(), rule.place.c_str(), to_string(rule.signature).c_str(),
+          PyBool_FromLong(rule.is_enabled), PyBool_FromLong(matches), PyBool_FromLong(lifts),
+          python == nullptr ? Py_None : python->function()));
+      check(PyList_Append(out.get(), row.get()));
+    };
+    const auto candidates = dispatcher().resolve(op->cls, kinds, highest);
+    for (const Candidate& candidate : *candidates) add(*candidate.rule, true, candidate.lifts);
+    for (const auto& rule : dispatcher().rules()) {
+      const bool is_listed =
+          std::any_of(candidates->begin(), candidates->end(),
+                      [&](const Candidate& c) { return c.rule == rule.get(); });
+      if (!is_listed) add(*rule, false, false);
+    }
+    return checked(PyList_AsTuple(out.get()));
+  });
+}
+
+PyMethodDef methods[] = {
+    {"add_rule", add_rule, METH_VARARGS, nullptr},
+    {"set_rule_enabled", set_rule_enabled, METH_VARARGS, nullptr},
+    {"remove_rule", as_method(remove_rule), METH_O, nullptr},
+    {"apply", as_method(call_apply), METH_FASTCALL, "apply(op, *xs): what op(*xs) does."},
+    {"apply_super", as_method(call_super), METH_FASTCALL, "Continues with the next rule."},
+    {"resolution", as_method(resolution), METH_FASTCALL, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_apply(PyObject* module) {
+  dispatcher().add(std::make_shared<WrapperRule>());
+  check(PyModule_AddFunctions(module, methods));
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,167 @@
+// Declarations at run time: the specs that the Python front end has checked and lowered, by their
+// field names.
+#include "bind/declare.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind/objects.h"
+
+namespace py = pybind11;
+
+namespace tensorlike::bind {
+namespace {
+
+// Enumerations travel by name: "REAL_FLOATING" or "kRealFloating" alike.
+std::string flat(const py::handle& value) {
+  std::string name = py::hasattr(value, "value") && py::isinstance<py::str>(value.attr("value"))
+                         ? value.attr("value").cast<std::string>()
+                         : py::str(value).cast<std::string>();
+  std::string out;
+  for (char c : name) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) {
+      out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    }
+  }
+  if (out.size() > 1 && name[0] == 'k' && std::isupper(static_cast<unsigned char>(name[1])) != 0) {
+    out.erase(0, 1);
+  }
+  return out;
+}
+
+Category to_category(const py::handle& value) {
+  const std::string name = flat(value);
+  if (name == "numeric") return Category::kNumeric;
+  if (name == "realnumeric") return Category::kRealNumeric;
+  if (name == "realfloating" || name == "realfloatingpoint") return Category::kRealFloating;
+  if (name == "integer") return Category::kInteger;
+  if (name == "integerorboolean") return Category::kIntegerOrBoolean;
+  if (name == "boolean") return Category::kBoolean;
+  if (name == "all") return Category::kAll;
+  fail(ErrorKind::kDeclaration, "declare: unknown dtype category '", name, "'.");
+}
+
+Result to_result(const py::handle& value) {
+  const std::string name = flat(value);
+  if (name == "bool") return Result::kBool;
+  if (name == "int64") return Result::kInt64;
+  if (name == "sum") return Result::kSum;
+  return Result::kSame;
+}
+
+Attr attr_from(const py::handle& value) {
+  if (value.is_none()) return Attr();
+  if (py::isinstance<py::bool_>(value)) return value.cast<bool>();
+  if (py::isinstance<py::int_>(value)) return value.cast<int64_t>();
+  if (py::isinstance<py::float_>(value)) return value.cast<double>();
+  if (py::isinstance<py::str>(value)) return value.cast<std::string>();
+  if (py::isinstance<py::tuple>(value) || py::isinstance<py::list>(value)) {
+    return value.cast<std::vector<int64_t>>();
+  }
+  return to_dtype(value.ptr());
+}
+
+std::vector<ArgSpec> args_from(const py::handle& args) {
+  std::vector<ArgSpec> out;
+  for (const py::handle& arg : args) {
+    out.push_back({arg.attr("name").cast<std::string>(), to_category(arg.attr("category")),
+                   arg.attr("variadic").cast<bool>()});
+  }
+  return out;
+}
+
+std::vector<AttrSpec> attrs_from(const py::handle& attrs) {
+  std::vector<AttrSpec> out;
+  for (const py::handle& attr : attrs) {
+    out.push_back({attr.attr("name").cast<std::string>(), attr.attr("type").cast<std::string>(),
+                   attr.attr("required").cast<bool>(), attr_from(attr.attr("fallback"))});
+  }
+  return out;
+}
+
+AttrExpr expr_from(const py::handle& expr) {
+  const std::string kind = flat(expr.attr("kind"));
+  AttrExpr out;
+  if (kind == "attr") out.kind = AttrExpr::Kind::kAttr;
+  if (kind == "shape") out.kind = AttrExpr::Kind::kShape;
+  if (kind == "dim") out.kind = AttrExpr::Kind::kDim;
+  if (kind == "dtype") out.kind = AttrExpr::Kind::kDType;
+  if (out.kind == AttrExpr::Kind::kLiteral) out.literal = attr_from(expr.attr("literal"));
+  out.attr = expr.attr("attr").cast<std::string>();
+  out.slot = expr.attr("slot").cast<int>();
+  out.dim = expr.attr("dim").cast<int>();
+  return out;
+}
+
+Body body_from(const py::handle& body) {
+  Body out;
+  if (body.is_none()) return out;
+  out.inputs = body.attr("inputs").cast<int>();
+  for (const py::handle& constant : body.attr("constants")) {
+    if (py::isinstance<py::bool_>(constant)) {
+      out.constants.emplace_back(constant.cast<bool>());
+    } else if (py::isinstance<py::int_>(constant)) {
+      out.constants.emplace_back(constant.cast<int64_t>());
+    } else {
+      out.constants.emplace_back(constant.cast<double>());
+    }
+  }
+  for (const py::handle& step : body.attr("steps")) {
+    Step& made = out.steps.emplace_back();
+    made.call = step.attr("call").cast<std::string>();
+    made.args = step.attr("args").cast<std::vector<int>>();
+    for (const py::handle& pair : step.attr("attrs")) {
+      const auto item = pair.cast<py::tuple>();
+      made.attrs.emplace_back(item[0].cast<std::string>(), expr_from(item[1]));
+    }
+  }
+  out.results = body.attr("results").cast<std::vector<int>>();
+  return out;
+}
+
+std::vector<Grad> grads_from(const py::handle& grads) {
+  std::vector<Grad> out;
+  for (const py::handle& grad : grads) {
+    out.push_back({grad.attr("input").cast<int>(), body_from(grad.attr("body"))});
+  }
+  return out;
+}
+
+void add_spec(const py::handle& spec) {
+  const std::string kind = py::type::of(spec).attr("__name__").cast<std::string>();
+  auto name = spec.attr("name").cast<std::string>();
+  Registry& target = registry();
+  if (kind == "ScalarSpec") {
+    target.add(ScalarSpec{std::move(name), args_from(spec.attr("args")),
+                          to_result(spec.attr("result")), spec.attr("outputs").cast<int>(),
+                          grads_from(spec.attr("grads")), spec.attr("differentiable").cast<bool>(),
+                          body_from(spec.attr("expansion")), spec.attr("derived").cast<bool>(),
+                          spec.attr("source").cast<std::string>()});
+  } else if (kind == "OpSpec") {
+    target.add(OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
+                      spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
+                      spec.attr("kernel").cast<std::string>(), spec.attr("grad").cast<std::string>(),
+                      grads_from(spec.attr("grads")), spec.attr("differentiable").cast<bool>(),
+                      body_from(spec.attr("define")), spec.attr("source").cast<std::string>()});
+  } else if (kind == "FunctionSpec") {
+    std::vector<std::pair<std::string, Attr>> fixed;
+    for (const py::handle& pair : spec.attr("fixed")) {
+      const auto item = pair.cast<py::tuple>();
+      fixed.emplace_back(item[0].cast<std::string>(), attr_from(item[1]));
+    }
+    target.add(FunctionSpec{std::move(name), spec.attr("op").cast<std::string>(), std::move(fixed),
+                            args_from(spec.attr("args")), attrs_from(spec.attr("attrs"))});
+  } else {
+    fail(ErrorKind::kDeclaration, name, ": a ", kind, " cannot be declared at run time.");
+  }
+}
+
+}  // namespace
+
+void declare_specs(const py::iterable& specs) {
+  for (const py::handle& spec : specs) add_spec(spec);
+  registry().link();
+  dispatcher().invalidate();
+}
+
+}  // namespace tensorlike::bind

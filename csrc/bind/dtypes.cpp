@@ -1,0 +1,184 @@
+// dtype objects, and attributes between Python and the core.
+#include <string>
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+namespace {
+
+struct DTypeObject {
+  PyObject_HEAD
+  DType dtype;
+};
+
+PyObject* instances[kDTypeCount] = {};
+
+DType dtype_in(PyObject* self) { return reinterpret_cast<DTypeObject*>(self)->dtype; }
+
+PyObject* dtype_repr(PyObject* self) {
+  return PyUnicode_FromString(text("tensorlike.", name_of(dtype_in(self))).c_str());
+}
+PyObject* dtype_name(PyObject* self, void*) {
+  return PyUnicode_FromString(std::string(name_of(dtype_in(self))).c_str());
+}
+PyObject* dtype_itemsize(PyObject* self, void*) {
+  return PyLong_FromSize_t(size_of(dtype_in(self)));
+}
+PyObject* dtype_kind(PyObject* self, void*) {
+  constexpr const char* kNames[] = {"bool", "integer", "floating"};
+  return PyUnicode_FromString(kNames[static_cast<int>(kind_of(dtype_in(self)))]);
+}
+PyObject* dtype_reduce(PyObject* self, PyObject*) {
+  return PyUnicode_FromString(std::string(name_of(dtype_in(self))).c_str());
+}
+
+PyGetSetDef dtype_getset[] = {
+    {"name", dtype_name, nullptr, "The name, as NumPy's.", nullptr},
+    {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"kind", dtype_kind, nullptr, "'bool', 'integer' or 'floating'.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMethodDef dtype_methods[] = {
+    {"__reduce__", dtype_reduce, METH_NOARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot dtype_slots[] = {
+    {Py_tp_repr, as_slot(dtype_repr)},
+    {Py_tp_getset, dtype_getset},
+    {Py_tp_methods, dtype_methods},
+    {Py_tp_doc, const_cast<char*>("The type of a tensor's elements.")},
+    {0, nullptr},
+};
+PyType_Spec dtype_spec = {"tensorlike.dtype", sizeof(DTypeObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, dtype_slots};
+
+bool find_dtype(std::string_view name, DType& out) {
+  for (int d = 0; d < kDTypeCount; ++d) {
+    if (kDTypes[d].name == name) {
+      out = static_cast<DType>(d);
+      return true;
+    }
+  }
+  return false;
+}
+
+[[noreturn]] void fail_type(const std::string& owner, const AttrSpec& spec, PyObject* got) {
+  fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be of type ", spec.type, "; got ",
+       Py_TYPE(got)->tp_name, ".");
+}
+
+int64_t to_int(PyObject* object) {
+  Object index = own(PyNumber_Index(object));
+  const long long value = PyLong_AsLongLong(index.get());
+  if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  return value;
+}
+
+std::vector<int64_t> to_ints(PyObject* object) {
+  Object sequence = own(PySequence_Fast(object, "a sequence of integers is needed"));
+  std::vector<int64_t> values;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence.get());
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    values.push_back(to_int(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  }
+  return values;
+}
+
+}  // namespace
+
+DType to_dtype(PyObject* object) {
+  if (Py_TYPE(object) == types.dtype) return dtype_in(object);
+  DType dtype;
+  if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
+  if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return default_dtype(Kind::kInteger);
+  if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return default_dtype(Kind::kFloating);
+  Object name = PyUnicode_Check(object) ? Object::share(object)
+                                        : Object::steal(PyObject_GetAttrString(object, "name"));
+  if (!name) {  // NumPy's scalar classes call it __name__
+    PyErr_Clear();
+    name = Object::steal(PyObject_GetAttrString(object, "__name__"));
+    PyErr_Clear();
+  }
+  const char* chars = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
+  if (chars != nullptr) {
+    if (find_dtype(chars, dtype)) return dtype;
+  }
+  PyErr_Clear();
+  std::string known;
+  for (const DTypeInfo& row : kDTypes) known += (known.empty() ? "" : ", ") + std::string(row.name);
+  fail(ErrorKind::kDType, "dtype: must be one of ", known, "; got ",
+       chars != nullptr ? chars : Py_TYPE(object)->tp_name, ".");
+}
+
+PyObject* from_dtype(DType dtype) { return Py_NewRef(instances[static_cast<int>(dtype)]); }
+
+Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
+  const std::string& type = spec.type;
+  if (type == "bool") {
+    if (object == Py_True || object == Py_False) return object == Py_True;
+    fail_type(owner, spec, object);
+  }
+  if (object == Py_None) return Attr();
+  if (type == "dtype") return to_dtype(object);
+  if (PyBool_Check(object)) {
+    if (type == "scalar" || type == "any") return object == Py_True;
+    fail_type(owner, spec, object);
+  }
+  const bool takes_int = type == "int" || type == "axis" || type == "scalar" || type == "shape" ||
+                         type == "axes" || type == "any";
+  if (takes_int && PyIndex_Check(object) && !PySequence_Check(object)) return to_int(object);
+  if (type == "float" || type == "scalar" || (type == "any" && PyFloat_Check(object))) {
+    const double value = PyFloat_AsDouble(object);
+    if (value == -1.0 && PyErr_Occurred() != nullptr) {
+      PyErr_Clear();
+      fail_type(owner, spec, object);
+    }
+    return value;
+  }
+  if (PyUnicode_Check(object) && (type == "str" || type == "device" || type == "any")) {
+    return std::string(PyUnicode_AsUTF8(object));
+  }
+  const bool is_list = PyTuple_Check(object) || PyList_Check(object);
+  if (is_list && (type == "axis" || type == "axes" || type == "shape" || type == "index" ||
+                  type == "any")) {
+    return to_ints(object);
+  }
+  fail_type(owner, spec, object);
+}
+
+PyObject* from_attr(const Attr& attr) {
+  struct Converter {
+    PyObject* operator()(std::monostate) const { return Py_NewRef(Py_None); }
+    PyObject* operator()(bool value) const { return PyBool_FromLong(value); }
+    PyObject* operator()(int64_t value) const { return PyLong_FromLongLong(value); }
+    PyObject* operator()(double value) const { return PyFloat_FromDouble(value); }
+    PyObject* operator()(const std::string& value) const {
+      return PyUnicode_FromString(value.c_str());
+    }
+    PyObject* operator()(const std::vector<int64_t>& value) const {
+      Object out = own(PyTuple_New(static_cast<Py_ssize_t>(value.size())));
+      for (size_t i = 0; i < value.size(); ++i) {
+        PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
+                         checked(PyLong_FromLongLong(value[i])));
+      }
+      return out.release();
+    }
+    PyObject* operator()(DType value) const { return from_dtype(value); }
+  };
+  return checked(std::visit(Converter{}, attr));
+}
+
+void add_dtypes(PyObject* module) {
+  types.dtype = add_type(module, dtype_spec, nullptr);
+  for (int d = 0; d < kDTypeCount; ++d) {
+    DTypeObject* object = PyObject_New(DTypeObject, types.dtype);
+    checked(reinterpret_cast<PyObject*>(object));
+    object->dtype = static_cast<DType>(d);
+    instances[d] = reinterpret_cast<PyObject*>(object);
+    const std::string name =
+        static_cast<DType>(d) == DType::kBool ? "bool_" : std::string(kDTypes[d].name);
+    check(PyModule_AddObjectRef(module, name.c_str(), instances[d]));
+  }
+}
+
+}  // namespace tensorlike::bind

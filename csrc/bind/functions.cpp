@@ -1,0 +1,331 @@
+// Functional calls: one callable type that reads its signature from the declaration. Tensor-likes
+// come first, by position or name; attributes follow.
+#include <cstring>
+#include <string>
+
+#include "bind/objects.h"
+// After Python.h.
+#include <structmember.h>
+
+namespace tensorlike::bind {
+namespace {
+
+struct FunctionObject {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  const Function* function;
+  PyObject* names;  // interned: the tensors' names, then the attributes'
+  PyObject* dict;
+};
+
+FunctionObject* as_function(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
+
+// Where a keyword belongs, by identity first: call sites intern their names.
+Py_ssize_t find_name(PyObject* names, PyObject* wanted) {
+  const Py_ssize_t n = PyTuple_GET_SIZE(names);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (PyTuple_GET_ITEM(names, i) == wanted) return i;
+  }
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    if (PyUnicode_Compare(PyTuple_GET_ITEM(names, i), wanted) == 0) return i;
+  }
+  return -1;
+}
+
+struct Call {
+  SmallVector<PyObject*, 8> tensors;
+  SmallVector<PyObject*, 8> attrs;  // null: not given
+  Object sequence;                  // keeps a list of tensors alive
+};
+
+std::string signature(const FunctionSpec& spec) {
+  std::string out = spec.name + "(";
+  for (const ArgSpec& arg : spec.args) {
+    out += (out.back() == '(' ? "" : ", ") + std::string(arg.variadic ? "*" : "") + arg.name;
+  }
+  for (const AttrSpec& attr : spec.attrs) {
+    out += (out.back() == '(' ? "" : ", ") + attr.name;
+    if (!attr.required) out += "=" + to_string(attr.fallback);
+  }
+  return out + ")";
+}
+
+[[noreturn]] void fail_call(const FunctionSpec& spec, const std::string& what) {
+  fail(ErrorKind::kAttribute, spec.name, ": ", what, "; the call is ", signature(spec), ".");
+}
+
+void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames,
+           Call& call) {
+  const FunctionSpec& spec = self.function->spec;
+  const size_t fixed = spec.args.size();
+  const bool is_variadic = fixed > 0 && spec.args.back().variadic;
+  size_t position = 0;
+  const size_t given = static_cast<size_t>(n);
+  call.attrs.resize(spec.attrs.size(), nullptr);
+  if (is_variadic && fixed == 1 && given > 0 &&
+      (PyList_Check(args[0]) != 0 || PyTuple_Check(args[0]) != 0)) {
+    // concat([a, b], axis): a list of tensors
+    call.sequence = own(PySequence_Fast(args[0], ""));
+    PyObject** items = PySequence_Fast_ITEMS(call.sequence.get());
+    const Py_ssize_t count = PySequence_Fast_GET_SIZE(call.sequence.get());
+    for (Py_ssize_t i = 0; i < count; ++i) call.tensors.push_back(items[i]);
+    position = 1;
+  } else if (is_variadic) {
+    for (; position < given; ++position) call.tensors.push_back(args[position]);
+  } else {
+    call.tensors.resize(fixed, nullptr);
+    for (; position < given && position < fixed; ++position) {
+      call.tensors[position] = args[position];
+    }
+  }
+  const size_t first_attr = position;
+  for (; position < given; ++position) {
+    const size_t index = position - first_attr;
+    if (index >= call.attrs.size()) {
+      fail_call(spec, text("too many arguments: got ", given));
+    }
+    call.attrs[index] = args[position];
+  }
+  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  for (Py_ssize_t k = 0; k < keywords; ++k) {
+    PyObject* name = PyTuple_GET_ITEM(kwnames, k);
+    const Py_ssize_t found = find_name(self.names, name);
+    if (found < 0) fail_call(spec, text("unknown argument '", PyUnicode_AsUTF8(name), "'"));
+    const size_t index = static_cast<size_t>(found);
+    const bool is_tensor = index < fixed;
+    if (is_tensor && is_variadic) {
+      fail_call(spec, text("'", PyUnicode_AsUTF8(name), "' is given by position"));
+    }
+    PyObject*& slot = is_tensor ? call.tensors[index] : call.attrs[index - fixed];
+    if (slot != nullptr) {
+      fail_call(spec, text("'", PyUnicode_AsUTF8(name), "' was given twice"));
+    }
+    slot = args[n + k];
+  }
+  for (size_t i = 0; i < call.tensors.size(); ++i) {
+    if (call.tensors[i] == nullptr) {
+      fail_call(spec, text("the argument '", spec.args[i].name, "' is missing"));
+    }
+    PyObject* tensor = call.tensors[i];
+    if (tensor == Py_None || PyUnicode_Check(tensor) != 0 || PyBytes_Check(tensor) != 0) {
+      const size_t which = std::min(i, fixed - 1);
+      fail_call(spec, text(spec.args[which].name, " must be a tensor or data; got ",
+                           Py_TYPE(tensor)->tp_name));
+    }
+  }
+}
+
+Ref<Op> op_for(const Function& function, const Call& call) {
+  if (function.shared_op) return function.shared_op;
+  std::vector<Attr> attrs;
+  attrs.reserve(function.spec.attrs.size());
+  for (size_t i = 0; i < function.spec.attrs.size(); ++i) {
+    const AttrSpec& spec = function.spec.attrs[i];
+    if (call.attrs[i] != nullptr) {
+      attrs.push_back(to_attr(call.attrs[i], function.spec.name, spec));
+    } else if (spec.required) {
+      fail_call(function.spec, text("the argument '", spec.name, "' is missing"));
+    } else {
+      attrs.push_back(spec.fallback);
+    }
+  }
+  return function.make_op(std::move(attrs));
+}
+
+PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf,
+                        PyObject* kwnames) {
+  return guarded([&]() -> PyObject* {
+    const FunctionObject& self = *as_function(object);
+    Call call;
+    parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, call);
+    const Ref<Op> op = op_for(*self.function, call);
+    const size_t n = call.tensors.size();
+    if (n == 0) {
+      const Values out = apply(*op, {});
+      return wrap(out[0], types.tensor);
+    }
+    const bool is_single = n == 1 && Py_TYPE(call.tensors[0]) == types.tensor &&
+                           value_of(call.tensors[0])->tag != Value::kForeign &&
+                           dispatcher().is_wrapper_plain();
+    if (is_single) {
+      const Ref<Value> value(value_of(call.tensors[0]));
+      Value* pointers[] = {value.get()};
+      Values out = apply(*op, pointers);
+      if (out.size() == 1) return wrap(std::move(out[0]), types.tensor);
+      return to_tuple(out, types.tensor);
+    }
+    return apply_single(*op, call.tensors.data(), n);
+  });
+}
+
+// Function(name): the functional call that this declaration made.
+PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
+  const char* name = nullptr;
+  if (PyArg_ParseTuple(args, "s:Function", &name) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    const Function* function = registry().find_function(name);
+    if (function == nullptr) {
+      fail(ErrorKind::kDeclaration, "there is no declared function '", name, "'",
+           registry().did_you_mean(name, true, true), ".");
+    }
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    Object owner = Object::steal(self);
+    as_function(self)->vectorcall = call_function;
+    as_function(self)->function = function;
+    const FunctionSpec& spec = function->spec;
+    Object names = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size() + spec.attrs.size())));
+    Py_ssize_t at = 0;
+    for (const ArgSpec& arg : spec.args) {
+      PyTuple_SET_ITEM(names.get(), at++, checked(PyUnicode_InternFromString(arg.name.c_str())));
+    }
+    for (const AttrSpec& attr : spec.attrs) {
+      PyTuple_SET_ITEM(names.get(), at++, checked(PyUnicode_InternFromString(attr.name.c_str())));
+    }
+    as_function(self)->names = names.release();
+    return owner.release();
+  });
+}
+
+void function_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  Py_CLEAR(as_function(self)->names);
+  Py_CLEAR(as_function(self)->dict);
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+int function_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(as_function(self)->dict);
+  return 0;
+}
+
+int function_clear(PyObject* self) {
+  Py_CLEAR(as_function(self)->dict);
+  return 0;
+}
+
+PyObject* function_repr(PyObject* self) {
+  return PyUnicode_FromFormat("<function %s>",
+                              signature(as_function(self)->function->spec).c_str());
+}
+
+// A function in a class is a method.
+PyObject* function_get(PyObject* self, PyObject* object, PyObject*) {
+  if (object == nullptr || object == Py_None) return Py_NewRef(self);
+  return PyMethod_New(self, object);
+}
+
+PyObject* function_text(PyObject* self, void*) {
+  return PyUnicode_FromString(signature(as_function(self)->function->spec).c_str());
+}
+PyObject* function_op(PyObject* self, void*) {
+  return PyUnicode_FromString(as_function(self)->function->spec.op.c_str());
+}
+
+PyGetSetDef function_getset[] = {
+    {"text_signature", function_text, nullptr, "How it is called.", nullptr},
+    {"op_name", function_op, nullptr, "The class of the op that it applies.", nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMemberDef function_members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(FunctionObject, vectorcall), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(FunctionObject, dict), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot function_slots[] = {
+    {Py_tp_new, as_slot(function_new)},
+    {Py_tp_dealloc, as_slot(function_dealloc)},
+    {Py_tp_traverse, as_slot(function_traverse)},
+    {Py_tp_clear, as_slot(function_clear)},
+    {Py_tp_call, as_slot(PyVectorcall_Call)},
+    {Py_tp_repr, as_slot(function_repr)},
+    {Py_tp_descr_get, as_slot(function_get)},
+    {Py_tp_getset, function_getset},
+    {Py_tp_members, function_members},
+    {0, nullptr},
+};
+PyType_Spec function_spec = {"tensorlike._C.Function", sizeof(FunctionObject), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                                 Py_TPFLAGS_METHOD_DESCRIPTOR,
+                             function_slots};
+
+PyObject* function_names(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object out = own(PyList_New(0));
+    for (const Function* function : registry().functions()) {
+      Object name = own(PyUnicode_FromString(function->spec.name.c_str()));
+      check(PyList_Append(out.get(), name.get()));
+    }
+    return out.release();
+  });
+}
+
+// update(op name, (x, ...), (y, ...)): applies a multi-output scalar function and rebinds the
+// first wrappers to its results, in their own memory where nobody else holds it.
+PyObject* update(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n < 2) fail(ErrorKind::kAttribute, "update: a name and the tensors are needed.");
+    const char* name = PyUnicode_AsUTF8(args[0]);
+    if (name == nullptr) throw PythonError();
+    const Op& op = registry().scalar_op(name);
+    const size_t outputs = static_cast<size_t>(op.scalar->spec.outputs);
+    const size_t count = static_cast<size_t>(n) - 1;
+    Values held;
+    SmallVector<Value*, 8> pointers;
+    RawTensor* first = nullptr;
+    for (size_t i = 0; i < count; ++i) {
+      PyObject* arg = args[i + 1];
+      if (is_tensor_like(arg) && value_of(arg) != nullptr) {
+        Value* value = value_of(arg);
+        while (value->tag == Value::kTracer) value = static_cast<Tracer*>(value)->primal.get();
+        held.push_back(Ref<Value>(value));
+      } else {
+        if (first == nullptr) fail(ErrorKind::kAttribute, "update: tensors come first.");
+        held.push_back(lift_operand(arg, *first));
+      }
+      if (held[i]->tag != Value::kRaw) {
+        fail(ErrorKind::kDispatch, "update: elements are needed; got a ", held[i]->type->name(),
+             ".");
+      }
+      if (first == nullptr) first = static_cast<RawTensor*>(held[i].get());
+    }
+    for (const Ref<Value>& value : held) pointers.push_back(value.get());
+    // Where the results go: the parameter and the state that has the parameter's shape.
+    SmallVector<size_t, 4> targets;
+    for (size_t i = 0; i < count && targets.size() < outputs; ++i) {
+      if (i != 1) targets.push_back(i);  // the gradient is read only
+    }
+    uint32_t donated = 0;
+    for (size_t target : targets) donated |= 1U << target;
+    Values out = launch(op, {pointers.data(), pointers.size()}, donated, 2);
+    for (size_t i = 0; i < targets.size(); ++i) {
+      PyObject* wrapper = args[targets[i] + 1];
+      Value* previous = value_of(wrapper);
+      if (previous->tag == Value::kTracer) {
+        auto* tracer = static_cast<Tracer*>(previous);
+        rebind(wrapper, make_ref<Tracer>(std::move(out[i]), tracer->edge, tracer->tape));
+      } else {
+        rebind(wrapper, std::move(out[i]));
+      }
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef module_methods[] = {
+    {"function_names", as_method(function_names), METH_NOARGS, "All functional calls."},
+    {"update", as_method(update), METH_FASTCALL, "An optimiser's step in one program."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_functions(PyObject* module) {
+  types.function = add_type(module, function_spec, nullptr);
+  check(PyModule_AddFunctions(module, module_methods));
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,138 @@
+// Python's classes as nodes of the hierarchies that dispatch looks at.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// Maps between nodes and classes; entries live for ever, and so do their classes.
+std::unordered_map<PyTypeObject*, const Type*> nodes;
+std::unordered_map<const Type*, PyTypeObject*> classes;
+std::unordered_map<PyTypeObject*, std::vector<PyTypeObject*>> virtual_bases;
+
+bool is_subclass(PyTypeObject* cls, PyTypeObject* base) {
+  const int answer =
+      PyObject_IsSubclass(reinterpret_cast<PyObject*>(cls), reinterpret_cast<PyObject*>(base));
+  check(answer);
+  if (answer == 1) return true;
+  for (const auto& [registered, bases] : virtual_bases) {
+    if (PyType_IsSubtype(cls, registered) == 0) continue;
+    for (PyTypeObject* virtual_base : bases) {
+      if (is_subclass(virtual_base, base)) return true;
+    }
+  }
+  return false;
+}
+
+bool class_is_a(PyTypeObject* cls, const Type& self, const Type& other) {
+  if (&self == &other) return true;
+  PyTypeObject* base = python_class(other);
+  return base != nullptr && is_subclass(cls, base);
+}
+
+class KindType final : public Type {
+ public:
+  explicit KindType(PyTypeObject* cls) : Type(cls->tp_name), cls_(cls) {}
+  bool is_a(const Type& other) const override { return class_is_a(cls_, *this, other); }
+
+ private:
+  PyTypeObject* cls_;
+};
+
+// A class of ops written in Python. One that derives from a built-in class keeps its meaning.
+class PythonOpClass final : public OpClass {
+ public:
+  PythonOpClass(PyTypeObject* cls, const OpClass* base)
+      : OpClass(spec_for(cls, base), &op_base_type()), cls_(cls) {
+    plain = false;
+    if (base == nullptr) return;
+    is_declared = true;
+    family = base->family;
+    infer = base->infer;
+    kernel = base->kernel;
+    grad = base->grad;
+    gradients = base->gradients;
+    define = base->define;
+  }
+  bool is_a(const Type& other) const override { return class_is_a(cls_, *this, other); }
+
+ private:
+  static OpSpec spec_for(PyTypeObject* cls, const OpClass* base) {
+    OpSpec spec;
+    if (base != nullptr) spec = base->spec;
+    if (base == nullptr) spec.args = {{"x", Category::kAll, true}};
+    spec.name = cls->tp_name;
+    return spec;
+  }
+  PyTypeObject* cls_;
+};
+
+void remember(PyTypeObject* cls, const Type& node) {
+  Py_INCREF(cls);
+  nodes[cls] = &node;
+  classes.emplace(&node, cls);
+}
+
+}  // namespace
+
+const Type& kind_type(PyTypeObject* cls) {
+  if (const auto found = nodes.find(cls); found != nodes.end()) return *found->second;
+  if (cls == types.tensor_base) {
+    remember(cls, tensor_base_type());
+  } else if (cls == types.raw_tensor) {
+    remember(cls, raw_tensor_type());
+  } else if (cls == types.shape_tensor) {
+    remember(cls, shape_tensor_type());
+  } else if (cls == types.tracer) {
+    remember(cls, tracer_type());
+  } else {
+    remember(cls, *new KindType(cls));
+  }
+  return *nodes.at(cls);
+}
+
+const OpClass& op_class(PyTypeObject* cls) {
+  if (const auto found = nodes.find(cls); found != nodes.end()) {
+    return static_cast<const OpClass&>(*found->second);
+  }
+  const OpClass* base = nullptr;
+  if (PyType_IsSubtype(cls, types.op_base) != 0) {
+    for (PyTypeObject* up = cls->tp_base; up != nullptr && base == nullptr; up = up->tp_base) {
+      const auto found = nodes.find(up);
+      if (found == nodes.end() || found->second == &op_base_type()) continue;
+      const auto* candidate = static_cast<const OpClass*>(found->second);
+      if (candidate->is_declared) base = candidate;
+    }
+  }
+  const auto* made = new PythonOpClass(cls, base);
+  remember(cls, *made);
+  return *made;
+}
+
+PyTypeObject* python_class(const Type& type) {
+  if (&type == &op_base_type()) return types.op_base;
+  const auto found = classes.find(&type);
+  if (found != classes.end()) return found->second;
+  for (PyTypeObject* cls :
+       {types.tensor_base, types.raw_tensor, types.shape_tensor, types.tracer}) {
+    if (&kind_type(cls) == &type) return cls;
+  }
+  return nullptr;
+}
+
+void bind_op_class(PyTypeObject* cls, const OpClass& op_class) { remember(cls, op_class); }
+
+void add_virtual_base(PyTypeObject* cls, PyTypeObject* base) {
+  Py_INCREF(cls);
+  Py_INCREF(base);
+  virtual_bases[cls].push_back(base);
+  dispatcher().invalidate();
+}
+
+bool is_virtual_op(PyTypeObject* cls) {
+  return !virtual_bases.empty() && is_subclass(cls, types.op_base);
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,354 @@
+// Operators and brackets of tensor-likes. Two Tensors of built-in kinds go straight to the core.
+#include <array>
+#include <string>
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+namespace {
+
+enum Operator : unsigned char {
+  kAdd,
+  kSubtract,
+  kMultiply,
+  kDivide,
+  kFloorDivide,
+  kRemainder,
+  kPow,
+  kAnd,
+  kOr,
+  kXor,
+  kLeftShift,
+  kRightShift,
+  kLess,
+  kLessEqual,
+  kEqual,
+  kNotEqual,
+  kGreater,
+  kGreaterEqual,
+  kNegative,
+  kPositive,
+  kAbs,
+  kInvert,
+  kMatMul,
+  kOperators
+};
+
+constexpr const char* kNames[kOperators] = {
+    "add",           "subtract",      "multiply",    "divide",
+    "floor_divide",  "remainder",     "pow",         "bitwise_and",
+    "bitwise_or",    "bitwise_xor",   "bitwise_left_shift", "bitwise_right_shift",
+    "less",          "less_equal",    "equal",       "not_equal",
+    "greater",       "greater_equal", "negative",    "positive",
+    "abs",           "bitwise_invert", "matmul"};
+
+const Op& operator_op(Operator which) {
+  static const std::array<const Op*, kOperators> ops = [] {
+    std::array<const Op*, kOperators> made = {};
+    for (int i = 0; i < kOperators; ++i) {
+      const Function* function = registry().find_function(kNames[i]);
+      made[static_cast<size_t>(i)] = function->shared_op.get();
+    }
+    return made;
+  }();
+  return *ops[which];
+}
+
+bool is_plain_tensor(PyObject* object) {
+  return Py_TYPE(object) == types.tensor && value_of(object)->tag != Value::kForeign;
+}
+
+bool is_number(PyObject* object) {
+  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object);
+}
+
+// What may stand beside a tensor-like; anything else gets its own say.
+bool is_operand(PyObject* object) {
+  return is_tensor_like(object) || is_number(object) || PyList_Check(object) ||
+         PyTuple_Check(object) || PyObject_CheckBuffer(object) != 0 ||
+         PyObject_HasAttrString(object, "__dlpack__") != 0;
+}
+
+PyObject* binary(Operator which, PyObject* a, PyObject* b) {
+  return guarded([&]() -> PyObject* {
+    const Op& op = operator_op(which);
+    const bool a_is = is_plain_tensor(a);
+    const bool b_is = is_plain_tensor(b);
+    if ((a_is || b_is) && (a_is || is_number(a)) && (b_is || is_number(b)) &&
+        dispatcher().is_wrapper_plain()) {
+      const Ref<Value> x = a_is ? Ref<Value>(value_of(a)) : lift_operand(a, *value_of(b));
+      const Ref<Value> y = b_is ? Ref<Value>(value_of(b)) : lift_operand(b, *value_of(a));
+      Value* args[] = {x.get(), y.get()};
+      return wrap(std::move(apply(op, args)[0]), types.tensor);
+    }
+    if (!is_operand(a) || !is_operand(b)) return Py_NewRef(Py_NotImplemented);
+    PyObject* args[] = {a, b};
+    return apply_single(op, args, 2);
+  });
+}
+
+PyObject* unary(Operator which, PyObject* x) {
+  return guarded([&]() -> PyObject* {
+    const Op& op = operator_op(which);
+    if (is_plain_tensor(x) && dispatcher().is_wrapper_plain()) {
+      const Ref<Value> value(value_of(x));
+      Value* args[] = {value.get()};
+      return wrap(std::move(apply(op, args)[0]), types.tensor);
+    }
+    return apply_single(op, &x, 1);
+  });
+}
+
+// Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.
+void assign(PyObject* self, Ref<Value> result) {
+  Value* previous = value_of(self);
+  if (previous->tag == Value::kTracer) {
+    auto* tracer = static_cast<Tracer*>(previous);
+    const Ref<Node>& node = tracer->edge.node;
+    const bool stays = node && node->is_leaf() && tracer->tape->level <= paused_level() &&
+                       result->tag != Value::kTracer;
+    if (stays) {
+      const Spec was = node->outputs[0];
+      const Spec is = spec_of("assignment", *result);
+      if (was.dtype == is.dtype && was.shape == is.shape) {
+        rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape));
+        return;
+      }
+    }
+  }
+  rebind(self, std::move(result));
+}
+
+// The value under a leaf whose tape is paused, else the value itself.
+Value* writable(PyObject* self) {
+  Value* value = value_of(self);
+  if (value->tag != Value::kTracer) return value;
+  auto* tracer = static_cast<Tracer*>(value);
+  return tracer->tape->level <= paused_level() ? tracer->primal.get() : value;
+}
+
+// x += y: the result keeps x's shape and, where nothing is lost, x's dtype.
+PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
+  if (!is_wrapper(self) || value_of(self) == nullptr) return binary(which, self, other);
+  return guarded([&]() -> PyObject* {
+    const Op& op = operator_op(which);
+    Ref<Value> result;
+    Value* target = writable(self);
+    const bool is_plain = target->tag == Value::kRaw && op.cls.plain && op.scalar != nullptr &&
+                          dispatcher().is_wrapper_plain() &&
+                          (is_number(other) || is_plain_tensor(other));
+    if (is_plain) {
+      const Ref<Value> x(target);
+      const Ref<Value> y =
+          is_number(other) ? lift_operand(other, *x) : Ref<Value>(value_of(other));
+      if (y->tag == Value::kRaw) {
+        const Dims& shape = static_cast<RawTensor*>(target)->shape;
+        Value* args[] = {x.get(), y.get()};
+        // Held by the wrapper (or its tracer) and by x.
+        result = launch(op, args, 1U, 2)[0];
+        if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
+          fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
+               to_string(shape), "; got ",
+               to_string(static_cast<RawTensor*>(result.get())->shape), ".");
+        }
+      }
+    }
+    if (!result) {
+      if (!is_operand(other)) return Py_NewRef(Py_NotImplemented);
+      const Spec before = spec_of(op.name(), *value_of(self));
+      PyObject* args[] = {self, other};
+      Object out = own(apply_single(op, args, 2));
+      result = to_value(out.get());
+      const Spec after = spec_of(op.name(), *result);
+      if (!(after.shape == before.shape)) {
+        fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
+             to_string(before.shape), "; got ", to_string(after.shape), ".");
+      }
+    }
+    assign(self, std::move(result));
+    return Py_NewRef(self);
+  });
+}
+
+template <Operator kWhich>
+PyObject* binary_slot(PyObject* a, PyObject* b) {
+  return binary(kWhich, a, b);
+}
+template <Operator kWhich>
+PyObject* in_place_slot(PyObject* a, PyObject* b) {
+  return in_place(kWhich, a, b);
+}
+template <Operator kWhich>
+PyObject* unary_slot(PyObject* x) {
+  return unary(kWhich, x);
+}
+
+PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
+  if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
+  return binary(kPow, a, b);
+}
+PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return in_place(kPow, a, b); }
+
+PyObject* compare(PyObject* a, PyObject* b, int how) {
+  if (b == Py_None) Py_RETURN_NOTIMPLEMENTED;
+  switch (how) {
+    case Py_LT:
+      return binary(kLess, a, b);
+    case Py_LE:
+      return binary(kLessEqual, a, b);
+    case Py_EQ:
+      return binary(kEqual, a, b);
+    case Py_NE:
+      return binary(kNotEqual, a, b);
+    case Py_GT:
+      return binary(kGreater, a, b);
+    default:
+      return binary(kGreaterEqual, a, b);
+  }
+}
+
+PyObject* item_of(PyObject* self) {
+  return PyObject_CallMethod(self, "item", nullptr);
+}
+
+int truth(PyObject* self) {
+  Object item = Object::steal(item_of(self));
+  return item ? PyObject_IsTrue(item.get()) : -1;
+}
+PyObject* as_int(PyObject* self) {
+  Object item = Object::steal(item_of(self));
+  return item ? PyNumber_Long(item.get()) : nullptr;
+}
+PyObject* as_float(PyObject* self) {
+  Object item = Object::steal(item_of(self));
+  return item ? PyNumber_Float(item.get()) : nullptr;
+}
+PyObject* as_index(PyObject* self) {
+  Object item = Object::steal(item_of(self));
+  if (item && PyLong_CheckExact(item.get())) return item.release();
+  if (item) PyErr_SetString(PyExc_TypeError, "only an integer tensor can be an index");
+  return nullptr;
+}
+
+// Indexing makes an op of the key and applies it: no rule of its own.
+Ref<Op> index_op(const char* name, std::vector<int64_t> items) {
+  return registry().find_function(name)->make_op({std::move(items)});
+}
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  return guarded([&]() -> PyObject* {
+    std::vector<int64_t> items;
+    if (!parse_items(key, items)) {
+      if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, "index: not set up");
+      PyObject* args[] = {self, key};
+      return PyObject_Vectorcall(hooks.getitem, args, 2, nullptr);
+    }
+    const Ref<Op> op = index_op("subtensor", std::move(items));
+    return apply_single(*op, &self, 1);
+  });
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  return guarded_status([&] {
+    if (value == nullptr) {
+      PyErr_SetString(PyExc_TypeError, "elements of a tensor cannot be deleted");
+      throw PythonError();
+    }
+    if (!is_wrapper(self)) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s: tensor-likes are values and do not change; wrap it in a Tensor to assign",
+                   Py_TYPE(self)->tp_name);
+      throw PythonError();
+    }
+    std::vector<int64_t> items;
+    if (!parse_items(key, items)) {
+      PyObject* args[] = {self, key, value};
+      Object out = own(PyObject_Vectorcall(hooks.setitem, args, 3, nullptr));
+      assign(self, to_value(out.get()));
+      return;
+    }
+    const Ref<Op> op = index_op("set_subtensor", std::move(items));
+    Value* target = writable(self);
+    const bool is_plain = target->tag == Value::kRaw && op->cls.plain &&
+                          dispatcher().is_wrapper_plain() &&
+                          (is_number(value) || is_plain_tensor(value));
+    if (is_plain) {
+      const Ref<Value> x(target);
+      const Ref<Value> y =
+          is_number(value) ? lift_operand(value, *x) : Ref<Value>(value_of(value));
+      if (y->tag == Value::kRaw) {
+        Value* args[] = {x.get(), y.get()};
+        assign(self, launch(*op, args, 1U, 2)[0]);
+        return;
+      }
+    }
+    PyObject* args[] = {self, value};
+    Object out = own(apply_single(*op, args, 2));
+    assign(self, to_value(out.get()));
+  });
+}
+
+Py_ssize_t length(PyObject* self) {
+  Object shape = Object::steal(PyObject_GetAttrString(self, "shape"));
+  if (!shape) return -1;
+  if (PyTuple_GET_SIZE(shape.get()) == 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a zero-dimensional tensor");
+    return -1;
+  }
+  return PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0));
+}
+
+PyObject* iterate(PyObject* self) {
+  if (length(self) < 0) {
+    PyErr_SetString(PyExc_TypeError, "iteration over a zero-dimensional tensor");
+    return nullptr;
+  }
+  return PySeqIter_New(self);
+}
+
+Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<size_t>(self) >> 4); }
+
+}  // namespace
+
+#define TL_BINARY(slot, which)                         \
+  {Py_nb_##slot, as_slot(binary_slot<which>)},         \
+      {Py_nb_inplace_##slot, as_slot(in_place_slot<which>)}
+
+PyType_Slot number_slots[] = {
+    TL_BINARY(add, kAdd),
+    TL_BINARY(subtract, kSubtract),
+    TL_BINARY(multiply, kMultiply),
+    TL_BINARY(true_divide, kDivide),
+    TL_BINARY(floor_divide, kFloorDivide),
+    TL_BINARY(remainder, kRemainder),
+    TL_BINARY(and, kAnd),
+    TL_BINARY(or, kOr),
+    TL_BINARY(xor, kXor),
+    TL_BINARY(lshift, kLeftShift),
+    TL_BINARY(rshift, kRightShift),
+    TL_BINARY(matrix_multiply, kMatMul),
+    {Py_nb_power, as_slot(power)},
+    {Py_nb_inplace_power, as_slot(in_place_power)},
+    {Py_nb_negative, as_slot(unary_slot<kNegative>)},
+    {Py_nb_positive, as_slot(unary_slot<kPositive>)},
+    {Py_nb_absolute, as_slot(unary_slot<kAbs>)},
+    {Py_nb_invert, as_slot(unary_slot<kInvert>)},
+    {Py_nb_bool, as_slot(truth)},
+    {Py_nb_int, as_slot(as_int)},
+    {Py_nb_float, as_slot(as_float)},
+    {Py_nb_index, as_slot(as_index)},
+    {Py_tp_richcompare, as_slot(compare)},
+    {Py_tp_hash, as_slot(hash)},
+    {Py_tp_iter, as_slot(iterate)},
+    {Py_mp_subscript, as_slot(get_item)},
+    {Py_mp_ass_subscript, as_slot(set_item)},
+    {Py_mp_length, as_slot(length)},
+    {Py_sq_item, as_slot(+[](PyObject* self, Py_ssize_t i) -> PyObject* {
+       Object index = Object::steal(PyLong_FromSsize_t(i));
+       return index ? get_item(self, index.get()) : nullptr;
+     })},
+    {0, nullptr},
+};
+#undef TL_BINARY
+
+}  // namespace tensorlike::bind

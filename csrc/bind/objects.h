@@ -1,0 +1,150 @@
+// The Python objects of this module, and the ways between them and the core's.
+#pragma once
+
+#include "bind/python.h"
+#include "dispatch/dispatcher.h"
+#include "op/registry.h"
+#include "tape/tape.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike::bind {
+
+// TensorBase and everything under it. A subclass written in Python has no value: the object itself
+// is the tensor-like. A wrapper's value is what it wraps.
+struct TensorObject {
+  PyObject_HEAD
+  Value* value;
+  PyObject* weakrefs;
+};
+
+struct OpObject {
+  PyObject_HEAD
+  Op* op;  // null for ops written in Python
+  PyObject* weakrefs;
+};
+
+struct Types {
+  PyTypeObject* op_base = nullptr;
+  PyTypeObject* python_op_base = nullptr;  // ops.OpBase, the same root with Python's part
+  PyTypeObject* tensor_base = nullptr;
+  PyTypeObject* raw_tensor = nullptr;
+  PyTypeObject* shape_tensor = nullptr;
+  PyTypeObject* tracer = nullptr;
+  PyTypeObject* wrapper = nullptr;
+  PyTypeObject* tensor = nullptr;  // the class that functional calls return: set from Python
+  PyTypeObject* tape = nullptr;
+  PyTypeObject* function = nullptr;
+  PyTypeObject* dtype = nullptr;
+};
+extern Types types;
+
+inline bool is_tensor_like(PyObject* object) {
+  return PyObject_TypeCheck(object, types.tensor_base) != 0;
+}
+inline bool is_wrapper(PyObject* object) {
+  return PyObject_TypeCheck(object, types.wrapper) != 0;
+}
+inline Value* value_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->value; }
+
+// A tensor-like, or any other object, that the core only passes around.
+class ForeignValue final : public Value {
+ public:
+  explicit ForeignValue(PyObject* object);
+  ~ForeignValue() override;
+  double priority() const override;
+  bool spec(Spec& out) const override;
+  Ref<Value> lift(Value& other) override;
+  PyObject* object() const { return object_; }
+
+ private:
+  PyObject* object_;
+};
+
+// An op written in Python.
+class ForeignOp final : public Op {
+ public:
+  ForeignOp(const OpClass& cls, PyObject* object);
+  ~ForeignOp() override;
+  std::string name() const override;
+  bool run_define(Args args, Values& out) const override;
+  const GradRule& grad_rule() const override;
+  PyObject* object() const { return object_; }
+
+ private:
+  PyObject* object_;
+};
+
+// Hierarchy nodes for Python's classes.
+const Type& kind_type(PyTypeObject* cls);
+const OpClass& op_class(PyTypeObject* cls);
+PyTypeObject* python_class(const Type& type);
+// Declares that the Python class stands for the core's op class.
+void bind_op_class(PyTypeObject* cls, const OpClass& op_class);
+// `cls` counts as a subclass of `base` in dispatch, though Python does not say so.
+void add_virtual_base(PyTypeObject* cls, PyTypeObject* base);
+bool is_virtual_op(PyTypeObject* cls);
+
+// The core's value of a tensor-like (a wrapper's is what it wraps); of any other object, a
+// ForeignValue.
+Ref<Value> to_value(PyObject* object);
+PyObject* from_value(const Ref<Value>& value);
+// What dispatch sees of an object as it is: wrappers stay wrapped.
+Ref<Value> as_argument(PyObject* object);
+// A wrapper of this class around the value.
+PyObject* wrap(Ref<Value> value, PyTypeObject* cls);
+void rebind(PyObject* wrapper, Ref<Value> value);
+
+Ref<Op> to_op(PyObject* object);
+PyObject* from_op(const Op& op);
+
+// Elements: numbers, lists, arrays; a Tensor's own. Copies what others could write to.
+Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype);
+// A Python number as a literal; false for anything else.
+bool to_literal(PyObject* object, std::variant<bool, int64_t, double>& literal);
+// The value for an operand that is not a tensor-like, beside `like`.
+Ref<Value> lift_operand(PyObject* object, Value& like);
+
+Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec);
+PyObject* from_attr(const Attr& attr);
+DType to_dtype(PyObject* object);
+PyObject* from_dtype(DType dtype);
+
+// Applies an op to Python objects of any kind: tensor-likes, wrappers, numbers, arrays.
+PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args, size_t n);
+// The single result of a one-output op.
+PyObject* apply_single(const Op& op, PyObject* const* args, size_t n);
+
+PyObject* to_tuple(const Values& values, PyTypeObject* wrapper);
+
+// What is written in Python: set once by the imperative room.
+struct Hooks {
+  PyObject* getitem = nullptr;   // (x, key) -> tensor: advanced indexing
+  PyObject* setitem = nullptr;   // (x, key, value) -> tensor
+  PyObject* as_array = nullptr;  // (object) -> an object with the buffer protocol
+  PyObject* repr = nullptr;      // (x) -> text
+};
+extern Hooks hooks;
+
+// Reads brackets into an index attribute; false when a key needs advanced indexing.
+bool parse_items(PyObject* key, std::vector<int64_t>& items);
+
+void add_errors(PyObject* module);
+void add_dtypes(PyObject* module);
+void add_ops(PyObject* module);
+void add_tensors(PyObject* module);
+void add_functions(PyObject* module);
+void add_apply(PyObject* module);
+void add_tapes(PyObject* module);
+PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);
+
+// Slots and methods that every tensor-like has.
+extern PyType_Slot number_slots[];
+int add_number_slots(PyType_Slot* out);
+
+// Buffer protocol and DLPack.
+int get_buffer(PyObject* self, Py_buffer* view, int flags);
+void release_buffer(PyObject* self, Py_buffer* view);
+PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs);
+PyObject* from_dlpack(PyObject* module, PyObject* capsule);
+
+}  // namespace tensorlike::bind

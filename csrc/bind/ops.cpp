@@ -1,0 +1,401 @@
+// OpBase: ops as Python objects. An instance of a built-in class holds the core's op; of a class
+// written in Python, the object itself is the op.
+#include <cstring>
+
+#include "bind/objects.h"
+// After Python.h.
+#include <structmember.h>
+
+#include "tape/gradient.h"
+
+namespace tensorlike::bind {
+namespace {
+
+OpObject* as_op(PyObject* self) { return reinterpret_cast<OpObject*>(self); }
+
+const OpClass* native_class(PyTypeObject* cls) {
+  const OpClass& found = op_class(cls);
+  return found.is_declared ? &found : nullptr;
+}
+
+std::string pretty(PyObject* object) {
+  Object text = own(PyObject_Repr(object));
+  return PyUnicode_AsUTF8(text.get());
+}
+
+Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
+  if (args != nullptr && PyTuple_GET_SIZE(args) > 0) {
+    fail(ErrorKind::kAttribute, cls.name(), ": parameters are given by name; got ",
+         PyTuple_GET_SIZE(args), " positional ones.");
+  }
+  std::vector<std::pair<std::string, Attr>> attrs;
+  std::vector<std::pair<std::string, Attr>> config;
+  std::string extra;
+  PyObject* key = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t position = 0;
+  while (kwargs != nullptr && PyDict_Next(kwargs, &position, &key, &value) != 0) {
+    const char* name = PyUnicode_AsUTF8(key);
+    const int index = cls.attr_index(name);
+    if (index >= 0) {
+      attrs.emplace_back(name,
+                         to_attr(value, cls.name(), cls.spec.attrs[static_cast<size_t>(index)]));
+    } else if (std::strcmp(name, "config") == 0 && PyDict_Check(value)) {
+      PyObject* config_key = nullptr;
+      PyObject* config_value = nullptr;
+      Py_ssize_t at = 0;
+      while (PyDict_Next(value, &at, &config_key, &config_value) != 0) {
+        const char* config_name = PyUnicode_AsUTF8(config_key);
+        if (config_name == nullptr) throw PythonError();
+        const AttrSpec spec{config_name, std::strcmp(config_name, "dtype") == 0 ? "dtype" : "str",
+                            true, {}};
+        config.emplace_back(config_name, to_attr(config_value, cls.name(), spec));
+      }
+    } else {
+      extra += (extra.empty() ? "" : ", ") + ("'" + std::string(name) + "': ") + pretty(value);
+    }
+  }
+  if (!extra.empty()) fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {", extra, "}.");
+  Ref<Op> op = make_op(cls, std::move(attrs));
+  op->config = std::move(config);
+  return op;
+}
+
+// Const(value, dtype=None, device=None)
+Ref<Op> make_const_op(const OpClass& cls, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"value", "dtype", "device", nullptr};
+  PyObject* value = nullptr;
+  PyObject* dtype = Py_None;
+  PyObject* device = Py_None;
+  Object empty = own(PyTuple_New(0));
+  if (PyArg_ParseTupleAndKeywords(args == nullptr ? empty.get() : args, kwargs, "O|OO:Const",
+                                  const_cast<char**>(names), &value, &dtype, &device) == 0) {
+    throw PythonError();
+  }
+  std::variant<bool, int64_t, double> literal;
+  Ref<ConstOp> op;
+  if (to_literal(value, literal)) {
+    op = make_ref<ConstOp>(cls, literal);
+  } else {
+    op = make_ref<ConstOp>(cls, as_raw(value, Py_None));
+  }
+  if (dtype != Py_None) {
+    op->dtype = to_dtype(dtype);
+    op->attrs[1] = *op->dtype;
+  }
+  op->attrs[2] = to_attr(device, "Const", {"device", "device", false, {}});
+  if (const auto* name = std::get_if<std::string>(&op->attrs[2]); name && *name != "cpu") {
+    fail(ErrorKind::kDevice, "Const: device must be 'cpu'; got '", *name, "'.");
+  }
+  return op;
+}
+
+PyObject* op_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    const OpClass* native = cls == types.op_base ? nullptr : native_class(cls);
+    Ref<Op> op;
+    if (native != nullptr) {
+      op = native == &registry().constant() ? make_const_op(*native, args, kwargs)
+                                            : make_native(*native, args, kwargs);
+    }
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    as_op(self)->op = op.detach();
+    return self;
+  });
+}
+
+void op_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  if (as_op(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  if (as_op(self)->op != nullptr) as_op(self)->op->release();
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+PyObject* op_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&]() -> PyObject* {
+    if (kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0) {
+      fail(ErrorKind::kAttribute, Py_TYPE(self)->tp_name,
+           ": an op takes tensor-likes only, by position; parameters go to its constructor.");
+    }
+    return apply_objects(self, as_op(self)->op, &PyTuple_GET_ITEM(args, 0),
+                         static_cast<size_t>(PyTuple_GET_SIZE(args)));
+  });
+}
+
+PyObject* op_apply(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
+  (void)cls;
+  return guarded([&]() -> PyObject* {
+    if (n < 1) fail(ErrorKind::kDispatch, "apply: an op is needed first; got no arguments.");
+    Ref<Op> held;
+    const Op* op = nullptr;
+    if (PyObject_TypeCheck(args[0], types.op_base) != 0) op = as_op(args[0])->op;
+    return apply_objects(args[0], op, args + 1, static_cast<size_t>(n) - 1);
+  });
+}
+
+PyObject* op_repr(PyObject* self) {
+  return guarded([&]() -> PyObject* {
+    const Op* op = as_op(self)->op;
+    if (op == nullptr) {
+      return PyUnicode_FromFormat("%s()", Py_TYPE(self)->tp_name);
+    }
+    return PyUnicode_FromString(to_string(*op).c_str());
+  });
+}
+
+bool same(const Op& a, const Op& b) {
+  if (&a.cls != &b.cls) return false;
+  if (&a.cls == &registry().constant()) {
+    const auto& x = static_cast<const ConstOp&>(a);
+    const auto& y = static_cast<const ConstOp&>(b);
+    return x.literal == y.literal && x.array == y.array && x.dtype == y.dtype;
+  }
+  return a.equals(b);
+}
+
+PyObject* op_compare(PyObject* a, PyObject* b, int how) {
+  if ((how != Py_EQ && how != Py_NE) || PyObject_TypeCheck(b, types.op_base) == 0) {
+    Py_RETURN_NOTIMPLEMENTED;
+  }
+  const Op* x = as_op(a)->op;
+  const Op* y = as_op(b)->op;
+  const bool equal = x == nullptr || y == nullptr ? a == b : same(*x, *y);
+  return PyBool_FromLong(equal == (how == Py_EQ));
+}
+
+Py_hash_t op_hash(PyObject* self) {
+  const Op* op = as_op(self)->op;
+  if (op == nullptr) return static_cast<Py_hash_t>(reinterpret_cast<size_t>(self) >> 4);
+  const size_t hash = std::hash<std::string>()(to_string(*op));
+  return hash == static_cast<size_t>(-1) ? -2 : static_cast<Py_hash_t>(hash);
+}
+
+PyObject* op_getattro(PyObject* self, PyObject* name) {
+  if (const Op* op = as_op(self)->op; op != nullptr) {
+    const int index = op->cls.attr_index(PyUnicode_AsUTF8(name));
+    if (index >= 0) {
+      return guarded([&] { return from_attr(op->attrs[static_cast<size_t>(index)]); });
+    }
+  }
+  return PyObject_GenericGetAttr(self, name);
+}
+
+int op_setattro(PyObject* self, PyObject* name, PyObject* value) {
+  if (as_op(self)->op != nullptr) {
+    PyErr_Format(PyExc_AttributeError, "%s: ops are values and do not change; make another one",
+                 Py_TYPE(self)->tp_name);
+    return -1;
+  }
+  return PyObject_GenericSetAttr(self, name, value);
+}
+
+PyObject* op_config(PyObject* self, void*) {
+  return guarded([&] {
+    Object out = own(PyDict_New());
+    if (const Op* op = as_op(self)->op; op != nullptr) {
+      for (const auto& [name, value] : op->config) {
+        Object item = own(from_attr(value));
+        check(PyDict_SetItemString(out.get(), name.c_str(), item.get()));
+      }
+    }
+    return out.release();
+  });
+}
+
+PyObject* op_params(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Object out = own(PyDict_New());
+    if (const Op* op = as_op(self)->op; op != nullptr) {
+      for (size_t i = 0; i < op->attrs.size(); ++i) {
+        Object item = own(from_attr(op->attrs[i]));
+        check(PyDict_SetItemString(out.get(), op->cls.spec.attrs[i].name.c_str(), item.get()));
+      }
+    }
+    return out.release();
+  });
+}
+
+PyObject* op_register(PyObject* cls, PyObject* registered) {
+  if (PyType_Check(registered) == 0) {
+    PyErr_SetString(PyExc_TypeError, "register: a class is needed");
+    return nullptr;
+  }
+  return guarded([&] {
+    add_virtual_base(reinterpret_cast<PyTypeObject*>(registered),
+                     reinterpret_cast<PyTypeObject*>(cls));
+    return Py_NewRef(registered);
+  });
+}
+
+PyObject* bind_native(PyObject*, PyObject* args) {
+  PyObject* cls = nullptr;
+  const char* name = nullptr;
+  if (PyArg_ParseTuple(args, "O!s", &PyType_Type, &cls, &name) == 0) return nullptr;
+  return guarded([&]() -> PyObject* {
+    if (std::strcmp(name, "OpBase") == 0) {
+      types.python_op_base = reinterpret_cast<PyTypeObject*>(Py_NewRef(cls));
+      return Py_NewRef(Py_None);
+    }
+    const OpClass* found = registry().find_op(name);
+    if (found == nullptr) {
+      fail(ErrorKind::kDeclaration, "there is no built-in op class '", name, "'.");
+    }
+    bind_op_class(reinterpret_cast<PyTypeObject*>(cls), *found);
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef op_methods[] = {
+    {"apply", as_method(op_apply), METH_FASTCALL | METH_STATIC,
+     "apply(op, *xs): what op(*xs) does."},
+    {"params", as_method(op_params), METH_NOARGS, "The parameters by name."},
+    {"register", as_method(op_register), METH_O | METH_CLASS,
+     "Makes a class count as a subclass of this one in dispatch."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef op_getset[] = {
+    {"config", op_config, nullptr, "What was given as config={...}: name, device, dtype.",
+     nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMemberDef op_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(OpObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+PyType_Slot op_slots[] = {
+    {Py_tp_new, as_slot(op_new)},
+    {Py_tp_dealloc, as_slot(op_dealloc)},
+    {Py_tp_call, as_slot(op_call)},
+    {Py_tp_repr, as_slot(op_repr)},
+    {Py_tp_richcompare, as_slot(op_compare)},
+    {Py_tp_hash, as_slot(op_hash)},
+    {Py_tp_getattro, as_slot(op_getattro)},
+    {Py_tp_setattro, as_slot(op_setattro)},
+    {Py_tp_methods, op_methods},
+    {Py_tp_getset, op_getset},
+    {Py_tp_members, op_members},
+    {Py_tp_doc, const_cast<char*>("The root of all ops: constructed with parameters, then called "
+                                  "on tensor-likes; returns a tuple.")},
+    {0, nullptr},
+};
+PyType_Spec op_spec = {"tensorlike._C.OpBase", sizeof(OpObject), 0,
+                       Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, op_slots};
+
+PyObject* is_native(PyObject*, PyObject* cls) {
+  return guarded([&] {
+    return PyBool_FromLong(native_class(reinterpret_cast<PyTypeObject*>(cls)) != nullptr);
+  });
+}
+
+PyMethodDef module_methods[] = {
+    {"is_native_op_class", as_method(is_native), METH_O, "Whether the core knows its parameters."},
+    {"bind_op_class", bind_native, METH_VARARGS, "Says which built-in op class a class stands for."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+// Python ops may bring `vjp(self, inputs, outputs, cotangents)`: one gradient (or None) each.
+void run_python_vjp(GradCall& call) {
+  Gil gil;
+  const auto& op = static_cast<const ForeignOp&>(call.op);
+  auto pack = [](Args values) {
+    Object out = own(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+    for (size_t i = 0; i < values.size(); ++i) {
+      PyObject* item = values[i] == nullptr ? Py_NewRef(Py_None) : from_value(Ref<Value>(values[i]));
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(item));
+    }
+    return out;
+  };
+  Object inputs = pack(call.inputs);
+  Object outputs = pack(call.outputs);
+  Object cotangents = pack(call.cotangents);
+  Object result = own(PyObject_CallMethod(op.object(), "vjp", "OOO", inputs.get(), outputs.get(),
+                                          cotangents.get()));
+  if (PyTuple_Check(result.get()) == 0 && PyList_Check(result.get()) == 0) {
+    result = own(PyTuple_Pack(1, result.get()));
+  }
+  Object sequence = own(PySequence_Fast(result.get(), "vjp: a tuple of gradients is needed"));
+  const size_t got = static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence.get()));
+  if (got != call.results.size()) {
+    fail(ErrorKind::kAutodiff, op.name(), ": vjp must return one gradient per input, ",
+         call.results.size(), "; got ", got, ".");
+  }
+  for (size_t i = 0; i < got; ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(sequence.get(), static_cast<Py_ssize_t>(i));
+    if (item != Py_None) call.result(i) = to_value(item);
+  }
+}
+
+const GradRule kPythonVjp{run_python_vjp, ~0U, true};
+const GradRule kNoRule{};
+
+}  // namespace
+
+ForeignOp::ForeignOp(const OpClass& cls, PyObject* object) : Op(cls), object_(Py_NewRef(object)) {}
+
+ForeignOp::~ForeignOp() {
+  Gil gil;
+  Py_DECREF(object_);
+}
+
+std::string ForeignOp::name() const { return Py_TYPE(object_)->tp_name; }
+
+bool ForeignOp::run_define(Args args, Values& out) const {
+  Gil gil;
+  if (PyObject_HasAttrString(object_, "define") == 0) return false;
+  Object packed = own(PyTuple_New(static_cast<Py_ssize_t>(args.size())));
+  for (size_t i = 0; i < args.size(); ++i) {
+    PyTuple_SET_ITEM(packed.get(), static_cast<Py_ssize_t>(i),
+                     checked(from_value(Ref<Value>(args[i]))));
+  }
+  Object define = own(PyObject_GetAttrString(object_, "define"));
+  Object result = own(PyObject_CallObject(define.get(), packed.get()));
+  if (result.get() == Py_NotImplemented) return false;
+  if (PyTuple_Check(result.get()) == 0 && PyList_Check(result.get()) == 0) {
+    out.push_back(to_value(result.get()));
+    return true;
+  }
+  Object sequence = own(PySequence_Fast(result.get(), "define: tensor-likes are needed"));
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
+    out.push_back(to_value(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  }
+  return true;
+}
+
+const GradRule& ForeignOp::grad_rule() const {
+  Gil gil;
+  return PyObject_HasAttrString(object_, "vjp") != 0 ? kPythonVjp : kNoRule;
+}
+
+Ref<Op> to_op(PyObject* object) {
+  if (PyObject_TypeCheck(object, types.op_base) != 0) {
+    if (Op* op = as_op(object)->op; op != nullptr) return Ref<Op>(op);
+  } else if (!is_virtual_op(Py_TYPE(object))) {
+    fail(ErrorKind::kDispatch, "apply: op must be an instance of an OpBase; got ",
+         Py_TYPE(object)->tp_name, ".");
+  }
+  return make_ref<ForeignOp>(op_class(Py_TYPE(object)), object);
+}
+
+PyObject* from_op(const Op& op) {
+  if (const auto* foreign = dynamic_cast<const ForeignOp*>(&op)) {
+    return Py_NewRef(foreign->object());
+  }
+  if (op.handle != nullptr) return Py_NewRef(static_cast<PyObject*>(op.handle));
+  PyTypeObject* cls = python_class(op.cls);
+  if (cls == nullptr) {
+    fail(ErrorKind::kDispatch, op.name(), ": this op has no Python class.");
+  }
+  PyObject* self = checked(cls->tp_alloc(cls, 0));
+  as_op(self)->op = Ref<Op>(const_cast<Op*>(&op)).detach();
+  // The one op of a scalar function is asked for again and again.
+  if (op.scalar != nullptr && op.scalar->op.get() == &op) op.handle = Py_NewRef(self);
+  return self;
+}
+
+void add_ops(PyObject* module) {
+  types.op_base = add_type(module, op_spec, nullptr);
+  check(PyModule_AddFunctions(module, module_methods));
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,98 @@
+// The CPython API as this folder uses it: owned references, and the border where C++ exceptions
+// become Python's.
+#pragma once
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <exception>
+#include <utility>
+
+#include "base/error.h"
+
+namespace tensorlike::bind {
+
+// An owned reference.
+class Object {
+ public:
+  Object() = default;
+  static Object steal(PyObject* pointer) {
+    Object object;
+    object.pointer_ = pointer;
+    return object;
+  }
+  static Object share(PyObject* pointer) { return steal(Py_XNewRef(pointer)); }
+  Object(const Object& other) : pointer_(Py_XNewRef(other.pointer_)) {}
+  Object(Object&& other) noexcept : pointer_(std::exchange(other.pointer_, nullptr)) {}
+  Object& operator=(Object other) noexcept {
+    std::swap(pointer_, other.pointer_);
+    return *this;
+  }
+  ~Object() { Py_XDECREF(pointer_); }
+  PyObject* get() const { return pointer_; }
+  PyObject* release() { return std::exchange(pointer_, nullptr); }
+  explicit operator bool() const { return pointer_ != nullptr; }
+
+ private:
+  PyObject* pointer_ = nullptr;
+};
+
+// Python's own error is set: unwinds to the border.
+struct PythonError : std::exception {};
+
+inline PyObject* checked(PyObject* pointer) {
+  if (pointer == nullptr) throw PythonError();
+  return pointer;
+}
+inline Object own(PyObject* pointer) { return Object::steal(checked(pointer)); }
+inline void check(int result) {
+  if (result < 0) throw PythonError();
+}
+
+// Sets the Python error for the C++ exception that is being handled.
+void set_error() noexcept;
+
+// Runs f, turning exceptions into a null (or -1) return with the error set.
+template <class F>
+PyObject* guarded(F&& f) noexcept {
+  try {
+    return f();
+  } catch (...) {
+    set_error();
+    return nullptr;
+  }
+}
+template <class F>
+int guarded_status(F&& f) noexcept {
+  try {
+    f();
+    return 0;
+  } catch (...) {
+    set_error();
+    return -1;
+  }
+}
+
+// Takes the GIL where the core may call from anywhere.
+class Gil {
+ public:
+  Gil() : state_(PyGILState_Ensure()) {}
+  ~Gil() { PyGILState_Release(state_); }
+  Gil(const Gil&) = delete;
+  Gil& operator=(const Gil&) = delete;
+
+ private:
+  PyGILState_STATE state_;
+};
+
+// Casts to the one signature that method and slot tables take, whatever the real one is.
+template <class F>
+PyCFunction as_method(F* f) {
+  return reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(f));
+}
+template <class F>
+void* as_slot(F* f) {
+  return reinterpret_cast<void*>(f);
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,608 @@
+// Tensor-likes as Python objects, and the conversions between Python's world and Values.
+#include <cstring>
+
+#include "bind/objects.h"
+#include "op/index.h"
+// After Python.h.
+#include <structmember.h>
+
+namespace tensorlike::bind {
+
+Types types;
+Hooks hooks;
+
+namespace {
+
+TensorObject* as_tensor(PyObject* self) { return reinterpret_cast<TensorObject*>(self); }
+
+// Wrappers come and go with every op: their memory is kept.
+constexpr size_t kPoolSize = 128;
+PyObject* pool[kPoolSize];
+size_t pooled = 0;
+
+PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
+  PyObject* self;
+  if (cls == types.tensor && pooled > 0) {
+    self = PyObject_Init(pool[--pooled], cls);
+  } else {
+    self = checked(cls->tp_alloc(cls, 0));
+  }
+  as_tensor(self)->value = value.detach();
+  as_tensor(self)->weakrefs = nullptr;
+  return self;
+}
+
+void tensor_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  if (as_tensor(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
+  Value* value = as_tensor(self)->value;
+  as_tensor(self)->value = nullptr;
+  if (value != nullptr) value->release();
+  if (cls == types.tensor && pooled < kPoolSize) {
+    pool[pooled++] = self;
+  } else {
+    cls->tp_free(self);
+  }
+  // A subclass made in Python drops its own reference to the class.
+  if (cls->tp_dealloc == tensor_dealloc) Py_DECREF(cls);
+}
+
+PyObject* base_new(PyTypeObject* cls, PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (cls == types.tensor_base) {
+      PyErr_SetString(PyExc_TypeError, "TensorBase is abstract: derive a tensor-like from it");
+      throw PythonError();
+    }
+    return new_object(cls, nullptr);
+  });
+}
+
+PyObject* raw_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"data", "dtype", nullptr};
+  PyObject* data = nullptr;
+  PyObject* dtype = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:RawTensor", const_cast<char**>(names), &data,
+                                  &dtype) == 0) {
+    return nullptr;
+  }
+  return guarded([&] { return new_object(cls, as_raw(data, dtype)); });
+}
+
+PyObject* shape_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"shape", "dtype", nullptr};
+  PyObject* shape = nullptr;
+  PyObject* dtype = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O|O:ShapeTensor", const_cast<char**>(names),
+                                  &shape, &dtype) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    const Attr dims = to_attr(shape, "ShapeTensor", {"shape", "shape", true, {}});
+    Spec spec;
+    spec.dtype = dtype == Py_None ? DType::kFloat32 : to_dtype(dtype);
+    if (const auto* single = std::get_if<int64_t>(&dims)) {
+      spec.shape.push_back(*single);
+    } else {
+      spec.shape = Dims{std::span<const int64_t>(std::get<std::vector<int64_t>>(dims))};
+    }
+    element_count(spec.shape);
+    return new_object(cls, make_ref<ShapeTensor>(spec));
+  });
+}
+
+PyObject* tracer_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"primal", "tape", nullptr};
+  PyObject* primal = nullptr;
+  PyObject* tape = nullptr;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:Tracer", const_cast<char**>(names),
+                                  types.tensor_base, &primal, &tape) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    Ref<Tape> owner(&base_tape());
+    if (tape != nullptr && tape != Py_None) {
+      if (Py_TYPE(tape) != types.tape) {
+        fail(ErrorKind::kAttribute, "Tracer: tape must be a Tape; got ", Py_TYPE(tape)->tp_name,
+             ".");
+      }
+      owner = Ref<Tape>(*reinterpret_cast<Tape**>(tape + 1));
+    }
+    return new_object(cls, make_leaf(to_value(primal), owner));
+  });
+}
+
+// TensorWrapper(x): around any tensor-like, or data.
+PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  if (PyTuple_GET_SIZE(args) < 1) {
+    PyErr_Format(PyExc_TypeError, "%s: a tensor-like or data is needed", cls->tp_name);
+    return nullptr;
+  }
+  PyObject* data = PyTuple_GET_ITEM(args, 0);
+  PyObject* dtype = PyTuple_GET_SIZE(args) > 1 ? PyTuple_GET_ITEM(args, 1) : Py_None;
+  if (PyObject* named = kwargs == nullptr ? nullptr : PyDict_GetItemString(kwargs, "dtype")) {
+    dtype = named;
+  }
+  return guarded([&] {
+    if (is_tensor_like(data) && dtype == Py_None) return new_object(cls, to_value(data));
+    return new_object(cls, as_raw(data, dtype));
+  });
+}
+
+Spec spec_in(PyObject* self) {
+  const Ref<Value> value = to_value(self);
+  return spec_of(Py_TYPE(self)->tp_name, *value);
+}
+
+PyObject* shape_tuple(const Dims& shape) {
+  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(shape[i])));
+  }
+  return out.release();
+}
+
+// A tensor-like written in Python that wraps nothing must say these itself.
+[[noreturn]] void fail_attribute(PyObject* self, const char* name) {
+  PyErr_Format(PyExc_AttributeError, "%s has no attribute '%s'", Py_TYPE(self)->tp_name, name);
+  throw PythonError();
+}
+
+PyObject* get_shape(PyObject* self, void*) {
+  return guarded([&] {
+    if (value_of(self) == nullptr) fail_attribute(self, "shape");
+    return shape_tuple(spec_in(self).shape);
+  });
+}
+PyObject* get_dtype(PyObject* self, void*) {
+  return guarded([&] {
+    if (value_of(self) == nullptr) fail_attribute(self, "dtype");
+    return from_dtype(spec_in(self).dtype);
+  });
+}
+PyObject* get_ndim(PyObject* self, void*) {
+  return guarded([&] { return PyLong_FromSize_t(spec_in(self).shape.size()); });
+}
+PyObject* get_size(PyObject* self, void*) {
+  return guarded([&] { return PyLong_FromLongLong(element_count(spec_in(self).shape)); });
+}
+PyObject* get_device(PyObject*, void*) { return PyUnicode_FromString("cpu"); }
+
+// One element as a Python number.
+PyObject* item_of(const RawTensor& x) {
+  if (x.size() != 1) {
+    fail(ErrorKind::kShape, "item: the tensor must have one element; got shape ",
+         to_string(x.shape), ".");
+  }
+  switch (x.dtype) {
+    case DType::kBool:
+      return PyBool_FromLong(*x.as<bool>());
+    case DType::kInt32:
+      return PyLong_FromLong(*x.as<int32_t>());
+    case DType::kInt64:
+      return PyLong_FromLongLong(*x.as<int64_t>());
+    case DType::kFloat32:
+      return PyFloat_FromDouble(static_cast<double>(*x.as<float>()));
+    case DType::kFloat64:
+      break;
+  }
+  return PyFloat_FromDouble(*x.as<double>());
+}
+
+const RawTensor& elements_of(Value* value) {
+  while (value != nullptr && value->tag == Value::kTracer) {
+    value = static_cast<Tracer*>(value)->primal.get();
+  }
+  if (value == nullptr || value->tag != Value::kRaw) {
+    fail(ErrorKind::kDispatch, "a value is needed; a ",
+         value == nullptr ? "tensor-like" : value->type->name(), " has no elements.");
+  }
+  return *static_cast<RawTensor*>(value);
+}
+
+PyObject* item(PyObject* self, PyObject*) {
+  return guarded([&] { return item_of(elements_of(to_value(self).get())); });
+}
+
+PyObject* raw_of(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Ref<Value> value = to_value(self);
+    const RawTensor& raw = elements_of(value.get());
+    return from_value(Ref<Value>(const_cast<RawTensor*>(&raw)));
+  });
+}
+
+PyMethodDef base_methods[] = {
+    {"item", as_method(item), METH_NOARGS, "The one element, as a Python number."},
+    {"_raw", as_method(raw_of), METH_NOARGS, "The RawTensor under tracers and wrappers."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef base_getset[] = {
+    {"shape", get_shape, nullptr, "The dimensions, a tuple.", nullptr},
+    {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"ndim", get_ndim, nullptr, "The number of dimensions.", nullptr},
+    {"size", get_size, nullptr, "The number of elements.", nullptr},
+    {"device", get_device, nullptr, "Where the elements live.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyMemberDef base_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(TensorObject, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr},
+};
+
+PyObject* raw_is_contiguous(PyObject* self, void*) {
+  return PyBool_FromLong(elements_of(value_of(self)).is_contiguous());
+}
+PyMethodDef raw_methods[] = {
+    {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef raw_getset[] = {
+    {"is_contiguous", raw_is_contiguous, nullptr, "Whether elements lie in C order.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+Tracer& tracer_in(PyObject* self) { return *static_cast<Tracer*>(value_of(self)); }
+
+PyObject* tracer_primal(PyObject* self, void*) {
+  return guarded([&] { return from_value(tracer_in(self).primal); });
+}
+PyObject* tracer_level(PyObject* self, void*) {
+  return PyLong_FromLong(tracer_in(self).tape->level);
+}
+PyObject* tracer_is_leaf(PyObject* self, void*) {
+  const Ref<Node>& node = tracer_in(self).edge.node;
+  return PyBool_FromLong(node && node->is_leaf());
+}
+PyObject* tracer_op(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    const Ref<Node>& node = tracer_in(self).edge.node;
+    if (!node || node->is_leaf()) return Py_NewRef(Py_None);
+    return from_op(*node->op);
+  });
+}
+PyGetSetDef tracer_getset[] = {
+    {"primal", tracer_primal, nullptr, "The value that is traced.", nullptr},
+    {"level", tracer_level, nullptr, "How deep its tape is nested.", nullptr},
+    {"is_leaf", tracer_is_leaf, nullptr, "Whether gradients are asked for it.", nullptr},
+    {"op", tracer_op, nullptr, "The op that made it, or None.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+PyObject* get_wrapped(PyObject* self, void*) {
+  return guarded([&]() -> PyObject* {
+    if (value_of(self) == nullptr) fail_attribute(self, "__wrapped__");
+    return from_value(Ref<Value>(value_of(self)));
+  });
+}
+PyObject* wrapper_reset(PyObject* self, PyObject* other) {
+  return guarded([&] {
+    rebind(self, to_value(other));
+    return Py_NewRef(self);
+  });
+}
+PyObject* wrapper_alias(PyObject* self, PyObject*) {
+  return guarded([&] { return wrap(Ref<Value>(value_of(self)), Py_TYPE(self)); });
+}
+
+Node* leaf_of(PyObject* self) {
+  Value* value = value_of(self);
+  if (value == nullptr || value->tag != Value::kTracer) return nullptr;
+  Node* node = static_cast<Tracer*>(value)->edge.node.get();
+  return node != nullptr && node->is_leaf() ? node : nullptr;
+}
+
+PyObject* get_requires_grad(PyObject* self, void*) {
+  Value* value = value_of(self);
+  return PyBool_FromLong(value != nullptr && value->tag == Value::kTracer &&
+                         static_cast<Tracer*>(value)->edge.node);
+}
+int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
+  return guarded_status([&] {
+    if (wanted == nullptr) fail_attribute(self, "requires_grad");
+    const int truth = PyObject_IsTrue(wanted);
+    check(truth);
+    Value* value = value_of(self);
+    const bool has = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
+    if (truth == has) return;
+    if (truth == 1) {
+      rebind(self, make_leaf(Ref<Value>(value), Ref<Tape>(&base_tape())));
+    } else {
+      rebind(self, static_cast<Tracer*>(value)->primal);
+    }
+  });
+}
+PyObject* get_grad(PyObject* self, void*) {
+  return guarded([&] {
+    Node* node = leaf_of(self);
+    if (node == nullptr || !node->grad) return Py_NewRef(Py_None);
+    return wrap(node->grad, types.tensor);
+  });
+}
+int set_grad(PyObject* self, PyObject* grad, void*) {
+  return guarded_status([&] {
+    Node* node = leaf_of(self);
+    if (node == nullptr) {
+      fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
+    }
+    if (grad == nullptr || grad == Py_None) {
+      node->grad = nullptr;
+      return;
+    }
+    const Ref<Value> value = to_value(grad);
+    const Spec got = spec_of("grad", *value);
+    if (!(got.shape == node->outputs[0].shape)) {
+      fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
+           to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
+    }
+    node->grad = value;
+  });
+}
+PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(leaf_of(self) != nullptr); }
+
+PyMethodDef wrapper_methods[] = {
+    {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
+    {"alias", as_method(wrapper_alias), METH_NOARGS, "Another wrapper around the same value."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef wrapper_getset[] = {
+    {"__wrapped__", get_wrapped, nullptr, "The tensor-like that is wrapped.", nullptr},
+    {"requires_grad", get_requires_grad, set_requires_grad,
+     "Whether gradients flow to this tensor.", nullptr},
+    {"grad", get_grad, set_grad, "The gradient that backward() accumulated, or None.", nullptr},
+    {"is_leaf", get_is_leaf, nullptr, "Whether backward() accumulates here.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+
+constexpr unsigned kFlags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
+
+PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
+                        std::initializer_list<PyType_Slot> own_slots) {
+  std::vector<PyType_Slot> slots(own_slots);
+  slots.push_back({Py_tp_doc, const_cast<char*>(doc)});
+  slots.push_back({Py_tp_dealloc, as_slot(tensor_dealloc)});
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {name, sizeof(TensorObject), 0, kFlags, slots.data()};
+  return add_type(module, spec, base);
+}
+
+// A tensor-like written in Python prints as objects do, unless it says otherwise.
+PyObject* base_repr(PyObject* self) {
+  if (value_of(self) == nullptr || hooks.repr == nullptr) return PyBaseObject_Type.tp_repr(self);
+  return PyObject_CallOneArg(hooks.repr, self);
+}
+
+// set_hooks(Tensor, getitem, setitem, as_array, repr)
+PyObject* set_hooks(PyObject*, PyObject* args) {
+  if (PyArg_ParseTuple(args, "O!OOOO", &PyType_Type, &types.tensor, &hooks.getitem, &hooks.setitem,
+                       &hooks.as_array, &hooks.repr) == 0) {
+    return nullptr;
+  }
+  for (PyObject* object : {reinterpret_cast<PyObject*>(types.tensor), hooks.getitem, hooks.setitem,
+                           hooks.as_array, hooks.repr}) {
+    Py_INCREF(object);
+  }
+  Py_RETURN_NONE;
+}
+
+PyObject* tensor_from(PyObject*, PyObject* args) {
+  PyObject* data = nullptr;
+  PyObject* dtype = Py_None;
+  if (PyArg_ParseTuple(args, "O|O", &data, &dtype) == 0) return nullptr;
+  return guarded([&] { return wrap(as_raw(data, dtype), types.tensor); });
+}
+
+PyMethodDef module_methods[] = {
+    {"set_hooks", set_hooks, METH_VARARGS, "Says what is written in Python."},
+    {"tensor", tensor_from, METH_VARARGS, "tensor(data, dtype=None): a Tensor of a copy."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+ForeignValue::ForeignValue(PyObject* object)
+    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {}
+
+ForeignValue::~ForeignValue() {
+  Gil gil;
+  Py_DECREF(object_);
+}
+
+double ForeignValue::priority() const {
+  if (is_wrapper(object_)) return 10000;
+  if (!is_tensor_like(object_)) return -1;
+  Object own_priority = Object::steal(PyObject_GetAttrString(object_, "priority"));
+  if (!own_priority) {
+    PyErr_Clear();
+    return 10;
+  }
+  const double value = PyFloat_AsDouble(own_priority.get());
+  if (PyErr_Occurred() != nullptr) throw PythonError();
+  return value;
+}
+
+bool ForeignValue::spec(Spec& out) const {
+  Gil gil;
+  if (is_wrapper(object_)) return value_of(object_)->spec(out);
+  Object shape = Object::steal(PyObject_GetAttrString(object_, "shape"));
+  Object dtype = Object::steal(shape ? PyObject_GetAttrString(object_, "dtype") : nullptr);
+  if (!shape || !dtype) {
+    PyErr_Clear();
+    return false;
+  }
+  const Attr dims = to_attr(shape.get(), Py_TYPE(object_)->tp_name, {"shape", "shape", true, {}});
+  out.shape = Dims{std::span<const int64_t>(std::get<std::vector<int64_t>>(dims))};
+  out.dtype = to_dtype(dtype.get());
+  return true;
+}
+
+Ref<Value> ForeignValue::lift(Value& other) {
+  if (other.type == type) return Ref<Value>(&other);
+  Gil gil;
+  if (is_wrapper(object_)) {
+    Object wrapped = own(wrap(Ref<Value>(&other), Py_TYPE(object_)));
+    return make_ref<ForeignValue>(wrapped.get());
+  }
+  if (PyObject_HasAttrString(object_, "lift") == 0) return nullptr;
+  Object given = own(from_value(Ref<Value>(&other)));
+  Object lifted = own(PyObject_CallMethod(object_, "lift", "O", given.get()));
+  if (lifted.get() == Py_NotImplemented) return nullptr;
+  return make_ref<ForeignValue>(lifted.get());
+}
+
+Ref<Value> to_value(PyObject* object) {
+  if (is_tensor_like(object) && value_of(object) != nullptr) return Ref<Value>(value_of(object));
+  return make_ref<ForeignValue>(object);
+}
+
+Ref<Value> as_argument(PyObject* object) {
+  if (is_tensor_like(object) && value_of(object) != nullptr && !is_wrapper(object)) {
+    return Ref<Value>(value_of(object));
+  }
+  return make_ref<ForeignValue>(object);
+}
+
+PyObject* from_value(const Ref<Value>& value) {
+  switch (value->tag) {
+    case Value::kRaw:
+      return new_object(types.raw_tensor, value);
+    case Value::kTracer:
+      return new_object(types.tracer, value);
+    case Value::kShape:
+      return new_object(types.shape_tensor, value);
+    case Value::kForeign:
+      break;
+  }
+  return Py_NewRef(static_cast<ForeignValue*>(value.get())->object());
+}
+
+PyObject* wrap(Ref<Value> value, PyTypeObject* cls) { return new_object(cls, std::move(value)); }
+
+void rebind(PyObject* wrapper, Ref<Value> value) {
+  Value* previous = as_tensor(wrapper)->value;
+  as_tensor(wrapper)->value = value.detach();
+  if (previous != nullptr) previous->release();
+}
+
+bool to_literal(PyObject* object, std::variant<bool, int64_t, double>& literal) {
+  if (PyFloat_CheckExact(object)) {
+    literal = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (PyBool_Check(object)) {
+    literal = object == Py_True;
+    return true;
+  }
+  if (PyLong_CheckExact(object)) {
+    const long long value = PyLong_AsLongLong(object);
+    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    literal = static_cast<int64_t>(value);
+    return true;
+  }
+  return false;
+}
+
+Ref<Value> lift_operand(PyObject* object, Value& like) {
+  std::variant<bool, int64_t, double> literal;
+  if (to_literal(object, literal)) {
+    // A constant carries no gradient: beside a tracer, a plain value will do.
+    Value* under = &like;
+    while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
+    return lift_literal(literal, *under);
+  }
+  return as_raw(object, Py_None);
+}
+
+void add_tensors(PyObject* module) {
+  std::vector<PyType_Slot> slots = {
+      {Py_tp_new, as_slot(base_new)},
+      {Py_tp_repr, as_slot(base_repr)},
+      {Py_tp_methods, base_methods},
+      {Py_tp_getset, base_getset},
+      {Py_tp_members, base_members},
+      {Py_tp_doc, const_cast<char*>("The root of all tensor-likes.")},
+      {Py_tp_dealloc, as_slot(tensor_dealloc)},
+  };
+  for (PyType_Slot* slot = number_slots; slot->slot != 0; ++slot) slots.push_back(*slot);
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"tensorlike._C.TensorBase", sizeof(TensorObject), 0, kFlags, slots.data()};
+  types.tensor_base = add_type(module, spec, nullptr);
+  types.raw_tensor = make_type(
+      module, "tensorlike._C.RawTensor", types.tensor_base,
+      "RawTensor(data, dtype=None): elements in memory; applying an op launches its kernel.",
+      {{Py_tp_new, as_slot(raw_new)},
+       {Py_tp_methods, raw_methods},
+       {Py_tp_getset, raw_getset},
+       {Py_bf_getbuffer, as_slot(get_buffer)},
+       {Py_bf_releasebuffer, as_slot(release_buffer)}});
+  types.shape_tensor = make_type(
+      module, "tensorlike._C.ShapeTensor", types.tensor_base,
+      "ShapeTensor(shape, dtype=float32): no elements; applying an op infers shape and dtype.",
+      {{Py_tp_new, as_slot(shape_new)}});
+  types.tracer = make_type(
+      module, "tensorlike._C.Tracer", types.tensor_base,
+      "Tracer(primal, tape=None): a value and its place on a tape; applying an op records it.",
+      {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}});
+  types.wrapper = make_type(
+      module, "tensorlike._C.TensorWrapper", types.tensor_base,
+      "TensorWrapper(x): a mutable face of any tensor-like: mutation replaces what is wrapped.",
+      {{Py_tp_new, as_slot(wrapper_new)},
+       {Py_tp_methods, wrapper_methods},
+       {Py_tp_getset, wrapper_getset}});
+  types.tensor = types.wrapper;
+  dispatcher().set_wrapper_type(kind_type(types.wrapper));
+  check(PyModule_AddFunctions(module, module_methods));
+}
+
+PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {
+  Object bases = base == nullptr ? Object() : own(PyTuple_Pack(1, base));
+  PyObject* type = checked(PyType_FromModuleAndSpec(module, &spec, bases.get()));
+  const char* name = std::strrchr(spec.name, '.') + 1;
+  check(PyModule_AddObjectRef(module, name, type));
+  return reinterpret_cast<PyTypeObject*>(type);
+}
+
+bool parse_items(PyObject* key, std::vector<int64_t>& items) {
+  const bool is_tuple = PyTuple_Check(key) != 0;
+  const Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1;
+  bool has_ellipsis = false;
+  auto bound = [](PyObject* object) {
+    if (object == Py_None) return kNoBound;
+    Object index = own(PyNumber_Index(object));
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    if (overflow != 0) return overflow > 0 ? kMost : -kMost;
+    return value == kNoBound ? -kMost : static_cast<int64_t>(value);
+  };
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = is_tuple ? PyTuple_GET_ITEM(key, i) : key;
+    auto add = [&](ItemKind kind, int64_t start, int64_t stop, int64_t step) {
+      items.insert(items.end(), {static_cast<int64_t>(kind), start, stop, step});
+    };
+    if (item == Py_None) {
+      add(ItemKind::kNewAxis, 0, 0, 0);
+    } else if (item == Py_Ellipsis) {
+      if (has_ellipsis) {
+        fail(ErrorKind::kIndex, "index: an index can only have one ellipsis ('...').");
+      }
+      has_ellipsis = true;
+      add(ItemKind::kEllipsis, 0, 0, 0);
+    } else if (PySlice_Check(item)) {
+      const auto* slice = reinterpret_cast<PySliceObject*>(item);
+      const int64_t step = bound(slice->step);
+      if (step == 0) fail(ErrorKind::kIndex, "index: a slice's step must not be 0.");
+      add(ItemKind::kSlice, bound(slice->start), bound(slice->stop), step);
+    } else if (PyLong_CheckExact(item)) {
+      add(ItemKind::kInteger, bound(item), 0, 0);
+    } else if (PyIndex_Check(item) && !PyBool_Check(item) && !is_tensor_like(item) &&
+               !PySequence_Check(item)) {
+      add(ItemKind::kInteger, bound(item), 0, 0);
+    } else {
+      return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,49 @@
+"""Applying ops: multiple dispatch, the tensor-likes, Tensor, and autodiff."""
+
+from __future__ import annotations
+
+from .._C import RawTensor as RawTensor
+from .._C import ShapeTensor as ShapeTensor
+from .._C import TensorBase as TensorBase
+from .._C import TensorWrapper as TensorWrapper
+from .._C import Tracer as Tracer
+from .autodiff import Grad as Grad
+from .autodiff import grad as grad
+from .autodiff import no_grad as no_grad
+from .autodiff import value_and_grad as value_and_grad
+from .autodiff import vjp as vjp
+from .dispatch import Apply as Apply
+from .dispatch import apply as apply
+from .symbolic import Listing as Listing
+from .symbolic import SymbolicTensor as SymbolicTensor
+from .tensor import Parameter as Parameter
+from .tensor import Tensor as Tensor
+from .tensor import TensorLike as TensorLike
+from .tensor import as_raw_tensor as as_raw_tensor
+from .tensor import from_dlpack as from_dlpack
+from .tensor import native as native
+from .tensor import tensor as tensor
+
+__all__ = [
+    "Apply",
+    "Grad",
+    "Listing",
+    "Parameter",
+    "RawTensor",
+    "ShapeTensor",
+    "SymbolicTensor",
+    "Tensor",
+    "TensorBase",
+    "TensorLike",
+    "TensorWrapper",
+    "Tracer",
+    "apply",
+    "as_raw_tensor",
+    "from_dlpack",
+    "grad",
+    "native",
+    "no_grad",
+    "tensor",
+    "value_and_grad",
+    "vjp",
+]

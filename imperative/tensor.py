@@ -1,0 +1,414 @@
+"""Tensor: the mutable face that people hold, over a tensor-like of any kind."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import _C
+from . import indexing
+from .apply_numpy import apply_ufunc
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# What functional calls take: a tensor-like, or data beside one.
+TensorLike = Any
+
+
+def native(function: F) -> F:
+    """The functional call that a declaration made; the ``def`` gives its types and its words."""
+    call = _C.Function(function.__name__)
+    functools.update_wrapper(call, function)
+    return call  # type: ignore[return-value]
+
+
+def _as_array(data: Any) -> Any:
+    """Numbers and lists as NumPy arrays in our default dtypes; arrays keep theirs."""
+    is_python = isinstance(data, (list, tuple)) and not _has_arrays(data)
+    if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
+        return from_dlpack(data)._raw()
+    array = np.asarray(data)
+    if array.dtype == object or array.dtype.kind in "USOMm":
+        raise _C.DTypeError(
+            f"tensor: data must be numbers in a rectangular arrangement; got {type(data).__name__}"
+        )
+    if is_python and array.dtype == np.float64:
+        array = array.astype(np.float32)
+    return array
+
+
+def _has_arrays(data: Sequence[Any]) -> bool:
+    return any(
+        _has_arrays(item) if isinstance(item, (list, tuple)) else hasattr(item, "dtype")
+        for item in data
+    )
+
+
+class Tensor(_C.TensorWrapper):
+    """A tensor: a mutable wrapper around a tensor-like.
+
+    Mutation (``x[i] = v``, ``x += y``) applies an op and replaces what is wrapped; other tensors
+    that share the old value, and graphs that recorded it, keep it. Memory that nobody else holds
+    is written over, so that this costs nothing.
+
+    Args:
+        data: a number, (nested) lists of numbers, anything with the buffer protocol, DLPack or
+            ``__array__``, or a tensor-like to wrap. Python floats become float32, integers int64;
+            arrays keep their dtype.
+        dtype: the dtype to convert to.
+
+    Example:
+        >>> from tensorlike import Tensor
+        >>> x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x[0] = 0
+        >>> x += 1
+        >>> x
+        tensor([[1., 1.],
+                [4., 5.]])
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    sum = _C.Function("sum")
+    prod = _C.Function("prod")
+    mean = _C.Function("mean")
+    max = _C.Function("max")
+    min = _C.Function("min")
+    any = _C.Function("any")
+    all = _C.Function("all")
+    argmax = _C.Function("argmax")
+    argmin = _C.Function("argmin")
+    exp = _C.Function("exp")
+    log = _C.Function("log")
+    sqrt = _C.Function("sqrt")
+    tanh = _C.Function("tanh")
+    astype = _C.Function("astype")
+    matmul = _C.Function("matmul")
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array: the same memory, read-only.
+
+        Raises:
+            AutodiffError: the tensor is being traced; `detach` it first.
+        """
+        self._refuse_tracing("numpy")
+        return np.asarray(self._raw())
+
+    def _refuse_tracing(self, what: str) -> None:
+        if self.requires_grad:
+            raise _C.AutodiffError(
+                f"{what}: the tensor carries gradients, which NumPy would silently drop; "
+                "use x.detach() first"
+            )
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """The elements for NumPy; `copy` as NumPy 2 has it."""
+        array = self.numpy()
+        if dtype is not None and np.dtype(dtype) != array.dtype:
+            if copy is False:
+                raise ValueError("__array__: another dtype needs a copy; got copy=False")
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
+        """NumPy's functions on tensors are ours: the tape and the kind are kept."""
+        return apply_ufunc(ufunc, method, inputs, kwargs)
+
+    def __dlpack__(self, **kwargs: Any) -> Any:
+        """A DLPack capsule over the same memory (read-only), or over a copy for old consumers."""
+        if self.requires_grad:
+            raise BufferError("__dlpack__: the tensor carries gradients; use x.detach() first")
+        return self._raw().__dlpack__(**kwargs)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """The CPU, device 0."""
+        return (1, 0)
+
+    def detach(self) -> Tensor:
+        """The same value without its history.
+
+        Example:
+            >>> from tensorlike import tensor
+            >>> tensor([1.0], requires_grad=True).detach().requires_grad
+            False
+        """
+        inner = self.__wrapped__
+        while isinstance(inner, _C.Tracer):
+            inner = inner.primal
+        return type(self)(inner)
+
+    stop_gradient = detach
+
+    def set_value(self, value: TensorLike) -> None:
+        """Replaces the elements: same shape and dtype; a tensor that requires_grad still does.
+
+        Raises:
+            ShapeError: the shapes differ.
+        """
+        new = _C.tensor(value, self.dtype)
+        self.check_value(new)
+        previous = _C.pause(None)
+        try:
+            self[...] = new
+        finally:
+            _C.pause(previous)
+
+    def check_value(self, value: Tensor) -> None:
+        """Raises ShapeError unless `set_value` takes the value."""
+        if value.shape != self.shape:
+            raise _C.ShapeError(f"set_value: the shape must stay {self.shape}; got {value.shape}")
+
+    def backward(
+        self,
+        gradient: TensorLike | None = None,
+        *,
+        retain_graph: bool = False,
+        create_graph: bool = False,
+    ) -> None:
+        """Accumulates the gradients of this tensor in the `grad` of every leaf.
+
+        Args:
+            gradient: the cotangent, of this tensor's shape; ones for a single element.
+            retain_graph: keep the graph for another pass; otherwise its memory is released.
+            create_graph: make gradients that can be differentiated again.
+
+        Raises:
+            AutodiffError: nothing to differentiate, or the graph was released already.
+
+        Example:
+            >>> from tensorlike import tensor
+            >>> x = tensor([1.0, 2.0], requires_grad=True)
+            >>> (x * x).sum().backward()
+            >>> x.grad.tolist()
+            [2.0, 4.0]
+        """
+        _C.backward((self,), (gradient,), retain_graph, create_graph, None, None)
+
+    def tolist(self) -> Any:
+        """Nested lists of Python numbers."""
+        return np.asarray(self._raw()).tolist()
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """The same elements in another shape; one dimension may be -1."""
+        dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
+        return _reshape(self, tuple(int(dim) for dim in dims))  # type: ignore[no-any-return]
+
+    def flatten(self) -> Tensor:
+        """One dimension."""
+        return self.reshape(-1)
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """Permuted dimensions; reversed when none are given."""
+        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
+        order = tuple(order) if order else tuple(reversed(range(self.ndim)))
+        return _permute_dims(self, order)  # type: ignore[no-any-return]
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions in reverse order."""
+        return self.transpose()
+
+    def broadcast_to(self, shape: Sequence[int]) -> Tensor:
+        """Repeated along new dimensions and those of size 1."""
+        return _broadcast_to(self, tuple(shape))  # type: ignore[no-any-return]
+
+    def squeeze(self, axis: int | Sequence[int] | None = None) -> Tensor:
+        """Without dimensions of size 1: those of `axis`, or all.
+
+        Raises:
+            ShapeError: a named dimension is not of size 1.
+        """
+        if axis is None:
+            return self.reshape(tuple(dim for dim in self.shape if dim != 1))
+        wanted = {a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
+        for a in wanted:
+            if self.shape[a] != 1:
+                raise _C.ShapeError(
+                    f"squeeze: dimension {a} must have size 1; got shape {self.shape}"
+                )
+        return self.reshape(tuple(d for i, d in enumerate(self.shape) if i not in wanted))
+
+    def expand_dims(self, axis: int = 0) -> Tensor:
+        """With a new dimension of size 1 at `axis`."""
+        shape = list(self.shape)
+        shape.insert(axis if axis >= 0 else axis + self.ndim + 1, 1)
+        return self.reshape(tuple(shape))
+
+    def to(self, device: str) -> Tensor:
+        """A copy on another device."""
+        return _to_device(self, device=device)  # type: ignore[no-any-return]
+
+    def __round__(self, ndigits: int | None = None) -> Tensor:
+        """To the nearest integer, halves to even."""
+        if ndigits:
+            raise TypeError("round: only to integers; multiply first")
+        return _round(self)  # type: ignore[no-any-return]
+
+    def __floor__(self) -> Tensor:
+        """Rounded down."""
+        return _floor(self)  # type: ignore[no-any-return]
+
+    def __ceil__(self) -> Tensor:
+        """Rounded up."""
+        return _ceil(self)  # type: ignore[no-any-return]
+
+    def __trunc__(self) -> Tensor:
+        """Rounded towards zero."""
+        return _trunc(self)  # type: ignore[no-any-return]
+
+    def __complex__(self) -> complex:
+        """The one element."""
+        return complex(self.item())
+
+    def __iter__(self) -> Iterator[Tensor]:
+        """Over the first dimension."""
+        if self.ndim == 0:
+            raise TypeError("iteration over a zero-dimensional tensor")
+        return (self[i] for i in range(self.shape[0]))
+
+    def __copy__(self) -> Tensor:
+        """Another wrapper around the same value."""
+        return self.alias()  # type: ignore[no-any-return]
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        """A copy of the elements; a leaf stays a leaf."""
+        made = type(self)(_C.RawTensor(self.detach().numpy().copy()))
+        if self.requires_grad:
+            if not self.is_leaf:
+                raise _C.AutodiffError("deepcopy: only leaves can be copied; use x.detach() first")
+            made.requires_grad = True
+            if self.grad is not None:
+                made.grad = self.grad.__deepcopy__(memo)
+        memo[id(self)] = made
+        return made
+
+    def __reduce__(self) -> Any:
+        """Pickles as elements, dtype and whether it requires_grad."""
+        if self.requires_grad and not self.is_leaf:
+            raise _C.AutodiffError("pickle: only leaves can be pickled; use x.detach() first")
+        array = np.array(self.detach().numpy())
+        return _rebuild, (type(self), array, self.requires_grad)
+
+    def __repr__(self) -> str:
+        """As NumPy prints, and what is special about the tensor-like."""
+        return _describe(self)
+
+
+class Parameter(Tensor):
+    """A tensor that a layer learns: it requires_grad from the start.
+
+    Example:
+        >>> from tensorlike import Parameter
+        >>> Parameter([1.0]).requires_grad
+        True
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: TensorLike, dtype: Any = None) -> Parameter:
+        """Wraps a copy of the data."""
+        self = super().__new__(cls, data) if dtype is None else super().__new__(cls, data, dtype)
+        self.requires_grad = True
+        return self
+
+
+def _rebuild(cls: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
+    made = cls(array)
+    made.requires_grad = requires_grad
+    return made
+
+
+def _describe(x: Any) -> str:
+    inner = x
+    notes = []
+    if isinstance(x, Tensor) and x.requires_grad:
+        wrapped = x.__wrapped__
+        notes.append("requires_grad=True" if x.is_leaf else f"grad_op={wrapped.op}")
+    while isinstance(inner, (Tensor, _C.TensorWrapper, _C.Tracer)):
+        inner = inner.primal if isinstance(inner, _C.Tracer) else inner.__wrapped__
+    name = "tensor" if isinstance(x, Tensor) else type(x).__name__
+    if isinstance(inner, _C.ShapeTensor):
+        text = f"ShapeTensor({inner.shape}, {inner.dtype.name})"
+        return text if inner is x else f"{name}({', '.join([text, *notes])})"
+    if not isinstance(inner, _C.RawTensor):
+        return f"{name}({', '.join([repr(inner), *notes])})"
+    array = np.asarray(inner)
+    body = np.array2string(array, separator=", ", prefix=f"{name}(", threshold=1000)
+    if array.size > 1000 or array.size == 0:
+        notes.insert(0, f"shape={array.shape}")
+    if array.dtype not in (np.float32, np.int64, np.bool_):
+        notes.insert(0, f"dtype={array.dtype}")
+    return f"{name}({', '.join([body, *notes])})"
+
+
+def tensor(data: TensorLike, dtype: Any = None, *, requires_grad: bool = False) -> Tensor:
+    """A tensor of a copy of the data.
+
+    Args:
+        data: a number, (nested) lists, an array or a tensor.
+        dtype: the dtype; by default float32 for Python floats, int64 for integers, and an array's
+            own.
+        requires_grad: whether gradients are asked for it.
+
+    Raises:
+        DTypeError: the data are not numbers.
+
+    Example:
+        >>> from tensorlike import tensor
+        >>> tensor([[1, 2], [3, 4]], dtype="float32").shape
+        (2, 2)
+    """
+    made: Tensor = _C.tensor(data, dtype)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def as_raw_tensor(data: TensorLike, dtype: Any = None) -> _C.RawTensor:
+    """A RawTensor of the data; one that is a RawTensor of that dtype already is returned."""
+    if isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype):
+        return data
+    return _C.RawTensor(data, dtype)
+
+
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array, without a copy.
+
+    Args:
+        x: an object with ``__dlpack__``.
+        device: must be "cpu" or None.
+        copy: whether the memory must be (True) or must not be (False) copied.
+
+    Raises:
+        BufferError: the memory cannot be shared.
+
+    Example:
+        >>> import numpy as np
+        >>> from tensorlike import from_dlpack
+        >>> from_dlpack(np.arange(3)).tolist()
+        [0, 1, 2]
+    """
+    if device not in (None, "cpu"):
+        raise _C.DeviceError(f"from_dlpack: device must be 'cpu'; got {device!r}")
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = x.__dlpack__()
+    raw = _C.from_dlpack(capsule)
+    return Tensor(_C.Function("to_device")(raw, device=None) if copy else raw)
+
+
+_reshape = _C.Function("reshape")
+_permute_dims = _C.Function("permute_dims")
+_broadcast_to = _C.Function("broadcast_to")
+_to_device = _C.Function("to_device")
+_round = _C.Function("round")
+_floor = _C.Function("floor")
+_ceil = _C.Function("ceil")
+_trunc = _C.Function("trunc")
+
+_C.set_hooks(Tensor, indexing.getitem, indexing.setitem, _as_array, _describe)

@@ -1,0 +1,9 @@
+"""Layers: functions with parameters."""
+
+from __future__ import annotations
+
+from .layer import Layer as Layer
+from .linear import Linear as Linear
+from .sequential import Sequential as Sequential
+
+__all__ = ["Layer", "Linear", "Sequential"]

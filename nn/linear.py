@@ -1,0 +1,56 @@
+"""Linear: an affine map of the last dimension."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import functional as F
+from ..imperative import Parameter, Tensor, TensorLike
+from .layer import Layer
+
+
+class Linear(Layer):
+    """``x @ weight + bias``.
+
+    Args:
+        in_features: the size of x's last dimension.
+        out_features: the size of the result's last dimension.
+        bias: whether there is a bias.
+        seed: the seed of the initial weights; None takes a fresh one.
+
+    Attributes:
+        weight: (in_features, out_features), uniform in +-sqrt(6 / in_features), which keeps the
+            variance through a relu.
+        bias: (out_features,), zeros; or None.
+
+    Raises:
+        ValueError: a size is not positive.
+
+    Source:
+        He et al. 2015, https://arxiv.org/abs/1502.01852.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.Linear(3, 2)(tl.tensor([[1.0, 2.0, 3.0]])).shape
+        (1, 2)
+    """
+
+    def __init__(
+        self, in_features: int, out_features: int, *, bias: bool = True, seed: int | None = None
+    ) -> None:
+        """Makes the parameters."""
+        if in_features < 1 or out_features < 1:
+            raise ValueError(
+                f"Linear: sizes must be positive; got in_features={in_features}, "
+                f"out_features={out_features}"
+            )
+        bound = float(np.sqrt(6.0 / in_features))
+        generator = np.random.default_rng(seed)
+        weight = generator.uniform(-bound, bound, (in_features, out_features))
+        self.weight = Parameter(weight.astype(np.float32))
+        self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Applies the map to x of shape (..., in_features)."""
+        y = F.matmul(x, self.weight)
+        return y if self.bias is None else F.add(y, self.bias)

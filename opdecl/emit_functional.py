@@ -1,0 +1,106 @@
+"""Emits functional/generated/: one typed, documented function for each functional call."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .examples import example_lines
+from .model import AttrDecl, Entry, ReductionEntry
+from .python_text import (
+    ACCEPTED,
+    describe_args,
+    describe_errors,
+    describe_result,
+    describe_source,
+    docstring,
+    formula_lines,
+    header,
+    natural_key,
+    parameter,
+    section,
+    signature,
+)
+from .reference import Reference
+from .registry import Declarations
+
+
+def emit_functional(declarations: Declarations) -> dict[str, str]:
+    """The files of functional/generated/ by name."""
+    reference = Reference(declarations)
+    files: dict[str, str] = {}
+    names: dict[str, list[str]] = {}
+    for stem in declarations.stems:
+        entries = declarations.of_stem(stem)
+        names[stem] = [entry.function for entry in entries]
+        files[f"{stem}.py"] = _file(stem, entries, reference)
+    files["__init__.py"] = _emit_init(names)
+    return files
+
+
+def _file(stem: str, entries: Sequence[Entry], reference: Reference) -> str:
+    blocks = [_function(entry, reference) for entry in entries]
+    text = "\n".join(line for block in blocks for line in block)
+    source = f"opdecl/{stem}.yaml"
+    lines = [*header("emit_functional", source), '# mypy: disable-error-code="empty-body"']
+    lines += [f'"""The functional calls that {source} declares."""', ""]
+    lines += ["from __future__ import annotations", ""]
+    if "Sequence[" in text:
+        lines += ["from collections.abc import Sequence", ""]
+    tensors = ["Tensor", "TensorLike"] if "TensorLike" in text else ["Tensor"]
+    lines.append(f"from ...imperative import {', '.join([*tensors, 'native'])}")
+    for block in blocks:
+        lines += ["", "", *block]
+    return "\n".join([*lines, ""])
+
+
+def _emit_init(names: dict[str, list[str]]) -> str:
+    lines = header("emit_functional", "opdecl/*.yaml")
+    lines += ['"""The functional calls that the declarations make."""', ""]
+    lines += ["from __future__ import annotations", ""]
+    for stem in sorted(names):
+        lines += [
+            f"from .{stem} import {name} as {name}" for name in sorted(names[stem], key=natural_key)
+        ]
+    everything = sorted(name for group in names.values() for name in group)
+    lines += ["", "__all__ = [", *(f'    "{name}",' for name in everything), "]", ""]
+    return "\n".join(lines)
+
+
+def _function(entry: Entry, reference: Reference) -> list[str]:
+    doc = docstring(
+        [
+            [entry.doc],
+            formula_lines(entry),
+            section("Args", describe_args(entry)),
+            section("Returns", describe_result(entry)),
+            section("Raises", describe_errors(entry)),
+            section("Source", describe_source(entry)),
+            _example(entry, reference),
+        ]
+    )
+    returns = "Tensor" if entry.output_count == 1 else "tuple[Tensor, ...]"
+    head = signature(entry.function, _parameters(entry), returns)
+    return [f"# {entry.place}", "@native", *head, *doc, "    ..."]
+
+
+def _example(entry: Entry, reference: Reference) -> list[str]:
+    lines = example_lines(entry, reference)
+    return ["Example:", *(f"    {line}" for line in lines)] if lines else []
+
+
+def _parameters(entry: Entry) -> list[str]:
+    parameters: list[str] = []
+    for i, arg in enumerate(entry.args):
+        if not arg.is_variadic:
+            parameters.append(f"{arg.name}: TensorLike")
+        elif i == 0:
+            parameters.append(f"{arg.name}: Sequence[TensorLike]")
+        else:
+            parameters.append(f"*{arg.name}: TensorLike")
+    return [*parameters, *(parameter(attr, _accepted(attr, entry)) for attr in entry.attrs)]
+
+
+def _accepted(attr: AttrDecl, entry: Entry) -> str:
+    if attr.type == "axis" and isinstance(entry, ReductionEntry) and entry.is_native:
+        return "int | None"
+    return ACCEPTED[attr.type]

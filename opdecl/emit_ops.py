@@ -1,0 +1,132 @@
+"""Emits ops/generated/: one class for each op, and the classes of scalars and reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from .lower import ELEMWISE, REDUCE
+from .model import AXIS, KEEPDIMS, AttrDecl, OpEntry
+from .python_text import (
+    HELD,
+    WIDTH,
+    describe_args,
+    describe_attrs,
+    describe_errors,
+    describe_result,
+    describe_source,
+    docstring,
+    formula_lines,
+    header,
+    natural_key,
+    parameter,
+    section,
+)
+from .registry import Declarations
+
+MODE = "mode: the name of the declared"
+
+
+def emit_ops(declarations: Declarations) -> dict[str, str]:
+    """The files of ops/generated/ by name."""
+    classes: dict[str, list[str]] = {}
+    files: dict[str, str] = {}
+    for stem, name, emit in (
+        ("elemwise", ELEMWISE.name, _emit_elemwise),
+        ("reduce", REDUCE.name, _emit_reduce),
+    ):
+        classes[stem] = [name]
+        files[f"{stem}.py"] = _file("opdecl/*.yaml", f"The class {name}.", [emit(declarations)])
+    for stem in declarations.stems:
+        ops = [entry for entry in declarations.of_stem(stem) if isinstance(entry, OpEntry)]
+        if ops:
+            classes[stem] = [entry.name for entry in ops]
+            source = f"opdecl/{stem}.yaml"
+            title = f"The op classes that {source} declares."
+            files[f"{stem}.py"] = _file(source, title, [_emit_op(entry) for entry in ops])
+    files["__init__.py"] = _emit_init(classes)
+    return files
+
+
+def _file(source: str, title: str, blocks: Iterable[Sequence[str]]) -> str:
+    lines = [*header("emit_ops", source), f'"""{title}"""', ""]
+    lines += ["from __future__ import annotations", "", "from typing import TYPE_CHECKING", ""]
+    lines.append("from ..base import OpBase")
+    for block in blocks:
+        lines += ["", "", *block]
+    return "\n".join([*lines, ""])
+
+
+def _emit_init(classes: dict[str, list[str]]) -> str:
+    lines = header("emit_ops", "opdecl/*.yaml")
+    lines += ['"""The op classes that the declarations make."""', ""]
+    lines += ["from __future__ import annotations", ""]
+    for stem in sorted(classes):
+        imports = [f"{name} as {name}" for name in sorted(classes[stem], key=natural_key)]
+        lines += [f"from .{stem} import {name}" for name in imports]
+    names = sorted(name for group in classes.values() for name in group)
+    lines += ["", "__all__ = [", *(f'    "{name}",' for name in names), "]", ""]
+    return "\n".join(lines)
+
+
+def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl]) -> list[str]:
+    lines = [f'class {name}(OpBase, native="{name}"):', *doc, "", "    __slots__ = ()"]
+    lines += [f"    {attr.name}: {_held(attr)}" for attr in attrs]
+    lines += ["", "    if TYPE_CHECKING:", ""]
+    parameters = [parameter(attr, HELD[attr.type]) for attr in attrs]
+    parameters = ["self", "*", *parameters] if parameters else ["self"]
+    one = f"        def __init__({', '.join(parameters)}) -> None: ..."
+    if len(one) <= WIDTH:
+        return [*lines, one]
+    inner = f"            {', '.join(parameters)}"
+    body = [inner] if len(inner) <= WIDTH else [f"            {item}," for item in parameters]
+    return [*lines, "        def __init__(", *body, "        ) -> None: ..."]
+
+
+def _held(attr: AttrDecl) -> str:
+    kind = HELD[attr.type]
+    is_optional = not attr.is_required and attr.default is None
+    return f"{kind} | None" if is_optional and "None" not in kind and kind != "object" else kind
+
+
+def _emit_op(entry: OpEntry) -> list[str]:
+    inputs = [line for line in describe_args(entry) if line not in describe_attrs(entry)]
+    doc = docstring(
+        [
+            [entry.doc],
+            formula_lines(entry),
+            section("Args", describe_attrs(entry)),
+            section("Inputs", inputs),
+            section("Returns", describe_result(entry)),
+            section("Raises", describe_errors(entry)),
+            section("Source", describe_source(entry)),
+        ]
+    )
+    return [f"# {entry.place}", *_class(entry.name, doc, entry.own_attrs)]
+
+
+def _emit_elemwise(declarations: Declarations) -> list[str]:
+    doc = docstring(
+        [
+            ["Applies a declared scalar function to each element."],
+            section("Args", [f'{MODE} scalar function, such as "exp".']),
+            section("Inputs", ["As many tensors as the function has arguments; they broadcast."]),
+            section("Returns", ["As many tensors as the function has outputs."]),
+            section("Source", ["Declared by the entries `scalar:` of opdecl/*.yaml."]),
+        ]
+    )
+    return _class("Elemwise", doc, [AttrDecl("mode", "str")])
+
+
+def _emit_reduce(declarations: Declarations) -> list[str]:
+    attrs = [AttrDecl("mode", "str"), AXIS, KEEPDIMS]
+    told = [f"{attr.name}: {attr.doc}" for attr in attrs[1:]]
+    doc = docstring(
+        [
+            ["Reduces axes of a tensor by a declared reduction."],
+            section("Args", [f'{MODE} reduction, such as "sum".', *told]),
+            section("Inputs", ["x: any shape."]),
+            section("Returns", ["One tensor, without the reduced axes."]),
+            section("Source", ["Declared by the entries `reduction:` of opdecl/*.yaml."]),
+        ]
+    )
+    return _class("Reduce", doc, attrs)

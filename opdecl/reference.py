@@ -1,0 +1,208 @@
+"""Evaluates declarations on NumPy arrays: the oracle that tests and doctest examples rest on.
+
+A defined entry is evaluated from its expression or body. A native one names its NumPy function by
+the key `numpy` (a dotted name, `math.name`, or an expression in its arguments), or has the same
+name there; the few native ops that NumPy spells otherwise have their own function below.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from .expression import SIZE, Attr, Call, Expr, Name, Num, topological
+from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
+from .parse import parse_expression
+from .registry import Declarations
+
+Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
+
+
+class Reference:
+    """Calls the functions of a set of declarations."""
+
+    def __init__(self, declarations: Declarations) -> None:
+        self.functions = declarations.functions
+
+    def call(self, function: str, *args: Array, **attrs: Any) -> Any:
+        """The result of a functional call: an array, or a tuple of several."""
+        import numpy as np
+
+        entry = self.functions[function]
+        for attr in entry.attrs:
+            if attr.name not in attrs and not attr.is_required:
+                attrs[attr.name] = attr.default
+        with np.errstate(all="ignore"):
+            if isinstance(entry, ReductionEntry):
+                return self._reduce(entry, args[0], attrs)
+            if isinstance(entry, ScalarEntry) and entry.outputs:
+                results = tuple(output.formula.results[0] for output in entry.outputs)
+            elif isinstance(entry, DefinedOp):
+                results = entry.define.results
+            else:
+                return self._native(entry, args, attrs)
+            names = {arg.name: value for arg, value in zip(entry.args, args, strict=True)}
+            values = self.evaluate(results, names, attrs)
+        return values[0] if len(values) == 1 else values
+
+    def evaluate(
+        self,
+        results: Sequence[Expr],
+        names: Mapping[str, Array],
+        attrs: Mapping[str, Any] | None = None,
+    ) -> tuple[Array, ...]:
+        """The values of expressions, given those of their names and attributes."""
+        import numpy as np
+
+        values: dict[Expr, Any] = {}
+        for node in topological(results):
+            if isinstance(node, Name):
+                values[node] = np.asarray(names[node.id])
+            elif isinstance(node, Num):
+                values[node] = node.value
+            elif isinstance(node, Call) and node.function == SIZE:
+                values[node] = int(np.size(values[node.args[0]]))
+            elif isinstance(node, Call):
+                given = {name: _attr(attr, values, attrs or {}) for name, attr in node.attrs}
+                args = [values[arg] for arg in node.args]
+                values[node] = self.call(node.function, *args, **given)
+        return tuple(values[result] for result in results)
+
+    def _native(self, entry: Entry, args: Sequence[Array], attrs: Mapping[str, Any]) -> Any:
+        import numpy as np
+
+        own = OWN.get(entry.name)
+        if own is not None:
+            return own(*args, **attrs)
+        name = entry.numpy or entry.function
+        if not NUMPY_NAME.match(name):
+            names = {arg.name: value for arg, value in zip(entry.args, args, strict=True)}
+            return self.evaluate(parse_expression(name).results, names, attrs)[0]
+        if name.startswith("math."):
+            return np.vectorize(getattr(math, name.removeprefix("math.")), otypes=[float])(*args)
+        target: Any = np
+        for part in name.split("."):
+            target = getattr(target, part, None)
+        if target is None:
+            raise NotImplementedError(f"{entry.name} has no oracle; give it the key `numpy`")
+        if entry.args and entry.args[0].is_variadic:
+            args = [list(args)]
+        if isinstance(entry, ScalarEntry):
+            return target(*args)
+        return target(*args, *attrs.values())
+
+    def _reduce(self, entry: ReductionEntry, x: Array, attrs: Mapping[str, Any]) -> Any:
+        """Folds the reduced elements with the declared `combine`."""
+        import numpy as np
+
+        x = np.asarray(x)
+        axis, keepdims = attrs["axis"], attrs["keepdims"]
+        if entry.map is None or entry.combine is None:
+            oracle = getattr(np, entry.numpy or entry.name, None)
+            if oracle is None:
+                raise NotImplementedError(f"{entry.name} has no oracle; give it the key `numpy`")
+            return oracle(x, axis=axis, keepdims=keepdims)
+        axes = range(x.ndim) if axis is None else np.atleast_1d(axis) % max(x.ndim, 1)
+        reduced = sorted(int(i) for i in axes)
+        kept = [i for i in range(x.ndim) if i not in reduced]
+        count = math.prod(x.shape[i] for i in reduced)
+        shape = [x.shape[i] for i in kept]
+        mapped = np.asarray(self.evaluate(entry.map.results, {entry.args[0].name: x})[0])
+        if entry.result in ("int64", "sum") and mapped.dtype.kind != "f":
+            mapped = mapped.astype(np.int64)
+        rows = mapped.transpose([*reduced, *kept]).reshape([count, *shape])
+        acc = np.full(shape, _first(entry.init, mapped), dtype=mapped.dtype)
+        for row in rows:
+            acc = self.evaluate(entry.combine.results, {"a": acc, "b": row})[0]
+        if entry.finish is not None:
+            acc = self.evaluate(entry.finish.results, {"acc": acc, "n": count})[0]
+        if not keepdims:
+            return np.asarray(acc)
+        return np.reshape(acc, [1 if i in reduced else x.shape[i] for i in range(x.ndim)])
+
+
+def _first(init: str, mapped: Array) -> Any:
+    import numpy as np
+
+    if init in ("lowest", "highest"):
+        is_low = init == "lowest"
+        if mapped.dtype.kind == "f":
+            return -np.inf if is_low else np.inf
+        info = np.iinfo(mapped.dtype)
+        return info.min if is_low else info.max
+    return {"0": 0, "1": 1, "false": False, "true": True}[init]
+
+
+def _attr(attr: Attr, values: Mapping[Expr, Any], attrs: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    if attr.of is None:
+        return attr.literal if attr.kind == "literal" else attrs[attr.name]
+    value = np.asarray(values[attr.of])
+    if attr.kind == "dtype":
+        return value.dtype
+    return value.shape if attr.kind == "shape" else value.shape[attr.dim]
+
+
+def _index(x: Array, indices: Sequence[Array], axes: Sequence[int]) -> tuple[Any, ...]:
+    """NumPy's index that picks by `indices` along `axes`, which come together and first."""
+    place: list[Any] = [slice(None)] * x.ndim
+    for index, axis in zip(indices, axes, strict=True):
+        place[axis] = index
+    return tuple(place)
+
+
+def _scatter(x: Array, value: Array, *indices: Array, axes: Sequence[int], adds: bool) -> Array:
+    import numpy as np
+
+    result = np.array(x, copy=True)
+    place = _index(result, indices, axes)
+    if adds:
+        np.add.at(result, place, value)
+    else:
+        result[place] = value
+    return result
+
+
+def _split(x: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
+    import numpy as np
+
+    return tuple(np.split(x, np.cumsum(sizes)[:-1], axis))
+
+
+def _one_hot(labels: Array, depth: int) -> Array:
+    import numpy as np
+
+    return np.equal(np.asarray(labels)[..., None], np.arange(depth))
+
+
+def _full(shape: Sequence[int], value: Any, dtype: Any = None, device: Any = None) -> Array:
+    import numpy as np
+
+    return np.full(shape, value, dtype)
+
+
+def _arange(start: Any, stop: Any, step: Any, dtype: Any = None, device: Any = None) -> Array:
+    import numpy as np
+
+    return np.arange(start, stop, step, dtype)  # type: ignore[call-overload]
+
+
+def _cast(x: Array, dtype: Any) -> Array:
+    import numpy as np
+
+    return np.asarray(x).astype(dtype)
+
+
+OWN: Mapping[str, Callable[..., Any]] = {
+    "Fill": _full,
+    "Arange": _arange,
+    "Cast": _cast,
+    "Copy": lambda x, device: x,
+    "Split": _split,
+    "OneHot": _one_hot,
+    "Gather": lambda x, *indices, axes: x[_index(x, indices, axes)],
+    "ScatterSet": lambda *args, axes: _scatter(*args, axes=axes, adds=False),
+    "ScatterAdd": lambda *args, axes: _scatter(*args, axes=axes, adds=True),
+}

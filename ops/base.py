@@ -1,0 +1,52 @@
+"""OpBase, the root of all ops.
+
+An op is constructed with its parameters and called on tensor-likes; it returns a tuple. Classes
+that the core knows (generated from the declarations) keep their parameters there. A class written
+in Python declares its parameters as annotated fields, as a frozen dataclass does.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+from .. import _C
+
+
+class OpBase(_C.OpBase):
+    """An operation: ``outputs = op(*tensor_likes)``.
+
+    Args:
+        Parameters are given by name. A subclass written in Python declares them as annotated class
+        attributes. It may define ``define(self, *xs)``, its meaning in functional calls, which
+        works on every tensor-like and is differentiated through; and ``vjp(self, inputs, outputs,
+        cotangents)``, which returns one gradient (or None) for each input.
+
+    Raises:
+        ParameterError: a parameter is missing, unknown or of the wrong type.
+
+    Example:
+        >>> from tensorlike import ops, tensor
+        >>> class Scale(ops.OpBase):
+        ...     factor: float = 2.0
+        ...     def define(self, x):
+        ...         return x * self.factor
+        >>> Scale(factor=3.0)
+        Scale(factor=3.0)
+        >>> result, = Scale(factor=3.0)(tensor([1.0, 2.0]))
+        >>> result.tolist()
+        [3.0, 6.0]
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, *, native: str | None = None, **kwargs: Any) -> None:
+        """Ties the class to the core's op class `native`, or reads its fields."""
+        super().__init_subclass__(**kwargs)
+        if native is not None:
+            _C.bind_op_class(cls, native)
+        elif not _C.is_native_op_class(cls) and "__init__" not in vars(cls):
+            dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+
+
+_C.bind_op_class(OpBase, "OpBase")

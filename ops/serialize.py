@@ -1,0 +1,55 @@
+"""Ops as bytes and back: the class's name and the parameters, as JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from .. import _C
+from . import builtin
+from .base import OpBase
+
+
+def serialize(op: OpBase) -> bytes:
+    """The op as bytes; ``deserialize(serialize(op)) == op``.
+
+    Raises:
+        TypeError: the op was written in Python, so that only its author knows its parameters.
+
+    Example:
+        >>> from tensorlike import ops
+        >>> op = ops.Reduce(mode="sum", axis=(0, 1))
+        >>> ops.deserialize(ops.serialize(op)) == op
+        True
+    """
+    cls = type(op)
+    if getattr(builtin, cls.__name__, None) is not cls or not _C.is_native_op_class(cls):
+        raise TypeError(f"serialize: {cls.__name__} is not a built-in op; it has no known form")
+    params = {name: _to_json(value) for name, value in op.params().items()}
+    return json.dumps({"op": cls.__name__, "params": params}, sort_keys=True).encode()
+
+
+def deserialize(data: bytes) -> OpBase:
+    """The op that `serialize` wrote.
+
+    Raises:
+        ValueError: the bytes are not an op that this version knows.
+    """
+    try:
+        record = json.loads(data)
+        cls = getattr(builtin, record["op"])
+        params = {name: _from_json(value) for name, value in record["params"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"deserialize: the bytes are not a built-in op ({error})") from None
+    op: OpBase = cls(**params)
+    return op
+
+
+def _to_json(value: Any) -> Any:
+    return {"dtype": value.name} if isinstance(value, _C.dtype) else value
+
+
+def _from_json(value: Any) -> Any:
+    if isinstance(value, dict):
+        return getattr(_C, {"bool": "bool_"}.get(value["dtype"], value["dtype"]))
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,147 @@
+"""Optimisers: each step is one fused program per parameter, declared in opdecl/optimizer.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .. import _C
+from .. import functional as F
+from ..imperative import Parameter, Tensor
+
+
+class Optimizer:
+    """What optimisers share: the parameters, and their gradients.
+
+    Args:
+        parameters: tensors that require_grad.
+        lr: the learning rate, positive; may be changed between steps.
+
+    Raises:
+        ValueError: no parameters, or a number out of range.
+    """
+
+    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+        """Keeps the parameters."""
+        self.parameters = list(parameters)
+        if not self.parameters:
+            raise ValueError(f"{type(self).__name__}: there must be parameters; got none")
+        _check(type(self).__name__, "lr", lr, lr > 0, "positive")
+        self.lr = lr
+
+    def zero_grad(self) -> None:
+        """Forgets the gradients."""
+        for parameter in self.parameters:
+            parameter.grad = None
+
+    def step(self) -> None:
+        """Moves every parameter that has a gradient."""
+        for index, parameter in enumerate(self.parameters):
+            gradient = parameter.grad
+            if gradient is not None:
+                self._update(index, parameter, gradient)
+
+    def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
+        raise TypeError(f"{type(self).__name__}: an optimiser must define _update()")
+
+
+class SGD(Optimizer):
+    """Gradient descent: ``p -= lr * g``; with momentum ``m = momentum * m + g; p -= lr * m``.
+
+    Args:
+        parameters: tensors that require_grad.
+        lr: the learning rate.
+        momentum: in [0, 1).
+
+    Example:
+        >>> import tensorlike as tl
+        >>> p = tl.Parameter([1.0])
+        >>> (p * p).sum().backward()
+        >>> tl.optim.SGD([p], lr=0.25).step()
+        >>> p.tolist()
+        [0.5]
+    """
+
+    def __init__(
+        self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0
+    ) -> None:
+        """Makes the state."""
+        super().__init__(parameters, lr)
+        _check("SGD", "momentum", momentum, 0 <= momentum < 1, "in [0, 1)")
+        self.momentum = momentum
+        self._velocity = [_zeros_like(p) for p in self.parameters] if momentum else []
+
+    def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
+        if self.momentum:
+            velocity = self._velocity[index]
+            _C.update("momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
+        else:
+            _C.update("sgd_step", parameter, gradient, self.lr)
+
+
+class Adam(Optimizer):
+    """Adam, with bias correction; `decay` is AdamW's, decoupled from the gradient.
+
+    Args:
+        parameters: tensors that require_grad.
+        lr: the learning rate.
+        betas: the rates of both moving averages, each in [0, 1).
+        eps: what keeps the division finite, positive.
+        decay: the weight decay, not negative.
+
+    Source:
+        Kingma and Ba 2014, https://arxiv.org/abs/1412.6980; Loshchilov and Hutter 2017,
+        https://arxiv.org/abs/1711.05101.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> p = tl.Parameter([1.0])
+        >>> (p * p).sum().backward()
+        >>> tl.optim.Adam([p], lr=0.5).step()
+        >>> round(p.item(), 3)
+        0.5
+    """
+
+    def __init__(
+        self,
+        parameters: Iterable[Tensor],
+        lr: float = 1e-3,
+        *,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        decay: float = 0.0,
+    ) -> None:
+        """Makes the state."""
+        super().__init__(parameters, lr)
+        for beta in betas:
+            _check("Adam", "betas", beta, 0 <= beta < 1, "in [0, 1)")
+        _check("Adam", "eps", eps, eps > 0, "positive")
+        _check("Adam", "decay", decay, decay >= 0, "not negative")
+        self.betas = betas
+        self.eps = eps
+        self.decay = decay
+        self._steps = [0] * len(self.parameters)
+        self._first = [_zeros_like(p) for p in self.parameters]
+        self._second = [_zeros_like(p) for p in self.parameters]
+
+    def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
+        self._steps[index] += 1
+        t = self._steps[index]
+        corrections = [1 / (1 - beta**t) for beta in self.betas]
+        state = (self._first[index], self._second[index])
+        numbers: list[Any] = [self.lr, *self.betas, self.eps, *corrections]
+        if self.decay:
+            _C.update("adamw_step", parameter, gradient, *state, *numbers, self.decay)
+        else:
+            _C.update("adam_step", parameter, gradient, *state, *numbers)
+
+
+def _zeros_like(parameter: Tensor) -> Tensor:
+    if not isinstance(parameter, Parameter) and not parameter.requires_grad:
+        raise ValueError("optim: parameters must require_grad")
+    return F.full(parameter.shape, 0.0, dtype=parameter.dtype)
+
+
+def _check(owner: str, name: str, value: float, holds: bool, wanted: str) -> None:
+    if not holds:
+        raise ValueError(f"{owner}: {name} must be {wanted}; got {value}")

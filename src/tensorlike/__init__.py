@@ -1,0 +1,99 @@
+"""tensorlike: a tensor framework of declared ops and of tensor-likes that say what applying means.
+
+Ops are declared in YAML, one short entry each; everything else about them is derived. Applying an
+op to tensor-likes is multiple dispatch: a RawTensor launches kernels, a Tracer records autodiff, a
+Tensor is the mutable face that people hold, and yours is a class of twenty lines.
+"""
+
+from __future__ import annotations
+
+from . import functional as functional
+from . import memory as memory
+from . import nn as nn
+from . import ops as ops
+from . import optim as optim
+from ._C import AmbiguityError as AmbiguityError
+from ._C import AutodiffError as AutodiffError
+from ._C import DeviceError as DeviceError
+from ._C import DispatchError as DispatchError
+from ._C import DTypeError as DTypeError
+from ._C import IndexRangeError as IndexRangeError
+from ._C import OutOfMemoryError as OutOfMemoryError
+from ._C import ParameterError as ParameterError
+from ._C import ShapeError as ShapeError
+from ._C import TensorlikeError as TensorlikeError
+from ._C import __version__ as __version__
+from ._C import bool_ as bool_
+from ._C import dtype as dtype
+from ._C import float32 as float32
+from ._C import float64 as float64
+from ._C import int32 as int32
+from ._C import int64 as int64
+from ._C import num_threads as num_threads
+from ._C import set_num_threads as set_num_threads
+from .imperative import Grad as Grad
+from .imperative import Listing as Listing
+from .imperative import Parameter as Parameter
+from .imperative import RawTensor as RawTensor
+from .imperative import ShapeTensor as ShapeTensor
+from .imperative import SymbolicTensor as SymbolicTensor
+from .imperative import Tensor as Tensor
+from .imperative import TensorBase as TensorBase
+from .imperative import TensorWrapper as TensorWrapper
+from .imperative import Tracer as Tracer
+from .imperative import apply as apply
+from .imperative import as_raw_tensor as as_raw_tensor
+from .imperative import from_dlpack as from_dlpack
+from .imperative import grad as grad
+from .imperative import no_grad as no_grad
+from .imperative import tensor as tensor
+from .imperative import value_and_grad as value_and_grad
+from .imperative import vjp as vjp
+from .ops import declare as declare
+
+__all__ = sorted(
+    [
+        "AmbiguityError",
+        "AutodiffError",
+        "DTypeError",
+        "DeviceError",
+        "DispatchError",
+        "Grad",
+        "IndexRangeError",
+        "Listing",
+        "OutOfMemoryError",
+        "Parameter",
+        "ParameterError",
+        "RawTensor",
+        "ShapeError",
+        "ShapeTensor",
+        "SymbolicTensor",
+        "Tensor",
+        "TensorBase",
+        "TensorWrapper",
+        "TensorlikeError",
+        "Tracer",
+        "apply",
+        "as_raw_tensor",
+        "bool_",
+        "declare",
+        "dtype",
+        "float32",
+        "float64",
+        "from_dlpack",
+        "functional",
+        "grad",
+        "int32",
+        "int64",
+        "memory",
+        "nn",
+        "no_grad",
+        "num_threads",
+        "ops",
+        "optim",
+        "set_num_threads",
+        "tensor",
+        "value_and_grad",
+        "vjp",
+    ]
+)

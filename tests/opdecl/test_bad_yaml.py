@@ -1,0 +1,184 @@
+"""Wrong declarations: every file in bad/ is refused with exactly the messages in its .txt.
+
+What is too large, too deep or too many for a file in the repository is made here.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tensorlike.opdecl import DeclarationError, Declarations, load_builtin, load_files, load_text
+
+BAD = Path(__file__).parent / "bad"
+NAMES = sorted(path.stem for path in BAD.glob("*.yaml"))
+SCALAR = '- scalar: f\n  args: ["x: real floating-point"]\n  doc: A test.\n'
+
+
+@cache
+def builtin() -> Declarations:
+    return load_builtin()
+
+
+def messages(text: str) -> list[str]:
+    with pytest.raises(DeclarationError) as caught:
+        load_text(text, "bad.yaml", base=builtin())
+    return str(caught.value).splitlines()
+
+
+def scalar(expression: str) -> str:
+    return f'{SCALAR}  expr: "{expression}"\n'
+
+
+def test_there_are_many_ways_to_be_wrong() -> None:
+    assert len(NAMES) >= 45
+    assert sorted(path.stem for path in BAD.glob("*.txt")) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_wrong_file_is_refused_with_its_message(name: str) -> None:
+    path = BAD / f"{name}.yaml"
+    with pytest.raises(DeclarationError) as caught:
+        load_files([(path, f"bad/{path.name}")], base=builtin())
+    assert f"{caught.value}\n" == path.with_suffix(".txt").read_text("utf-8")
+
+
+def test_problems_carry_their_place_as_fields() -> None:
+    with pytest.raises(DeclarationError) as caught:
+        load_files([(BAD / "unknown_key.yaml", "bad/unknown_key.yaml")], base=builtin())
+    (problem,) = caught.value.problems
+    assert (problem.path, problem.line, problem.entry) == ("bad/unknown_key.yaml", 4, "f")
+    assert problem.text == "unknown key 'grads'; did you mean 'grad'?"
+    assert isinstance(caught.value, ValueError)
+
+
+def test_a_redefined_builtin_is_refused_with_its_place() -> None:
+    add = builtin().functions["add"]
+    text = '- scalar: add\n  args: ["x: numeric"]\n  expr: x\n  doc: A test.\n'
+    assert messages(text) == [f"bad.yaml:1: add: 'add' is declared already, at {add.place}"]
+
+
+def test_duplicates_across_files_show_both_places(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text(f"{SCALAR}  expr: x\n", "utf-8")
+    with pytest.raises(DeclarationError) as caught:
+        load_files([(tmp_path / name, name) for name in ("a.yaml", "b.yaml")])
+    assert str(caught.value) == "b.yaml:1: f: 'f' is declared already, at a.yaml:1"
+
+
+def test_a_missing_file_is_a_problem(tmp_path: Path) -> None:
+    with pytest.raises(DeclarationError, match=r"^none\.yaml:1: cannot be read: No such file"):
+        load_files([(tmp_path / "none.yaml", "none.yaml")])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "- " * 100_000,
+        "[" * 100_000,
+        "{a: " * 100_000,
+        "- ? " * 50_000,
+        "\n".join(" " * i + f"k{i}:" for i in range(500)),
+        f"- scalar: f\n  expr: {'[' * 1_000}",
+    ],
+)
+def test_deep_nesting_is_refused_before_it_recurses(text: str) -> None:
+    (message,) = messages(text)
+    assert message.endswith("is nested more than 64 deep")
+
+
+def test_a_large_file_is_refused(tmp_path: Path) -> None:
+    assert messages("#" * (1 << 20) + "\n") == ["bad.yaml:1: is larger than 1048576 bytes"]
+    assert messages("é" * (1 << 19) + "\n") == ["bad.yaml:1: is larger than 1048576 bytes"]
+    path = tmp_path / "large.yaml"
+    path.write_bytes(b"\xff" * ((1 << 20) + 1))
+    with pytest.raises(DeclarationError, match=r"^large\.yaml:1: is larger than 1048576 bytes$"):
+        load_files([(path, "large.yaml")])
+
+
+def test_many_values_are_refused() -> None:
+    (message,) = messages("- [" + "a," * 200_000 + "]")
+    assert message == "bad.yaml:1: holds more than 50000 values"
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "-" * 3_900 + "x",
+        "~" * 3_900 + "x",
+        "(" * 1_900 + "x" + ")" * 1_900,
+        "exp(" * 900 + "x" + ")" * 900,
+        "+".join(["x"] * 1_900),
+        "**".join(["x"] * 1_300),
+        "x" + ".a" * 1_900,
+        "x" + "[0]" * 1_200,
+        "x if x else " * 300 + "x",
+        "lambda: " * 450 + "x",
+        "not " * 900 + "x",
+        "await " * 600 + "x",
+        "x < " * 900 + "x",
+        "where(x > 0, x, " * 200 + "x" + ")" * 200,
+    ],
+)
+def test_deep_expressions_are_refused(expression: str) -> None:
+    assert all(
+        message.startswith("bad.yaml:4: f: expr: ") for message in messages(scalar(expression))
+    )
+
+
+def test_long_expressions_are_refused() -> None:
+    text = " + ".join(["x"] * 2_000)
+    expected = f"bad.yaml:4: f: expr: is {len(text)} characters long; at most 4000 are allowed"
+    assert messages(scalar(text)) == [expected]
+
+
+def test_wide_expressions_are_refused() -> None:
+    # Nested two at a time: many nodes, little depth.
+    text = "x"
+    for _ in range(9):
+        text = f"({text}+{text})"
+    assert "f: expr: larger than 1000 numbers, names and calls" in messages(scalar(text))[0]
+
+
+def test_a_body_that_doubles_itself_stays_small() -> None:
+    lines = ["a0 = x * x", *(f"a{i} = a{i - 1} * a{i - 1}" for i in range(1, 100)), "a99"]
+    body = "\n".join(f"    {line}" for line in lines)
+    declarations = load_text(f"{SCALAR}  expr: |\n{body}\n", base=builtin())
+    specs = declarations.lower(declarations.functions["f"])
+    assert len(specs) == 3
+
+
+def test_a_long_chain_of_definitions_does_not_recurse() -> None:
+    entries = ['- scalar: f0\n  args: ["x: numeric"]\n  expr: x * x\n  doc: A test.\n']
+    for i in range(1, 400):
+        expression = f"f{i - 1}(x) + x"
+        entries.append(
+            f'- scalar: f{i}\n  args: ["x: numeric"]\n  expr: {expression}\n  doc: A test.\n'
+        )
+    declarations = load_text("".join(reversed(entries)), base=builtin())
+    assert len(declarations.new) == 400
+
+
+RUN_TIME = {
+    SCALAR: "the key 'expr' is missing: the function has no meaning",
+    '- reduction: f\n  args: ["x: numeric"]\n  map: x\n  combine: a + b\n  init: 0\n'
+    "  grad: none\n  doc: A test.\n": (
+        "a reduction needs the compiler; declare an op with `define` instead"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x * x\n  kernel: {cpu: softmax}\n'
+    "  doc: A test.\n": (
+        "kernels, inference and gradients by hand need the compiler; write `define`"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x * x\n  grad: handwritten\n  doc: A test.\n': (
+        "kernels, inference and gradients by hand need the compiler; write `define`"
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "expected"), RUN_TIME.items())
+def test_what_needs_a_compiler_cannot_be_declared_at_run_time(text: str, expected: str) -> None:
+    with pytest.raises(DeclarationError) as caught:
+        builtin().extended(text)
+    assert expected in str(caught.value)

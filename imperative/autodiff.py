@@ -179,9 +179,7 @@ def grad(
     return differentiated
 
 
-def vjp(
-    function: Callable[..., Any], *args: Any
-) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
+def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
     """The value of a function, and the function that pushes cotangents back through it.
 
     Args:

@@ -11,7 +11,7 @@ import types
 import typing
 from collections.abc import Callable
 from contextlib import contextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from .. import _C
 from ..ops import OpBase
@@ -51,7 +51,11 @@ class Apply:
         """
         return _C.apply_super(op, *xs)
 
-    def register(self, function: Rule | None = None) -> Any:
+    @overload
+    def register(self, function: Rule) -> Rule: ...
+    @overload
+    def register(self) -> Callable[[Rule], Rule]: ...
+    def register(self, function: Rule | None = None) -> Rule | Callable[[Rule], Rule]:
         """Adds a rule. The decorator may be written with or without parentheses.
 
         The signature comes from the annotations: classes, unions of classes (also written as
@@ -257,4 +261,4 @@ def _explain_launch(op: OpBase, xs: tuple[Any, ...]) -> list[str]:
     return lines
 
 
-apply = Apply()
+apply: Apply = Apply()

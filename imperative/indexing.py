@@ -147,7 +147,5 @@ def setitem(x: Any, key: Any, value: Any) -> Any:
             f"into {target}"
         )
     flat_value = _reshape(_broadcast_to(value, target), (-1,))
-    flat = _scatter_set(
-        _reshape(x, (-1,)), flat_value, _reshape(positions, (-1,)), axes=(0,)
-    )
+    flat = _scatter_set(_reshape(x, (-1,)), flat_value, _reshape(positions, (-1,)), axes=(0,))
     return _reshape(flat, x.shape)

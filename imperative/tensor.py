@@ -272,7 +272,7 @@ class Tensor(_C.TensorWrapper):
 
     def __copy__(self) -> Tensor:
         """Another wrapper around the same value."""
-        return self.alias()  # type: ignore[no-any-return]
+        return self.alias()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the elements; a leaf stays a leaf."""

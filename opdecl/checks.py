@@ -224,4 +224,14 @@ def check_one_type(formula: Formula, entry: Entry, functions: Mapping[str, Entry
         if not kinds <= KINDS[wanted]:
             mistakes.append(f"calls {callee.name}, which takes {wanted.text}")
     words = f", but its arguments may be other than that ({category.text})"
-    return [mistake + words for mistake in dict.fromkeys(mistakes)]
+    told = [mistake + words for mistake in dict.fromkeys(mistakes)]
+    return told + _wrong_result(types[formula.results[0]], kinds, entry.result)
+
+
+def _wrong_result(kind: str, kinds: frozenset[int], declared: str) -> list[str]:
+    """Whether an expression gives what `result` promises."""
+    is_boolean = kind == "bool" or (kind == "T" and kinds == {0})
+    is_integer = is_boolean or kind in ("int64_t", "literal") or (kind == "T" and 2 not in kinds)
+    if (declared == "bool" and not is_boolean) or (declared == "int64" and not is_integer):
+        return [f"does not give the {declared} that `result` promises"]
+    return []

@@ -91,13 +91,10 @@ class ScalarPrinter:
 
     def result(self, node: Expr, result: str = "same") -> str:
         """A result, of the type that the function promises ("any": as it comes)."""
-        kind = self.types[node]
-        text = self.print(node)
         if result == "same":
             return self.as_type(node)
-        if result == "bool" and kind not in ("bool", "T"):
-            return f"({text} != 0)"
-        return f"int64_t({text})" if result == "int64" and kind != "int64_t" else text
+        text = self.print(node)
+        return f"int64_t({text})" if result == "int64" else text
 
     def as_type(self, node: Expr) -> str:
         """A value of type T."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .expression import Call, Expr, Name, names_read, rebuild, topological
-from .model import Category, Entry, ScalarEntry, is_differentiable, rule_names
+from .model import Entry, ScalarEntry, is_differentiable, rule_names
 from .simplify import ZERO, is_zero, simplify
 
 
@@ -94,14 +94,12 @@ class Differentiator:
                 cotangents[value] = simplify("add", (cotangents.get(value, ZERO), pushed))
 
 
-def has_missing_gradient(entry: Entry) -> list[str]:
+def missing_gradients(entry: Entry) -> list[str]:
     """The differentiable inputs of a native function that `grad` says nothing about."""
     if not is_differentiable(entry) or (entry.grad is not None and entry.grad.kind != "rules"):
         return []
     return [
         arg.name
         for arg in entry.args
-        if arg.category.is_differentiable
-        and arg.category is not Category.BOOLEAN
-        and not entry.has_rule_for(arg.name)
+        if arg.category.is_differentiable and not entry.has_rule_for(arg.name)
     ]

@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from .checks import RANK_WORDS, Scope, check_formula, check_one_type
-from .derivative import Differentiator, has_missing_gradient
+from .derivative import Differentiator, missing_gradients
 from .errors import DeclarationError, Place, Problems
-from .expression import functions_called
+from .expression import Expr, functions_called, topological
 from .lower import DerivedScalar, Lowering
 from .model import (
     NUMPY_NAME,
@@ -28,22 +28,20 @@ from .parse import parse_expression
 from .read import read_file, read_text
 from .specs import Spec
 
+MAX_GRADIENT = 2_000
 ROOM = Path(__file__).resolve().parent
 
 
 class Declarations:
     """A checked set of entries. Immutable; `extended` makes a larger one."""
 
-    def __init__(
-        self, entries: Iterable[Entry], *, base: Declarations | None = None, name: str = ""
-    ) -> None:
+    def __init__(self, entries: Iterable[Entry], *, base: Declarations | None = None) -> None:
         self.new = tuple(entries)
         self.base = base
         old = base.entries if base is not None else ()
         self.entries: tuple[Entry, ...] = (*old, *self.new)
         self.functions: Mapping[str, Entry] = {entry.function: entry for entry in self.entries}
         self.by_name: Mapping[str, Entry] = {entry.name: entry for entry in self.entries}
-        self.name = name
         self._differentiator = Differentiator(self.functions)
         if base is not None:
             self._differentiator.know(base._differentiator)
@@ -66,14 +64,22 @@ class Declarations:
         """The fused gradients of a scalar function."""
         return self._lowering.derived_scalars(entry)
 
-    def differentiate(self, order: Iterable[str]) -> None:
-        """Makes all gradients, those of called functions first, so that none recurses deeply."""
+    def differentiate(self, order: Iterable[str], problems: Problems) -> None:
+        """Makes all gradients, those of called functions first, so that none recurses deeply.
+
+        Gradients contain those of the functions called, so that their size needs a cap.
+        """
         for name in order:
             entry = self.functions[name]
-            if isinstance(entry, ScalarEntry):
-                self._differentiator.gradients(entry)
+            if not isinstance(entry, ScalarEntry):
+                continue
+            gradients = self._differentiator.gradients(entry)
+            if len(topological(gradients.values())) > MAX_GRADIENT:
+                text = f"its gradient has more than {MAX_GRADIENT} steps; write `grad:`"
+                problems.add(entry.place, entry.name, text)
+                return
 
-    def gradients(self, entry: ScalarEntry) -> Mapping[str, object]:
+    def gradients(self, entry: ScalarEntry) -> Mapping[str, Expr]:
         """The symbolic gradients of a scalar function, by argument."""
         return self._differentiator.gradients(entry)
 
@@ -129,7 +135,7 @@ def _checked(
     kept = _without_duplicates(entries, problems, base)
     declarations = Declarations(kept, base=base)
     broken = {(found.path, found.entry) for found in problems}
-    for entry in kept:
+    for entry in entries:
         is_broken = (entry.place.path, entry.name) in broken
         checker = _Checker(declarations, entry, problems)
         checker.check_formulas()
@@ -140,7 +146,8 @@ def _checked(
     if not len(problems):
         order = _check_cycles(declarations, problems)
     if not len(problems):
-        declarations.differentiate(order)
+        declarations.differentiate(order, problems)
+    if not len(problems):
         _check_derived_names(declarations, problems)
         _check_shadowing(declarations, problems)
     problems.raise_any()
@@ -249,7 +256,7 @@ class _Checker:
     def check_completeness(self) -> None:
         entry = self.entry
         needs_rules = entry.is_native or isinstance(entry, ReductionEntry)
-        missing = has_missing_gradient(entry) if needs_rules else []
+        missing = missing_gradients(entry) if needs_rules else []
         if missing and entry.grad is None:
             text = "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
             self.refuse(entry.place, text)

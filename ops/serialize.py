@@ -51,5 +51,6 @@ def _to_json(value: Any) -> Any:
 
 def _from_json(value: Any) -> Any:
     if isinstance(value, dict):
-        return getattr(_C, {"bool": "bool_"}.get(value["dtype"], value["dtype"]))
+        name: str = value["dtype"]
+        return getattr(_C, {"bool": "bool_"}.get(name, name))
     return tuple(value) if isinstance(value, list) else value

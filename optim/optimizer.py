@@ -62,9 +62,7 @@ class SGD(Optimizer):
         [0.5]
     """
 
-    def __init__(
-        self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0
-    ) -> None:
+    def __init__(self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0) -> None:
         """Makes the state."""
         super().__init__(parameters, lr)
         _check("SGD", "momentum", momentum, 0 <= momentum < 1, "in [0, 1)")

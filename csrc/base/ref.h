@@ -22,6 +22,7 @@ class RefCounted {
       const_cast<RefCounted*>(this)->destroy();
     }
   }
+  void start_owned() const { count_.store(1, std::memory_order_relaxed); }
   int64_t use_count() const { return count_.load(std::memory_order_acquire); }
 
  protected:
@@ -74,9 +75,12 @@ class Ref {
   T* pointer_ = nullptr;
 };
 
+// A new object, whose one reference is the result: nobody else can count yet.
 template <class T, class... Args>
 Ref<T> make_ref(Args&&... args) {
-  return Ref<T>(new T(std::forward<Args>(args)...));
+  T* made = new T(std::forward<Args>(args)...);
+  made->start_owned();
+  return Ref<T>::adopt(made);
 }
 
 }  // namespace tensorlike

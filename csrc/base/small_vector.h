@@ -6,7 +6,9 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
+#include <cstring>
 #include <span>
+#include <type_traits>
 #include <utility>
 
 namespace tensorlike {
@@ -17,12 +19,24 @@ class SmallVector {
   SmallVector() = default;
   explicit SmallVector(size_t size, const T& value = T()) { resize(size, value); }
   SmallVector(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
-  explicit SmallVector(std::span<const T> values) { assign(values.begin(), values.end()); }
+  explicit SmallVector(std::span<const T> values) {
+    if constexpr (kPlain) {
+      copy_plain(values.data(), values.size());
+    } else {
+      assign(values.begin(), values.end());
+    }
+  }
   template <class It>
   SmallVector(It first, It last) {
     assign(first, last);
   }
-  SmallVector(const SmallVector& other) { assign(other.begin(), other.end()); }
+  SmallVector(const SmallVector& other) {
+    if constexpr (kPlain) {
+      copy_plain(other.data(), other.size_);
+    } else {
+      assign(other.begin(), other.end());
+    }
+  }
   SmallVector(SmallVector&& other) noexcept { take(other); }
   SmallVector& operator=(const SmallVector& other) {
     if (this != &other) assign(other.begin(), other.end());
@@ -36,7 +50,9 @@ class SmallVector {
     }
     return *this;
   }
-  ~SmallVector() { clear(); }
+  ~SmallVector() {
+    if constexpr (!kPlain) clear();
+  }
 
   size_t size() const { return size_; }
   bool empty() const { return size_ == 0; }
@@ -59,17 +75,24 @@ class SmallVector {
   void resize(size_t size, const T& value = T()) {
     if (size > capacity_) grow(std::max(size, capacity_ * 2));
     for (size_t i = size_; i < size; ++i) data()[i] = value;
-    for (size_t i = size; i < size_; ++i) data()[i] = T();
+    if constexpr (!kPlain) {
+      for (size_t i = size; i < size_; ++i) data()[i] = T();
+    }
     size_ = size;
   }
-  void clear() { resize(0); }
+  void clear() {
+    if constexpr (!kPlain) {
+      for (size_t i = 0; i < size_; ++i) data()[i] = T();
+    }
+    size_ = 0;
+  }
   void insert(size_t at, T value) {
     push_back(std::move(value));
     std::rotate(begin() + at, end() - 1, end());
   }
   void erase(size_t at) {
     std::move(begin() + at + 1, end(), begin() + at);
-    resize(size_ - 1);
+    data()[--size_] = T();
   }
   template <class It>
   void assign(It first, It last) {
@@ -77,10 +100,28 @@ class SmallVector {
     for (; first != last; ++first) push_back(*first);
   }
   bool operator==(const SmallVector& other) const {
-    return std::equal(begin(), end(), other.begin(), other.end());
+    if (size_ != other.size_) return false;
+    const T* a = data();
+    const T* b = other.data();
+    for (size_t i = 0; i < size_; ++i) {
+      if (!(a[i] == b[i])) return false;
+    }
+    return true;
   }
 
  private:
+  // Elements that are only bytes are copied as such and need no tidying up.
+  static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
+
+  void copy_plain(const T* from, size_t count) {
+    if (count > N) {
+      heap_.reset(new T[count]);
+      capacity_ = count;
+    }
+    std::memcpy(static_cast<void*>(data()), from, count * sizeof(T));
+    size_ = count;
+  }
+
   void grow(size_t capacity) {
     std::unique_ptr<T[]> heap(new T[capacity]());
     std::move(begin(), end(), heap.get());
@@ -89,12 +130,18 @@ class SmallVector {
   }
   void take(SmallVector& other) {
     heap_ = std::move(other.heap_);
-    if (!heap_) std::move(other.inline_, other.inline_ + other.size_, inline_);
+    if (!heap_) {
+      if constexpr (kPlain) {
+        std::memcpy(static_cast<void*>(inline_), other.inline_, other.size_ * sizeof(T));
+      } else {
+        std::move(other.inline_, other.inline_ + other.size_, inline_);
+      }
+    }
     size_ = std::exchange(other.size_, 0);
     capacity_ = std::exchange(other.capacity_, N);
   }
 
-  T inline_[N] = {};
+  T inline_[N];  // not set for bytes; default-constructed for what owns something
   size_t size_ = 0;
   size_t capacity_ = N;
   std::unique_ptr<T[]> heap_;

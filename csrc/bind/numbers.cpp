@@ -76,6 +76,13 @@ PyObject* binary(Operator which, PyObject* a, PyObject* b) {
     const bool b_is = is_plain_tensor(b);
     if ((a_is || b_is) && (a_is || is_number(a)) && (b_is || is_number(b)) &&
         dispatcher().is_wrapper_plain()) {
+      if (a_is && b_is) {
+        // Nothing lets the GIL go in here, so that the values cannot be replaced meanwhile.
+        Value* args[] = {value_of(a), value_of(b)};
+        if ((args[0]->tag & args[1]->tag & Value::kRaw) != 0 && op.cls.plain) {
+          if (Ref<Value> out = launch_small(op, args)) return wrap(std::move(out), types.tensor);
+        }
+      }
       const Ref<Value> x = a_is ? Ref<Value>(value_of(a)) : lift_operand(a, *value_of(b));
       const Ref<Value> y = b_is ? Ref<Value>(value_of(b)) : lift_operand(b, *value_of(a));
       Value* args[] = {x.get(), y.get()};

@@ -43,8 +43,7 @@ void tensor_dealloc(PyObject* self) {
   } else {
     cls->tp_free(self);
   }
-  // A subclass made in Python drops its own reference to the class.
-  if (cls->tp_dealloc == tensor_dealloc) Py_DECREF(cls);
+  Py_DECREF(cls);
 }
 
 PyObject* base_new(PyTypeObject* cls, PyObject*, PyObject*) {
@@ -230,7 +229,7 @@ PyMemberDef base_members[] = {
 };
 
 PyObject* raw_is_contiguous(PyObject* self, void*) {
-  return PyBool_FromLong(elements_of(value_of(self)).is_contiguous());
+  return PyBool_FromLong(elements_of(value_of(self)).is_contiguous);
 }
 PyMethodDef raw_methods[] = {
     {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
@@ -381,6 +380,8 @@ PyObject* set_hooks(PyObject*, PyObject* args) {
                            hooks.as_array, hooks.repr}) {
     Py_INCREF(object);
   }
+  // Tensor adds nothing to the wrapper's memory: Python's general way of freeing it is not needed.
+  types.tensor->tp_dealloc = tensor_dealloc;
   Py_RETURN_NONE;
 }
 

@@ -8,6 +8,7 @@
 #include <bit>
 #include <cstdlib>
 #include <mutex>
+#include <utility>
 #include <vector>
 
 namespace tensorlike {
@@ -17,7 +18,6 @@ namespace {
 constexpr int kSteps = 4;
 constexpr int kFirstLog2 = 7;
 constexpr int kClasses = (62 - kFirstLog2) * kSteps;
-constexpr size_t kSmallBytes = 4096;          // kept per thread, without a lock
 constexpr size_t kMapBytes = size_t{4} << 20;  // from here on: own maps, huge pages
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kCacheLimit = size_t{3} << 30;  // the most that waits for reuse
@@ -61,6 +61,8 @@ void* system_allocate(size_t bytes) {
   return std::aligned_alloc(64, (bytes + 63) / 64 * 64);
 }
 
+struct ThreadCache;
+
 struct Shared {
   std::mutex mutex;
   std::array<std::vector<void*>, kClasses + 1> free;
@@ -68,6 +70,8 @@ struct Shared {
   std::atomic<size_t> peak{0};
   std::atomic<size_t> cached{0};
   std::atomic<size_t> limit{0};
+  std::vector<ThreadCache*> threads;
+  int64_t ended_in_use = 0;  // what ended threads took and others will give back
 };
 
 // Leaked on purpose: tensors may die after every static object.
@@ -76,37 +80,81 @@ Shared& shared() {
   return *instance;
 }
 
-constexpr int kSmallClasses = (12 - kFirstLog2) * kSteps + 1;  // classes up to kSmallBytes
+constexpr int kSmallClasses = (12 - kFirstLog2) * kSteps + 1;  // up to 4096 bytes, without a lock
 constexpr size_t kPerThread = 64;
 
+// What one thread keeps of small blocks, and how many bytes of them it has handed out (negative
+// when it gave back more than it took). Only its thread writes; statistics read.
 struct ThreadCache {
   std::array<std::array<void*, kPerThread>, kSmallClasses> blocks;
   std::array<size_t, kSmallClasses> count = {};
-  bool is_closed = false;
-  ~ThreadCache() {
-    is_closed = true;
-    for (int c = 0; c < kSmallClasses; ++c) {
-      while (count[c] > 0) std::free(blocks[c][--count[c]]);
-    }
+  std::atomic<int64_t> in_use{0};
+
+  void add(int64_t bytes) {
+    in_use.store(in_use.load(std::memory_order_relaxed) + bytes, std::memory_order_relaxed);
   }
 };
 
-ThreadCache& thread_cache() {
-  static thread_local ThreadCache cache;
-  return cache;
+thread_local __attribute__((tls_model("initial-exec"))) ThreadCache* thread_cache = nullptr;
+thread_local __attribute__((tls_model("initial-exec"))) bool is_thread_ending = false;
+
+// Returns a thread's blocks when it ends.
+struct ThreadWatch {
+  ~ThreadWatch() {
+    is_thread_ending = true;
+    ThreadCache* cache = std::exchange(thread_cache, nullptr);
+    Shared& s = shared();
+    std::lock_guard lock(s.mutex);
+    for (int c = 0; c < kSmallClasses; ++c) {
+      while (cache->count[static_cast<size_t>(c)] > 0) {
+        std::free(cache->blocks[static_cast<size_t>(c)][--cache->count[static_cast<size_t>(c)]]);
+      }
+    }
+    s.ended_in_use += cache->in_use;
+    std::erase(s.threads, cache);
+    delete cache;
+  }
+};
+
+ThreadCache* make_thread_cache() {
+  if (is_thread_ending) return nullptr;
+  static thread_local ThreadWatch watch;
+  (void)watch;
+  thread_cache = new ThreadCache;
+  Shared& s = shared();
+  std::lock_guard lock(s.mutex);
+  s.threads.push_back(thread_cache);
+  return thread_cache;
+}
+
+inline ThreadCache* this_thread() {
+  return thread_cache != nullptr ? thread_cache : make_thread_cache();
+}
+
+// All bytes in use; small blocks are counted per thread.
+size_t total_in_use(Shared& s) {
+  std::lock_guard lock(s.mutex);
+  int64_t small = s.ended_in_use;
+  for (const ThreadCache* cache : s.threads) small += cache->in_use.load(std::memory_order_relaxed);
+  return static_cast<size_t>(static_cast<int64_t>(s.allocated.load()) + small);
+}
+
+void raise_peak(Shared& s, size_t now) {
+  size_t peak = s.peak.load(std::memory_order_relaxed);
+  while (now > peak && !s.peak.compare_exchange_weak(peak, now)) {
+  }
 }
 
 bool count_in(size_t bytes) {
   Shared& s = shared();
-  const size_t now = s.allocated.fetch_add(bytes, std::memory_order_relaxed) + bytes;
+  s.allocated.fetch_add(bytes, std::memory_order_relaxed);
+  const size_t now = total_in_use(s);
   const size_t limit = s.limit.load(std::memory_order_relaxed);
   if (limit != 0 && now > limit) {
     s.allocated.fetch_sub(bytes, std::memory_order_relaxed);
     return false;
   }
-  size_t peak = s.peak.load(std::memory_order_relaxed);
-  while (now > peak && !s.peak.compare_exchange_weak(peak, now)) {
-  }
+  raise_peak(s, now);
   return true;
 }
 
@@ -121,12 +169,17 @@ size_t class_bytes(uint32_t size_class) {
 Block allocate_block(size_t bytes) {
   const uint32_t c = class_of(bytes);
   const size_t size = class_bytes(c);
-  if (!count_in(size)) return {};
-  if (c < static_cast<uint32_t>(kSmallClasses)) {
-    ThreadCache& cache = thread_cache();
-    if (cache.count[c] > 0) return {cache.blocks[c][--cache.count[c]], c};
-  }
+  const bool is_small = c < static_cast<uint32_t>(kSmallClasses);
   Shared& s = shared();
+  if (is_small && s.limit.load(std::memory_order_relaxed) == 0) {
+    if (ThreadCache* cache = this_thread()) {
+      cache->add(static_cast<int64_t>(size));
+      if (cache->count[c] > 0) return {cache->blocks[c][--cache->count[c]], c};
+      if (void* data = system_allocate(size)) return {data, c};
+      cache->add(-static_cast<int64_t>(size));
+    }
+  }
+  if (!count_in(size)) return {};
   {
     std::lock_guard lock(s.mutex);
     std::vector<void*>& list = s.free[c];
@@ -149,15 +202,19 @@ Block allocate_block(size_t bytes) {
 void free_block(Block block) {
   const uint32_t c = block.size_class;
   const size_t size = class_bytes(c);
-  Shared& s = shared();
-  s.allocated.fetch_sub(size, std::memory_order_relaxed);
   if (c < static_cast<uint32_t>(kSmallClasses)) {
-    ThreadCache& cache = thread_cache();
-    if (!cache.is_closed && cache.count[c] < kPerThread) {
-      cache.blocks[c][cache.count[c]++] = block.data;
+    if (ThreadCache* cache = this_thread()) {
+      cache->add(-static_cast<int64_t>(size));
+      if (cache->count[c] < kPerThread) {
+        cache->blocks[c][cache->count[c]++] = block.data;
+      } else {
+        std::free(block.data);
+      }
       return;
     }
   }
+  Shared& s = shared();
+  s.allocated.fetch_sub(size, std::memory_order_relaxed);
   if (s.cached.load(std::memory_order_relaxed) + size <= kCacheLimit) {
     std::lock_guard lock(s.mutex);
     s.free[c].push_back(block.data);
@@ -169,10 +226,12 @@ void free_block(Block block) {
 
 MemoryStats memory_stats() {
   Shared& s = shared();
-  return {s.allocated.load(), s.peak.load(), s.cached.load(), s.limit.load()};
+  const size_t now = total_in_use(s);
+  raise_peak(s, now);
+  return {now, s.peak.load(), s.cached.load(), s.limit.load()};
 }
 
-void reset_peak_memory() { shared().peak = shared().allocated.load(); }
+void reset_peak_memory() { shared().peak = total_in_use(shared()); }
 
 void set_memory_limit(size_t bytes) { shared().limit = bytes; }
 

@@ -32,48 +32,49 @@ void set_memory_limit(size_t bytes);
 // Gives everything that waits for reuse back to the system.
 void empty_cache();
 
-// A per-thread pool of equal small objects (tensors, tape nodes).
+// A per-thread pool of equal small objects (tensors, tape nodes). Its two words are in the
+// thread's fixed block, which costs an instruction to reach where an object would cost a call.
 template <class T, int kLimit = 256>
 class ObjectPool {
  public:
   static void* take() {
-    Free& free = list();
-    if (free.head == nullptr) return ::operator new(sizeof(T));
-    Slot* slot = free.head;
-    free.head = slot->next;
-    --free.count;
+    Slot* slot = head_;
+    if (slot == nullptr) return ::operator new(sizeof(T));
+    head_ = slot->next;
+    --count_;
     return slot;
   }
   static void give(void* memory) {
-    Free& free = list();
-    if (free.count >= kLimit) {
+    if (count_ >= kLimit) {
       ::operator delete(memory);
       return;
     }
-    free.head = new (memory) Slot{free.head};
-    ++free.count;
+    if (count_ == 0) watch();
+    head_ = new (memory) Slot{head_};
+    ++count_;
   }
 
  private:
   struct Slot {
     Slot* next;
   };
-  struct Free {
-    Slot* head = nullptr;
-    int count = 0;
-    ~Free() {
-      count = kLimit;  // whatever dies after this thread's pool goes straight back
-      while (head != nullptr) {
-        Slot* next = head->next;
-        ::operator delete(head);
-        head = next;
+  // Empties the pool when its thread ends; whatever dies after that goes straight back.
+  struct Watch {
+    ~Watch() {
+      count_ = kLimit;
+      while (head_ != nullptr) {
+        Slot* next = head_->next;
+        ::operator delete(head_);
+        head_ = next;
       }
     }
   };
-  static Free& list() {
-    static thread_local Free free;
-    return free;
+  static void watch() {
+    static thread_local Watch watch;
+    (void)watch;
   }
+  static inline thread_local __attribute__((tls_model("initial-exec"))) Slot* head_ = nullptr;
+  static inline thread_local __attribute__((tls_model("initial-exec"))) int count_ = 0;
 };
 
 }  // namespace tensorlike

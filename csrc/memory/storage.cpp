@@ -22,7 +22,9 @@ Ref<Storage> Storage::allocate(size_t bytes) {
          stats.limit != 0 ? text(", the limit is ", stats.limit) : std::string(), ".");
   }
   char* data = static_cast<char*>(block.data) + kHeader;
-  return Ref<Storage>(new (block.data) Storage(data, bytes, block.size_class));
+  auto* storage = new (block.data) Storage(data, bytes, block.size_class);
+  storage->start_owned();
+  return Ref<Storage>::adopt(storage);
 }
 
 Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> give_back,
@@ -31,13 +33,16 @@ Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> gi
   if (block.data == nullptr) fail(ErrorKind::kMemory, "memory: exhausted.");
   Ref<Storage> storage(
       new (block.data) Storage(static_cast<char*>(data), bytes, block.size_class));
-  storage->give_back_ = std::move(give_back);
+  storage->give_back_ = new std::function<void()>(std::move(give_back));
   storage->is_read_only_ = is_read_only;
   return storage;
 }
 
 void Storage::destroy() {
-  if (give_back_) give_back_();
+  if (give_back_ != nullptr) {
+    (*give_back_)();
+    delete give_back_;
+  }
   const Block block{this, size_class_};
   this->~Storage();
   free_block(block);

@@ -21,7 +21,7 @@ class Storage final : public RefCounted {
   char* data() const { return data_; }
   size_t bytes() const { return bytes_; }
   // Foreign memory is never written over.
-  bool is_owned() const { return !give_back_; }
+  bool is_owned() const { return give_back_ == nullptr; }
   bool is_read_only() const { return is_read_only_; }
 
  private:
@@ -33,7 +33,7 @@ class Storage final : public RefCounted {
   size_t bytes_;
   uint32_t size_class_;
   bool is_read_only_ = false;
-  std::function<void()> give_back_;
+  std::function<void()>* give_back_ = nullptr;  // of foreign memory
 };
 
 }  // namespace tensorlike

@@ -58,6 +58,10 @@ class Scalar {
   ~Scalar();
   ScalarSpec spec;
   ByDType<TileKernel> kernels;
+  // By the dtype that all arguments have: the one loop that computes the whole, where there is
+  // one, and the dtype of its result.
+  ByDType<TileKernel> whole;
+  ByDType<DType> whole_result;
   Gradients gradients;
   std::shared_ptr<CompiledBody> expansion;  // null: native
   // The dtype that the function computes in, for arguments of these dtypes; checks categories.

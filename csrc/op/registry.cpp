@@ -34,6 +34,31 @@ void check_new(const void* previous, const std::string& name, const std::string&
 
 }  // namespace
 
+namespace {
+
+// Finds the dtypes for which a scalar function is one loop without casts.
+void find_whole(Scalar& scalar) {
+  const bool is_uniform =
+      scalar.spec.outputs == 1 &&
+      std::none_of(scalar.spec.args.begin(), scalar.spec.args.end(), [](const ArgSpec& arg) {
+        return arg.category == Category::kBoolean;
+      });
+  for (int d = 0; is_uniform && d < kDTypeCount; ++d) {
+    const DType dtype = static_cast<DType>(d);
+    if (scalar.kernels[dtype] == nullptr) continue;
+    const std::vector<DType> args(scalar.spec.args.size(), dtype);
+    try {
+      if (scalar.compute_dtype(args) != dtype) continue;
+    } catch (const Error&) {
+      continue;  // a dtype that the function does not take
+    }
+    scalar.whole[dtype] = scalar.kernels[dtype];
+    scalar.whole_result[dtype] = scalar.result_dtype(dtype);
+  }
+}
+
+}  // namespace
+
 const Type& op_base_type() {
   static const Type* type = new Type("OpBase");
   return *type;
@@ -56,6 +81,7 @@ void Registry::add(ScalarSpec spec) {
   auto scalar = std::make_unique<Scalar>(std::move(spec));
   const auto kernels = kernel_table().scalars.find(scalar->spec.name);
   if (kernels != kernel_table().scalars.end()) scalar->kernels = kernels->second;
+  find_whole(*scalar);
   unlinked_scalars_.push_back(scalar.get());
   scalars_.emplace(scalar->spec.name, std::move(scalar));
 }

@@ -19,7 +19,7 @@ const RawTensor& raw(Value* value) { return *static_cast<RawTensor*>(value); }
 // and held by nobody else.
 bool is_ours(const RawTensor& x, int64_t holds) {
   return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned() &&
-         x.is_contiguous();
+         x.is_contiguous;
 }
 
 bool can_reuse(const RawTensor& x, DType dtype, const Dims& shape, int64_t holds) {
@@ -297,10 +297,64 @@ Values launch_reduce(const Op& op, Args args) {
   return results;
 }
 
+constexpr int64_t kSmall = 4096;
+constexpr int64_t kRepeated = 256;  // elements that a single one may be repeated to
+
 }  // namespace
 
+Ref<Value> launch_small(const Op& op, Args args) {
+  const Scalar* scalar = op.scalar;
+  const size_t n = args.size();
+  if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
+  const RawTensor* whole = &raw(args[0]);
+  const DType dtype = whole->dtype;
+  const TileKernel kernel = scalar->whole[dtype];
+  if (kernel == nullptr) return nullptr;
+  for (size_t i = 1; i < n; ++i) {
+    const RawTensor& x = raw(args[i]);
+    if (x.shape.size() > whole->shape.size() || x.count > whole->count) whole = &x;
+  }
+  const int64_t count = whole->count;
+  if (count > kSmall) return nullptr;
+  alignas(64) char repeated[2][kRepeated * 8];
+  size_t used = 0;
+  const void* in[3];
+  for (size_t i = 0; i < n; ++i) {
+    const RawTensor& x = raw(args[i]);
+    if (x.dtype != dtype) return nullptr;
+    if (&x == whole || x.shape == whole->shape) {
+      if (!x.is_contiguous) return nullptr;
+      in[i] = x.data;
+    } else if (x.count == 1 && x.shape.size() <= whole->shape.size() && count <= kRepeated &&
+               used < 2) {
+      const size_t size = size_of(dtype);
+      for (int64_t k = 0; k < count; ++k) {
+        std::memcpy(repeated[used] + static_cast<size_t>(k) * size, x.data, size);
+      }
+      in[i] = repeated[used++];
+    } else {
+      return nullptr;
+    }
+  }
+  const DType result = scalar->whole_result[dtype];
+  Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(result));
+  auto out = make_ref<RawTensor>(result, whole->shape, whole->strides, count, std::move(storage));
+  void* data = out->data;
+  kernel(&data, in, count);
+  return out;
+}
+
 Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
-  if (op.scalar != nullptr) return launch_elemwise(op, args, donated, holds);
+  if (op.scalar != nullptr) {
+    if (donated == 0) {
+      if (Ref<Value> out = launch_small(op, args)) {
+        Values results;
+        results.push_back(std::move(out));
+        return results;
+      }
+    }
+    return launch_elemwise(op, args, donated, holds);
+  }
   if (op.reduction != nullptr) return launch_reduce(op, args);
   if (op.cls.kernel == nullptr) return run_body(*op.cls.define, op, args);
   SmallVector<RawTensor*, 4> inputs(args.size());

@@ -36,8 +36,8 @@ Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape) {
   const int64_t count = element_count(shape);
   Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(dtype));
   Dims strides = contiguous_strides(shape);
-  char* data = storage->data();
-  return make_ref<RawTensor>(dtype, std::move(shape), std::move(strides), std::move(storage), data);
+  return make_ref<RawTensor>(dtype, std::move(shape), std::move(strides), count,
+                             std::move(storage));
 }
 
 Ref<RawTensor> RawTensor::scalar(DType dtype, std::variant<bool, int64_t, double> value) {
@@ -54,7 +54,7 @@ Ref<RawTensor> RawTensor::view(Dims view_shape, Dims view_strides, int64_t offse
                              data + offset * static_cast<int64_t>(size_of(dtype)));
 }
 
-bool RawTensor::is_contiguous() const {
+bool RawTensor::lies_in_order(const Dims& shape, const Dims& strides) {
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {
     if (shape[i] == 0) return true;
@@ -67,7 +67,7 @@ bool RawTensor::is_contiguous() const {
 Ref<RawTensor> copy(const RawTensor& x) { return cast(x, x.dtype); }
 
 Ref<RawTensor> contiguous(const RawTensor& x) {
-  if (x.is_contiguous()) return Ref<RawTensor>(const_cast<RawTensor*>(&x));
+  if (x.is_contiguous) return Ref<RawTensor>(const_cast<RawTensor*>(&x));
   return copy(x);
 }
 

@@ -18,8 +18,20 @@ class RawTensor final : public Value {
         dtype(dtype),
         shape(std::move(shape)),
         strides(std::move(strides)),
+        count(element_count(this->shape)),
+        is_contiguous(lies_in_order(this->shape, this->strides)),
         storage(std::move(storage)),
         data(data) {}
+  // Contiguous, of a count that the caller knows.
+  RawTensor(DType dtype, Dims shape, Dims strides, int64_t count, Ref<Storage> storage)
+      : Value(kRaw, raw_tensor_type()),
+        dtype(dtype),
+        shape(std::move(shape)),
+        strides(std::move(strides)),
+        count(count),
+        is_contiguous(true),
+        storage(std::move(storage)),
+        data(this->storage->data()) {}
 
   // A fresh, contiguous tensor whose elements are not set.
   static Ref<RawTensor> empty(DType dtype, Dims shape);
@@ -27,14 +39,15 @@ class RawTensor final : public Value {
   // Same elements, seen through another shape.
   Ref<RawTensor> view(Dims view_shape, Dims view_strides, int64_t offset = 0) const;
 
+  static bool lies_in_order(const Dims& shape, const Dims& strides);
+
   double priority() const override { return 0; }
   bool spec(Spec& out) const override {
     out = {dtype, shape};
     return true;
   }
   Spec spec() const { return {dtype, shape}; }
-  int64_t size() const { return element_count(shape); }
-  bool is_contiguous() const;
+  int64_t size() const { return count; }
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(data);
@@ -46,6 +59,8 @@ class RawTensor final : public Value {
   const DType dtype;
   const Dims shape;
   const Dims strides;  // in elements
+  const int64_t count;
+  const bool is_contiguous;
   const Ref<Storage> storage;
   char* const data;
 };
@@ -61,6 +76,10 @@ Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape);
 // in `donated` may be written over when nobody but the caller (who holds `holds` references) has
 // them.
 Values launch(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
+
+// The shortest way for the commonest call: a scalar function of few elements, of one dtype, whole
+// and in order (or single). Null when the call is not of this kind. Never lets the GIL go.
+Ref<Value> launch_small(const Op& op, Args args);
 
 // Const: the value, as a RawTensor of the dtype that suits beside `like` (null: the default).
 Ref<RawTensor> make_const(const Op& op, const Spec* like);

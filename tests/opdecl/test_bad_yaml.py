@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from random import Random
 
 import pytest
 
@@ -159,6 +160,39 @@ def test_a_long_chain_of_definitions_does_not_recurse() -> None:
         )
     declarations = load_text("".join(reversed(entries)), base=builtin())
     assert len(declarations.new) == 400
+
+
+def test_a_gradient_that_grows_without_bound_is_refused() -> None:
+    entries = []
+    for i in range(40):
+        inner = f"f{i - 1}" if i else "exp"
+        terms = " + ".join(f"{inner}(x * {j}.5)" for j in range(30))
+        entries.append(f"{SCALAR}  expr: {terms}\n".replace("scalar: f", f"scalar: f{i}"))
+    (message,) = messages("".join(entries))
+    assert message.endswith("its gradient has more than 2000 steps; write `grad:`")
+
+
+DAMAGE = """
+scalar op y dy grad none { } [ ] : - | expr where(x>0,x,1) exp sum(x,axis=axis) shape(x) size(x)
+dtype(x) n out ** -1 1e400 0.5 ' " ( ) , # integer *xs: axis null softmax(x) ~ ! & * x=x
+"""
+WORDS = DAMAGE.split()
+
+
+@pytest.mark.parametrize("seed", range(150))
+def test_damaged_declarations_give_problems_or_entries(seed: int) -> None:
+    """Nothing but a DeclarationError comes out, and what is accepted lowers."""
+    random = Random(seed)
+    entries = (Path(__file__).parent / "golden/small.yaml").read_text("utf-8").split("\n\n")
+    words = "\n\n".join(random.sample(entries, 2)).split(" ")
+    for _ in range(random.randint(1, 5)):
+        words[random.randrange(len(words))] = random.choice(WORDS)
+    try:
+        declarations = load_text(" ".join(words), base=builtin())
+    except DeclarationError as error:
+        assert error.problems
+    else:
+        assert all(declarations.lower(entry) for entry in declarations.new)
 
 
 RUN_TIME = {

@@ -278,6 +278,34 @@ def test_the_reference_agrees_with_numpy() -> None:
     np.testing.assert_array_equal(one_hot, [[True, False, False], [False, False, True]])
 
 
+def test_an_expression_has_one_result() -> None:
+    assert parse_expression("x, x").mistakes == [(0, "must be one expression, not a tuple")]
+
+
+def test_a_native_function_without_oracle_says_so() -> None:
+    text = '- scalar: mine\n  args: ["x: all"]\n  grad: none\n  doc: A test.\n'
+    text += '- reduction: ours\n  args: ["x: all"]\n  native: true\n  grad: none\n  doc: A test.\n'
+    reference = Reference(load_text(text, base=BUILTIN))
+    for name in ("mine", "ours"):
+        with pytest.raises(NotImplementedError, match="has no oracle; give it the key `numpy`"):
+            reference.call(name, np.zeros(2))
+
+
+def test_native_layout_ops_have_oracles() -> None:
+    reference = Reference(BUILTIN)
+    x = np.arange(6).reshape(2, 3)
+    assert [part.shape for part in reference.call("split", x, sizes=(1, 2), axis=1)] == [
+        (2, 1),
+        (2, 2),
+    ]
+    np.testing.assert_array_equal(reference.call("concat", x, x, axis=0), np.concatenate([x, x]))
+    np.testing.assert_array_equal(
+        reference.call("gather", x, np.array([1, 0]), axes=(1,)), x[:, [1, 0]]
+    )
+    assert reference.call("astype", x, dtype=np.float32).dtype == np.float32
+    assert reference.call("max", x[0].astype(np.int32), axis=None) == 2
+
+
 def test_two_outputs_of_a_defined_op() -> None:
     text = '- op: Both\n  args: ["x: real floating-point"]\n  outputs: 2\n'
     text += "  define: |\n    e = exp(x)\n    e, e + 1\n  doc: A test.\n"

@@ -23,6 +23,7 @@ from .tensor import as_raw_tensor as as_raw_tensor
 from .tensor import from_dlpack as from_dlpack
 from .tensor import native as native
 from .tensor import tensor as tensor
+from .tensor import update as update
 
 __all__ = [
     "Apply",
@@ -44,6 +45,7 @@ __all__ = [
     "native",
     "no_grad",
     "tensor",
+    "update",
     "value_and_grad",
     "vjp",
 ]

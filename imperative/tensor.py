@@ -139,7 +139,7 @@ class Tensor(_C.TensorWrapper):
         inner = self.__wrapped__
         while isinstance(inner, _C.Tracer):
             inner = inner.primal
-        return type(self)(inner)
+        return (Tensor if isinstance(self, Parameter) else type(self))(inner)
 
     stop_gradient = detach
 
@@ -402,6 +402,10 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     return Tensor(_C.Function("to_device")(raw, device=None) if copy else raw)
 
 
+# An optimiser's step: a multi-output scalar function whose results replace the parameter and the
+# state, in their own memory where nobody else holds it.
+update = _C.update
+
 _reshape = _C.Function("reshape")
 _permute_dims = _C.Function("permute_dims")
 _broadcast_to = _C.Function("broadcast_to")
@@ -411,4 +415,4 @@ _floor = _C.Function("floor")
 _ceil = _C.Function("ceil")
 _trunc = _C.Function("trunc")
 
-_C.set_hooks(Tensor, indexing.getitem, indexing.setitem, _as_array, _describe)
+_C.set_hooks(Tensor, Parameter, indexing.getitem, indexing.setitem, _as_array, _describe)

@@ -19,6 +19,7 @@ from .python_text import (
     parameter,
     section,
     signature,
+    type_of,
 )
 from .reference import Reference
 from .registry import Declarations
@@ -103,4 +104,4 @@ def _parameters(entry: Entry) -> list[str]:
 def _accepted(attr: AttrDecl, entry: Entry) -> str:
     if attr.type == "axis" and isinstance(entry, ReductionEntry) and entry.is_native:
         return "int | None"
-    return ACCEPTED[attr.type]
+    return type_of(attr, ACCEPTED)

@@ -72,7 +72,7 @@ def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl]) -> list[str]:
     lines = [f'class {name}(OpBase, native="{name}"):', *doc, "", "    __slots__ = ()"]
     lines += [f"    {attr.name}: {_held(attr)}" for attr in attrs]
     lines += ["", "    if TYPE_CHECKING:", ""]
-    parameters = [parameter(attr, HELD[attr.type]) for attr in attrs]
+    parameters = [parameter(attr, _held(attr)) for attr in attrs]
     parameters = ["self", "*", *parameters] if parameters else ["self"]
     one = f"        def __init__({', '.join(parameters)}) -> None: ..."
     if len(one) <= WIDTH:

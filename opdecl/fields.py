@@ -56,7 +56,10 @@ ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
              "null, an integer or a list of integers"),
     "axes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
     "shape": (lambda value: _is_ints(value), "a list of integers"),
-    "scalar": (lambda value: isinstance(value, (bool, int, float)), "a number or a boolean"),
+    "scalar": (
+        lambda value: value is None or isinstance(value, (bool, int, float)),
+        "a number, a boolean or null",
+    ),
     "index": (lambda value: value is None, "null"),
     "any": (lambda value: True, "anything"),
 }  # fmt: skip

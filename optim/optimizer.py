@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .. import _C
 from .. import functional as F
-from ..imperative import Parameter, Tensor
+from ..imperative import Parameter, Tensor, update
 
 
 class Optimizer:
@@ -72,9 +71,9 @@ class SGD(Optimizer):
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
         if self.momentum:
             velocity = self._velocity[index]
-            _C.update("momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
+            update("momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
         else:
-            _C.update("sgd_step", parameter, gradient, self.lr)
+            update("sgd_step", parameter, gradient, self.lr)
 
 
 class Adam(Optimizer):
@@ -129,9 +128,9 @@ class Adam(Optimizer):
         state = (self._first[index], self._second[index])
         numbers: list[Any] = [self.lr, *self.betas, self.eps, *corrections]
         if self.decay:
-            _C.update("adamw_step", parameter, gradient, *state, *numbers, self.decay)
+            update("adamw_step", parameter, gradient, *state, *numbers, self.decay)
         else:
-            _C.update("adam_step", parameter, gradient, *state, *numbers)
+            update("adam_step", parameter, gradient, *state, *numbers)
 
 
 def _zeros_like(parameter: Tensor) -> Tensor:

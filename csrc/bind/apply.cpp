@@ -58,7 +58,7 @@ class WrapperRule final : public Rule {
     PyTypeObject* cls = types.tensor;
     for (size_t i = args.size(); i-- > 0;) {
       PyObject* object = static_cast<ForeignValue*>(args[i])->object();
-      cls = Py_TYPE(object);
+      cls = result_class(Py_TYPE(object));
       inner.push_back(to_value(object));
     }
     for (size_t i = inner.size(); i-- > 0;) pointers.push_back(inner[i].get());
@@ -97,12 +97,12 @@ PyObject* values_to_tuple(const Values& values) {
 
 // Runs candidates from `start` on directly with the Python objects. Native rules, and lifted
 // arguments, go the general way.
-PyObject* run_objects(const std::shared_ptr<const Resolution>& resolution, PyObject* op_object,
+PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op_object,
                       const OpClass& cls, PyObject* const* args, size_t n) {
   for (size_t i = 0; i < resolution->size(); ++i) {
     const Candidate& candidate = (*resolution)[i];
     if (!candidate.rule->is_enabled) continue;
-    const auto* rule = dynamic_cast<const PythonRule*>(candidate.rule);
+    const auto* rule = dynamic_cast<const PythonRule*>(candidate.rule.get());
     if (rule == nullptr || candidate.lifts) {
       const Ref<Op> op = to_op(op_object);
       Values held;
@@ -218,7 +218,7 @@ bool all_native(PyObject* const* args, size_t n, bool& any_wrapper) {
 
 PyTypeObject* wrapper_class(PyObject* const* args, size_t n) {
   for (size_t i = 0; i < n; ++i) {
-    if (is_wrapper(args[i])) return Py_TYPE(args[i]);
+    if (is_wrapper(args[i])) return result_class(Py_TYPE(args[i]));
   }
   return nullptr;
 }
@@ -404,7 +404,7 @@ PyObject* resolution(PyObject*, PyObject* const* args, Py_ssize_t n) {
     for (const auto& rule : dispatcher().rules()) {
       const bool is_listed =
           std::any_of(candidates->begin(), candidates->end(),
-                      [&](const Candidate& c) { return c.rule == rule.get(); });
+                      [&](const Candidate& c) { return c.rule == rule; });
       if (!is_listed) add(*rule, false, false);
     }
     return checked(PyList_AsTuple(out.get()));

@@ -144,7 +144,7 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf,
       const Values out = apply(*op, {});
       return wrap(out[0], types.tensor);
     }
-    const bool is_single = n == 1 && Py_TYPE(call.tensors[0]) == types.tensor &&
+    const bool is_single = n == 1 && is_own_wrapper(Py_TYPE(call.tensors[0])) &&
                            value_of(call.tensors[0])->tag != Value::kForeign &&
                            dispatcher().is_wrapper_plain();
     if (is_single) {

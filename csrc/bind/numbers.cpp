@@ -55,7 +55,7 @@ const Op& operator_op(Operator which) {
 }
 
 bool is_plain_tensor(PyObject* object) {
-  return Py_TYPE(object) == types.tensor && value_of(object)->tag != Value::kForeign;
+  return is_own_wrapper(Py_TYPE(object)) && value_of(object)->tag != Value::kForeign;
 }
 
 bool is_number(PyObject* object) {

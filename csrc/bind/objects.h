@@ -32,6 +32,7 @@ struct Types {
   PyTypeObject* tracer = nullptr;
   PyTypeObject* wrapper = nullptr;
   PyTypeObject* tensor = nullptr;  // the class that functional calls return: set from Python
+  PyTypeObject* parameter = nullptr;  // what is computed from one is a tensor, not a parameter
   PyTypeObject* tape = nullptr;
   PyTypeObject* function = nullptr;
   PyTypeObject* dtype = nullptr;
@@ -43,6 +44,12 @@ inline bool is_tensor_like(PyObject* object) {
 }
 inline bool is_wrapper(PyObject* object) {
   return PyObject_TypeCheck(object, types.wrapper) != 0;
+}
+inline PyTypeObject* result_class(PyTypeObject* cls) {
+  return cls == types.parameter ? types.tensor : cls;
+}
+inline bool is_own_wrapper(PyTypeObject* cls) {
+  return cls == types.tensor || cls == types.parameter;
 }
 inline Value* value_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->value; }
 

@@ -65,7 +65,7 @@ std::string line_of_user() {
 
 [[noreturn]] void fail_no_gradient(const char* who) {
   const Cut& cut = last_cut();
-  if (cut.op) {
+  if (cut.op && cut.level == innermost_level()) {
     fail(ErrorKind::kAutodiff, who, ": the value carries no gradient; ", cut.op->name(),
          cut.place.empty() ? "" : " (" + cut.place + ")",
          " is not differentiable and cut the tape; differentiate a value that does not go through "

@@ -370,13 +370,15 @@ PyObject* base_repr(PyObject* self) {
   return PyObject_CallOneArg(hooks.repr, self);
 }
 
-// set_hooks(Tensor, getitem, setitem, as_array, repr)
+// set_hooks(Tensor, Parameter, getitem, setitem, as_array, repr)
 PyObject* set_hooks(PyObject*, PyObject* args) {
-  if (PyArg_ParseTuple(args, "O!OOOO", &PyType_Type, &types.tensor, &hooks.getitem, &hooks.setitem,
+  if (PyArg_ParseTuple(args, "O!O!OOOO", &PyType_Type, &types.tensor, &PyType_Type,
+                       &types.parameter, &hooks.getitem, &hooks.setitem,
                        &hooks.as_array, &hooks.repr) == 0) {
     return nullptr;
   }
-  for (PyObject* object : {reinterpret_cast<PyObject*>(types.tensor), hooks.getitem, hooks.setitem,
+  for (PyObject* object : {reinterpret_cast<PyObject*>(types.tensor),
+                           reinterpret_cast<PyObject*>(types.parameter), hooks.getitem, hooks.setitem,
                            hooks.as_array, hooks.repr}) {
     Py_INCREF(object);
   }
@@ -494,12 +496,31 @@ bool to_literal(PyObject* object, std::variant<bool, int64_t, double>& literal) 
     return true;
   }
   if (PyLong_CheckExact(object)) {
-    const long long value = PyLong_AsLongLong(object);
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0) {  // only beside floats has this a meaning
+      literal = PyLong_AsDouble(object);
+      if (PyErr_Occurred() != nullptr) throw PythonError();
+      return true;
+    }
     if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
     literal = static_cast<int64_t>(value);
     return true;
   }
   return false;
+}
+
+// A Python integer must fit the integers that it meets.
+void check_range(PyObject* object, const std::variant<bool, int64_t, double>& literal,
+                 DType beside) {
+  if (!PyLong_CheckExact(object) || kind_of(beside) == Kind::kFloating) return;
+  const auto* value = std::get_if<int64_t>(&literal);
+  const bool fits = value != nullptr && (beside != DType::kInt32 ||
+                                         (*value >= INT32_MIN && *value <= INT32_MAX));
+  if (fits) return;
+  PyErr_Format(PyExc_OverflowError, "the Python integer %R is out of range for %s", object,
+               std::string(name_of(kind_of(beside) == Kind::kBool ? DType::kInt64 : beside)).c_str());
+  throw PythonError();
 }
 
 Ref<Value> lift_operand(PyObject* object, Value& like) {
@@ -508,6 +529,9 @@ Ref<Value> lift_operand(PyObject* object, Value& like) {
     // A constant carries no gradient: beside a tracer, a plain value will do.
     Value* under = &like;
     while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
+    if (under->tag == Value::kRaw) {
+      check_range(object, literal, static_cast<RawTensor*>(under)->dtype);
+    }
     return lift_literal(literal, *under);
   }
   return as_raw(object, Py_None);

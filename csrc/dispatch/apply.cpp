@@ -9,6 +9,10 @@ namespace tensorlike {
 
 Values apply(const Op& op, Args args) {
   if (op.cls.plain.load(std::memory_order_relaxed)) {
+    if (args.empty()) {
+      Values out;
+      if (apply_raw(op, args, out)) return out;
+    }
     unsigned tags = 0;
     for (const Value* arg : args) tags |= arg->tag;
     Values out;

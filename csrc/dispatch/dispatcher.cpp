@@ -96,8 +96,10 @@ class NativeRule final : public Rule {
 };
 
 // Most specific first; rules are given newest first, and stay so within one signature.
-std::vector<Rule*> ordered(std::vector<Rule*> matching) {
-  std::vector<Rule*> out;
+using Rules = std::vector<std::shared_ptr<Rule>>;
+
+Rules ordered(Rules matching) {
+  Rules out;
   while (!matching.empty()) {
     size_t best = 0;
     for (size_t i = 1; i < matching.size(); ++i) {
@@ -127,6 +129,11 @@ bool matches(const Signature& signature, const Type& op, std::span<const Type* c
   const size_t fixed = signature.args.size() - (signature.is_variadic ? 1 : 0);
   if (kinds.size() < fixed || (kinds.size() > fixed && !signature.is_variadic)) return false;
   if (!op.is_a(*signature.op)) return false;
+  // A call without tensor-likes concerns only the rules that are for all of them.
+  if (kinds.empty() && signature.is_variadic) {
+    const Kinds& all = signature.args.back();
+    return std::find(all.begin(), all.end(), &tensor_base_type()) != all.end();
+  }
   for (size_t i = 0; i < kinds.size(); ++i) {
     const Kinds& wanted = *kinds_at(signature, i);
     if (std::none_of(wanted.begin(), wanted.end(),
@@ -239,17 +246,17 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
   std::lock_guard lock(mutex_);
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
   auto matching = [&](std::span<const Type* const> wanted) {
-    std::vector<Rule*> out;
+    Rules out;
     for (const auto& rule : rules_) {
-      if (matches(rule->signature, op, wanted)) out.push_back(rule.get());
+      if (matches(rule->signature, op, wanted)) out.push_back(rule);
     }
     return ordered(std::move(out));
   };
-  const std::vector<Rule*> direct = matching(kinds);
+  const Rules direct = matching(kinds);
   auto resolution = std::make_shared<Resolution>();
   // The root rule expands bodies on anything; what the highest kind says comes before it.
-  const Rule* root = nullptr;
-  for (Rule* rule : direct) {
+  std::shared_ptr<Rule> root;
+  for (const auto& rule : direct) {
     if (rule->is_native() && rule->signature.args[0][0] == &tensor_base_type()) {
       root = rule;
     } else {
@@ -258,13 +265,13 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
   }
   if (!kinds.empty()) {
     const std::vector<const Type*> lifted(kinds.size(), kinds[highest]);
-    for (Rule* rule : matching(lifted)) {
+    for (const auto& rule : matching(lifted)) {
       const bool is_known = std::any_of(resolution->begin(), resolution->end(),
                                         [&](const Candidate& c) { return c.rule == rule; });
       if (!is_known && rule != root) resolution->push_back({rule, true});
     }
   }
-  if (root != nullptr) resolution->push_back({const_cast<Rule*>(root), false});
+  if (root != nullptr) resolution->push_back({root, false});
   for (size_t i = 0; i + 1 < resolution->size(); ++i) {
     const Candidate& a = (*resolution)[i];
     const Candidate& b = (*resolution)[i + 1];
@@ -342,8 +349,8 @@ Values Dispatcher::call(const Op& op, Args args) {
   const std::vector<const Type*> kinds = kinds_of(args);
   const auto resolution = resolve(op.cls, kinds, args.empty() ? 0 : highest_of(args));
   Values out;
-  if (args.empty() && apply_raw(op, args, out)) return out;
   if (run(*resolution, 0, op, args, out)) return out;
+  if (args.empty() && apply_raw(op, args, out)) return out;
   fail_miss(op, kinds);
 }
 

@@ -176,7 +176,18 @@ inline T reciprocal(T a) {
 template <class T>
 inline T floor_divide(T a, T b) {
   if constexpr (kFloats<T>) {
-    return vm::floor(a / b);
+    // a / b may round up to an integer that it does not reach: the remainder settles it. Beyond
+    // the mantissa there are only integers.
+    const T quotient = a / b;
+    const T down = vm::floor(quotient);
+    const T exact = (a - vm::remainder(a, b)) / b;
+    const T low = vm::floor(exact);
+    const T settled = low + static_cast<T>(exact - low > T(0.5));
+    const bool is_large = !(abs(quotient) < T(1 << 22));
+    const bool is_infinite = abs(b) == std::numeric_limits<T>::infinity();
+    const bool is_below = (a != T(0)) & ((a < T(0)) != (b < T(0)));
+    const T beyond = quotient != quotient ? quotient : (is_below ? T(-1) : T(0));
+    return is_large ? down : (is_infinite ? beyond : settled);
   } else {
     const bool wraps = b == T(-1);
     const T divisor = (b == T(0)) | wraps ? T(1) : b;

@@ -464,8 +464,14 @@ Specs infer(const Op& op, std::span<const Spec> inputs) {
 Selection select(const std::string& op, std::span<const int64_t> shape,
                  std::span<const int64_t> strides, std::span<const int64_t> items) {
   size_t used = 0;
+  size_t ellipses = 0;
   for (size_t i = 0; i < items.size(); i += 4) {
     const auto kind = static_cast<ItemKind>(items[i]);
+    ellipses += kind == ItemKind::kEllipsis;
+    if (items.size() % 4 != 0 || items[i] < 0 || items[i] > 3 || ellipses > 1) {
+      fail(ErrorKind::kIndex, op, ": items must be groups of kind, start, stop, step, with at most "
+           "one ellipsis; got ", to_string(items), ".");
+    }
     if (kind == ItemKind::kInteger || kind == ItemKind::kSlice) ++used;
   }
   if (used > shape.size()) {

@@ -152,6 +152,17 @@ std::string Op::name() const {
   return cls.name();
 }
 
+bool same_attr(const Attr& a, const Attr& b) {
+  const auto* x = std::get_if<double>(&a);
+  const auto* y = std::get_if<double>(&b);
+  return (x != nullptr && y != nullptr && *x != *x && *y != *y) || a == b;
+}
+
+bool Op::equals(const Op& other) const {
+  return &cls == &other.cls &&
+         std::equal(attrs.begin(), attrs.end(), other.attrs.begin(), other.attrs.end(), same_attr);
+}
+
 const Attr& Op::attr(std::string_view name) const {
   return attrs[static_cast<size_t>(cls.attr_index(name))];
 }
@@ -200,7 +211,8 @@ Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> at
     }
     if (!given[i]) op->attrs[i] = specs[i].fallback;
     coerce(op->attrs[i], specs[i]);
-    if (given[i] && !is_of(op->attrs[i], specs[i].type)) {
+    const bool is_left_out = !specs[i].required && op->attrs[i] == specs[i].fallback;
+    if (given[i] && !is_left_out && !is_of(op->attrs[i], specs[i].type)) {
       fail(ErrorKind::kAttribute, cls.name(), ": ", specs[i].name, " must be of type ",
            specs[i].type, "; got ", to_string(op->attrs[i]), ".");
     }

@@ -124,7 +124,8 @@ class Op : public RefCounted {
   const T& get(std::string_view name) const {
     return std::get<T>(attr(name));
   }
-  bool equals(const Op& other) const { return &cls == &other.cls && attrs == other.attrs; }
+  // Same class and attributes; NaN is equal to itself, since ops are values.
+  bool equals(const Op& other) const;
 };
 
 // "Reduce(mode='sum', axis=0, keepdims=False)".

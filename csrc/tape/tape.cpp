@@ -46,8 +46,8 @@ const Gradients* declared_gradients(const Op& op) {
                                                                           : nullptr;
 }
 
-void remember_cut(const Op& op) {
-  state().cut = {Ref<const Op>(&op), user_line != nullptr ? user_line() : std::string()};
+void remember_cut(const Op& op, int level) {
+  state().cut = {Ref<const Op>(&op), user_line != nullptr ? user_line() : std::string(), level};
 }
 
 void record(const Op& op, Args args, Tape& tape, const SmallVector<Ref<Value>, 4>& primals,
@@ -104,7 +104,10 @@ int innermost_level() { return state().innermost; }
 int paused_level() { return state().paused; }
 void set_paused_level(int level) { state().paused = level; }
 
-Ref<Tape> open_tape() { return make_ref<Tape>(++state().innermost); }
+Ref<Tape> open_tape() {
+  state().cut = {};
+  return make_ref<Tape>(++state().innermost);
+}
 
 void close_tape(Tape& tape) {
   tape.is_open = false;
@@ -186,7 +189,7 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
       return true;
     }
     if (gradients != nullptr && gradients->differentiable && apply_body(op, args, out)) return true;
-    remember_cut(op);
+    remember_cut(op, tape->level);
     out = apply(op, values);
     return true;
   }

@@ -96,6 +96,7 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape);
 struct Cut {
   Ref<const Op> op;
   std::string place;
+  int level = -1;
 };
 Cut& last_cut();
 // The embedder's answer to "which line of the user is running": "" when unknown.

@@ -44,7 +44,7 @@ def full(
 @native
 def arange(
     start: bool | int | float,
-    stop: bool | int | float,
+    stop: bool | int | float | None = None,
     step: bool | int | float = 1,
     dtype: object = None,
     device: str | None = None,
@@ -52,7 +52,7 @@ def arange(
     """Evenly spaced numbers from start up to stop.
 
     Args:
-        start: the first number.
+        start: the first number; alone it is the end, and 0 the start.
         stop: the end; it is not reached.
         step: the distance between numbers.
         dtype: the dtype; None takes that of the numbers.

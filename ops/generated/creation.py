@@ -49,7 +49,7 @@ class Arange(OpBase, native="Arange"):
     """Evenly spaced numbers from start up to stop.
 
     Args:
-        start: the first number.
+        start: the first number; alone it is the end, and 0 the start.
         stop: the end; it is not reached.
         step: the distance between numbers.
         dtype: the dtype; None takes that of the numbers.
@@ -64,7 +64,7 @@ class Arange(OpBase, native="Arange"):
 
     __slots__ = ()
     start: bool | int | float
-    stop: bool | int | float
+    stop: bool | int | float | None
     step: bool | int | float
     dtype: object
     device: str | None
@@ -75,7 +75,7 @@ class Arange(OpBase, native="Arange"):
             self,
             *,
             start: bool | int | float,
-            stop: bool | int | float,
+            stop: bool | int | float | None = None,
             step: bool | int | float = 1,
             dtype: object = None,
             device: str | None = None,

@@ -1,0 +1,156 @@
+"""Fair timing: all contenders in one process, taking turns, checked before they are timed.
+
+A shared machine drifts, so a ratio is the median of the ratios of single rounds, in which the
+contenders ran one after the other; who starts a round rotates.
+"""
+
+from __future__ import annotations
+
+import statistics
+import timeit
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How much to measure."""
+
+    is_quick: bool = False
+    builds_wheel: bool = False
+
+    @property
+    def rounds(self) -> int:
+        """How often each contender has its turn."""
+        return 9 if self.is_quick else 41
+
+    @property
+    def turn(self) -> float:
+        """The seconds that a turn should take; at least one call is made."""
+        return 0.002 if self.is_quick else 0.005
+
+
+@dataclass(frozen=True)
+class Contender:
+    """A statement and the names that it uses; a statement costs no call of Python's own."""
+
+    statement: str
+    names: dict[str, Any]
+
+    def run(self) -> Any:
+        """The statement's value."""
+        return eval(self.statement, self.names)
+
+
+@dataclass(frozen=True)
+class Result:
+    """A row of the table. `bar` is the most that `value` may be; None where nothing is asked."""
+
+    name: str
+    ours: float
+    unit: str
+    peer: str = ""
+    theirs: float | None = None
+    ratio: float | None = None
+    bar: float | None = None
+    bar_is_absolute: bool = False
+
+    @property
+    def value(self) -> float:
+        """What the bar is about."""
+        return self.ours if self.ratio is None or self.bar_is_absolute else self.ratio
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether the bar is met."""
+        return None if self.bar is None else self.value <= self.bar
+
+
+@dataclass(frozen=True)
+class Timings:
+    """Seconds of one call, in each round, by contender."""
+
+    rounds: Mapping[str, list[float]]
+
+    def median(self, name: str) -> float:
+        """The median over the rounds."""
+        return statistics.median(self.rounds[name])
+
+    def ratio(self, name: str, to: str) -> float:
+        """The median of the ratios of the rounds."""
+        pairs = zip(self.rounds[name], self.rounds[to], strict=True)
+        return statistics.median(a / b for a, b in pairs)
+
+    def results(
+        self, name: str, bars: Mapping[str, float | None], *, ours: str = "tensorlike", per: int = 1
+    ) -> list[Result]:
+        """A row for each peer that `bars` names; `per` is how many things a call does."""
+        return [
+            Result(
+                name,
+                self.median(ours) / per,
+                "s",
+                peer,
+                self.median(peer) / per,
+                self.ratio(ours, peer),
+                bar,
+            )
+            for peer, bar in bars.items()
+        ]
+
+
+def check(contenders: Mapping[str, Contender], tolerance: float) -> None:
+    """Raises unless all contenders compute the same."""
+    values = {name: as_array(contender.run()) for name, contender in contenders.items()}
+    first, *others = values
+    for other in others:
+        np.testing.assert_allclose(
+            values[other], values[first], rtol=tolerance, atol=tolerance, err_msg=other
+        )
+
+
+def as_array(value: Any) -> np.ndarray[Any, Any]:
+    """The elements of anybody's tensor."""
+    for step in ("detach", "numpy"):
+        value = getattr(value, step, lambda same=value: same)()
+    return np.asarray(value)
+
+
+def time_in_turns(
+    contenders: Mapping[str, Contender], settings: Settings, *, tolerance: float = 1e-5
+) -> Timings:
+    """Checks that the contenders agree, then times them in turns."""
+    check(contenders, tolerance)
+    timers = {
+        name: timeit.Timer(contender.statement, globals=contender.names)
+        for name, contender in contenders.items()
+    }
+    calls = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
+    rounds: dict[str, list[float]] = {name: [] for name in contenders}
+    order = list(contenders)
+    for _ in range(settings.rounds):
+        for name in order:
+            timers[name].timeit(1)  # whatever the one before has left in caches and threads
+            rounds[name].append(timers[name].timeit(calls[name]) / calls[name])
+        order.append(order.pop(0))
+    return Timings(rounds)
+
+
+def calls_in(timer: timeit.Timer, seconds: float) -> int:
+    """How many calls take about so long; after a warm-up."""
+    calls = 1
+    while (taken := timer.timeit(calls)) < seconds:
+        calls = max(calls + 1, min(10 * calls, round(calls * seconds / max(taken, 1e-9))))
+    return calls
+
+
+def in_turns(measures: Mapping[str, Callable[[], float]], rounds: int) -> Timings:
+    """The same for measures that time themselves, such as fresh processes."""
+    found: dict[str, list[float]] = {name: [] for name in measures}
+    for _ in range(rounds):
+        for name, measure in measures.items():
+            found[name].append(measure())
+    return Timings(found)

@@ -1,0 +1,177 @@
+"""Ops on eight elements: what is measured is everything but the arithmetic."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import numpy as np
+import torch
+from compare import Contender, Result, Settings, time_in_turns
+
+import tensorlike as tl
+import tensorlike.functional as F
+
+CHAIN = 20
+
+
+class Wrapped(tl.TensorBase):
+    """The smallest tensor-like that somebody may write."""
+
+    def __init__(self, value: tl.RawTensor) -> None:
+        self.value = value
+
+    def detach(self) -> tl.Tensor:
+        """For the check."""
+        return tl.Tensor(self.value)
+
+
+@tl.apply.register
+def apply_wrapped(op: tl.ops.OpBase, *xs: Wrapped) -> tuple[Wrapped, ...]:
+    """Passes the op on."""
+    (y,) = op(*(x.value for x in xs))
+    return (Wrapped(y),)
+
+
+class TorchWrapped(torch.Tensor):
+    """PyTorch's counterpart."""
+
+    @classmethod
+    def __torch_function__(
+        cls, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """Passes the call on."""
+        return super().__torch_function__(function, types, args, kwargs or {})
+
+
+def arrays(*shape: int) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Two arrays, the same in every run."""
+    generator = np.random.default_rng(0)
+    a, b = generator.uniform(0.5, 1.5, (2, *shape)).astype(np.float32)
+    return a, b
+
+
+def add(settings: Settings) -> list[Result]:
+    """``a + b``."""
+    a, b = arrays(8)
+    timings = time_in_turns(
+        {
+            "tensorlike": Contender("a + b", {"a": tl.tensor(a), "b": tl.tensor(b)}),
+            "PyTorch": Contender("a + b", {"a": torch.tensor(a), "b": torch.tensor(b)}),
+            "NumPy": Contender("a + b", {"a": a, "b": b}),
+        },
+        settings,
+    )
+    return timings.results("a + b, 8 elements", {"PyTorch": 0.08, "NumPy": 0.4})
+
+
+def add_recording(settings: Settings) -> list[Result]:
+    """``a + b`` while a tape records."""
+    a, b = arrays(8)
+    ours = {"a": tl.tensor(a, requires_grad=True), "b": tl.tensor(b)}
+    theirs = {"a": torch.tensor(a, requires_grad=True), "b": torch.tensor(b)}
+    timings = time_in_turns(
+        {"tensorlike": Contender("a + b", ours), "PyTorch": Contender("a + b", theirs)}, settings
+    )
+    return timings.results("a + b, recorded for autodiff", {"PyTorch": 0.1})
+
+
+def sum_(settings: Settings) -> list[Result]:
+    """A functional call with keywords."""
+    x, _ = arrays(2, 4)
+    timings = time_in_turns(
+        {
+            "tensorlike": Contender("f(x, axis=0, keepdims=True)", {"f": F.sum, "x": tl.tensor(x)}),
+            "PyTorch": Contender(
+                "f(x, dim=0, keepdim=True)", {"f": torch.sum, "x": torch.tensor(x)}
+            ),
+            "NumPy": Contender("f(x, axis=0, keepdims=True)", {"f": np.sum, "x": x}),
+        },
+        settings,
+    )
+    return timings.results(
+        "sum(x, axis=0, keepdims=True), 8 elements", {"PyTorch": 0.1, "NumPy": None}
+    )
+
+
+def gelu(settings: Settings) -> list[Result]:
+    """A functional call."""
+    x, _ = arrays(8)
+    timings = time_in_turns(
+        {
+            "tensorlike": Contender("f(x)", {"f": F.gelu, "x": tl.tensor(x)}),
+            "PyTorch": Contender("f(x)", {"f": torch.nn.functional.gelu, "x": torch.tensor(x)}),
+        },
+        settings,
+    )
+    return timings.results("gelu(x), 8 elements", {"PyTorch": 0.1})
+
+
+def run_chain(x: Any, w: Any, b: Any) -> Any:
+    """Twenty ops forward, and back; the gradient by x."""
+    x.grad = None
+    y = x
+    for _ in range(CHAIN // 2):
+        y = y * w + b
+    y.sum().backward()
+    return x.grad
+
+
+def chain(settings: Settings) -> list[Result]:
+    """Forward and backward."""
+    w, b = arrays(8)
+    ours = {"x": tl.tensor(w, requires_grad=True), "w": tl.tensor(w), "b": tl.tensor(b)}
+    theirs = {
+        "x": torch.tensor(w, requires_grad=True),
+        "w": torch.tensor(w),
+        "b": torch.tensor(b),
+    }
+    timings = time_in_turns(
+        {
+            "tensorlike": Contender("run(x, w, b)", {"run": run_chain, **ours}),
+            "PyTorch": Contender("run(x, w, b)", {"run": run_chain, **theirs}),
+        },
+        settings,
+    )
+    name = f"forward and backward of {CHAIN} ops, 8 elements, per op"
+    return timings.results(name, {"PyTorch": 0.08}, per=CHAIN)
+
+
+def python_kind(settings: Settings) -> list[Result]:
+    """What a tensor-like written in Python adds to an op."""
+    a, b = arrays(8)
+    raw_a, raw_b = tl.as_raw_tensor(a), tl.as_raw_tensor(b)
+    torch_a, torch_b = torch.tensor(a), torch.tensor(b)
+    timings = time_in_turns(
+        {
+            "built in": Contender("a + b", {"a": raw_a, "b": raw_b}),
+            "tensorlike": Contender("a + b", {"a": Wrapped(raw_a), "b": Wrapped(raw_b)}),
+            "PyTorch, built in": Contender("a + b", {"a": torch_a, "b": torch_b}),
+            "PyTorch": Contender(
+                "a + b",
+                {
+                    "a": torch_a.as_subclass(TorchWrapped),
+                    "b": torch_b.as_subclass(TorchWrapped),
+                },
+            ),
+        },
+        settings,
+    )
+
+    def extra(name: str, built_in: str) -> float:
+        pairs = zip(timings.rounds[name], timings.rounds[built_in], strict=True)
+        return statistics.median(mine - its for mine, its in pairs)
+
+    ours, theirs = extra("tensorlike", "built in"), extra("PyTorch", "PyTorch, built in")
+    return [
+        Result(
+            "a + b on a tensor-like written in Python, beyond the built-in",
+            ours,
+            "s",
+            "PyTorch",
+            theirs,
+            ours / theirs,
+            bar=1e-6,
+            bar_is_absolute=True,
+        )
+    ]

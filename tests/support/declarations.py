@@ -1,0 +1,263 @@
+"""The declarations as tests see them: the entries, the dtype rules, and inputs drawn to fit.
+
+The rules are stated here once more, as plain tables, so that a test compares two statements.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+import tensorlike as tl
+from tensorlike.opdecl import load_builtin
+from tensorlike.opdecl.model import (
+    Category,
+    DefinedOp,
+    Entry,
+    OpEntry,
+    ReductionEntry,
+    ScalarEntry,
+)
+
+Array = npt.NDArray[Any]
+
+DECLARED = load_builtin()
+SCALARS = [entry for entry in DECLARED.entries if isinstance(entry, ScalarEntry)]
+REDUCTIONS = [entry for entry in DECLARED.entries if isinstance(entry, ReductionEntry)]
+OPS = [entry for entry in DECLARED.entries if isinstance(entry, OpEntry)]
+DEFINED = [entry for entry in OPS if isinstance(entry, DefinedOp)]
+
+DTYPES = ("bool", "int32", "int64", "float32", "float64")
+FLOATS = ("float32", "float64")
+
+# The promotion of two tensors' dtypes; rows and columns are in the order of DTYPES.
+_PROMOTIONS = """
+bool    int32   int64   float32 float64
+int32   int32   int64   float32 float64
+int64   int64   int64   float32 float64
+float32 float32 float32 float32 float64
+float64 float64 float64 float64 float64
+"""
+PROMOTED = {
+    (first, second): word
+    for first, row in zip(DTYPES, _PROMOTIONS.split("\n")[1:-1], strict=True)
+    for second, word in zip(DTYPES, row.split(), strict=True)
+}
+
+
+def name_of(entry: Entry) -> str:
+    """What a parametrised test shows."""
+    return entry.function
+
+
+def function_of(entry: Entry) -> Any:
+    """The functional call."""
+    return getattr(tl.functional, entry.function)
+
+
+def promoted(dtypes: Sequence[str]) -> str:
+    """The joint dtype of several tensors."""
+    joint = dtypes[0]
+    for dtype in dtypes[1:]:
+        joint = PROMOTED[joint, dtype]
+    return joint
+
+
+def accepts(category: Category, dtype: str) -> bool:
+    """Whether a tensor of the dtype may be passed; lower dtypes are promoted into a category."""
+    if category is Category.BOOLEAN:
+        return dtype == "bool"
+    if category is Category.INTEGER:
+        return dtype.startswith("int")
+    if category is Category.INTEGER_OR_BOOLEAN:
+        return not dtype.startswith("float")
+    return True
+
+
+def compute_dtype(entry: Entry, dtypes: Sequence[str]) -> str:
+    """The dtype that a scalar function or a reduction computes in."""
+    counted = [
+        (arg.category, dtype)
+        for arg, dtype in zip(entry.args, dtypes, strict=True)
+        if arg.category is not Category.BOOLEAN
+    ]
+    if not counted:
+        return "bool"
+    joint = promoted([dtype for _, dtype in counted])
+    categories = [category for category, _ in counted]
+    if Category.REAL_FLOATING in categories and joint not in FLOATS:
+        return "float32"
+    is_scalar = isinstance(entry, ScalarEntry)
+    is_numeric = Category.NUMERIC in categories or Category.REAL_NUMERIC in categories
+    if is_scalar and is_numeric and joint == "bool":
+        return "int64"
+    return joint
+
+
+def result_dtype(entry: Entry, compute: str) -> str:
+    """The dtype that comes out."""
+    if entry.result == "sum":
+        return compute if compute in FLOATS else "int64"
+    return compute if entry.result == "same" else entry.result
+
+
+def draw(category: Category, shape: Sequence[int], dtype: str, rng: np.random.Generator) -> Array:
+    """Ordinary values for an argument: of both signs, small ones and larger ones."""
+    if not accepts(category, dtype):
+        dtype = "bool" if category is Category.BOOLEAN else "int64"
+    if dtype == "bool":
+        return np.asarray(rng.integers(0, 2, shape), dtype=bool)
+    if dtype.startswith("int"):
+        return np.asarray(rng.integers(-9, 10, shape), dtype=dtype)
+    values = np.where(rng.random(shape) < 0.5, rng.normal(size=shape), 8 * rng.normal(size=shape))
+    return np.asarray(values, dtype=dtype)
+
+
+def inputs_of(
+    entry: Entry, shapes: Sequence[Sequence[int]], dtype: str, rng: np.random.Generator
+) -> list[Array]:
+    """An array for each argument of a scalar function or a reduction.
+
+    Functions of many arguments are updates with rates in (0, 1): all their arguments are.
+    """
+    if len(entry.args) > 3 and dtype in FLOATS:
+        return [np.asarray(rng.uniform(0.1, 0.9, shape), dtype=dtype) for shape in shapes]
+    return [
+        draw(arg.category, shape, dtype, rng)
+        for arg, shape in zip(entry.args, shapes, strict=True)
+    ]
+
+
+_SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 3.0, 1e-3, 10.0]
+_EXTREME = [-20.0, 20.0, 87.0, -88.0, 100.0, -100.0, 709.0, -745.0, 1e5, -1e5, 1e-30, -1e-30]
+
+
+def special_values(dtype: str) -> Array:
+    """NaN, infinities, zeros of both signs, denormal numbers, the largest and the smallest."""
+    info = np.finfo(dtype)
+    edges = [info.max, info.tiny, info.smallest_subnormal, info.tiny * 0.25, info.eps]
+    both = [sign * edge for edge in edges for sign in (1, -1)]
+    return np.array([*_SPECIAL, *both, *_EXTREME], dtype=dtype)
+
+
+def special_integers(dtype: str) -> Array:
+    """Small ones, shifts around the widths, and the ends of the range."""
+    if dtype == "bool":
+        return np.array([True, False])
+    info = np.iinfo(dtype)
+    small = [0, 1, -1, 2, -2, 3, 7, -7, 31, 32, 63, 64, 100, -100]
+    return np.array([*small, info.max, info.min, info.max - 1, info.min + 1], dtype=dtype)
+
+
+def all_combinations(entry: Entry, values: Array) -> list[Array]:
+    """Every combination of the values for up to three arguments (of the first 14 for three)."""
+    count = len(entry.args)
+    if count > 3:
+        return [np.roll(values, i) for i in range(count)]
+    values = values[:14] if count == 3 else values
+    grid = np.array(list(itertools.product(values, repeat=count)), dtype=values.dtype)
+    columns = [np.ascontiguousarray(grid[:, i]) for i in range(count)]
+    return [
+        column > 0 if arg.category is Category.BOOLEAN and column.dtype != bool else column
+        for arg, column in zip(entry.args, columns, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A call: arrays and attributes."""
+
+    entry: Entry
+    inputs: tuple[Array, ...]
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+    def call(self, wrap: Any = tl.tensor) -> tuple[Any, ...]:
+        """The outputs, given what makes tensor-likes of arrays."""
+        out = function_of(self.entry)(*(wrap(x) for x in self.inputs), **self.attrs)
+        return out if isinstance(out, tuple) else (out,)
+
+    def __str__(self) -> str:
+        shapes = ",".join(str(x.shape).replace(" ", "") for x in self.inputs)
+        return f"{self.entry.function}-{shapes}-{self.attrs}"
+
+
+def _tensors_of_example(entry: Entry, floating: str) -> list[Array]:
+    values = dict(entry.example)
+    arrays = []
+    for arg in entry.args:
+        value: Any = values[arg.name]
+        for part in value if arg.is_variadic else [value]:
+            array = np.asarray(part)
+            is_real = arg.category is Category.REAL_FLOATING or array.dtype.kind == "f"
+            arrays.append(array.astype(floating) if is_real else array)
+    return arrays
+
+
+def example_case(entry: OpEntry, floating: str = "float32") -> Case:
+    """The declared example of an op as a call."""
+    values = dict(entry.example)
+    attrs = {
+        attr.name: tuple(value) if isinstance(value := values[attr.name], list) else value
+        for attr in entry.attrs
+        if attr.name in values
+    }
+    return Case(entry, tuple(_tensors_of_example(entry, floating)), attrs)
+
+
+# More calls of ops whose arguments depend on each other: for each function, shapes and attributes.
+# An op that is not named here is tested by its example.
+_MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
+    "reshape": [([(2, 3, 4)], {"shape": (4, -1)}), ([(2, 0)], {"shape": (0, 5)}),
+                ([()], {"shape": (1, 1)}), ([(1,)], {"shape": ()})],
+    "permute_dims": [([(2, 3, 4)], {"axes": (2, 0, 1)}), ([(2, 0, 3)], {"axes": (-1, 0, 1)}),
+                     ([()], {"axes": ()})],
+    "broadcast_to": [([(3, 1)], {"shape": (2, 3, 4)}), ([()], {"shape": (2, 0)})],
+    "concat": [([(2, 3), (2, 0), (2, 1)], {"axis": -1}), ([(0, 3), (2, 3)], {"axis": 0})],
+    "stack": [([(2, 3), (2, 3)], {"axis": -1}), ([(), (), ()], {"axis": 0}),
+              ([(0, 2), (0, 2)], {"axis": 1})],
+    "split": [([(2, 5)], {"sizes": (2, 0, 3), "axis": -1}), ([(0, 2)], {"sizes": (0, 0)})],
+    "matmul": [([(4,), (4,)], {}), ([(2, 3), (3,)], {}), ([(3,), (3, 2)], {}),
+               ([(2, 1, 3, 4), (5, 4, 2)], {}), ([(2, 0), (0, 3)], {}), ([(0, 2), (2, 3)], {})],
+    "softmax": [([(3, 4)], {"axis": 0}), ([(2, 3, 5)], {"axis": -2}), ([(0, 3)], {}),
+                ([(2, 1100)], {}), ([(1100, 2)], {"axis": 0})],
+    "log_softmax": [([(3, 4)], {"axis": 0}), ([(2, 3, 5)], {"axis": -2}), ([(0, 3)], {}),
+                    ([(2, 1100)], {}), ([(1100, 2)], {"axis": 0})],
+    "astype": [([(2, 3)], {"dtype": tl.float32}), ([(2, 3)], {"dtype": tl.float64}),
+               ([(2, 0)], {"dtype": tl.int32}), ([(5,)], {"dtype": tl.bool_})],
+    "to_device": [([(2, 3)], {"device": "cpu"}), ([()], {"device": "cpu"})],
+}  # fmt: skip
+_INDEXED: dict[str, list[tuple[list[tuple[int, ...]], tuple[int, ...]]]] = {
+    "gather": [([(3, 4)], (1,)), ([(3, 4, 2)], (2, 0)), ([(3, 4)], (-1,))],
+    "scatter_set": [([(3, 4), (2, 3)], (1,)), ([(3, 4, 2), (2, 4)], (2, 0))],
+    "scatter_add": [([(3, 4), (2, 3)], (1,)), ([(3, 4, 2), (2, 4)], (2, 0))],
+}
+
+
+def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
+    """Calls of an op: its example, and more where the tables above have them."""
+    rng = np.random.default_rng(len(entry.function))
+    cases = [example_case(entry, floating)] if entry.example else []
+    for shapes, attrs in _MORE.get(entry.function, []):
+        arrays = tuple(np.asarray(rng.normal(size=shape), dtype=floating) for shape in shapes)
+        cases.append(Case(entry, arrays, attrs))
+    for shapes, axes in _INDEXED.get(entry.function, []):
+        arrays = tuple(np.asarray(rng.normal(size=shape), dtype=floating) for shape in shapes)
+        # Distinct places, so that it does not matter which of two equal indices wins.
+        sizes = [shapes[0][axis] for axis in axes]
+        indices = tuple(rng.permutation(size)[:2] for size in sizes)
+        cases.append(Case(entry, (*arrays, *indices), {"axes": axes}))
+    if entry.function == "cross_entropy":
+        for shape in [(5, 3), (2, 3, 4), (3,), (40, 1100)]:
+            labels = rng.integers(0, shape[-1], shape[:-1])
+            logits = np.asarray(rng.normal(size=shape), dtype=floating)
+            cases.append(Case(entry, (logits, labels)))
+    return cases
+
+
+# Their `items` are an encoding; the tests of indexing cover them through the brackets.
+TESTED_BY_INDEXING = ("subtensor", "set_subtensor")

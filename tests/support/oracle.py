@@ -1,0 +1,131 @@
+"""What a declared function must return, and how far off a result may be.
+
+A native function is held to a few units in the last place. What a formula promises is what its
+steps, each rounded to the dtype, can deliver: the bound is the spread of a few evaluations in
+which every step is rounded and then off by one unit, so that cancellation widens it where it
+happens, and nowhere else.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tensorlike.opdecl.model import Entry
+from tensorlike.opdecl.reference import Reference
+
+from .declarations import DECLARED, Array
+
+EXACT = Reference(DECLARED)
+# Units in the last place that a native function may be off, measured against a wider evaluation.
+NATIVE_ULPS = 3.0
+SAMPLES = 6
+
+
+class _Rounded(Reference):
+    """Evaluates with every call's result rounded to a dtype, and off by at most one unit."""
+
+    def __init__(self, dtype: str, seed: int | None) -> None:
+        super().__init__(DECLARED)
+        self.dtype = dtype
+        self.rng = None if seed is None else np.random.default_rng(seed)
+
+    def call(self, function: str, *args: Array, **attrs: Any) -> Any:
+        result = super().call(function, *args, **attrs)
+        if isinstance(result, tuple):
+            return tuple(self._round(part) for part in result)
+        return self._round(result)
+
+    def _round(self, value: Any) -> Any:
+        array = np.asarray(value)
+        if array.dtype.kind != "f":
+            return value
+        with np.errstate(all="ignore"):
+            rounded = array.astype(self.dtype)
+            if self.rng is not None:
+                sign = self.rng.choice([-1.0, 0.0, 1.0], size=array.shape)
+                rounded = rounded + (np.spacing(rounded) * sign).astype(self.dtype)
+            return rounded.astype(array.dtype)
+
+
+def widened(array: Array) -> Array:
+    """The same values where rounding errors do not matter."""
+    wider = {"float32": np.float64, "float64": np.longdouble}.get(array.dtype.name)
+    return array if wider is None else array.astype(wider)
+
+
+def tuple_of(result: Any) -> tuple[Array, ...]:
+    """Arrays, whether one came or several."""
+    parts = result if isinstance(result, tuple) else (result,)
+    return tuple(np.asarray(part) for part in parts)
+
+
+def expected(entry: Entry, inputs: Sequence[Array], attrs: dict[str, Any]) -> tuple[Array, ...]:
+    """The exact results, in a wider dtype for floats."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wide = (widened(x) for x in inputs)
+        return tuple_of(EXACT.call(entry.function, *wide, **attrs))
+
+
+def tolerances(
+    entry: Entry, inputs: Sequence[Array], attrs: dict[str, Any], exact: tuple[Array, ...]
+) -> tuple[Array, ...]:
+    """How far each element of each result may be off; infinite where the formula overflows."""
+    dtype = next((x.dtype.name for x in inputs if x.dtype.kind == "f"), "float32")
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        units = [np.spacing(np.abs(part).astype(dtype)).astype(part.dtype) for part in exact]
+        if entry.is_native:
+            return tuple(NATIVE_ULPS * unit for unit in units)
+        bounds = [NATIVE_ULPS * unit for unit in units]
+        wide = [widened(x) for x in inputs]
+        for seed in (None, *range(SAMPLES)):
+            found = tuple_of(_Rounded(dtype, seed).call(entry.function, *wide, **dict(attrs)))
+            for i, part in enumerate(found):
+                spread = 3 * np.abs(part - exact[i])
+                spread = np.where(np.isfinite(part) | ~np.isfinite(exact[i]), spread, np.inf)
+                bounds[i] = np.fmax(bounds[i], spread)
+        return tuple(bounds)
+
+
+def assert_matches(
+    entry: Entry,
+    outputs: Sequence[Any],
+    inputs: Sequence[Array],
+    attrs: dict[str, Any] | None = None,
+    permitted: Array | None = None,
+) -> None:
+    """Holds outputs against the oracle; where `permitted` is true anything goes."""
+    attrs = attrs or {}
+    exact = expected(entry, inputs, attrs)
+    assert len(outputs) == len(exact)
+    arrays = [np.asarray(output) for output in outputs]
+    has_floats = any(array.dtype.kind == "f" for array in arrays)
+    bounds = tolerances(entry, inputs, attrs, exact) if has_floats else exact
+    for array, wanted, bound in zip(arrays, exact, bounds, strict=True):
+        assert array.shape == wanted.shape
+        if array.dtype.kind != "f":
+            wrong = array != wanted
+        else:
+            with np.errstate(all="ignore"):
+                is_same = (array == wanted.astype(array.dtype)) | (
+                    np.isnan(array) & np.isnan(wanted)
+                )
+                wrong = ~(is_same | (np.abs(array - wanted) <= bound) | (bound == np.inf))
+        if permitted is not None:
+            wrong &= ~permitted
+        assert not wrong.any(), _report(entry, array, wanted, inputs, wrong)
+
+
+def _report(
+    entry: Entry, array: Array, wanted: Array, inputs: Sequence[Array], wrong: Array
+) -> str:
+    place = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+    count = f"{int(wrong.sum())} of {wrong.size} elements are wrong"
+    text = f"{entry.function}: {count}; the first at {tuple(int(i) for i in place)}"
+    shown = [x[place] if x.shape == wrong.shape else x.shape for x in inputs]
+    return f"{text}: got {array[place]!r}, expected {wanted[place]!r}, for {shown}"

@@ -17,6 +17,7 @@ os.environ["OMP_NUM_THREADS"] = os.environ["TENSORLIKE_NUM_THREADS"] = str(THREA
 
 import footprint  # noqa: E402
 import large  # noqa: E402  (the libraries read the number of threads when they are imported)
+import machine  # noqa: E402
 import scaling  # noqa: E402
 import tiny  # noqa: E402
 import torch  # noqa: E402
@@ -64,7 +65,8 @@ def row(result: Result) -> list[str]:
         result.name,
         readable(result.ours, result.unit),
         " ".join(part for part in (result.peer, readable(result.theirs, result.unit)) if part),
-        "" if result.ratio is None else f"{result.ratio:.3f}",
+        "" if result.ratio is None else f"{result.ratio:.3g}",
+        "" if result.best_ratio is None else f"{result.best_ratio:.3g}",
         bar,
         verdict,
     ]
@@ -85,8 +87,9 @@ def main() -> None:
 
     settings = Settings(options.quick, options.wheel)
     results: list[Result] = []
-    print("| benchmark | tensorlike | peer | ratio | bar | |")
-    print("|---|---:|---:|---:|---:|---|")
+    print(f"{machine.describe()}\n")
+    print("| benchmark | tensorlike | peer | ratio | of the best | bar | |")
+    print("|---|---:|---:|---:|---:|---:|---|")
     for name in options.names or BENCHMARKS:
         for result in BENCHMARKS[name](settings):
             results.append(result)

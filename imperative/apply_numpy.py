@@ -27,7 +27,7 @@ _STANDARD_NAMES = {
 }
 
 
-def apply_ufunc(ufunc: Any, method: str, inputs: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def apply_ufunc(ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
     """The call on tensor-likes; NotImplemented where there is no such op."""
     if method != "__call__" or kwargs:
         return NotImplemented

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
+from abc import ABCMeta
 from collections.abc import Callable
 from contextlib import contextmanager
 from typing import Any, TypeVar, overload
@@ -208,6 +209,12 @@ def _classes(annotation: Any, rule: str, parameter: str) -> tuple[type, ...]:
     if annotation is None:
         return (type(None),)
     if isinstance(annotation, type):
+        is_known = issubclass(annotation, (_C.OpBase, _C.TensorBase, type(None)))
+        if not is_known and not isinstance(annotation, ABCMeta) and not _C.is_virtual_op(annotation):
+            raise TypeError(
+                f"register: {rule}: {parameter} must be annotated with a class of ops or of "
+                f"tensor-likes; got {annotation!r}"
+            )
         return (annotation,)
     members: tuple[Any, ...] = ()
     if isinstance(annotation, tuple):

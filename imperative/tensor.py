@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import functools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
@@ -113,10 +114,6 @@ class Tensor(_C.TensorWrapper):
                 raise ValueError("__array__: another dtype needs a copy; got copy=False")
             return array.astype(dtype)
         return array.copy() if copy else array
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """NumPy's functions on tensors are ours: the tape and the kind are kept."""
-        return apply_ufunc(ufunc, method, inputs, kwargs)
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         """A DLPack capsule over the same memory (read-only), or over a copy for old consumers."""
@@ -322,6 +319,10 @@ def _rebuild(cls: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
     return made
 
 
+def _reduce_raw(x: _C.RawTensor) -> Any:
+    return _C.RawTensor, (np.array(x),)
+
+
 def _describe(x: Any) -> str:
     inner = x
     notes = []
@@ -415,4 +416,5 @@ _floor = _C.Function("floor")
 _ceil = _C.Function("ceil")
 _trunc = _C.Function("trunc")
 
-_C.set_hooks(Tensor, Parameter, indexing.getitem, indexing.setitem, _as_array, _describe)
+_C.set_hooks(Tensor, Parameter, indexing.getitem, indexing.setitem, _as_array, _describe, apply_ufunc)
+copyreg.pickle(_C.RawTensor, _reduce_raw)

@@ -47,6 +47,35 @@ class OpBase(_C.OpBase):
             _C.bind_op_class(cls, native)
         elif not _C.is_native_op_class(cls) and "__init__" not in vars(cls):
             dataclasses.dataclass(frozen=True, kw_only=True)(cls)
+            cls.__new__ = _new  # type: ignore[assignment]
+
+    def __reduce__(self) -> Any:
+        """Pickles, and copies, as the class and its parameters."""
+        if dataclasses.is_dataclass(self):
+            names = [field.name for field in dataclasses.fields(self)]
+            return _rebuild, (type(self), {name: getattr(self, name) for name in names})
+        if _C.is_native_op_class(type(self)):
+            return _rebuild, (type(self), {name: getattr(self, name) for name in self.params()})
+        return super().__reduce__()
+
+
+def _new(cls: type[OpBase], *args: Any, **kwargs: Any) -> OpBase:
+    """Refuses parameters that the class does not have, as built-in ops do."""
+    fields = dataclasses.fields(cls)  # type: ignore[arg-type]
+    extra = {name: value for name, value in kwargs.items() if name not in {f.name for f in fields}}
+    if extra:
+        raise _C.ParameterError(f"{cls.__name__}: extra kwargs: {extra}.")
+    for field in fields:
+        has_default = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
+        if not has_default and field.name not in kwargs:
+            raise _C.ParameterError(
+                f"{cls.__name__}: the parameter {field.name} is required; give {field.name}=...."
+            )
+    return _C.OpBase.__new__(cls)
+
+
+def _rebuild(cls: type[OpBase], params: dict[str, Any]) -> OpBase:
+    return cls(**params)
 
 
 _C.bind_op_class(OpBase, "OpBase")

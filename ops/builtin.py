@@ -6,10 +6,11 @@ import sys
 import warnings
 
 from .base import OpBase
+from .const import Const as Const
 from .generated import *  # noqa: F403
 from .generated import __all__ as _generated
 
-__all__ = list(_generated)
+__all__ = [*_generated, "Const"]
 
 
 def register(name: str, cls: type[OpBase]) -> None:

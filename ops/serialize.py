@@ -25,7 +25,7 @@ def serialize(op: OpBase) -> bytes:
     cls = type(op)
     if getattr(builtin, cls.__name__, None) is not cls or not _C.is_native_op_class(cls):
         raise TypeError(f"serialize: {cls.__name__} is not a built-in op; it has no known form")
-    params = {name: _to_json(value) for name, value in op.params().items()}
+    params = {name: _to_json(getattr(op, name)) for name in op.params()}
     return json.dumps({"op": cls.__name__, "params": params}, sort_keys=True).encode()
 
 
@@ -37,15 +37,19 @@ def deserialize(data: bytes) -> OpBase:
     """
     try:
         record = json.loads(data)
-        cls = getattr(builtin, record["op"])
-        params = {name: _from_json(value) for name, value in record["params"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        name = record["op"]
+        if name not in builtin.__all__:
+            raise KeyError(name)
+        params = {key: _from_json(value) for key, value in record["params"].items()}
+        op: OpBase = getattr(builtin, name)(**params)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ValueError(f"deserialize: the bytes are not a built-in op ({error})") from None
-    op: OpBase = cls(**params)
     return op
 
 
 def _to_json(value: Any) -> Any:
+    if isinstance(value, _C.RawTensor):
+        raise TypeError("serialize: a Const of an array has no known form; keep the array apart")
     return {"dtype": value.name} if isinstance(value, _C.dtype) else value
 
 

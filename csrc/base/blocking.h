@@ -27,4 +27,22 @@ class BlockingRegion {
   void* state_ = nullptr;
 };
 
+// Locks a mutex whose holder may need what the hooks give back (a rule's class check runs Python):
+// whoever has to wait lets go of it first.
+template <class Mutex>
+class PatientLock {
+ public:
+  explicit PatientLock(Mutex& mutex) : mutex_(mutex) {
+    if (mutex_.try_lock()) return;
+    BlockingRegion region(true);
+    mutex_.lock();
+  }
+  ~PatientLock() { mutex_.unlock(); }
+  PatientLock(const PatientLock&) = delete;
+  PatientLock& operator=(const PatientLock&) = delete;
+
+ private:
+  Mutex& mutex_;
+};
+
 }  // namespace tensorlike

@@ -20,6 +20,7 @@ enum class ErrorKind : unsigned char {
   kDeclaration,
   kAutodiff,
   kMemory,
+  kOverflow,
 };
 
 class Error : public std::exception {

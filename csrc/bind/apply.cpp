@@ -315,6 +315,12 @@ PyObject* add_rule(PyObject*, PyObject* args) {
     return nullptr;
   }
   return guarded([&] {
+    if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(op), types.op_base) == 0 &&
+        !is_virtual_op(reinterpret_cast<PyTypeObject*>(op))) {
+      PyErr_Format(PyExc_TypeError, "register: %s: the first annotation must be a class of ops; "
+                   "got %R", name, op);
+      throw PythonError();
+    }
     Signature signature;
     signature.op = &op_type_of(reinterpret_cast<PyTypeObject*>(op));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); ++i) {
@@ -336,17 +342,17 @@ PyObject* set_rule_enabled(PyObject*, PyObject* args) {
   return guarded([&] {
     const auto found = rules_of.find(function);
     if (found == rules_of.end()) return Py_NewRef(Py_False);
-    for (const auto& rule : found->second) dispatcher().set_enabled(*rule, is_enabled != 0);
+    const auto rules = found->second;  // a copy: others may register meanwhile
+    for (const auto& rule : rules) dispatcher().set_enabled(*rule, is_enabled != 0);
     return Py_NewRef(Py_True);
   });
 }
 
 PyObject* remove_rule(PyObject*, PyObject* function) {
   return guarded([&] {
-    const auto found = rules_of.find(function);
-    if (found == rules_of.end()) return Py_NewRef(Py_False);
-    for (const auto& rule : found->second) dispatcher().remove(*rule);
-    rules_of.erase(found);
+    const auto taken = rules_of.extract(function);
+    if (!taken) return Py_NewRef(Py_False);
+    for (const auto& rule : taken.mapped()) dispatcher().remove(*rule);
     return Py_NewRef(Py_True);
   });
 }

@@ -53,6 +53,8 @@ void add_errors(PyObject* module) {
                                         "A gradient was asked for that does not exist.");
   class_of(ErrorKind::kMemory) = make(module, "OutOfMemoryError", root, PyExc_MemoryError,
                                       "Memory is exhausted, or the limit is reached.");
+  class_of(ErrorKind::kOverflow) = make(module, "LiteralRangeError", root, PyExc_OverflowError,
+                                        "A literal does not fit the dtype that it meets.");
   class_of(ErrorKind::kDeclaration) = Py_NewRef(PyExc_ValueError);
 }
 

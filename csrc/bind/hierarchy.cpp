@@ -95,7 +95,8 @@ const Type& kind_type(PyTypeObject* cls) {
 
 const OpClass& op_class(PyTypeObject* cls) {
   if (const auto found = nodes.find(cls); found != nodes.end()) {
-    return static_cast<const OpClass&>(*found->second);
+    if (const auto* known = dynamic_cast<const OpClass*>(found->second)) return *known;
+    fail(ErrorKind::kDispatch, cls->tp_name, ": a class of tensor-likes cannot be a class of ops.");
   }
   const OpClass* base = nullptr;
   if (PyType_IsSubtype(cls, types.op_base) != 0) {

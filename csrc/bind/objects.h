@@ -129,6 +129,7 @@ struct Hooks {
   PyObject* setitem = nullptr;   // (x, key, value) -> tensor
   PyObject* as_array = nullptr;  // (object) -> an object with the buffer protocol
   PyObject* repr = nullptr;      // (x) -> text
+  PyObject* ufunc = nullptr;     // (ufunc, method, *inputs, **kwargs) -> tensor
 };
 extern Hooks hooks;
 

@@ -144,12 +144,20 @@ PyObject* op_repr(PyObject* self) {
   });
 }
 
+bool same_elements(const RawTensor& a, const RawTensor& b) {
+  if (a.dtype != b.dtype || !(a.shape == b.shape)) return false;
+  const Ref<RawTensor> x = contiguous(a);
+  const Ref<RawTensor> y = contiguous(b);
+  return std::memcmp(x->data, y->data, static_cast<size_t>(a.count) * size_of(a.dtype)) == 0;
+}
+
 bool same(const Op& a, const Op& b) {
   if (&a.cls != &b.cls) return false;
   if (&a.cls == &registry().constant()) {
     const auto& x = static_cast<const ConstOp&>(a);
     const auto& y = static_cast<const ConstOp&>(b);
-    return x.literal == y.literal && x.array == y.array && x.dtype == y.dtype;
+    if (!a.equals(b) || x.dtype != y.dtype || !x.array != !y.array) return false;
+    return !x.array || same_elements(*x.array, *y.array);
   }
   return a.equals(b);
 }
@@ -174,20 +182,15 @@ Py_hash_t op_hash(PyObject* self) {
 PyObject* op_getattro(PyObject* self, PyObject* name) {
   if (const Op* op = as_op(self)->op; op != nullptr) {
     const int index = op->cls.attr_index(PyUnicode_AsUTF8(name));
+    if (index == 0 && &op->cls == &registry().constant()) {
+      const auto& constant = static_cast<const ConstOp&>(*op);
+      if (constant.array) return guarded([&] { return from_value(constant.array); });
+    }
     if (index >= 0) {
       return guarded([&] { return from_attr(op->attrs[static_cast<size_t>(index)]); });
     }
   }
   return PyObject_GenericGetAttr(self, name);
-}
-
-int op_setattro(PyObject* self, PyObject* name, PyObject* value) {
-  if (as_op(self)->op != nullptr) {
-    PyErr_Format(PyExc_AttributeError, "%s: ops are values and do not change; make another one",
-                 Py_TYPE(self)->tp_name);
-    return -1;
-  }
-  return PyObject_GenericSetAttr(self, name, value);
 }
 
 PyObject* op_config(PyObject* self, void*) {
@@ -271,7 +274,6 @@ PyType_Slot op_slots[] = {
     {Py_tp_richcompare, as_slot(op_compare)},
     {Py_tp_hash, as_slot(op_hash)},
     {Py_tp_getattro, as_slot(op_getattro)},
-    {Py_tp_setattro, as_slot(op_setattro)},
     {Py_tp_methods, op_methods},
     {Py_tp_getset, op_getset},
     {Py_tp_members, op_members},
@@ -288,7 +290,13 @@ PyObject* is_native(PyObject*, PyObject* cls) {
   });
 }
 
+PyObject* virtual_op(PyObject*, PyObject* cls) {
+  return guarded(
+      [&] { return PyBool_FromLong(is_virtual_op(reinterpret_cast<PyTypeObject*>(cls))); });
+}
+
 PyMethodDef module_methods[] = {
+    {"is_virtual_op", as_method(virtual_op), METH_O, "Whether a class was registered as ops."},
     {"is_native_op_class", as_method(is_native), METH_O, "Whether the core knows its parameters."},
     {"bind_op_class", bind_native, METH_VARARGS, "Says which built-in op class a class stands for."},
     {nullptr, nullptr, 0, nullptr},

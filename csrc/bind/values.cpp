@@ -34,6 +34,8 @@ PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
 
 void tensor_dealloc(PyObject* self) {
   PyTypeObject* cls = Py_TYPE(self);
+  // Classes made in Python may be collected; one in the pool must be out of the collector's sight.
+  if (PyType_IS_GC(cls)) PyObject_GC_UnTrack(self);
   if (as_tensor(self)->weakrefs != nullptr) PyObject_ClearWeakRefs(self);
   Value* value = as_tensor(self)->value;
   as_tensor(self)->value = nullptr;
@@ -210,7 +212,13 @@ PyObject* raw_of(PyObject* self, PyObject*) {
   });
 }
 
+PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
+  return PyObject_Call(hooks.ufunc, args, kwargs);
+}
+
 PyMethodDef base_methods[] = {
+    {"__array_ufunc__", as_method(array_ufunc), METH_VARARGS | METH_KEYWORDS,
+     "NumPy's functions on tensor-likes are ours."},
     {"item", as_method(item), METH_NOARGS, "The one element, as a Python number."},
     {"_raw", as_method(raw_of), METH_NOARGS, "The RawTensor under tracers and wrappers."},
     {nullptr, nullptr, 0, nullptr},
@@ -370,16 +378,16 @@ PyObject* base_repr(PyObject* self) {
   return PyObject_CallOneArg(hooks.repr, self);
 }
 
-// set_hooks(Tensor, Parameter, getitem, setitem, as_array, repr)
+// set_hooks(Tensor, Parameter, getitem, setitem, as_array, repr, ufunc)
 PyObject* set_hooks(PyObject*, PyObject* args) {
-  if (PyArg_ParseTuple(args, "O!O!OOOO", &PyType_Type, &types.tensor, &PyType_Type,
+  if (PyArg_ParseTuple(args, "O!O!OOOOO", &PyType_Type, &types.tensor, &PyType_Type,
                        &types.parameter, &hooks.getitem, &hooks.setitem,
-                       &hooks.as_array, &hooks.repr) == 0) {
+                       &hooks.as_array, &hooks.repr, &hooks.ufunc) == 0) {
     return nullptr;
   }
   for (PyObject* object : {reinterpret_cast<PyObject*>(types.tensor),
                            reinterpret_cast<PyObject*>(types.parameter), hooks.getitem, hooks.setitem,
-                           hooks.as_array, hooks.repr}) {
+                           hooks.as_array, hooks.repr, hooks.ufunc}) {
     Py_INCREF(object);
   }
   // Tensor adds nothing to the wrapper's memory: Python's general way of freeing it is not needed.
@@ -510,27 +518,15 @@ bool to_literal(PyObject* object, std::variant<bool, int64_t, double>& literal) 
   return false;
 }
 
-// A Python integer must fit the integers that it meets.
-void check_range(PyObject* object, const std::variant<bool, int64_t, double>& literal,
-                 DType beside) {
-  if (!PyLong_CheckExact(object) || kind_of(beside) == Kind::kFloating) return;
-  const auto* value = std::get_if<int64_t>(&literal);
-  const bool fits = value != nullptr && (beside != DType::kInt32 ||
-                                         (*value >= INT32_MIN && *value <= INT32_MAX));
-  if (fits) return;
-  PyErr_Format(PyExc_OverflowError, "the Python integer %R is out of range for %s", object,
-               std::string(name_of(kind_of(beside) == Kind::kBool ? DType::kInt64 : beside)).c_str());
-  throw PythonError();
-}
-
 Ref<Value> lift_operand(PyObject* object, Value& like) {
   std::variant<bool, int64_t, double> literal;
   if (to_literal(object, literal)) {
     // A constant carries no gradient: beside a tracer, a plain value will do.
     Value* under = &like;
     while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
-    if (under->tag == Value::kRaw) {
-      check_range(object, literal, static_cast<RawTensor*>(under)->dtype);
+    if (PyLong_CheckExact(object) && literal.index() == 2 && under->tag == Value::kRaw &&
+        kind_of(static_cast<RawTensor*>(under)->dtype) != Kind::kFloating) {
+      fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
     }
     return lift_literal(literal, *under);
   }

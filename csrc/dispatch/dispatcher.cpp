@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/blocking.h"
 #include "base/error.h"
 #include "op/registry.h"
 
@@ -95,6 +96,11 @@ class NativeRule final : public Rule {
   Call call_;
 };
 
+// The rule that expands bodies, on anything.
+bool is_root(const Rule& rule) {
+  return rule.is_native() && rule.signature.args[0][0] == &tensor_base_type();
+}
+
 // Most specific first; rules are given newest first, and stay so within one signature.
 using Rules = std::vector<std::shared_ptr<Rule>>;
 
@@ -158,6 +164,7 @@ Dispatcher::Dispatcher() {
 
 void Dispatcher::check_ambiguity(const Rule& rule) const {
   for (const auto& other : rules_) {
+    if (is_root(*other)) continue;  // always comes last
     const Signature& a = rule.signature;
     const Signature& b = other->signature;
     const bool same_op = a.op->is_a(*b.op) && b.op->is_a(*a.op);
@@ -174,34 +181,47 @@ void Dispatcher::check_ambiguity(const Rule& rule) const {
 }
 
 void Dispatcher::add(std::shared_ptr<Rule> rule) {
-  std::lock_guard lock(mutex_);
+  Cache old;
+  PatientLock lock(mutex_);
   check_ambiguity(*rule);
   rules_.insert(rules_.begin(), std::move(rule));
-  invalidate();
+  old = take_cache();
 }
 
 void Dispatcher::set_enabled(Rule& rule, bool is_enabled) {
-  std::lock_guard lock(mutex_);
+  Cache old;
+  PatientLock lock(mutex_);
   rule.is_enabled = is_enabled;
-  invalidate();
+  old = take_cache();
 }
 
 void Dispatcher::remove(const Rule& rule) {
-  std::lock_guard lock(mutex_);
-  std::erase_if(rules_, [&](const auto& other) { return other.get() == &rule; });
-  invalidate();
+  Cache old;
+  std::shared_ptr<Rule> removed;
+  PatientLock lock(mutex_);
+  const auto found = std::find_if(rules_.begin(), rules_.end(),
+                                  [&](const auto& other) { return other.get() == &rule; });
+  if (found == rules_.end()) return;
+  removed = std::move(*found);
+  rules_.erase(found);
+  old = take_cache();
 }
 
 std::vector<std::shared_ptr<Rule>> Dispatcher::rules() const {
-  std::lock_guard lock(mutex_);
+  PatientLock lock(mutex_);
   return rules_;
 }
 
 void Dispatcher::invalidate() {
-  std::lock_guard lock(mutex_);
-  cache_.clear();
+  Cache old;
+  PatientLock lock(mutex_);
+  old = take_cache();
+}
+
+Dispatcher::Cache Dispatcher::take_cache() {
   ++version_;
   update_plain();
+  return std::exchange(cache_, {});
 }
 
 // A rule disturbs the direct paths when a built-in kind (or a wrapper) may be what it names.
@@ -243,7 +263,7 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
   std::memcpy(key.data(), &op_pointer, sizeof(void*));
   std::memcpy(key.data() + sizeof(void*), &highest, sizeof(void*));
   std::memcpy(key.data() + 2 * sizeof(void*), kinds.data(), sizeof(void*) * kinds.size());
-  std::lock_guard lock(mutex_);
+  PatientLock lock(mutex_);
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
   auto matching = [&](std::span<const Type* const> wanted) {
     Rules out;
@@ -257,7 +277,7 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
   // The root rule expands bodies on anything; what the highest kind says comes before it.
   std::shared_ptr<Rule> root;
   for (const auto& rule : direct) {
-    if (rule->is_native() && rule->signature.args[0][0] == &tensor_base_type()) {
+    if (is_root(*rule)) {
       root = rule;
     } else {
       resolution->push_back({rule, false});
@@ -272,10 +292,12 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
     }
   }
   if (root != nullptr) resolution->push_back({root, false});
-  for (size_t i = 0; i + 1 < resolution->size(); ++i) {
-    const Candidate& a = (*resolution)[i];
-    const Candidate& b = (*resolution)[i + 1];
-    if (a.lifts == b.lifts && compare(a.rule->signature, b.rule->signature) == Order::kNone) {
+  // Which rule comes first must be clear; further down it only matters if somebody gets there.
+  for (size_t i = 1; i < resolution->size(); ++i) {
+    const Candidate& a = (*resolution)[0];
+    const Candidate& b = (*resolution)[i];
+    if (a.lifts == b.lifts && !is_root(*b.rule) &&
+        compare(a.rule->signature, b.rule->signature) == Order::kNone) {
       fail(ErrorKind::kAmbiguity, "apply: rules must not be ambiguous for ", op.name(), "; got ",
            describe(*a.rule), " and ", describe(*b.rule), "; register a rule for ", op.name(), ".");
     }

@@ -82,6 +82,10 @@ class Dispatcher {
   void invalidate();
 
  private:
+  using Cache = std::unordered_map<std::string, std::shared_ptr<const Resolution>>;
+  // The old resolutions, to be dropped when nothing is locked: dropping a rule may run Python.
+  [[nodiscard]] Cache take_cache();
+
   friend Dispatcher& dispatcher();
   Dispatcher();
   void update_plain();
@@ -89,7 +93,7 @@ class Dispatcher {
 
   mutable std::recursive_mutex mutex_;
   std::vector<std::shared_ptr<Rule>> rules_;
-  std::unordered_map<std::string, std::shared_ptr<const Resolution>> cache_;
+  Cache cache_;
   std::atomic<uint64_t> version_{0};
   std::atomic<bool> is_wrapper_plain_{true};
   const Type* wrapper_type_ = nullptr;

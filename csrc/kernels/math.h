@@ -7,9 +7,9 @@
 //
 // Slow paths. vm::sin, vm::cos, vm::tan (huge |x|) and vm::remainder (huge quotient) are wrong for
 // rare arguments, so that the common loop vectorises. For each of these names there are
-// name_needs_slow(x...) (vectorises) and name_slow(x...) (scalar, for any argument). A loop goes
-// through vm::map_with_slow_path, which looks at a block first and does element by element only a
-// block that needs it; y may be x itself:
+// name_needs_slow(x...) (vectorises) and name_slow(x...) (scalar, for any argument). The declared
+// functions use them with scalar.h's Watch. Another loop goes through vm::map_with_slow_path, which
+// does element by element a block that needs it; y may be x itself:
 //   vm::map_with_slow_path(n, [&](std::size_t i) { return vm::sin_needs_slow(x[i]); },
 //                          [&](std::size_t i) { y[i] = vm::sin(x[i]); },
 //                          [&](std::size_t i) { y[i] = vm::sin_slow(x[i]); });
@@ -447,6 +447,19 @@ TL_INLINE Pair<T> two_product(T x, T y) {
   } else {
     const Pair<T> a = split_in_halves(x), b = split_in_halves(y);
     return {hi, ((a.hi * b.hi - hi) + a.hi * b.lo + a.lo * b.hi) + a.lo * b.lo};
+  }
+}
+
+// x - y z with one rounding, where y z is near x.
+template <Real T>
+TL_INLINE T minus_product(T x, T y, T z) {
+  if constexpr (kHasFma) {
+    return vm::fma(-y, z, x);
+  } else if constexpr (sizeof(T) == 4) {
+    return static_cast<float>(static_cast<double>(x) - static_cast<double>(y) * z);
+  } else {
+    const Pair<T> product = two_product(y, z);
+    return (x - product.hi) - product.lo;
   }
 }
 
@@ -1035,10 +1048,7 @@ TL_INLINE float fmod_fast(float x, float y) {
   return static_cast<float>(mul_add(-vm::trunc(wide_x / wide_y), wide_y, wide_x));
 }
 TL_INLINE double fmod_fast(double x, double y) {
-  const double quotient = vm::trunc(x / y);
-  if constexpr (kHasFma) return vm::fma(-quotient, y, x);
-  const Pair<double> product = two_product(quotient, y);
-  return (x - product.hi) - product.lo;
+  return minus_product(x, vm::trunc(x / y), y);
 }
 
 // x, or x + step where x is not 0 and its sign is not that of `like`.

@@ -1,6 +1,7 @@
 // The native scalar functions, as the declarations name them. Included once per ISA level, inside
 // an anonymous namespace, so that no level's code is merged into another's. No `&&` or `||` and no
-// branches: each is a loop body that the compiler must vectorise.
+// branches: each is a loop body that the compiler must vectorise. Only the functions that take a
+// Watch have two forms: without one they branch, and are right for every argument.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +15,14 @@ namespace {
 
 template <class T>
 inline constexpr bool kFloats = std::is_floating_point_v<T>;
+
+// Where the fast form of a function reports an argument that it is wrong for (math.h: slow paths).
+template <class T>
+struct Watch {
+  vm::Uint<T> alarm = 0;  // as wide as T, for vectors
+
+  void report(bool needs_slow) { alarm |= needs_slow ? 1u : 0u; }
+};
 
 // Integers wrap around, as NumPy's; signed overflow is undefined in C++, unsigned is not.
 template <class T>
@@ -176,18 +185,13 @@ inline T reciprocal(T a) {
 template <class T>
 inline T floor_divide(T a, T b) {
   if constexpr (kFloats<T>) {
-    // a / b may round up to an integer that it does not reach: the remainder settles it. Beyond
-    // the mantissa there are only integers.
-    const T quotient = a / b;
-    const T down = vm::floor(quotient);
-    const T exact = (a - vm::remainder(a, b)) / b;
-    const T low = vm::floor(exact);
-    const T settled = low + static_cast<T>(exact - low > T(0.5));
-    const bool is_large = !(abs(quotient) < T(1 << 22));
-    const bool is_infinite = abs(b) == std::numeric_limits<T>::infinity();
-    const bool is_below = (a != T(0)) & ((a < T(0)) != (b < T(0)));
-    const T beyond = quotient != quotient ? quotient : (is_below ? T(-1) : T(0));
-    return is_large ? down : (is_infinite ? beyond : settled);
+    // a / b may round up to an integer that it does not reach: what is left over tells, by its
+    // sign. Beyond the mantissa one less is not a number.
+    const T down = vm::floor(a / b);
+    const T rest = down == T(0) ? a : vm::minus_product(a, down, b);
+    const bool is_below = ((rest < T(0)) & (b > T(0))) | ((rest > T(0)) & (b < T(0)));
+    const bool has_units = abs(down) < T(2) / std::numeric_limits<T>::epsilon();
+    return down - static_cast<T>(is_below & has_units);
   } else {
     const bool wraps = b == T(-1);
     const T divisor = (b == T(0)) | wraps ? T(1) : b;
@@ -199,12 +203,17 @@ inline T floor_divide(T a, T b) {
 template <class T>
 inline T remainder(T a, T b) {
   if constexpr (kFloats<T>) {
-    return vm::remainder(a, b);
+    return vm::remainder_needs_slow(a, b) ? vm::remainder_slow(a, b) : vm::remainder(a, b);
   } else {
     const T divisor = (b == T(0)) | (b == T(-1)) ? T(1) : b;
     const T rest = a % divisor;
     return (rest != T(0)) & ((rest < T(0)) != (divisor < T(0))) ? rest + divisor : rest;
   }
+}
+template <class T>
+inline T remainder(T a, T b, Watch<T>& watch) {
+  watch.report(vm::remainder_needs_slow(a, b));
+  return vm::remainder(a, b);
 }
 
 template <class T>
@@ -241,9 +250,6 @@ TL_MATH_1(log2)
 TL_MATH_1(log10)
 TL_MATH_1(sqrt)
 TL_MATH_1(rsqrt)
-TL_MATH_1(sin)
-TL_MATH_1(cos)
-TL_MATH_1(tan)
 TL_MATH_1(asin)
 TL_MATH_1(acos)
 TL_MATH_1(atan)
@@ -261,6 +267,21 @@ TL_MATH_2(hypot)
 TL_MATH_2(copysign)
 #undef TL_MATH_1
 #undef TL_MATH_2
+
+#define TL_WATCHED_1(name)                                              \
+  template <class T>                                                    \
+  inline T name(T a) {                                                  \
+    return vm::name##_needs_slow(a) ? vm::name##_slow(a) : vm::name(a); \
+  }                                                                     \
+  template <class T>                                                    \
+  inline T name(T a, Watch<T>& watch) {                                 \
+    watch.report(vm::name##_needs_slow(a));                             \
+    return vm::name(a);                                                 \
+  }
+TL_WATCHED_1(sin)
+TL_WATCHED_1(cos)
+TL_WATCHED_1(tan)
+#undef TL_WATCHED_1
 
 // Rounding leaves integers alone.
 template <class T>

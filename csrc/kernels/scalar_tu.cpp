@@ -2,7 +2,11 @@
 // lists them, this one turns each into a TileKernel per dtype.
 #include "kernels/scalar.h"
 
+#include <algorithm>
+#include <array>
+#include <cstring>
 #include <tuple>
+#include <type_traits>
 #include <utility>
 
 #include "kernels/isa_names.h"
@@ -32,9 +36,11 @@ struct Types {
   static constexpr List<bool> kBoolean{};
 };
 
-template <class F, class T, class... Marks, size_t... I>
-void loop(void* const* out, const void* const* in, int64_t n, std::index_sequence<I...>) {
-  using Result = decltype(F{}(ArgOf<Marks, T>{}...));
+// out[k][i] = the k-th result of F for the i-th elements, for i < n.
+template <class F, class T, class... Marks, size_t... I, class... Watches>
+[[gnu::always_inline]] inline void loop(void* const* out, const void* const* in, int64_t n,
+                                        std::index_sequence<I...>, Watches&... watch) {
+  using Result = decltype(F{}(ArgOf<Marks, T>{}..., watch...));
   const auto args = std::tuple{static_cast<const ArgOf<Marks, T>*>(in[I])...};
   if constexpr (requires { std::tuple_size<Result>::value; }) {
     [&]<size_t... O>(std::index_sequence<O...>) {
@@ -42,15 +48,77 @@ void loop(void* const* out, const void* const* in, int64_t n, std::index_sequenc
           std::tuple{static_cast<std::tuple_element_t<O, Result>*>(out[O])...};
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
-        const Result result = F{}(std::get<I>(args)[i]...);
+        const Result result = F{}(std::get<I>(args)[i]..., watch...);
         ((std::get<O>(results)[i] = std::get<O>(result)), ...);
       }
     }(std::make_index_sequence<std::tuple_size_v<Result>>{});
   } else {
     Result* result = static_cast<Result*>(out[0]);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) result[i] = F{}(std::get<I>(args)[i]...);
+    for (int64_t i = 0; i < n; ++i) result[i] = F{}(std::get<I>(args)[i]..., watch...);
   }
+}
+
+template <class Result>
+struct SizesOf {
+  static constexpr std::array kSizes{sizeof(Result)};
+};
+template <class... Results>
+struct SizesOf<std::tuple<Results...>> {
+  static constexpr std::array kSizes{sizeof(Results)...};
+};
+
+// The pointers, i elements further.
+template <class Byte, class Pointer, size_t N>
+std::array<Pointer, N> advance(const Pointer* from, const std::array<size_t, N>& sizes, size_t i) {
+  std::array<Pointer, N> to;
+  for (size_t k = 0; k < N; ++k) to[k] = static_cast<Byte*>(from[k]) + i * sizes[k];
+  return to;
+}
+
+template <class F, class T, class... Marks, size_t... I>
+bool alarms(const void* const* in, size_t i, std::index_sequence<I...>) {
+  Watch<T> watch;
+  static_cast<void>(F{}(static_cast<const ArgOf<Marks, T>*>(in[I])[i]..., watch));
+  return watch.alarm != 0;
+}
+
+// The same for an F with a fast form: an element that alarms the watch is computed again, without
+// one. For this a block of the inputs is kept where the outputs are its memory.
+template <class F, class T, class... Marks>
+void watched_loop(void* const* out, const void* const* in, int64_t n) {
+  constexpr auto& kOut = SizesOf<decltype(F{}(ArgOf<Marks, T>{}...))>::kSizes;
+  constexpr std::array kIn{sizeof(ArgOf<Marks, T>)...};
+  constexpr size_t kBlock = 256;
+  constexpr std::index_sequence_for<Marks...> kIndices;
+  alignas(64) char buffers[kIn.size()][kBlock * sizeof(int64_t)];
+  for (size_t start = 0; start < static_cast<size_t>(n); start += kBlock) {
+    const size_t count = std::min(static_cast<size_t>(n) - start, kBlock);
+    const auto to = advance<char>(out, kOut, start);
+    const auto from = advance<const char>(in, kIn, start);
+    auto kept = from;
+    for (size_t k = 0; k < kIn.size(); ++k) {
+      if (std::find(to.begin(), to.end(), from[k]) == to.end()) continue;
+      kept[k] = std::memcpy(buffers[k], from[k], count * kIn[k]);
+    }
+    Watch<T> watch;
+    loop<F, T, Marks...>(to.data(), from.data(), static_cast<int64_t>(count), kIndices, watch);
+    for (size_t i = 0; watch.alarm != 0 && i < count; ++i) {
+      if (!alarms<F, T, Marks...>(kept.data(), i, kIndices)) continue;
+      loop<F, T, Marks...>(advance<char>(to.data(), kOut, i).data(),
+                           advance<const char>(kept.data(), kIn, i).data(), 1, kIndices);
+    }
+  }
+}
+
+template <class F, class T, class... Marks>
+void kernel(void* const* out, const void* const* in, int64_t n) {
+  if constexpr (kFloats<T>) {
+    if constexpr (std::is_invocable_v<F, ArgOf<Marks, T>..., Watch<T>&>) {
+      return watched_loop<F, T, Marks...>(out, in, n);
+    }
+  }
+  loop<F, T, Marks...>(out, in, n, std::index_sequence_for<Marks...>{});
 }
 
 class Table {
@@ -60,11 +128,7 @@ class Table {
   template <class... Marks, class F, class... T>
   void add(const char* name, List<T...>, F) {
     ByDType<TileKernel>& kernels = table_.scalars[name];
-    ((kernels[dtype_of<T>] =
-          [](void* const* out, const void* const* in, int64_t n) {
-            loop<F, T, Marks...>(out, in, n, std::index_sequence_for<Marks...>{});
-          }),
-     ...);
+    ((kernels[dtype_of<T>] = kernel<F, T, Marks...>), ...);
   }
 
  private:

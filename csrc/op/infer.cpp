@@ -170,7 +170,7 @@ GatherShape gather_shape(const Op& op, const Dims& x, Inputs indices) {
   for (size_t i = 0; i < axes.size(); ++i) {
     if (kind_of(indices[i].dtype) != Kind::kInteger) {
       fail(ErrorKind::kDType, op.name(), ": indices must be integer; got ",
-           name_of(indices[i].dtype), ".");
+           name_of(indices[i].dtype), "; cast it: x.astype(int64).");
     }
     const int64_t axis = normalize_axis(op.name(), axes[i], static_cast<int64_t>(x.size()));
     if (taken[static_cast<size_t>(axis)]) {

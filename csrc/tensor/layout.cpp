@@ -286,11 +286,18 @@ T number_as(const Attr& attr) {
   return static_cast<T>(std::get<double>(attr));
 }
 
+std::variant<bool, int64_t, double> literal_of(const Attr& attr) {
+  if (const auto* value = std::get_if<int64_t>(&attr)) return *value;
+  if (const auto* value = std::get_if<bool>(&attr)) return *value;
+  return std::get<double>(attr);
+}
+
 Values fill(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
   Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
   const int64_t n = out->size();
   visit_dtype(out->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
+    check_literal(literal_of(op.attr("value")), out->dtype);
     const T value = number_as<T>(op.attr("value"));
     BlockingRegion blocking(n > kLong);
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {

@@ -40,7 +40,24 @@ Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape) {
                              std::move(storage));
 }
 
+void check_literal(const std::variant<bool, int64_t, double>& literal, DType dtype) {
+  if (kind_of(dtype) != Kind::kInteger || literal.index() == 0) return;
+  const bool is_narrow = dtype == DType::kInt32;
+  bool fits = true;
+  if (const auto* integer = std::get_if<int64_t>(&literal)) {
+    fits = !is_narrow || (*integer >= INT32_MIN && *integer <= INT32_MAX);
+  } else {
+    const double value = std::get<double>(literal);
+    const double limit = is_narrow ? 0x1p31 : 0x1p63;
+    fits = value >= -limit && value < limit;
+  }
+  if (fits) return;
+  fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype), "; got ",
+       std::visit([](auto v) { return text(v); }, literal), "; use a wider dtype.");
+}
+
 Ref<RawTensor> RawTensor::scalar(DType dtype, std::variant<bool, int64_t, double> value) {
+  check_literal(value, dtype);
   Ref<RawTensor> out = empty(dtype, {});
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;

@@ -84,6 +84,9 @@ Ref<Value> launch_small(const Op& op, Args args);
 // Const: the value, as a RawTensor of the dtype that suits beside `like` (null: the default).
 Ref<RawTensor> make_const(const Op& op, const Spec* like);
 
+// ErrorKind::kOverflow unless the dtype holds the literal.
+void check_literal(const std::variant<bool, int64_t, double>& literal, DType dtype);
+
 // The op that carries a literal or an array. Arrays are kept as RawTensors.
 class ConstOp final : public Op {
  public:

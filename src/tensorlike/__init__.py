@@ -18,6 +18,7 @@ from ._C import DeviceError as DeviceError
 from ._C import DispatchError as DispatchError
 from ._C import DTypeError as DTypeError
 from ._C import IndexRangeError as IndexRangeError
+from ._C import LiteralRangeError as LiteralRangeError
 from ._C import OutOfMemoryError as OutOfMemoryError
 from ._C import ParameterError as ParameterError
 from ._C import ShapeError as ShapeError
@@ -61,6 +62,7 @@ __all__ = sorted(
         "Grad",
         "IndexRangeError",
         "Listing",
+        "LiteralRangeError",
         "OutOfMemoryError",
         "Parameter",
         "ParameterError",

@@ -2,9 +2,27 @@
 
 from __future__ import annotations
 
+from . import _C
 from ._C import empty_cache as empty_cache
 from ._C import memory_stats as stats
 from ._C import reset_peak_memory as reset_peak
-from ._C import set_memory_limit as set_limit
 
 __all__ = ["empty_cache", "reset_peak", "set_limit", "stats"]
+
+
+def set_limit(limit: int | None) -> None:
+    """The most bytes that may be in use; more is an OutOfMemoryError. None takes the limit away.
+
+    Raises:
+        ValueError: the limit is not a positive integer.
+
+    Example:
+        >>> from tensorlike import memory
+        >>> memory.set_limit(10**9)
+        >>> memory.stats()["limit"]
+        1000000000
+        >>> memory.set_limit(None)
+    """
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise ValueError(f"set_limit: limit must be a positive number of bytes; got {limit!r}")
+    _C.set_memory_limit(limit or 0)

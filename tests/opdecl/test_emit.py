@@ -28,6 +28,7 @@ from tensorlike.opdecl.__main__ import (
     write_python,
 )
 from tensorlike.opdecl.emit_docs import emit_docs, op_class_count
+from tensorlike.opdecl.emit_scalars import emit_scalars
 from tensorlike.opdecl.registry import Declarations
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -56,6 +57,39 @@ def test_every_emitted_file_has_a_golden_one() -> None:
 @pytest.mark.parametrize("name", EMITTED)
 def test_emitted_text_is_the_golden_one(name: str) -> None:
     assert EMITTED[name] == (GOLDEN / name).read_text("utf-8")
+
+
+WAVES = """
+- scalar: multiply
+  args: ["x1: real floating-point", "x2: real floating-point"]
+  grad: {x1: dy * x2, x2: dy * x1}
+  doc: A product.
+- scalar: sin
+  args: ["x: real floating-point"]
+  grad: {x: dy * sin(x)}
+  doc: A function with a fast form (its gradient is wrong here).
+- scalar: wave
+  args: ["a: real floating-point", "x: real floating-point"]
+  expr: a * sin(x)
+  doc: A caller.
+- scalar: surf
+  args: ["a: real floating-point", "x: real floating-point"]
+  expr: wave(a, x) * x
+  grad: none
+  doc: A caller of a caller.
+"""
+
+
+def test_callers_of_fast_forms_hand_the_watch_on() -> None:
+    text = emit_scalars(load_text(WAVES, "opdecl/waves.yaml"), "waves")
+    for line in (
+        "inline auto sin_dx(T x, T dy, auto&... watch) { return dy * sin(x, watch...); }",
+        "inline auto wave(T a, T x, auto&... watch) { return a * sin(x, watch...); }",
+        "inline auto surf(T a, T x, auto&... watch) { return wave(a, x, watch...) * x; }",
+        "[](auto x, auto&... watch) { return sin(x, watch...); });",
+        "[](auto x1, auto x2) { return multiply(x1, x2); });",
+    ):
+        assert line in text
 
 
 def test_emitting_is_deterministic() -> None:

@@ -84,7 +84,8 @@ def test_special_values_are_those_of_the_oracle(entry: ScalarEntry, dtype: str) 
 def test_zeros_come_out_with_the_sign_of_the_oracle(entry: ScalarEntry, dtype: str) -> None:
     inputs = all_combinations(entry, special_values(dtype))
     output = np.asarray(function_of(entry)(*tensors(inputs)))
-    wanted = expected(entry, inputs, {})[0].astype(dtype)
+    with np.errstate(all="ignore"):
+        wanted = expected(entry, inputs, {})[0].astype(dtype)
     zeros = (output == 0) & (wanted == 0)
     np.testing.assert_array_equal(np.signbit(output[zeros]), np.signbit(wanted[zeros]))
 
@@ -120,7 +121,7 @@ def test_shapes_broadcast_in_all_pairs(entry: ScalarEntry) -> None:
                 function_of(entry)(*tensors(inputs))
             continue
         outputs = tuple_of(function_of(entry)(*tensors(inputs)))
-        stretched = [np.ascontiguousarray(np.broadcast_to(x, shape)) for x in inputs]
+        stretched = [np.broadcast_to(x, shape).copy() for x in inputs]
         whole = tuple_of(function_of(entry)(*tensors(stretched)))
         for output, wanted in zip(outputs, whole, strict=True):
             np.testing.assert_array_equal(output, wanted, strict=True)
@@ -206,7 +207,7 @@ def _assert_product(output: tl.Tensor, a: Array, b: Array) -> None:
     assert (np.abs(np.asarray(output) - exact) <= bound).all()
 
 
-@pytest.mark.parametrize("case", [c for c in OP_CASES if c.inputs], ids=str)
+@pytest.mark.parametrize("case", [c for c in OP_CASES if c.inputs and all(x.ndim for x in c.inputs)], ids=str)
 def test_strides_do_not_change_what_ops_give(case) -> None:
     wanted = case.call()
     for name, layout in LAYOUTS.items():

@@ -232,9 +232,9 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
     "to_device": [([(2, 3)], {"device": "cpu"}), ([()], {"device": "cpu"})],
 }  # fmt: skip
 _INDEXED: dict[str, list[tuple[list[tuple[int, ...]], tuple[int, ...]]]] = {
-    "gather": [([(3, 4)], (1,)), ([(3, 4, 2)], (2, 0)), ([(3, 4)], (-1,))],
-    "scatter_set": [([(3, 4), (2, 3)], (1,)), ([(3, 4, 2), (2, 4)], (2, 0))],
-    "scatter_add": [([(3, 4), (2, 3)], (1,)), ([(3, 4, 2), (2, 4)], (2, 0))],
+    "gather": [([(3, 4)], (0,)), ([(3, 4, 2)], (2, 0)), ([(3, 4)], (-2, -1))],
+    "scatter_set": [([(3, 4), (2, 4)], (0,)), ([(3, 4, 2), (2, 4)], (2, 0))],
+    "scatter_add": [([(3, 4), (2, 4)], (0,)), ([(3, 4, 2), (2, 4)], (2, 0))],
 }
 
 
@@ -253,7 +253,7 @@ def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
         cases.append(Case(entry, (*arrays, *indices), {"axes": axes}))
     if entry.function == "cross_entropy":
         for shape in [(5, 3), (2, 3, 4), (3,), (40, 1100)]:
-            labels = rng.integers(0, shape[-1], shape[:-1])
+            labels = np.asarray(rng.integers(0, shape[-1], shape[:-1]))
             logits = np.asarray(rng.normal(size=shape), dtype=floating)
             cases.append(Case(entry, (logits, labels)))
     return cases

@@ -1,4 +1,7 @@
-"""Arrays with the same elements and every kind of strides."""
+"""Arrays with the same elements and every kind of strides.
+
+Each layout takes an array of one dimension or more.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,7 @@ def _fortran(x: Array) -> Array:
 
 
 def _one_row_repeated(x: Array) -> Array:
-    return np.broadcast_to(x[:1], x.shape) if x.ndim else x
+    return np.broadcast_to(x[:1], x.shape)
 
 
 def _inside_a_larger_one(x: Array) -> Array:

@@ -1,0 +1,39 @@
+"""What the figures were measured on."""
+
+from __future__ import annotations
+
+import os
+import platform
+from pathlib import Path
+
+import numpy as np
+import torch
+
+import tensorlike as tl
+
+
+def describe() -> str:
+    """One line: the processor, its cores, the memory, the versions, the load."""
+    return ", ".join(
+        [
+            processor(),
+            f"{os.cpu_count()} cores",
+            f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
+            f"{tl.num_threads()} threads for all",
+            f"Python {platform.python_version()}",
+            f"tensorlike {tl.__version__}",
+            f"PyTorch {torch.__version__}",
+            f"NumPy {np.__version__}",
+            f"load {os.getloadavg()[0]:.1f}",
+        ]
+    )
+
+
+def processor() -> str:
+    """The name that the processor gives itself."""
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()

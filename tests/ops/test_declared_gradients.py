@@ -1,0 +1,263 @@
+"""Every declared function: gradients against finite differences, to second order.
+
+All in float64, along random directions, at inputs that broadcast; through `tl.grad`, `tl.vjp` and
+`Tensor.backward`. A new declaration is covered by being declared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.declarations import (
+    OPS,
+    REDUCTIONS,
+    SCALARS,
+    TESTED_BY_INDEXING,
+    Array,
+    Case,
+    cases_of,
+    function_of,
+)
+from support.oracle import EXACT, tuple_of
+
+import tensorlike as tl
+from tensorlike.opdecl.model import Category, Entry, is_differentiable
+
+# Where functions are smooth: the first range in which the oracle finds no NaN is taken.
+RANGES = [(0.2, 0.9), (1.2, 2.0), (-0.9, -0.2)]
+FIRST_STEP = 1e-6
+SECOND_STEP = 1e-5
+SHAPES = [(3, 4), (4,), (3, 1), ()]
+
+
+def in_the_domain(entry: Entry, shapes: list[tuple[int, ...]], seed: int) -> list[Array]:
+    for low, high in RANGES:
+        rng = np.random.default_rng(seed)
+        drawn = [np.asarray(rng.uniform(low, high, shape)) for shape in shapes]
+        inputs = [
+            {0: x > (low + high) / 2, 1: np.asarray(x * 10, dtype=np.int64), 2: x}[
+                arg.category.rank
+            ]
+            for arg, x in zip(entry.args, drawn, strict=True)
+        ]
+        if all(np.isfinite(part).all() for part in tuple_of(EXACT.call(entry.name, *inputs))):
+            return inputs
+    raise AssertionError(f"{entry.name} has no smooth range among {RANGES}")
+
+
+def gradient_cases() -> list[Case]:
+    cases = []
+    for entry in SCALARS:
+        count = len(entry.args)
+        # Each argument broadcasts in one of the cases.
+        turns = range(min(count, 4) if count > 1 else 1)
+        for turn in turns:
+            shapes = [SHAPES[(i + turn) % 4] for i in range(count)]
+            cases.append(Case(entry, tuple(in_the_domain(entry, shapes, turn))))
+    for entry in REDUCTIONS:
+        inputs = tuple(in_the_domain(entry, [(3, 4, 2)], 5))
+        for attrs in ({}, {"axis": 1}, {"axis": -1, "keepdims": True}, {"axis": (0, 2)}):
+            if not (entry.is_native and isinstance(attrs.get("axis"), tuple)):
+                cases.append(Case(entry, inputs, attrs))
+    for entry in OPS:
+        if entry.args and entry.function not in TESTED_BY_INDEXING:
+            found = [case for case in cases_of(entry, "float64") if _size(case) < 100]
+            cases += [_in_float64(case) for case in found]
+    return cases
+
+
+def _size(case: Case) -> int:
+    return sum(x.size for x in case.inputs)
+
+
+def _in_float64(case: Case) -> Case:
+    inputs = tuple(
+        x.astype(np.float64) if category_of(case.entry, i).rank == 2 else x
+        for i, x in enumerate(case.inputs)
+    )
+    return Case(case.entry, inputs, case.attrs)
+
+
+def category_of(entry: Entry, position: int) -> Category:
+    return entry.args[min(position, len(entry.args) - 1)].category
+
+
+def has_gradient(case: Case, position: int) -> bool:
+    """Whether the declaration lets a gradient flow to this input."""
+    entry = case.entry
+    if not is_differentiable(entry) or category_of(entry, position).rank < 2:
+        return False
+    arg = entry.args[min(position, len(entry.args) - 1)].name
+    rules = dict(entry.grad.rules) if entry.grad is not None else {}
+    return rules.get(arg, "derived") is not None and _chosen_dtype(case) in ("", "float64")
+
+
+def _chosen_dtype(case: Case) -> str:
+    """The dtype that an attribute chooses, or nothing."""
+    dtype = case.attrs.get("dtype", "")
+    return getattr(dtype, "name", dtype)
+
+
+CASES = gradient_cases()
+FLOWING = [(c, i) for c in CASES for i in range(len(c.inputs)) if has_gradient(c, i)]
+STOPPED = [
+    (case, i)
+    for case in CASES
+    for i in range(len(case.inputs))
+    if not has_gradient(case, i)
+    and category_of(case.entry, i).rank == 2
+    and _chosen_dtype(case) != "float32"
+]
+
+
+def label(value: Any) -> str:
+    return str(value)
+
+
+def loss_of(case: Case, seed: int = 3) -> Callable[..., Any]:
+    """The sum of the outputs, each multiplied by a random constant."""
+    rng = np.random.default_rng(seed)
+    weights = [tl.tensor(np.asarray(rng.normal(size=y.shape))) for y in case.call()]
+
+    def loss(*xs: Any) -> Any:
+        out = function_of(case.entry)(*xs, **case.attrs)
+        outputs = out if isinstance(out, tuple) else (out,)
+        terms = [tl.functional.sum(y * w) for y, w in zip(outputs, weights, strict=True)]
+        total = terms[0]
+        for term in terms[1:]:
+            total = total + term
+        return total
+
+    return loss
+
+
+def central_difference(
+    function: Callable[..., float], inputs: list[Array], position: int, along: Array, step: float
+) -> float:
+    def at(shift: float) -> float:
+        moved = [x + shift * along if i == position else x for i, x in enumerate(inputs)]
+        return function(*(tl.tensor(np.asarray(x)) for x in moved))
+
+    return (at(step) - at(-step)) / (2 * step)
+
+
+def directions(case: Case) -> list[Array]:
+    rng = np.random.default_rng(17)
+    return [np.asarray(rng.normal(size=x.shape)) for x in case.inputs]
+
+
+@pytest.mark.parametrize(("case", "position"), FLOWING, ids=label)
+def test_gradients_are_those_of_finite_differences(case: Case, position: int) -> None:
+    loss = loss_of(case)
+    tensors = [tl.tensor(x) for x in case.inputs]
+    along = directions(case)[position]
+    gradient = np.asarray(tl.grad(loss, argnums=position)(*tensors))
+    assert (gradient.shape, gradient.dtype.name) == (along.shape, "float64")
+    wanted = central_difference(
+        lambda *xs: loss(*xs).item(), list(case.inputs), position, along, FIRST_STEP
+    )
+    np.testing.assert_allclose(np.sum(gradient * along), wanted, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(("case", "position"), FLOWING, ids=label)
+def test_gradients_of_gradients_are_those_of_differences(case: Case, position: int) -> None:
+    """Along random directions: d/dx_j of the gradient by x_i, for every j; zeros included."""
+    loss = loss_of(case)
+    along = directions(case)
+    tensors = [tl.tensor(x) for x in case.inputs]
+    u = tl.tensor(np.random.default_rng(23).normal(size=case.inputs[position].shape))
+
+    def slope(*xs: Any) -> Any:
+        return tl.functional.sum(tl.grad(loss, argnums=position)(*xs) * u)
+
+    for j in range(len(case.inputs)):
+        if not has_gradient(case, j):
+            continue
+        wanted = central_difference(
+            lambda *xs: slope(*xs).item(), list(case.inputs), j, along[j], SECOND_STEP
+        )
+        try:
+            found = float(np.sum(np.asarray(tl.grad(slope, argnums=j)(*tensors)) * along[j]))
+        except tl.AutodiffError as error:
+            # The documented answer to a gradient that does not depend on the argument.
+            assert "carries no gradient" in str(error)
+            found = 0.0
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(("case", "position"), FLOWING, ids=label)
+def test_grad_vjp_and_backward_agree(case: Case, position: int) -> None:
+    loss = loss_of(case)
+    arrays = case.inputs
+    wanted = np.asarray(tl.grad(loss, argnums=position)(*(tl.tensor(x) for x in arrays)))
+    leaves = [
+        tl.tensor(x, requires_grad=category_of(case.entry, i).rank == 2)
+        for i, x in enumerate(arrays)
+    ]
+    loss(*leaves).backward()
+    np.testing.assert_array_equal(np.asarray(leaves[position].grad), wanted, strict=True)
+    fixed = [tl.tensor(x) for x in arrays]
+
+    def of_one(x: Any) -> Any:
+        return loss(*(x if i == position else other for i, other in enumerate(fixed)))
+
+    value, pull_back = tl.vjp(of_one, fixed[position])
+    (gradient,) = pull_back(tl.tensor(np.ones(())))
+    np.testing.assert_array_equal(np.asarray(gradient), wanted, strict=True)
+    assert value.item() == loss(*fixed).item()
+
+
+@pytest.mark.parametrize(("case", "position"), FLOWING, ids=label)
+def test_gradients_have_the_dtype_of_their_inputs(case: Case, position: int) -> None:
+    """One input in float32 among those in float64, and the other way round."""
+    for own, others in (("float32", "float64"), ("float64", "float32")):
+        tensors = [
+            tl.tensor(x.astype(own if i == position else others)) if x.dtype.kind == "f"
+            else tl.tensor(x)
+            for i, x in enumerate(case.inputs)
+        ]
+        gradient = tl.grad(loss_of(case), argnums=position)(*tensors)
+        assert (gradient.dtype.name, gradient.shape) == (own, case.inputs[position].shape)
+
+
+@pytest.mark.parametrize(("case", "position"), STOPPED, ids=label)
+def test_what_is_not_differentiable_gives_no_gradient(case: Case, position: int) -> None:
+    if case.inputs[position].dtype.kind != "f":
+        pytest.skip("the example gives it integers")
+    tensors = [tl.tensor(x, requires_grad=i == position) for i, x in enumerate(case.inputs)]
+    out = function_of(case.entry)(*tensors, **case.attrs)
+    for output in out if isinstance(out, tuple) else (out,):
+        if output.requires_grad:  # for the sake of other arguments, which may have one
+            assert is_differentiable(case.entry)
+            tl.functional.sum(output).backward()
+            assert tensors[position].grad is None
+            continue
+        with pytest.raises(tl.AutodiffError, match="carries no gradient"):
+            tl.functional.sum(output).backward()
+
+
+def test_an_argument_that_no_gradient_reaches_gets_zeros() -> None:
+    a, b = tl.tensor([1.0, 2.0]), tl.tensor([[3.0]])
+    gradients = tl.grad(lambda a, b: tl.functional.sum(a), argnums=(0, 1))(a, b)
+    assert [g.tolist() for g in gradients] == [[1.0, 1.0], [[0.0]]]
+    _, pull_back = tl.vjp(lambda a, b: a, a, b)
+    assert [g.tolist() for g in pull_back(a)] == [[1.0, 2.0], [[0.0]]]
+
+
+def test_only_ops_of_this_tape_are_blamed_for_cutting_it() -> None:
+    with pytest.raises(tl.AutodiffError, match="floor .*cut the tape"):
+        tl.grad(lambda x: tl.functional.sum(tl.functional.floor(x)))(tl.tensor([1.5]))
+    with pytest.raises(tl.AutodiffError) as caught:
+        tl.grad(lambda x: tl.tensor(1.0))(tl.tensor([1.5]))
+    assert "floor" not in str(caught.value)
+
+
+def test_where_takes_no_gradient_from_the_branch_not_chosen() -> None:
+    def root_or_self(x: Any) -> Any:
+        return tl.functional.where(x > 0, tl.functional.sqrt(x), x)
+
+    assert tl.grad(root_or_self)(0.0).item() == 1.0
+    assert tl.grad(root_or_self)(4.0).item() == 0.25

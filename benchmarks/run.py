@@ -9,6 +9,7 @@ import argparse
 import dataclasses
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -87,6 +88,8 @@ def main() -> None:
 
     settings = Settings(options.quick, options.wheel)
     results: list[Result] = []
+    if os.getloadavg()[0] > 1:
+        print("warning: other processes are busy; wait until they aren't", file=sys.stderr)
     print(f"{machine.describe()}\n")
     print("| benchmark | tensorlike | peer | ratio | of the best | bar | |")
     print("|---|---:|---:|---:|---:|---:|---|")

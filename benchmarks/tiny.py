@@ -27,10 +27,10 @@ class Wrapped(tl.TensorBase):
 
 
 @tl.apply.register
-def apply_wrapped(op: tl.ops.OpBase, *xs: Wrapped) -> tuple[Wrapped, ...]:
+def apply_wrapped(op: tl.ops.OpBase, x: Wrapped, y: Wrapped) -> tuple[Wrapped, ...]:
     """Passes the op on."""
-    (y,) = op(*(x.value for x in xs))
-    return (Wrapped(y),)
+    (z,) = op(x.value, y.value)
+    return (Wrapped(z),)
 
 
 class TorchWrapped(torch.Tensor):

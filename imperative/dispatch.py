@@ -210,7 +210,11 @@ def _classes(annotation: Any, rule: str, parameter: str) -> tuple[type, ...]:
         return (type(None),)
     if isinstance(annotation, type):
         is_known = issubclass(annotation, (_C.OpBase, _C.TensorBase, type(None)))
-        if not is_known and not isinstance(annotation, ABCMeta) and not _C.is_virtual_op(annotation):
+        if (
+            not is_known
+            and not isinstance(annotation, ABCMeta)
+            and not _C.is_virtual_op(annotation)
+        ):
             raise TypeError(
                 f"register: {rule}: {parameter} must be annotated with a class of ops or of "
                 f"tensor-likes; got {annotation!r}"

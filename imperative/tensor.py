@@ -416,5 +416,7 @@ _floor = _C.Function("floor")
 _ceil = _C.Function("ceil")
 _trunc = _C.Function("trunc")
 
-_C.set_hooks(Tensor, Parameter, indexing.getitem, indexing.setitem, _as_array, _describe, apply_ufunc)
+_C.set_hooks(
+    Tensor, Parameter, indexing.getitem, indexing.setitem, _as_array, _describe, apply_ufunc
+)
 copyreg.pickle(_C.RawTensor, _reduce_raw)

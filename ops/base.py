@@ -51,8 +51,9 @@ class OpBase(_C.OpBase):
 
     def __reduce__(self) -> Any:
         """Pickles, and copies, as the class and its parameters."""
-        if dataclasses.is_dataclass(self):
-            names = [field.name for field in dataclasses.fields(self)]
+        this: Any = self  # whose class may be a dataclass by now
+        if dataclasses.is_dataclass(this):
+            names = [field.name for field in dataclasses.fields(this)]
             return _rebuild, (type(self), {name: getattr(self, name) for name in names})
         if _C.is_native_op_class(type(self)):
             return _rebuild, (type(self), {name: getattr(self, name) for name in self.params()})

@@ -8,17 +8,32 @@
 
 namespace tensorlike {
 
+// Whether whoever embeds the core counts references under a lock of its own (the binding: under the
+// GIL), so that counting need not be atomic. Set once, before the first object is made. Inside a
+// BlockingRegion, shared references are then neither taken nor dropped.
+inline bool references_are_guarded = false;
+
 class RefCounted {
  public:
   RefCounted() = default;
   RefCounted(const RefCounted&) = delete;
   RefCounted& operator=(const RefCounted&) = delete;
 
-  void retain() const { count_.fetch_add(1, std::memory_order_relaxed); }
+  void retain() const {
+    if (references_are_guarded) {
+      count_.store(count_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+    } else {
+      count_.fetch_add(1, std::memory_order_relaxed);
+    }
+  }
   void release() const {
     // A sole owner needs no read-modify-write: nobody else can hold or make a reference.
-    if (count_.load(std::memory_order_acquire) == 1 ||
-        count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    const int64_t count = count_.load(std::memory_order_acquire);
+    if (count == 1) {
+      const_cast<RefCounted*>(this)->destroy();
+    } else if (references_are_guarded) {
+      count_.store(count - 1, std::memory_order_relaxed);
+    } else if (count_.fetch_sub(1, std::memory_order_acq_rel) == 1) {
       const_cast<RefCounted*>(this)->destroy();
     }
   }

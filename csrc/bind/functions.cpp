@@ -10,12 +10,26 @@
 namespace tensorlike::bind {
 namespace {
 
+// Ops that were made for earlier calls, by the very objects that were given as attributes: call
+// sites give the same constants again and again, and those cannot change.
+struct MadeOps {
+  static constexpr size_t kEntries = 8;
+  static constexpr size_t kAttrs = 4;
+  struct Entry {
+    Object attrs[kAttrs];
+    Ref<Op> op;
+  };
+  Entry entries[kEntries];
+  size_t next = 0;
+};
+
 struct FunctionObject {
   PyObject_HEAD
   vectorcallfunc vectorcall;
   const Function* function;
   PyObject* names;  // interned: the tensors' names, then the attributes'
   PyObject* dict;
+  MadeOps* made;
 };
 
 FunctionObject* as_function(PyObject* self) { return reinterpret_cast<FunctionObject*>(self); }
@@ -115,8 +129,44 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
   }
 }
 
-Ref<Op> op_for(const Function& function, const Call& call) {
+// Whether an object can never change: then being the same object is being equal for ever.
+bool is_constant(PyObject* object) {
+  if (object == nullptr || object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
+      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) || Py_TYPE(object) == types.dtype) {
+    return true;
+  }
+  if (!PyTuple_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    if (!PyLong_CheckExact(PyTuple_GET_ITEM(object, i))) return false;
+  }
+  return true;
+}
+
+Ref<Op> make_new_op(const Function& function, const Call& call);
+
+Ref<Op> op_for(const FunctionObject& self, const Call& call) {
+  const Function& function = *self.function;
   if (function.shared_op) return function.shared_op;
+  const size_t n = call.attrs.size();
+  if (n > MadeOps::kAttrs) return make_new_op(function, call);
+  MadeOps& made = *self.made;
+  for (const MadeOps::Entry& entry : made.entries) {
+    bool same = static_cast<bool>(entry.op);
+    for (size_t i = 0; same && i < n; ++i) same = entry.attrs[i].get() == call.attrs[i];
+    if (same) return entry.op;
+  }
+  Ref<Op> op = make_new_op(function, call);
+  bool is_lasting = true;
+  for (size_t i = 0; is_lasting && i < n; ++i) is_lasting = is_constant(call.attrs[i]);
+  if (is_lasting) {
+    MadeOps::Entry& entry = made.entries[made.next++ % MadeOps::kEntries];
+    for (size_t i = 0; i < n; ++i) entry.attrs[i] = Object::share(call.attrs[i]);
+    entry.op = op;
+  }
+  return op;
+}
+
+Ref<Op> make_new_op(const Function& function, const Call& call) {
   std::vector<Attr> attrs;
   attrs.reserve(function.spec.attrs.size());
   for (size_t i = 0; i < function.spec.attrs.size(); ++i) {
@@ -138,7 +188,7 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf,
     const FunctionObject& self = *as_function(object);
     Call call;
     parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, call);
-    const Ref<Op> op = op_for(*self.function, call);
+    const Ref<Op> op = op_for(self, call);
     const size_t n = call.tensors.size();
     if (n == 0) {
       const Values out = apply(*op, {});
@@ -172,6 +222,7 @@ PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
     Object owner = Object::steal(self);
     as_function(self)->vectorcall = call_function;
     as_function(self)->function = function;
+    as_function(self)->made = new MadeOps;
     const FunctionSpec& spec = function->spec;
     Object names = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size() + spec.attrs.size())));
     Py_ssize_t at = 0;
@@ -191,6 +242,7 @@ void function_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   Py_CLEAR(as_function(self)->names);
   Py_CLEAR(as_function(self)->dict);
+  delete as_function(self)->made;
   cls->tp_free(self);
   Py_DECREF(cls);
 }

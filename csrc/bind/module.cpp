@@ -56,6 +56,7 @@ PYBIND11_MODULE(_C, m) {
   using namespace tensorlike;
   using namespace tensorlike::bind;
   PyObject* module = m.ptr();
+  references_are_guarded = true;
   py::register_exception_translator([](std::exception_ptr pointer) {
     try {
       std::rethrow_exception(pointer);

@@ -28,6 +28,17 @@ Values apply(const Op& op, Args args) {
   return dispatcher().call(op, args);
 }
 
+Ref<Value> apply_one(const Op& op, Args args) {
+  if (op.scalar != nullptr && op.cls.plain.load(std::memory_order_relaxed)) {
+    bool is_raw = true;
+    for (const Value* arg : args) is_raw = is_raw && arg->tag == Value::kRaw;
+    if (is_raw) {
+      if (Ref<Value> out = launch_small(op, args)) return out;
+    }
+  }
+  return std::move(apply(op, args)[0]);
+}
+
 bool apply_raw(const Op& op, Args args, Values& out) {
   if (op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel != nullptr) {
     out = launch(op, args);

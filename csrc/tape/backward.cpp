@@ -1,5 +1,5 @@
 // The backward pass: nodes in reverse recorded order, each as soon as all that follows it is done.
-#include <queue>
+#include <algorithm>
 #include <unordered_map>
 
 #include "op/registry.h"
@@ -20,113 +20,148 @@ class Pass {
   Pass(Tape& tape, const BackwardOptions& options,
        const std::function<void(Node&, const Ref<Value>&)>& leaf)
       : tape_(tape), options_(options), leaf_(leaf) {}
+  Pass(const Pass&) = delete;
+  Pass& operator=(const Pass&) = delete;
+  ~Pass() {
+    for (Pending& entry : pending_) leave(entry);
+  }
 
   void run(std::span<const Edge> roots, Values cotangents) {
     for (const Edge& root : roots) discover(root.node);
     for (size_t i = 0; i < roots.size(); ++i) {
-      deliver(roots[i], cotangents[i]);
-      cotangents[i] = nullptr;
+      deliver(at(*roots[i].node), roots[i].slot, std::move(cotangents[i]));
     }
     for (const Edge& root : roots) {
-      if (pending_.at(root.node.get()).waiting == 0) enqueue(root.node.get());
+      Pending& entry = at(*root.node);
+      if (entry.waiting == 0) enqueue(entry);
     }
     while (!ready_.empty()) {
-      Node* node = ready_.top();
-      ready_.pop();
-      step(node);
+      std::pop_heap(ready_.begin(), ready_.end(), Earlier{*this});
+      const size_t place = ready_.back();
+      ready_.pop_back();
+      step(place);
     }
   }
 
  private:
   struct Earlier {
-    bool operator()(const Node* a, const Node* b) const { return a->sequence < b->sequence; }
+    const Pass& pass;
+    bool operator()(size_t a, size_t b) const {
+      return pass.pending_[a].node->sequence < pass.pending_[b].node->sequence;
+    }
   };
+
+  // What this pass knows of a node. The node itself says where that is, unless another pass (of
+  // another thread, or one that a callback started) was there first.
+  size_t* find(Node& node) {
+    if (node.pass == this) return &node.place;
+    if (node.pass == nullptr) return nullptr;
+    const auto found = elsewhere_.find(&node);
+    return found == elsewhere_.end() ? nullptr : &found->second;
+  }
+  Pending& at(Node& node) { return pending_[*find(node)]; }
+
+  void leave(Pending& entry) {
+    if (entry.node && entry.node->pass == this) entry.node->pass = nullptr;
+    entry.node = nullptr;
+  }
+
+  size_t visit(const Ref<Node>& node) {
+    if (const size_t* known = find(*node)) return *known;
+    if (node->is_released) {
+      fail(ErrorKind::kAutodiff, "backward: the graph must not be used up; ", node->op->name(),
+           " was released by an earlier backward pass; pass retain_graph=True to that one.");
+    }
+    const size_t place = pending_.size();
+    if (node->pass == nullptr) {
+      node->pass = this;
+      node->place = place;
+    } else {
+      elsewhere_[node.get()] = place;
+    }
+    Pending& entry = pending_.emplace_back();
+    entry.node = node;
+    entry.cotangents.resize(node->outputs.size());
+    return place;
+  }
 
   // Counts, for every node that the roots lead to, the edges that lead into it.
   void discover(const Ref<Node>& root) {
-    std::vector<Node*> stack;
-    auto visit = [&](const Ref<Node>& node) {
-      auto [at, is_new] = pending_.try_emplace(node.get());
-      if (!is_new) return;
-      if (node->is_released) {
-        fail(ErrorKind::kAutodiff, "backward: the graph must not be used up; ", node->op->name(),
-             " was released by an earlier backward pass; pass retain_graph=True to that one.");
-      }
-      at->second.node = node;
-      at->second.cotangents.resize(node->outputs.size());
-      stack.push_back(node.get());
-    };
+    size_t next = pending_.size();
     visit(root);
-    while (!stack.empty()) {
-      Node* node = stack.back();
-      stack.pop_back();
+    for (; next < pending_.size(); ++next) {
+      Node* node = pending_[next].node.get();
       for (const Edge& edge : node->inputs) {
-        if (!edge.node) continue;
-        visit(edge.node);
-        ++pending_.at(edge.node.get()).waiting;
+        if (edge.node) ++pending_[visit(edge.node)].waiting;
       }
     }
   }
 
-  void enqueue(Node* node) {
-    Pending& entry = pending_.at(node);
+  void enqueue(Pending& entry) {
     if (entry.waiting < 0) return;
     entry.waiting = -1;
     // A leaf is finished at once: whoever waits for its gradient may start.
-    if (node->is_leaf()) {
-      finish_leaf(entry);
-    } else {
-      ready_.push(node);
+    if (entry.node->is_leaf()) {
+      const Ref<Value> total = std::move(entry.cotangents[0]);
+      const Ref<Node> node = entry.node;
+      if (total) leaf_(*node, total);
+      return;
     }
+    ready_.push_back(static_cast<size_t>(&entry - pending_.data()));
+    std::push_heap(ready_.begin(), ready_.end(), Earlier{*this});
   }
 
-  void finish_leaf(Pending& entry) {
-    Ref<Value> total = std::move(entry.cotangents[0]);
-    if (total) leaf_(*entry.node, total);
-  }
-
-  void deliver(const Edge& edge, const Ref<Value>& cotangent) {
-    Ref<Value>& slot = pending_.at(edge.node.get()).cotangents[static_cast<size_t>(edge.slot)];
-    if (!slot) {
-      slot = cotangent;
+  static void deliver(Pending& entry, int slot, Ref<Value> cotangent) {
+    Ref<Value>& sum = entry.cotangents[static_cast<size_t>(slot)];
+    if (!sum) {
+      sum = std::move(cotangent);
       return;
     }
     static const Op& add = registry().scalar_op("add");
-    Value* args[] = {slot.get(), cotangent.get()};
-    slot = apply(add, args)[0];
+    Value* args[] = {sum.get(), cotangent.get()};
+    sum = apply_one(add, args);
   }
 
-  void step(Node* raw) {
-    // Taken out of the map: what this node kept is freed as soon as it has run.
-    auto entry = pending_.extract(raw);
-    const Ref<Node> node = entry.mapped().node;
-    SmallVector<Value*, 2> cotangents;
+  void step(size_t place) {
+    const Ref<Node> node = pending_[place].node;
+    // Taken out: what this node kept is freed as soon as it has run.
+    SmallVector<Ref<Value>, 1> cotangents = std::move(pending_[place].cotangents);
+    leave(pending_[place]);
+    SmallVector<Value*, 2> pointers;
     bool any = false;
-    for (const Ref<Value>& cotangent : entry.mapped().cotangents) {
-      cotangents.push_back(cotangent.get());
+    for (const Ref<Value>& cotangent : cotangents) {
+      pointers.push_back(cotangent.get());
       any = any || cotangent;
     }
-    Values gradients(node->inputs.size());
+    const size_t count = node->inputs.size();
+    Values gradients(count);
     if (any) {
-      gradients = input_gradients(*node, tape_, {cotangents.data(), cotangents.size()},
+      gradients = input_gradients(*node, tape_, {pointers.data(), pointers.size()},
                                   options_.create_graph);
     }
-    const SmallVector<Edge, 2> edges = node->inputs;
-    if (!options_.retain_graph) node->release_graph();
-    for (size_t i = 0; i < edges.size(); ++i) {
+    SmallVector<Edge, 2> edges;
+    if (options_.retain_graph) {
+      edges = node->inputs;
+    } else {
+      edges = std::move(node->inputs);
+      node->release_graph();
+    }
+    for (size_t i = 0; i < count; ++i) {
       if (!edges[i].node) continue;
-      if (gradients[i]) deliver(edges[i], gradients[i]);
-      gradients[i] = nullptr;
-      Pending& target = pending_.at(edges[i].node.get());
-      if (--target.waiting == 0) enqueue(edges[i].node.get());
+      Pending& target = at(*edges[i].node);
+      if (gradients[i]) deliver(target, edges[i].slot, std::move(gradients[i]));
+      // Found again: adding may have run Python, and Python another pass.
+      Pending& entry = at(*edges[i].node);
+      if (--entry.waiting == 0) enqueue(entry);
     }
   }
 
   Tape& tape_;
   const BackwardOptions& options_;
   const std::function<void(Node&, const Ref<Value>&)>& leaf_;
-  std::unordered_map<Node*, Pending> pending_;
-  std::priority_queue<Node*, std::vector<Node*>, Earlier> ready_;
+  std::vector<Pending> pending_;
+  std::unordered_map<Node*, size_t> elsewhere_;
+  std::vector<size_t> ready_;  // a heap: the latest recorded first
 };
 
 }  // namespace

@@ -25,18 +25,27 @@ Ref<Value> restore(const Ref<Value>& saved, const Edge& edge, Tape& tape, bool c
   return make_ref<Tracer>(saved, edge, Ref<Tape>(&tape));
 }
 
+// The op of a body that is one call on its inputs, as most derivatives are.
+const Op* only_step(const CompiledBody& body) {
+  const bool is_single = body.steps.size() == 1 && body.body.constants.empty() &&
+                         body.body.results[0] == body.body.inputs;
+  return is_single ? body.steps[0].op.get() : nullptr;
+}
+
+// What is known of the slots whose values were not kept.
+std::vector<Spec> slot_specs(const GradCall& call) {
+  std::vector<Spec> specs;
+  for (size_t i = 0; i < call.inputs.size(); ++i) specs.push_back(call.node.input_spec(i));
+  for (size_t i = 0; i < call.outputs.size(); ++i) specs.push_back(call.node.outputs[i]);
+  for (size_t i = 0; i < call.outputs.size(); ++i) specs.push_back(call.node.outputs[i]);
+  return specs;
+}
+
 // The gradients that the declaration gives: one body per input.
 void run_declared(const Gradients& gradients, GradCall& call) {
   SmallVector<Value*, 8> slots;
-  SmallVector<Spec, 8> specs;
-  for (size_t i = 0; i < call.inputs.size(); ++i) {
-    slots.push_back(call.inputs[i]);
-    specs.push_back(call.node.input_spec(i));
-  }
-  for (size_t i = 0; i < call.outputs.size(); ++i) {
-    slots.push_back(call.outputs[i]);
-    specs.push_back(call.node.outputs[i]);
-  }
+  for (Value* input : call.inputs) slots.push_back(input);
+  for (Value* output : call.outputs) slots.push_back(output);
   Values held;
   for (size_t i = 0; i < call.cotangents.size(); ++i) {
     Value* cotangent = call.cotangents[i];
@@ -47,13 +56,23 @@ void run_declared(const Gradients& gradients, GradCall& call) {
       cotangent = held.back().get();
     }
     slots.push_back(cotangent);
-    specs.push_back(call.node.outputs[i]);
   }
   for (const CompiledGrad& rule : gradients.rules) {
     const size_t input = static_cast<size_t>(rule.input);
     if (!call.wants(input)) continue;
-    call.result(input) = run_body(*rule.body, call.op, {slots.data(), slots.size()},
-                                  {specs.data(), specs.size()})[0];
+    if (const Op* only = only_step(*rule.body)) {
+      SmallVector<Value*, 4> args;
+      for (int slot : rule.body->steps[0].args) args.push_back(slots[static_cast<size_t>(slot)]);
+      call.result(input) = apply_one(*only, {args.data(), args.size()});
+      continue;
+    }
+    if (rule.body->steps.empty() && rule.body->body.constants.empty()) {
+      call.result(input) = Ref<Value>(slots[static_cast<size_t>(rule.body->body.results[0])]);
+      continue;
+    }
+    const std::vector<Spec> specs = slot_specs(call);
+    call.result(input) =
+        run_body(*rule.body, call.op, {slots.data(), slots.size()}, {specs.data(), specs.size()})[0];
   }
 }
 
@@ -274,6 +293,10 @@ Ref<Value> zeros(const Spec& spec, Value& like) {
 }
 
 Ref<Value> fit(Ref<Value> value, const Spec& spec) {
+  if (value->tag == Value::kRaw) {
+    const auto& raw = static_cast<const RawTensor&>(*value);
+    if (raw.dtype == spec.dtype && raw.shape == spec.shape) return value;
+  }
   const Spec got = spec_of("gradient", *value);
   if (got.shape.size() >= spec.shape.size()) {
     const size_t lead = got.shape.size() - spec.shape.size();
@@ -325,7 +348,9 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
     run_declared(op.cls.gradients, call);
   }
   for (size_t i = 0; i < call.results.size(); ++i) {
-    if (call.results[i]) call.results[i] = fit(std::move(call.results[i]), node.input_spec(i));
+    if (!call.results[i]) continue;
+    const Spec& wanted = node.input_specs ? (*node.input_specs)[i] : node.outputs[0];
+    call.results[i] = fit(std::move(call.results[i]), wanted);
   }
   return std::move(call.results);
 }

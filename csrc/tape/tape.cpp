@@ -50,41 +50,69 @@ void remember_cut(const Op& op, int level) {
   state().cut = {Ref<const Op>(&op), user_line != nullptr ? user_line() : std::string(), level};
 }
 
-void record(const Op& op, Args args, Tape& tape, const SmallVector<Ref<Value>, 4>& primals,
-            const Gradients& gradients, Values& out) {
+bool same_spec(const Value& value, const Spec& spec) {
+  if (value.tag == Value::kRaw) {
+    const auto& raw = static_cast<const RawTensor&>(value);
+    return raw.dtype == spec.dtype && raw.shape == spec.shape;
+  }
+  Spec own;
+  return value.spec(own) && own.dtype == spec.dtype && own.shape == spec.shape;
+}
+
+DType dtype_of_value(const std::string& op, const Value& value) {
+  if (value.tag == Value::kRaw) return static_cast<const RawTensor&>(value).dtype;
+  return spec_of(op, value).dtype;
+}
+
+void push_spec(Specs& specs, const Op& op, const Value& value) {
+  if (value.tag == Value::kRaw) {
+    const auto& raw = static_cast<const RawTensor&>(value);
+    specs.push_back({raw.dtype, raw.shape});
+  } else {
+    specs.push_back(spec_of(op.name(), value));
+  }
+}
+
+void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& gradients,
+            Values& out) {
   Ref<Node> node = make_ref<Node>();
   node->op = Ref<const Op>(&op);
   node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
   uint32_t inputs_read = gradients.inputs_read;
   uint32_t outputs_read = gradients.outputs_read;
-  if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
-    inputs_read = rule.inputs_read;
-    outputs_read = rule.outputs_read ? ~0U : 0U;
+  if (op.scalar == nullptr && op.reduction == nullptr) {
+    if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
+      inputs_read = rule.inputs_read;
+      outputs_read = rule.outputs_read ? ~0U : 0U;
+    }
   }
-  for (const Ref<Value>& value : out) node->outputs.push_back(spec_of(op.name(), *value));
+  for (const Ref<Value>& value : out) push_spec(node->outputs, op, *value);
   bool same = true;
-  Specs specs;
   for (size_t i = 0; i < args.size(); ++i) {
-    specs.push_back(spec_of(op.name(), *primals[i]));
-    same = same && specs[i].dtype == node->outputs[0].dtype &&
-           specs[i].shape == node->outputs[0].shape;
+    same = same && same_spec(*primals[i], node->outputs[0]);
     Edge edge;
-    if (args[i]->tag == Value::kTracer && static_cast<Tracer*>(args[i])->tape.get() == &tape &&
-        is_differentiable(specs[i].dtype)) {
-      edge = static_cast<Tracer*>(args[i])->edge;
+    if (args[i]->tag == Value::kTracer) {
+      const auto* tracer = static_cast<const Tracer*>(args[i]);
+      if (tracer->tape.get() == &tape && is_differentiable(dtype_of_value("tape", *primals[i]))) {
+        edge = tracer->edge;
+      }
     }
     node->inputs.push_back(std::move(edge));
     const bool is_read = (inputs_read >> std::min<size_t>(i, 31) & 1U) != 0;
-    node->saved_inputs.push_back(is_read ? primals[i] : Ref<Value>());
+    node->saved_inputs.push_back(is_read ? Ref<Value>(primals[i]) : Ref<Value>());
   }
-  if (!same) node->input_specs = std::make_unique<Specs>(std::move(specs));
+  if (!same) {
+    node->input_specs = std::make_unique<Specs>();
+    for (Value* primal : primals) push_spec(*node->input_specs, op, *primal);
+  }
   for (size_t i = 0; i < out.size(); ++i) {
     const bool is_read = (outputs_read >> std::min<size_t>(i, 31) & 1U) != 0;
     node->saved_outputs.push_back(is_read ? out[i] : Ref<Value>());
     if (!is_differentiable(node->outputs[i].dtype)) continue;
     out[i] = make_ref<Tracer>(std::move(out[i]), Edge{node, static_cast<int>(i)}, Ref<Tape>(&tape));
   }
-  tape.recorded.fetch_add(1, std::memory_order_relaxed);
+  tape.recorded.store(tape.recorded.load(std::memory_order_relaxed) + 1,
+                      std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -136,19 +164,17 @@ void Node::release_graph() {
 // A chain of a million nodes must not die recursively: nodes that die while another one does wait
 // in a list.
 void Node::destroy() {
-  static thread_local std::vector<Node*>* dying = nullptr;
-  if (dying != nullptr) {
-    dying->push_back(this);
-    return;
-  }
-  std::vector<Node*> list{this};
-  dying = &list;
-  while (!list.empty()) {
-    Node* node = list.back();
-    list.pop_back();
+  static thread_local bool is_busy = false;
+  static thread_local Node* waiting = nullptr;
+  next_dying_ = waiting;
+  waiting = this;
+  if (is_busy) return;
+  is_busy = true;
+  while (waiting != nullptr) {
+    Node* node = std::exchange(waiting, waiting->next_dying_);
     delete node;
   }
-  dying = nullptr;
+  is_busy = false;
 }
 
 bool apply_tracer(const Op& op, Args args, Values& out) {
@@ -158,15 +184,13 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
     fail(ErrorKind::kAutodiff, op.name(), ": a tracer must not outlive its tape; got one of a tape "
          "that is closed; return values from the differentiated function instead of keeping them.");
   }
-  SmallVector<Ref<Value>, 4> primals;
   SmallVector<Value*, 4> pointers;
   bool wants_grad = false;
   for (Value* arg : args) {
     Tracer* tracer = arg->tag == Value::kTracer ? static_cast<Tracer*>(arg) : nullptr;
     const bool is_ours = tracer != nullptr && tracer->tape.get() == tape;
     wants_grad = wants_grad || (is_ours && tracer->edge.node);
-    primals.push_back(is_ours ? tracer->primal : Ref<Value>(arg));
-    pointers.push_back(primals.back().get());
+    pointers.push_back(is_ours ? tracer->primal.get() : arg);
   }
   const Args values(pointers.data(), pointers.size());
   if (&op.cls == &registry().constant()) {
@@ -193,8 +217,12 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
     out = apply(op, values);
     return true;
   }
-  out = apply(op, values);
-  record(op, args, *tape, primals, *gradients, out);
+  if (op.scalar != nullptr && op.scalar->spec.outputs == 1) {
+    out.push_back(apply_one(op, values));
+  } else {
+    out = apply(op, values);
+  }
+  record(op, args, *tape, values, *gradients, out);
   return true;
 }
 

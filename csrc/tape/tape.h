@@ -74,6 +74,9 @@ class Node final : public RefCounted {
   // Only when some input's spec differs from the first output's.
   std::unique_ptr<Specs> input_specs;
   bool is_released = false;
+  // Where the backward pass that is going on keeps what it knows of this node.
+  const void* pass = nullptr;
+  size_t place = 0;
   // Of a leaf: the gradient that backward() has accumulated.
   Ref<Value> grad;
 
@@ -87,6 +90,9 @@ class Node final : public RefCounted {
 
  protected:
   void destroy() override;
+
+ private:
+  Node* next_dying_ = nullptr;
 };
 
 // A tracer without history: what gradients are asked for.

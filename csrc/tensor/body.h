@@ -13,6 +13,9 @@ Values run_body(const CompiledBody& body, const Op& op, Args inputs,
 // Applies an op to tensor-likes of any kind. The dispatch floor defines it.
 Values apply(const Op& op, Args args);
 
+// The result of an op that has one; without detours where the arguments are small RawTensors.
+Ref<Value> apply_one(const Op& op, Args args);
+
 // A literal as the kind of tensor-like that `like` is.
 Ref<Value> lift_literal(std::variant<bool, int64_t, double> literal, Value& like);
 

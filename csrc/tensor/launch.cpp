@@ -274,8 +274,66 @@ void arg_reduce(const RawTensor& x, RawTensor& out, const ReducePlan& plan, bool
   });
 }
 
+constexpr int64_t kSmall = 4096;
+constexpr int64_t kRepeated = 256;  // elements that a single one may be repeated to
+constexpr int64_t kSmallRow = 256;  // accumulators that fit the stack
+
+// The shortest way for a small tensor in order, reduced along one axis or all.
+Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
+  const Reduction& reduction = *op.reduction;
+  const ReductionKernel& kernel = reduction.kernels[x.dtype];
+  if (!x.is_contiguous || x.count > kSmall || x.count == 0 || kernel.row == nullptr) return nullptr;
+  const int64_t ndim = static_cast<int64_t>(x.shape.size());
+  int64_t first = 0;
+  int64_t last = ndim;  // the reduced axes are [first, last)
+  if (const auto* axis = std::get_if<int64_t>(&op.attrs[1])) {
+    if (*axis < -ndim || *axis >= ndim) return nullptr;
+    first = *axis < 0 ? *axis + ndim : *axis;
+    last = first + 1;
+  } else if (!std::holds_alternative<std::monostate>(op.attrs[1])) {
+    return nullptr;
+  }
+  const bool keeps = std::get<bool>(op.attrs[2]);
+  int64_t outer = 1;
+  int64_t n = 1;
+  int64_t inner = 1;
+  Dims shape;
+  for (int64_t i = 0; i < ndim; ++i) {
+    const int64_t dim = x.shape[static_cast<size_t>(i)];
+    (i < first ? outer : i < last ? n : inner) *= dim;
+    if (i < first || i >= last) {
+      shape.push_back(dim);
+    } else if (keeps) {
+      shape.push_back(1);
+    }
+  }
+  if (inner > kSmallRow) return nullptr;
+  Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(x.dtype), std::move(shape));
+  alignas(64) char acc[kSmallRow * 8];
+  const int64_t size = static_cast<int64_t>(size_of(x.dtype));
+  const int64_t out_size = static_cast<int64_t>(size_of(out->dtype));
+  for (int64_t o = 0; o < outer; ++o) {
+    const char* data = x.data + o * n * inner * size;
+    kernel.start(acc, inner);
+    if (inner == 1) {
+      kernel.row(acc, data, n);
+    } else {
+      for (int64_t r = 0; r < n; ++r) kernel.rows(acc, data + r * inner * size, inner);
+    }
+    kernel.finish(out->data + o * inner * out_size, acc, inner, n);
+  }
+  return out;
+}
+
 Values launch_reduce(const Op& op, Args args) {
   const RawTensor* x = &raw(args[0]);
+  if (args.size() == 1) {
+    if (Ref<Value> out = reduce_small(op, *x)) {
+      Values results;
+      results.push_back(std::move(out));
+      return results;
+    }
+  }
   const Spec spec = x->spec();
   const Specs specs = infer_reduce(op, {&spec, args.size()});
   const Reduction& reduction = *op.reduction;
@@ -296,9 +354,6 @@ Values launch_reduce(const Op& op, Args args) {
   Reducer(*x, *out, reduction.kernels[x->dtype], plan).run();
   return results;
 }
-
-constexpr int64_t kSmall = 4096;
-constexpr int64_t kRepeated = 256;  // elements that a single one may be repeated to
 
 }  // namespace
 

@@ -129,7 +129,7 @@ def test_matmul_works_by_operator_from_either_side() -> None:
 def test_tensors_promote_among_themselves(left: str, right: str) -> None:
     order = {name: i for i, name in enumerate(DTYPES)}
     expected = max(left, right, key=order.__getitem__)
-    result = F.maximum(Tensor([1], dtype=left), Tensor([0], dtype=right))
+    result = F.where(Tensor([True]), Tensor([1], dtype=left), Tensor([0], dtype=right))
     assert result.dtype.name == expected
 
 
@@ -137,9 +137,9 @@ def test_tensors_promote_among_themselves(left: str, right: str) -> None:
 def test_python_scalars_raise_the_category_and_never_the_width(dtype: str) -> None:
     x = Tensor([1], dtype=dtype)
     is_float, is_bool = dtype.startswith("float"), dtype == "bool"
-    assert F.maximum(x, True).dtype.name == dtype
-    assert F.maximum(x, 1).dtype.name == ("int64" if is_bool else dtype)
-    assert F.maximum(x, 1.0).dtype.name == (dtype if is_float else "float32")
+    assert F.where(Tensor([True]), x, True).dtype.name == dtype
+    assert F.where(Tensor([True]), x, 1).dtype.name == ("int64" if is_bool else dtype)
+    assert F.where(Tensor([True]), x, 1.0).dtype.name == (dtype if is_float else "float32")
     assert (1 + x).dtype.name == ("int64" if is_bool else dtype)
     assert (1.0 + x).dtype.name == (dtype if is_float else "float32")
 

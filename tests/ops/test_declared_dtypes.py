@@ -95,9 +95,7 @@ def test_python_scalars_do_not_widen(entry: ScalarEntry) -> None:
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("entry", REDUCTIONS, ids=name_of)
-def test_reductions_have_the_dtype_of_their_declaration(
-    entry: ReductionEntry, dtype: str
-) -> None:
+def test_reductions_have_the_dtype_of_their_declaration(entry: ReductionEntry, dtype: str) -> None:
     x = ones((2, 3), dtype)
     if not accepts(entry.args[0].category, dtype):
         with pytest.raises(tl.DTypeError, match=refusal(entry, 0, dtype)):
@@ -147,11 +145,12 @@ def test_ops_keep_the_width_of_floats(entry: OpEntry) -> None:
 @pytest.mark.parametrize(
     ("dtype", "literal"),
     [("int32", 2**31), ("int32", -(2**31) - 1), ("int32", 2**200), ("int64", 2**63)],
+    ids=["above_int32", "below_int32", "huge", "above_int64"],
 )
 def test_a_python_integer_must_fit_the_integers_beside_it(dtype: str, literal: int) -> None:
     x = ones((2,), dtype)
     for call in (lambda: x + literal, lambda: literal + x, lambda: tl.functional.add(x, literal)):
-        with pytest.raises(OverflowError, match="int32|int64"):
+        with pytest.raises(OverflowError, match=r"int32|int64"):
             call()
 
 

@@ -26,21 +26,22 @@ from support.oracle import EXACT, tuple_of
 import tensorlike as tl
 from tensorlike.opdecl.model import Category, Entry, is_differentiable
 
-# Where functions are smooth: the first range in which the oracle finds no NaN is taken.
-RANGES = [(0.2, 0.9), (1.2, 2.0), (-0.9, -0.2)]
+# Magnitudes, and whether both signs occur: the first for which the oracle finds no NaN is taken.
+RANGES = [(0.4, 1.6, True), (0.1, 0.9, True), (0.2, 0.9, False), (1.2, 2.0, False)]
 FIRST_STEP = 1e-6
 SECOND_STEP = 1e-5
 SHAPES = [(3, 4), (4,), (3, 1), ()]
 
 
 def in_the_domain(entry: Entry, shapes: list[tuple[int, ...]], seed: int) -> list[Array]:
-    for low, high in RANGES:
+    for low, high, has_both_signs in RANGES:
         rng = np.random.default_rng(seed)
-        drawn = [np.asarray(rng.uniform(low, high, shape)) for shape in shapes]
+        signs = [-1.0, 1.0] if has_both_signs else [1.0]
+        drawn = [
+            np.asarray(rng.uniform(low, high, shape) * rng.choice(signs, shape)) for shape in shapes
+        ]
         inputs = [
-            {0: x > (low + high) / 2, 1: np.asarray(x * 10, dtype=np.int64), 2: x}[
-                arg.category.rank
-            ]
+            {0: x > np.median(x), 1: np.asarray(x * 10, dtype=np.int64), 2: x}[arg.category.rank]
             for arg, x in zip(entry.args, drawn, strict=True)
         ]
         if all(np.isfinite(part).all() for part in tuple_of(EXACT.call(entry.name, *inputs))):
@@ -162,6 +163,18 @@ def test_gradients_are_those_of_finite_differences(case: Case, position: int) ->
     np.testing.assert_allclose(np.sum(gradient * along), wanted, rtol=1e-6, atol=1e-7)
 
 
+def test_no_gradient_is_zero_in_all_cases() -> None:
+    """Else the comparisons would hold nothing."""
+    largest: dict[tuple[str, str], float] = {}
+    for case, position in FLOWING:
+        arg = case.entry.args[min(position, len(case.entry.args) - 1)].name
+        gradient = tl.grad(loss_of(case), argnums=position)(*(tl.tensor(x) for x in case.inputs))
+        size = float(np.abs(np.asarray(gradient)).max(initial=0.0))
+        key = (case.entry.name, arg)
+        largest[key] = max(largest.get(key, 0.0), size)
+    assert [key for key, size in largest.items() if size < 1e-3] == []
+
+
 @pytest.mark.parametrize(("case", "position"), FLOWING, ids=label)
 def test_gradients_of_gradients_are_those_of_differences(case: Case, position: int) -> None:
     """Along random directions: d/dx_j of the gradient by x_i, for every j; zeros included."""
@@ -215,7 +228,8 @@ def test_gradients_have_the_dtype_of_their_inputs(case: Case, position: int) -> 
     """One input in float32 among those in float64, and the other way round."""
     for own, others in (("float32", "float64"), ("float64", "float32")):
         tensors = [
-            tl.tensor(x.astype(own if i == position else others)) if x.dtype.kind == "f"
+            tl.tensor(x.astype(own if i == position else others))
+            if x.dtype.kind == "f"
             else tl.tensor(x)
             for i, x in enumerate(case.inputs)
         ]
@@ -248,7 +262,7 @@ def test_an_argument_that_no_gradient_reaches_gets_zeros() -> None:
 
 
 def test_only_ops_of_this_tape_are_blamed_for_cutting_it() -> None:
-    with pytest.raises(tl.AutodiffError, match="floor .*cut the tape"):
+    with pytest.raises(tl.AutodiffError, match=r"floor .*cut the tape"):
         tl.grad(lambda x: tl.functional.sum(tl.functional.floor(x)))(tl.tensor([1.5]))
     with pytest.raises(tl.AutodiffError) as caught:
         tl.grad(lambda x: tl.tensor(1.0))(tl.tensor([1.5]))
@@ -261,3 +275,26 @@ def test_where_takes_no_gradient_from_the_branch_not_chosen() -> None:
 
     assert tl.grad(root_or_self)(0.0).item() == 1.0
     assert tl.grad(root_or_self)(4.0).item() == 0.25
+
+
+@pytest.mark.parametrize("zeros", [0, 1, 2, 3])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_products_have_gradients_beside_zeros(zeros: int, axis: int | None) -> None:
+    x = np.random.default_rng(1).uniform(0.5, 1.5, (3, 4))
+    x.ravel()[[5, 6, 9][:zeros]] = 0.0
+    prod = next(e for e in REDUCTIONS if e.name == "prod")
+    case = Case(prod, (x,), {"axis": axis})
+    test_gradients_are_those_of_finite_differences(case, 0)
+
+
+@pytest.mark.parametrize("name", ["max", "min", "maximum", "minimum"])
+def test_equal_ones_share_the_gradient(name: str) -> None:
+    function = getattr(tl.functional, name)
+    if name in ("max", "min"):
+        gradient = tl.grad(function)(tl.tensor([2.0, 2.0, 2.0, 2.0]))
+        assert gradient.tolist() == [0.25] * 4
+        return
+    gradients = tl.grad(lambda a, b: tl.functional.sum(function(a, b)), argnums=(0, 1))(
+        tl.tensor([1.0]), tl.tensor([1.0])
+    )
+    assert [g.item() for g in gradients] == [0.5, 0.5]

@@ -44,6 +44,11 @@ def outcome(entry: Entry, tensors: list[Any], attrs: dict[str, Any]) -> Any:
 def assert_infers(entry: Entry, inputs: list[Any], attrs: dict[str, Any]) -> Any:
     promised = outcome(entry, [shape_of(x) for x in inputs], attrs)
     given = outcome(entry, [tl.RawTensor(x) for x in inputs], attrs)
+    if isinstance(given, tuple) and " at position " in given[1]:
+        # An index in the data is out of range, which shapes do not show.
+        assert given[0] is tl.IndexRangeError
+        assert isinstance(promised, list)
+        return given
     assert promised == given, (entry.name, [x.shape for x in inputs], attrs)
     return given
 
@@ -88,7 +93,7 @@ def variations(case: Case) -> list[tuple[Any, ...]]:
         changed = [x.astype(dtype) for dtype in DTYPES]
         changed += [x[None], x[..., None], x.reshape(-1)]
         if x.ndim:
-            changed += [x[:0], x[:-1], x[0]]
+            changed += [x[:0], x[:-1], *x[:1]]
         found += [(*case.inputs[:i], y, *case.inputs[i + 1 :]) for y in changed]
     return found
 
@@ -131,9 +136,7 @@ def test_a_listing_shows_what_was_inferred(entry: Entry) -> None:
     dtype = "int64" if entry.args[0].category.rank < 2 else "float32"
     inputs = inputs_of(entry, [(2, 3)] * len(entry.args), dtype, rng)
     listing = tl.Listing()
-    symbols = [
-        listing.input(f"x{i}", x.shape, tl.RawTensor(x).dtype) for i, x in enumerate(inputs)
-    ]
+    symbols = [listing.input(f"x{i}", x.shape, tl.RawTensor(x).dtype) for i, x in enumerate(inputs)]
     out = function_of(entry)(*symbols)
     given = function_of(entry)(*(tl.RawTensor(x) for x in inputs))
     for symbol, y in zip(*(v if isinstance(v, tuple) else (v,) for v in (out, given)), strict=True):

@@ -34,7 +34,9 @@ def values(entry: ReductionEntry, shape: tuple[int, ...], dtype: str, seed: int)
 
 def every_axis(ndim: int) -> list[Any]:
     several = [
-        axes for count in (2, 3) for axes in itertools.permutations(range(-ndim, ndim), count)
+        axes
+        for count in (2, 3)
+        for axes in itertools.permutations(range(-ndim, ndim), count)
         if len({axis % ndim for axis in axes}) == count
     ]
     return [None, (), *range(-ndim, ndim), *several[::3]]

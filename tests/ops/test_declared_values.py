@@ -14,6 +14,7 @@ from support.declarations import (
     SCALARS,
     TESTED_BY_INDEXING,
     Array,
+    Case,
     accepts,
     all_combinations,
     cases_of,
@@ -36,9 +37,7 @@ PERMITTED: dict[str, Callable[..., Array]] = {
 }
 # Two zeros of different sign are equal; which one is the smaller is nobody's promise.
 TAKES_FLOATS = [e for e in SCALARS if all(accepts(a.category, "float64") for a in e.args)]
-IS_DETERMINED = [
-    e for e in TAKES_FLOATS if e.is_native and len(e.args) == 1 and e.result == "same"
-]
+IS_DETERMINED = [e for e in TAKES_FLOATS if e.is_native and len(e.args) == 1 and e.result == "same"]
 BROADCAST_SHAPES = [(), (1,), (0,), (4,), (3, 1), (1, 4), (2, 3, 1), (2, 0, 3), (2, 3, 4)]
 
 
@@ -77,6 +76,27 @@ def test_special_values_are_those_of_the_oracle(entry: ScalarEntry, dtype: str) 
     with np.errstate(all="ignore"):
         free = permitted(*inputs) if permitted else None
     assert_matches(entry, outputs, inputs, permitted=free)
+
+
+def random_bits(dtype: str, count: int, seed: int) -> Array:
+    """Floats of every exponent, NaN and denormal ones among them."""
+    words = np.random.default_rng(seed).integers(0, 256, count * np.dtype(dtype).itemsize, np.uint8)
+    return words.view(dtype)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("entry", [e for e in TAKES_FLOATS if len(e.args) <= 2], ids=name_of)
+def test_random_bits_give_the_values_of_the_oracle(entry: ScalarEntry, dtype: str) -> None:
+    inputs = [random_bits(dtype, 300_000, seed) for seed in range(len(entry.args))]
+    if len(entry.args) == 2:  # numbers of one size meet, too
+        with np.errstate(all="ignore"):
+            inputs[1][::2] = inputs[0][::2] * np.linspace(0.1, 9, 150_000, dtype=dtype)
+    permitted = PERMITTED.get(entry.name)
+    with np.errstate(all="ignore"):
+        outputs = tuple_of(function_of(entry)(*tensors(inputs)))
+        free = permitted(*inputs) if permitted else None
+        assert_matches(entry, outputs, inputs, permitted=free)
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
@@ -185,7 +205,7 @@ def test_every_op_has_a_case(entry: OpEntry) -> None:
 
 
 @pytest.mark.parametrize("case", OP_CASES, ids=str)
-def test_ops_give_the_values_of_the_oracle(case) -> None:
+def test_ops_give_the_values_of_the_oracle(case: Case) -> None:
     attrs = {
         name: getattr(value, "name", value) if name == "dtype" else value
         for name, value in case.attrs.items()
@@ -207,8 +227,10 @@ def _assert_product(output: tl.Tensor, a: Array, b: Array) -> None:
     assert (np.abs(np.asarray(output) - exact) <= bound).all()
 
 
-@pytest.mark.parametrize("case", [c for c in OP_CASES if c.inputs and all(x.ndim for x in c.inputs)], ids=str)
-def test_strides_do_not_change_what_ops_give(case) -> None:
+@pytest.mark.parametrize(
+    "case", [c for c in OP_CASES if c.inputs and all(x.ndim for x in c.inputs)], ids=str
+)
+def test_strides_do_not_change_what_ops_give(case: Case) -> None:
     wanted = case.call()
     for name, layout in LAYOUTS.items():
         if name == "one_row_repeated":
@@ -222,7 +244,9 @@ def test_strides_do_not_change_what_ops_give(case) -> None:
             )
 
 
-@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 7, 3), (33, 65, 129), (130, 31, 257), (8, 600, 4)])
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 1), (5, 7, 3), (33, 65, 129), (130, 31, 257), (8, 600, 4)]
+)
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64"])
 def test_products_of_many_sizes_are_within_the_error_bound(
     shape: tuple[int, int, int], dtype: str

@@ -128,8 +128,7 @@ def inputs_of(
     if len(entry.args) > 3 and dtype in FLOATS:
         return [np.asarray(rng.uniform(0.1, 0.9, shape), dtype=dtype) for shape in shapes]
     return [
-        draw(arg.category, shape, dtype, rng)
-        for arg, shape in zip(entry.args, shapes, strict=True)
+        draw(arg.category, shape, dtype, rng) for arg, shape in zip(entry.args, shapes, strict=True)
     ]
 
 
@@ -252,7 +251,7 @@ def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
         indices = tuple(rng.permutation(size)[:2] for size in sizes)
         cases.append(Case(entry, (*arrays, *indices), {"axes": axes}))
     if entry.function == "cross_entropy":
-        for shape in [(5, 3), (2, 3, 4), (3,), (40, 1100)]:
+        for shape in [(5, 3), (2, 3, 4), (3,), (2, 500)]:
             labels = np.asarray(rng.integers(0, shape[-1], shape[:-1]))
             logits = np.asarray(rng.normal(size=shape), dtype=floating)
             cases.append(Case(entry, (logits, labels)))

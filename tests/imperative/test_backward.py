@@ -1,0 +1,323 @@
+"""requires_grad, backward, no_grad and Grad: gradients of what has been computed."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorlike as tl
+from tensorlike import _C, AutodiffError, Grad, Tensor
+from tensorlike import functional as F
+
+
+def leaf(data: Any) -> Tensor:
+    """A tensor that gradients are asked for."""
+    return tl.tensor(data, requires_grad=True)
+
+
+def test_gradients_accumulate_until_they_are_cleared() -> None:
+    x = leaf([1.0, 2.0])
+    for times in (1, 2, 3):
+        (x * x + x).sum().backward()
+        assert x.grad.tolist() == [3.0 * times, 5.0 * times]
+    x.grad = None
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_variable_used_many_times_gets_every_contribution() -> None:
+    x = leaf(2.0)
+    y = x
+    for _ in range(10):
+        y = y + x * 0.5
+    (y + x * x).backward()
+    assert x.grad.item() == 1 + 10 * 0.5 + 4.0
+
+
+def test_running_backward_twice_needs_retain_graph() -> None:
+    x = leaf([3.0])
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert x.grad.tolist() == [12.0]
+    with pytest.raises(AutodiffError) as caught:
+        y.backward()
+    assert str(caught.value) == (
+        "backward: the graph must not be used up; sum was released by an earlier backward pass; "
+        "pass retain_graph=True to that one."
+    )
+    assert x.grad.tolist() == [12.0]
+
+
+def test_create_graph_makes_gradients_that_can_be_differentiated() -> None:
+    x = leaf(2.0)
+    (x * x * x).backward(create_graph=True)
+    first = x.grad
+    assert first.item() == 12.0
+    assert first.requires_grad
+    x.grad = None
+    first.backward()
+    assert x.grad.item() == 12.0
+
+
+def test_an_explicit_cotangent_scales_the_gradient() -> None:
+    x = leaf([1.0, 2.0])
+    (x * x).backward([1.0, 10.0])
+    assert x.grad.tolist() == [2.0, 40.0]
+    with pytest.raises(AutodiffError, match="a cotangent is needed for an output of shape"):
+        (x * x).backward()
+
+
+def test_a_value_without_history_has_no_gradient() -> None:
+    with pytest.raises(AutodiffError) as caught:
+        Tensor(1.0).backward()
+    assert str(caught.value) == (
+        "backward: the value carries no gradient; nothing that it was computed from has "
+        "requires_grad set, or it was computed under no_grad()."
+    )
+
+
+def test_no_grad_records_nothing_and_ends_with_its_block() -> None:
+    x = leaf([1.0])
+    before = _C.base_tape().recorded
+    with tl.no_grad():
+        assert not (x * x).requires_grad
+        with tl.no_grad():
+            assert not (x * x).requires_grad
+        assert not (x * x).requires_grad
+    assert _C.base_tape().recorded == before
+    assert (x * x).requires_grad
+    with pytest.raises(KeyError), tl.no_grad():
+        raise KeyError
+    assert (x * x).requires_grad
+
+
+def test_no_grad_inside_a_differentiated_function_stops_that_tape_too() -> None:
+    def f(x: Tensor) -> Tensor:
+        with tl.no_grad():
+            held = x * x
+        return x * held
+
+    assert tl.grad(f)(3.0).item() == 9.0
+
+
+def test_grad_inside_no_grad_works() -> None:
+    with tl.no_grad():
+        assert tl.grad(lambda x: x * x)(3.0).item() == 6.0
+
+
+def test_detach_cuts_the_history() -> None:
+    x = leaf([2.0])
+    assert (x * x.detach()).sum().backward() is None
+    assert x.grad.tolist() == [2.0]
+    assert not x.detach().requires_grad
+    assert type(tl.Parameter([1.0]).detach()) is Tensor
+    assert x.stop_gradient().tolist() == [2.0]
+
+
+def test_what_needs_no_gradient_is_not_recorded() -> None:
+    before = _C.base_tape().recorded
+    x = Tensor([1.0])
+    for _ in range(5):
+        x = F.exp(x * 0.5)
+    assert _C.base_tape().recorded == before
+
+
+def test_only_what_a_rule_reads_is_kept_alive() -> None:
+    x, y = leaf(np.ones(1 << 16, np.float32)), Tensor(np.ones(1 << 16, np.float32))
+    tl.memory.empty_cache()
+    before = tl.memory.stats()["allocated"]
+    z = x * 2 + y
+    held = tl.memory.stats()["allocated"] - before
+    assert (1 << 18) <= held < 2 * (1 << 18)  # one value, rounded up to a size class
+    z.sum().backward()
+
+
+def test_relu_keeps_its_output_and_not_its_input() -> None:
+    x = leaf(np.ones(1 << 16, np.float32))
+    tl.memory.empty_cache()
+    before = tl.memory.stats()["allocated"]
+    y = F.relu(x * 1.0 + 1.0)
+    assert (1 << 18) <= tl.memory.stats()["allocated"] - before < 2 * (1 << 18)
+    y.sum().backward()
+
+
+def test_memory_is_released_as_the_backward_pass_goes() -> None:
+    n, layers = 1 << 16, 20
+    x = leaf(np.full(n, 0.5, np.float32))
+    y = x
+    for _ in range(layers):
+        y = F.sin(y)
+    total = y.sum()
+    del y
+    tl.memory.empty_cache()
+    tl.memory.reset_peak()
+    before = tl.memory.stats()["allocated"]
+    total.backward()
+    stats = tl.memory.stats()
+    assert stats["allocated"] <= before - (layers - 3) * n * 4
+    assert stats["peak"] <= before + 4 * n * 4
+    # With the graph retained nothing is released.
+    y = x
+    for _ in range(layers):
+        y = F.sin(y)
+    total = y.sum()
+    del y
+    before = tl.memory.stats()["allocated"]
+    total.backward(retain_graph=True)
+    assert tl.memory.stats()["allocated"] >= before
+
+
+def test_a_long_chain_neither_recurses_forward_nor_backward_nor_when_it_dies() -> None:
+    x = leaf([1.0])
+    y = x
+    for _ in range(100_000):
+        y = y + 1.0
+    y.sum().backward(retain_graph=True)
+    assert x.grad.tolist() == [1.0]
+    del y
+    z = x
+    for _ in range(100_000):
+        z = F.sin(z)
+    del z
+    gc.collect()
+
+
+def test_a_long_chain_inside_grad_neither_recurses() -> None:
+    def f(x: Tensor) -> Tensor:
+        for _ in range(100_000):
+            x = x * 1.0
+        return x
+
+    assert tl.grad(f)(3.0).item() == 1.0
+
+
+def test_a_tape_does_not_keep_what_nobody_can_reach() -> None:
+    x = leaf(np.ones(1 << 16, np.float32))
+    tl.memory.empty_cache()
+    before = tl.memory.stats()["allocated"]
+    for _ in range(50):
+        F.exp(x)
+    assert tl.memory.stats()["allocated"] == before
+
+
+def test_a_callback_gets_the_whole_gradient_once() -> None:
+    x, unused = Tensor([2.0, 3.0]), Tensor([1.0])
+    got: list[tuple[Tensor, list[float]]] = []
+    g = Grad().wrt(x, unused, callback=lambda v, dv: got.append((v, dv.tolist())))
+    y = x * x
+    y = y * y
+    g(y, Tensor([1.0, 10.0]))
+    assert len(got) == 1
+    assert got[0][0] is x
+    assert got[0][1] == [32.0, 1080.0]
+
+
+def test_a_callback_comes_as_soon_as_its_gradient_is_whole() -> None:
+    order: list[str] = []
+    first, second = Tensor([1.0]), Tensor([1.0])
+    g = Grad()
+    g.wrt(first, callback=lambda *_: order.append("first"))
+    g.wrt(second, callback=lambda *_: order.append("second"))
+    y = F.exp(F.exp(first)) * second
+    g(y)
+    assert order == ["second", "first"]
+
+
+def test_an_exception_in_a_callback_comes_out_and_leaves_nothing_behind() -> None:
+    def fail(*_: Any) -> None:
+        raise KeyError("from the callback")
+
+    x = Tensor([1.0])
+    with pytest.raises(KeyError), Grad().wrt(x, callback=fail) as g:
+        g(x * x)
+    assert not x.requires_grad
+    assert tl.grad(lambda v: v * v)(3.0).item() == 6.0
+
+
+def test_several_outputs_and_seeds_add_up() -> None:
+    x = Tensor([2.0])
+    with Grad().wrt(x) as g:
+        y1, y2, constant = x * x, x * 3, Tensor([1.0])
+        g([y1, y2, constant], [Tensor([1.0]), Tensor([10.0]), None])
+        assert x.grad.tolist() == [34.0]
+    with pytest.raises(AutodiffError) as caught, Grad().wrt(x) as g:
+        g([x * x, x], [Tensor([1.0])])
+    assert str(caught.value) == "Grad: one cotangent per output is needed; got 1 for 2"
+
+
+def test_a_grad_runs_once_unless_it_retains() -> None:
+    x = Tensor([2.0])
+    with Grad().wrt(x) as g:
+        y = x * x
+        g(y, retain=True)
+        g(y)
+        with pytest.raises(AutodiffError) as caught:
+            g(y)
+    assert str(caught.value) == "Grad: it has run already; pass retain=True to run it again"
+
+
+def test_several_grads_over_one_computation_are_independent() -> None:
+    x, w = Tensor([2.0]), Tensor([5.0])
+    got: dict[str, list[float]] = {}
+    g1 = Grad().wrt(x, callback=lambda v, dv: got.__setitem__("x", dv.tolist()))
+    g2 = Grad().wrt(w, callback=lambda v, dv: got.__setitem__("w", dv.tolist()))
+    y = x * w
+    g1(y)
+    assert got == {"x": [5.0]}
+    g2(y)
+    assert got == {"x": [5.0], "w": [2.0]}
+
+
+def test_second_order_comes_from_two_grads() -> None:
+    x = Tensor([0.7], dtype="float64")
+    first, second = Grad().wrt(x), Grad().wrt(x)
+    y = F.cos(x)
+    first(y)
+    assert x.grad.item() == pytest.approx(-np.sin(0.7))
+    second(x.grad)
+    assert x.grad.item() == pytest.approx(-np.cos(0.7))
+
+
+def test_leaving_a_grad_clears_every_resource() -> None:
+    def run(with_backward: bool) -> weakref.ref[Any]:
+        x = Tensor([1.0, 2.0])
+        with Grad().wrt(x, callback=lambda *_: None) as g:
+            y = F.exp(x) * x
+            if with_backward:
+                g(y, Tensor([1.0, 1.0]))
+        assert not x.requires_grad
+        assert not (x * x).requires_grad
+        return weakref.ref(g)
+
+    for with_backward in (True, False):
+        run(with_backward)
+        gc.collect()
+        objects, memory = len(gc.get_objects()), tl.memory.stats()["allocated"]
+        for _ in range(20):
+            run(with_backward)
+        gc.collect()
+        assert len(gc.get_objects()) - objects <= 2
+        assert tl.memory.stats()["allocated"] == memory
+
+
+def test_a_gradient_must_have_the_shape_of_its_tensor() -> None:
+    x = leaf([1.0, 2.0])
+    with pytest.raises(tl.ShapeError) as caught:
+        x.grad = Tensor([1.0])
+    assert str(caught.value) == "grad: the gradient must have the tensor's shape (2,); got (1,)."
+    with pytest.raises(AutodiffError) as refused:
+        Tensor([1.0]).grad = Tensor([1.0])
+    assert str(refused.value) == "grad: only a tensor that requires_grad holds a gradient."
+
+
+def test_in_place_changes_do_not_corrupt_what_was_recorded() -> None:
+    x = leaf([2.0])
+    y = x * x
+    y *= y
+    y.sum().backward()
+    assert x.grad.tolist() == [32.0]

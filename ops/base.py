@@ -49,6 +49,14 @@ class OpBase(_C.OpBase):
             dataclasses.dataclass(frozen=True, kw_only=True)(cls)
             cls.__new__ = _new  # type: ignore[assignment]
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Ops are values: only a class written in Python may set its own, in `__init__`."""
+        if _C.is_native_op_class(type(self)):
+            raise AttributeError(
+                f"{type(self).__name__}: ops are values and do not change; make another one"
+            )
+        object.__setattr__(self, name, value)
+
     def __reduce__(self) -> Any:
         """Pickles, and copies, as the class and its parameters."""
         this: Any = self  # whose class may be a dataclass by now

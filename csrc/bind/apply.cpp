@@ -42,7 +42,8 @@ class PythonRule final : public Rule {
   PyObject* function_;
 };
 
-std::unordered_map<PyObject*, std::vector<std::shared_ptr<PythonRule>>> rules_of;
+// Tables that hold rules are never destroyed: the interpreter is gone before static objects are.
+auto& rules_of = *new std::unordered_map<PyObject*, std::vector<std::shared_ptr<PythonRule>>>;
 
 // The wrapper's meaning: apply to what is wrapped, wrap the results.
 class WrapperRule final : public Rule {
@@ -79,7 +80,7 @@ struct FastEntry {
   std::shared_ptr<const Resolution> resolution;
 };
 constexpr size_t kFastEntries = 256;
-FastEntry fast_entries[kFastEntries];
+auto& fast_entries = *new std::array<FastEntry, kFastEntries>;
 
 PyObject* as_result_tuple(PyObject* result) {
   if (PyTuple_CheckExact(result)) return Py_NewRef(result);
@@ -169,8 +170,45 @@ PyObject* apply_foreign(PyObject* op_object, const OpClass& cls, PyObject* const
   return run_objects(resolution, op_object, cls, args, n);
 }
 
+// A literal meets all tensors that are computed with, not only the one that it is lifted beside;
+// conditions are apart. Where that gives it another dtype, the Const says so.
+void set_literal_dtype(const Op& op, size_t position,
+                       const std::variant<bool, int64_t, double>& literal, PyObject* const* args,
+                       size_t n, PyObject* like, ConstOp& constant) {
+  if (op.scalar == nullptr || n != op.scalar->spec.args.size()) return;
+  const std::vector<ArgSpec>& specs = op.scalar->spec.args;
+  const Kind kind = static_cast<Kind>(literal.index());
+  Spec known;
+  if (!as_argument(like)->spec(known)) return;
+  DType wanted = default_dtype(kind);
+  if (specs[position].category == Category::kBoolean) {
+    if (kind != Kind::kBool) return;
+  } else {
+    bool any = false;
+    DType beside = DType::kBool;
+    for (size_t i = 0; i < n; ++i) {
+      Spec spec;
+      const bool counts = is_tensor_like(args[i]) && specs[i].category != Category::kBoolean;
+      if (!counts || !as_argument(args[i])->spec(spec)) continue;
+      beside = any ? promote(beside, spec.dtype) : spec.dtype;
+      any = true;
+    }
+    if (any) wanted = literal_dtype(kind, beside);
+  }
+  if (wanted == literal_dtype(kind, known.dtype)) return;
+  constant.dtype = wanted;
+  constant.attrs[1] = wanted;
+}
+
+// An integer beyond int64 has become a float: beside integers that is a mistake.
+void check_large_literal(PyObject* like) {
+  Spec known;
+  if (!as_argument(like)->spec(known) || kind_of(known.dtype) == Kind::kFloating) return;
+  fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
+}
+
 // Makes tensor-likes of the other arguments, beside the highest tensor-like present.
-bool lift_others(PyObject* const* args, size_t n, std::vector<Object>& held,
+bool lift_others(const Op& op, PyObject* const* args, size_t n, std::vector<Object>& held,
                  std::vector<PyObject*>& lifted) {
   PyObject* like = nullptr;
   double most = -1e300;
@@ -193,9 +231,11 @@ bool lift_others(PyObject* const* args, size_t n, std::vector<Object>& held,
       continue;
     }
     std::variant<bool, int64_t, double> literal;
-    Ref<Op> constant;
+    Ref<ConstOp> constant;
     if (to_literal(args[i], literal)) {
       constant = const_op(literal);
+      set_literal_dtype(op, i, literal, args, n, like, *constant);
+      if (PyLong_CheckExact(args[i]) && literal.index() == 2) check_large_literal(like);
     } else {
       constant = make_ref<ConstOp>(registry().constant(), as_raw(args[i], Py_None));
     }
@@ -242,7 +282,7 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
   }
   std::vector<Object> held;
   std::vector<PyObject*> lifted;
-  if (lift_others(args, n, held, lifted)) {
+  if (lift_others(*op, args, n, held, lifted)) {
     args = lifted.data();
   } else if (n > 0 && !std::any_of(args, args + n, [](PyObject* a) {
                return is_tensor_like(a) || a == Py_None;

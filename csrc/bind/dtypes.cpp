@@ -112,6 +112,29 @@ DType to_dtype(PyObject* object) {
 
 PyObject* from_dtype(DType dtype) { return Py_NewRef(instances[static_cast<int>(dtype)]); }
 
+namespace {
+
+// Runs a conversion; what Python says about a wrong value is told as a wrong parameter.
+template <class F>
+Attr converted(const std::string& owner, const AttrSpec& spec, PyObject* object, F&& convert) {
+  try {
+    return convert();
+  } catch (const PythonError&) {
+    const bool is_overflow = PyErr_ExceptionMatches(PyExc_OverflowError) != 0;
+    if (!is_overflow && PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw;
+    PyErr_Clear();
+    if (is_overflow) {
+      fail(ErrorKind::kOverflow, owner, ": ", spec.name, " must fit 64 bits; got ",
+           Py_TYPE(object)->tp_name, ".");
+    }
+    Object shown = own(PyObject_Repr(object));
+    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be of type ", spec.type, "; got ",
+         PyUnicode_AsUTF8(shown.get()), ".");
+  }
+}
+
+}  // namespace
+
 Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   const std::string& type = spec.type;
   if (type == "bool") {
@@ -119,14 +142,23 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     fail_type(owner, spec, object);
   }
   if (object == Py_None) return Attr();
-  if (type == "dtype") return to_dtype(object);
+  if (type == "dtype") {
+    try {
+      return to_dtype(object);
+    } catch (const Error& error) {
+      const std::string what = error.what();
+      fail(error.kind(), owner, ": ", spec.name, what.substr(what.find(' ')));
+    }
+  }
   if (PyBool_Check(object)) {
     if (type == "scalar" || type == "any") return object == Py_True;
     fail_type(owner, spec, object);
   }
   const bool takes_int = type == "int" || type == "axis" || type == "scalar" || type == "shape" ||
                          type == "axes" || type == "any";
-  if (takes_int && PyIndex_Check(object) && !PySequence_Check(object)) return to_int(object);
+  if (takes_int && PyIndex_Check(object) && !PySequence_Check(object)) {
+    return converted(owner, spec, object, [&] { return Attr(to_int(object)); });
+  }
   if (type == "float" || type == "scalar" || (type == "any" && PyFloat_Check(object))) {
     const double value = PyFloat_AsDouble(object);
     if (value == -1.0 && PyErr_Occurred() != nullptr) {
@@ -141,7 +173,7 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   const bool is_list = PyTuple_Check(object) || PyList_Check(object);
   if (is_list && (type == "axis" || type == "axes" || type == "shape" || type == "index" ||
                   type == "any")) {
-    return to_ints(object);
+    return converted(owner, spec, object, [&] { return Attr(to_ints(object)); });
   }
   fail_type(owner, spec, object);
 }

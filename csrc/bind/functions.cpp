@@ -276,6 +276,20 @@ PyObject* function_op(PyObject* self, void*) {
   return PyUnicode_FromString(as_function(self)->function->spec.op.c_str());
 }
 
+// Functions are found again by their names, as those of a module are.
+PyObject* function_reduce(PyObject* self, PyObject*) {
+  return Py_BuildValue("(O(s))", types.function,
+                       as_function(self)->function->spec.name.c_str());
+}
+PyObject* function_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
+
+PyMethodDef function_methods[] = {
+    {"__reduce__", as_method(function_reduce), METH_NOARGS, nullptr},
+    {"__copy__", as_method(function_copy), METH_NOARGS, nullptr},
+    {"__deepcopy__", as_method(function_copy), METH_O, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyGetSetDef function_getset[] = {
     {"text_signature", function_text, nullptr, "How it is called.", nullptr},
     {"op_name", function_op, nullptr, "The class of the op that it applies.", nullptr},
@@ -296,6 +310,7 @@ PyType_Slot function_slots[] = {
     {Py_tp_repr, as_slot(function_repr)},
     {Py_tp_descr_get, as_slot(function_get)},
     {Py_tp_getset, function_getset},
+    {Py_tp_methods, function_methods},
     {Py_tp_members, function_members},
     {0, nullptr},
 };

@@ -90,7 +90,10 @@ PYBIND11_MODULE(_C, m) {
   m.def("set_memory_limit", set_memory_limit);
   m.def("empty_cache", empty_cache);
   m.def("num_threads", num_threads);
-  m.def("set_num_threads", set_num_threads);
+  m.def("set_num_threads", [](int n) {
+    if (n < 1) throw py::value_error(text("set_num_threads: n must be at least 1; got ", n));
+    set_num_threads(n);
+  });
   m.def("isa", isa_name);
   m.attr("__version__") = TENSORLIKE_VERSION;
 }

@@ -116,8 +116,8 @@ void assign(PyObject* self, Ref<Value> result) {
                        result->tag != Value::kTracer;
     if (stays) {
       const Spec was = node->outputs[0];
-      const Spec is = spec_of("assignment", *result);
-      if (was.dtype == is.dtype && was.shape == is.shape) {
+      Spec is;
+      if (result->spec(is) && was.dtype == is.dtype && was.shape == is.shape) {
         rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape));
         return;
       }
@@ -162,12 +162,14 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
     }
     if (!result) {
       if (!is_operand(other)) return Py_NewRef(Py_NotImplemented);
-      const Spec before = spec_of(op.name(), *value_of(self));
+      // What the tensor-like does not know cannot be checked.
+      Spec before;
+      const bool is_known = value_of(self)->spec(before);
       PyObject* args[] = {self, other};
       Object out = own(apply_single(op, args, 2));
       result = to_value(out.get());
-      const Spec after = spec_of(op.name(), *result);
-      if (!(after.shape == before.shape)) {
+      Spec after;
+      if (is_known && result->spec(after) && !(after.shape == before.shape)) {
         fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
              to_string(before.shape), "; got ", to_string(after.shape), ".");
       }
@@ -233,7 +235,8 @@ PyObject* as_float(PyObject* self) {
 PyObject* as_index(PyObject* self) {
   Object item = Object::steal(item_of(self));
   if (item && PyLong_CheckExact(item.get())) return item.release();
-  if (item) PyErr_SetString(PyExc_TypeError, "only an integer tensor can be an index");
+  PyErr_Clear();
+  PyErr_SetString(PyExc_TypeError, "only an integer tensor with one element can be an index");
   return nullptr;
 }
 

@@ -94,6 +94,10 @@ PyObject* run_backward(PyObject*, PyObject* args) {
     Values seeds;
     Tape* tape = nullptr;
     const Py_ssize_t n = PyTuple_GET_SIZE(roots);
+    if (PyTuple_GET_SIZE(cotangents) != n) {
+      fail(ErrorKind::kAutodiff, "backward: one cotangent per output is needed; got ",
+           PyTuple_GET_SIZE(cotangents), " for ", n, ".");
+    }
     for (Py_ssize_t i = 0; i < n; ++i) {
       const Ref<Value> root = to_value(PyTuple_GET_ITEM(roots, i));
       if (root->tag != Value::kTracer || !static_cast<Tracer*>(root.get())->edge.node) {

@@ -79,6 +79,9 @@ PyObject* shape_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&] {
     const Attr dims = to_attr(shape, "ShapeTensor", {"shape", "shape", true, {}});
+    if (std::holds_alternative<std::monostate>(dims)) {
+      fail(ErrorKind::kAttribute, "ShapeTensor: shape must be of type shape; got None.");
+    }
     Spec spec;
     spec.dtype = dtype == Py_None ? DType::kFloat32 : to_dtype(dtype);
     if (const auto* single = std::get_if<int64_t>(&dims)) {

@@ -1,6 +1,7 @@
 #include "op/op.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "op/registry.h"
 #include "op/tile_program.h"
@@ -44,8 +45,8 @@ bool is_of(const Attr& value, std::string_view type) {
   if (type == "int") return is_int;
   if (type == "float") return std::holds_alternative<double>(value);
   if (type == "str") return std::holds_alternative<std::string>(value);
-  if (type == "dtype") return std::holds_alternative<DType>(value) || is_none;
-  if (type == "device") return std::holds_alternative<std::string>(value) || is_none;
+  if (type == "dtype") return std::holds_alternative<DType>(value);
+  if (type == "device") return std::holds_alternative<std::string>(value);
   if (type == "axis") return is_none || is_int || is_ints;
   if (type == "axes" || type == "shape" || type == "index") return is_ints;
   if (type == "scalar") {
@@ -172,7 +173,13 @@ std::string to_string(const Attr& attr) {
     std::string operator()(std::monostate) const { return "None"; }
     std::string operator()(bool value) const { return value ? "True" : "False"; }
     std::string operator()(int64_t value) const { return std::to_string(value); }
-    std::string operator()(double value) const { return text(value); }
+    std::string operator()(double value) const {
+      char digits[40];
+      const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
+      std::string out(digits, end);
+      const bool is_whole = out.find_first_not_of("-0123456789") == std::string::npos;
+      return is_whole ? out + ".0" : out;
+    }
     std::string operator()(const std::string& value) const { return "'" + value + "'"; }
     std::string operator()(const std::vector<int64_t>& value) const {
       return tensorlike::to_string(std::span<const int64_t>(value));

@@ -1,5 +1,7 @@
 #include "tensor/body.h"
 
+#include <algorithm>
+
 #include "base/shape.h"
 #include "op/registry.h"
 #include "tensor/raw_tensor.h"
@@ -19,7 +21,17 @@ class Run {
  public:
   Run(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs)
       : body_(body), op_(op), specs_(specs) {
+    // The last argument of an op may stand for any number: its slot, then, for all of them.
+    const size_t count = static_cast<size_t>(body.body.inputs);
+    const bool is_variadic = op.scalar == nullptr && op.cls.define.get() == &body &&
+                             !op.cls.spec.args.empty() && op.cls.spec.args.back().variadic;
+    if (is_variadic) {
+      variadic_ = static_cast<int>(count) - 1;
+      for (size_t i = count - 1; i < inputs.size(); ++i) many_.push_back(Ref<Value>(inputs[i]));
+      inputs = inputs.first(std::min(count, inputs.size()));
+    }
     for (Value* input : inputs) slots_.push_back({Ref<Value>(input), {}});
+    if (inputs.size() < count) slots_.push_back({});
     for (const auto& constant : body.body.constants) slots_.push_back({nullptr, constant});
   }
 
@@ -51,6 +63,10 @@ class Run {
     SmallVector<Ref<Value>, 4> lifted;
     SmallVector<Value*, 4> args;
     for (int slot : step.args) {
+      if (slot == variadic_) {
+        for (const Ref<Value>& value : many_) args.push_back(value.get());
+        continue;
+      }
       Slot& s = slots_[static_cast<size_t>(slot)];
       lifted.push_back(s.value ? s.value : lift_literal(s.literal, *like));
       args.push_back(lifted.back().get());
@@ -111,6 +127,8 @@ class Run {
   const Op& op_;
   std::span<const Spec> specs_;
   SmallVector<Slot, 8> slots_;
+  int variadic_ = -1;
+  std::vector<Ref<Value>> many_;
 };
 
 }  // namespace

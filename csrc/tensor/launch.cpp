@@ -327,12 +327,10 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
 
 Values launch_reduce(const Op& op, Args args) {
   const RawTensor* x = &raw(args[0]);
-  if (args.size() == 1) {
-    if (Ref<Value> out = reduce_small(op, *x)) {
-      Values results;
-      results.push_back(std::move(out));
-      return results;
-    }
+  if (Ref<Value> out = reduce_small(op, *x)) {
+    Values results;
+    results.push_back(std::move(out));
+    return results;
   }
   const Spec spec = x->spec();
   const Specs specs = infer_reduce(op, {&spec, args.size()});
@@ -410,7 +408,10 @@ Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
     }
     return launch_elemwise(op, args, donated, holds);
   }
-  if (op.reduction != nullptr) return launch_reduce(op, args);
+  if (op.reduction != nullptr) {
+    check_arity(op, args.size());
+    return launch_reduce(op, args);
+  }
   if (op.cls.kernel == nullptr) return run_body(*op.cls.define, op, args);
   SmallVector<RawTensor*, 4> inputs(args.size());
   Specs specs(args.size());

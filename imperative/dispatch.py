@@ -35,8 +35,8 @@ class Apply:
 
     Example:
         >>> from tensorlike import RawTensor, apply, ops
-        >>> apply(ops.Elemwise(mode="negative"), RawTensor([1.0]))[0].tolist()
-        [-1.0]
+        >>> apply(ops.Elemwise(mode="negative"), RawTensor([1.0]))[0]
+        RawTensor([-1.])
     """
 
     def __call__(self, op: OpBase, *xs: Any) -> tuple[Any, ...]:

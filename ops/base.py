@@ -57,6 +57,14 @@ class OpBase(_C.OpBase):
             )
         object.__setattr__(self, name, value)
 
+    def __delattr__(self, name: str) -> None:
+        """As `__setattr__`."""
+        if _C.is_native_op_class(type(self)):
+            raise AttributeError(
+                f"{type(self).__name__}: ops are values and do not change; make another one"
+            )
+        object.__delattr__(self, name)
+
     def __reduce__(self) -> Any:
         """Pickles, and copies, as the class and its parameters."""
         this: Any = self  # whose class may be a dataclass by now

@@ -278,6 +278,10 @@ PyObject* function_op(PyObject* self, void*) {
 
 // Functions are found again by their names, as those of a module are.
 PyObject* function_reduce(PyObject* self, PyObject*) {
+  PyObject* dict = as_function(self)->dict;
+  if (dict != nullptr && PyDict_GetItemString(dict, "__module__") != nullptr) {
+    return PyUnicode_FromString(as_function(self)->function->spec.name.c_str());
+  }
   return Py_BuildValue("(O(s))", types.function,
                        as_function(self)->function->spec.name.c_str());
 }

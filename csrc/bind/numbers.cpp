@@ -235,8 +235,10 @@ PyObject* as_float(PyObject* self) {
 PyObject* as_index(PyObject* self) {
   Object item = Object::steal(item_of(self));
   if (item && PyLong_CheckExact(item.get())) return item.release();
-  PyErr_Clear();
-  PyErr_SetString(PyExc_TypeError, "only an integer tensor with one element can be an index");
+  if (item) PyErr_SetString(PyExc_TypeError, "only an integer tensor can be an index");
+  if (!item && PyErr_ExceptionMatches(PyExc_ValueError) != 0) {
+    PyErr_SetString(PyExc_TypeError, "only a tensor with one element can be an index");
+  }
   return nullptr;
 }
 

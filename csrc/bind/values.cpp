@@ -26,9 +26,13 @@ PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
     self = PyObject_Init(pool[--pooled], cls);
   } else {
     self = checked(cls->tp_alloc(cls, 0));
+    if (cls == types.tensor) PyObject_GC_UnTrack(self);
   }
+  // A Tensor can be part of a cycle only through a tensor-like that is a Python object.
+  const bool is_collected = cls == types.tensor && value && value->tag == Value::kForeign;
   as_tensor(self)->value = value.detach();
   as_tensor(self)->weakrefs = nullptr;
+  if (is_collected) PyObject_GC_Track(self);
   return self;
 }
 
@@ -46,6 +50,25 @@ void tensor_dealloc(PyObject* self) {
     cls->tp_free(self);
   }
   Py_DECREF(cls);
+}
+
+// The object that this wrapper alone keeps alive.
+PyObject* sole_object(PyObject* self) {
+  Value* value = value_of(self);
+  const bool is_sole =
+      value != nullptr && value->tag == Value::kForeign && value->use_count() == 1;
+  return is_sole ? static_cast<ForeignValue*>(value)->object() : nullptr;
+}
+
+int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(sole_object(self));
+  return 0;
+}
+
+int tensor_clear(PyObject* self) {
+  if (sole_object(self) != nullptr) rebind(self, RawTensor::scalar(DType::kBool, false));
+  return 0;
 }
 
 PyObject* base_new(PyTypeObject* cls, PyObject*, PyObject*) {
@@ -370,6 +393,8 @@ PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, 
   std::vector<PyType_Slot> slots(own_slots);
   slots.push_back({Py_tp_doc, const_cast<char*>(doc)});
   slots.push_back({Py_tp_dealloc, as_slot(tensor_dealloc)});
+  slots.push_back({Py_tp_traverse, as_slot(tensor_traverse)});
+  slots.push_back({Py_tp_clear, as_slot(tensor_clear)});
   slots.push_back({0, nullptr});
   PyType_Spec spec = {name, sizeof(TensorObject), 0, kFlags, slots.data()};
   return add_type(module, spec, base);
@@ -492,6 +517,10 @@ PyObject* from_value(const Ref<Value>& value) {
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls) { return new_object(cls, std::move(value)); }
 
 void rebind(PyObject* wrapper, Ref<Value> value) {
+  if (value->tag == Value::kForeign && PyType_IS_GC(Py_TYPE(wrapper)) &&
+      PyObject_GC_IsTracked(wrapper) == 0) {
+    PyObject_GC_Track(wrapper);
+  }
   Value* previous = as_tensor(wrapper)->value;
   as_tensor(wrapper)->value = value.detach();
   if (previous != nullptr) previous->release();
@@ -545,6 +574,8 @@ void add_tensors(PyObject* module) {
       {Py_tp_members, base_members},
       {Py_tp_doc, const_cast<char*>("The root of all tensor-likes.")},
       {Py_tp_dealloc, as_slot(tensor_dealloc)},
+      {Py_tp_traverse, as_slot(tensor_traverse)},
+      {Py_tp_clear, as_slot(tensor_clear)},
   };
   for (PyType_Slot* slot = number_slots; slot->slot != 0; ++slot) slots.push_back(*slot);
   slots.push_back({0, nullptr});

@@ -309,7 +309,7 @@ def astype(x: TensorLike, dtype: object) -> Tensor:
 
 # opdecl/layout.yaml:120
 @native
-def to_device(x: TensorLike, device: str | None) -> Tensor:
+def to_device(x: TensorLike, device: str | None = None) -> Tensor:
     """The tensor on a device.
 
     Args:

@@ -9,10 +9,12 @@ the base tape.
 from __future__ import annotations
 
 import functools
+from _thread import _local
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any
+from weakref import WeakSet
 
 from .. import _C
 from .tensor import Tensor
@@ -23,7 +25,9 @@ def _map(function: Callable[[Any], Any], tree: Any) -> Any:
     if isinstance(tree, dict):
         return {key: _map(function, value) for key, value in tree.items()}
     if isinstance(tree, (list, tuple)):
-        return type(tree)(_map(function, value) for value in tree)
+        values = [_map(function, value) for value in tree]
+        is_named = hasattr(tree, "_fields")  # a namedtuple takes its values one by one
+        return type(tree)(*values) if is_named else type(tree)(values)
     return function(tree)
 
 
@@ -36,6 +40,13 @@ def _leaves(tree: Any) -> list[Any]:
 def _rebuild(tree: Any, leaves: Sequence[Any]) -> Any:
     remaining = iter(leaves)
     return _map(lambda _: next(remaining), tree)
+
+
+def _is_on(value: Any, level: int) -> bool:
+    """Whether the tape of this level recorded how the value was computed."""
+    while isinstance(value, _C.TensorWrapper):
+        value = value.__wrapped__
+    return isinstance(value, _C.Tracer) and value.level == level
 
 
 def _lower(value: Any, level: int) -> Any:
@@ -84,9 +95,28 @@ class _Recording:
         self.traced.append(leaf)
         return Tensor(leaf)
 
-    def gradients(self, outputs: tuple[Any, ...], cotangents: tuple[Any, ...]) -> Any:
+    def reached(self, outputs: list[Any]) -> list[bool]:
+        """Which outputs depend on the leaves; to be asked while the tape is open.
+
+        Raises:
+            AutodiffError: none does, because an op that is not differentiable cut the tape.
+        """
+        depend = [_is_on(output, self.tape.level) for output in outputs]
+        if outputs and not any(depend):
+            _refuse_cut()
+        return depend
+
+    def gradients(
+        self, outputs: list[Any], depend: list[bool], cotangents: list[Any]
+    ) -> Any:
         """The gradients by the leaves, arranged as the arguments are; zeros where none flows."""
-        found = _C.backward(outputs, cotangents, False, False, tuple(self.traced), None)
+        if len(cotangents) != len(outputs):
+            raise _C.AutodiffError(
+                f"vjp: one cotangent per output is needed; got {len(cotangents)} for {len(outputs)}"
+            )
+        roots = tuple(output for output, flows in zip(outputs, depend, strict=True) if flows)
+        seeds = tuple(seed for seed, flows in zip(cotangents, depend, strict=True) if flows)
+        found = _C.backward(roots, seeds, False, False, tuple(self.traced), None)
         filled = [
             Tensor(_zeros_like(leaf.primal) if grad is None else grad)
             for grad, leaf in zip(found, self.traced, strict=True)
@@ -97,15 +127,26 @@ class _Recording:
 
 
 def _zeros_like(x: Any) -> Any:
-    return _subtract(x, x) if not isinstance(x, _C.RawTensor) else _full_like(x)
+    """Zeros of the kind that x is below tracers: constants, for outer tapes too."""
+    while isinstance(x, (_C.TensorWrapper, _C.Tracer)):
+        x = x.__wrapped__ if isinstance(x, _C.TensorWrapper) else x.primal
+    if isinstance(x, _C.RawTensor):
+        return _full(x.shape, 0, dtype=x.dtype).__wrapped__
+    return _subtract(x, x)
 
 
-def _full_like(x: Any) -> Any:
-    return _full(x.shape, 0, dtype=x.dtype).__wrapped__
+def _refuse_cut() -> None:
+    """Raises the core's AutodiffError if an op cut the open tape; what it raises names the op."""
+    try:
+        _C.backward((_untracked,), (None,), False, False, (), None)
+    except _C.AutodiffError as error:
+        if "cut the tape" in str(error):
+            raise
 
 
 _subtract = _C.Function("subtract")
 _full = _C.Function("full")
+_untracked = _C.ShapeTensor((), _C.float32)
 
 
 def value_and_grad(
@@ -123,8 +164,9 @@ def value_and_grad(
         A function of the same arguments that returns ``(value, gradient)``.
 
     Raises:
-        AutodiffError: the value has more than one element, or does not depend on the arguments in
-            a differentiable way.
+        AutodiffError: the value has more than one element, or an op that is not differentiable
+            stands between it and the arguments. The gradient of a value that does not depend on
+            them at all is zero.
 
     Example:
         >>> import tensorlike as tl
@@ -143,7 +185,12 @@ def value_and_grad(
                     "grad: the function must return a tensor with one element; got "
                     f"{type(value).__name__}"
                 )
-            gradient = recording.gradients((value,), (None,))
+            depend = recording.reached([value])
+            if not depend[0] and value.size != 1:
+                raise _C.AutodiffError(
+                    f"grad: the function must return a tensor with one element; got {value.shape}"
+                )
+            gradient = recording.gradients([value], depend, [None])
             level = recording.tape.level
             value = _lower(value, level)
             return ((value, _map(lambda x: _lower(x, level), aux)) if has_aux else value), gradient
@@ -197,15 +244,14 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., tu
         [2.0, 40.0]
     """
     recording = _Recording(function, args, tuple(range(len(args))))
-    try:
+    with recording:
         outputs = recording.run({})
-    finally:
-        recording.tape.close()
-    flat = _leaves(outputs)
+        flat = _leaves(outputs)
+        depend = recording.reached(flat)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
         return recording.gradients(  # type: ignore[no-any-return]
-            tuple(flat), tuple(_leaves(cotangents))
+            flat, depend, _leaves(cotangents)
         )
 
     level = recording.tape.level
@@ -236,8 +282,8 @@ class Grad:
 
     ``Grad().wrt(x, callback=cb)`` makes x a leaf; ``g(y, dy)`` pushes dy back and calls
     ``cb(x, gradient)`` once for every x that a gradient reaches, as soon as it is complete.
-    Several may be attached over one computation. While another one is alive, the gradient itself
-    is recorded, so that it can be differentiated again.
+    Several may be attached over one computation. While another one of this thread holds tensors,
+    the gradient itself is recorded, so that it can be differentiated again.
 
     Example:
         >>> import tensorlike as tl
@@ -250,30 +296,39 @@ class Grad:
         [6.0]
     """
 
-    _alive: int = 0
-
     def __init__(self) -> None:
         """Nothing is attached yet."""
         self._attached: list[tuple[Tensor, Any, Callable[..., Any] | None, bool]] = []
         self._is_used = False
-        self._is_closed = False
-        Grad._alive += 1
+        self._has_ended = False
 
     def wrt(self, *xs: Tensor, callback: Callable[[Tensor, Tensor], Any] | None = None) -> Grad:
-        """Attaches tensors; without a callback the gradient goes to ``x.grad``."""
+        """Attaches tensors; without a callback the gradient goes to ``x.grad``.
+
+        Raises:
+            TypeError: one is not a Tensor.
+            AutodiffError: the ``with`` block has ended.
+        """
+        self._refuse_ended()
+        for x in xs:
+            if not isinstance(x, Tensor):
+                raise TypeError(f"Grad: wrt takes Tensors; got {type(x).__name__}")
         for x in xs:
             had = x.requires_grad
             if not x.is_leaf:
                 x._reset(_C.Tracer(x.__wrapped__ if not had else x.detach().__wrapped__))
             self._attached.append((x, x.__wrapped__, callback, had))
+            _holding_grads().add(self)
         return self
 
     def __call__(self, ys: Any, dys: Any = None, *, retain: bool = False) -> None:
         """Pushes cotangents (ones by default) back from one output or several.
 
         Raises:
-            AutodiffError: it ran before, without ``retain=True``; or no output is differentiable.
+            AutodiffError: it ran before, without ``retain=True``; its ``with`` block has ended; or
+                no output is differentiable.
         """
+        self._refuse_ended()
         if self._is_used:
             raise _C.AutodiffError("Grad: it has run already; pass retain=True to run it again")
         outputs = tuple(ys) if isinstance(ys, (list, tuple)) else (ys,)
@@ -284,12 +339,12 @@ class Grad:
                 f"Grad: one cotangent per output is needed; got {len(cotangents)} for "
                 f"{len(outputs)}"
             )
-        others = Grad._alive > 1
+        others = bool(_holding_grads() - {self})
         leaves = tuple(leaf for _, leaf, _, _ in self._attached)
         _C.backward(outputs, cotangents, retain or others, others, leaves, self._deliver)
         self._is_used = not retain
         if not retain:
-            self._close()
+            _holding_grads().discard(self)
 
     def _deliver(self, index: int, gradient: Any) -> None:
         x, _, callback, _ = self._attached[index]
@@ -299,10 +354,12 @@ class Grad:
         elif x.is_leaf:
             x.grad = value
 
-    def _close(self) -> None:
-        if not self._is_closed:
-            self._is_closed = True
-            Grad._alive -= 1
+    def _refuse_ended(self) -> None:
+        if self._has_ended:
+            raise _C.AutodiffError(
+                "Grad: the with block must not have ended, which detached the tensors; call it "
+                "inside the block"
+            )
 
     def __enter__(self) -> Grad:
         """For ``with``: leaving detaches everything."""
@@ -321,8 +378,19 @@ class Grad:
                 x.requires_grad = False
                 del gradient
         self._attached.clear()
-        self._close()
+        self._has_ended = True
+        _holding_grads().discard(self)
 
-    def __del__(self) -> None:
-        """A Grad that is dropped is not alive any more."""
-        self._close()
+
+class _Holding(_local):
+    """The Grads of a thread that hold tensors and have not run; one that is dropped leaves."""
+
+    def __init__(self) -> None:
+        self.grads: WeakSet[Grad] = WeakSet()
+
+
+_holding = _Holding()
+
+
+def _holding_grads() -> WeakSet[Grad]:
+    return _holding.grads

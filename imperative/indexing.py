@@ -134,6 +134,14 @@ def getitem(x: Any, key: Any) -> Any:
     return _permute_dims(out, tuple(order))
 
 
+def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Whether a value of this shape broadcasts to the target."""
+    if len(shape) > len(target):
+        return False
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return all(size in (1, wanted) for size, wanted in pairs)
+
+
 def setitem(x: Any, key: Any, value: Any) -> Any:
     """x with ``value`` at ``x[key]``, where the key holds arrays; later duplicates win."""
     size = int(np.prod(x.shape, dtype=np.int64))
@@ -141,7 +149,7 @@ def setitem(x: Any, key: Any, value: Any) -> Any:
     if not isinstance(value, _C.TensorBase):
         value = _C.tensor(value, x.dtype)
     target = tuple(positions.shape)
-    if tuple(np.broadcast_shapes(tuple(value.shape), target)) != target:
+    if not _fits(tuple(value.shape), target):
         raise _C.ShapeError(
             f"index: value must broadcast to what is assigned to; got value.shape={value.shape} "
             f"into {target}"

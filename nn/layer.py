@@ -36,12 +36,8 @@ class Layer:
         return self.forward(*args, **kwargs)
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
-        """Parameters with their dotted names; each once, under its first name."""
-        seen: set[int] = set()
-        for name, value in _walk("", vars(self)):
-            if isinstance(value, Parameter) and id(value) not in seen:
-                seen.add(id(value))
-                yield name, value
+        """Parameters with their dotted names; each, and each layer, once, under its first name."""
+        yield from _walk("", vars(self), {id(self)})
 
     def parameters(self) -> list[Parameter]:
         """All parameters."""
@@ -85,14 +81,23 @@ class Layer:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def _walk(prefix: str, parts: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+def _walk(
+    prefix: str, parts: Mapping[Any, Any], seen: set[int]
+) -> Iterator[tuple[str, Parameter]]:
+    """The parameters among the parts and below; what was seen before is passed over."""
     for key, value in parts.items():
-        name = f"{prefix}{key}"
-        if isinstance(value, Parameter):
-            yield name, value
-        elif isinstance(value, Layer):
-            yield from _walk(f"{name}.", vars(value))
-        elif isinstance(value, dict):
-            yield from _walk(f"{name}.", value)
+        if isinstance(value, dict):
+            inner: Mapping[Any, Any] = value
         elif isinstance(value, (list, tuple)):
-            yield from _walk(f"{name}.", dict(enumerate(value)))
+            inner = dict(enumerate(value))
+        elif isinstance(value, Layer):
+            inner = vars(value)
+        elif not isinstance(value, Parameter):
+            continue
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if isinstance(value, Parameter):
+            yield f"{prefix}{key}", value
+        else:
+            yield from _walk(f"{prefix}{key}.", inner, seen)

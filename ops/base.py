@@ -7,7 +7,6 @@ in Python declares its parameters as annotated fields, as a frozen dataclass doe
 
 from __future__ import annotations
 
-import dataclasses
 from typing import Any
 
 from .. import _C
@@ -46,6 +45,8 @@ class OpBase(_C.OpBase):
         if native is not None:
             _C.bind_op_class(cls, native)
         elif not _C.is_native_op_class(cls) and "__init__" not in vars(cls):
+            import dataclasses  # only here: importing the package needs none
+
             dataclasses.dataclass(frozen=True, kw_only=True)(cls)
             cls.__new__ = _new  # type: ignore[assignment]
 
@@ -68,7 +69,9 @@ class OpBase(_C.OpBase):
     def __reduce__(self) -> Any:
         """Pickles, and copies, as the class and its parameters."""
         this: Any = self  # whose class may be a dataclass by now
-        if dataclasses.is_dataclass(this):
+        if hasattr(this, "__dataclass_fields__"):
+            import dataclasses
+
             names = [field.name for field in dataclasses.fields(this)]
             return _rebuild, (type(self), {name: getattr(self, name) for name in names})
         if _C.is_native_op_class(type(self)):
@@ -78,6 +81,8 @@ class OpBase(_C.OpBase):
 
 def _new(cls: type[OpBase], *args: Any, **kwargs: Any) -> OpBase:
     """Refuses parameters that the class does not have, as built-in ops do."""
+    import dataclasses
+
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     extra = {name: value for name, value in kwargs.items() if name not in {f.name for f in fields}}
     if extra:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 from .. import _C
@@ -100,5 +99,5 @@ def _known() -> Any:
 def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
         return source, "<string>"
-    path = Path(source)
-    return path.read_text(encoding="utf-8"), str(path)
+    with open(source, encoding="utf-8") as file:
+        return file.read(), os.fspath(source)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from .. import _C
@@ -22,11 +21,17 @@ def serialize(op: OpBase) -> bytes:
         >>> ops.deserialize(ops.serialize(op)) == op
         True
     """
+    import json  # only here: importing the package needs none
+
     cls = type(op)
     if getattr(builtin, cls.__name__, None) is not cls or not _C.is_native_op_class(cls):
         raise TypeError(f"serialize: {cls.__name__} is not a built-in op; it has no known form")
     params = {name: _to_json(getattr(op, name)) for name in op.params()}
     return json.dumps({"op": cls.__name__, "params": params}, sort_keys=True).encode()
+
+
+# What decoding hostile bytes, and making an op of what they say, may raise.
+_MISTAKES = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
 
 
 def deserialize(data: bytes) -> OpBase:
@@ -35,6 +40,8 @@ def deserialize(data: bytes) -> OpBase:
     Raises:
         ValueError: the bytes are not an op that this version knows.
     """
+    import json
+
     try:
         record = json.loads(data)
         name = record["op"]
@@ -42,7 +49,7 @@ def deserialize(data: bytes) -> OpBase:
             raise KeyError(name)
         params = {key: _from_json(value) for key, value in record["params"].items()}
         op: OpBase = getattr(builtin, name)(**params)
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except _MISTAKES as error:
         raise ValueError(f"deserialize: the bytes are not a built-in op ({error})") from None
     return op
 

@@ -25,6 +25,9 @@ class Optimizer:
         self.parameters = list(parameters)
         if not self.parameters:
             raise ValueError(f"{type(self).__name__}: there must be parameters; got none")
+        for parameter in self.parameters:
+            if not isinstance(parameter, Parameter) and not parameter.requires_grad:
+                raise ValueError("optim: parameters must require_grad")
         _check(type(self).__name__, "lr", lr, lr > 0, "positive")
         self.lr = lr
 
@@ -134,8 +137,6 @@ class Adam(Optimizer):
 
 
 def _zeros_like(parameter: Tensor) -> Tensor:
-    if not isinstance(parameter, Parameter) and not parameter.requires_grad:
-        raise ValueError("optim: parameters must require_grad")
     return F.full(parameter.shape, 0.0, dtype=parameter.dtype)
 
 

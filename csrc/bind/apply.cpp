@@ -103,8 +103,9 @@ PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op
   for (size_t i = 0; i < resolution->size(); ++i) {
     const Candidate& candidate = (*resolution)[i];
     if (!candidate.rule->is_enabled) continue;
-    const auto* rule = dynamic_cast<const PythonRule*>(candidate.rule.get());
-    if (rule == nullptr || candidate.lifts) {
+    // Rules are native or written in Python.
+    const auto* rule = static_cast<const PythonRule*>(candidate.rule.get());
+    if (candidate.rule->is_native() || candidate.lifts) {
       const Ref<Op> op = to_op(op_object);
       Values held;
       SmallVector<Value*, 4> pointers;
@@ -210,21 +211,20 @@ void check_large_literal(PyObject* like) {
 // Makes tensor-likes of the other arguments, beside the highest tensor-like present.
 bool lift_others(const Op& op, PyObject* const* args, size_t n, std::vector<Object>& held,
                  std::vector<PyObject*>& lifted) {
+  const bool has_other = std::any_of(
+      args, args + n, [](PyObject* a) { return a != Py_None && !is_tensor_like(a); });
+  if (!has_other) return false;
   PyObject* like = nullptr;
   double most = -1e300;
-  bool has_other = false;
   for (size_t i = 0; i < n; ++i) {
-    if (!is_tensor_like(args[i])) {
-      has_other = has_other || args[i] != Py_None;
-      continue;
-    }
+    if (!is_tensor_like(args[i])) continue;
     const double priority = as_argument(args[i])->priority();
     if (priority > most) {
       most = priority;
       like = args[i];
     }
   }
-  if (!has_other || like == nullptr) return false;
+  if (like == nullptr) return false;
   for (size_t i = 0; i < n; ++i) {
     if (is_tensor_like(args[i]) || args[i] == Py_None) {
       lifted.push_back(args[i]);

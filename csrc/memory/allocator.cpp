@@ -95,8 +95,8 @@ struct ThreadCache {
   }
 };
 
-thread_local __attribute__((tls_model("initial-exec"))) ThreadCache* thread_cache = nullptr;
-thread_local __attribute__((tls_model("initial-exec"))) bool is_thread_ending = false;
+thread_local ThreadCache* thread_cache = nullptr;
+thread_local bool is_thread_ending = false;
 
 // Returns a thread's blocks when it ends.
 struct ThreadWatch {

@@ -32,8 +32,7 @@ void set_memory_limit(size_t bytes);
 // Gives everything that waits for reuse back to the system.
 void empty_cache();
 
-// A per-thread pool of equal small objects (tensors, tape nodes). Its two words are in the
-// thread's fixed block, which costs an instruction to reach where an object would cost a call.
+// A per-thread pool of equal small objects (tensors, tape nodes).
 template <class T, int kLimit = 256>
 class ObjectPool {
  public:
@@ -73,8 +72,8 @@ class ObjectPool {
     static thread_local Watch watch;
     (void)watch;
   }
-  static inline thread_local __attribute__((tls_model("initial-exec"))) Slot* head_ = nullptr;
-  static inline thread_local __attribute__((tls_model("initial-exec"))) int count_ = 0;
+  static inline thread_local Slot* head_ = nullptr;
+  static inline thread_local int count_ = 0;
 };
 
 }  // namespace tensorlike

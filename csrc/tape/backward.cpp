@@ -127,15 +127,17 @@ class Pass {
     // Taken out: what this node kept is freed as soon as it has run.
     SmallVector<Ref<Value>, 1> cotangents = std::move(pending_[place].cotangents);
     leave(pending_[place]);
+    const size_t count = node->inputs.size();
+    Values gradients(count);
+    const bool is_small = cotangents.size() == 1 && cotangents[0] && !options_.create_graph &&
+                          small_gradients(*node, *cotangents[0], gradients);
     SmallVector<Value*, 2> pointers;
     bool any = false;
     for (const Ref<Value>& cotangent : cotangents) {
       pointers.push_back(cotangent.get());
       any = any || cotangent;
     }
-    const size_t count = node->inputs.size();
-    Values gradients(count);
-    if (any) {
+    if (any && !is_small) {
       gradients = input_gradients(*node, tape_, {pointers.data(), pointers.size()},
                                   options_.create_graph);
     }

@@ -318,6 +318,45 @@ Ref<Value> fit(Ref<Value> value, const Spec& spec) {
   return value;
 }
 
+bool small_gradients(const Node& node, Value& cotangent, Values& out) {
+  const Scalar* scalar = node.op->scalar;
+  if (scalar == nullptr || cotangent.tag != Value::kRaw || node.saved_outputs.size() != 1) {
+    return false;
+  }
+  const size_t n = node.inputs.size();
+  // Slots as the rules number them: inputs, the output, its cotangent.
+  Value* slots[5];
+  if (n > 3) return false;
+  for (size_t i = 0; i < n; ++i) slots[i] = node.saved_inputs[i].get();
+  slots[n] = node.saved_outputs[0].get();
+  slots[n + 1] = &cotangent;
+  for (const CompiledGrad& rule : scalar->gradients.rules) {
+    const size_t input = static_cast<size_t>(rule.input);
+    if (!node.inputs[input].node) continue;
+    const CompiledBody& body = *rule.body;
+    Ref<Value> result;
+    if (body.steps.empty() && body.body.constants.empty()) {
+      result = Ref<Value>(slots[body.body.results[0]]);
+    } else if (const Op* only = only_step(body)) {
+      Value* args[4];
+      const size_t count = body.steps[0].args.size();
+      bool is_raw = count <= 4 && only->cls.plain.load(std::memory_order_relaxed);
+      for (size_t k = 0; is_raw && k < count; ++k) {
+        args[k] = slots[body.steps[0].args[k]];
+        is_raw = args[k] != nullptr && args[k]->tag == Value::kRaw;
+      }
+      if (!is_raw) return false;
+      result = launch_small(*only, {args, count});
+    }
+    if (!result || result->tag != Value::kRaw) return false;
+    const auto& raw = static_cast<const RawTensor&>(*result);
+    const Spec& wanted = node.input_specs ? (*node.input_specs)[input] : node.outputs[0];
+    if (raw.dtype != wanted.dtype || !(raw.shape == wanted.shape)) return false;
+    out[input] = std::move(result);
+  }
+  return true;
+}
+
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph) {
   const Op& op = *node.op;
   Values held;

@@ -19,6 +19,10 @@ struct GradCall {
   Ref<Value>& result(size_t input) { return results[input]; }
 };
 
+// The same for the commonest node: a scalar function of small RawTensors whose rules are single
+// calls. False when the node is not of this kind; then nothing has been done.
+bool small_gradients(const Node& node, Value& cotangent, Values& out);
+
 // The gradients of a node's inputs, in the inputs' own shapes and dtypes.
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph);
 

@@ -117,6 +117,9 @@ class _Recording:
         roots = tuple(output for output, flows in zip(outputs, depend, strict=True) if flows)
         seeds = tuple(seed for seed, flows in zip(cotangents, depend, strict=True) if flows)
         found = _C.backward(roots, seeds, False, False, tuple(self.traced), None)
+        # Opening a tape forgets which op cut one: the rules that just ran, whose comparisons
+        # cut outer tapes, are not to be blamed there.
+        _C.open_tape().close()
         filled = [
             Tensor(_zeros_like(leaf.primal) if grad is None else grad)
             for grad, leaf in zip(found, self.traced, strict=True)

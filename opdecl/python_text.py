@@ -43,13 +43,15 @@ ACCEPTED: Mapping[str, str] = {
 }
 DTYPES: Mapping[Category, str] = {
     Category.ALL: "any dtype",
-    Category.NUMERIC: "numeric",
-    Category.REAL_NUMERIC: "real numeric",
-    Category.REAL_FLOATING: "real floating-point (integers are promoted)",
+    Category.NUMERIC: "numeric or boolean",
+    Category.REAL_NUMERIC: "real numeric or boolean",
+    Category.REAL_FLOATING: "real floating-point (integers and booleans are promoted to float32)",
     Category.INTEGER: "integer",
     Category.INTEGER_OR_BOOLEAN: "integer or boolean",
     Category.BOOLEAN: "boolean",
 }
+# What nothing is promoted into: the core refuses other dtypes.
+STRICT = (Category.INTEGER, Category.INTEGER_OR_BOOLEAN, Category.BOOLEAN)
 
 
 def type_of(attr: AttrDecl, table: Mapping[str, str]) -> str:
@@ -141,9 +143,12 @@ def describe_arg(arg: Arg, entry: Entry) -> str:
     """The sentence about a tensor argument."""
     is_elementwise = isinstance(entry, ScalarEntry) and len(entry.args) > 1
     shape = "any shape" + (" that broadcasts with the others" if is_elementwise else "")
+    dtype = DTYPES[arg.category]
+    if isinstance(entry, ScalarEntry) and arg.category in (Category.NUMERIC, Category.REAL_NUMERIC):
+        dtype = f"{arg.category.text} (booleans are promoted to int64)"
     if arg.is_variadic:
-        return f"{arg.name}: tensors, {DTYPES[arg.category]}."
-    return f"{arg.name}: {shape}, {DTYPES[arg.category]}."
+        return f"{arg.name}: tensors, {dtype}."
+    return f"{arg.name}: {shape}, {dtype}."
 
 
 def describe_args(entry: Entry) -> list[str]:
@@ -183,7 +188,7 @@ def describe_errors(entry: Entry) -> list[str]:
     """The lines of the section Raises."""
     errors = []
     for arg in entry.args:
-        if arg.category not in (Category.ALL, Category.REAL_FLOATING):
+        if arg.category in STRICT:
             errors.append(f"DTypeError: {arg.name} is not {DTYPES[arg.category]}.")
     if isinstance(entry, ScalarEntry) and len(entry.args) > 1:
         errors.append("ShapeError: the shapes do not broadcast.")

@@ -129,7 +129,9 @@ class Adam(Optimizer):
         t = self._steps[index]
         corrections = [1 / (1 - beta**t) for beta in self.betas]
         state = (self._first[index], self._second[index])
-        numbers: list[Any] = [self.lr, *self.betas, self.eps, *corrections]
+        # Subtracted here, in Python's precision: 1 - 0.999 in float32 is 1e-5 off.
+        rests = [1 - beta for beta in self.betas]
+        numbers: list[Any] = [self.lr, *self.betas, *rests, self.eps, *corrections]
         if self.decay:
             update("adamw_step", parameter, gradient, *state, *numbers, self.decay)
         else:

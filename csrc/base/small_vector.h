@@ -17,7 +17,8 @@ template <class T, size_t N>
 class SmallVector {
  public:
   SmallVector() = default;
-  explicit SmallVector(size_t size, const T& value = T()) { resize(size, value); }
+  explicit SmallVector(size_t size) { resize(size); }
+  SmallVector(size_t size, const T& value) { resize(size, value); }
   SmallVector(std::initializer_list<T> values) { assign(values.begin(), values.end()); }
   explicit SmallVector(std::span<const T> values) {
     if constexpr (kPlain) {
@@ -72,7 +73,17 @@ class SmallVector {
     if (size_ == capacity_) grow(capacity_ * 2);
     data()[size_++] = std::move(value);
   }
-  void resize(size_t size, const T& value = T()) {
+  void resize(size_t size) {
+    if constexpr (kPlain) {
+      resize(size, T());
+    } else {
+      // What is not in use is always T() already.
+      if (size > capacity_) grow(std::max(size, capacity_ * 2));
+      for (size_t i = size; i < size_; ++i) data()[i] = T();
+      size_ = size;
+    }
+  }
+  void resize(size_t size, const T& value) {
     if (size > capacity_) grow(std::max(size, capacity_ * 2));
     for (size_t i = size_; i < size; ++i) data()[i] = value;
     if constexpr (!kPlain) {

@@ -141,7 +141,7 @@ class Pass {
       gradients = input_gradients(*node, tape_, {pointers.data(), pointers.size()},
                                   options_.create_graph);
     }
-    SmallVector<Edge, 2> edges;
+    SmallVector<Node::Input, 2> edges;
     if (options_.retain_graph) {
       edges = node->inputs;
     } else {

@@ -327,7 +327,7 @@ bool small_gradients(const Node& node, Value& cotangent, Values& out) {
   // Slots as the rules number them: inputs, the output, its cotangent.
   Value* slots[5];
   if (n > 3) return false;
-  for (size_t i = 0; i < n; ++i) slots[i] = node.saved_inputs[i].get();
+  for (size_t i = 0; i < n; ++i) slots[i] = node.inputs[i].saved.get();
   slots[n] = node.saved_outputs[0].get();
   slots[n + 1] = &cotangent;
   for (const CompiledGrad& rule : scalar->gradients.rules) {
@@ -362,8 +362,8 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
   Values held;
   SmallVector<Value*, 4> inputs;
   SmallVector<Value*, 2> outputs;
-  for (size_t i = 0; i < node.saved_inputs.size(); ++i) {
-    held.push_back(restore(node.saved_inputs[i], node.inputs[i], tape, create_graph));
+  for (const Node::Input& input : node.inputs) {
+    held.push_back(restore(input.saved, input, tape, create_graph));
     inputs.push_back(held.back().get());
   }
   for (size_t i = 0; i < node.saved_outputs.size(); ++i) {

@@ -13,7 +13,15 @@ std::string (*user_line)() = nullptr;
 
 namespace {
 
-std::atomic<uint64_t> next_sequence{1};
+std::atomic<uint64_t> last_sequence{0};
+
+// Nodes are numbered in the order of their making.
+uint64_t next_sequence() {
+  if (!references_are_guarded) return last_sequence.fetch_add(1, std::memory_order_relaxed) + 1;
+  const uint64_t next = last_sequence.load(std::memory_order_relaxed) + 1;
+  last_sequence.store(next, std::memory_order_relaxed);
+  return next;
+}
 
 struct ThreadState {
   int innermost = 0;
@@ -77,7 +85,7 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
             Values& out) {
   Ref<Node> node = make_ref<Node>();
   node->op = Ref<const Op>(&op);
-  node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  node->sequence = next_sequence();
   uint32_t inputs_read = gradients.inputs_read;
   uint32_t outputs_read = gradients.outputs_read;
   if (op.scalar == nullptr && op.reduction == nullptr) {
@@ -88,18 +96,18 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
   }
   for (const Ref<Value>& value : out) push_spec(node->outputs, op, *value);
   bool same = true;
+  node->inputs.resize(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
     same = same && same_spec(*primals[i], node->outputs[0]);
-    Edge edge;
+    Node::Input& input = node->inputs[i];
     if (args[i]->tag == Value::kTracer) {
       const auto* tracer = static_cast<const Tracer*>(args[i]);
       if (tracer->tape.get() == &tape && is_differentiable(dtype_of_value("tape", *primals[i]))) {
-        edge = tracer->edge;
+        static_cast<Edge&>(input) = tracer->edge;
       }
     }
-    node->inputs.push_back(std::move(edge));
     const bool is_read = (inputs_read >> std::min<size_t>(i, 31) & 1U) != 0;
-    node->saved_inputs.push_back(is_read ? Ref<Value>(primals[i]) : Ref<Value>());
+    if (is_read) input.saved = Ref<Value>(primals[i]);
   }
   if (!same) {
     node->input_specs = std::make_unique<Specs>();
@@ -144,7 +152,7 @@ void close_tape(Tape& tape) {
 
 Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
   Ref<Node> node = make_ref<Node>();
-  node->sequence = next_sequence.fetch_add(1, std::memory_order_relaxed);
+  node->sequence = next_sequence();
   node->outputs.push_back(spec_of("requires_grad", *primal));
   if (!is_differentiable(node->outputs[0].dtype)) {
     fail(ErrorKind::kDType, "requires_grad: only floating-point tensors carry gradients; got ",
@@ -156,7 +164,6 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
 void Node::release_graph() {
   is_released = true;
   inputs.clear();
-  saved_inputs.clear();
   saved_outputs.clear();
   input_specs.reset();
 }

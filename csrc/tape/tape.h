@@ -67,8 +67,11 @@ class Node final : public RefCounted {
  public:
   Ref<const Op> op;  // null: a leaf
   uint64_t sequence = 0;
-  SmallVector<Edge, 2> inputs;
-  SmallVector<Ref<Value>, 2> saved_inputs;   // null where the rule does not read the value
+  // An input: where it comes from, and its value where the rule reads it.
+  struct Input : Edge {
+    Ref<Value> saved;
+  };
+  SmallVector<Input, 2> inputs;
   SmallVector<Ref<Value>, 1> saved_outputs;
   Specs outputs;
   // Only when some input's spec differs from the first output's.

@@ -8,25 +8,23 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_arithmetic.yaml:3
+# opdecl/elementwise_arithmetic.yaml:4
 @native
 def add(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of two numbers.
 
     Args:
-        x1: any shape that broadcasts with the others, numeric.
-        x2: any shape that broadcasts with the others, numeric.
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x1 is not numeric.
-        DTypeError: x2 is not numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:3.
+        Declared in opdecl/elementwise_arithmetic.yaml:4.
 
     Example:
         >>> import tensorlike as tl
@@ -38,25 +36,23 @@ def add(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:9
+# opdecl/elementwise_arithmetic.yaml:10
 @native
 def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The difference of two numbers.
 
     Args:
-        x1: any shape that broadcasts with the others, numeric.
-        x2: any shape that broadcasts with the others, numeric.
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x1 is not numeric.
-        DTypeError: x2 is not numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:9.
+        Declared in opdecl/elementwise_arithmetic.yaml:10.
 
     Example:
         >>> import tensorlike as tl
@@ -68,25 +64,23 @@ def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:15
+# opdecl/elementwise_arithmetic.yaml:16
 @native
 def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The product of two numbers.
 
     Args:
-        x1: any shape that broadcasts with the others, numeric.
-        x2: any shape that broadcasts with the others, numeric.
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x1 is not numeric.
-        DTypeError: x2 is not numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:15.
+        Declared in opdecl/elementwise_arithmetic.yaml:16.
 
     Example:
         >>> import tensorlike as tl
@@ -98,14 +92,16 @@ def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:21
+# opdecl/elementwise_arithmetic.yaml:22
 @native
 def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient of two numbers.
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        x2: any shape that broadcasts with the others, real floating-point (integers are promoted).
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -114,7 +110,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:21.
+        Declared in opdecl/elementwise_arithmetic.yaml:22.
 
     Example:
         >>> import tensorlike as tl
@@ -126,25 +122,25 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:27
+# opdecl/elementwise_arithmetic.yaml:34
 @native
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient rounded towards minus infinity.
 
     Args:
-        x1: any shape that broadcasts with the others, real numeric.
-        x2: any shape that broadcasts with the others, real numeric.
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x1 is not real numeric.
-        DTypeError: x2 is not real numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:27.
+        Declared in opdecl/elementwise_arithmetic.yaml:34.
 
     Example:
         >>> import tensorlike as tl
@@ -156,25 +152,25 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:33
+# opdecl/elementwise_arithmetic.yaml:40
 @native
 def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The remainder of the division rounded towards minus infinity; it has the sign of x2.
 
     Args:
-        x1: any shape that broadcasts with the others, real numeric.
-        x2: any shape that broadcasts with the others, real numeric.
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x1 is not real numeric.
-        DTypeError: x2 is not real numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:33.
+        Declared in opdecl/elementwise_arithmetic.yaml:40.
 
     Example:
         >>> import tensorlike as tl
@@ -186,22 +182,19 @@ def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:39
+# opdecl/elementwise_arithmetic.yaml:50
 @native
 def negative(x: TensorLike) -> Tensor:
     """The number with the opposite sign.
 
     Args:
-        x: any shape, numeric.
+        x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:39.
+        Declared in opdecl/elementwise_arithmetic.yaml:50.
 
     Example:
         >>> import tensorlike as tl
@@ -211,22 +204,19 @@ def negative(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:45
+# opdecl/elementwise_arithmetic.yaml:56
 @native
 def positive(x: TensorLike) -> Tensor:
     """The number itself.
 
     Args:
-        x: any shape, numeric.
+        x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:45.
+        Declared in opdecl/elementwise_arithmetic.yaml:56.
 
     Example:
         >>> import tensorlike as tl
@@ -236,22 +226,19 @@ def positive(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:51
+# opdecl/elementwise_arithmetic.yaml:62
 @native
 def abs(x: TensorLike) -> Tensor:
     """The absolute value.
 
     Args:
-        x: any shape, numeric.
+        x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:51.
+        Declared in opdecl/elementwise_arithmetic.yaml:62.
 
     Example:
         >>> import tensorlike as tl
@@ -261,22 +248,19 @@ def abs(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:57
+# opdecl/elementwise_arithmetic.yaml:68
 @native
 def sign(x: TensorLike) -> Tensor:
     """-1, 0 or 1 for a negative number, a zero or a positive number; NaN stays NaN.
 
     Args:
-        x: any shape, numeric.
+        x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:57.
+        Declared in opdecl/elementwise_arithmetic.yaml:68.
 
     Example:
         >>> import tensorlike as tl
@@ -286,22 +270,19 @@ def sign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:62
+# opdecl/elementwise_arithmetic.yaml:73
 @native
 def square(x: TensorLike) -> Tensor:
     """The square.
 
     Args:
-        x: any shape, numeric.
+        x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:62.
+        Declared in opdecl/elementwise_arithmetic.yaml:73.
 
     Example:
         >>> import tensorlike as tl
@@ -311,19 +292,19 @@ def square(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:67
+# opdecl/elementwise_arithmetic.yaml:78
 @native
 def reciprocal(x: TensorLike) -> Tensor:
     """One divided by the number.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:67.
+        Declared in opdecl/elementwise_arithmetic.yaml:78.
 
     Example:
         >>> import tensorlike as tl
@@ -333,14 +314,16 @@ def reciprocal(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:72
+# opdecl/elementwise_arithmetic.yaml:86
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2.
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        x2: any shape that broadcasts with the others, real floating-point (integers are promoted).
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -349,7 +332,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:72.
+        Declared in opdecl/elementwise_arithmetic.yaml:86.
 
     Example:
         >>> import tensorlike as tl
@@ -361,25 +344,25 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:81
+# opdecl/elementwise_arithmetic.yaml:99
 @native
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The smaller of two numbers, NaN if one is; where both are equal each gets half the gradient.
 
     Args:
-        x1: any shape that broadcasts with the others, real numeric.
-        x2: any shape that broadcasts with the others, real numeric.
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x1 is not real numeric.
-        DTypeError: x2 is not real numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:81.
+        Declared in opdecl/elementwise_arithmetic.yaml:99.
 
     Example:
         >>> import tensorlike as tl
@@ -391,25 +374,25 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:88
+# opdecl/elementwise_arithmetic.yaml:106
 @native
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The larger of two numbers, NaN if one is; where both are equal each gets half the gradient.
 
     Args:
-        x1: any shape that broadcasts with the others, real numeric.
-        x2: any shape that broadcasts with the others, real numeric.
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x1 is not real numeric.
-        DTypeError: x2 is not real numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:88.
+        Declared in opdecl/elementwise_arithmetic.yaml:106.
 
     Example:
         >>> import tensorlike as tl
@@ -421,27 +404,26 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:95
+# opdecl/elementwise_arithmetic.yaml:113
 @native
 def clip(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
 
     Args:
-        x: any shape that broadcasts with the others, real numeric.
-        lower: any shape that broadcasts with the others, real numeric.
-        upper: any shape that broadcasts with the others, real numeric.
+        x: any shape that broadcasts with the others, real numeric (booleans are promoted to int64).
+        lower: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        upper: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x is not real numeric.
-        DTypeError: lower is not real numeric.
-        DTypeError: upper is not real numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:95.
+        Declared in opdecl/elementwise_arithmetic.yaml:113.
 
     Example:
         >>> import tensorlike as tl
@@ -454,27 +436,24 @@ def clip(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:104
+# opdecl/elementwise_arithmetic.yaml:122
 @native
 def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     """The product of x and y, plus z.
 
     Args:
-        x: any shape that broadcasts with the others, numeric.
-        y: any shape that broadcasts with the others, numeric.
-        z: any shape that broadcasts with the others, numeric.
+        x: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        y: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        z: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
 
     Raises:
-        DTypeError: x is not numeric.
-        DTypeError: y is not numeric.
-        DTypeError: z is not numeric.
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:104.
+        Declared in opdecl/elementwise_arithmetic.yaml:122.
 
     Example:
         >>> import tensorlike as tl
@@ -487,22 +466,19 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:110
+# opdecl/elementwise_arithmetic.yaml:128
 @native
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not larger.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not real numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:110.
+        Declared in opdecl/elementwise_arithmetic.yaml:128.
 
     Example:
         >>> import tensorlike as tl
@@ -512,22 +488,19 @@ def floor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:115
+# opdecl/elementwise_arithmetic.yaml:133
 @native
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not smaller.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not real numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:115.
+        Declared in opdecl/elementwise_arithmetic.yaml:133.
 
     Example:
         >>> import tensorlike as tl
@@ -537,22 +510,19 @@ def ceil(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:120
+# opdecl/elementwise_arithmetic.yaml:138
 @native
 def trunc(x: TensorLike) -> Tensor:
     """The integer part.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not real numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:120.
+        Declared in opdecl/elementwise_arithmetic.yaml:138.
 
     Example:
         >>> import tensorlike as tl
@@ -562,22 +532,19 @@ def trunc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:125
+# opdecl/elementwise_arithmetic.yaml:143
 @native
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
 
-    Raises:
-        DTypeError: x is not real numeric.
-
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:125.
+        Declared in opdecl/elementwise_arithmetic.yaml:143.
 
     Example:
         >>> import tensorlike as tl
@@ -587,14 +554,16 @@ def round(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:130
+# opdecl/elementwise_arithmetic.yaml:148
 @native
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The square root of x1 ** 2 + x2 ** 2, without overflow on the way.
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        x2: any shape that broadcasts with the others, real floating-point (integers are promoted).
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -603,7 +572,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:130.
+        Declared in opdecl/elementwise_arithmetic.yaml:148.
 
     Example:
         >>> import tensorlike as tl
@@ -615,14 +584,16 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:137
+# opdecl/elementwise_arithmetic.yaml:159
 @native
 def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The absolute value of x1 with the sign of x2.
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        x2: any shape that broadcasts with the others, real floating-point (integers are promoted).
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -631,7 +602,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:137.
+        Declared in opdecl/elementwise_arithmetic.yaml:159.
 
     Example:
         >>> import tensorlike as tl

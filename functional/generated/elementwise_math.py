@@ -8,19 +8,19 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_math.yaml:3
+# opdecl/elementwise_math.yaml:5
 @native
 def exp(x: TensorLike) -> Tensor:
     """The exponential function.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:3.
+        Declared in opdecl/elementwise_math.yaml:5.
 
     Example:
         >>> import tensorlike as tl
@@ -30,19 +30,19 @@ def exp(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:8
+# opdecl/elementwise_math.yaml:10
 @native
 def exp2(x: TensorLike) -> Tensor:
     """Two to the power of x.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:8.
+        Declared in opdecl/elementwise_math.yaml:10.
 
     Example:
         >>> import tensorlike as tl
@@ -52,19 +52,19 @@ def exp2(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:13
+# opdecl/elementwise_math.yaml:15
 @native
 def expm1(x: TensorLike) -> Tensor:
     """exp(x) - 1, accurate where x is near 0.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:13.
+        Declared in opdecl/elementwise_math.yaml:15.
 
     Example:
         >>> import tensorlike as tl
@@ -74,19 +74,19 @@ def expm1(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:18
+# opdecl/elementwise_math.yaml:20
 @native
 def log(x: TensorLike) -> Tensor:
     """The natural logarithm.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:18.
+        Declared in opdecl/elementwise_math.yaml:20.
 
     Example:
         >>> import tensorlike as tl
@@ -96,35 +96,13 @@ def log(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:23
+# opdecl/elementwise_math.yaml:28
 @native
 def log1p(x: TensorLike) -> Tensor:
     """log(1 + x), accurate where x is near 0.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
-
-    Returns:
-        The shape of x, the dtype of x (floating-point).
-
-    Source:
-        Declared in opdecl/elementwise_math.yaml:23.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.log1p(tl.tensor([0.5, 2.0])).tolist()]
-        [0.4055, 1.0986]
-    """
-    ...
-
-
-# opdecl/elementwise_math.yaml:28
-@native
-def log2(x: TensorLike) -> Tensor:
-    """The logarithm to base 2.
-
-    Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -134,25 +112,47 @@ def log2(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.log1p(tl.tensor([0.5, 2.0])).tolist()]
+        [0.4055, 1.0986]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:36
+@native
+def log2(x: TensorLike) -> Tensor:
+    """The logarithm to base 2.
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:36.
+
+    Example:
+        >>> import tensorlike as tl
         >>> tl.functional.log2(tl.tensor([0.5, 2.0])).tolist()
         [-1.0, 1.0]
     """
     ...
 
 
-# opdecl/elementwise_math.yaml:33
+# opdecl/elementwise_math.yaml:44
 @native
 def log10(x: TensorLike) -> Tensor:
     """The logarithm to base 10.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:33.
+        Declared in opdecl/elementwise_math.yaml:44.
 
     Example:
         >>> import tensorlike as tl
@@ -162,19 +162,19 @@ def log10(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:38
+# opdecl/elementwise_math.yaml:52
 @native
 def sqrt(x: TensorLike) -> Tensor:
     """The square root.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:38.
+        Declared in opdecl/elementwise_math.yaml:52.
 
     Example:
         >>> import tensorlike as tl
@@ -184,19 +184,19 @@ def sqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:43
+# opdecl/elementwise_math.yaml:60
 @native
 def rsqrt(x: TensorLike) -> Tensor:
     """One divided by the square root.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:43.
+        Declared in opdecl/elementwise_math.yaml:60.
 
     Example:
         >>> import tensorlike as tl
@@ -206,19 +206,19 @@ def rsqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:49
+# opdecl/elementwise_math.yaml:69
 @native
 def sin(x: TensorLike) -> Tensor:
     """The sine of an angle in radians.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:49.
+        Declared in opdecl/elementwise_math.yaml:69.
 
     Example:
         >>> import tensorlike as tl
@@ -228,19 +228,19 @@ def sin(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:54
+# opdecl/elementwise_math.yaml:74
 @native
 def cos(x: TensorLike) -> Tensor:
     """The cosine of an angle in radians.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:54.
+        Declared in opdecl/elementwise_math.yaml:74.
 
     Example:
         >>> import tensorlike as tl
@@ -250,19 +250,19 @@ def cos(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:59
+# opdecl/elementwise_math.yaml:79
 @native
 def tan(x: TensorLike) -> Tensor:
     """The tangent of an angle in radians.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:59.
+        Declared in opdecl/elementwise_math.yaml:79.
 
     Example:
         >>> import tensorlike as tl
@@ -272,19 +272,19 @@ def tan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:64
+# opdecl/elementwise_math.yaml:87
 @native
 def asin(x: TensorLike) -> Tensor:
     """The angle in radians whose sine is x.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:64.
+        Declared in opdecl/elementwise_math.yaml:87.
 
     Example:
         >>> import tensorlike as tl
@@ -294,19 +294,19 @@ def asin(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:71
+# opdecl/elementwise_math.yaml:97
 @native
 def acos(x: TensorLike) -> Tensor:
     """The angle in radians whose cosine is x.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:71.
+        Declared in opdecl/elementwise_math.yaml:97.
 
     Example:
         >>> import tensorlike as tl
@@ -316,19 +316,19 @@ def acos(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:78
+# opdecl/elementwise_math.yaml:107
 @native
 def atan(x: TensorLike) -> Tensor:
     """The angle in radians whose tangent is x.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:78.
+        Declared in opdecl/elementwise_math.yaml:107.
 
     Example:
         >>> import tensorlike as tl
@@ -338,14 +338,16 @@ def atan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:84
+# opdecl/elementwise_math.yaml:113
 @native
 def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The angle in radians of the point (x2, x1).
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        x2: any shape that broadcasts with the others, real floating-point (integers are promoted).
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -354,7 +356,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:84.
+        Declared in opdecl/elementwise_math.yaml:113.
 
     Example:
         >>> import tensorlike as tl
@@ -366,19 +368,19 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:92
+# opdecl/elementwise_math.yaml:125
 @native
 def sinh(x: TensorLike) -> Tensor:
     """The hyperbolic sine.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:92.
+        Declared in opdecl/elementwise_math.yaml:125.
 
     Example:
         >>> import tensorlike as tl
@@ -388,19 +390,19 @@ def sinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:97
+# opdecl/elementwise_math.yaml:130
 @native
 def cosh(x: TensorLike) -> Tensor:
     """The hyperbolic cosine.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:97.
+        Declared in opdecl/elementwise_math.yaml:130.
 
     Example:
         >>> import tensorlike as tl
@@ -410,19 +412,19 @@ def cosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:102
+# opdecl/elementwise_math.yaml:135
 @native
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:102.
+        Declared in opdecl/elementwise_math.yaml:135.
 
     Example:
         >>> import tensorlike as tl
@@ -432,19 +434,19 @@ def tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:107
+# opdecl/elementwise_math.yaml:140
 @native
 def asinh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic sine.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:107.
+        Declared in opdecl/elementwise_math.yaml:140.
 
     Example:
         >>> import tensorlike as tl
@@ -454,19 +456,19 @@ def asinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:113
+# opdecl/elementwise_math.yaml:146
 @native
 def acosh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic cosine.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:113.
+        Declared in opdecl/elementwise_math.yaml:146.
 
     Example:
         >>> import tensorlike as tl
@@ -476,19 +478,19 @@ def acosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:120
+# opdecl/elementwise_math.yaml:156
 @native
 def atanh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic tangent.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:120.
+        Declared in opdecl/elementwise_math.yaml:156.
 
     Example:
         >>> import tensorlike as tl
@@ -498,19 +500,19 @@ def atanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:127
+# opdecl/elementwise_math.yaml:166
 @native
 def erf(x: TensorLike) -> Tensor:
     """The error function.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:127.
+        Declared in opdecl/elementwise_math.yaml:166.
 
     Example:
         >>> import tensorlike as tl
@@ -520,19 +522,19 @@ def erf(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:133
+# opdecl/elementwise_math.yaml:172
 @native
 def erfc(x: TensorLike) -> Tensor:
     """1 - erf(x), accurate where x is large.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:133.
+        Declared in opdecl/elementwise_math.yaml:172.
 
     Example:
         >>> import tensorlike as tl

@@ -16,7 +16,7 @@ def sigmoid(x: TensorLike) -> Tensor:
     ``1 / (1 + exp(-x))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -40,13 +40,10 @@ def relu(x: TensorLike) -> Tensor:
     ``maximum(x, 0)``
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
-
-    Raises:
-        DTypeError: x is not real numeric.
 
     Source:
         https://www.cs.toronto.edu/~hinton/absps/reluICML.pdf; declared in
@@ -68,7 +65,7 @@ def gelu(x: TensorLike) -> Tensor:
     ``0.5 * x * (1 + erf(x * SQRT1_2))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -92,7 +89,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
     ``0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * x ** 3)))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -116,7 +113,7 @@ def silu(x: TensorLike) -> Tensor:
     ``x * sigmoid(x)``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -140,7 +137,7 @@ def softplus(x: TensorLike) -> Tensor:
     ``maximum(x, 0) + log1p(exp(-abs(x)))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -164,7 +161,7 @@ def elu(x: TensorLike) -> Tensor:
     ``where(x > 0, x, expm1(minimum(x, 0)))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -188,9 +185,10 @@ def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
     ``where(x > 0, x, slope * x)``
 
     Args:
-        x: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        slope: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        slope: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -219,7 +217,7 @@ def softsign(x: TensorLike) -> Tensor:
     ``x / (1 + abs(x))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -243,7 +241,7 @@ def mish(x: TensorLike) -> Tensor:
     ``x * tanh(softplus(x))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -267,13 +265,10 @@ def hardtanh(x: TensorLike) -> Tensor:
     ``minimum(maximum(x, -1), 1)``
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
-
-    Raises:
-        DTypeError: x is not real numeric.
 
     Source:
         Declared in opdecl/elementwise_nn.yaml:64.
@@ -294,7 +289,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
     ``minimum(maximum(x / 6 + 0.5, 0), 1)``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -318,8 +313,10 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ``maximum(x1, x2) + where(x1 == x2, LN2, log1p(exp(-abs(x1 - x2))))``
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        x2: any shape that broadcasts with the others, real floating-point (integers are promoted).
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -340,7 +337,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:84
+# opdecl/elementwise_nn.yaml:90
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -348,13 +345,13 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ``minimum(x, 0) - log1p(exp(-abs(x)))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:84.
+        Declared in opdecl/elementwise_nn.yaml:90.
 
     Example:
         >>> import tensorlike as tl

@@ -187,8 +187,8 @@ def scatter_add(
     """The tensor with a value added to the elements that integer tensors point to.
 
     Args:
-        x: any shape, numeric.
-        value: any shape, numeric.
+        x: any shape, numeric or boolean.
+        value: any shape, numeric or boolean.
         indices: tensors, integer.
         axes: the axis of x that each index picks from.
 
@@ -196,8 +196,6 @@ def scatter_add(
         One tensor.
 
     Raises:
-        DTypeError: x is not numeric.
-        DTypeError: value is not numeric.
         DTypeError: indices is not integer.
 
     Source:

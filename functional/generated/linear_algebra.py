@@ -14,15 +14,11 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
     """The matrix product over the last two axes; leading axes broadcast, vectors are allowed.
 
     Args:
-        a: any shape, numeric.
-        b: any shape, numeric.
+        a: any shape, numeric or boolean.
+        b: any shape, numeric or boolean.
 
     Returns:
         One tensor.
-
-    Raises:
-        DTypeError: a is not numeric.
-        DTypeError: b is not numeric.
 
     Source:
         Declared in opdecl/linear_algebra.yaml:3.

@@ -17,7 +17,7 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
     axis=axis, keepdims=True)``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
         axis: the axis that sums to 1.
 
     Returns:
@@ -43,7 +43,7 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     axis=axis, keepdims=True))``
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
         axis: the axis whose exponentials sum to 1.
 
     Returns:
@@ -95,7 +95,7 @@ def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
     size(labels)``
 
     Args:
-        logits: any shape, real floating-point (integers are promoted).
+        logits: any shape, real floating-point (integers and booleans are promoted to float32).
         labels: any shape, integer.
 
     Returns:

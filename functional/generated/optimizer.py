@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/optimizer.yaml:3
+# opdecl/optimizer.yaml:4
 @native
 def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     """A step of gradient descent.
@@ -16,9 +16,12 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     ``p - lr * g``
 
     Args:
-        p: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        g: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        lr: any shape that broadcasts with the others, real floating-point (integers are promoted).
+        p: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        g: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        lr: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -27,7 +30,7 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/optimizer.yaml:3.
+        Declared in opdecl/optimizer.yaml:4.
 
     Example:
         >>> import tensorlike as tl
@@ -40,7 +43,7 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/optimizer.yaml:9
+# opdecl/optimizer.yaml:10
 @native
 def momentum_step(
     p: TensorLike, g: TensorLike, m: TensorLike, lr: TensorLike, momentum: TensorLike
@@ -51,12 +54,16 @@ def momentum_step(
     ``m: momentum * m + g``
 
     Args:
-        p: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        g: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        m: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        lr: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        momentum: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
+        p: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        g: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        m: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        lr: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        momentum: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
 
     Returns:
         2 tensors: p, m. The broadcast shape, the promoted dtype.
@@ -65,7 +72,7 @@ def momentum_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/optimizer.yaml:9.
+        Declared in opdecl/optimizer.yaml:10.
 
     Example:
         >>> import tensorlike as tl
@@ -77,7 +84,7 @@ def momentum_step(
     ...
 
 
-# opdecl/optimizer.yaml:22
+# opdecl/optimizer.yaml:23
 @native
 def adam_step(
     p: TensorLike,
@@ -87,32 +94,44 @@ def adam_step(
     lr: TensorLike,
     beta1: TensorLike,
     beta2: TensorLike,
+    rest1: TensorLike,
+    rest2: TensorLike,
     eps: TensorLike,
     correction1: TensorLike,
     correction2: TensorLike,
 ) -> tuple[Tensor, ...]:
     """A step of Adam; the corrections are 1 / (1 - beta ** t) at step t.
 
-    ``p: p - lr * ((beta1 * m + (1 - beta1) * g) * correction1) / (sqrt((beta2 * v + (1 - beta2)
-    * (g * g)) * correction2) + eps)``
-    ``m: beta1 * m + (1 - beta1) * g``
-    ``v: beta2 * v + (1 - beta2) * (g * g)``
+    ``p: p - lr * ((beta1 * m + rest1 * g) * correction1) / (sqrt((beta2 * v + rest2 * (g * g))
+    * correction2) + eps)``
+    ``m: beta1 * m + rest1 * g``
+    ``v: beta2 * v + rest2 * (g * g)``
 
     Args:
-        p: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        g: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        m: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        v: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        lr: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        beta1: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
-        beta2: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
-        eps: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        correction1: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
-        correction2: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
+        p: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        g: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        m: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        v: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        lr: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        beta1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        beta2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        rest1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        rest2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        eps: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        correction1: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        correction2: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
 
     Returns:
         3 tensors: p, m, v. The broadcast shape, the promoted dtype.
@@ -121,19 +140,19 @@ def adam_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml:22.
+        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml:23.
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0]]
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [part.tolist() for part in tl.functional.adam_step(*tensors)]
-        [[0.5], [0.0], [0.75]]
+        >>> [[round(v, 4) for v in part.tolist()] for part in tl.functional.adam_step(*tensors)]
+        [[-0.0093], [3.5], [2.75]]
     """
     ...
 
 
-# opdecl/optimizer.yaml:45
+# opdecl/optimizer.yaml:48
 @native
 def adamw_step(
     p: TensorLike,
@@ -143,6 +162,8 @@ def adamw_step(
     lr: TensorLike,
     beta1: TensorLike,
     beta2: TensorLike,
+    rest1: TensorLike,
+    rest2: TensorLike,
     eps: TensorLike,
     correction1: TensorLike,
     correction2: TensorLike,
@@ -150,28 +171,38 @@ def adamw_step(
 ) -> tuple[Tensor, ...]:
     """A step of Adam that shrinks the parameter by lr * decay instead of changing the gradient.
 
-    ``p: p * (1 - lr * decay) - lr * ((beta1 * m + (1 - beta1) * g) * correction1) /
-    (sqrt((beta2 * v + (1 - beta2) * (g * g)) * correction2) + eps)``
-    ``m: beta1 * m + (1 - beta1) * g``
-    ``v: beta2 * v + (1 - beta2) * (g * g)``
+    ``p: p * (1 - lr * decay) - lr * ((beta1 * m + rest1 * g) * correction1) / (sqrt((beta2 * v
+    + rest2 * (g * g)) * correction2) + eps)``
+    ``m: beta1 * m + rest1 * g``
+    ``v: beta2 * v + rest2 * (g * g)``
 
     Args:
-        p: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        g: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        m: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        v: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        lr: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        beta1: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
-        beta2: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
-        eps: any shape that broadcasts with the others, real floating-point (integers are promoted).
-        correction1: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
-        correction2: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
-        decay: any shape that broadcasts with the others, real floating-point (integers are
-            promoted).
+        p: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        g: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        m: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        v: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        lr: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        beta1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        beta2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        rest1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        rest2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        eps: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        correction1: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        correction2: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        decay: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
         3 tensors: p, m, v. The broadcast shape, the promoted dtype.
@@ -180,13 +211,13 @@ def adamw_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml:45.
+        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml:48.
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0]]
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [part.tolist() for part in tl.functional.adamw_step(*tensors)]
-        [[0.25], [0.0], [0.75]]
+        >>> [[round(v, 4) for v in part.tolist()] for part in tl.functional.adamw_step(*tensors)]
+        [[-0.1343], [3.5], [2.75]]
     """
     ...

@@ -41,7 +41,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool 
     """The arithmetic mean of the elements.
 
     Args:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
@@ -90,7 +90,7 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     """The largest element, NaN if one is; equal ones share the gradient.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
@@ -98,7 +98,6 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         The shape of x without the reduced axes, the dtype of x.
 
     Raises:
-        DTypeError: x is not real numeric.
         ShapeError: a reduced axis has no elements.
 
     Source:
@@ -118,7 +117,7 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     """The smallest element, NaN if one is; equal ones share the gradient.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
@@ -126,7 +125,6 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         The shape of x without the reduced axes, the dtype of x.
 
     Raises:
-        DTypeError: x is not real numeric.
         ShapeError: a reduced axis has no elements.
 
     Source:
@@ -194,16 +192,13 @@ def sumsq(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool
     """The sum of the squares of the elements.
 
     Args:
-        x: any shape, numeric.
+        x: any shape, numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
             int64.
-
-    Raises:
-        DTypeError: x is not numeric.
 
     Source:
         Declared in opdecl/reduction.yaml:84.
@@ -224,16 +219,13 @@ def sumabs(
     """The sum of the absolute values of the elements.
 
     Args:
-        x: any shape, numeric.
+        x: any shape, numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
             int64.
-
-    Raises:
-        DTypeError: x is not numeric.
 
     Source:
         Declared in opdecl/reduction.yaml:93.
@@ -278,7 +270,7 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     """The index of the first largest element.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
@@ -286,7 +278,6 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         The shape of x without the reduced axes, int64.
 
     Raises:
-        DTypeError: x is not real numeric.
         ShapeError: a reduced axis has no elements.
 
     Source:
@@ -306,7 +297,7 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     """The index of the first smallest element.
 
     Args:
-        x: any shape, real numeric.
+        x: any shape, real numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
@@ -314,7 +305,6 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         The shape of x without the reduced axes, int64.
 
     Raises:
-        DTypeError: x is not real numeric.
         ShapeError: a reduced axis has no elements.
 
     Source:

@@ -202,16 +202,14 @@ class ScatterAdd(OpBase, native="ScatterAdd"):
         axes: the axis of x that each index picks from.
 
     Inputs:
-        x: any shape, numeric.
-        value: any shape, numeric.
+        x: any shape, numeric or boolean.
+        value: any shape, numeric or boolean.
         indices: tensors, integer.
 
     Returns:
         One tensor.
 
     Raises:
-        DTypeError: x is not numeric.
-        DTypeError: value is not numeric.
         DTypeError: indices is not integer.
 
     Source:

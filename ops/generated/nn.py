@@ -20,7 +20,7 @@ class Softmax(OpBase, native="Softmax"):
         axis: the axis that sums to 1.
 
     Inputs:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         One tensor.
@@ -48,7 +48,7 @@ class LogSoftmax(OpBase, native="LogSoftmax"):
         axis: the axis whose exponentials sum to 1.
 
     Inputs:
-        x: any shape, real floating-point (integers are promoted).
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         One tensor.
@@ -101,7 +101,7 @@ class CrossEntropy(OpBase, native="CrossEntropy"):
     size(labels)``
 
     Inputs:
-        logits: any shape, real floating-point (integers are promoted).
+        logits: any shape, real floating-point (integers and booleans are promoted to float32).
         labels: any shape, integer.
 
     Returns:

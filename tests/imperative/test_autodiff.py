@@ -249,6 +249,16 @@ def test_what_does_not_depend_on_the_arguments_has_the_gradient_zero() -> None:
     assert pull_back(value)[0].item() == 0.0
 
 
+@pytest.mark.parametrize(
+    "function",
+    [F.relu, F.abs, F.max, lambda x: F.maximum(x, 1.0), lambda x: x * (x > 0)],
+)
+def test_what_has_a_slope_of_steps_has_the_second_derivative_zero(
+    function: Callable[[Tensor], Tensor],
+) -> None:
+    assert grad(grad(function))(2.0).item() == 0.0
+
+
 def test_the_gradient_of_a_constant_slope_is_zero_at_every_depth() -> None:
     third = grad(grad(grad(lambda x: 3 * x)))
     assert third(2.0).item() == 0.0

@@ -264,9 +264,7 @@ def test_an_argument_that_no_gradient_reaches_gets_zeros() -> None:
 def test_only_ops_of_this_tape_are_blamed_for_cutting_it() -> None:
     with pytest.raises(tl.AutodiffError, match=r"floor .*cut the tape"):
         tl.grad(lambda x: tl.functional.sum(tl.functional.floor(x)))(tl.tensor([1.5]))
-    with pytest.raises(tl.AutodiffError) as caught:
-        tl.grad(lambda x: tl.tensor(1.0))(tl.tensor([1.5]))
-    assert "floor" not in str(caught.value)
+    assert tl.grad(lambda x: tl.tensor(1.0))(tl.tensor([1.5])).tolist() == [0.0]
 
 
 def test_where_takes_no_gradient_from_the_branch_not_chosen() -> None:

@@ -4,13 +4,17 @@ A cotangent is pushed from the outputs to the inputs through the rules of the fu
 rule is itself an expression, in the argument names of its function, its output and its cotangent;
 a defined function without a rule is differentiated in turn, so derivatives exist of any order.
 What a function declared `grad: none` reads gets nothing from it.
+
+A rule may be guarded, `where((dy == 0) & isnan(flow), 0, flow)`: a cotangent of zero gives zero
+where the slope is infinite or NaN, too. The guards of the functions called are left out of a
+derivative, which gets one of its own where it needs any.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
-from .expression import Call, Expr, Name, names_read, rebuild, topological
+from .expression import Call, Expr, Name, Num, names_read, rebuild, topological
 from .model import Entry, ScalarEntry, is_differentiable, rule_names
 from .simplify import ZERO, is_zero, simplify
 
@@ -55,9 +59,24 @@ class Differentiator:
             rule = rules.get(arg.name)
             gradient = rule.results[0] if rule is not None else derived.get(arg.name, ZERO)
             (gradient,) = rebuild([gradient], {}, simplify)
+            if rule is None and self._is_singular(gradient):
+                gradient = _guard(gradient, rule_names(entry)[1])
             if not is_zero(gradient):
                 gradients[arg.name] = gradient
         return gradients
+
+    def _is_singular(self, gradient: Expr) -> bool:
+        """Whether it calls what may be infinite or NaN: a function whose own rule is guarded."""
+        for node in topological([gradient]):
+            if not isinstance(node, Call):
+                continue
+            entry = self.functions[node.function]
+            if not isinstance(entry, ScalarEntry) or entry.grad is None:
+                continue
+            rules = (rule.results[0] for _, rule in entry.grad.rules)
+            if not _is_regular(node) and any(_unguarded(rule) is not rule for rule in rules):
+                return True
+        return False
 
     def differentiate(self, entry: ScalarEntry, wanted: list[str]) -> dict[str, Expr]:
         """The gradients of a defined function through its expressions."""
@@ -90,8 +109,35 @@ class Differentiator:
         gradients = self.gradients(entry)
         for arg, value in zip(entry.args, node.args, strict=True):
             if arg.name in gradients and names_read([value]):
-                (pushed,) = rebuild([gradients[arg.name]], names, simplify)
+                (pushed,) = rebuild([_unguarded(gradients[arg.name])], names, simplify)
                 cotangents[value] = simplify("add", (cotangents.get(value, ZERO), pushed))
+
+
+def _is_regular(call: Call) -> bool:
+    """x / 3 and x ** 2 are as harmless as products."""
+    if call.function not in ("divide", "pow") or not isinstance(call.args[1], Num):
+        return False
+    number = call.args[1].value
+    return number != 0 if call.function == "divide" else number >= 1 and number == int(number)
+
+
+def _guard(flow: Expr, cotangents: Sequence[str]) -> Expr:
+    """The gradient, zero where it is NaN and every cotangent is zero."""
+    condition: Expr = Call("isnan", (flow,))
+    for name in reversed(cotangents):
+        condition = Call("bitwise_and", (Call("equal", (Name(name), ZERO)), condition))
+    return Call("where", (condition, ZERO, flow))
+
+
+def _unguarded(gradient: Expr) -> Expr:
+    """What a guard guards; the gradient itself where it has none."""
+    if isinstance(gradient, Call) and gradient.function == "where" and is_zero(gradient.args[1]):
+        condition, _, flow = gradient.args
+        while isinstance(condition, Call) and condition.function == "bitwise_and":
+            condition = condition.args[1]
+        if condition == Call("isnan", (flow,)):
+            return flow
+    return gradient
 
 
 def missing_gradients(entry: Entry) -> list[str]:

@@ -116,8 +116,9 @@ def _call_text(entry: Entry, values: dict[str, ExampleValue]) -> tuple[list[str]
         return [], call
     if len(entry.args) > 3:
         given = ", ".join(str(values[arg.name]) for arg in entry.args)
+        lines = textwrap.wrap(f">>> values = [{given}]", WIDTH - 8, subsequent_indent="...     ")
         return [
-            f">>> values = [{given}]",
+            *lines,
             ">>> tensors = [tl.tensor(value) for value in values]",
         ], f"tl.functional.{entry.function}(*tensors)"
     names = [arg.name for arg in entry.args]

@@ -162,10 +162,10 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
     mask[j.kValue] = mask_of<T>(columns - j.kValue * kStep);
   });
 #endif
-  // With few rows the time goes into reading b, whose rows are often in different pages, where the
-  // processor's own prefetcher gives up.
-  constexpr bool kStreams = kVectors > 1 && kRows <= 8;
-  [[maybe_unused]] constexpr int64_t kAhead = 8;
+  // b's rows are often in different pages, where the processor's own prefetcher gives up, or in the
+  // cache of another core that has just updated them. With few rows less time passes between them.
+  constexpr bool kStreams = kVectors > 1;
+  [[maybe_unused]] constexpr int64_t kAhead = kRows <= 8 ? 8 : 24;
   V sum[kRows][kVectors];
   unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
     unrolled<kVectors>([&](auto j)

@@ -4,6 +4,7 @@
 // Watch have two forms: without one they branch, and are right for every argument.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <type_traits>
@@ -129,9 +130,16 @@ inline T bitwise_right_shift(T a, T b) {
   return static_cast<T>(a >> (fits ? b : kBits - T(1)));
 }
 
+// Blends bits: gcc does not vectorise a choice between floats by a stored boolean.
 template <class T>
 inline T where(bool condition, T a, T b) {
-  return condition ? a : b;
+  if constexpr (kFloats<T>) {
+    using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+    const Bits mask = Bits(0) - static_cast<Bits>(condition);
+    return std::bit_cast<T>((std::bit_cast<Bits>(a) & mask) | (std::bit_cast<Bits>(b) & ~mask));
+  } else {
+    return condition ? a : b;
+  }
 }
 
 // NaN wins over numbers, as in NumPy and the standard.

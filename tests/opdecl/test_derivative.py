@@ -232,11 +232,23 @@ def gradient_text(expression: str, args: str = "x", grad: str = "") -> dict[str,
         ("exp(2 * x)", "2 * (dy * y)"),
         ("-exp(-x)", "dy * exp(-x)"),
         ("x / 3", "dy / 3"),
-        ("where(x > 0, sqrt(x), x)", "where(x > 0, 0.5 * dy / sqrt(x), dy)"),
     ],
 )
 def test_derivatives_are_simplified(expression: str, expected: str) -> None:
     assert gradient_text(expression) == {"x": expected}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("sqrt(x)", "0.5 * dy / y"),
+        ("where(x > 0, sqrt(x), x)", "where(x > 0, 0.5 * dy / sqrt(x), dy)"),
+        ("sqrt(log(x))", "0.5 * dy / y / x"),
+    ],
+)
+def test_a_singular_derivative_is_guarded_once(expression: str, expected: str) -> None:
+    guarded = f"where((dy == 0) & isnan({expected}), 0, {expected})"
+    assert gradient_text(expression) == {"x": guarded}
 
 
 def test_the_branch_not_chosen_gives_no_gradient() -> None:

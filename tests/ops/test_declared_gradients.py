@@ -275,6 +275,48 @@ def test_where_takes_no_gradient_from_the_branch_not_chosen() -> None:
     assert tl.grad(root_or_self)(4.0).item() == 0.25
 
 
+SINGULAR: dict[str, tuple[Callable[[Any], Any], float]] = {
+    "log": (tl.functional.log, 0.0),
+    "log of a negative number": (tl.functional.log, -1.0),
+    "log1p": (tl.functional.log1p, -1.0),
+    "log2": (tl.functional.log2, 0.0),
+    "log10": (tl.functional.log10, 0.0),
+    "sqrt": (tl.functional.sqrt, 0.0),
+    "sqrt of a negative number": (tl.functional.sqrt, -1.0),
+    "rsqrt": (tl.functional.rsqrt, 0.0),
+    "reciprocal": (tl.functional.reciprocal, 0.0),
+    "asin": (tl.functional.asin, 1.0),
+    "acos": (tl.functional.acos, -1.0),
+    "acosh": (tl.functional.acosh, 1.0),
+    "atanh": (tl.functional.atanh, 1.0),
+    "quotient": (lambda x: 1.0 / x, 0.0),
+    "quotient of zeros": (lambda x: x / x, 0.0),
+    "power": (lambda x: x**0.5, 0.0),
+    "atan2": (lambda x: tl.functional.atan2(x, 0.0), 0.0),
+    "hypot": (lambda x: tl.functional.hypot(x, 0.0), 0.0),
+}
+
+
+@pytest.mark.parametrize("name", SINGULAR)
+def test_a_cotangent_of_zero_gives_zero_where_the_slope_is_singular(name: str) -> None:
+    function, at = SINGULAR[name]
+
+    def line(x: Any) -> Any:
+        return tl.functional.where(x == at, 3 * x, function(x))
+
+    assert tl.grad(line)(at).item() == 3.0
+    assert tl.grad(tl.grad(line))(at).item() == 0.0
+
+
+def test_where_the_cotangent_is_zero_the_second_derivative_is_not() -> None:
+    # (sqrt(x) - 2) ** 2 has its minimum at 4; its second derivative there is x ** -1.5.
+    def bowl(x: Any) -> Any:
+        return tl.functional.square(tl.functional.sqrt(x) - 2)
+
+    assert tl.grad(bowl)(4.0).item() == 0.0
+    assert tl.grad(tl.grad(bowl))(4.0).item() == 0.125
+
+
 @pytest.mark.parametrize("zeros", [0, 1, 2, 3])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_products_have_gradients_beside_zeros(zeros: int, axis: int | None) -> None:

@@ -106,9 +106,7 @@ class _Recording:
             _refuse_cut()
         return depend
 
-    def gradients(
-        self, outputs: list[Any], depend: list[bool], cotangents: list[Any]
-    ) -> Any:
+    def gradients(self, outputs: list[Any], depend: list[bool], cotangents: list[Any]) -> Any:
         """The gradients by the leaves, arranged as the arguments are; zeros where none flows."""
         if len(cotangents) != len(outputs):
             raise _C.AutodiffError(

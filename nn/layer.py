@@ -81,9 +81,7 @@ class Layer:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def _walk(
-    prefix: str, parts: Mapping[Any, Any], seen: set[int]
-) -> Iterator[tuple[str, Parameter]]:
+def _walk(prefix: str, parts: Mapping[Any, Any], seen: set[int]) -> Iterator[tuple[str, Parameter]]:
     """The parameters among the parts and below; what was seen before is passed over."""
     for key, value in parts.items():
         if isinstance(value, dict):

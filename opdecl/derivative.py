@@ -73,7 +73,7 @@ class Differentiator:
             entry = self.functions[node.function]
             if not isinstance(entry, ScalarEntry) or entry.grad is None:
                 continue
-            rules = (rule.results[0] for _, rule in entry.grad.rules)
+            rules = [rule.results[0] for _, rule in entry.grad.rules if rule is not None]
             if not _is_regular(node) and any(_unguarded(rule) is not rule for rule in rules):
                 return True
         return False

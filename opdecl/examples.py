@@ -6,11 +6,12 @@ Values are only printed where float32 and float64 agree on what is shown.
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from .model import KINDS_OF_INPUT, Entry, ExampleValue, ReductionEntry, ScalarEntry
-from .python_text import literal
+from .python_text import WIDTH, literal
 from .reference import Reference
 
 DIGITS = 4

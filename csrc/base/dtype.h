@@ -21,9 +21,8 @@ struct DTypeInfo {
 };
 
 inline constexpr DTypeInfo kDTypes[kDTypeCount] = {
-    {"bool", 1, Kind::kBool},        {"int32", 4, Kind::kInteger},
-    {"int64", 8, Kind::kInteger},    {"float32", 4, Kind::kFloating},
-    {"float64", 8, Kind::kFloating},
+    {"bool", 1, Kind::kBool},        {"int32", 4, Kind::kInteger},    {"int64", 8, Kind::kInteger},
+    {"float32", 4, Kind::kFloating}, {"float64", 8, Kind::kFloating},
 };
 
 inline constexpr const DTypeInfo& info(DType dtype) { return kDTypes[static_cast<int>(dtype)]; }

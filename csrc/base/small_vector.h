@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <initializer_list>
 #include <memory>
-#include <cstring>
 #include <span>
 #include <type_traits>
 #include <utility>

@@ -49,8 +49,7 @@ auto& rules_of = *new std::unordered_map<PyObject*, std::vector<std::shared_ptr<
 class WrapperRule final : public Rule {
  public:
   WrapperRule()
-      : Rule("apply_wrapper", "built in",
-             {&op_base_type(), {{&kind_type(types.wrapper)}}, true}) {}
+      : Rule("apply_wrapper", "built in", {&op_base_type(), {{&kind_type(types.wrapper)}}, true}) {}
   bool is_native() const override { return true; }
   bool call(const Op& op, Args args, Values& out) override {
     Gil gil;
@@ -113,9 +112,9 @@ PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op
       for (const Ref<Value>& value : held) pointers.push_back(value.get());
       // From here on as the core does it, after the rules that have declined.
       FrameGuard guard(*resolution, i == 0 ? 0 : i - 1);
-      return values_to_tuple(i == 0 ? dispatcher().call(*op, {pointers.data(), pointers.size()})
-                                    : dispatcher().call_super(*op,
-                                                              {pointers.data(), pointers.size()}));
+      return values_to_tuple(
+          i == 0 ? dispatcher().call(*op, {pointers.data(), pointers.size()})
+                 : dispatcher().call_super(*op, {pointers.data(), pointers.size()}));
     }
     FrameGuard guard(*resolution, i);
     PyObject* stack[8];
@@ -211,8 +210,8 @@ void check_large_literal(PyObject* like) {
 // Makes tensor-likes of the other arguments, beside the highest tensor-like present.
 bool lift_others(const Op& op, PyObject* const* args, size_t n, std::vector<Object>& held,
                  std::vector<PyObject*>& lifted) {
-  const bool has_other = std::any_of(
-      args, args + n, [](PyObject* a) { return a != Py_None && !is_tensor_like(a); });
+  const bool has_other =
+      std::any_of(args, args + n, [](PyObject* a) { return a != Py_None && !is_tensor_like(a); });
   if (!has_other) return false;
   PyObject* like = nullptr;
   double most = -1e300;
@@ -284,13 +283,14 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
   std::vector<PyObject*> lifted;
   if (lift_others(*op, args, n, held, lifted)) {
     args = lifted.data();
-  } else if (n > 0 && !std::any_of(args, args + n, [](PyObject* a) {
-               return is_tensor_like(a) || a == Py_None;
-             })) {
+  } else if (n > 0 && !std::any_of(args, args + n,
+                                   [](PyObject* a) { return is_tensor_like(a) || a == Py_None; })) {
     // No tensor-like at all: data becomes Tensors; Const cannot know what it should make.
     if (&op->cls == &registry().constant()) {
-      fail(ErrorKind::kDispatch, "Const: at least one tensor-like must be given, since it says "
-           "what kind the result is; got ", Py_TYPE(args[0])->tp_name, ".");
+      fail(ErrorKind::kDispatch,
+           "Const: at least one tensor-like must be given, since it says "
+           "what kind the result is; got ",
+           Py_TYPE(args[0])->tp_name, ".");
     }
     for (size_t i = 0; i < n; ++i) {
       held.push_back(own(wrap(as_raw(args[i], Py_None), types.tensor)));
@@ -350,15 +350,17 @@ PyObject* add_rule(PyObject*, PyObject* args) {
   PyObject* op = nullptr;
   PyObject* kinds = nullptr;
   int is_variadic = 0;
-  if (PyArg_ParseTuple(args, "OssO!O!p", &function, &name, &place, &PyType_Type, &op,
-                       &PyTuple_Type, &kinds, &is_variadic) == 0) {
+  if (PyArg_ParseTuple(args, "OssO!O!p", &function, &name, &place, &PyType_Type, &op, &PyTuple_Type,
+                       &kinds, &is_variadic) == 0) {
     return nullptr;
   }
   return guarded([&] {
     if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(op), types.op_base) == 0 &&
         !is_virtual_op(reinterpret_cast<PyTypeObject*>(op))) {
-      PyErr_Format(PyExc_TypeError, "register: %s: the first annotation must be a class of ops; "
-                   "got %R", name, op);
+      PyErr_Format(PyExc_TypeError,
+                   "register: %s: the first annotation must be a class of ops; "
+                   "got %R",
+                   name, op);
       throw PythonError();
     }
     Signature signature;
@@ -448,9 +450,8 @@ PyObject* resolution(PyObject*, PyObject* const* args, Py_ssize_t n) {
     const auto candidates = dispatcher().resolve(op->cls, kinds, highest);
     for (const Candidate& candidate : *candidates) add(*candidate.rule, true, candidate.lifts);
     for (const auto& rule : dispatcher().rules()) {
-      const bool is_listed =
-          std::any_of(candidates->begin(), candidates->end(),
-                      [&](const Candidate& c) { return c.rule == rule; });
+      const bool is_listed = std::any_of(candidates->begin(), candidates->end(),
+                                         [&](const Candidate& c) { return c.rule == rule; });
       if (!is_listed) add(*rule, false, false);
     }
     return checked(PyList_AsTuple(out.get()));

@@ -45,8 +45,10 @@ Ref<RawTensor> from_buffer(PyObject* object) {
   } release{&view};
   const std::optional<DType> dtype = dtype_of_format(view.format, view.itemsize);
   if (!dtype) {
-    fail(ErrorKind::kDType, "tensor: the data's type must be one of bool, int32, int64, float32, "
-         "float64; got format '", view.format == nullptr ? "" : view.format,
+    fail(ErrorKind::kDType,
+         "tensor: the data's type must be one of bool, int32, int64, float32, "
+         "float64; got format '",
+         view.format == nullptr ? "" : view.format,
          "'; convert it first: array.astype(\"float32\").");
   }
   Dims shape(view.shape, view.shape + view.ndim);
@@ -62,8 +64,8 @@ Ref<RawTensor> from_buffer(PyObject* object) {
   const bool is_aligned = reinterpret_cast<uintptr_t>(view.buf) % static_cast<size_t>(size) == 0;
   if (divides && is_aligned) {
     const Ref<Storage> storage = Storage::foreign(view.buf, 0, [] {}, true);
-    const auto seen = make_ref<RawTensor>(*dtype, shape, strides, storage,
-                                          static_cast<char*>(view.buf));
+    const auto seen =
+        make_ref<RawTensor>(*dtype, shape, strides, storage, static_cast<char*>(view.buf));
     return copy(*seen);
   }
   // Fields of records, or packed data: byte by byte.
@@ -200,8 +202,13 @@ DLTensor describe(Held& held) {
   const RawTensor& x = *held.tensor;
   held.shape.assign(x.shape.begin(), x.shape.end());
   held.strides.assign(x.strides.begin(), x.strides.end());
-  return {x.data, {kCpu, 0}, static_cast<int32_t>(x.shape.size()), to_dlpack_type(x.dtype),
-          held.shape.data(), held.strides.data(), 0};
+  return {x.data,
+          {kCpu, 0},
+          static_cast<int32_t>(x.shape.size()),
+          to_dlpack_type(x.dtype),
+          held.shape.data(),
+          held.strides.data(),
+          0};
 }
 
 template <class Managed>
@@ -240,7 +247,8 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
       int id = 0;
       if (PyArg_ParseTuple(device, "ii", &type, &id) == 0) throw PythonError();
       if (type != kCpu || id != 0) {
-        PyErr_SetString(PyExc_BufferError, "__dlpack__: the tensor lives on the CPU, device (1, 0)");
+        PyErr_SetString(PyExc_BufferError,
+                        "__dlpack__: the tensor lives on the CPU, device (1, 0)");
         throw PythonError();
       }
     }
@@ -261,17 +269,18 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
       if (!is_copied) held->tensor = copy(*raw);
       const DLTensor tensor = describe(*held);
       auto* managed = new DLManagedTensor{tensor, held.release(), drop<DLManagedTensor>};
-      return checked(PyCapsule_New(managed, "dltensor", +[](PyObject* capsule) {
-        capsule_destructor<DLManagedTensor>(capsule, "dltensor");
-      }));
+      return checked(PyCapsule_New(
+          managed, "dltensor",
+          +[](PyObject* capsule) { capsule_destructor<DLManagedTensor>(capsule, "dltensor"); }));
     }
     const DLTensor tensor = describe(*held);
     auto* managed = new DLManagedTensorVersioned{
-        1, 0, held.release(), drop<DLManagedTensorVersioned>, is_copied ? kIsCopied : kReadOnly,
+        1,     0, held.release(), drop<DLManagedTensorVersioned>, is_copied ? kIsCopied : kReadOnly,
         tensor};
-    return checked(PyCapsule_New(managed, "dltensor_versioned", +[](PyObject* capsule) {
-      capsule_destructor<DLManagedTensorVersioned>(capsule, "dltensor_versioned");
-    }));
+    return checked(PyCapsule_New(
+        managed, "dltensor_versioned", +[](PyObject* capsule) {
+          capsule_destructor<DLManagedTensorVersioned>(capsule, "dltensor_versioned");
+        }));
   });
 }
 

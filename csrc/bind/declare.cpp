@@ -140,9 +140,10 @@ void add_spec(const py::handle& spec) {
   } else if (kind == "OpSpec") {
     target.add(OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
                       spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
-                      spec.attr("kernel").cast<std::string>(), spec.attr("grad").cast<std::string>(),
-                      grads_from(spec.attr("grads")), spec.attr("differentiable").cast<bool>(),
-                      body_from(spec.attr("define")), spec.attr("source").cast<std::string>()});
+                      spec.attr("kernel").cast<std::string>(),
+                      spec.attr("grad").cast<std::string>(), grads_from(spec.attr("grads")),
+                      spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
+                      spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {
     std::vector<std::pair<std::string, Attr>> fixed;
     for (const py::handle& pair : spec.attr("fixed")) {

@@ -7,8 +7,7 @@ namespace tensorlike::bind {
 namespace {
 
 struct DTypeObject {
-  PyObject_HEAD
-  DType dtype;
+  PyObject_HEAD DType dtype;
 };
 
 PyObject* instances[kDTypeCount] = {};
@@ -171,8 +170,8 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     return std::string(PyUnicode_AsUTF8(object));
   }
   const bool is_list = PyTuple_Check(object) || PyList_Check(object);
-  if (is_list && (type == "axis" || type == "axes" || type == "shape" || type == "index" ||
-                  type == "any")) {
+  if (is_list &&
+      (type == "axis" || type == "axes" || type == "shape" || type == "index" || type == "any")) {
     return converted(owner, spec, object, [&] { return Attr(to_ints(object)); });
   }
   fail_type(owner, spec, object);

@@ -30,12 +30,12 @@ void add_errors(PyObject* module) {
               "The root of what tensorlike raises; each class below is a built-in one too.");
   class_of(ErrorKind::kShape) = make(module, "ShapeError", root, PyExc_ValueError,
                                      "Shapes do not fit one another or the op.");
-  class_of(ErrorKind::kDType) = make(module, "DTypeError", root, PyExc_TypeError,
-                                     "A dtype is outside what the op accepts.");
+  class_of(ErrorKind::kDType) =
+      make(module, "DTypeError", root, PyExc_TypeError, "A dtype is outside what the op accepts.");
   class_of(ErrorKind::kDevice) = make(module, "DeviceError", root, PyExc_ValueError,
                                       "Tensors live on different devices, or on none we have.");
-  class_of(ErrorKind::kIndex) = make(module, "IndexRangeError", root, PyExc_IndexError,
-                                     "An index or axis is out of range.");
+  class_of(ErrorKind::kIndex) =
+      make(module, "IndexRangeError", root, PyExc_IndexError, "An index or axis is out of range.");
   class_of(ErrorKind::kAttribute) = make(module, "ParameterError", root, PyExc_TypeError,
                                          "An op's parameter is missing, unknown or of the wrong "
                                          "type.");

@@ -24,8 +24,7 @@ struct MadeOps {
 };
 
 struct FunctionObject {
-  PyObject_HEAD
-  vectorcallfunc vectorcall;
+  PyObject_HEAD vectorcallfunc vectorcall;
   const Function* function;
   PyObject* names;  // interned: the tensors' names, then the attributes'
   PyObject* dict;
@@ -132,7 +131,8 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
 // Whether an object can never change: then being the same object is being equal for ever.
 bool is_constant(PyObject* object) {
   if (object == nullptr || object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
-      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) || Py_TYPE(object) == types.dtype) {
+      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
+      Py_TYPE(object) == types.dtype) {
     return true;
   }
   if (!PyTuple_CheckExact(object)) return false;
@@ -182,8 +182,7 @@ Ref<Op> make_new_op(const Function& function, const Call& call) {
   return function.make_op(std::move(attrs));
 }
 
-PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf,
-                        PyObject* kwnames) {
+PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   return guarded([&]() -> PyObject* {
     const FunctionObject& self = *as_function(object);
     Call call;
@@ -282,8 +281,7 @@ PyObject* function_reduce(PyObject* self, PyObject*) {
   if (dict != nullptr && PyDict_GetItemString(dict, "__module__") != nullptr) {
     return PyUnicode_FromString(as_function(self)->function->spec.name.c_str());
   }
-  return Py_BuildValue("(O(s))", types.function,
-                       as_function(self)->function->spec.name.c_str());
+  return Py_BuildValue("(O(s))", types.function, as_function(self)->function->spec.name.c_str());
 }
 PyObject* function_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 

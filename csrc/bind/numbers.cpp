@@ -34,13 +34,29 @@ enum Operator : unsigned char {
   kOperators
 };
 
-constexpr const char* kNames[kOperators] = {
-    "add",           "subtract",      "multiply",    "divide",
-    "floor_divide",  "remainder",     "pow",         "bitwise_and",
-    "bitwise_or",    "bitwise_xor",   "bitwise_left_shift", "bitwise_right_shift",
-    "less",          "less_equal",    "equal",       "not_equal",
-    "greater",       "greater_equal", "negative",    "positive",
-    "abs",           "bitwise_invert", "matmul"};
+constexpr const char* kNames[kOperators] = {"add",
+                                            "subtract",
+                                            "multiply",
+                                            "divide",
+                                            "floor_divide",
+                                            "remainder",
+                                            "pow",
+                                            "bitwise_and",
+                                            "bitwise_or",
+                                            "bitwise_xor",
+                                            "bitwise_left_shift",
+                                            "bitwise_right_shift",
+                                            "less",
+                                            "less_equal",
+                                            "equal",
+                                            "not_equal",
+                                            "greater",
+                                            "greater_equal",
+                                            "negative",
+                                            "positive",
+                                            "abs",
+                                            "bitwise_invert",
+                                            "matmul"};
 
 const Op& operator_op(Operator which) {
   static const std::array<const Op*, kOperators> ops = [] {
@@ -146,8 +162,7 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
                           (is_number(other) || is_plain_tensor(other));
     if (is_plain) {
       const Ref<Value> x(target);
-      const Ref<Value> y =
-          is_number(other) ? lift_operand(other, *x) : Ref<Value>(value_of(other));
+      const Ref<Value> y = is_number(other) ? lift_operand(other, *x) : Ref<Value>(value_of(other));
       if (y->tag == Value::kRaw) {
         const Dims& shape = static_cast<RawTensor*>(target)->shape;
         Value* args[] = {x.get(), y.get()};
@@ -155,8 +170,8 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
         result = launch(op, args, 1U, 2)[0];
         if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
           fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
-               to_string(shape), "; got ",
-               to_string(static_cast<RawTensor*>(result.get())->shape), ".");
+               to_string(shape), "; got ", to_string(static_cast<RawTensor*>(result.get())->shape),
+               ".");
         }
       }
     }
@@ -216,9 +231,7 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
   }
 }
 
-PyObject* item_of(PyObject* self) {
-  return PyObject_CallMethod(self, "item", nullptr);
-}
+PyObject* item_of(PyObject* self) { return PyObject_CallMethod(self, "item", nullptr); }
 
 int truth(PyObject* self) {
   Object item = Object::steal(item_of(self));
@@ -286,8 +299,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
                           (is_number(value) || is_plain_tensor(value));
     if (is_plain) {
       const Ref<Value> x(target);
-      const Ref<Value> y =
-          is_number(value) ? lift_operand(value, *x) : Ref<Value>(value_of(value));
+      const Ref<Value> y = is_number(value) ? lift_operand(value, *x) : Ref<Value>(value_of(value));
       if (y->tag == Value::kRaw) {
         Value* args[] = {x.get(), y.get()};
         assign(self, launch(*op, args, 1U, 2)[0]);
@@ -318,13 +330,16 @@ PyObject* iterate(PyObject* self) {
   return PySeqIter_New(self);
 }
 
-Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<size_t>(self) >> 4); }
+Py_hash_t hash(PyObject* self) {
+  return static_cast<Py_hash_t>(reinterpret_cast<size_t>(self) >> 4);
+}
 
 }  // namespace
 
-#define TL_BINARY(slot, which)                         \
-  {Py_nb_##slot, as_slot(binary_slot<which>)},         \
-      {Py_nb_inplace_##slot, as_slot(in_place_slot<which>)}
+#define TL_BINARY(slot, which)                          \
+  {Py_nb_##slot, as_slot(binary_slot<which>)}, {        \
+    Py_nb_inplace_##slot, as_slot(in_place_slot<which>) \
+  }
 
 PyType_Slot number_slots[] = {
     TL_BINARY(add, kAdd),

@@ -12,14 +12,12 @@ namespace tensorlike::bind {
 // TensorBase and everything under it. A subclass written in Python has no value: the object itself
 // is the tensor-like. A wrapper's value is what it wraps.
 struct TensorObject {
-  PyObject_HEAD
-  Value* value;
+  PyObject_HEAD Value* value;
   PyObject* weakrefs;
 };
 
 struct OpObject {
-  PyObject_HEAD
-  Op* op;  // null for ops written in Python
+  PyObject_HEAD Op* op;  // null for ops written in Python
   PyObject* weakrefs;
 };
 
@@ -31,7 +29,7 @@ struct Types {
   PyTypeObject* shape_tensor = nullptr;
   PyTypeObject* tracer = nullptr;
   PyTypeObject* wrapper = nullptr;
-  PyTypeObject* tensor = nullptr;  // the class that functional calls return: set from Python
+  PyTypeObject* tensor = nullptr;     // the class that functional calls return: set from Python
   PyTypeObject* parameter = nullptr;  // what is computed from one is a tensor, not a parameter
   PyTypeObject* tape = nullptr;
   PyTypeObject* function = nullptr;
@@ -42,9 +40,7 @@ extern Types types;
 inline bool is_tensor_like(PyObject* object) {
   return PyObject_TypeCheck(object, types.tensor_base) != 0;
 }
-inline bool is_wrapper(PyObject* object) {
-  return PyObject_TypeCheck(object, types.wrapper) != 0;
-}
+inline bool is_wrapper(PyObject* object) { return PyObject_TypeCheck(object, types.wrapper) != 0; }
 inline PyTypeObject* result_class(PyTypeObject* cls) {
   return cls == types.parameter ? types.tensor : cls;
 }

@@ -47,8 +47,8 @@ Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
       while (PyDict_Next(value, &at, &config_key, &config_value) != 0) {
         const char* config_name = PyUnicode_AsUTF8(config_key);
         if (config_name == nullptr) throw PythonError();
-        const AttrSpec spec{config_name, std::strcmp(config_name, "dtype") == 0 ? "dtype" : "str",
-                            true, {}};
+        const AttrSpec spec{
+            config_name, std::strcmp(config_name, "dtype") == 0 ? "dtype" : "str", true, {}};
         config.emplace_back(config_name, to_attr(config_value, cls.name(), spec));
       }
     } else {
@@ -258,8 +258,7 @@ PyMethodDef op_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef op_getset[] = {
-    {"config", op_config, nullptr, "What was given as config={...}: name, device, dtype.",
-     nullptr},
+    {"config", op_config, nullptr, "What was given as config={...}: name, device, dtype.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMemberDef op_members[] = {
@@ -298,7 +297,8 @@ PyObject* virtual_op(PyObject*, PyObject* cls) {
 PyMethodDef module_methods[] = {
     {"is_virtual_op", as_method(virtual_op), METH_O, "Whether a class was registered as ops."},
     {"is_native_op_class", as_method(is_native), METH_O, "Whether the core knows its parameters."},
-    {"bind_op_class", bind_native, METH_VARARGS, "Says which built-in op class a class stands for."},
+    {"bind_op_class", bind_native, METH_VARARGS,
+     "Says which built-in op class a class stands for."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -309,7 +309,8 @@ void run_python_vjp(GradCall& call) {
   auto pack = [](Args values) {
     Object out = own(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
     for (size_t i = 0; i < values.size(); ++i) {
-      PyObject* item = values[i] == nullptr ? Py_NewRef(Py_None) : from_value(Ref<Value>(values[i]));
+      PyObject* item =
+          values[i] == nullptr ? Py_NewRef(Py_None) : from_value(Ref<Value>(values[i]));
       PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(item));
     }
     return out;

@@ -9,8 +9,7 @@ namespace tensorlike::bind {
 namespace {
 
 struct TapeObject {
-  PyObject_HEAD
-  Tape* tape;
+  PyObject_HEAD Tape* tape;
 };
 
 Tape& tape_in(PyObject* self) { return *reinterpret_cast<TapeObject*>(self)->tape; }
@@ -41,9 +40,7 @@ PyObject* tape_close(PyObject* self, PyObject*) {
 
 // leaf(x) -> a tracer of x's value, on this tape
 PyObject* tape_leaf(PyObject* self, PyObject* x) {
-  return guarded([&] {
-    return from_value(make_leaf(to_value(x), Ref<Tape>(&tape_in(self))));
-  });
+  return guarded([&] { return from_value(make_leaf(to_value(x), Ref<Tape>(&tape_in(self)))); });
 }
 
 std::string line_of_user() {
@@ -71,7 +68,8 @@ std::string line_of_user() {
          " is not differentiable and cut the tape; differentiate a value that does not go through "
          "it.");
   }
-  fail(ErrorKind::kAutodiff, who, ": the value carries no gradient; nothing that it was computed "
+  fail(ErrorKind::kAutodiff, who,
+       ": the value carries no gradient; nothing that it was computed "
        "from has requires_grad set, or it was computed under no_grad().");
 }
 
@@ -85,8 +83,8 @@ PyObject* run_backward(PyObject*, PyObject* args) {
   int create = 0;
   PyObject* leaves = nullptr;
   PyObject* callback = nullptr;
-  if (PyArg_ParseTuple(args, "O!O!ppOO", &PyTuple_Type, &roots, &PyTuple_Type, &cotangents,
-                       &retain, &create, &leaves, &callback) == 0) {
+  if (PyArg_ParseTuple(args, "O!O!ppOO", &PyTuple_Type, &roots, &PyTuple_Type, &cotangents, &retain,
+                       &create, &leaves, &callback) == 0) {
     return nullptr;
   }
   return guarded([&]() -> PyObject* {

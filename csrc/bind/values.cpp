@@ -55,8 +55,7 @@ void tensor_dealloc(PyObject* self) {
 // The object that this wrapper alone keeps alive.
 PyObject* sole_object(PyObject* self) {
   Value* value = value_of(self);
-  const bool is_sole =
-      value != nullptr && value->tag == Value::kForeign && value->use_count() == 1;
+  const bool is_sole = value != nullptr && value->tag == Value::kForeign && value->use_count() == 1;
   return is_sole ? static_cast<ForeignValue*>(value)->object() : nullptr;
 }
 
@@ -409,13 +408,13 @@ PyObject* base_repr(PyObject* self) {
 // set_hooks(Tensor, Parameter, getitem, setitem, as_array, repr, ufunc)
 PyObject* set_hooks(PyObject*, PyObject* args) {
   if (PyArg_ParseTuple(args, "O!O!OOOOO", &PyType_Type, &types.tensor, &PyType_Type,
-                       &types.parameter, &hooks.getitem, &hooks.setitem,
-                       &hooks.as_array, &hooks.repr, &hooks.ufunc) == 0) {
+                       &types.parameter, &hooks.getitem, &hooks.setitem, &hooks.as_array,
+                       &hooks.repr, &hooks.ufunc) == 0) {
     return nullptr;
   }
-  for (PyObject* object : {reinterpret_cast<PyObject*>(types.tensor),
-                           reinterpret_cast<PyObject*>(types.parameter), hooks.getitem, hooks.setitem,
-                           hooks.as_array, hooks.repr, hooks.ufunc}) {
+  for (PyObject* object :
+       {reinterpret_cast<PyObject*>(types.tensor), reinterpret_cast<PyObject*>(types.parameter),
+        hooks.getitem, hooks.setitem, hooks.as_array, hooks.repr, hooks.ufunc}) {
     Py_INCREF(object);
   }
   // Tensor adds nothing to the wrapper's memory: Python's general way of freeing it is not needed.

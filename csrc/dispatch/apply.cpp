@@ -46,7 +46,8 @@ bool apply_raw(const Op& op, Args args, Values& out) {
   }
   if (&op.cls != &registry().constant()) return apply_body(op, args, out);
   if (args.empty()) {
-    fail(ErrorKind::kDispatch, "Const: at least one tensor-like must be given, since it says what "
+    fail(ErrorKind::kDispatch,
+         "Const: at least one tensor-like must be given, since it says what "
          "kind the result is; got none; pass any tensor-like.");
   }
   const Spec like = static_cast<RawTensor*>(args[0])->spec();

@@ -175,8 +175,8 @@ void Dispatcher::check_ambiguity(const Rule& rule) const {
              compare(third->signature, b) == Order::kBefore;
     });
     if (is_settled) continue;
-    fail(ErrorKind::kAmbiguity, "apply: rules must not be ambiguous; got ", describe(rule),
-         " and ", describe(*other), "; register a rule for what both match first.");
+    fail(ErrorKind::kAmbiguity, "apply: rules must not be ambiguous; got ", describe(rule), " and ",
+         describe(*other), "; register a rule for what both match first.");
   }
 }
 
@@ -248,9 +248,8 @@ void Dispatcher::update_plain() {
     wrapper_plain = wrapper_plain && !touches_wrapper;
   }
   for (const OpClass* cls : registry().op_classes()) {
-    cls->plain = std::none_of(touching.begin(), touching.end(), [&](const Rule* rule) {
-      return cls->is_a(*rule->signature.op);
-    });
+    cls->plain = std::none_of(touching.begin(), touching.end(),
+                              [&](const Rule* rule) { return cls->is_a(*rule->signature.op); });
   }
   is_wrapper_plain_ = wrapper_plain;
 }

@@ -51,7 +51,7 @@ class Rule {
 
 struct Candidate {
   std::shared_ptr<Rule> rule;  // a rule may be unregistered while it runs
-  bool lifts;  // matches once the arguments are of the highest kind present
+  bool lifts;                  // matches once the arguments are of the highest kind present
 };
 using Resolution = std::vector<Candidate>;
 

@@ -1047,9 +1047,7 @@ TL_INLINE float fmod_fast(float x, float y) {
   const double wide_x = x, wide_y = y;
   return static_cast<float>(mul_add(-vm::trunc(wide_x / wide_y), wide_y, wide_x));
 }
-TL_INLINE double fmod_fast(double x, double y) {
-  return minus_product(x, vm::trunc(x / y), y);
-}
+TL_INLINE double fmod_fast(double x, double y) { return minus_product(x, vm::trunc(x / y), y); }
 
 // x, or x + step where x is not 0 and its sign is not that of `like`.
 template <Real T>

@@ -19,8 +19,8 @@ constexpr int kLanes = 16;
 // What is summed in float within a block is carried in double between blocks; integers and
 // booleans accumulate in int64; min, max and logic stay as they are.
 template <class Mapped, bool kSums>
-using Accumulator = std::conditional_t<
-    kSums, std::conditional_t<kFloats<Mapped>, double, int64_t>, Mapped>;
+using Accumulator =
+    std::conditional_t<kSums, std::conditional_t<kFloats<Mapped>, double, int64_t>, Mapped>;
 
 template <class T>
 T first_value(Init init) {

@@ -120,7 +120,8 @@ template <class T>
 inline T bitwise_left_shift(T a, T b) {
   constexpr T kBits = static_cast<T>(sizeof(T) * 8);
   const bool fits = (b >= T(0)) & (b < kBits);
-  const Wrapping<T> shifted = static_cast<Wrapping<T>>(a) << static_cast<Wrapping<T>>(fits ? b : T(0));
+  const Wrapping<T> shifted = static_cast<Wrapping<T>>(a)
+                              << static_cast<Wrapping<T>>(fits ? b : T(0));
   return fits ? static_cast<T>(shifted) : T(0);
 }
 template <class T>
@@ -204,7 +205,8 @@ inline T floor_divide(T a, T b) {
     const bool wraps = b == T(-1);
     const T divisor = (b == T(0)) | wraps ? T(1) : b;
     const T quotient = a / divisor;
-    const T down = quotient - static_cast<T>((a % divisor != T(0)) & ((a < T(0)) != (divisor < T(0))));
+    const T down =
+        quotient - static_cast<T>((a % divisor != T(0)) & ((a < T(0)) != (divisor < T(0))));
     return b == T(0) ? T(0) : (wraps ? negative(a) : down);
   }
 }
@@ -239,15 +241,15 @@ inline bool isfinite(T a) {
   return true;
 }
 
-#define TL_MATH_1(name)    \
-  template <class T>       \
-  inline T name(T a) {     \
-    return vm::name(a);    \
+#define TL_MATH_1(name) \
+  template <class T>    \
+  inline T name(T a) {  \
+    return vm::name(a); \
   }
-#define TL_MATH_2(name)       \
-  template <class T>          \
-  inline T name(T a, T b) {   \
-    return vm::name(a, b);    \
+#define TL_MATH_2(name)     \
+  template <class T>        \
+  inline T name(T a, T b) { \
+    return vm::name(a, b);  \
   }
 TL_MATH_1(exp)
 TL_MATH_1(exp2)

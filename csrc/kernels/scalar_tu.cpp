@@ -1,7 +1,5 @@
 // The scalar functions of one declaration file as loops, for one ISA level: the generated file
 // lists them, this one turns each into a TileKernel per dtype.
-#include "kernels/scalar.h"
-
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -11,6 +9,7 @@
 
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/scalar.h"
 
 namespace tensorlike {
 namespace {
@@ -44,8 +43,7 @@ template <class F, class T, class... Marks, size_t... I, class... Watches>
   const auto args = std::tuple{static_cast<const ArgOf<Marks, T>*>(in[I])...};
   if constexpr (requires { std::tuple_size<Result>::value; }) {
     [&]<size_t... O>(std::index_sequence<O...>) {
-      const auto results =
-          std::tuple{static_cast<std::tuple_element_t<O, Result>*>(out[O])...};
+      const auto results = std::tuple{static_cast<std::tuple_element_t<O, Result>*>(out[O])...};
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
         const Result result = F{}(std::get<I>(args)[i]..., watch...);

@@ -31,8 +31,7 @@ Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> gi
                               bool is_read_only) {
   const Block block = allocate_block(kHeader);
   if (block.data == nullptr) fail(ErrorKind::kMemory, "memory: exhausted.");
-  Ref<Storage> storage(
-      new (block.data) Storage(static_cast<char*>(data), bytes, block.size_class));
+  Ref<Storage> storage(new (block.data) Storage(static_cast<char*>(data), bytes, block.size_class));
   storage->give_back_ = new std::function<void()>(std::move(give_back));
   storage->is_read_only_ = is_read_only;
   return storage;

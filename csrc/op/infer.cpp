@@ -1,10 +1,11 @@
 // Inference: the shape and dtype of every native op's outputs, and with them the errors that a
 // user gets on the line of the call.
+#include "op/infer.h"
+
 #include <algorithm>
 #include <cmath>
 
 #include "op/index.h"
-#include "op/infer.h"
 #include "op/op.h"
 #include "op/registry.h"
 
@@ -38,9 +39,10 @@ Specs infer_cross_entropy(const Op& op, Inputs inputs) {
   const size_t ndim = logits.shape.size();
   if (ndim == 0 || labels.shape.size() + 1 != ndim ||
       !std::equal(labels.shape.begin(), labels.shape.end(), logits.shape.begin())) {
-    fail(ErrorKind::kShape, op.name(), ": labels.shape must be logits.shape without its last "
-         "dimension; got logits.shape=", to_string(logits.shape), " and labels.shape=",
-         to_string(labels.shape), ".");
+    fail(ErrorKind::kShape, op.name(),
+         ": labels.shape must be logits.shape without its last "
+         "dimension; got logits.shape=",
+         to_string(logits.shape), " and labels.shape=", to_string(labels.shape), ".");
   }
   if (kind_of(labels.dtype) != Kind::kInteger) {
     fail(ErrorKind::kDType, op.name(), ": labels must be integer class numbers; got ",
@@ -53,8 +55,9 @@ Specs infer_matmul(const Op& op, Inputs inputs) {
   const Dims& a = inputs[0].shape;
   const Dims& b = inputs[1].shape;
   if (a.empty() || b.empty()) {
-    fail(ErrorKind::kShape, op.name(), ": both operands need at least one dimension; got a.shape=",
-         to_string(a), ", b.shape=", to_string(b), "; multiply by a scalar with *.");
+    fail(ErrorKind::kShape, op.name(),
+         ": both operands need at least one dimension; got a.shape=", to_string(a),
+         ", b.shape=", to_string(b), "; multiply by a scalar with *.");
   }
   const int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
   if (a.back() != inner) {
@@ -128,23 +131,25 @@ Specs infer_broadcast(const Op& op, Inputs inputs) {
   element_count(shape);
   const Dims result = broadcast_shapes(op.name(), inputs[0].shape, shape);
   if (!std::equal(result.begin(), result.end(), shape.begin(), shape.end())) {
-    fail(ErrorKind::kShape, op.name(), ": shape must be one that x broadcasts to; got x.shape=",
-         to_string(inputs[0].shape), ", shape=", to_string(std::span<const int64_t>(shape)), ".");
+    fail(ErrorKind::kShape, op.name(),
+         ": shape must be one that x broadcasts to; got x.shape=", to_string(inputs[0].shape),
+         ", shape=", to_string(std::span<const int64_t>(shape)), ".");
   }
   return one(inputs[0].dtype, result);
 }
 
 Specs infer_subtensor(const Op& op, Inputs inputs) {
   const Dims strides(inputs[0].shape.size());
-  return one(inputs[0].dtype,
-             select(op.name(), inputs[0].shape, strides, ints(op, "items")).shape);
+  return one(inputs[0].dtype, select(op.name(), inputs[0].shape, strides, ints(op, "items")).shape);
 }
 
 void check_fits(const Op& op, const Dims& value, const Dims& target) {
   const Dims both = broadcast_shapes(op.name(), value, target);
   if (!(both == target)) {
-    fail(ErrorKind::kShape, op.name(), ": value must broadcast to what is assigned to; got value"
-         ".shape=", to_string(value), " into ", to_string(target), ".");
+    fail(ErrorKind::kShape, op.name(),
+         ": value must broadcast to what is assigned to; got value"
+         ".shape=",
+         to_string(value), " into ", to_string(target), ".");
   }
 }
 
@@ -174,8 +179,8 @@ GatherShape gather_shape(const Op& op, const Dims& x, Inputs indices) {
     }
     const int64_t axis = normalize_axis(op.name(), axes[i], static_cast<int64_t>(x.size()));
     if (taken[static_cast<size_t>(axis)]) {
-      fail(ErrorKind::kShape, op.name(), ": axes must differ; got axes=",
-           to_string(std::span<const int64_t>(axes)), ".");
+      fail(ErrorKind::kShape, op.name(),
+           ": axes must differ; got axes=", to_string(std::span<const int64_t>(axes)), ".");
     }
     taken[static_cast<size_t>(axis)] = true;
     out.index = broadcast_shapes(op.name(), out.index, indices[i].shape);
@@ -239,8 +244,8 @@ Specs infer_stack(const Op& op, Inputs inputs) {
            to_string(spec.shape), ".");
     }
   }
-  const int64_t axis = normalize_axis(op.name(), op.get<int64_t>("axis"),
-                                      static_cast<int64_t>(shape.size()) + 1);
+  const int64_t axis =
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(shape.size()) + 1);
   shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(inputs.size()));
   element_count(shape);
   return one(joint_dtype(inputs), shape);
@@ -343,24 +348,15 @@ Specs infer_one_hot(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"same", infer_same},
-    {"cross_entropy", infer_cross_entropy},
-    {"matmul", infer_matmul},
-    {"reshape", infer_reshape},
-    {"transpose", infer_transpose},
-    {"broadcast", infer_broadcast},
-    {"subtensor", infer_subtensor},
-    {"set_subtensor", infer_set_subtensor},
-    {"gather", infer_gather},
-    {"scatter_set", infer_scatter},
-    {"scatter_add", infer_scatter},
-    {"concat", infer_concat},
-    {"stack", infer_stack},
-    {"split", infer_split},
-    {"cast", infer_cast},
-    {"copy", infer_copy},
-    {"fill", infer_fill},
-    {"arange", infer_arange},
+    {"same", infer_same},           {"cross_entropy", infer_cross_entropy},
+    {"matmul", infer_matmul},       {"reshape", infer_reshape},
+    {"transpose", infer_transpose}, {"broadcast", infer_broadcast},
+    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},       {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter}, {"concat", infer_concat},
+    {"stack", infer_stack},         {"split", infer_split},
+    {"cast", infer_cast},           {"copy", infer_copy},
+    {"fill", infer_fill},           {"arange", infer_arange},
     {"one_hot", infer_one_hot},
 };
 
@@ -422,14 +418,14 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   const Spec& x = inputs[0];
   const Dims axes = reduced_axes(op, static_cast<int64_t>(x.shape.size()));
   if (reduction.spec.single_axis && std::holds_alternative<std::vector<int64_t>>(op.attrs[1])) {
-    fail(ErrorKind::kShape, op.name(), ": axis must be one integer or None; got axis=",
-         to_string(op.attrs[1]), ".");
+    fail(ErrorKind::kShape, op.name(),
+         ": axis must be one integer or None; got axis=", to_string(op.attrs[1]), ".");
   }
   Dims shape = x.shape;
   for (int64_t axis : axes) {
     if (!reduction.spec.has_identity && shape[static_cast<size_t>(axis)] == 0) {
-      fail(ErrorKind::kShape, op.name(), ": an empty axis has no ", op.name(), "; got x.shape=",
-           to_string(x.shape), ", axis=", axis, ".");
+      fail(ErrorKind::kShape, op.name(), ": an empty axis has no ", op.name(),
+           "; got x.shape=", to_string(x.shape), ", axis=", axis, ".");
     }
     shape[static_cast<size_t>(axis)] = 1;
   }
@@ -469,8 +465,10 @@ Selection select(const std::string& op, std::span<const int64_t> shape,
     const auto kind = static_cast<ItemKind>(items[i]);
     ellipses += kind == ItemKind::kEllipsis;
     if (items.size() % 4 != 0 || items[i] < 0 || items[i] > 3 || ellipses > 1) {
-      fail(ErrorKind::kIndex, op, ": items must be groups of kind, start, stop, step, with at most "
-           "one ellipsis; got ", to_string(items), ".");
+      fail(ErrorKind::kIndex, op,
+           ": items must be groups of kind, start, stop, step, with at most "
+           "one ellipsis; got ",
+           to_string(items), ".");
     }
     if (kind == ItemKind::kInteger || kind == ItemKind::kSlice) ++used;
   }

@@ -30,9 +30,10 @@ const char* describe(Category category) {
 }
 
 [[noreturn]] void fail_category(const std::string& op, const ArgSpec& arg, DType got) {
-  const char* fix = arg.category == Category::kBoolean ? "a comparison gives a boolean, or cast it: "
-                                                         "x.astype(bool)."
-                                                       : "cast it: x.astype(int64).";
+  const char* fix = arg.category == Category::kBoolean
+                        ? "a comparison gives a boolean, or cast it: "
+                          "x.astype(bool)."
+                        : "cast it: x.astype(int64).";
   fail(ErrorKind::kDType, op, ": ", arg.name, " must be ", describe(arg.category), "; got ",
        name_of(got), "; ", fix);
 }

@@ -46,7 +46,7 @@ struct CompiledGrad {
 struct Gradients {
   bool differentiable = true;
   std::vector<CompiledGrad> rules;
-  uint32_t inputs_read = 0;   // which values the rules read: the others are not kept alive
+  uint32_t inputs_read = 0;  // which values the rules read: the others are not kept alive
   uint32_t outputs_read = 0;
 };
 
@@ -105,7 +105,7 @@ class Op : public RefCounted {
   explicit Op(const OpClass& op_class) : cls(op_class) {}
 
   const OpClass& cls;
-  std::vector<Attr> attrs;  // in the class's order
+  std::vector<Attr> attrs;               // in the class's order
   const Scalar* scalar = nullptr;        // of an Elemwise
   const Reduction* reduction = nullptr;  // of a Reduce
   // What a user wrote about this op beside its parameters: name, device, dtype.

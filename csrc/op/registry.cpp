@@ -40,9 +40,8 @@ namespace {
 void find_whole(Scalar& scalar) {
   const bool is_uniform =
       scalar.spec.outputs == 1 &&
-      std::none_of(scalar.spec.args.begin(), scalar.spec.args.end(), [](const ArgSpec& arg) {
-        return arg.category == Category::kBoolean;
-      });
+      std::none_of(scalar.spec.args.begin(), scalar.spec.args.end(),
+                   [](const ArgSpec& arg) { return arg.category == Category::kBoolean; });
   for (int d = 0; is_uniform && d < kDTypeCount; ++d) {
     const DType dtype = static_cast<DType>(d);
     if (scalar.kernels[dtype] == nullptr) continue;
@@ -69,9 +68,8 @@ Registry::Registry() {
   constant.name = "Const";
   constant.args = {{"x", Category::kAll, true}};
   constant.differentiable = false;
-  constant.attrs = {{"value", "any", true, {}},
-                    {"dtype", "dtype", false, {}},
-                    {"device", "device", false, {}}};
+  constant.attrs = {
+      {"value", "any", true, {}}, {"dtype", "dtype", false, {}}, {"device", "device", false, {}}};
   add(std::move(constant));
   const_ = ops_.find("Const")->second.get();
 }
@@ -150,7 +148,8 @@ void Registry::link() {
     }
   }
   for (Scalar* s : unlinked_scalars_) {
-    if (!s->spec.expansion.results.empty()) s->expansion = compile(s->spec.expansion, s->spec.source);
+    if (!s->spec.expansion.results.empty())
+      s->expansion = compile(s->spec.expansion, s->spec.source);
     s->gradients =
         compile_gradients(s->spec.grads, s->spec.differentiable,
                           static_cast<int>(s->spec.args.size()), s->spec.outputs, s->spec.source);
@@ -160,9 +159,9 @@ void Registry::link() {
   }
   for (OpClass* op : unlinked_ops_) {
     if (!op->spec.define.results.empty()) op->define = compile(op->spec.define, op->spec.source);
-    op->gradients =
-        compile_gradients(op->spec.grads, op->spec.differentiable,
-                          static_cast<int>(op->spec.args.size()), op->spec.outputs, op->spec.source);
+    op->gradients = compile_gradients(op->spec.grads, op->spec.differentiable,
+                                      static_cast<int>(op->spec.args.size()), op->spec.outputs,
+                                      op->spec.source);
   }
   unlinked_scalars_.clear();
   unlinked_reductions_.clear();

@@ -141,8 +141,8 @@ struct OpSpec {
 // A functional call: positional tensor-likes, keyword attributes, and the op that they make.
 struct FunctionSpec {
   std::string name;
-  std::string op;                                         // "Elemwise", "Reduce", "MatMul"
-  std::vector<std::pair<std::string, Attr>> fixed = {};   // {"mode", "add"}
+  std::string op;                                        // "Elemwise", "Reduce", "MatMul"
+  std::vector<std::pair<std::string, Attr>> fixed = {};  // {"mode", "add"}
   std::vector<ArgSpec> args = {};
   std::vector<AttrSpec> attrs = {};
 };

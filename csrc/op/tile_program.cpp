@@ -42,8 +42,7 @@ class Writer {
       return expand(*scalar.expansion, args);
     }
     if (scalar.kernels[compute] == nullptr) {
-      fail(ErrorKind::kDType, scalar.spec.name, ": there is no kernel for ", name_of(compute),
-           ".");
+      fail(ErrorKind::kDType, scalar.spec.name, ": there is no kernel for ", name_of(compute), ".");
     }
     return emit(scalar.kernels[compute], args, scalar.spec.outputs, scalar.result_dtype(compute));
   }
@@ -90,8 +89,7 @@ class Writer {
     TileProgram::Constant value{dtype, {}};
     visit_dtype(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const T converted =
-          std::visit([](auto v) { return static_cast<T>(v); }, literal.literal);
+      const T converted = std::visit([](auto v) { return static_cast<T>(v); }, literal.literal);
       std::memcpy(value.value, &converted, sizeof(T));
     });
     for (size_t i = 0; i < constants_.size(); ++i) {
@@ -148,7 +146,8 @@ PreparedProgram Writer::finish(const std::vector<Symbol>& results) {
   std::vector<Symbol> stored;
   for (size_t r = 0; r < results.size(); ++r) {
     Symbol symbol = results[r];
-    if (symbol.is_literal) symbol = constant(symbol, default_dtype(static_cast<Kind>(symbol.literal.index())));
+    if (symbol.is_literal)
+      symbol = constant(symbol, default_dtype(static_cast<Kind>(symbol.literal.index())));
     const bool is_free = symbol.place == Symbol::Place::kTemporary &&
                          output_of[static_cast<size_t>(symbol.index)] < 0;
     if (!is_free) {

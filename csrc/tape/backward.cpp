@@ -138,8 +138,8 @@ class Pass {
       any = any || cotangent;
     }
     if (any && !is_small) {
-      gradients = input_gradients(*node, tape_, {pointers.data(), pointers.size()},
-                                  options_.create_graph);
+      gradients =
+          input_gradients(*node, tape_, {pointers.data(), pointers.size()}, options_.create_graph);
     }
     SmallVector<Node::Input, 2> edges;
     if (options_.retain_graph) {

@@ -71,8 +71,8 @@ void run_declared(const Gradients& gradients, GradCall& call) {
       continue;
     }
     const std::vector<Spec> specs = slot_specs(call);
-    call.result(input) =
-        run_body(*rule.body, call.op, {slots.data(), slots.size()}, {specs.data(), specs.size()})[0];
+    call.result(input) = run_body(*rule.body, call.op, {slots.data(), slots.size()},
+                                  {specs.data(), specs.size()})[0];
   }
 }
 
@@ -204,8 +204,8 @@ std::vector<int64_t> whole_slices(size_t ndim) {
 
 void grad_concat(GradCall& c) {
   const size_t ndim = c.node.outputs[0].shape.size();
-  const size_t axis = static_cast<size_t>(normalize_axis(
-      c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
   int64_t at = 0;
   for (size_t i = 0; i < c.node.inputs.size(); ++i) {
     const int64_t end = at + c.node.input_spec(i).shape[axis];
@@ -219,8 +219,8 @@ void grad_concat(GradCall& c) {
 
 void grad_stack(GradCall& c) {
   const size_t ndim = c.node.outputs[0].shape.size();
-  const size_t axis = static_cast<size_t>(normalize_axis(
-      c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(c.op.name(), c.op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
   for (size_t i = 0; i < c.node.inputs.size(); ++i) {
     if (!c.wants(i)) continue;
     std::vector<int64_t> items = whole_slices(ndim);

@@ -119,8 +119,7 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
     if (!is_differentiable(node->outputs[i].dtype)) continue;
     out[i] = make_ref<Tracer>(std::move(out[i]), Edge{node, static_cast<int>(i)}, Ref<Tape>(&tape));
   }
-  tape.recorded.store(tape.recorded.load(std::memory_order_relaxed) + 1,
-                      std::memory_order_relaxed);
+  tape.recorded.store(tape.recorded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
 }  // namespace
@@ -188,7 +187,8 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
   Tape* tape = innermost_tape(args);
   if (tape == nullptr) return false;
   if (!tape->is_open) {
-    fail(ErrorKind::kAutodiff, op.name(), ": a tracer must not outlive its tape; got one of a tape "
+    fail(ErrorKind::kAutodiff, op.name(),
+         ": a tracer must not outlive its tape; got one of a tape "
          "that is closed; return values from the differentiated function instead of keeping them.");
   }
   SmallVector<Value*, 4> pointers;
@@ -212,8 +212,8 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
   }
   // Without a rule of its own, an op is differentiated through its body.
   const Gradients* gradients = declared_gradients(op);
-  const bool has_rule = gradients != nullptr &&
-                        (!gradients->rules.empty() || op.grad_rule().run != nullptr);
+  const bool has_rule =
+      gradients != nullptr && (!gradients->rules.empty() || op.grad_rule().run != nullptr);
   if (!has_rule) {
     if (op.scalar != nullptr && op.scalar->expansion != nullptr && op.scalar->spec.derived) {
       out = run_body(*op.scalar->expansion, op, args);

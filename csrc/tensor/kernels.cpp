@@ -29,8 +29,12 @@ Matrix as_matrix(const RawTensor& x, bool is_left) {
   const size_t ndim = x.shape.size();
   if (ndim == 1 && is_left) return {{}, {}, 1, x.shape[0], 0, x.strides[0]};
   if (ndim == 1) return {{}, {}, x.shape[0], 1, x.strides[0], 0};
-  Matrix m{Dims(x.shape.begin(), x.shape.end() - 2), Dims(x.strides.begin(), x.strides.end() - 2),
-           x.shape[ndim - 2], x.shape[ndim - 1], x.strides[ndim - 2], x.strides[ndim - 1]};
+  Matrix m{Dims(x.shape.begin(), x.shape.end() - 2),
+           Dims(x.strides.begin(), x.strides.end() - 2),
+           x.shape[ndim - 2],
+           x.shape[ndim - 1],
+           x.strides[ndim - 2],
+           x.strides[ndim - 1]};
   return m;
 }
 
@@ -74,8 +78,8 @@ Values matmul(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const Ref<RawTensor> a = cast_if_needed(*inputs[0], dtype);
   const Ref<RawTensor> b = cast_if_needed(*inputs[1], dtype);
   Ref<RawTensor> out = RawTensor::empty(dtype, outputs[0].shape);
-  const Dims batch =
-      broadcast_shapes(op.name(), as_matrix(*a, true).batch_shape, as_matrix(*b, false).batch_shape);
+  const Dims batch = broadcast_shapes(op.name(), as_matrix(*a, true).batch_shape,
+                                      as_matrix(*b, false).batch_shape);
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!std::is_same_v<T, bool>) multiply<T>(*a, *b, *out, batch);
@@ -88,8 +92,8 @@ template <void (*RowKernels::*kRow)(void*, const void*, int64_t)>
 Values rows(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = outputs[0].dtype;
   const size_t ndim = outputs[0].shape.size();
-  const size_t axis = static_cast<size_t>(normalize_axis(op.name(), op.get<int64_t>("axis"),
-                                                         static_cast<int64_t>(ndim)));
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
   Ref<RawTensor> x = cast_if_needed(*inputs[0], dtype);
   auto swap_last = [&](const RawTensor& t) {
     Dims shape = t.shape;

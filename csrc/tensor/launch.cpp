@@ -90,7 +90,8 @@ struct ReducePlan {
 ReducePlan plan_reduction(const RawTensor& x, const Dims& axes) {
   ReducePlan plan;
   for (size_t i = 0; i < x.shape.size(); ++i) {
-    const bool is_reduced = std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    const bool is_reduced =
+        std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
     (is_reduced ? plan.shape : plan.kept_shape).push_back(x.shape[i]);
     (is_reduced ? plan.strides : plan.kept_strides).push_back(x.strides[i]);
   }
@@ -128,9 +129,9 @@ class Reducer {
     const int64_t kept = element_count(plan_.kept_shape);
     if (kept == 0) return;
     BlockingRegion blocking(kept * std::max<int64_t>(count_, 1) > 2 * kGrain);
-    const bool inner_is_kept =
-        !plan_.kept_shape.empty() && plan_.kept_strides.back() == 1 &&
-        (plan_.shape.empty() || plan_.strides.back() != 1) && plan_.kept_shape.back() > 1;
+    const bool inner_is_kept = !plan_.kept_shape.empty() && plan_.kept_strides.back() == 1 &&
+                               (plan_.shape.empty() || plan_.strides.back() != 1) &&
+                               plan_.kept_shape.back() > 1;
     if (inner_is_kept) {
       columns(kept);
     } else if (kept < 16 && count_ > 2 * kChunk) {
@@ -207,8 +208,7 @@ class Reducer {
     const int64_t rows = std::max<int64_t>(64, 16 * kChunk / width);
     const int64_t parts = std::max<int64_t>(1, (count_ + rows - 1) / rows);
     const size_t bytes = static_cast<size_t>(width) * kernel_.accumulator;
-    Ref<Storage> partial =
-        Storage::allocate(static_cast<size_t>(outer * tiles * parts) * bytes);
+    Ref<Storage> partial = Storage::allocate(static_cast<size_t>(outer * tiles * parts) * bytes);
     const int64_t work = std::max<int64_t>(1, std::min(count_, rows) * width);
     parallel_for(outer * tiles * parts, std::max<int64_t>(1, kGrain / work),
                  [&](int64_t begin, int64_t end) {

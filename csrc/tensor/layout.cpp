@@ -125,8 +125,8 @@ Values copy_kernel(const Op&, RawArgs inputs, const Specs&, uint32_t) {
 
 Values concat(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
-  const size_t axis = static_cast<size_t>(normalize_axis(
-      op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out->shape.size())));
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out->shape.size())));
   int64_t at = 0;
   for (RawTensor* input : inputs) {
     write_strided(*out->view(input->shape, out->strides, at * out->strides[axis]),
@@ -138,8 +138,8 @@ Values concat(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 
 Values stack(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
-  const size_t axis = static_cast<size_t>(normalize_axis(
-      op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out->shape.size())));
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out->shape.size())));
   Dims strides = out->strides;
   strides.erase(axis);
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -152,8 +152,8 @@ Values stack(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 
 Values split(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const RawTensor& x = *inputs[0];
-  const size_t axis = static_cast<size_t>(normalize_axis(op.name(), op.get<int64_t>("axis"),
-                                                         static_cast<int64_t>(x.shape.size())));
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(x.shape.size())));
   Values parts;
   int64_t at = 0;
   for (const Spec& spec : outputs) {

@@ -132,8 +132,7 @@ Ref<RawTensor> make_const(const Op& op, const Spec* like) {
     return dtype == constant.array->dtype ? constant.array : cast(*constant.array, dtype);
   }
   const Kind kind = static_cast<Kind>(constant.literal->index());
-  const DType natural =
-      like == nullptr ? default_dtype(kind) : literal_dtype(kind, like->dtype);
+  const DType natural = like == nullptr ? default_dtype(kind) : literal_dtype(kind, like->dtype);
   return RawTensor::scalar(constant.dtype.value_or(natural), *constant.literal);
 }
 

@@ -144,7 +144,8 @@ def adam_step(
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75]]
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0],
+        ...     [0.75]]
         >>> tensors = [tl.tensor(value) for value in values]
         >>> [[round(v, 4) for v in part.tolist()] for part in tl.functional.adam_step(*tensors)]
         [[-0.0093], [3.5], [2.75]]
@@ -215,7 +216,8 @@ def adamw_step(
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5]]
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0],
+        ...     [0.75], [0.5]]
         >>> tensors = [tl.tensor(value) for value in values]
         >>> [[round(v, 4) for v in part.tolist()] for part in tl.functional.adamw_step(*tensors)]
         [[-0.1343], [3.5], [2.75]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
 from typing import Any
 
@@ -259,6 +260,41 @@ def test_a_grad_runs_once_unless_it_retains() -> None:
         with pytest.raises(AutodiffError) as caught:
             g(y)
     assert str(caught.value) == "Grad: it has run already; pass retain=True to run it again"
+
+
+def test_a_grad_whose_block_has_ended_says_so() -> None:
+    x = Tensor([2.0])
+    with Grad().wrt(x) as g:
+        y = x * x
+    message = "Grad: the with block must not have ended, which detached the tensors; call it inside"
+    with pytest.raises(AutodiffError) as caught:
+        g(y)
+    assert str(caught.value) == f"{message} the block"
+    with pytest.raises(AutodiffError):
+        g.wrt(x)
+
+
+def test_a_grad_takes_tensors_alone() -> None:
+    with pytest.raises(TypeError) as caught:
+        Grad().wrt(3)  # type: ignore[arg-type]
+    assert str(caught.value) == "Grad: wrt takes Tensors; got int"
+
+
+@pytest.mark.parametrize("leave", ["dropped", "empty", "ended", "of another thread"])
+def test_a_grad_that_holds_nothing_here_makes_no_gradient_of_a_gradient(leave: str) -> None:
+    other = Grad()
+    if leave == "of another thread":
+        thread = threading.Thread(target=lambda: other.wrt(Tensor([1.0])))
+        thread.start()
+        thread.join()
+    elif leave != "empty":
+        with other.wrt(Tensor([1.0])):
+            if leave == "dropped":
+                del other
+    x = Tensor([2.0])
+    with Grad().wrt(x) as g:
+        g(x * x)
+        assert not x.grad.requires_grad
 
 
 def test_several_grads_over_one_computation_are_independent() -> None:

@@ -76,7 +76,8 @@ def expected(entry: Entry, inputs: Sequence[Array], attrs: dict[str, Any]) -> tu
 def tolerances(
     entry: Entry, inputs: Sequence[Array], attrs: dict[str, Any], exact: tuple[Array, ...]
 ) -> tuple[Array, ...]:
-    """How far each element of each result may be off; infinite where the formula overflows."""
+    """How far each element of each result may be off; infinite where the formula overflows, or
+    underflows to something else."""
     dtype = next((x.dtype.name for x in inputs if x.dtype.kind == "f"), "float32")
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -90,6 +91,8 @@ def tolerances(
             for i, part in enumerate(found):
                 spread = 2 * np.abs(part - exact[i])
                 spread = np.where(np.isfinite(part) | ~np.isfinite(exact[i]), spread, np.inf)
+                # A step that underflows may turn the root of a negative into the root of 0.
+                spread = np.where(np.isnan(exact[i]) & np.isfinite(part), np.inf, spread)
                 bounds[i] = np.fmax(bounds[i], spread)
         return tuple(bounds)
 

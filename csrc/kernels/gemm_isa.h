@@ -171,13 +171,12 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
     unrolled<kVectors>([&](auto j)
                            __attribute__((always_inline)) { sum[i.kValue][j.kValue] = V{}; });
   });
-  if (accumulate) {  // c arrives while the sums are made
-    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-        __builtin_prefetch(c + i.kValue * c_row + j.kValue * kStep, 1);
-      });
+  // c arrives while the sums are made: to be added to, or to be written without waiting for it.
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      __builtin_prefetch(c + i.kValue * c_row + j.kValue * kStep, 1);
     });
-  }
+  });
   // One pointer per three rows: row, row + stride and row + 2 * stride are one addressing mode
   // each.
   constexpr int kGroups = kIsStrided ? (kRows + 2) / 3 : 1;

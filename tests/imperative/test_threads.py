@@ -171,7 +171,8 @@ def test_tensors_die_in_other_threads_than_they_were_made_in() -> None:
 def test_a_child_that_was_forked_while_the_pool_was_up_computes() -> None:
     done = run_python(
         """
-import os, numpy as np, tensorlike as tl
+import os, warnings, numpy as np, tensorlike as tl
+warnings.filterwarnings("ignore", "This process .* is multi-threaded", DeprecationWarning)
 tl.set_num_threads(4)
 x = tl.Tensor(np.arange(1_000_000.0, dtype=np.float32))
 def compute():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -167,9 +168,11 @@ def test_D2_a_signature_comes_from_annotations(register: Register) -> None:
 
     with pytest.raises(TypeError) as caught:
         apply.register(apply_wrong)
-    assert str(caught.value) == (
-        "register: apply_wrong: the annotation of x must be a class or a union of classes; got 3"
-    )
+    if sys.version_info >= (3, 11):  # 3.10 refuses to evaluate it before we see it
+        assert str(caught.value) == (
+            "register: apply_wrong: the annotation of x must be a class or a union of classes; "
+            "got 3"
+        )
 
     def apply_no_op(op: int, x: Mine) -> None:
         pass

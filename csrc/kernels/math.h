@@ -916,7 +916,10 @@ TL_INLINE T erfc(T x) {
   const T t = (a + a) / (a + center) - T{1};  // (a - center) / (a + center), better for small a
   const T factor = erfc_scaled(t) / mul_add(T{2}, a, T{1});
   const T positive = scale(power * factor, e.magic);
-  return x < T{0} ? T{2} - positive : positive;
+  const T far = x < T{0} ? T{2} - positive : positive;
+  // Near 0 the result is just under 1, where 1 - erf(x) loses nothing.
+  const T near = T{1} - mul_add(x, erf_small(x * x), x);
+  return vm::abs(x) < T(0.25) ? near : far;
 }
 
 // ---- powers and roots ----

@@ -19,7 +19,10 @@ class Pass {
  public:
   Pass(Tape& tape, const BackwardOptions& options,
        const std::function<void(Node&, const Ref<Value>&)>& leaf)
-      : tape_(tape), options_(options), leaf_(leaf) {}
+      : tape_(tape), options_(options), leaf_(leaf) {
+    pending_.reserve(64);  // most graphs of small steps fit
+    ready_.reserve(8);
+  }
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
   ~Pass() {
@@ -122,6 +125,19 @@ class Pass {
     sum = apply_one(add, args);
   }
 
+  // The gradients of the inputs, where any cotangent has arrived.
+  void run_rule(const Node& node, const SmallVector<Ref<Value>, 1>& cotangents, Values& gradients) {
+    SmallVector<Value*, 2> pointers;
+    bool any = false;
+    for (const Ref<Value>& cotangent : cotangents) {
+      pointers.push_back(cotangent.get());
+      any = any || cotangent;
+    }
+    if (!any) return;
+    gradients =
+        input_gradients(node, tape_, {pointers.data(), pointers.size()}, options_.create_graph);
+  }
+
   void step(size_t place) {
     const Ref<Node> node = pending_[place].node;
     // Taken out: what this node kept is freed as soon as it has run.
@@ -131,16 +147,7 @@ class Pass {
     Values gradients(count);
     const bool is_small = cotangents.size() == 1 && cotangents[0] && !options_.create_graph &&
                           small_gradients(*node, *cotangents[0], gradients);
-    SmallVector<Value*, 2> pointers;
-    bool any = false;
-    for (const Ref<Value>& cotangent : cotangents) {
-      pointers.push_back(cotangent.get());
-      any = any || cotangent;
-    }
-    if (any && !is_small) {
-      gradients =
-          input_gradients(*node, tape_, {pointers.data(), pointers.size()}, options_.create_graph);
-    }
+    if (!is_small) run_rule(*node, cotangents, gradients);
     SmallVector<Node::Input, 2> edges;
     if (options_.retain_graph) {
       edges = node->inputs;

@@ -98,7 +98,7 @@ PyObject* values_to_tuple(const Values& values) {
 // Runs candidates from `start` on directly with the Python objects. Native rules, and lifted
 // arguments, go the general way.
 PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op_object,
-                      const OpClass& cls, PyObject* const* args, size_t n) {
+                      PyObject* const* args, size_t n) {
   for (size_t i = 0; i < resolution->size(); ++i) {
     const Candidate& candidate = (*resolution)[i];
     if (!candidate.rule->is_enabled) continue;
@@ -131,10 +131,26 @@ PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op
     return as_result_tuple(result.get());
   }
   const Ref<Op> op = to_op(op_object);
-  (void)cls;
   std::vector<const Type*> kinds;
   for (size_t i = 0; i < n; ++i) kinds.push_back(&kind_type(Py_TYPE(args[i])));
   dispatcher().fail_miss(*op, kinds);
+}
+
+// What dispatch sees of the arguments: their kinds, and which of them is the highest.
+std::pair<std::vector<const Type*>, size_t> kinds_of(PyObject* const* args, size_t n) {
+  std::vector<const Type*> kinds;
+  size_t highest = 0;
+  double most = -1e300;
+  for (size_t i = 0; i < n; ++i) {
+    const Ref<Value> value = as_argument(args[i]);
+    kinds.push_back(value->type);
+    const double priority = value->priority();
+    if (priority > most) {
+      most = priority;
+      highest = i;
+    }
+  }
+  return {std::move(kinds), highest};
 }
 
 PyObject* apply_foreign(PyObject* op_object, const OpClass& cls, PyObject* const* args, size_t n) {
@@ -147,18 +163,8 @@ PyObject* apply_foreign(PyObject* op_object, const OpClass& cls, PyObject* const
   const uint64_t version = dispatcher().version();
   bool hit = n <= 4 && entry.version == version && entry.op == op_type && entry.count == n;
   for (size_t i = 0; hit && i < n; ++i) hit = entry.args[i] == Py_TYPE(args[i]);
-  if (hit) return run_objects(entry.resolution, op_object, cls, args, n);
-  std::vector<const Type*> kinds;
-  size_t highest = 0;
-  double most = -1e300;
-  for (size_t i = 0; i < n; ++i) {
-    const Ref<Value> value = as_argument(args[i]);
-    kinds.push_back(value->type);
-    if (value->priority() > most) {
-      most = value->priority();
-      highest = i;
-    }
-  }
+  if (hit) return run_objects(entry.resolution, op_object, args, n);
+  const auto [kinds, highest] = kinds_of(args, n);
   auto resolution = dispatcher().resolve(cls, kinds, highest);
   // A priority may differ between instances, so that only calls of one kind are remembered.
   bool one_kind = n <= 4;
@@ -167,7 +173,7 @@ PyObject* apply_foreign(PyObject* op_object, const OpClass& cls, PyObject* const
     entry = {version, op_type, {}, n, resolution};
     for (size_t i = 0; i < n; ++i) entry.args[i] = Py_TYPE(args[i]);
   }
-  return run_objects(resolution, op_object, cls, args, n);
+  return run_objects(resolution, op_object, args, n);
 }
 
 // A literal meets all tensors that are computed with, not only the one that it is lifted beside;
@@ -323,6 +329,16 @@ PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
   return Py_NewRef(PyTuple_GET_ITEM(result.get(), 0));
 }
 
+PyObject* call_apply(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n < 1) fail(ErrorKind::kDispatch, "apply: an op is needed first; got no arguments.");
+    const Op* op = PyObject_TypeCheck(args[0], types.op_base) != 0
+                       ? reinterpret_cast<OpObject*>(args[0])->op
+                       : nullptr;
+    return apply_objects(args[0], op, args + 1, static_cast<size_t>(n) - 1);
+  });
+}
+
 namespace {
 
 // --- the dispatcher, for the Python class around it (imperative/dispatch.py) ---
@@ -399,16 +415,6 @@ PyObject* remove_rule(PyObject*, PyObject* function) {
   });
 }
 
-PyObject* call_apply(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
-    if (n < 1) fail(ErrorKind::kDispatch, "apply: an op is needed first; got no arguments.");
-    const Op* op = PyObject_TypeCheck(args[0], types.op_base) != 0
-                       ? reinterpret_cast<OpObject*>(args[0])->op
-                       : nullptr;
-    return apply_objects(args[0], op, args + 1, static_cast<size_t>(n) - 1);
-  });
-}
-
 PyObject* call_super(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 1) fail(ErrorKind::kDispatch, "apply.super: an op is needed first.");
@@ -427,17 +433,7 @@ PyObject* resolution(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 1) fail(ErrorKind::kDispatch, "apply.explain: an op is needed first.");
     const Ref<Op> op = to_op(args[0]);
-    std::vector<const Type*> kinds;
-    size_t highest = 0;
-    double most = -1e300;
-    for (Py_ssize_t i = 1; i < n; ++i) {
-      const Ref<Value> value = as_argument(args[i]);
-      kinds.push_back(value->type);
-      if (value->priority() > most) {
-        most = value->priority();
-        highest = static_cast<size_t>(i) - 1;
-      }
-    }
+    const auto [kinds, highest] = kinds_of(args + 1, static_cast<size_t>(n) - 1);
     Object out = own(PyList_New(0));
     auto add = [&](const Rule& rule, bool matches, bool lifts) {
       const auto* python = dynamic_cast<const PythonRule*>(&rule);

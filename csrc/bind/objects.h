@@ -114,6 +114,8 @@ PyObject* from_dtype(DType dtype);
 
 // Applies an op to Python objects of any kind: tensor-likes, wrappers, numbers, arrays.
 PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args, size_t n);
+// apply(op, *xs), as a method or a function takes it.
+PyObject* call_apply(PyObject* self, PyObject* const* args, Py_ssize_t n);
 // The single result of a one-output op.
 PyObject* apply_single(const Op& op, PyObject* const* args, size_t n);
 
@@ -143,7 +145,6 @@ PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);
 
 // Slots and methods that every tensor-like has.
 extern PyType_Slot number_slots[];
-int add_number_slots(PyType_Slot* out);
 
 // Buffer protocol and DLPack.
 int get_buffer(PyObject* self, Py_buffer* view, int flags);

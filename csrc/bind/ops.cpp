@@ -123,17 +123,6 @@ PyObject* op_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyObject* op_apply(PyObject* cls, PyObject* const* args, Py_ssize_t n) {
-  (void)cls;
-  return guarded([&]() -> PyObject* {
-    if (n < 1) fail(ErrorKind::kDispatch, "apply: an op is needed first; got no arguments.");
-    Ref<Op> held;
-    const Op* op = nullptr;
-    if (PyObject_TypeCheck(args[0], types.op_base) != 0) op = as_op(args[0])->op;
-    return apply_objects(args[0], op, args + 1, static_cast<size_t>(n) - 1);
-  });
-}
-
 PyObject* op_repr(PyObject* self) {
   return guarded([&]() -> PyObject* {
     const Op* op = as_op(self)->op;
@@ -250,7 +239,7 @@ PyObject* bind_native(PyObject*, PyObject* args) {
 }
 
 PyMethodDef op_methods[] = {
-    {"apply", as_method(op_apply), METH_FASTCALL | METH_STATIC,
+    {"apply", as_method(call_apply), METH_FASTCALL | METH_STATIC,
      "apply(op, *xs): what op(*xs) does."},
     {"params", as_method(op_params), METH_NOARGS, "The parameters by name."},
     {"register", as_method(op_register), METH_O | METH_CLASS,

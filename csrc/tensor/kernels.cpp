@@ -13,12 +13,6 @@
 namespace tensorlike {
 namespace {
 
-Values one(Ref<RawTensor> value) {
-  Values values;
-  values.push_back(std::move(value));
-  return values;
-}
-
 // A matrix operand: vectors become matrices of one row (left) or one column (right).
 struct Matrix {
   Dims batch_shape, batch_strides;

@@ -15,12 +15,6 @@ namespace {
 constexpr int64_t kGrain = 16384;
 constexpr int64_t kLong = 65536;
 
-Values one(Ref<RawTensor> value) {
-  Values values;
-  values.push_back(std::move(value));
-  return values;
-}
-
 // Calls f with the unsigned type that has this many bytes: moving does not look at elements.
 template <class F>
 void visit_word(size_t size, F&& f) {
@@ -279,17 +273,15 @@ Values scatter_add(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t 
   return scatter(op, inputs, outputs, reusable, true);
 }
 
-template <class T>
-T number_as(const Attr& attr) {
-  if (const auto* value = std::get_if<int64_t>(&attr)) return static_cast<T>(*value);
-  if (const auto* value = std::get_if<bool>(&attr)) return static_cast<T>(*value);
-  return static_cast<T>(std::get<double>(attr));
-}
-
 std::variant<bool, int64_t, double> literal_of(const Attr& attr) {
   if (const auto* value = std::get_if<int64_t>(&attr)) return *value;
   if (const auto* value = std::get_if<bool>(&attr)) return *value;
   return std::get<double>(attr);
+}
+
+template <class T>
+T number_as(const Attr& attr) {
+  return std::visit([](auto value) { return static_cast<T>(value); }, literal_of(attr));
 }
 
 Values fill(const Op& op, RawArgs, const Specs& outputs, uint32_t) {

@@ -13,6 +13,13 @@ namespace tensorlike {
 // the caller has just made or may reuse.
 void write_strided(const RawTensor& target, const RawTensor& value);
 
+// The results of an op that has one.
+inline Values one(Ref<RawTensor> value) {
+  Values values;
+  values.push_back(std::move(value));
+  return values;
+}
+
 Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype);
 
 const std::vector<std::pair<std::string_view, Kernel>>& layout_kernels();

@@ -24,14 +24,31 @@ Isa processor_isa() {
   return Isa::kV2;
 }
 
+// What this library was built for, lowest first.
+constexpr Isa kBuilt[] = {
+#if defined(TL_HAS_v2)
+    Isa::kV2,
+#endif
+#if defined(TL_HAS_v3)
+    Isa::kV3,
+#endif
+#if defined(TL_HAS_v4)
+    Isa::kV4,
+#endif
+};
+
 Isa choose() {
-  const Isa best = processor_isa();
-  const char* text = std::getenv("TENSORLIKE_ISA");
-  if (text == nullptr) return best;
-  const std::string_view wanted = text;
-  if (wanted == "v2") return Isa::kV2;
-  if (wanted == "v3") return std::min(best, Isa::kV3);
-  return best;
+  Isa wanted = processor_isa();
+  if (const char* text = std::getenv("TENSORLIKE_ISA")) {
+    const std::string_view name = text;
+    if (name == "v2") wanted = Isa::kV2;
+    if (name == "v3") wanted = std::min(wanted, Isa::kV3);
+  }
+  Isa chosen = kBuilt[0];
+  for (Isa level : kBuilt) {
+    if (level <= wanted) chosen = level;
+  }
+  return chosen;
 }
 
 }  // namespace

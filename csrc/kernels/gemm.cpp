@@ -15,12 +15,23 @@
 namespace tensorlike {
 namespace detail {
 
-const GemmTable& gemm_table([[maybe_unused]] Isa isa) {
-#if defined(__x86_64__)
-  if (isa == Isa::kV4) return gemm_table_v4();
-  if (isa == Isa::kV3) return gemm_table_v3();
+const GemmTable& gemm_table(Isa isa) {
+  switch (isa) {
+#if defined(TL_HAS_v4)
+    case Isa::kV4:
+      return gemm_table_v4();
 #endif
-  return gemm_table_v2();
+#if defined(TL_HAS_v3)
+    case Isa::kV3:
+      return gemm_table_v3();
+#endif
+#if defined(TL_HAS_v2)
+    case Isa::kV2:
+      return gemm_table_v2();
+#endif
+    default:
+      return gemm_table(tensorlike::isa());
+  }
 }
 
 namespace {

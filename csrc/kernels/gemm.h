@@ -56,10 +56,9 @@ struct GemmTable {
 };
 
 const GemmTable& gemm_table_v2();
-#if defined(__x86_64__)
 const GemmTable& gemm_table_v3();
 const GemmTable& gemm_table_v4();
-#endif
+// The kernels of a level; of the best one that was built where that one was not.
 const GemmTable& gemm_table(Isa isa);
 
 // As gemm, with the kernels of a level that the caller names; for tests.

@@ -9,17 +9,17 @@
 
 namespace tensorlike {
 
-#if defined(__x86_64__)
 #define TL_PART(name, ISA) void fill_##name##_##ISA(KernelTable&);
+#if defined(TL_HAS_v2)
 TL_PARTS(v2)
-TL_PARTS(v3)
-TL_PARTS(v4)
-#undef TL_PART
-#else
-#define TL_PART(name, ISA) void fill_##name##_##ISA(KernelTable&);
-TL_PARTS(v2)
-#undef TL_PART
 #endif
+#if defined(TL_HAS_v3)
+TL_PARTS(v3)
+#endif
+#if defined(TL_HAS_v4)
+TL_PARTS(v4)
+#endif
+#undef TL_PART
 
 namespace {
 
@@ -27,19 +27,25 @@ namespace {
 
 KernelTable make_table() {
   KernelTable table;
-#if defined(__x86_64__)
   switch (isa()) {
-    case Isa::kV4:
-      TL_PARTS(v4)
-      return table;
+#if defined(TL_HAS_v2)
+    case Isa::kV2:
+      TL_PARTS(v2)
+      break;
+#endif
+#if defined(TL_HAS_v3)
     case Isa::kV3:
       TL_PARTS(v3)
-      return table;
-    case Isa::kV2:
+      break;
+#endif
+#if defined(TL_HAS_v4)
+    case Isa::kV4:
+      TL_PARTS(v4)
+      break;
+#endif
+    default:
       break;
   }
-#endif
-  TL_PARTS(v2)
   return table;
 }
 

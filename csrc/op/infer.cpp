@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "op/families.h"
 #include "op/index.h"
 #include "op/op.h"
 #include "op/registry.h"
@@ -362,9 +363,13 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
 
 }  // namespace
 
+RuleTable<InferRule> layout_rules() { return kRules; }
+
 InferRule find_infer(std::string_view name) {
-  for (const auto& [key, rule] : kRules) {
-    if (key == name) return rule;
+  for (const auto& family : {layout_rules()}) {
+    for (const auto& [key, rule] : family) {
+      if (key == name) return rule;
+    }
   }
   return nullptr;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
 #include "op/registry.h"
@@ -262,9 +263,13 @@ constexpr std::pair<std::string_view, GradRule> kRules[] = {
 
 }  // namespace
 
+RuleTable<GradRule> layout_gradients() { return kRules; }
+
 const GradRule* find_grad(std::string_view name) {
-  for (const auto& [key, rule] : kRules) {
-    if (key == name) return &rule;
+  for (const auto& family : {layout_gradients()}) {
+    for (const auto& [key, rule] : family) {
+      if (key == name) return &rule;
+    }
   }
   return nullptr;
 }

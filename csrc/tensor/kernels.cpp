@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "kernels/gemm.h"
 #include "kernels/kernel_table.h"
+#include "op/families.h"
 #include "op/registry.h"
 #include "tensor/body.h"
 #include "tensor/layout.h"
@@ -151,12 +152,13 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
+RuleTable<Kernel> linear_algebra_kernels() { return kKernels; }
+
 Kernel find_kernel(std::string_view name) {
-  for (const auto& [key, kernel] : kKernels) {
-    if (key == name) return kernel;
-  }
-  for (const auto& [key, kernel] : layout_kernels()) {
-    if (key == name) return kernel;
+  for (const auto& family : {layout_kernels(), linear_algebra_kernels()}) {
+    for (const auto& [key, kernel] : family) {
+      if (key == name) return kernel;
+    }
   }
   return nullptr;
 }

@@ -6,6 +6,7 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "kernels/tile.h"
+#include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
 
@@ -331,6 +332,25 @@ Values one_hot(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(out);
 }
 
+constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+    {"reshape", reshape},
+    {"transpose", transpose},
+    {"broadcast", broadcast},
+    {"subtensor", subtensor},
+    {"set_subtensor", set_subtensor},
+    {"gather", gather},
+    {"scatter_set", scatter_set},
+    {"scatter_add", scatter_add},
+    {"concat", concat},
+    {"stack", stack},
+    {"split", split},
+    {"cast", cast_kernel},
+    {"copy", copy_kernel},
+    {"fill", fill},
+    {"arange", arange},
+    {"one_hot", one_hot},
+};
+
 }  // namespace
 
 void write_strided(const RawTensor& target, const RawTensor& value) {
@@ -359,26 +379,6 @@ Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype) {
   return x.dtype == dtype ? Ref<RawTensor>(const_cast<RawTensor*>(&x)) : cast(x, dtype);
 }
 
-const std::vector<std::pair<std::string_view, Kernel>>& layout_kernels() {
-  static const std::vector<std::pair<std::string_view, Kernel>> kernels = {
-      {"reshape", reshape},
-      {"transpose", transpose},
-      {"broadcast", broadcast},
-      {"subtensor", subtensor},
-      {"set_subtensor", set_subtensor},
-      {"gather", gather},
-      {"scatter_set", scatter_set},
-      {"scatter_add", scatter_add},
-      {"concat", concat},
-      {"stack", stack},
-      {"split", split},
-      {"cast", cast_kernel},
-      {"copy", copy_kernel},
-      {"fill", fill},
-      {"arange", arange},
-      {"one_hot", one_hot},
-  };
-  return kernels;
-}
+RuleTable<Kernel> layout_kernels() { return kKernels; }
 
 }  // namespace tensorlike

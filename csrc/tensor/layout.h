@@ -1,10 +1,6 @@
 // Kernels that move elements, and what others need of them.
 #pragma once
 
-#include <string_view>
-#include <utility>
-#include <vector>
-
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -21,7 +17,5 @@ inline Values one(Ref<RawTensor> value) {
 }
 
 Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype);
-
-const std::vector<std::pair<std::string_view, Kernel>>& layout_kernels();
 
 }  // namespace tensorlike

@@ -1,0 +1,26 @@
+// Rules and kernels by the names that declarations use. A family of ops lists its own, one table
+// per file; the three `find_` functions of the registry look through all of them.
+#pragma once
+
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "op/op.h"
+
+namespace tensorlike {
+
+template <class Rule>
+using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
+
+// Inference: op/infer*.cpp.
+RuleTable<InferRule> layout_rules();
+
+// CPU kernels: tensor/*.cpp.
+RuleTable<Kernel> layout_kernels();
+RuleTable<Kernel> linear_algebra_kernels();
+
+// Hand-written gradients: tape/gradient*.cpp.
+RuleTable<GradRule> layout_gradients();
+
+}  // namespace tensorlike

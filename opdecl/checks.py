@@ -18,15 +18,17 @@ from .model import Arg, Category, Entry, Formula
 from .parse import suggest_function
 
 KINDS: Mapping[Category, frozenset[int]] = {
-    Category.ALL: frozenset([0, 1, 2]),
-    Category.NUMERIC: frozenset([1, 2]),
+    Category.ALL: frozenset([0, 1, 2, 3]),
+    Category.NUMERIC: frozenset([1, 2, 3]),
     Category.REAL_NUMERIC: frozenset([1, 2]),
+    Category.REAL_OR_BOOLEAN: frozenset([0, 1, 2]),
+    Category.FLOATING: frozenset([2, 3]),
     Category.REAL_FLOATING: frozenset([2]),
     Category.INTEGER: frozenset([1]),
     Category.INTEGER_OR_BOOLEAN: frozenset([0, 1]),
     Category.BOOLEAN: frozenset([0]),
 }
-RANK_WORDS = ("boolean", "integer", "real floating-point")
+RANK_WORDS = ("boolean", "integer", "real floating-point", "complex")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ def value_types(
             types[node] = "bool" if node.id in conditions else "T"
         elif isinstance(node, Call):
             entry = functions[node.function]
-            if entry.result != "same":
+            if entry.result not in ("same", "real"):
                 types[node] = {"bool": "bool", "int64": "int64_t"}[entry.result]
             else:
                 types[node] = "bool" if computes_in_bool(node, entry, types) else "T"
@@ -213,7 +215,7 @@ def check_one_type(formula: Formula, entry: Entry, functions: Mapping[str, Entry
     types = value_types(formula.results, entry.args, functions)
     mistakes = []
     for node in topological(formula.results):
-        if isinstance(node, Num) and isinstance(node.value, float) and kinds != {2}:
+        if isinstance(node, Num) and isinstance(node.value, float) and not kinds <= {2, 3}:
             mistakes.append(f"holds the floating-point number {node.name or node.value!r}")
         if not isinstance(node, Call):
             continue
@@ -231,7 +233,7 @@ def check_one_type(formula: Formula, entry: Entry, functions: Mapping[str, Entry
 def _wrong_result(kind: str, kinds: frozenset[int], declared: str) -> list[str]:
     """Whether an expression gives what `result` promises."""
     is_boolean = kind == "bool" or (kind == "T" and kinds == {0})
-    is_integer = is_boolean or kind in ("int64_t", "literal") or (kind == "T" and 2 not in kinds)
+    is_integer = is_boolean or kind in ("int64_t", "literal") or (kind == "T" and not kinds & {2, 3})
     if (declared == "bool" and not is_boolean) or (declared == "int64" and not is_integer):
         return [f"does not give the {declared} that `result` promises"]
     return []

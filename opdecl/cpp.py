@@ -72,7 +72,10 @@ class ScalarPrinter:
         self.results = tuple(results)
         self.functions = functions
         self.types = value_types(self.results, args, functions)
-        self.has_operators = leading_category(args) is Category.REAL_FLOATING
+        self.has_operators = leading_category(args) in (
+            Category.REAL_FLOATING,
+            Category.FLOATING,
+        )
         self.uses_type = False
         self.names: dict[Expr, str] = {}
 
@@ -91,7 +94,7 @@ class ScalarPrinter:
 
     def result(self, node: Expr, result: str = "same") -> str:
         """A result, of the type that the function promises ("any": as it comes)."""
-        if result == "same":
+        if result in ("same", "real"):
             return self.as_type(node)
         text = self.print(node)
         return f"int64_t({text})" if result == "int64" else text

@@ -40,7 +40,7 @@ def _row(declarations: Declarations, entry: ReductionEntry) -> list[str]:
         _lambda(declarations, entry.combine, category, ["a", "b"]),
         _lambda(declarations, entry.finish, category, ["acc", "n"]),
     ]
-    first = f'  table.add("{entry.name}", {types}, Init::{INITS[entry.init]},'
+    first = f'  table.template add<Init::{INITS[entry.init]}>("{entry.name}", {types},'
     return [first, *(f"            {part}," for part in parts[:-1]), f"            {parts[-1]});"]
 
 

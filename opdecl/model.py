@@ -19,12 +19,14 @@ from .expression import AttrLiteral, Expr
 class Category(Enum):
     """The Array API standard's dtype categories; `rank` is the highest kind of dtype within.
 
-    Ranks order dtypes as promotion does: 0 boolean, 1 integer, 2 floating-point.
+    Ranks order dtypes as promotion does: 0 boolean, 1 integer, 2 real floating-point, 3 complex.
     """
 
-    ALL = ("all", "kAll", 2)
-    NUMERIC = ("numeric", "kNumeric", 2)
+    ALL = ("all", "kAll", 3)
+    NUMERIC = ("numeric", "kNumeric", 3)
     REAL_NUMERIC = ("real numeric", "kRealNumeric", 2)
+    REAL_OR_BOOLEAN = ("real or boolean", "kRealOrBoolean", 2)
+    FLOATING = ("floating-point", "kFloating", 3)
     REAL_FLOATING = ("real floating-point", "kRealFloating", 2)
     INTEGER = ("integer", "kInteger", 1)
     INTEGER_OR_BOOLEAN = ("integer or boolean", "kIntegerOrBoolean", 1)
@@ -38,11 +40,14 @@ class Category(Enum):
     @property
     def is_differentiable(self) -> bool:
         """Whether its dtypes have gradients at all."""
-        return self.rank == 2
+        return self.rank >= 2
 
 
 CATEGORIES: Mapping[str, Category] = {category.text: category for category in Category}
-RESULTS = ("same", "bool", "int64", "sum")
+# What the dtype of a result may be: of an op, of a scalar function, of a reduction.
+OP_RESULTS = ("same", "bool", "int64")
+SCALAR_RESULTS = (*OP_RESULTS, "real")
+RESULTS = (*OP_RESULTS, "sum")
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +283,8 @@ KINDS_OF_INPUT: Mapping[Category, str] = {
     Category.ALL: "float",
     Category.NUMERIC: "float",
     Category.REAL_NUMERIC: "float",
+    Category.REAL_OR_BOOLEAN: "float",
+    Category.FLOATING: "float",
     Category.REAL_FLOATING: "float",
     Category.INTEGER: "int",
     Category.INTEGER_OR_BOOLEAN: "int",

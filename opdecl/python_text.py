@@ -45,6 +45,8 @@ DTYPES: Mapping[Category, str] = {
     Category.ALL: "any dtype",
     Category.NUMERIC: "numeric or boolean",
     Category.REAL_NUMERIC: "real numeric or boolean",
+    Category.REAL_OR_BOOLEAN: "real numeric or boolean",
+    Category.FLOATING: "floating-point (integers and booleans are promoted to float32)",
     Category.REAL_FLOATING: "real floating-point (integers and booleans are promoted to float32)",
     Category.INTEGER: "integer",
     Category.INTEGER_OR_BOOLEAN: "integer or boolean",
@@ -164,10 +166,14 @@ def describe_attrs(entry: Entry) -> list[str]:
 
 def describe_result(entry: Entry) -> list[str]:
     """The lines of the section Returns."""
-    dtype = {"bool": "boolean", "int64": "int64"}.get(entry.result, "the promoted dtype")
+    dtype = {
+        "bool": "boolean",
+        "int64": "int64",
+        "real": "the dtype of its real part",
+    }.get(entry.result, "the promoted dtype")
     if len(entry.args) == 1 and entry.result == "same":
         dtype = f"the dtype of {entry.args[0].name}"
-        if entry.args[0].category is Category.REAL_FLOATING:
+        if entry.args[0].category in (Category.REAL_FLOATING, Category.FLOATING):
             dtype += " (floating-point)"
     if isinstance(entry, ScalarEntry):
         one = len(entry.args) == 1
@@ -177,7 +183,7 @@ def describe_result(entry: Entry) -> list[str]:
         return [f"{several}{names}{shape}, {dtype}."]
     if isinstance(entry, ReductionEntry):
         if entry.result == "sum":
-            dtype += "; integers and booleans give int64"
+            dtype += "; integers and booleans give int64, unsigned integers uint64"
         return [f"The shape of {entry.args[0].name} without the reduced axes, {dtype}."]
     if entry.output_count == -1:
         return ["As many tensors as the attributes say."]

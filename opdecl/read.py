@@ -17,7 +17,9 @@ from .model import (
     HANDWRITTEN,
     NONE,
     NUMPY_NAME,
+    OP_RESULTS,
     RESULTS,
+    SCALAR_RESULTS,
     Arg,
     DefinedOp,
     Entry,
@@ -108,7 +110,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
     outputs = _outputs(fields, [arg.name for arg in args])
     names = [f"y{i}" for i in range(len(outputs))] if len(outputs) > 1 else ["y"]
     grad = _grad(fields, args, _rule_names(args, names), allow_handwritten=False)
-    result = fields.choice("result", RESULTS[:3], "same")
+    result = fields.choice("result", SCALAR_RESULTS, "same")
     return ScalarEntry(
         name=name,
         place=fields.mapping.place,
@@ -264,7 +266,7 @@ def _read_op(fields: Fields, name: str) -> Entry:
         "see": fields.text("see"),
         "numpy": _numpy(fields),
         "grad": _grad(fields, args, [*taken, *numbered, "dy"], allow_handwritten=True),
-        "result": fields.choice("result", RESULTS[:3], "same"),
+        "result": fields.choice("result", OP_RESULTS, "same"),
         "is_method": fields.flag("method", False),
         "example": _example(fields, args, tuple(attr.name for attr in attrs)),
         "own_attrs": attrs,

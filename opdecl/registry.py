@@ -239,7 +239,8 @@ class _Checker:
         if entry.grad is None:
             return
         outputs, cotangents = rule_names(entry)
-        names = self.args()
+        # Gradients flow through real numbers.
+        names = {name: rank and min(rank, 2) for name, rank in self.args().items()}
         rank = {"bool": 0, "int64": 1}.get(entry.result, 2)
         names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, 2)
         attrs = frozenset(attr.name for attr in entry.attrs)

@@ -178,12 +178,11 @@ PyObject* apply_foreign(PyObject* op_object, const OpClass& cls, PyObject* const
 
 // A literal meets all tensors that are computed with, not only the one that it is lifted beside;
 // conditions are apart. Where that gives it another dtype, the Const says so.
-void set_literal_dtype(const Op& op, size_t position,
-                       const std::variant<bool, int64_t, double>& literal, PyObject* const* args,
+void set_literal_dtype(const Op& op, size_t position, const Literal& literal, PyObject* const* args,
                        size_t n, PyObject* like, ConstOp& constant) {
   if (op.scalar == nullptr || n != op.scalar->spec.args.size()) return;
   const std::vector<ArgSpec>& specs = op.scalar->spec.args;
-  const Kind kind = static_cast<Kind>(literal.index());
+  const Kind kind = kind_of(literal);
   Spec known;
   if (!as_argument(like)->spec(known)) return;
   DType wanted = default_dtype(kind);
@@ -209,7 +208,7 @@ void set_literal_dtype(const Op& op, size_t position,
 // An integer beyond int64 has become a float: beside integers that is a mistake.
 void check_large_literal(PyObject* like) {
   Spec known;
-  if (!as_argument(like)->spec(known) || kind_of(known.dtype) == Kind::kFloating) return;
+  if (!as_argument(like)->spec(known) || kind_of(known.dtype) >= Kind::kFloating) return;
   fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
 }
 
@@ -235,7 +234,7 @@ bool lift_others(const Op& op, PyObject* const* args, size_t n, std::vector<Obje
       lifted.push_back(args[i]);
       continue;
     }
-    std::variant<bool, int64_t, double> literal;
+    Literal literal;
     Ref<ConstOp> constant;
     if (to_literal(args[i], literal)) {
       constant = const_op(literal);

@@ -8,7 +8,9 @@
 namespace tensorlike::bind {
 namespace {
 
-constexpr const char* kFormats[kDTypeCount] = {"?", "i", "q", "f", "d"};
+// The formats of PEP 3118; bfloat16 has none.
+constexpr const char* kFormats[kDTypeCount] = {"?", "b", "h",     "i", "q", "B",  "H", "I",
+                                               "Q", "e", nullptr, "f", "d", "Zf", "Zd"};
 
 struct Export {
   std::vector<Py_ssize_t> shape, strides;
@@ -18,21 +20,14 @@ struct Export {
 std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   if (format == nullptr) return std::nullopt;
   if (*format == '<' || *format == '=' || *format == '@') ++format;
-  if (format[0] == '\0' || format[1] != '\0') return std::nullopt;
-  switch (*format) {
-    case '?':
-      return DType::kBool;
-    case 'i':
-    case 'l':
-    case 'q':
-      return size == 8 ? DType::kInt64 : DType::kInt32;
-    case 'f':
-      return DType::kFloat32;
-    case 'd':
-      return DType::kFloat64;
-    default:
-      return std::nullopt;
+  std::string_view name = format;
+  // C's names for integers differ in width between platforms: the size tells.
+  if (name == "l" || name == "n") name = size == 8 ? "q" : "i";
+  if (name == "L" || name == "N") name = size == 8 ? "Q" : "I";
+  for (int d = 0; d < kDTypeCount; ++d) {
+    if (kFormats[d] != nullptr && name == kFormats[d]) return static_cast<DType>(d);
   }
+  return std::nullopt;
 }
 
 // A copy of what a buffer holds.
@@ -45,11 +40,12 @@ Ref<RawTensor> from_buffer(PyObject* object) {
   } release{&view};
   const std::optional<DType> dtype = dtype_of_format(view.format, view.itemsize);
   if (!dtype) {
-    fail(ErrorKind::kDType,
-         "tensor: the data's type must be one of bool, int32, int64, float32, "
-         "float64; got format '",
-         view.format == nullptr ? "" : view.format,
-         "'; convert it first: array.astype(\"float32\").");
+    fail(
+        ErrorKind::kDType,
+        "tensor: the data must be boolean, an integer of 8 to 64 bits, a float of 16 to 64 bits or "
+        "a complex number of 64 or 128; got format '",
+        view.format == nullptr ? "" : view.format,
+        "'; convert it first: array.astype(\"float32\").");
   }
   Dims shape(view.shape, view.shape + view.ndim);
   element_count(shape);
@@ -77,7 +73,7 @@ Ref<RawTensor> from_buffer(PyObject* object) {
 
 Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
   Ref<RawTensor> raw;
-  std::variant<bool, int64_t, double> literal;
+  Literal literal;
   if (is_tensor_like(object) && value_of(object) != nullptr) {
     Value* value = value_of(object);
     while (value->tag == Value::kTracer) value = static_cast<Tracer*>(value)->primal.get();
@@ -86,7 +82,7 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
     }
     raw = Ref<RawTensor>(static_cast<RawTensor*>(value));
   } else if (to_literal(object, literal)) {
-    raw = RawTensor::scalar(default_dtype(static_cast<Kind>(literal.index())), literal);
+    raw = RawTensor::scalar(default_dtype(kind_of(literal)), literal);
   } else if (PyObject_CheckBuffer(object) != 0 && !PyBytes_Check(object)) {
     raw = from_buffer(object);
   } else {
@@ -107,6 +103,12 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
       PyErr_SetString(PyExc_BufferError, "tensor-likes are values: their memory is read-only");
       throw PythonError();
     }
+    const char* format = kFormats[static_cast<int>(raw->dtype)];
+    if (format == nullptr) {
+      PyErr_Format(PyExc_BufferError, "%s has no buffer format; convert it: x.astype(float32)",
+                   std::string(name_of(raw->dtype)).c_str());
+      throw PythonError();
+    }
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
     Ref<RawTensor> exported(raw);
     if (!wants_strides) exported = contiguous(*raw);
@@ -121,9 +123,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->itemsize = size;
     view->readonly = 1;
     view->ndim = static_cast<int>(exported->shape.size());
-    view->format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT
-                       ? const_cast<char*>(kFormats[static_cast<int>(raw->dtype)])
-                       : nullptr;
+    view->format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
     view->shape = (flags & PyBUF_ND) == PyBUF_ND ? held->shape.data() : nullptr;
     view->strides = wants_strides ? held->strides.data() : nullptr;
     view->suboffsets = nullptr;
@@ -174,13 +174,24 @@ constexpr int32_t kCpu = 1;
 constexpr uint64_t kReadOnly = 1;
 constexpr uint64_t kIsCopied = 2;
 constexpr uint8_t kInt = 0;
+constexpr uint8_t kUInt = 1;
 constexpr uint8_t kFloat = 2;
+constexpr uint8_t kBFloat = 4;
+constexpr uint8_t kComplexCode = 5;
 constexpr uint8_t kBoolCode = 6;
 
 DLDataType to_dlpack_type(DType dtype) {
   const uint8_t bits = static_cast<uint8_t>(size_of(dtype) * 8);
   if (dtype == DType::kBool) return {kBoolCode, 8, 1};
-  return {kind_of(dtype) == Kind::kFloating ? kFloat : kInt, bits, 1};
+  if (dtype == DType::kBFloat16) return {kBFloat, bits, 1};
+  switch (kind_of(dtype)) {
+    case Kind::kFloating:
+      return {kFloat, bits, 1};
+    case Kind::kComplex:
+      return {kComplexCode, bits, 1};
+    default:
+      return {is_unsigned(dtype) ? kUInt : kInt, bits, 1};
+  }
 }
 
 std::optional<DType> from_dlpack_type(DLDataType type) {

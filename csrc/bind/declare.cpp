@@ -34,6 +34,8 @@ Category to_category(const py::handle& value) {
   if (name == "numeric") return Category::kNumeric;
   if (name == "realnumeric") return Category::kRealNumeric;
   if (name == "realfloating" || name == "realfloatingpoint") return Category::kRealFloating;
+  if (name == "realorboolean") return Category::kRealOrBoolean;
+  if (name == "floatingpoint") return Category::kFloating;
   if (name == "integer") return Category::kInteger;
   if (name == "integerorboolean") return Category::kIntegerOrBoolean;
   if (name == "boolean") return Category::kBoolean;
@@ -46,6 +48,7 @@ Result to_result(const py::handle& value) {
   if (name == "bool") return Result::kBool;
   if (name == "int64") return Result::kInt64;
   if (name == "sum") return Result::kSum;
+  if (name == "real") return Result::kReal;
   return Result::kSame;
 }
 

@@ -24,7 +24,7 @@ PyObject* dtype_itemsize(PyObject* self, void*) {
   return PyLong_FromSize_t(size_of(dtype_in(self)));
 }
 PyObject* dtype_kind(PyObject* self, void*) {
-  constexpr const char* kNames[] = {"bool", "integer", "floating"};
+  constexpr const char* kNames[] = {"bool", "integer", "floating", "complex"};
   return PyUnicode_FromString(kNames[static_cast<int>(kind_of(dtype_in(self)))]);
 }
 PyObject* dtype_reduce(PyObject* self, PyObject*) {
@@ -34,7 +34,7 @@ PyObject* dtype_reduce(PyObject* self, PyObject*) {
 PyGetSetDef dtype_getset[] = {
     {"name", dtype_name, nullptr, "The name, as NumPy's.", nullptr},
     {"itemsize", dtype_itemsize, nullptr, "Bytes of one element.", nullptr},
-    {"kind", dtype_kind, nullptr, "'bool', 'integer' or 'floating'.", nullptr},
+    {"kind", dtype_kind, nullptr, "'bool', 'integer', 'floating' or 'complex'.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 PyMethodDef dtype_methods[] = {
@@ -91,6 +91,7 @@ DType to_dtype(PyObject* object) {
   if (object == reinterpret_cast<PyObject*>(&PyBool_Type)) return DType::kBool;
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return default_dtype(Kind::kInteger);
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return default_dtype(Kind::kFloating);
+  if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return default_dtype(Kind::kComplex);
   Object name = PyUnicode_Check(object) ? Object::share(object)
                                         : Object::steal(PyObject_GetAttrString(object, "name"));
   if (!name) {  // NumPy's scalar classes call it __name__
@@ -158,6 +159,9 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   if (takes_int && PyIndex_Check(object) && !PySequence_Check(object)) {
     return converted(owner, spec, object, [&] { return Attr(to_int(object)); });
   }
+  if (PyComplex_Check(object) && (type == "scalar" || type == "any")) {
+    return std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
+  }
   if (type == "float" || type == "scalar" || (type == "any" && PyFloat_Check(object))) {
     const double value = PyFloat_AsDouble(object);
     if (value == -1.0 && PyErr_Occurred() != nullptr) {
@@ -195,6 +199,9 @@ PyObject* from_attr(const Attr& attr) {
       return out.release();
     }
     PyObject* operator()(DType value) const { return from_dtype(value); }
+    PyObject* operator()(std::complex<double> value) const {
+      return PyComplex_FromDoubles(value.real(), value.imag());
+    }
   };
   return checked(std::visit(Converter{}, attr));
 }

@@ -75,7 +75,8 @@ bool is_plain_tensor(PyObject* object) {
 }
 
 bool is_number(PyObject* object) {
-  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object);
+  return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
+         PyComplex_CheckExact(object);
 }
 
 // What may stand beside a tensor-like; anything else gets its own say.

@@ -103,7 +103,7 @@ PyObject* from_op(const Op& op);
 // Elements: numbers, lists, arrays; a Tensor's own. Copies what others could write to.
 Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype);
 // A Python number as a literal; false for anything else.
-bool to_literal(PyObject* object, std::variant<bool, int64_t, double>& literal);
+bool to_literal(PyObject* object, Literal& literal);
 // The value for an operand that is not a tensor-like, beside `like`.
 Ref<Value> lift_operand(PyObject* object, Value& like);
 

@@ -72,7 +72,7 @@ Ref<Op> make_const_op(const OpClass& cls, PyObject* args, PyObject* kwargs) {
                                   const_cast<char**>(names), &value, &dtype, &device) == 0) {
     throw PythonError();
   }
-  std::variant<bool, int64_t, double> literal;
+  Literal literal;
   Ref<ConstOp> op;
   if (to_literal(value, literal)) {
     op = make_ref<ConstOp>(cls, literal);

@@ -199,19 +199,21 @@ PyObject* item_of(const RawTensor& x) {
     fail(ErrorKind::kShape, "item: the tensor must have one element; got shape ",
          to_string(x.shape), ".");
   }
-  switch (x.dtype) {
-    case DType::kBool:
-      return PyBool_FromLong(*x.as<bool>());
-    case DType::kInt32:
-      return PyLong_FromLong(*x.as<int32_t>());
-    case DType::kInt64:
-      return PyLong_FromLongLong(*x.as<int64_t>());
-    case DType::kFloat32:
-      return PyFloat_FromDouble(static_cast<double>(*x.as<float>()));
-    case DType::kFloat64:
-      break;
-  }
-  return PyFloat_FromDouble(*x.as<double>());
+  return visit_dtype(x.dtype, [&](auto tag) -> PyObject* {
+    using T = typename decltype(tag)::type;
+    const T value = *x.as<T>();
+    if constexpr (std::is_same_v<T, bool>) {
+      return PyBool_FromLong(value);
+    } else if constexpr (is_complex<T>) {
+      return PyComplex_FromDoubles(static_cast<double>(value.re), static_cast<double>(value.im));
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return PyLong_FromUnsignedLongLong(value);
+    } else if constexpr (std::is_integral_v<T>) {
+      return PyLong_FromLongLong(value);
+    } else {
+      return PyFloat_FromDouble(static_cast<double>(value));
+    }
+  });
 }
 
 const RawTensor& elements_of(Value* value) {
@@ -525,13 +527,17 @@ void rebind(PyObject* wrapper, Ref<Value> value) {
   if (previous != nullptr) previous->release();
 }
 
-bool to_literal(PyObject* object, std::variant<bool, int64_t, double>& literal) {
+bool to_literal(PyObject* object, Literal& literal) {
   if (PyFloat_CheckExact(object)) {
     literal = PyFloat_AS_DOUBLE(object);
     return true;
   }
   if (PyBool_Check(object)) {
     literal = object == Py_True;
+    return true;
+  }
+  if (PyComplex_CheckExact(object)) {
+    literal = std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
     return true;
   }
   if (PyLong_CheckExact(object)) {
@@ -550,13 +556,13 @@ bool to_literal(PyObject* object, std::variant<bool, int64_t, double>& literal) 
 }
 
 Ref<Value> lift_operand(PyObject* object, Value& like) {
-  std::variant<bool, int64_t, double> literal;
+  Literal literal;
   if (to_literal(object, literal)) {
     // A constant carries no gradient: beside a tracer, a plain value will do.
     Value* under = &like;
     while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
     if (PyLong_CheckExact(object) && literal.index() == 2 && under->tag == Value::kRaw &&
-        kind_of(static_cast<RawTensor*>(under)->dtype) != Kind::kFloating) {
+        kind_of(static_cast<RawTensor*>(under)->dtype) < Kind::kFloating) {
       fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
     }
     return lift_literal(literal, *under);

@@ -49,4 +49,12 @@ struct KernelTable {
 // The table of the level that this process runs at.
 const KernelTable& kernel_table();
 
+// A conversion as loops one after another, with the dtype that each gives; none where a complex
+// number would lose its imaginary part.
+struct CastStep {
+  TileKernel kernel;
+  DType dtype;
+};
+SmallVector<CastStep, 3> cast_steps(DType from, DType to);
+
 }  // namespace tensorlike

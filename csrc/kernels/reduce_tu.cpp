@@ -9,32 +9,52 @@ namespace {
 
 enum class Init : unsigned char { kZero, kOne, kLowest, kHighest, kFalse, kTrue };
 
+// The dtypes that a reduction takes, by category; booleans count as numbers.
+template <class... T>
+struct List {};
+
 struct Types {
-  enum Set : unsigned char { kAll, kNumeric, kRealNumeric, kRealFloating };
+  using C64 = Complex<float>;
+  using C128 = Complex<double>;
+  static constexpr List<bool, int32_t, int64_t, uint64_t, float, double, C64, C128> kAll{};
+  static constexpr auto kNumeric = kAll;
+  static constexpr List<bool, int32_t, int64_t, uint64_t, float, double> kRealNumeric{};
+  static constexpr auto kRealOrBoolean = kRealNumeric;
+  static constexpr List<float, double, C64, C128> kFloating{};
+  static constexpr List<float, double> kRealFloating{};
 };
 
 constexpr int64_t kBlock = 512;  // elements that are summed in the input's own precision
 constexpr int kLanes = 16;
 
-// What is summed in float within a block is carried in double between blocks; integers and
-// booleans accumulate in int64; min, max and logic stay as they are.
+// What is summed in float within a block is carried in double between blocks, complex numbers
+// likewise; integers and booleans accumulate in 64 bits; min, max and logic stay as they are.
+template <class T>
+struct Wide {
+  using type = std::conditional_t<kFloats<T>, double,
+                                  std::conditional_t<std::is_same_v<T, uint64_t>, T, int64_t>>;
+};
+template <class T>
+struct Wide<Complex<T>> {
+  using type = Complex<double>;
+};
 template <class Mapped, bool kSums>
 using Accumulator =
-    std::conditional_t<kSums, std::conditional_t<kFloats<Mapped>, double, int64_t>, Mapped>;
+    typename std::conditional_t<kSums, Wide<Mapped>, std::type_identity<Mapped>>::type;
 
 template <class T>
-T first_value(Init init) {
-  switch (init) {
-    case Init::kOne:
-    case Init::kTrue:
-      return T(1);
-    case Init::kLowest:
-      return kFloats<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
-    case Init::kHighest:
-      return kFloats<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
-    default:
-      return T(0);
+inline constexpr bool kKeepsType = kFloats<T> || is_complex<T>;
+
+template <class T, Init kInit>
+constexpr T first_value() {
+  if constexpr (kInit == Init::kOne || kInit == Init::kTrue) return T(1);
+  if constexpr (kInit == Init::kLowest) {
+    return kFloats<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
   }
+  if constexpr (kInit == Init::kHighest) {
+    return kFloats<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  }
+  return T(0);
 }
 
 // kInit is a template argument so that each loop knows its identity.
@@ -44,15 +64,15 @@ struct Loops {
   static constexpr bool kSums = kInit == Init::kZero || kInit == Init::kOne;
   using Acc = Accumulator<Mapped, kSums>;
   // Within a block: the mapped type for floats, the accumulator for everything else.
-  using Lane = std::conditional_t<kFloats<Mapped>, Mapped, Acc>;
+  using Lane = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
 
   static void start(void* acc, int64_t n) {
-    std::fill_n(static_cast<Acc*>(acc), n, first_value<Acc>(kInit));
+    std::fill_n(static_cast<Acc*>(acc), n, first_value<Acc, kInit>());
   }
 
   static Lane block(const T* x, int64_t n) {
     Lane lanes[kLanes];
-    for (Lane& lane : lanes) lane = first_value<Lane>(kInit);
+    for (Lane& lane : lanes) lane = first_value<Lane, kInit>();
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
       for (int l = 0; l < kLanes; ++l) {
@@ -95,7 +115,7 @@ struct Loops {
   }
 
   static void finish(void* out, const void* acc, int64_t n, int64_t count) {
-    using Out = std::conditional_t<kFloats<Mapped>, Mapped, Acc>;
+    using Out = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
     Out* to = static_cast<Out*>(out);
     const Acc* from = static_cast<const Acc*>(acc);
     for (int64_t j = 0; j < n; ++j) {
@@ -108,41 +128,16 @@ class Table {
  public:
   explicit Table(KernelTable& table) : table_(table) {}
 
-  template <class Map, class Combine, class Finish>
-  void add(const char* name, Types::Set set, Init init, Map, Combine, Finish) {
+  template <Init kInit, class... T, class Map, class Combine, class Finish>
+  void add(const char* name, List<T...>, Map, Combine, Finish) {
     ByDType<ReductionKernel>& kernels = table_.reductions[name];
-    for (int d = 0; d < kDTypeCount; ++d) {
-      const DType dtype = static_cast<DType>(d);
-      if (set == Types::kRealFloating && kind_of(dtype) != Kind::kFloating) continue;
-      visit_dtype(dtype, [&](auto tag) {
-        using T = typename decltype(tag)::type;
-        kernels[dtype] = pick<T, Map, Combine, Finish>(init);
-      });
-    }
+    ((kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine, Finish>>()), ...);
   }
 
  private:
   template <class L>
   static ReductionKernel kernel() {
     return {sizeof(typename L::Acc), L::start, L::row, L::rows, L::join, L::finish};
-  }
-
-  template <class T, class Map, class Combine, class Finish>
-  static ReductionKernel pick(Init init) {
-    switch (init) {
-      case Init::kOne:
-        return kernel<Loops<T, Init::kOne, Map, Combine, Finish>>();
-      case Init::kLowest:
-        return kernel<Loops<T, Init::kLowest, Map, Combine, Finish>>();
-      case Init::kHighest:
-        return kernel<Loops<T, Init::kHighest, Map, Combine, Finish>>();
-      case Init::kFalse:
-        return kernel<Loops<T, Init::kFalse, Map, Combine, Finish>>();
-      case Init::kTrue:
-        return kernel<Loops<T, Init::kTrue, Map, Combine, Finish>>();
-      default:
-        return kernel<Loops<T, Init::kZero, Map, Combine, Finish>>();
-    }
   }
 
   KernelTable& table_;

@@ -9,6 +9,9 @@
 #include <limits>
 #include <type_traits>
 
+#include "base/complex.h"
+#include "base/half.h"
+#include "kernels/complex_math.h"
 #include "kernels/math.h"
 
 namespace tensorlike {
@@ -29,6 +32,14 @@ struct Watch {
 template <class T>
 using Wrapping = typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
                                              std::make_unsigned<T>, std::type_identity<T>>::type;
+
+template <class T>
+inline bool is_negative(T a) {
+  if constexpr (std::is_unsigned_v<T>)
+    return false;
+  else
+    return a < T(0);
+}
 
 template <class T>
 inline T add(T a, T b) {
@@ -119,7 +130,7 @@ inline T bitwise_invert(T a) {
 template <class T>
 inline T bitwise_left_shift(T a, T b) {
   constexpr T kBits = static_cast<T>(sizeof(T) * 8);
-  const bool fits = (b >= T(0)) & (b < kBits);
+  const bool fits = !is_negative(b) & (b < kBits);
   const Wrapping<T> shifted = static_cast<Wrapping<T>>(a)
                               << static_cast<Wrapping<T>>(fits ? b : T(0));
   return fits ? static_cast<T>(shifted) : T(0);
@@ -127,7 +138,8 @@ inline T bitwise_left_shift(T a, T b) {
 template <class T>
 inline T bitwise_right_shift(T a, T b) {
   constexpr T kBits = static_cast<T>(sizeof(T) * 8);
-  const bool fits = (b >= T(0)) & (b < kBits);
+  const bool fits = !is_negative(b) & (b < kBits);
+  if constexpr (std::is_unsigned_v<T>) return fits ? static_cast<T>(a >> b) : T(0);
   return static_cast<T>(a >> (fits ? b : kBits - T(1)));
 }
 
@@ -172,11 +184,11 @@ template <class T>
 inline T abs(T a) {
   if constexpr (std::is_same_v<T, float>) return __builtin_fabsf(a);
   if constexpr (std::is_same_v<T, double>) return __builtin_fabs(a);
-  return a < T(0) ? negative(a) : a;
+  return is_negative(a) ? negative(a) : a;
 }
 template <class T>
 inline T sign(T a) {
-  const T one = static_cast<T>(a > T(0)) - static_cast<T>(a < T(0));
+  const T one = static_cast<T>(a > T(0)) - static_cast<T>(is_negative(a));
   if constexpr (kFloats<T>) return a != a ? a : one;
   return one;
 }
@@ -201,6 +213,8 @@ inline T floor_divide(T a, T b) {
     const bool is_below = ((rest < T(0)) & (b > T(0))) | ((rest > T(0)) & (b < T(0)));
     const bool has_units = abs(down) < T(2) / std::numeric_limits<T>::epsilon();
     return down - static_cast<T>(is_below & has_units);
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return b == T(0) ? T(0) : a / (b == T(0) ? T(1) : b);
   } else {
     const bool wraps = b == T(-1);
     const T divisor = (b == T(0)) | wraps ? T(1) : b;
@@ -214,6 +228,8 @@ template <class T>
 inline T remainder(T a, T b) {
   if constexpr (kFloats<T>) {
     return vm::remainder_needs_slow(a, b) ? vm::remainder_slow(a, b) : vm::remainder(a, b);
+  } else if constexpr (std::is_unsigned_v<T>) {
+    return b == T(0) ? T(0) : a % (b == T(0) ? T(1) : b);
   } else {
     const T divisor = (b == T(0)) | (b == T(-1)) ? T(1) : b;
     const T rest = a % divisor;
@@ -315,12 +331,76 @@ inline T round(T a) {
   return a;
 }
 
-// Conversion. Floats outside an integer's range, and NaN, give its lowest value, as x86 and NumPy.
+// The parts of a number; a real one is its own.
+template <class T>
+inline T real(T a) {
+  return a;
+}
+template <class T>
+inline T imag(T) {
+  return T(0);
+}
+template <class T>
+inline T conj(T a) {
+  return a;
+}
+
+template <class T>
+inline T real(Complex<T> a) {
+  return a.re;
+}
+template <class T>
+inline T imag(Complex<T> a) {
+  return a.im;
+}
+template <class T>
+inline Complex<T> conj(Complex<T> a) {
+  return {a.re, -a.im};
+}
+template <class T>
+inline Complex<T> negative(Complex<T> a) {
+  return -a;
+}
+template <class T>
+inline T abs(Complex<T> a) {
+  return vm::hypot(a.re, a.im);
+}
+template <class T>
+inline Complex<T> sign(Complex<T> a) {
+  const T size = abs(a);
+  return size == T(0) ? Complex<T>() : Complex<T>(a.re / size, a.im / size);
+}
+template <class T>
+inline bool isinf(Complex<T> a) {
+  return isinf(a.re) | isinf(a.im);
+}
+template <class T>
+inline bool isfinite(Complex<T> a) {
+  return isfinite(a.re) & isfinite(a.im);
+}
+#define TL_COMPLEX(name)                 \
+  template <class T>                     \
+  inline Complex<T> name(Complex<T> a) { \
+    return cm::name(a);                  \
+  }
+TL_COMPLEX_FUNCTIONS(TL_COMPLEX)
+#undef TL_COMPLEX
+template <class T>
+inline Complex<T> pow(Complex<T> a, Complex<T> b) {
+  return cm::pow(a, b);
+}
+
+// Conversion. Floats outside an integer's range, and NaN, give its lowest value, as x86 and NumPy;
+// beyond the middle of uint64's they wrap around like integers.
 template <class To, class From>
 inline To cast(From x) {
   if constexpr (std::is_same_v<To, bool>) {
     return x != From(0);
-  } else if constexpr (kFloats<From> && !kFloats<To>) {
+  } else if constexpr (kFloats<From> && std::is_same_v<To, uint64_t>) {
+    const bool is_high = x >= From(0x1p63);
+    const int64_t low = cast<int64_t>(is_high ? x - From(0x1p63) : x);
+    return static_cast<uint64_t>(low) + (is_high ? uint64_t{1} << 63 : 0);
+  } else if constexpr (kFloats<From> && !kFloats<To> && !is_complex<To> && !is_half<To>) {
     constexpr From kLow = static_cast<From>(std::numeric_limits<To>::min());
     const bool fits = (x >= kLow) & (x < -kLow);
     return fits ? static_cast<To>(fits ? x : From(0)) : std::numeric_limits<To>::min();

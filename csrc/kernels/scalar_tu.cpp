@@ -26,12 +26,16 @@ template <class... T>
 struct List {};
 
 struct Types {
-  static constexpr List<bool, int32_t, int64_t, float, double> kAll{};
-  static constexpr List<int32_t, int64_t, float, double> kNumeric{};
-  static constexpr List<int32_t, int64_t, float, double> kRealNumeric{};
+  using C64 = Complex<float>;
+  using C128 = Complex<double>;
+  static constexpr List<bool, int32_t, int64_t, uint64_t, float, double, C64, C128> kAll{};
+  static constexpr List<int32_t, int64_t, uint64_t, float, double, C64, C128> kNumeric{};
+  static constexpr List<int32_t, int64_t, uint64_t, float, double> kRealNumeric{};
+  static constexpr List<bool, int32_t, int64_t, uint64_t, float, double> kRealOrBoolean{};
+  static constexpr List<float, double, C64, C128> kFloating{};
   static constexpr List<float, double> kRealFloating{};
-  static constexpr List<int32_t, int64_t> kInteger{};
-  static constexpr List<bool, int32_t, int64_t> kIntegerOrBoolean{};
+  static constexpr List<int32_t, int64_t, uint64_t> kInteger{};
+  static constexpr List<bool, int32_t, int64_t, uint64_t> kIntegerOrBoolean{};
   static constexpr List<bool> kBoolean{};
 };
 

@@ -8,12 +8,13 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kTile = 1024;
 constexpr int64_t kGrain = 16384;  // elements: below this, another thread costs more than it gives
-constexpr size_t kTileBytes = kTile * 8;
 constexpr int64_t kLongWork = 32768;  // elements times instructions that deserve a BlockingRegion
 
-enum class Access : unsigned char { kDirect, kFilled, kGathered };
+// Apart by a cache line more than a power of two, so that slots do not share cache sets.
+size_t tile_bytes(const TileProgram& program) {
+  return static_cast<size_t>(kTile) * program.widest + 64;
+}
 
 // Tile buffers of this thread: aligned, grown as needed, reused by every program.
 char* scratch(size_t bytes) {
@@ -35,25 +36,32 @@ char* scratch(size_t bytes) {
   return buffer.data;
 }
 
-void fill(char* out, const void* value, size_t size, int64_t n) {
-  if (size == 4) {
-    uint32_t v;
-    std::memcpy(&v, value, 4);
-    std::fill_n(reinterpret_cast<uint32_t*>(out), n, v);
-  } else if (size == 8) {
-    uint64_t v;
-    std::memcpy(&v, value, 8);
-    std::fill_n(reinterpret_cast<uint64_t*>(out), n, v);
-  } else {
-    std::memset(out, *static_cast<const unsigned char*>(value), static_cast<size_t>(n));
+struct Word16 {
+  uint64_t low, high;
+};
+
+// Calls f with a type of this many bytes: moving does not look at elements.
+template <class F>
+void visit_word(size_t size, F&& f) {
+  switch (size) {
+    case 1:
+      return f(uint8_t{});
+    case 2:
+      return f(uint16_t{});
+    case 4:
+      return f(uint32_t{});
+    case 8:
+      return f(uint64_t{});
+    default:
+      return f(Word16{});
   }
 }
 
-template <class Word>
-void copy_strided(char* out, const char* in, int64_t stride, int64_t n) {
-  Word* to = reinterpret_cast<Word*>(out);
-  const Word* from = reinterpret_cast<const Word*>(in);
-  for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+void fill(char* out, const void* value, size_t size, int64_t n) {
+  visit_word(size, [&](auto word) {
+    std::memcpy(&word, value, sizeof(word));
+    std::fill_n(reinterpret_cast<decltype(word)*>(out), n, word);
+  });
 }
 
 void copy_run(char* out, const char* in, size_t size, int64_t stride, int64_t n) {
@@ -61,12 +69,12 @@ void copy_run(char* out, const char* in, size_t size, int64_t stride, int64_t n)
     std::memcpy(out, in, static_cast<size_t>(n) * size);
   } else if (stride == 0) {
     fill(out, in, size, n);
-  } else if (size == 4) {
-    copy_strided<uint32_t>(out, in, stride, n);
-  } else if (size == 8) {
-    copy_strided<uint64_t>(out, in, stride, n);
   } else {
-    copy_strided<uint8_t>(out, in, stride, n);
+    visit_word(size, [&](auto word) {
+      auto* to = reinterpret_cast<decltype(word)*>(out);
+      const auto* from = reinterpret_cast<const decltype(word)*>(in);
+      for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
+    });
   }
 }
 
@@ -86,66 +94,76 @@ bool is_filled(const TileOperand& operand, std::span<const int64_t> shape) {
   return true;
 }
 
-struct Run {
-  const TileProgram& program;
-  std::span<const int64_t> shape;
-  std::span<const TileOperand> operands;
-  std::span<const TileOutput> outputs;
-  SmallVector<Access, 4> access;
-  bool needs_tiles = false;  // some slot lives in a tile buffer
+}  // namespace
 
-  void over(int64_t begin, int64_t end) const;
-};
+BoundProgram::BoundProgram(const TileProgram& program, std::span<const int64_t> shape,
+                           std::span<const TileOperand> operands)
+    : program_(program), operands_(operands.begin(), operands.end()) {
+  needs_tiles_ = program.temporaries > 0 || !program.constants.empty();
+  access_.resize(operands.size());
+  bool gathers = false;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    access_[i] = is_direct(operands[i], shape)   ? Access::kDirect
+                 : is_filled(operands[i], shape) ? Access::kFilled
+                                                 : Access::kGathered;
+    gathers = gathers || access_[i] == Access::kGathered;
+    needs_tiles_ = needs_tiles_ || access_[i] != Access::kDirect;
+  }
+  if (!gathers) return;
+  shape_ = Dims(shape);
+  collapse(shape_, {operands_.data(), operands_.size()});
+}
 
-void Run::over(int64_t begin, int64_t end) const {
-  const int slots = program.slots();
-  SmallVector<char*, 12> slot(static_cast<size_t>(slots));
-  const int64_t step = needs_tiles ? kTile : 8 * kTile;
-  if (needs_tiles) {
-    // One buffer per operand, constant and temporary; direct operands leave theirs unused.
-    char* buffers = scratch(static_cast<size_t>(program.first_output()) * kTileBytes);
-    for (int s = 0; s < program.first_output(); ++s) {
-      slot[static_cast<size_t>(s)] = buffers + static_cast<size_t>(s) * kTileBytes;
-    }
-    const int64_t first = std::min(kTile, end - begin);
-    for (int s = 0; s < program.operands; ++s) {
-      const size_t i = static_cast<size_t>(s);
-      if (access[i] == Access::kFilled) fill(slot[i], operands[i].data, operands[i].size, first);
-    }
-    for (size_t c = 0; c < program.constants.size(); ++c) {
-      const auto& constant = program.constants[c];
-      fill(slot[static_cast<size_t>(program.first_constant()) + c], constant.value,
-           size_of(constant.dtype), first);
+TileRunner::TileRunner(const BoundProgram& bound, int64_t longest) : bound_(bound) {
+  longest = std::min(longest, kTile);
+  const TileProgram& program = bound.program_;
+  slot_.resize(static_cast<size_t>(program.slots()));
+  if (!bound.needs_tiles_) return;
+  // One buffer per operand, constant and temporary; direct operands leave theirs unused.
+  const size_t bytes = tile_bytes(program);
+  char* buffers = scratch(static_cast<size_t>(program.first_output()) * bytes);
+  for (int s = 0; s < program.first_output(); ++s) {
+    slot_[static_cast<size_t>(s)] = buffers + static_cast<size_t>(s) * bytes;
+  }
+  for (size_t i = 0; i < bound.operands_.size(); ++i) {
+    const TileOperand& operand = bound.operands_[i];
+    if (bound.access_[i] == BoundProgram::Access::kFilled) {
+      fill(slot_[i], operand.data, operand.size, longest);
     }
   }
-  const size_t first_output = static_cast<size_t>(program.first_output());
-  for (int64_t at = begin; at < end; at += step) {
-    const int64_t n = std::min(step, end - at);
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (access[i] == Access::kDirect) {
-        slot[i] = const_cast<char*>(operands[i].data) + static_cast<size_t>(at) * operands[i].size;
-      } else if (access[i] == Access::kGathered) {
-        gather_tile(operands[i], shape, at, n, slot[i]);
-      }
-    }
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      slot[first_output + i] = outputs[i].data + static_cast<size_t>(at) * outputs[i].size;
-    }
-    for (const TileInstruction& instruction : program.instructions) {
-      const void* in[16];
-      void* out[4];
-      for (size_t i = 0; i < instruction.in.size(); ++i) {
-        in[i] = slot[static_cast<size_t>(instruction.in[i])];
-      }
-      for (size_t i = 0; i < instruction.out.size(); ++i) {
-        out[i] = slot[static_cast<size_t>(instruction.out[i])];
-      }
-      instruction.kernel(out, in, n);
-    }
+  for (size_t c = 0; c < program.constants.size(); ++c) {
+    const auto& constant = program.constants[c];
+    fill(slot_[static_cast<size_t>(program.first_constant()) + c], constant.value,
+         size_of(constant.dtype), longest);
   }
 }
 
-}  // namespace
+void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
+  using Access = BoundProgram::Access;
+  const TileProgram& program = bound_.program_;
+  const size_t first_output = static_cast<size_t>(program.first_output());
+  for (size_t i = 0; i < bound_.operands_.size(); ++i) {
+    const TileOperand& operand = bound_.operands_[i];
+    if (bound_.access_[i] == Access::kDirect) {
+      slot_[i] = const_cast<char*>(operand.data) + static_cast<size_t>(begin) * operand.size;
+    } else if (bound_.access_[i] == Access::kGathered) {
+      gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
+    }
+  }
+  for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)
+    slot_[first_output + i] = out[i];
+  for (const TileInstruction& instruction : program.instructions) {
+    const void* in[16];
+    void* to[4];
+    for (size_t i = 0; i < instruction.in.size(); ++i) {
+      in[i] = slot_[static_cast<size_t>(instruction.in[i])];
+    }
+    for (size_t i = 0; i < instruction.out.size(); ++i) {
+      to[i] = slot_[static_cast<size_t>(instruction.out[i])];
+    }
+    instruction.kernel(to, in, n);
+  }
+}
 
 void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int64_t begin,
                  int64_t n, char* out) {
@@ -210,34 +228,27 @@ void run_tiles(const TileProgram& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands, std::span<const TileOutput> outputs) {
   const int64_t n = element_count(shape);
   if (n == 0) return;
-  Run run{program, shape, operands, outputs, {}, false};
-  run.access.resize(operands.size());
-  run.needs_tiles = program.temporaries > 0 || !program.constants.empty();
-  bool gathers = false;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    run.access[i] = is_direct(operands[i], shape)   ? Access::kDirect
-                    : is_filled(operands[i], shape) ? Access::kFilled
-                                                    : Access::kGathered;
-    gathers = gathers || run.access[i] == Access::kGathered;
-    run.needs_tiles = run.needs_tiles || run.access[i] != Access::kDirect;
-  }
-  Dims collapsed;
-  SmallVector<TileOperand, 4> walked;
-  if (gathers) {
-    collapsed = Dims(shape);
-    walked = SmallVector<TileOperand, 4>(operands.begin(), operands.end());
-    collapse(collapsed, {walked.data(), walked.size()});
-    run.shape = collapsed;
-    run.operands = walked;
-  }
+  const BoundProgram bound(program, shape, operands);
+  // Without tile buffers the loops may be longer.
+  const int64_t step = bound.needs_tiles() ? kTile : 8 * kTile;
+  auto over = [&](int64_t begin, int64_t end) {
+    TileRunner runner(bound, end - begin);
+    SmallVector<char*, 4> out(outputs.size());
+    for (int64_t at = begin; at < end; at += step) {
+      for (size_t i = 0; i < outputs.size(); ++i) {
+        out[i] = outputs[i].data + static_cast<size_t>(at) * outputs[i].size;
+      }
+      runner.run(at, std::min(step, end - at), out.data());
+    }
+  };
   const int64_t work = n * static_cast<int64_t>(program.instructions.size());
   if (work <= kGrain) {
-    run.over(0, n);
+    over(0, n);
     return;
   }
   BlockingRegion blocking(work > kLongWork);
   const int64_t grain = std::max(kTile, kGrain / static_cast<int64_t>(program.instructions.size()));
-  parallel_for(n, grain, [&run](int64_t begin, int64_t end) { run.over(begin, end); });
+  parallel_for(n, grain, over);
 }
 
 }  // namespace tensorlike

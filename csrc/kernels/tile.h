@@ -25,12 +25,13 @@ struct TileInstruction {
 struct TileProgram {
   struct Constant {
     DType dtype;
-    alignas(8) unsigned char value[8];
+    alignas(16) unsigned char value[16];
   };
   int operands = 0;
   std::vector<Constant> constants;
   int temporaries = 0;
   int outputs = 0;
+  size_t widest = 8;  // bytes of the largest element in any slot
   std::vector<TileInstruction> instructions;
 
   int first_constant() const { return operands; }
@@ -49,6 +50,42 @@ struct TileOperand {
 struct TileOutput {
   char* data = nullptr;
   size_t size = 4;
+};
+
+inline constexpr int64_t kTile = 1024;  // elements
+
+// A program with its operands, ready to run over any part of `shape` in C order. What it refers to
+// must outlive it.
+class BoundProgram {
+ public:
+  BoundProgram(const TileProgram& program, std::span<const int64_t> shape,
+               std::span<const TileOperand> operands);
+  BoundProgram(const BoundProgram&) = delete;
+  BoundProgram& operator=(const BoundProgram&) = delete;
+
+  bool needs_tiles() const { return needs_tiles_; }
+
+ private:
+  friend class TileRunner;
+  enum class Access : unsigned char { kDirect, kFilled, kGathered };
+  const TileProgram& program_;
+  Dims shape_;
+  SmallVector<TileOperand, 4> operands_;
+  SmallVector<Access, 4> access_;
+  bool needs_tiles_ = false;  // some slot lives in a tile buffer
+};
+
+// Runs a bound program on one thread, whose tile buffers it uses: one runner at a time per thread.
+class TileRunner {
+ public:
+  // Runs will be of at most `longest` elements.
+  explicit TileRunner(const BoundProgram& bound, int64_t longest = kTile);
+  // Elements [begin, begin + n) of the outputs, into out[0], out[1], ...
+  void run(int64_t begin, int64_t n, char* const* out);
+
+ private:
+  const BoundProgram& bound_;
+  SmallVector<char*, 12> slot_;
 };
 
 // Runs the program over `shape`; the outputs are contiguous.

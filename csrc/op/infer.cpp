@@ -25,13 +25,22 @@ Specs one(DType dtype, Dims shape) {
   return specs;
 }
 
+// Where only real floating-point numbers make sense: integers become float32.
+DType real_floating(const Op& op, const char* arg, DType dtype) {
+  if (kind_of(dtype) == Kind::kComplex) {
+    fail(ErrorKind::kDType, op.name(), ": ", arg, " must be real floating-point; got ",
+         name_of(dtype), "; take one of its parts: real(x), imag(x), abs(x).");
+  }
+  return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
+}
+
 Specs infer_same(const Op& op, Inputs inputs) {
-  const DType dtype = inputs[0].dtype;
+  const DType dtype = real_floating(op, "x", inputs[0].dtype);
   if (op.cls.attr_index("axis") >= 0) {
     normalize_axis(op.name(), op.get<int64_t>("axis"),
                    static_cast<int64_t>(inputs[0].shape.size()));
   }
-  return one(kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32, inputs[0].shape);
+  return one(dtype, inputs[0].shape);
 }
 
 Specs infer_cross_entropy(const Op& op, Inputs inputs) {
@@ -49,7 +58,7 @@ Specs infer_cross_entropy(const Op& op, Inputs inputs) {
     fail(ErrorKind::kDType, op.name(), ": labels must be integer class numbers; got ",
          name_of(labels.dtype), "; cast them: labels.astype(int64).");
   }
-  return one(kind_of(logits.dtype) == Kind::kFloating ? logits.dtype : DType::kFloat32, {});
+  return one(real_floating(op, "logits", logits.dtype), {});
 }
 
 Specs infer_matmul(const Op& op, Inputs inputs) {
@@ -274,7 +283,14 @@ Specs infer_split(const Op& op, Inputs inputs) {
 }
 
 Specs infer_cast(const Op& op, Inputs inputs) {
-  return one(op.get<DType>("dtype"), inputs[0].shape);
+  const DType dtype = op.get<DType>("dtype");
+  const bool drops = kind_of(inputs[0].dtype) == Kind::kComplex &&
+                     kind_of(dtype) != Kind::kComplex && dtype != DType::kBool;
+  if (drops) {
+    fail(ErrorKind::kDType, op.name(), ": a complex number has no ", name_of(dtype),
+         " value; take one of its parts: real(x), imag(x), abs(x).");
+  }
+  return one(dtype, inputs[0].shape);
 }
 
 Specs infer_copy(const Op& op, Inputs inputs) {
@@ -289,7 +305,8 @@ Specs infer_copy(const Op& op, Inputs inputs) {
 double number(const Attr& attr) {
   if (const auto* value = std::get_if<int64_t>(&attr)) return static_cast<double>(*value);
   if (const auto* value = std::get_if<bool>(&attr)) return *value ? 1.0 : 0.0;
-  return std::get<double>(attr);
+  if (const auto* value = std::get_if<double>(&attr)) return *value;
+  return NAN;  // a complex number is no place in a range
 }
 
 DType dtype_or(const Attr& given, Kind kind) {
@@ -297,17 +314,12 @@ DType dtype_or(const Attr& given, Kind kind) {
   return dtype != nullptr ? *dtype : default_dtype(kind);
 }
 
-Kind literal_kind(const Attr& attr) {
-  if (std::holds_alternative<bool>(attr)) return Kind::kBool;
-  return std::holds_alternative<int64_t>(attr) ? Kind::kInteger : Kind::kFloating;
-}
-
 Specs infer_fill(const Op& op, Inputs inputs) {
   (void)inputs;
   infer_copy(op, std::array<Spec, 1>{});
   const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   element_count(shape);
-  return one(dtype_or(op.attr("dtype"), literal_kind(op.attr("value"))), shape);
+  return one(dtype_or(op.attr("dtype"), kind_of(literal_of(op.attr("value")))), shape);
 }
 
 Specs infer_arange(const Op& op, Inputs inputs) {
@@ -328,7 +340,7 @@ Specs infer_arange(const Op& op, Inputs inputs) {
   }
   Kind kind = Kind::kInteger;
   for (const Attr* attr : {&range.start, &range.stop, &range.step}) {
-    kind = std::max(kind, literal_kind(*attr));
+    kind = std::max(kind, kind_of(literal_of(*attr)));
   }
   return one(dtype_or(op.attr("dtype"), kind), {static_cast<int64_t>(length)});
 }
@@ -421,6 +433,7 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   const Reduction& reduction = *op.reduction;
   check_arity(op, inputs.size());
   const Spec& x = inputs[0];
+  reduction.check_dtype(x.dtype);
   const Dims axes = reduced_axes(op, static_cast<int64_t>(x.shape.size()));
   if (reduction.spec.single_axis && std::holds_alternative<std::vector<int64_t>>(op.attrs[1])) {
     fail(ErrorKind::kShape, op.name(),

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "op/registry.h"
 #include "op/tile_program.h"
@@ -17,6 +18,10 @@ const char* describe(Category category) {
       return "numeric";
     case Category::kRealNumeric:
       return "real numeric";
+    case Category::kRealOrBoolean:
+      return "real or boolean";
+    case Category::kFloating:
+      return "floating-point";
     case Category::kRealFloating:
       return "real floating-point";
     case Category::kInteger:
@@ -31,8 +36,9 @@ const char* describe(Category category) {
 
 [[noreturn]] void fail_category(const std::string& op, const ArgSpec& arg, DType got) {
   const char* fix = arg.category == Category::kBoolean
-                        ? "a comparison gives a boolean, or cast it: "
-                          "x.astype(bool)."
+                        ? "a comparison gives a boolean, or cast it: x.astype(bool)."
+                    : kind_of(got) == Kind::kComplex
+                        ? "take one of its parts: real(x), imag(x), abs(x)."
                         : "cast it: x.astype(int64).";
   fail(ErrorKind::kDType, op, ": ", arg.name, " must be ", describe(arg.category), "; got ",
        name_of(got), "; ", fix);
@@ -51,7 +57,8 @@ bool is_of(const Attr& value, std::string_view type) {
   if (type == "axis") return is_none || is_int || is_ints;
   if (type == "axes" || type == "shape" || type == "index") return is_ints;
   if (type == "scalar") {
-    return is_int || std::holds_alternative<double>(value) || std::holds_alternative<bool>(value);
+    return is_int || std::holds_alternative<double>(value) || std::holds_alternative<bool>(value) ||
+           std::holds_alternative<std::complex<double>>(value);
   }
   return true;
 }
@@ -92,22 +99,26 @@ DType Scalar::compute_dtype(std::span<const DType> args) const {
         if (kind != Kind::kInteger) fail_category(spec.name, arg, args[i]);
         break;
       case Category::kIntegerOrBoolean:
-        if (kind == Kind::kFloating) fail_category(spec.name, arg, args[i]);
+        if (kind >= Kind::kFloating) fail_category(spec.name, arg, args[i]);
         break;
       case Category::kRealFloating:
-        needs_floating = true;
-        break;
-      case Category::kNumeric:
       case Category::kRealNumeric:
-        needs_number = true;
+      case Category::kRealOrBoolean:
+        if (kind == Kind::kComplex) fail_category(spec.name, arg, args[i]);
         break;
+      case Category::kFloating:
+      case Category::kNumeric:
       case Category::kAll:
         break;
     }
+    needs_floating = needs_floating || arg.category == Category::kRealFloating ||
+                     arg.category == Category::kFloating;
+    needs_number = needs_number || arg.category == Category::kRealNumeric ||
+                   arg.category == Category::kNumeric;
     promoted = any ? promote(promoted, args[i]) : args[i];
     any = true;
   }
-  if (needs_floating && kind_of(promoted) != Kind::kFloating) return DType::kFloat32;
+  if (needs_floating && kind_of(promoted) < Kind::kFloating) return DType::kFloat32;
   if (needs_number && promoted == DType::kBool) return DType::kInt64;
   return promoted;
 }
@@ -118,9 +129,18 @@ DType Scalar::result_dtype(DType compute) const {
       return DType::kBool;
     case Result::kInt64:
       return DType::kInt64;
+    case Result::kReal:
+      return real_of(compute);
     default:
       return compute;
   }
+}
+
+void Reduction::check_dtype(DType input) const {
+  const Category category = spec.arg.category;
+  const bool takes_complex = category == Category::kAll || category == Category::kNumeric ||
+                             category == Category::kFloating;
+  if (kind_of(input) == Kind::kComplex && !takes_complex) fail_category(spec.name, spec.arg, input);
 }
 
 DType Reduction::result_dtype(DType input) const {
@@ -131,14 +151,16 @@ DType Reduction::result_dtype(DType input) const {
     case Result::kInt64:
       return DType::kInt64;
     case Result::kSum:
-      return kind == Kind::kFloating ? input : DType::kInt64;
+      if (kind >= Kind::kFloating) return input;
+      return is_unsigned(input) ? DType::kUInt64 : DType::kInt64;
+    case Result::kReal:
     case Result::kSame:
       break;
   }
-  if (spec.arg.category == Category::kRealFloating && kind != Kind::kFloating) {
-    return DType::kFloat32;
-  }
-  return input;
+  const bool is_floating =
+      spec.arg.category == Category::kRealFloating || spec.arg.category == Category::kFloating;
+  if (is_floating && kind < Kind::kFloating) return DType::kFloat32;
+  return spec.result == Result::kReal ? real_of(input) : input;
 }
 
 int OpClass::attr_index(std::string_view name) const {
@@ -186,6 +208,11 @@ std::string to_string(const Attr& attr) {
       return tensorlike::to_string(std::span<const int64_t>(value));
     }
     std::string operator()(DType value) const { return std::string(name_of(value)); }
+    std::string operator()(std::complex<double> value) const {
+      const bool is_negative = std::signbit(value.imag());
+      return "(" + (*this)(value.real()) + (is_negative ? "-" : "+") +
+             (*this)(std::abs(value.imag())) + "j)";
+    }
   };
   return std::visit(Printer{}, attr);
 }

@@ -64,7 +64,8 @@ class Scalar {
   ByDType<DType> whole_result;
   Gradients gradients;
   std::shared_ptr<CompiledBody> expansion;  // null: native
-  // The dtype that the function computes in, for arguments of these dtypes; checks categories.
+  // The promoted dtype of arguments of these dtypes; checks categories. Kernels compute in its
+  // compute_of.
   DType compute_dtype(std::span<const DType> args) const;
   DType result_dtype(DType compute) const;
   Ref<Op> op;  // Elemwise(mode=name)
@@ -78,6 +79,8 @@ class Reduction {
   ByDType<ReductionKernel> kernels;
   Gradients gradients;
   DType result_dtype(DType input) const;
+  // ErrorKind::kDType unless the category takes it.
+  void check_dtype(DType input) const;
 };
 
 // A class of ops. `plain` says that no user's rule can match when all arguments are built-in

@@ -14,14 +14,24 @@
 namespace tensorlike {
 
 // The value of an op's attribute. `monostate` is Python's None.
-using Attr =
-    std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>, DType>;
+using Attr = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,
+                          DType, std::complex<double>>;
 
-// The Array API standard's dtype categories (the ones that our dtypes need).
+// A number among attributes as a literal.
+inline Literal literal_of(const Attr& attr) {
+  if (const auto* value = std::get_if<bool>(&attr)) return *value;
+  if (const auto* value = std::get_if<int64_t>(&attr)) return *value;
+  if (const auto* value = std::get_if<double>(&attr)) return *value;
+  return std::get<std::complex<double>>(attr);
+}
+
+// The Array API standard's dtype categories, and what has an order: real numbers and booleans.
 enum class Category : uint8_t {
   kAll,
   kNumeric,
   kRealNumeric,
+  kRealOrBoolean,
+  kFloating,
   kRealFloating,
   kInteger,
   kIntegerOrBoolean,
@@ -33,7 +43,8 @@ enum class Result : uint8_t {
   kSame,   // the promoted dtype
   kBool,   // bool
   kInt64,  // int64
-  kSum,    // as kSame, but integers and booleans accumulate in int64
+  kSum,    // as kSame, but integers and booleans accumulate in int64, unsigned ones in uint64
+  kReal,   // the dtype of the promoted dtype's parts
 };
 
 // A step's attribute: a literal, the value of an attribute of the op whose rule this is, the shape
@@ -69,7 +80,7 @@ struct Step {
 // constants (Python literals: an integer stays an integer), then one per step result.
 struct Body {
   int inputs = 0;
-  std::vector<std::variant<bool, int64_t, double>> constants = {};
+  std::vector<Literal> constants = {};
   std::vector<Step> steps = {};
   std::vector<int> results = {};
 };

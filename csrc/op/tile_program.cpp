@@ -1,5 +1,6 @@
 #include "op/tile_program.h"
 
+#include <algorithm>
 #include <cstring>
 #include <memory>
 
@@ -17,7 +18,7 @@ struct Symbol {
   int index = 0;
   DType dtype = DType::kFloat32;
   bool is_literal = false;
-  std::variant<bool, int64_t, double> literal = {};
+  Literal literal = {};
 };
 
 class Writer {
@@ -25,6 +26,7 @@ class Writer {
   explicit Writer(std::span<const DType> args) {
     for (size_t i = 0; i < args.size(); ++i) {
       operands_.push_back({Symbol::Place::kOperand, static_cast<int>(i), args[i], false, {}});
+      widest_ = std::max(widest_, size_of(args[i]));
     }
   }
 
@@ -33,25 +35,38 @@ class Writer {
   // Applies a scalar function to symbols: one instruction, or its expansion.
   std::vector<Symbol> call(const Scalar& scalar, std::vector<Symbol> args) {
     SmallVector<DType, 4> dtypes = literal_dtypes(scalar, args);
-    const DType compute = scalar.compute_dtype(dtypes);
+    const DType promoted = scalar.compute_dtype(dtypes);
+    const DType loop = compute_of(promoted);
+    const bool is_expanded = scalar.kernels[loop] == nullptr;
+    if (is_expanded && scalar.expansion == nullptr) {
+      fail(ErrorKind::kDType, scalar.spec.name, ": there is no kernel for ", name_of(promoted),
+           ".");
+    }
+    // Halves are rounded once, at the end; small integers wrap around at every step.
+    const bool wraps = kind_of(promoted) == Kind::kInteger;
+    const DType inside = is_expanded && wraps ? promoted : loop;
     for (size_t i = 0; i < args.size(); ++i) {
       const bool is_condition = scalar.spec.args[i].category == Category::kBoolean;
-      args[i] = as_dtype(args[i], is_condition ? DType::kBool : compute);
+      args[i] = as_dtype(args[i], is_condition ? DType::kBool : inside);
     }
-    if (scalar.kernels[compute] == nullptr && scalar.expansion != nullptr) {
-      return expand(*scalar.expansion, args);
-    }
-    if (scalar.kernels[compute] == nullptr) {
-      fail(ErrorKind::kDType, scalar.spec.name, ": there is no kernel for ", name_of(compute), ".");
-    }
-    return emit(scalar.kernels[compute], args, scalar.spec.outputs, scalar.result_dtype(compute));
+    std::vector<Symbol> results =
+        is_expanded
+            ? expand(*scalar.expansion, args)
+            : emit(scalar.kernels[loop], args, scalar.spec.outputs, scalar.result_dtype(loop));
+    for (Symbol& result : results) result = as_dtype(result, scalar.result_dtype(promoted));
+    return results;
   }
 
-  Symbol as_dtype(const Symbol& symbol, DType dtype) {
+  Symbol as_dtype(Symbol symbol, DType dtype) {
     if (symbol.is_literal) return constant(symbol, dtype);
     if (symbol.dtype == dtype) return symbol;
-    TileKernel cast = kernel_table().casts[static_cast<int>(symbol.dtype)][static_cast<int>(dtype)];
-    return emit(cast, {symbol}, 1, dtype)[0];
+    const auto steps = cast_steps(symbol.dtype, dtype);
+    if (steps.empty()) {
+      fail(ErrorKind::kDType, "astype: a ", name_of(symbol.dtype), " has no ", name_of(dtype),
+           " value; take one of its parts: real(x), imag(x), abs(x).");
+    }
+    for (const CastStep& step : steps) symbol = emit(step.kernel, {symbol}, 1, step.dtype)[0];
+    return symbol;
   }
 
   PreparedProgram finish(const std::vector<Symbol>& results);
@@ -79,8 +94,8 @@ class Writer {
         dtypes.push_back(arg.dtype);
         continue;
       }
-      const Kind kind = static_cast<Kind>(arg.literal.index());
-      dtypes.push_back(any && kind <= kind_of(promoted) ? promoted : default_dtype(kind));
+      const Kind kind = kind_of(arg.literal);
+      dtypes.push_back(any ? literal_dtype(kind, promoted) : default_dtype(kind));
     }
     return dtypes;
   }
@@ -89,11 +104,12 @@ class Writer {
     TileProgram::Constant value{dtype, {}};
     visit_dtype(dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const T converted = std::visit([](auto v) { return static_cast<T>(v); }, literal.literal);
+      const T converted = literal_as<T>(literal.literal);
       std::memcpy(value.value, &converted, sizeof(T));
     });
     for (size_t i = 0; i < constants_.size(); ++i) {
-      if (constants_[i].dtype == dtype && std::memcmp(constants_[i].value, value.value, 8) == 0) {
+      if (constants_[i].dtype == dtype &&
+          std::memcmp(constants_[i].value, value.value, sizeof(value.value)) == 0) {
         return {Symbol::Place::kConstant, static_cast<int>(i), dtype, false, {}};
       }
     }
@@ -116,9 +132,19 @@ class Writer {
     return results;
   }
 
+  // One instruction; the results of an equal one that is there already.
   std::vector<Symbol> emit(TileKernel kernel, std::vector<Symbol> in, int outputs, DType dtype) {
-    Instruction instruction{kernel, std::move(in), {}};
     std::vector<Symbol> results;
+    for (const Instruction& known : instructions_) {
+      if (known.kernel != kernel ||
+          !std::equal(in.begin(), in.end(), known.in.begin(), known.in.end(), is_same_place)) {
+        continue;
+      }
+      for (int t : known.out) results.push_back({Symbol::Place::kTemporary, t, dtype, false, {}});
+      return results;
+    }
+    Instruction instruction{kernel, std::move(in), {}};
+    widest_ = std::max(widest_, size_of(dtype));
     for (int i = 0; i < outputs; ++i) {
       instruction.out.push_back(temporaries_);
       results.push_back({Symbol::Place::kTemporary, temporaries_++, dtype, false, {}});
@@ -127,7 +153,20 @@ class Writer {
     return results;
   }
 
+  static bool is_same_place(const Symbol& a, const Symbol& b) {
+    return a.place == b.place && a.index == b.index;
+  }
+
+  // A copy of a value for an output, not shared with any other.
+  Symbol append_copy(const Symbol& symbol) {
+    const int d = static_cast<int>(symbol.dtype);
+    widest_ = std::max(widest_, size_of(symbol.dtype));
+    instructions_.push_back({kernel_table().casts[d][d], {symbol}, {temporaries_}});
+    return {Symbol::Place::kTemporary, temporaries_++, symbol.dtype, false, {}};
+  }
+
   std::vector<Symbol> operands_;
+  size_t widest_ = 1;
   std::vector<TileProgram::Constant> constants_;
   std::vector<Instruction> instructions_;
   int temporaries_ = 0;
@@ -146,14 +185,12 @@ PreparedProgram Writer::finish(const std::vector<Symbol>& results) {
   std::vector<Symbol> stored;
   for (size_t r = 0; r < results.size(); ++r) {
     Symbol symbol = results[r];
-    if (symbol.is_literal)
-      symbol = constant(symbol, default_dtype(static_cast<Kind>(symbol.literal.index())));
+    if (symbol.is_literal) symbol = constant(symbol, default_dtype(kind_of(symbol.literal)));
     const bool is_free = symbol.place == Symbol::Place::kTemporary &&
                          output_of[static_cast<size_t>(symbol.index)] < 0;
     if (!is_free) {
       // An operand, a constant, or a value that is already another output: copy it.
-      const int d = static_cast<int>(symbol.dtype);
-      symbol = emit(kernel_table().casts[d][d], {symbol}, 1, symbol.dtype)[0];
+      symbol = append_copy(symbol);
       output_of.push_back(-1);
     }
     output_of[static_cast<size_t>(symbol.index)] = static_cast<int>(r);
@@ -161,6 +198,7 @@ PreparedProgram Writer::finish(const std::vector<Symbol>& results) {
     prepared.results.push_back(symbol.dtype);
   }
   program.constants = constants_;
+  program.widest = widest_;
 
   std::vector<size_t> last_read(static_cast<size_t>(temporaries_), 0);
   for (size_t i = 0; i < instructions_.size(); ++i) {
@@ -215,6 +253,19 @@ TileProgramCache::~TileProgramCache() {
     delete node;
     node = next;
   }
+}
+
+const PreparedProgram& prepare_cast(DType from, DType to) {
+  static std::atomic<const PreparedProgram*> cache[kDTypeCount][kDTypeCount] = {};
+  auto& place = cache[static_cast<int>(from)][static_cast<int>(to)];
+  if (const PreparedProgram* known = place.load(std::memory_order_acquire)) return *known;
+  Writer writer({&from, 1});
+  const auto* made =
+      new PreparedProgram(writer.finish({writer.as_dtype(writer.operands()[0], to)}));
+  const PreparedProgram* expected = nullptr;
+  if (place.compare_exchange_strong(expected, made)) return *made;
+  delete made;
+  return *expected;
 }
 
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args) {

@@ -26,6 +26,10 @@ struct TileProgramCache {
   ~TileProgramCache();
 };
 
+// A conversion as a program; ErrorKind::kDType where a complex number would lose its imaginary
+// part.
+const PreparedProgram& prepare_cast(DType from, DType to);
+
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args);
 
 }  // namespace tensorlike

@@ -9,8 +9,6 @@
 namespace tensorlike {
 namespace {
 
-using Literal = std::variant<bool, int64_t, double>;
-
 // A slot holds a value or a literal that has not met a tensor yet.
 struct Slot {
   Ref<Value> value;
@@ -139,7 +137,7 @@ Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<c
 
 Ref<Value> lift_literal(Literal literal, Value& like) {
   if (like.tag == Value::kRaw) {
-    const Kind kind = static_cast<Kind>(literal.index());
+    const Kind kind = kind_of(literal);
     return RawTensor::scalar(literal_dtype(kind, static_cast<RawTensor&>(like).dtype), literal);
   }
   Value* args[] = {&like};

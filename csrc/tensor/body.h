@@ -17,6 +17,6 @@ Values apply(const Op& op, Args args);
 Ref<Value> apply_one(const Op& op, Args args);
 
 // A literal as the kind of tensor-like that `like` is.
-Ref<Value> lift_literal(std::variant<bool, int64_t, double> literal, Value& like);
+Ref<Value> lift_literal(Literal literal, Value& like);
 
 }  // namespace tensorlike

@@ -68,24 +68,30 @@ void multiply(const RawTensor& a, const RawTensor& b, RawTensor& out, const Dims
   });
 }
 
+template <class T>
+constexpr bool kHasGemm =
+    std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, uint64_t>;
+
 Values matmul(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = outputs[0].dtype;
-  const Ref<RawTensor> a = cast_if_needed(*inputs[0], dtype);
-  const Ref<RawTensor> b = cast_if_needed(*inputs[1], dtype);
-  Ref<RawTensor> out = RawTensor::empty(dtype, outputs[0].shape);
+  const DType loop = compute_of(dtype);
+  const Ref<RawTensor> a = cast_if_needed(*inputs[0], loop);
+  const Ref<RawTensor> b = cast_if_needed(*inputs[1], loop);
+  Ref<RawTensor> out = RawTensor::empty(loop, outputs[0].shape);
   const Dims batch = broadcast_shapes(op.name(), as_matrix(*a, true).batch_shape,
                                       as_matrix(*b, false).batch_shape);
-  visit_dtype(dtype, [&](auto tag) {
+  // uint64 has the bits of int64, which wraps.
+  visit_compute(loop == DType::kUInt64 ? DType::kInt64 : loop, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<T, bool>) multiply<T>(*a, *b, *out, batch);
+    if constexpr (kHasGemm<T>) multiply<T>(*a, *b, *out, batch);
   });
-  return one(out);
+  return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
 // Applies a row program along one axis; other axes are moved out of the way first.
 template <void (*RowKernels::*kRow)(void*, const void*, int64_t)>
 Values rows(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
+  const DType dtype = compute_of(outputs[0].dtype);
   const size_t ndim = outputs[0].shape.size();
   const size_t axis = static_cast<size_t>(
       normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
@@ -109,6 +115,7 @@ Values rows(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
       for (int64_t r = begin; r < end; ++r) row(out->data + r * bytes, x->data + r * bytes, n);
     });
   }
+  out = cast_if_needed(*out, outputs[0].dtype);
   return one(axis + 1 == ndim ? out : swap_last(*out));
 }
 
@@ -125,7 +132,7 @@ double row_loss(const T* logits, int64_t n, int64_t label) {
 }
 
 Values cross_entropy(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
+  const DType dtype = compute_of(outputs[0].dtype);
   const Ref<RawTensor> logits = contiguous(*cast_if_needed(*inputs[0], dtype));
   const Ref<RawTensor> labels = contiguous(*cast_if_needed(*inputs[1], DType::kInt64));
   const int64_t n = logits->shape.back();
@@ -140,7 +147,7 @@ Values cross_entropy(const Op& op, RawArgs inputs, const Specs& outputs, uint32_
     total += dtype == DType::kFloat32 ? row_loss(logits->as<float>() + r * n, n, label)
                                       : row_loss(logits->as<double>() + r * n, n, label);
   }
-  return one(RawTensor::scalar(dtype, total / static_cast<double>(count)));
+  return one(RawTensor::scalar(outputs[0].dtype, total / static_cast<double>(count)));
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {

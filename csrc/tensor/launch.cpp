@@ -8,7 +8,9 @@
 #include "op/registry.h"
 #include "op/tile_program.h"
 #include "tensor/body.h"
+#include "tensor/layout.h"
 #include "tensor/raw_tensor.h"
+#include "tensor/reduce.h"
 
 namespace tensorlike {
 namespace {
@@ -81,196 +83,32 @@ Values launch_elemwise(const Op& op, Args args, uint32_t donated, int64_t holds)
   return results;
 }
 
-// x with the reduced axes last, collapsed: kept dimensions, then reduced ones.
-struct ReducePlan {
-  Dims kept_shape, kept_strides;
-  Dims shape, strides;  // of the reduced axes
-};
-
-ReducePlan plan_reduction(const RawTensor& x, const Dims& axes) {
-  ReducePlan plan;
-  for (size_t i = 0; i < x.shape.size(); ++i) {
-    const bool is_reduced =
-        std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
-    (is_reduced ? plan.shape : plan.kept_shape).push_back(x.shape[i]);
-    (is_reduced ? plan.strides : plan.kept_strides).push_back(x.strides[i]);
-  }
-  auto merge = [&](Dims& shape, Dims& strides) {
-    TileOperand operand{x.data, size_of(x.dtype), strides};
-    collapse(shape, {&operand, 1});
-    strides = operand.strides;
-  };
-  merge(plan.kept_shape, plan.kept_strides);
-  merge(plan.shape, plan.strides);
-  return plan;
-}
-
-// Walks the linear positions of a strided shape.
-int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides) {
-  int64_t offset = 0;
-  for (size_t i = shape.size(); i-- > 0;) {
-    offset += position % shape[i] * strides[i];
-    position /= shape[i];
-  }
-  return offset;
-}
-
-constexpr int64_t kChunk = 65536;  // elements of one partial result: fixed, so that results do not
-                                   // depend on the number of threads
-constexpr int64_t kColumns = 1024;
 constexpr int64_t kGrain = 16384;
-
-class Reducer {
- public:
-  Reducer(const RawTensor& x, RawTensor& out, const ReductionKernel& kernel, const ReducePlan& plan)
-      : x_(x), out_(out), kernel_(kernel), plan_(plan), count_(element_count(plan.shape)) {}
-
-  void run() {
-    const int64_t kept = element_count(plan_.kept_shape);
-    if (kept == 0) return;
-    BlockingRegion blocking(kept * std::max<int64_t>(count_, 1) > 2 * kGrain);
-    const bool inner_is_kept = !plan_.kept_shape.empty() && plan_.kept_strides.back() == 1 &&
-                               (plan_.shape.empty() || plan_.strides.back() != 1) &&
-                               plan_.kept_shape.back() > 1;
-    if (inner_is_kept) {
-      columns(kept);
-    } else if (kept < 16 && count_ > 2 * kChunk) {
-      for (int64_t i = 0; i < kept; ++i) one_in_chunks(i);
-    } else {
-      const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(count_, 1));
-      parallel_for(kept, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t i = begin; i < end; ++i) {
-          alignas(8) char acc[16];
-          kernel_.start(acc, 1);
-          fold(acc, kept_data(i), 0, count_);
-          kernel_.finish(out_at(i), acc, 1, count_);
-        }
-      });
-    }
-  }
-
- private:
-  const char* kept_data(int64_t i) const {
-    return x_.data + offset_of(i, plan_.kept_shape, plan_.kept_strides) * size();
-  }
-  char* out_at(int64_t i) const {
-    return out_.data + i * static_cast<int64_t>(size_of(out_.dtype));
-  }
-  int64_t size() const { return static_cast<int64_t>(size_of(x_.dtype)); }
-
-  // Combines elements [begin, end) of the reduced space under `data` into one accumulator.
-  void fold(char* acc, const char* data, int64_t begin, int64_t end) const {
-    const Dims& shape = plan_.shape;
-    if (begin == end) return;
-    if (shape.size() == 1 && plan_.strides[0] == 1) {
-      kernel_.row(acc, data + begin * size(), end - begin);
-      return;
-    }
-    if (shape.empty()) {
-      kernel_.row(acc, data, 1);
-      return;
-    }
-    const TileOperand operand{data, size_of(x_.dtype), plan_.strides};
-    alignas(64) char tile[1024 * 8];
-    for (int64_t at = begin; at < end; at += 1024) {
-      const int64_t n = std::min<int64_t>(1024, end - at);
-      gather_tile(operand, shape, at, n, tile);
-      kernel_.row(acc, tile, n);
-    }
-  }
-
-  // A long reduction into few results: partial results side by side, joined in order.
-  void one_in_chunks(int64_t i) const {
-    const int64_t chunks = (count_ + kChunk - 1) / kChunk;
-    const size_t width = kernel_.accumulator;
-    Ref<Storage> partial = Storage::allocate(static_cast<size_t>(chunks) * width);
-    kernel_.start(partial->data(), chunks);
-    const char* data = kept_data(i);
-    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t c = begin; c < end; ++c) {
-        fold(partial->data() + static_cast<size_t>(c) * width, data, c * kChunk,
-             std::min(count_, (c + 1) * kChunk));
-      }
-    });
-    for (int64_t c = 1; c < chunks; ++c) {
-      kernel_.join(partial->data(), partial->data() + static_cast<size_t>(c) * width, 1);
-    }
-    kernel_.finish(out_at(i), partial->data(), 1, count_);
-  }
-
-  // The innermost dimension is kept and contiguous: whole rows are combined into accumulators.
-  // Every fixed number of rows starts new accumulators, which are joined in order.
-  void columns(int64_t kept) const {
-    const int64_t inner = plan_.kept_shape.back();
-    const int64_t outer = kept / inner;
-    const int64_t tiles = (inner + kColumns - 1) / kColumns;
-    const int64_t width = std::min(inner, kColumns);
-    const int64_t rows = std::max<int64_t>(64, 16 * kChunk / width);
-    const int64_t parts = std::max<int64_t>(1, (count_ + rows - 1) / rows);
-    const size_t bytes = static_cast<size_t>(width) * kernel_.accumulator;
-    Ref<Storage> partial = Storage::allocate(static_cast<size_t>(outer * tiles * parts) * bytes);
-    const int64_t work = std::max<int64_t>(1, std::min(count_, rows) * width);
-    parallel_for(outer * tiles * parts, std::max<int64_t>(1, kGrain / work),
-                 [&](int64_t begin, int64_t end) {
-                   for (int64_t job = begin; job < end; ++job) {
-                     column_part(job, inner, tiles, parts, rows,
-                                 partial->data() + static_cast<size_t>(job) * bytes);
-                   }
-                 });
-    for (int64_t tile = 0; tile < outer * tiles; ++tile) {
-      char* first = partial->data() + static_cast<size_t>(tile * parts) * bytes;
-      const int64_t at = tile % tiles * kColumns;
-      const int64_t n = std::min(kColumns, inner - at);
-      for (int64_t p = 1; p < parts; ++p) {
-        kernel_.join(first, first + static_cast<size_t>(p) * bytes, n);
-      }
-      kernel_.finish(out_at(tile / tiles * inner + at), first, n, count_);
-    }
-  }
-
-  void column_part(int64_t job, int64_t inner, int64_t tiles, int64_t parts, int64_t rows,
-                   char* acc) const {
-    const int64_t tile = job / parts;
-    const int64_t at = tile % tiles * kColumns;
-    const int64_t n = std::min(kColumns, inner - at);
-    const char* data = kept_data(tile / tiles * inner + at);
-    kernel_.start(acc, n);
-    const int64_t begin = job % parts * rows;
-    const int64_t end = std::min(count_, begin + rows);
-    for (int64_t r = begin; r < end; ++r) {
-      kernel_.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n);
-    }
-  }
-
-  const RawTensor& x_;
-  RawTensor& out_;
-  const ReductionKernel& kernel_;
-  const ReducePlan& plan_;
-  const int64_t count_;
-};
 
 // argmax and argmin: the first position of the extreme; NaN is the most extreme, as in NumPy.
 void arg_reduce(const RawTensor& x, RawTensor& out, const ReducePlan& plan, bool wants_largest) {
   const int64_t count = element_count(plan.shape);
-  visit_dtype(x.dtype, [&](auto tag) {
+  visit_compute(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const T* data = x.as<T>();
-    BlockingRegion blocking(out.size() * count > 2 * kGrain);
-    parallel_for(out.size(), std::max<int64_t>(1, kGrain / count), [&](int64_t from, int64_t to) {
-      for (int64_t i = from; i < to; ++i) {
-        const T* row = data + offset_of(i, plan.kept_shape, plan.kept_strides);
-        int64_t best = 0;
-        T extreme = row[0];
-        for (int64_t j = 1; j < count && extreme == extreme; ++j) {
-          const T value = row[offset_of(j, plan.shape, plan.strides)];
-          if (value != value || (wants_largest ? value > extreme : value < extreme)) {
-            best = j;
-            extreme = value;
+    if constexpr (!is_complex<T>) {
+      const T* data = x.as<T>();
+      BlockingRegion blocking(out.size() * count > 2 * kGrain);
+      parallel_for(out.size(), std::max<int64_t>(1, kGrain / count), [&](int64_t from, int64_t to) {
+        for (int64_t i = from; i < to; ++i) {
+          const T* row = data + offset_of(i, plan.kept_shape, plan.kept_strides);
+          int64_t best = 0;
+          T extreme = row[0];
+          for (int64_t j = 1; j < count && extreme == extreme; ++j) {
+            const T value = row[offset_of(j, plan.shape, plan.strides)];
+            if (value != value || (wants_largest ? value > extreme : value < extreme)) {
+              best = j;
+              extreme = value;
+            }
           }
+          out.as<int64_t>()[i] = best;
         }
-        out.as<int64_t>()[i] = best;
-      }
-    });
+      });
+    }
   });
 }
 
@@ -309,7 +147,7 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   }
   if (inner > kSmallRow) return nullptr;
   Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(x.dtype), std::move(shape));
-  alignas(64) char acc[kSmallRow * 8];
+  alignas(64) char acc[kSmallRow * 16];
   const int64_t size = static_cast<int64_t>(size_of(x.dtype));
   const int64_t out_size = static_cast<int64_t>(size_of(out->dtype));
   for (int64_t o = 0; o < outer; ++o) {
@@ -336,21 +174,22 @@ Values launch_reduce(const Op& op, Args args) {
   const Specs specs = infer_reduce(op, {&spec, args.size()});
   const Reduction& reduction = *op.reduction;
   const Dims axes = reduced_axes(op, static_cast<int64_t>(x->shape.size()));
-  Ref<RawTensor> out = RawTensor::empty(specs[0].dtype, specs[0].shape);
-  Values results;
-  results.push_back(out);
-  if (reduction.kernels[DType::kFloat32].row == nullptr) {
-    arg_reduce(*x, *out, plan_reduction(*x, axes), reduction.spec.name == "argmax");
-    return results;
+  if (reduction.spec.single_axis) {
+    const Ref<RawTensor> input = cast_if_needed(*x, compute_of(x->dtype));
+    Ref<RawTensor> out = RawTensor::empty(specs[0].dtype, specs[0].shape);
+    arg_reduce(*input, *out, plan_reduction(input->shape, input->strides, axes),
+               reduction.spec.name == "argmax");
+    return one(out);
   }
-  Ref<RawTensor> converted;
-  if (reduction.kernels[x->dtype].row == nullptr) {
-    converted = cast(*x, specs[0].dtype);
-    x = converted.get();
-  }
-  const ReducePlan plan = plan_reduction(*x, axes);
-  Reducer(*x, *out, reduction.kernels[x->dtype], plan).run();
-  return results;
+  // Where the dtype has no kernel of its own, the elements are converted on the way.
+  const bool is_floating = reduction.kernels[DType::kInt32].row == nullptr;
+  const bool converts = is_floating && kind_of(x->dtype) < Kind::kFloating;
+  const DType loop = converts ? DType::kFloat32 : compute_of(x->dtype);
+  Reducible input{x->shape, size_of(loop), nullptr, {{x->data, size_of(x->dtype), x->strides}}};
+  if (loop != x->dtype) input.program = &prepare_cast(x->dtype, loop).program;
+  Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(loop), specs[0].shape);
+  reduce(input, axes, reduction.kernels[loop], out->data, size_of(out->dtype));
+  return one(cast_if_needed(*out, specs[0].dtype));
 }
 
 }  // namespace
@@ -369,7 +208,7 @@ Ref<Value> launch_small(const Op& op, Args args) {
   }
   const int64_t count = whole->count;
   if (count > kSmall) return nullptr;
-  alignas(64) char repeated[2][kRepeated * 8];
+  alignas(64) char repeated[2][kRepeated * 16];
   size_t used = 0;
   const void* in[3];
   for (size_t i = 0; i < n; ++i) {

@@ -23,8 +23,12 @@ void visit_word(size_t size, F&& f) {
     f(TypeTag<uint32_t>{});
   } else if (size == 8) {
     f(TypeTag<uint64_t>{});
-  } else {
+  } else if (size == 1) {
     f(TypeTag<uint8_t>{});
+  } else if (size == 2) {
+    f(TypeTag<uint16_t>{});
+  } else {
+    f(TypeTag<Complex<double>>{});
   }
 }
 
@@ -259,7 +263,12 @@ Values scatter(const Op& op, RawArgs inputs, const Specs&, uint32_t reusable, bo
           position /= blocks.shape[d];
         }
         T& element = reinterpret_cast<T*>(to)[offset];
-        element = static_cast<T>(element + reinterpret_cast<const T*>(from)[i]);
+        const T addend = reinterpret_cast<const T*>(from)[i];
+        if constexpr (is_half<T>) {
+          element = T(static_cast<float>(element) + static_cast<float>(addend));
+        } else {
+          element = static_cast<T>(element + addend);
+        }
       }
     });
   }
@@ -274,24 +283,13 @@ Values scatter_add(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t 
   return scatter(op, inputs, outputs, reusable, true);
 }
 
-std::variant<bool, int64_t, double> literal_of(const Attr& attr) {
-  if (const auto* value = std::get_if<int64_t>(&attr)) return *value;
-  if (const auto* value = std::get_if<bool>(&attr)) return *value;
-  return std::get<double>(attr);
-}
-
-template <class T>
-T number_as(const Attr& attr) {
-  return std::visit([](auto value) { return static_cast<T>(value); }, literal_of(attr));
-}
-
 Values fill(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
   Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
   const int64_t n = out->size();
   visit_dtype(out->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     check_literal(literal_of(op.attr("value")), out->dtype);
-    const T value = number_as<T>(op.attr("value"));
+    const T value = literal_as<T>(literal_of(op.attr("value")));
     BlockingRegion blocking(n > kLong);
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
       std::fill(out->as<T>() + begin, out->as<T>() + end, value);
@@ -307,8 +305,8 @@ Values arange(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
     using T = typename decltype(tag)::type;
     // Integers exactly; floats as start + i * step in double, so that errors do not add up.
     using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-    const Wide start = number_as<Wide>(range.start);
-    const Wide step = number_as<Wide>(range.step);
+    const Wide start = literal_as<Wide>(literal_of(range.start));
+    const Wide step = literal_as<Wide>(literal_of(range.step));
     for (int64_t i = 0; i < out->size(); ++i) {
       out->as<T>()[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
     }
@@ -366,7 +364,7 @@ void write_strided(const RawTensor& target, const RawTensor& value) {
   collapse(shape, {operands.data(), operands.size()});
   BlockingRegion blocking(n > kLong);
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-    alignas(64) char tile[1024 * 8];
+    alignas(64) char tile[1024 * 16];
     for (int64_t at = begin; at < end; at += 1024) {
       const int64_t count = std::min<int64_t>(1024, end - at);
       gather_tile(operands[1], shape, at, count, tile);

@@ -1,8 +1,11 @@
 #include "tensor/raw_tensor.h"
 
+#include <cmath>
+
 #include "kernels/kernel_table.h"
 #include "kernels/tile.h"
 #include "op/registry.h"
+#include "op/tile_program.h"
 
 namespace tensorlike {
 
@@ -40,28 +43,35 @@ Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape) {
                              std::move(storage));
 }
 
-void check_literal(const std::variant<bool, int64_t, double>& literal, DType dtype) {
-  if (kind_of(dtype) != Kind::kInteger || literal.index() == 0) return;
-  const bool is_narrow = dtype == DType::kInt32;
+void check_literal(const Literal& literal, DType dtype) {
+  const Kind kind = kind_of(literal);
+  if (kind == Kind::kComplex && kind_of(dtype) < Kind::kComplex) {
+    fail(ErrorKind::kDType, "literal: must be real for ", name_of(dtype),
+         "; got a complex number; use complex64 or complex128.");
+  }
+  if (kind_of(dtype) != Kind::kInteger || kind == Kind::kBool) return;
+  const int bits = static_cast<int>(size_of(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1);
+  const double limit = std::ldexp(1.0, bits);
+  const double least = is_unsigned(dtype) ? 0.0 : -limit;
   bool fits = true;
   if (const auto* integer = std::get_if<int64_t>(&literal)) {
-    fits = !is_narrow || (*integer >= INT32_MIN && *integer <= INT32_MAX);
+    const double value = static_cast<double>(*integer);
+    fits = bits >= 63 ? *integer >= 0 || !is_unsigned(dtype) : value >= least && value < limit;
   } else {
     const double value = std::get<double>(literal);
-    const double limit = is_narrow ? 0x1p31 : 0x1p63;
-    fits = value >= -limit && value < limit;
+    fits = std::trunc(value) >= least && value < limit;
   }
   if (fits) return;
   fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype), "; got ",
-       std::visit([](auto v) { return text(v); }, literal), "; use a wider dtype.");
+       std::visit([](auto v) { return to_string(Attr(v)); }, literal), "; use a wider dtype.");
 }
 
-Ref<RawTensor> RawTensor::scalar(DType dtype, std::variant<bool, int64_t, double> value) {
+Ref<RawTensor> RawTensor::scalar(DType dtype, Literal value) {
   check_literal(value, dtype);
   Ref<RawTensor> out = empty(dtype, {});
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    *out->as<T>() = std::visit([](auto v) { return static_cast<T>(v); }, value);
+    *out->as<T>() = literal_as<T>(value);
   });
   return out;
 }
@@ -90,16 +100,9 @@ Ref<RawTensor> contiguous(const RawTensor& x) {
 
 Ref<RawTensor> cast(const RawTensor& x, DType dtype) {
   Ref<RawTensor> out = RawTensor::empty(dtype, x.shape);
-  TileProgram program;
-  program.operands = 1;
-  program.outputs = 1;
-  TileInstruction& instruction = program.instructions.emplace_back();
-  instruction.kernel = kernel_table().casts[static_cast<int>(x.dtype)][static_cast<int>(dtype)];
-  instruction.in = {0};
-  instruction.out = {1};
   const TileOperand operand{x.data, size_of(x.dtype), x.strides};
   const TileOutput output{out->data, size_of(dtype)};
-  run_tiles(program, x.shape, {&operand, 1}, {&output, 1});
+  run_tiles(prepare_cast(x.dtype, dtype).program, x.shape, {&operand, 1}, {&output, 1});
   return out;
 }
 
@@ -112,8 +115,7 @@ Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape) 
   return x.view(Dims(shape), strides);
 }
 
-ConstOp::ConstOp(const OpClass& cls, std::variant<bool, int64_t, double> value)
-    : Op(cls), literal(value) {
+ConstOp::ConstOp(const OpClass& cls, Literal value) : Op(cls), literal(value) {
   attrs = {std::visit([](auto v) { return Attr(v); }, value), Attr(), Attr()};
 }
 
@@ -121,9 +123,7 @@ ConstOp::ConstOp(const OpClass& cls, Ref<RawTensor> value) : Op(cls), array(std:
   attrs = {Attr(), Attr(), Attr()};
 }
 
-Ref<ConstOp> const_op(std::variant<bool, int64_t, double> literal) {
-  return make_ref<ConstOp>(registry().constant(), literal);
-}
+Ref<ConstOp> const_op(Literal literal) { return make_ref<ConstOp>(registry().constant(), literal); }
 
 Ref<RawTensor> make_const(const Op& op, const Spec* like) {
   const auto& constant = static_cast<const ConstOp&>(op);
@@ -131,7 +131,7 @@ Ref<RawTensor> make_const(const Op& op, const Spec* like) {
     const DType dtype = constant.dtype.value_or(constant.array->dtype);
     return dtype == constant.array->dtype ? constant.array : cast(*constant.array, dtype);
   }
-  const Kind kind = static_cast<Kind>(constant.literal->index());
+  const Kind kind = kind_of(*constant.literal);
   const DType natural = like == nullptr ? default_dtype(kind) : literal_dtype(kind, like->dtype);
   return RawTensor::scalar(constant.dtype.value_or(natural), *constant.literal);
 }

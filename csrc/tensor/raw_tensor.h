@@ -35,7 +35,7 @@ class RawTensor final : public Value {
 
   // A fresh, contiguous tensor whose elements are not set.
   static Ref<RawTensor> empty(DType dtype, Dims shape);
-  static Ref<RawTensor> scalar(DType dtype, std::variant<bool, int64_t, double> value);
+  static Ref<RawTensor> scalar(DType dtype, Literal value);
   // Same elements, seen through another shape.
   Ref<RawTensor> view(Dims view_shape, Dims view_strides, int64_t offset = 0) const;
 
@@ -85,23 +85,18 @@ Ref<Value> launch_small(const Op& op, Args args);
 Ref<RawTensor> make_const(const Op& op, const Spec* like);
 
 // ErrorKind::kOverflow unless the dtype holds the literal.
-void check_literal(const std::variant<bool, int64_t, double>& literal, DType dtype);
+void check_literal(const Literal& literal, DType dtype);
 
 // The op that carries a literal or an array. Arrays are kept as RawTensors.
 class ConstOp final : public Op {
  public:
-  ConstOp(const OpClass& cls, std::variant<bool, int64_t, double> literal);
+  ConstOp(const OpClass& cls, Literal literal);
   ConstOp(const OpClass& cls, Ref<RawTensor> array);
-  std::optional<std::variant<bool, int64_t, double>> literal;
+  std::optional<Literal> literal;
   Ref<RawTensor> array;
   std::optional<DType> dtype;
 };
 
-Ref<ConstOp> const_op(std::variant<bool, int64_t, double> literal);
-
-// The dtype that a literal takes beside a tensor: the tensor's, unless its own category is higher.
-inline DType literal_dtype(Kind kind, DType beside) {
-  return kind <= kind_of(beside) ? beside : default_dtype(kind);
-}
+Ref<ConstOp> const_op(Literal literal);
 
 }  // namespace tensorlike

@@ -98,10 +98,10 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient of two numbers.
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
-            are promoted to float32).
-        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
-            are promoted to float32).
+        x1: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x2: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -235,7 +235,7 @@ def abs(x: TensorLike) -> Tensor:
         x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
-        The shape of x, the dtype of x.
+        The shape of x, the dtype of its real part.
 
     Source:
         Declared in opdecl/elementwise_arithmetic.yaml:62.
@@ -248,10 +248,10 @@ def abs(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:68
+# opdecl/elementwise_arithmetic.yaml:69
 @native
 def sign(x: TensorLike) -> Tensor:
-    """-1, 0 or 1 for a negative number, a zero or a positive number; NaN stays NaN.
+    """-1, 0 or 1 for a negative number, a zero or a positive one; a complex one over its size.
 
     Args:
         x: any shape, numeric (booleans are promoted to int64).
@@ -260,7 +260,7 @@ def sign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:68.
+        Declared in opdecl/elementwise_arithmetic.yaml:69.
 
     Example:
         >>> import tensorlike as tl
@@ -270,7 +270,73 @@ def sign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:73
+# opdecl/elementwise_arithmetic.yaml:74
+@native
+def real(x: TensorLike) -> Tensor:
+    """The real part.
+
+    Args:
+        x: any shape, numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, the dtype of its real part.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:74.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.real(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:80
+@native
+def imag(x: TensorLike) -> Tensor:
+    """The imaginary part; that of a real number is 0.
+
+    Args:
+        x: any shape, numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, the dtype of its real part.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:80.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.imag(tl.tensor([0.5, 2.0])).tolist()
+        [0.0, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:86
+@native
+def conj(x: TensorLike) -> Tensor:
+    """The complex conjugate; a real number is its own.
+
+    Args:
+        x: any shape, numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, the dtype of x.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:86.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.conj(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:91
 @native
 def square(x: TensorLike) -> Tensor:
     """The square.
@@ -282,7 +348,7 @@ def square(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:73.
+        Declared in opdecl/elementwise_arithmetic.yaml:91.
 
     Example:
         >>> import tensorlike as tl
@@ -292,19 +358,19 @@ def square(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:78
+# opdecl/elementwise_arithmetic.yaml:96
 @native
 def reciprocal(x: TensorLike) -> Tensor:
     """One divided by the number.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:78.
+        Declared in opdecl/elementwise_arithmetic.yaml:96.
 
     Example:
         >>> import tensorlike as tl
@@ -314,16 +380,16 @@ def reciprocal(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:86
+# opdecl/elementwise_arithmetic.yaml:104
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2.
 
     Args:
-        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
-            are promoted to float32).
-        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
-            are promoted to float32).
+        x1: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x2: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -332,7 +398,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:86.
+        Declared in opdecl/elementwise_arithmetic.yaml:104.
 
     Example:
         >>> import tensorlike as tl
@@ -344,7 +410,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:99
+# opdecl/elementwise_arithmetic.yaml:117
 @native
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The smaller of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -362,7 +428,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:99.
+        Declared in opdecl/elementwise_arithmetic.yaml:117.
 
     Example:
         >>> import tensorlike as tl
@@ -374,7 +440,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:106
+# opdecl/elementwise_arithmetic.yaml:124
 @native
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The larger of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -392,7 +458,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:106.
+        Declared in opdecl/elementwise_arithmetic.yaml:124.
 
     Example:
         >>> import tensorlike as tl
@@ -404,7 +470,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:113
+# opdecl/elementwise_arithmetic.yaml:131
 @native
 def clip(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
@@ -423,7 +489,7 @@ def clip(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:113.
+        Declared in opdecl/elementwise_arithmetic.yaml:131.
 
     Example:
         >>> import tensorlike as tl
@@ -436,7 +502,7 @@ def clip(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:122
+# opdecl/elementwise_arithmetic.yaml:140
 @native
 def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     """The product of x and y, plus z.
@@ -453,7 +519,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:122.
+        Declared in opdecl/elementwise_arithmetic.yaml:140.
 
     Example:
         >>> import tensorlike as tl
@@ -466,7 +532,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:128
+# opdecl/elementwise_arithmetic.yaml:146
 @native
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not larger.
@@ -478,7 +544,7 @@ def floor(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:128.
+        Declared in opdecl/elementwise_arithmetic.yaml:146.
 
     Example:
         >>> import tensorlike as tl
@@ -488,7 +554,7 @@ def floor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:133
+# opdecl/elementwise_arithmetic.yaml:151
 @native
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not smaller.
@@ -500,7 +566,7 @@ def ceil(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:133.
+        Declared in opdecl/elementwise_arithmetic.yaml:151.
 
     Example:
         >>> import tensorlike as tl
@@ -510,7 +576,7 @@ def ceil(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:138
+# opdecl/elementwise_arithmetic.yaml:156
 @native
 def trunc(x: TensorLike) -> Tensor:
     """The integer part.
@@ -522,7 +588,7 @@ def trunc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:138.
+        Declared in opdecl/elementwise_arithmetic.yaml:156.
 
     Example:
         >>> import tensorlike as tl
@@ -532,7 +598,7 @@ def trunc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:143
+# opdecl/elementwise_arithmetic.yaml:161
 @native
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one.
@@ -544,7 +610,7 @@ def round(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:143.
+        Declared in opdecl/elementwise_arithmetic.yaml:161.
 
     Example:
         >>> import tensorlike as tl
@@ -554,7 +620,7 @@ def round(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:148
+# opdecl/elementwise_arithmetic.yaml:166
 @native
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The square root of x1 ** 2 + x2 ** 2, without overflow on the way.
@@ -572,7 +638,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:148.
+        Declared in opdecl/elementwise_arithmetic.yaml:166.
 
     Example:
         >>> import tensorlike as tl
@@ -584,7 +650,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:159
+# opdecl/elementwise_arithmetic.yaml:177
 @native
 def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The absolute value of x1 with the sign of x2.
@@ -602,7 +668,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:159.
+        Declared in opdecl/elementwise_arithmetic.yaml:177.
 
     Example:
         >>> import tensorlike as tl

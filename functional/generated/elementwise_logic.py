@@ -70,8 +70,8 @@ def less(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is less than x2.
 
     Args:
-        x1: any shape that broadcasts with the others, any dtype.
-        x2: any shape that broadcasts with the others, any dtype.
+        x1: any shape that broadcasts with the others, real numeric or boolean.
+        x2: any shape that broadcasts with the others, real numeric or boolean.
 
     Returns:
         The broadcast shape, boolean.
@@ -98,8 +98,8 @@ def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is less than or equal to x2.
 
     Args:
-        x1: any shape that broadcasts with the others, any dtype.
-        x2: any shape that broadcasts with the others, any dtype.
+        x1: any shape that broadcasts with the others, real numeric or boolean.
+        x2: any shape that broadcasts with the others, real numeric or boolean.
 
     Returns:
         The broadcast shape, boolean.
@@ -126,8 +126,8 @@ def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is greater than x2.
 
     Args:
-        x1: any shape that broadcasts with the others, any dtype.
-        x2: any shape that broadcasts with the others, any dtype.
+        x1: any shape that broadcasts with the others, real numeric or boolean.
+        x2: any shape that broadcasts with the others, real numeric or boolean.
 
     Returns:
         The broadcast shape, boolean.
@@ -154,8 +154,8 @@ def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is greater than or equal to x2.
 
     Args:
-        x1: any shape that broadcasts with the others, any dtype.
-        x2: any shape that broadcasts with the others, any dtype.
+        x1: any shape that broadcasts with the others, real numeric or boolean.
+        x2: any shape that broadcasts with the others, real numeric or boolean.
 
     Returns:
         The broadcast shape, boolean.

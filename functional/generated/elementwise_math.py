@@ -14,7 +14,7 @@ def exp(x: TensorLike) -> Tensor:
     """The exponential function.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -36,7 +36,7 @@ def exp2(x: TensorLike) -> Tensor:
     """Two to the power of x.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -58,7 +58,7 @@ def expm1(x: TensorLike) -> Tensor:
     """exp(x) - 1, accurate where x is near 0.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -80,7 +80,7 @@ def log(x: TensorLike) -> Tensor:
     """The natural logarithm.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -102,7 +102,7 @@ def log1p(x: TensorLike) -> Tensor:
     """log(1 + x), accurate where x is near 0.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -124,7 +124,7 @@ def log2(x: TensorLike) -> Tensor:
     """The logarithm to base 2.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -146,7 +146,7 @@ def log10(x: TensorLike) -> Tensor:
     """The logarithm to base 10.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -168,7 +168,7 @@ def sqrt(x: TensorLike) -> Tensor:
     """The square root.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -190,7 +190,7 @@ def rsqrt(x: TensorLike) -> Tensor:
     """One divided by the square root.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -212,7 +212,7 @@ def sin(x: TensorLike) -> Tensor:
     """The sine of an angle in radians.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -234,7 +234,7 @@ def cos(x: TensorLike) -> Tensor:
     """The cosine of an angle in radians.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -256,7 +256,7 @@ def tan(x: TensorLike) -> Tensor:
     """The tangent of an angle in radians.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -278,7 +278,7 @@ def asin(x: TensorLike) -> Tensor:
     """The angle in radians whose sine is x.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -300,7 +300,7 @@ def acos(x: TensorLike) -> Tensor:
     """The angle in radians whose cosine is x.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -322,7 +322,7 @@ def atan(x: TensorLike) -> Tensor:
     """The angle in radians whose tangent is x.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -374,7 +374,7 @@ def sinh(x: TensorLike) -> Tensor:
     """The hyperbolic sine.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -396,7 +396,7 @@ def cosh(x: TensorLike) -> Tensor:
     """The hyperbolic cosine.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -418,7 +418,7 @@ def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -440,7 +440,7 @@ def asinh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic sine.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -462,7 +462,7 @@ def acosh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic cosine.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).
@@ -484,7 +484,7 @@ def atanh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic tangent.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
         The shape of x, the dtype of x (floating-point).

@@ -22,7 +22,7 @@ def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
-            int64.
+            int64, unsigned integers uint64.
 
     Source:
         Declared in opdecl/reduction.yaml:3.
@@ -41,7 +41,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool 
     """The arithmetic mean of the elements.
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape, floating-point (integers and booleans are promoted to float32).
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
@@ -71,7 +71,7 @@ def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool 
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
-            int64.
+            int64, unsigned integers uint64.
 
     Source:
         Declared in opdecl/reduction.yaml:23.
@@ -198,7 +198,7 @@ def sumsq(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
-            int64.
+            int64, unsigned integers uint64.
 
     Source:
         Declared in opdecl/reduction.yaml:84.
@@ -219,13 +219,13 @@ def sumabs(
     """The sum of the absolute values of the elements.
 
     Args:
-        x: any shape, numeric or boolean.
+        x: any shape, real numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
-            int64.
+            int64, unsigned integers uint64.
 
     Source:
         Declared in opdecl/reduction.yaml:93.

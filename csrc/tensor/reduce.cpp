@@ -1,0 +1,268 @@
+#include "tensor/reduce.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "base/blocking.h"
+#include "base/pool.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kChunk = 65536;  // elements of one partial result: fixed, so that results do not
+                                   // depend on the number of threads
+constexpr int64_t kColumns = 1024;
+constexpr int64_t kGrain = 16384;
+
+// The dimensions in the order in which a reduction walks them: kept ones, reduced ones, and, for
+// whole rows of accumulators, the kept ones behind the last reduced axis.
+SmallVector<size_t, 8> walking_order(const Dims& shape, const Dims& axes, bool in_columns) {
+  auto is_reduced = [&](size_t d) {
+    return std::find(axes.begin(), axes.end(), static_cast<int64_t>(d)) != axes.end();
+  };
+  size_t inner = shape.size();
+  while (in_columns && inner > 0 && (shape[inner - 1] == 1 || !is_reduced(inner - 1))) --inner;
+  SmallVector<size_t, 8> order;
+  for (size_t d = 0; d < inner; ++d) {
+    if (!is_reduced(d)) order.push_back(d);
+  }
+  for (size_t d = 0; d < inner; ++d) {
+    if (is_reduced(d)) order.push_back(d);
+  }
+  for (size_t d = inner; d < shape.size(); ++d) order.push_back(d);
+  return order;
+}
+
+class Reducer {
+ public:
+  Reducer(const Reducible& x, const Dims& axes, const ReductionKernel& kernel, char* out,
+          size_t out_size)
+      : x_(x),
+        kernel_(kernel),
+        out_(out),
+        out_size_(out_size),
+        plan_(plan_reduction(x.shape, strides(), axes)),
+        count_(element_count(plan_.shape)) {
+    const Dims& kept = plan_.kept_strides;
+    in_columns_ = !kept.empty() && kept.back() == 1 && plan_.kept_shape.back() > 1 &&
+                  (plan_.shape.empty() || plan_.strides.back() != 1);
+    if (x.program != nullptr) bind(axes);
+  }
+
+  void run() {
+    const int64_t kept = element_count(plan_.kept_shape);
+    if (kept == 0) return;
+    BlockingRegion blocking(kept * std::max<int64_t>(count_, 1) > 2 * kGrain);
+    if (in_columns_) {
+      columns(kept);
+    } else if (kept < 16 && count_ > 2 * kChunk) {
+      for (int64_t i = 0; i < kept; ++i) one_in_chunks(i);
+    } else {
+      const int64_t grain = std::max<int64_t>(1, kGrain / std::max<int64_t>(count_, 1));
+      parallel_for(kept, grain, [&](int64_t begin, int64_t end) { rows(begin, end); });
+    }
+  }
+
+ private:
+  // A program's elements come as if they lay in memory in order.
+  Dims strides() const {
+    return x_.program == nullptr ? x_.operands[0].strides : contiguous_strides(x_.shape);
+  }
+
+  void bind(const Dims& axes) {
+    const auto order = walking_order(x_.shape, axes, in_columns_);
+    Dims shape;
+    for (size_t d : order) shape.push_back(x_.shape[d]);
+    SmallVector<TileOperand, 4> operands(x_.operands);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      for (size_t d = 0; d < order.size(); ++d) {
+        operands[i].strides[d] = x_.operands[i].strides[order[d]];
+      }
+    }
+    bound_.emplace(*x_.program, shape, operands);
+  }
+
+  const char* kept_data(int64_t i) const {
+    return x_.operands[0].data + offset_of(i, plan_.kept_shape, plan_.kept_strides) * size();
+  }
+  char* out_at(int64_t i) const { return out_ + i * static_cast<int64_t>(out_size_); }
+  int64_t size() const { return static_cast<int64_t>(x_.size); }
+
+  // Results [begin, end), each of all its elements.
+  void rows(int64_t begin, int64_t end) const {
+    alignas(16) char acc[16];
+    const int64_t together = count_ == 0 ? 1 : std::max<int64_t>(1, kTile / count_);
+    if (!bound_ || together == 1) {
+      for (int64_t i = begin; i < end; ++i) {
+        kernel_.start(acc, 1);
+        fold(acc, i, 0, count_);
+        kernel_.finish(out_at(i), acc, 1, count_);
+      }
+      return;
+    }
+    // Several short rows in one run of the program.
+    TileRunner runner(*bound_);
+    alignas(64) char tile[kTile * 16];
+    char* const to[] = {tile};
+    for (int64_t i = begin; i < end; i += together) {
+      const int64_t n = std::min(together, end - i);
+      runner.run(i * count_, n * count_, to);
+      for (int64_t k = 0; k < n; ++k) {
+        kernel_.start(acc, 1);
+        kernel_.row(acc, tile + k * count_ * size(), count_);
+        kernel_.finish(out_at(i + k), acc, 1, count_);
+      }
+    }
+  }
+
+  // Combines elements [begin, end) of the i-th result into one accumulator.
+  void fold(char* acc, int64_t i, int64_t begin, int64_t end) const {
+    if (begin == end) return;
+    alignas(64) char tile[kTile * 16];
+    if (bound_) {
+      TileRunner runner(*bound_);
+      char* const to[] = {tile};
+      for (int64_t at = begin; at < end; at += kTile) {
+        const int64_t n = std::min(kTile, end - at);
+        runner.run(i * count_ + at, n, to);
+        kernel_.row(acc, tile, n);
+      }
+      return;
+    }
+    const char* data = kept_data(i);
+    if (plan_.shape.empty() || (plan_.shape.size() == 1 && plan_.strides[0] == 1)) {
+      kernel_.row(acc, data + begin * size(), end - begin);
+      return;
+    }
+    const TileOperand operand{data, x_.size, plan_.strides};
+    for (int64_t at = begin; at < end; at += kTile) {
+      const int64_t n = std::min(kTile, end - at);
+      gather_tile(operand, plan_.shape, at, n, tile);
+      kernel_.row(acc, tile, n);
+    }
+  }
+
+  // A long reduction into few results: partial results side by side, joined in order.
+  void one_in_chunks(int64_t i) const {
+    const int64_t chunks = (count_ + kChunk - 1) / kChunk;
+    const size_t width = kernel_.accumulator;
+    Ref<Storage> partial = Storage::allocate(static_cast<size_t>(chunks) * width);
+    char* accumulators = partial->data();
+    kernel_.start(accumulators, chunks);
+    parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t c = begin; c < end; ++c) {
+        fold(accumulators + static_cast<size_t>(c) * width, i, c * kChunk,
+             std::min(count_, (c + 1) * kChunk));
+      }
+    });
+    for (int64_t c = 1; c < chunks; ++c) {
+      kernel_.join(accumulators, accumulators + static_cast<size_t>(c) * width, 1);
+    }
+    kernel_.finish(out_at(i), accumulators, 1, count_);
+  }
+
+  // The innermost dimension is kept and contiguous: whole rows are combined into accumulators.
+  // Every fixed number of rows starts new accumulators, which are joined in order.
+  void columns(int64_t kept) const {
+    const int64_t inner = plan_.kept_shape.back();
+    const int64_t outer = kept / inner;
+    const int64_t tiles = (inner + kColumns - 1) / kColumns;
+    const int64_t width = std::min(inner, kColumns);
+    const int64_t rows = std::max<int64_t>(64, 16 * kChunk / width);
+    const int64_t parts = std::max<int64_t>(1, (count_ + rows - 1) / rows);
+    const size_t bytes = static_cast<size_t>(width) * kernel_.accumulator;
+    Ref<Storage> partial = Storage::allocate(static_cast<size_t>(outer * tiles * parts) * bytes);
+    char* accumulators = partial->data();
+    const int64_t work = std::max<int64_t>(1, std::min(count_, rows) * width);
+    parallel_for(outer * tiles * parts, std::max<int64_t>(1, kGrain / work),
+                 [&](int64_t begin, int64_t end) {
+                   for (int64_t job = begin; job < end; ++job) {
+                     column_part(job, inner, tiles, parts, rows,
+                                 accumulators + static_cast<size_t>(job) * bytes);
+                   }
+                 });
+    for (int64_t tile = 0; tile < outer * tiles; ++tile) {
+      char* first = accumulators + static_cast<size_t>(tile * parts) * bytes;
+      const int64_t at = tile % tiles * kColumns;
+      const int64_t n = std::min(kColumns, inner - at);
+      for (int64_t p = 1; p < parts; ++p) {
+        kernel_.join(first, first + static_cast<size_t>(p) * bytes, n);
+      }
+      kernel_.finish(out_at(tile / tiles * inner + at), first, n, count_);
+    }
+  }
+
+  void column_part(int64_t job, int64_t inner, int64_t tiles, int64_t parts, int64_t rows,
+                   char* acc) const {
+    const int64_t tile = job / parts;
+    const int64_t outer = tile / tiles;
+    const int64_t at = tile % tiles * kColumns;
+    const int64_t n = std::min(kColumns, inner - at);
+    kernel_.start(acc, n);
+    const int64_t begin = job % parts * rows;
+    const int64_t end = std::min(count_, begin + rows);
+    if (!bound_) {
+      const char* data = kept_data(outer * inner + at);
+      for (int64_t r = begin; r < end; ++r) {
+        kernel_.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n);
+      }
+      return;
+    }
+    TileRunner runner(*bound_);
+    alignas(64) char buffer[kTile * 16];
+    char* const to[] = {buffer};
+    // Narrow rows come several at a time.
+    const int64_t together = n == inner ? std::max<int64_t>(1, kTile / n) : 1;
+    for (int64_t r = begin; r < end; r += together) {
+      const int64_t count = std::min(together, end - r);
+      runner.run((outer * count_ + r) * inner + at, count * n, to);
+      for (int64_t k = 0; k < count; ++k) kernel_.rows(acc, buffer + k * n * size(), n);
+    }
+  }
+
+  const Reducible& x_;
+  const ReductionKernel& kernel_;
+  char* const out_;
+  const size_t out_size_;
+  const ReducePlan plan_;
+  const int64_t count_;
+  bool in_columns_ = false;
+  std::optional<BoundProgram> bound_;
+};
+
+}  // namespace
+
+ReducePlan plan_reduction(std::span<const int64_t> shape, std::span<const int64_t> strides,
+                          const Dims& axes) {
+  ReducePlan plan;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool is_reduced =
+        std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    (is_reduced ? plan.shape : plan.kept_shape).push_back(shape[i]);
+    (is_reduced ? plan.strides : plan.kept_strides).push_back(strides[i]);
+  }
+  auto merge = [&](Dims& merged, Dims& steps) {
+    TileOperand operand{nullptr, 1, steps};
+    collapse(merged, {&operand, 1});
+    steps = operand.strides;
+  };
+  merge(plan.kept_shape, plan.kept_strides);
+  merge(plan.shape, plan.strides);
+  return plan;
+}
+
+int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides) {
+  int64_t offset = 0;
+  for (size_t i = shape.size(); i-- > 0;) {
+    offset += position % shape[i] * strides[i];
+    position /= shape[i];
+  }
+  return offset;
+}
+
+void reduce(const Reducible& x, const Dims& axes, const ReductionKernel& kernel, char* out,
+            size_t out_size) {
+  Reducer(x, axes, kernel, out, out_size).run();
+}
+
+}  // namespace tensorlike

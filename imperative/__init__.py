@@ -7,6 +7,7 @@ from .._C import ShapeTensor as ShapeTensor
 from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
+from . import engine as engine
 from .autodiff import Grad as Grad
 from .autodiff import grad as grad
 from .autodiff import no_grad as no_grad
@@ -14,6 +15,7 @@ from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
+from .profiler import profile as profile
 from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
@@ -40,10 +42,12 @@ __all__ = [
     "Tracer",
     "apply",
     "as_raw_tensor",
+    "engine",
     "from_dlpack",
     "grad",
     "native",
     "no_grad",
+    "profile",
     "tensor",
     "update",
     "value_and_grad",

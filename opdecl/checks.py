@@ -233,7 +233,9 @@ def check_one_type(formula: Formula, entry: Entry, functions: Mapping[str, Entry
 def _wrong_result(kind: str, kinds: frozenset[int], declared: str) -> list[str]:
     """Whether an expression gives what `result` promises."""
     is_boolean = kind == "bool" or (kind == "T" and kinds == {0})
-    is_integer = is_boolean or kind in ("int64_t", "literal") or (kind == "T" and not kinds & {2, 3})
+    is_integer = (
+        is_boolean or kind in ("int64_t", "literal") or (kind == "T" and not kinds & {2, 3})
+    )
     if (declared == "bool" and not is_boolean) or (declared == "int64" and not is_integer):
         return [f"does not give the {declared} that `result` promises"]
     return []

@@ -23,7 +23,12 @@ from .specs import (
     Step,
 )
 
-RESULTS = {"bool": "Result::kBool", "int64": "Result::kInt64", "sum": "Result::kSum", "real": "Result::kReal"}
+RESULTS = {
+    "bool": "Result::kBool",
+    "int64": "Result::kInt64",
+    "sum": "Result::kSum",
+    "real": "Result::kReal",
+}
 
 
 def _braces(items: Iterable[str]) -> str:

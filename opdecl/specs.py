@@ -2,7 +2,8 @@
 
 The emitter of tables.cpp prints them and the binding converts them, so that what is declared at
 run time becomes exactly what is built in. A category is its C++ enumerator's text ("real
-floating-point"), a result "same", "bool", "int64", "sum" or "real". `FunctionSpec.doc` is Python's alone.
+floating-point"), a result "same", "bool", "int64", "sum" or "real". `FunctionSpec.doc` is
+Python's alone.
 """
 
 from __future__ import annotations

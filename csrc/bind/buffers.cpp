@@ -81,6 +81,7 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
       fail(ErrorKind::kDispatch, "tensor: a value is needed; got a ", value->type->name(), ".");
     }
     raw = Ref<RawTensor>(static_cast<RawTensor*>(value));
+    raw->ready("read");
   } else if (to_literal(object, literal)) {
     raw = RawTensor::scalar(default_dtype(kind_of(literal)), literal);
   } else if (PyObject_CheckBuffer(object) != 0 && !PyBytes_Check(object)) {
@@ -99,6 +100,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded_status([&] {
     view->obj = nullptr;
     auto* raw = static_cast<RawTensor*>(value_of(self));
+    raw->ready("read");
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
       PyErr_SetString(PyExc_BufferError, "tensor-likes are values: their memory is read-only");
       throw PythonError();
@@ -265,6 +267,7 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     }
     auto held = std::make_unique<Held>();
     auto* raw = static_cast<RawTensor*>(value_of(self));
+    raw->ready("read");
     const bool is_copied = wants_copy == Py_True;
     held->tensor = is_copied ? copy(*raw) : Ref<RawTensor>(raw);
     int major = 0;

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bind/objects.h"
+#include "engine/engine.h"
 // After Python.h.
 #include <structmember.h>
 

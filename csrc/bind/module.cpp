@@ -74,6 +74,7 @@ PYBIND11_MODULE(_C, m) {
     add_functions(module);
     add_tapes(module);
     add_apply(module);
+    add_engine(module);
   } catch (const PythonError&) {
     throw py::error_already_set();
   }

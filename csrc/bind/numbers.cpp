@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bind/objects.h"
+#include "engine/engine.h"
 
 namespace tensorlike::bind {
 namespace {

@@ -1,5 +1,6 @@
 // Tapes and the backward pass for Python.
 
+#include "base/place.h"
 #include "bind/objects.h"
 #include "tape/gradient.h"
 // After Python.h.

@@ -224,7 +224,7 @@ const RawTensor& elements_of(Value* value) {
     fail(ErrorKind::kDispatch, "a value is needed; a ",
          value == nullptr ? "tensor-like" : value->type->name(), " has no elements.");
   }
-  return *static_cast<RawTensor*>(value);
+  return static_cast<RawTensor*>(value)->ready("read");
 }
 
 PyObject* item(PyObject* self, PyObject*) {

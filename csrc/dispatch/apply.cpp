@@ -1,6 +1,7 @@
 // Applying an op. Built-in tensor-likes go straight to their meaning as long as no user's rule can
 // have a say; everything else is dispatched.
 #include "dispatch/dispatcher.h"
+#include "engine/engine.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/raw_tensor.h"

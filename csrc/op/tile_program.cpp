@@ -268,6 +268,23 @@ const PreparedProgram& prepare_cast(DType from, DType to) {
   return *expected;
 }
 
+PreparedProgram prepare_chain(std::span<const DType> operands, std::span<const ChainStep> steps,
+                              std::span<const int> results, std::span<const DType> converted) {
+  Writer writer(operands);
+  std::vector<Symbol> slots(writer.operands());
+  for (const ChainStep& step : steps) {
+    std::vector<Symbol> args;
+    for (int slot : step.args) args.push_back(slots[static_cast<size_t>(slot)]);
+    for (const Symbol& result : writer.call(*step.scalar, std::move(args))) slots.push_back(result);
+  }
+  std::vector<Symbol> wanted;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const Symbol& result = slots[static_cast<size_t>(results[i])];
+    wanted.push_back(converted.empty() ? result : writer.as_dtype(result, converted[i]));
+  }
+  return writer.finish(wanted);
+}
+
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args) {
   uint64_t key = 0;
   for (DType dtype : args) key = key << 4 | static_cast<uint64_t>(dtype);

@@ -30,6 +30,18 @@ struct TileProgramCache {
 // part.
 const PreparedProgram& prepare_cast(DType from, DType to);
 
+// One call of a scalar function in a chain: slots are the operands, then all results in order.
+struct ChainStep {
+  const Scalar* scalar = nullptr;
+  SmallVector<int, 3> args;
+};
+
+// The program of a chain of calls: the instructions that the calls would run one by one, rounding
+// to each call's dtype included, so that the bits are the same. `converted` (may be empty) says the
+// dtypes in which the results are wanted.
+PreparedProgram prepare_chain(std::span<const DType> operands, std::span<const ChainStep> steps,
+                              std::span<const int> results, std::span<const DType> converted = {});
+
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args);
 
 }  // namespace tensorlike

@@ -2,14 +2,13 @@
 
 #include <algorithm>
 
+#include "base/place.h"
 #include "dispatch/dispatcher.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
-
-std::string (*user_line)() = nullptr;
 
 namespace {
 
@@ -55,7 +54,7 @@ const Gradients* declared_gradients(const Op& op) {
 }
 
 void remember_cut(const Op& op, int level) {
-  state().cut = {Ref<const Op>(&op), user_line != nullptr ? user_line() : std::string(), level};
+  state().cut = {Ref<const Op>(&op), place_of_user(), level};
 }
 
 bool same_spec(const Value& value, const Spec& spec) {

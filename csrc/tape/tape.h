@@ -108,8 +108,6 @@ struct Cut {
   int level = -1;
 };
 Cut& last_cut();
-// The embedder's answer to "which line of the user is running": "" when unknown.
-extern std::string (*user_line)();
 
 struct BackwardOptions {
   bool retain_graph = false;

@@ -47,21 +47,7 @@ Values launch_elemwise(const Op& op, Args args, uint32_t donated, int64_t holds)
   const PreparedProgram& prepared = prepare(scalar, dtypes);
   SmallVector<TileOperand, 4> operands(count);
   for (size_t i = 0; i < count; ++i) {
-    const RawTensor& x = raw(args[i]);
-    operands[i].data = x.data;
-    operands[i].size = size_of(x.dtype);
-    if (same_shape || x.shape.size() == shape.size()) {
-      operands[i].strides = x.strides;
-    } else {
-      operands[i].strides.resize(shape.size());
-      const size_t lead = shape.size() - x.shape.size();
-      std::copy(x.strides.begin(), x.strides.end(), operands[i].strides.begin() + lead);
-    }
-    if (same_shape) continue;
-    const size_t lead = shape.size() - x.shape.size();
-    for (size_t d = 0; d < x.shape.size(); ++d) {
-      if (x.shape[d] == 1) operands[i].strides[lead + d] = 0;
-    }
+    operands[i] = tile_operand(raw(args[i]), shape);
   }
   Values results;
   SmallVector<TileOutput, 2> outputs;
@@ -181,23 +167,30 @@ Values launch_reduce(const Op& op, Args args) {
                reduction.spec.name == "argmax");
     return one(out);
   }
-  // Where the dtype has no kernel of its own, the elements are converted on the way.
-  const bool is_floating = reduction.kernels[DType::kInt32].row == nullptr;
-  const bool converts = is_floating && kind_of(x->dtype) < Kind::kFloating;
-  const DType loop = converts ? DType::kFloat32 : compute_of(x->dtype);
+  const DType loop = reduction_loop(reduction, x->dtype);
   Reducible input{x->shape, size_of(loop), nullptr, {{x->data, size_of(x->dtype), x->strides}}};
   if (loop != x->dtype) input.program = &prepare_cast(x->dtype, loop).program;
-  Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(loop), specs[0].shape);
-  reduce(input, axes, reduction.kernels[loop], out->data, size_of(out->dtype));
-  return one(cast_if_needed(*out, specs[0].dtype));
+  return one(reduce(op, input, loop, specs[0]));
 }
 
 }  // namespace
+
+TileOperand tile_operand(const RawTensor& x, const Dims& shape) {
+  TileOperand operand{x.data, size_of(x.dtype), x.strides};
+  if (x.shape == shape) return operand;
+  const size_t lead = shape.size() - x.shape.size();
+  operand.strides = Dims(shape.size());
+  for (size_t d = 0; d < x.shape.size(); ++d) {
+    operand.strides[lead + d] = x.shape[d] == 1 ? 0 : x.strides[d];
+  }
+  return operand;
+}
 
 Ref<Value> launch_small(const Op& op, Args args) {
   const Scalar* scalar = op.scalar;
   const size_t n = args.size();
   if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
+  if (!small_launches_are_direct) return nullptr;
   const RawTensor* whole = &raw(args[0]);
   const DType dtype = whole->dtype;
   const TileKernel kernel = scalar->whole[dtype];
@@ -213,7 +206,7 @@ Ref<Value> launch_small(const Op& op, Args args) {
   const void* in[3];
   for (size_t i = 0; i < n; ++i) {
     const RawTensor& x = raw(args[i]);
-    if (x.dtype != dtype) return nullptr;
+    if (x.dtype != dtype || x.data == nullptr) return nullptr;
     if (&x == whole || x.shape == whole->shape) {
       if (!x.is_contiguous) return nullptr;
       in[i] = x.data;
@@ -236,7 +229,7 @@ Ref<Value> launch_small(const Op& op, Args args) {
   return out;
 }
 
-Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
+Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) {
   if (op.scalar != nullptr) {
     if (donated == 0) {
       if (Ref<Value> out = launch_small(op, args)) {

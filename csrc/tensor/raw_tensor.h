@@ -5,11 +5,21 @@
 #include <cstring>
 #include <optional>
 
+#include "kernels/tile.h"
 #include "memory/allocator.h"
 #include "memory/storage.h"
 #include "tensor/value.h"
 
 namespace tensorlike {
+
+// The computation that will fill tensors: the engine's. A tensor holds the one that it waits for.
+class Pending : public RefCounted {
+ public:
+  // Fills the tensors; `reason` says who asks.
+  virtual void finish(const char* reason) = 0;
+  // Nobody can ask for this tensor any more.
+  virtual void forget(const RawTensor& tensor) = 0;
+};
 
 class RawTensor final : public Value {
  public:
@@ -33,6 +43,19 @@ class RawTensor final : public Value {
         storage(std::move(storage)),
         data(this->storage->data()) {}
 
+  // Contiguous, with shape and dtype alone until `computation` fills it.
+  RawTensor(DType dtype, Dims shape, Ref<Pending> computation)
+      : Value(kRaw, raw_tensor_type()),
+        dtype(dtype),
+        shape(std::move(shape)),
+        strides(contiguous_strides(this->shape)),
+        count(element_count(this->shape)),
+        is_contiguous(true),
+        pending(std::move(computation)) {}
+  ~RawTensor() override {
+    if (pending) pending->forget(*this);
+  }
+
   // A fresh, contiguous tensor whose elements are not set.
   static Ref<RawTensor> empty(DType dtype, Dims shape);
   static Ref<RawTensor> scalar(DType dtype, Literal value);
@@ -48,6 +71,17 @@ class RawTensor final : public Value {
   }
   Spec spec() const { return {dtype, shape}; }
   int64_t size() const { return count; }
+  // Waits for the elements. Kernels get tensors that are ready; whoever else reads asks for it.
+  const RawTensor& ready(const char* reason) const {
+    if (pending) Ref<Pending>(pending)->finish(reason);
+    return *this;
+  }
+  // The elements are there.
+  void fill(Ref<Storage> filled) const {
+    storage = std::move(filled);
+    data = storage->data();
+    pending = nullptr;
+  }
   template <class T>
   T* as() const {
     return reinterpret_cast<T*>(data);
@@ -61,8 +95,9 @@ class RawTensor final : public Value {
   const Dims strides;  // in elements
   const int64_t count;
   const bool is_contiguous;
-  const Ref<Storage> storage;
-  char* const data;
+  mutable Ref<Storage> storage;
+  mutable char* data = nullptr;  // null while pending
+  mutable Ref<Pending> pending;
 };
 
 // The same elements, contiguous in C order; x itself when it is.
@@ -72,14 +107,20 @@ Ref<RawTensor> copy(const RawTensor& x);
 Ref<RawTensor> cast(const RawTensor& x, DType dtype);
 Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape);
 
-// Applies any op to RawTensors: infers, then runs its kernel, or its body. Inputs whose bit is set
-// in `donated` may be written over when nobody but the caller (who holds `holds` references) has
-// them.
-Values launch(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
+// Applies any op to RawTensors that are ready: infers, then runs its kernel, or its body. Inputs
+// whose bit is set in `donated` may be written over when nobody but the caller (who holds `holds`
+// references) has them. The engine's `launch` is the way here.
+Values execute(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
+
+// A tensor as an operand that is broadcast to `shape`.
+TileOperand tile_operand(const RawTensor& x, const Dims& shape);
 
 // The shortest way for the commonest call: a scalar function of few elements, of one dtype, whole
 // and in order (or single). Null when the call is not of this kind. Never lets the GIL go.
 Ref<Value> launch_small(const Op& op, Args args);
+
+// False while the engine wants to see every launch, small ones too.
+inline bool small_launches_are_direct = true;
 
 // Const: the value, as a RawTensor of the dtype that suits beside `like` (null: the default).
 Ref<RawTensor> make_const(const Op& op, const Spec* like);

@@ -5,6 +5,8 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
+#include "op/infer.h"
+#include "tensor/layout.h"
 
 namespace tensorlike {
 namespace {
@@ -258,6 +260,20 @@ int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides) {
     position /= shape[i];
   }
   return offset;
+}
+
+DType reduction_loop(const Reduction& reduction, DType dtype) {
+  const bool is_floating = reduction.kernels[DType::kInt32].row == nullptr;
+  const bool converts = is_floating && kind_of(dtype) < Kind::kFloating;
+  return converts ? DType::kFloat32 : compute_of(dtype);
+}
+
+Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result) {
+  const Reduction& reduction = *op.reduction;
+  const Dims axes = reduced_axes(op, static_cast<int64_t>(x.shape.size()));
+  Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(loop), result.shape);
+  reduce(x, axes, reduction.kernels[loop], out->data, size_of(out->dtype));
+  return cast_if_needed(*out, result.dtype);
 }
 
 void reduce(const Reducible& x, const Dims& axes, const ReductionKernel& kernel, char* out,

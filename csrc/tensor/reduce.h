@@ -27,6 +27,12 @@ ReducePlan plan_reduction(std::span<const int64_t> shape, std::span<const int64_
 // The offset of a linear position of a strided shape, in elements.
 int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides);
 
+// The dtype that a declared reduction computes in, for elements of this one.
+DType reduction_loop(const Reduction& reduction, DType dtype);
+
+// Applies a declared reduction: the elements come in its loop dtype.
+Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result);
+
 // Writes the contiguous results, `out_size` bytes each, in the order of the kept dimensions. The
 // bits do not depend on the number of threads, nor on whether the elements come from memory or
 // from a program.

@@ -44,9 +44,11 @@ from .imperative import TensorWrapper as TensorWrapper
 from .imperative import Tracer as Tracer
 from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
+from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
 from .imperative import no_grad as no_grad
+from .imperative import profile as profile
 from .imperative import tensor as tensor
 from .imperative import value_and_grad as value_and_grad
 from .imperative import vjp as vjp
@@ -80,6 +82,7 @@ __all__ = sorted(
         "bool_",
         "declare",
         "dtype",
+        "engine",
         "float32",
         "float64",
         "from_dlpack",
@@ -93,6 +96,7 @@ __all__ = sorted(
         "num_threads",
         "ops",
         "optim",
+        "profile",
         "set_num_threads",
         "tensor",
         "value_and_grad",

@@ -1,0 +1,82 @@
+// The engine's options, its reports and the profile, as Python data.
+#include "engine/engine.h"
+
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+
+#include "bind/objects.h"
+#include "engine/profile.h"
+
+namespace py = pybind11;
+
+namespace tensorlike::bind {
+namespace {
+
+constexpr const char* kModes[] = {"sync", "async", "lazy"};
+
+py::dict get_options() {
+  const EngineOptions now = engine_options();
+  py::dict out;
+  out["mode"] = kModes[static_cast<int>(now.mode)];
+  out["threshold"] = now.threshold;
+  out["max_nodes"] = now.max_nodes;
+  out["max_bytes"] = now.max_bytes;
+  return out;
+}
+
+void set_options(const std::string& mode, int64_t threshold, int64_t max_nodes, size_t max_bytes) {
+  EngineOptions wanted{EngineMode::kSync, threshold, max_nodes, max_bytes};
+  for (int i = 0; i < 3; ++i) {
+    if (mode == kModes[i]) wanted.mode = static_cast<EngineMode>(i);
+  }
+  set_engine_options(wanted);
+}
+
+py::list programs() {
+  py::list out;
+  for (const FusedProgram& program : fused_programs()) {
+    py::dict row;
+    row["reason"] = program.reason;
+    row["ops"] = program.ops;
+    row["places"] = program.places;
+    row["shape"] =
+        py::tuple(py::cast(std::vector<int64_t>(program.shape.begin(), program.shape.end())));
+    row["operands"] = program.operands;
+    row["outputs"] = program.outputs;
+    row["instructions"] = program.instructions;
+    out.append(row);
+  }
+  return out;
+}
+
+py::list end_profile() {
+  py::list out;
+  for (const ProfileEvent& event : stop_profile()) {
+    py::dict row;
+    row["name"] = event.name;
+    row["ops"] = event.ops;
+    row["place"] = event.place;
+    row["shape"] = event.shape;
+    row["start"] = event.start;
+    row["duration"] = event.duration;
+    row["bytes"] = event.bytes;
+    out.append(row);
+  }
+  return out;
+}
+
+}  // namespace
+
+void add_engine(PyObject* module) {
+  auto m = py::reinterpret_borrow<py::module_>(module);
+  m.def("engine_options", get_options);
+  m.def("set_engine_options", set_options, py::arg("mode"), py::arg("threshold"),
+        py::arg("max_nodes"), py::arg("max_bytes"));
+  m.def("finish_all", [] { finish_all("asked to"); });
+  m.def("fused_programs", programs);
+  m.def("waiting_ops", waiting_ops);
+  m.def("start_profile", start_profile);
+  m.def("stop_profile", end_profile);
+}
+
+}  // namespace tensorlike::bind

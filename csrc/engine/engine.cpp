@@ -1,0 +1,74 @@
+#include "engine/engine.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <string_view>
+
+#include "base/place.h"
+#include "engine/lazy.h"
+#include "engine/profile.h"
+
+namespace tensorlike {
+namespace {
+
+// TENSORLIKE_ENGINE may name the first mode, and after a colon the threshold: lazy, lazy:1.
+EngineOptions first_options() {
+  EngineOptions first;
+  const char* text = std::getenv("TENSORLIKE_ENGINE");
+  if (text == nullptr) return first;
+  const std::string_view all = text;
+  const std::string_view name = all.substr(0, all.find(':'));
+  if (name == "lazy") first.mode = EngineMode::kLazy;
+  if (name == "async") first.mode = EngineMode::kAsync;
+  if (name.size() < all.size()) {
+    first.threshold = std::max(1L, std::atol(text + name.size() + 1));
+  }
+  return first;
+}
+
+EngineOptions options = first_options();
+
+// As if the options had been set: what runs before main knows no engine.
+const bool is_started = (update_small_launches(), true);
+
+}  // namespace
+
+EngineOptions engine_options() { return options; }
+
+void set_engine_options(const EngineOptions& wanted) {
+  finish_all("the mode changes");
+  options = wanted;
+  update_small_launches();
+}
+
+// Launches of the small way are never worth waiting for, unless somebody says so.
+void update_small_launches() {
+  const bool may_wait = options.mode == EngineMode::kLazy && options.threshold <= 4096;
+  small_launches_are_direct = !may_wait && !is_profiling();
+}
+
+Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
+  if (options.mode == EngineMode::kLazy && donated == 0) {
+    Values out;
+    if (push_lazily(op, args, out)) return out;
+  }
+  for (Value* arg : args) {
+    const RawTensor& x = *static_cast<RawTensor*>(arg);
+    if (x.pending) x.ready(op.name().c_str());
+  }
+  ProfileScope scope;
+  Values out = execute(op, args, donated, holds);
+  if (scope) {
+    scope.event.name = op.name();
+    scope.event.ops = {op.name()};
+    scope.event.place = place_of_user();
+    for (Value* arg : args) scope.event.bytes += bytes_of(*static_cast<RawTensor*>(arg));
+    for (const Ref<Value>& result : out) {
+      scope.event.bytes += bytes_of(*static_cast<RawTensor*>(result.get()));
+    }
+    if (!out.empty()) scope.event.shape = to_string(static_cast<RawTensor*>(out[0].get())->shape);
+  }
+  return out;
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,52 @@
+// The engine: when a launch runs. `sync` runs it at once. `lazy` keeps elementwise ops and
+// reductions of large tensors as a graph until somebody needs elements, and then runs chains of
+// them as one program that writes only what is still held. `async` hands launches to a thread that
+// runs them in order. Shapes, dtypes and their errors are known at once in every mode, and the bits
+// of the results are the same.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+enum class EngineMode : unsigned char { kSync, kAsync, kLazy };
+
+struct EngineOptions {
+  EngineMode mode = EngineMode::kSync;
+  int64_t threshold = 16384;           // elements: smaller launches run at once
+  int64_t max_nodes = 64;              // of a chain that waits
+  size_t max_bytes = size_t{1} << 30;  // of the results of everything that waits
+};
+
+EngineOptions engine_options();
+// Finishes what waits, then changes how later launches are treated.
+void set_engine_options(const EngineOptions& options);
+
+// Tells the short way for small tensors whether the engine wants to see every launch.
+void update_small_launches();
+
+// Applies any op to RawTensors, as the engine's mode has it; see `execute` for the donations.
+Values launch(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
+
+// Runs everything that waits. An error of a kernel names the op and the line that applied it.
+void finish_all(const char* reason);
+
+// What ran as one program.
+struct FusedProgram {
+  std::string reason;               // who asked
+  std::vector<std::string> ops;     // in order
+  std::vector<std::string> places;  // the user's line of each
+  Dims shape;
+  int operands = 0;
+  int outputs = 0;  // written to memory
+  int instructions = 0;
+};
+
+// The last programs, oldest first, and the ops that wait now.
+std::vector<FusedProgram> fused_programs();
+std::vector<std::string> waiting_ops();
+
+}  // namespace tensorlike

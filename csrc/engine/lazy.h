@@ -1,0 +1,44 @@
+// Launches that wait: the nodes of the lazy graph. All of this is touched under the embedder's lock
+// alone, and run under the engine's.
+#pragma once
+
+#include "engine/engine.h"
+
+namespace tensorlike {
+
+class LazyNode final : public Pending {
+ public:
+  LazyNode(const Op& op, Args args, Spec result);
+
+  void finish(const char* reason) override;
+  void forget(const RawTensor& tensor) override;
+
+  bool is_elementwise() const { return op->scalar != nullptr; }
+  // The place of a tensor among the results.
+  size_t index_of(const RawTensor& tensor) const;
+  // The results are there (or nobody wants them): the inputs are not needed any more.
+  void settle();
+
+  const Ref<const Op> op;
+  const Spec result;
+  const std::string place;  // the user's line
+  SmallVector<Ref<RawTensor>, 3> inputs;
+  SmallVector<RawTensor*, 1> outputs;  // null: nobody can ask for this one
+  int64_t size = 1;                    // nodes of the chain that ends here, at most
+  bool is_settled = false;
+  int mark = -1;  // its place in the chain that is being collected
+
+ protected:
+  ~LazyNode() override;
+
+ private:
+  friend std::vector<std::string> waiting_ops();
+  // All nodes that wait form a list, oldest first.
+  LazyNode* previous_ = nullptr;
+  LazyNode* next_ = nullptr;
+};
+
+// Makes tensors that wait for `op`, where the engine's options let it wait; none otherwise.
+bool push_lazily(const Op& op, Args args, Values& out);
+
+}  // namespace tensorlike

@@ -1,0 +1,121 @@
+"""When ops run: at once, on a thread of their own, or when somebody needs their elements.
+
+`tensorlike.engine` is this module. Shapes, dtypes and their errors are known on the line of the
+call in every mode, and results are the same to the bit.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Any
+
+from .. import _C
+
+__all__ = ["explain", "mode", "options", "sync"]
+
+MODES = ("sync", "async", "lazy")
+
+
+class mode:
+    """Sets the engine's mode; as a context manager, until the end of the block.
+
+    In `lazy` mode elementwise ops and reductions of large tensors wait until their elements are
+    read, another op needs them, or much is waiting. A chain of them then runs as one program, which
+    writes only what is still held. In `async` mode ops are handed to a thread that runs them in
+    order, and reading waits.
+
+    Args:
+        name: "sync", "async" or "lazy".
+        threshold: elements; smaller ops run at once.
+        max_nodes: ops in a chain that waits; a longer one runs first.
+        max_bytes: of the results of all that waits; more runs first.
+
+    Raises:
+        ValueError: the name is no mode, or a number is not positive.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> with tl.engine.mode("lazy", threshold=1):
+        ...     x = tl.tensor([1.0, 2.0])
+        ...     y = (x * 2 + 1).sum()
+        >>> y.item()
+        8.0
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        threshold: int | None = None,
+        max_nodes: int | None = None,
+        max_bytes: int | None = None,
+    ) -> None:
+        if name not in MODES:
+            raise ValueError(f"engine.mode: name must be one of {', '.join(MODES)}; got {name!r}")
+        before = _C.engine_options()
+        numbers = {"threshold": threshold, "max_nodes": max_nodes, "max_bytes": max_bytes}
+        wanted: dict[str, Any] = {**before, "mode": name}
+        for key, value in numbers.items():
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ValueError(f"engine.mode: {key} must be a positive integer; got {value!r}")
+            wanted[key] = value
+        self._before = before
+        _C.set_engine_options(**wanted)
+
+    def __enter__(self) -> mode:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _C.set_engine_options(**self._before)
+
+
+def options() -> dict[str, Any]:
+    """The mode and its numbers, as `mode` takes them.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> sorted(tl.engine.options())
+        ['max_bytes', 'max_nodes', 'mode', 'threshold']
+    """
+    return dict(_C.engine_options())
+
+
+def sync() -> None:
+    """Runs everything that waits, and returns when it is done.
+
+    Raises:
+        TensorlikeError: what a kernel raised; the text names the op and the line that applied it.
+    """
+    _C.finish_all()
+
+
+def explain() -> str:
+    """What ran as one program lately, oldest first, and which ops wait now.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> with tl.engine.mode("lazy", threshold=1):
+        ...     x = tl.tensor([1.0, 2.0])
+        ...     y = (x * 2 + 1).sum().item()
+        >>> print(tl.engine.explain().splitlines()[-1].split(" [")[0])
+        multiply + add + sum over (2,): 3 operands, 1 output, because of: read
+    """
+    lines = []
+    for program in _C.fused_programs():
+        outputs = f"{program['outputs']} output" + "s" * (program["outputs"] != 1)
+        places = ", ".join(dict.fromkeys(place for place in program["places"] if place))
+        lines.append(
+            f"{' + '.join(program['ops'])} over {program['shape']}: {program['operands']} operands,"
+            f" {outputs}, because of: {program['reason']}" + (f" [{places}]" if places else "")
+        )
+    waiting = _C.waiting_ops()
+    if waiting:
+        lines.append("waiting: " + ", ".join(waiting))
+    return "\n".join(lines)

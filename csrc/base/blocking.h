@@ -10,6 +10,23 @@ struct BlockingHooks {
 };
 
 inline BlockingHooks blocking_hooks;
+// The other way round: a thread of the core's own takes the embedder's lock.
+inline BlockingHooks embedder_hooks;
+
+class EmbedderLock {
+ public:
+  EmbedderLock() {
+    if (embedder_hooks.enter != nullptr) state_ = embedder_hooks.enter();
+  }
+  ~EmbedderLock() {
+    if (embedder_hooks.leave != nullptr) embedder_hooks.leave(state_);
+  }
+  EmbedderLock(const EmbedderLock&) = delete;
+  EmbedderLock& operator=(const EmbedderLock&) = delete;
+
+ private:
+  void* state_ = nullptr;
+};
 
 // Held around work that takes longer than about 20 microseconds.
 class BlockingRegion {

@@ -5,6 +5,7 @@
 #include <pybind11/stl.h>
 
 #include "bind/objects.h"
+#include "engine/async.h"
 #include "engine/profile.h"
 
 namespace py = pybind11;
@@ -72,6 +73,8 @@ void add_engine(PyObject* module) {
   m.def("engine_options", get_options);
   m.def("set_engine_options", set_options, py::arg("mode"), py::arg("threshold"),
         py::arg("max_nodes"), py::arg("max_bytes"));
+  // Before Python's end, since the engine's thread may need the GIL.
+  py::module_::import("atexit").attr("register")(py::cpp_function(stop_async));
   m.def("finish_all", [] { finish_all("asked to"); });
   m.def("fused_programs", programs);
   m.def("waiting_ops", waiting_ops);

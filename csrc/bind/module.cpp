@@ -84,6 +84,11 @@ PYBIND11_MODULE(_C, m) {
   std::copy(dlpack, dlpack + 2, kept);
   PyModule_AddFunctions(module, kept);
   blocking_hooks = {release_gil, take_gil};
+  embedder_hooks = {
+      [] { return reinterpret_cast<void*>(static_cast<intptr_t>(PyGILState_Ensure())); },
+      [](void* state) {
+        PyGILState_Release(static_cast<PyGILState_STATE>(reinterpret_cast<intptr_t>(state)));
+      }};
   set_interrupt_hook(is_interrupted);
   m.def("declare_specs", declare_specs);
   m.def("memory_stats", stats);

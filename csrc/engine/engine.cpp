@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/place.h"
+#include "engine/async.h"
 #include "engine/lazy.h"
 #include "engine/profile.h"
 
@@ -43,14 +44,28 @@ void set_engine_options(const EngineOptions& wanted) {
 
 // Launches of the small way are never worth waiting for, unless somebody says so.
 void update_small_launches() {
-  const bool may_wait = options.mode == EngineMode::kLazy && options.threshold <= 4096;
+  const bool may_wait = options.mode != EngineMode::kSync && options.threshold <= 4096;
   small_launches_are_direct = !may_wait && !is_profiling();
 }
 
+std::string with_place(const std::string& what, const Op& op, const std::string& place) {
+  if (what.find("; applied at ") != std::string::npos) return what;
+  const bool is_named = what.starts_with(op.name() + ":");
+  const size_t end = what.ends_with(".") ? what.size() - 1 : what.size();
+  return (is_named ? "" : op.name() + ": ") + what.substr(0, end) +
+         (place.empty() ? "." : "; applied at " + place + ".");
+}
+
+void finish_all(const char* reason) {
+  finish_lazy(reason);
+  finish_async();
+}
+
 Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
-  if (options.mode == EngineMode::kLazy && donated == 0) {
+  if (options.mode != EngineMode::kSync && donated == 0) {
     Values out;
-    if (push_lazily(op, args, out)) return out;
+    const bool is_lazy = options.mode == EngineMode::kLazy;
+    if (is_lazy ? push_lazily(op, args, out) : push_async(op, args, out)) return out;
   }
   for (Value* arg : args) {
     const RawTensor& x = *static_cast<RawTensor*>(arg);

@@ -31,6 +31,10 @@ void update_small_launches();
 // Applies any op to RawTensors, as the engine's mode has it; see `execute` for the donations.
 Values launch(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
 
+// What went wrong in a kernel that ran later than its launch, told with the op and the line that
+// applied it; as it is when it names a place already.
+std::string with_place(const std::string& what, const Op& op, const std::string& place);
+
 // Runs everything that waits. An error of a kernel names the op and the line that applied it.
 void finish_all(const char* reason);
 

@@ -354,9 +354,7 @@ void run_node(LazyNode& node, const char* reason) {
   try {
     node.is_elementwise() ? run_elementwise(node, reason) : run_reduction(node, reason);
   } catch (const Error& error) {
-    const std::string what = error.what();
-    if (what.find("; applied at ") != std::string::npos || node.place.empty()) throw;
-    fail(error.kind(), node.op->name(), ": ", what, "; applied at ", node.place, ".");
+    throw Error(error.kind(), with_place(error.what(), *node.op, node.place));
   }
 }
 
@@ -423,7 +421,7 @@ bool push_lazily(const Op& op, Args args, Values& out) {
     for (Value* arg : args) static_cast<RawTensor*>(arg)->ready("the chain is long");
   }
   if (waiting().count >= kMaxWaiting || waiting().bytes >= options.max_bytes) {
-    finish_all("much is waiting");
+    finish_lazy("much is waiting");
   }
   auto node = make_ref<LazyNode>(op, args, results[0]);
   for (const Spec& spec : results) {
@@ -435,7 +433,7 @@ bool push_lazily(const Op& op, Args args, Values& out) {
 }
 
 // From the newest on: what the newest need runs with them.
-void finish_all(const char* reason) {
+void finish_lazy(const char* reason) {
   const PatientLock lock(run_mutex());
   while (LazyNode* node = waiting().last) {
     const Ref<LazyNode> held(node);

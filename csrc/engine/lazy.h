@@ -41,4 +41,7 @@ class LazyNode final : public Pending {
 // Makes tensors that wait for `op`, where the engine's options let it wait; none otherwise.
 bool push_lazily(const Op& op, Args args, Values& out);
 
+// Runs everything that waits.
+void finish_lazy(const char* reason);
+
 }  // namespace tensorlike

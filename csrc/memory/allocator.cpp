@@ -1,5 +1,6 @@
 #include "memory/allocator.h"
 
+#include <pthread.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -74,9 +75,14 @@ struct Shared {
   int64_t ended_in_use = 0;  // what ended threads took and others will give back
 };
 
-// Leaked on purpose: tensors may die after every static object.
+// Leaked on purpose: tensors may die after every static object. A thread that allocates while
+// another one forks must not leave the child with a locked mutex.
 Shared& shared() {
-  static Shared* instance = new Shared;
+  static Shared* instance = [] {
+    pthread_atfork([] { shared().mutex.lock(); }, [] { shared().mutex.unlock(); },
+                   [] { shared().mutex.unlock(); });
+    return new Shared;
+  }();
   return *instance;
 }
 

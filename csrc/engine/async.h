@@ -1,0 +1,19 @@
+// Launches on a thread of the engine's own. Elementwise ops and reductions run there without the
+// embedder's lock: all that they need is made when they are pushed. Other ops take the lock while
+// they set up, and let it go as long kernels do.
+#pragma once
+
+#include "engine/engine.h"
+
+namespace tensorlike {
+
+// Makes tensors that the thread will fill; false where the launch is better run at once.
+bool push_async(const Op& op, Args args, Values& out);
+
+// Waits for all tasks; rethrows the first failure that nobody has been told of.
+void finish_async();
+
+// Runs what is queued and ends the thread: later launches run at once. For the process's end.
+void stop_async();
+
+}  // namespace tensorlike

@@ -60,7 +60,7 @@ class Task final : public Pending {
   const Specs specs_;
   const std::string place_;
   SmallVector<Ref<RawTensor>, 3> inputs_;
-  SmallVector<RawTensor*, 1> outputs_;  // null: nobody can ask for this one
+  SmallVector<RawTensor*, 1> outputs_;     // null: nobody can ask for this one
   SmallVector<Ref<Storage>, 1> storages_;  // of the results; from the start unless under the lock
   SmallVector<Ref<Task>, 3> producers_;    // of inputs that were pending
   SmallVector<TileOperand, 4> operands_;
@@ -331,7 +331,11 @@ bool push_async(const Op& op, Args args, Values& out) {
   for (const Spec& spec : specs) work = std::max(work, element_count(spec.shape));
   if (work < engine_options().threshold) return false;
   auto task = make_ref<Task>(op, args, std::move(specs));
-  task->make_outputs(out);
+  try {
+    task->make_outputs(out);
+  } catch (const Error& error) {
+    throw Error(error.kind(), with_place(error.what(), op, ""));
+  }
   queue().push(std::move(task));
   return true;
 }

@@ -38,6 +38,7 @@ EngineOptions engine_options() { return options; }
 
 void set_engine_options(const EngineOptions& wanted) {
   finish_all("the mode changes");
+  forget_programs();
   options = wanted;
   update_small_launches();
 }
@@ -50,6 +51,9 @@ void update_small_launches() {
 
 std::string with_place(const std::string& what, const Op& op, const std::string& place) {
   if (what.find("; applied at ") != std::string::npos) return what;
+  constexpr std::string_view kOwner = "memory: ";
+  if (what.starts_with(kOwner))
+    return with_place(op.name() + ": " + what.substr(kOwner.size()), op, place);
   const bool is_named = what.starts_with(op.name() + ":");
   const size_t end = what.ends_with(".") ? what.size() - 1 : what.size();
   return (is_named ? "" : op.name() + ": ") + what.substr(0, end) +

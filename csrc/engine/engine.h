@@ -49,7 +49,7 @@ struct FusedProgram {
   int instructions = 0;
 };
 
-// The last programs, oldest first, and the ops that wait now.
+// The last programs since the options were set, oldest first, and the ops that wait now.
 std::vector<FusedProgram> fused_programs();
 std::vector<std::string> waiting_ops();
 

@@ -442,6 +442,8 @@ void finish_lazy(const char* reason) {
   }
 }
 
+void forget_programs() { remembered().clear(); }
+
 std::vector<FusedProgram> fused_programs() { return {remembered().begin(), remembered().end()}; }
 
 std::vector<std::string> waiting_ops() {

@@ -41,6 +41,9 @@ class LazyNode final : public Pending {
 // Makes tensors that wait for `op`, where the engine's options let it wait; none otherwise.
 bool push_lazily(const Op& op, Args args, Values& out);
 
+// What ran before is not of interest any more.
+void forget_programs();
+
 // Runs everything that waits.
 void finish_lazy(const char* reason);
 

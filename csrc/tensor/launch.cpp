@@ -186,6 +186,20 @@ TileOperand tile_operand(const RawTensor& x, const Dims& shape) {
   return operand;
 }
 
+// Memory knows no ops: who asked for it is told here.
+[[noreturn]] static void fail_for(const Op& op, const Error& error) {
+  constexpr std::string_view kOwner = "memory: ";
+  const std::string_view what = error.what();
+  if (error.kind() != ErrorKind::kMemory || !what.starts_with(kOwner)) throw;
+  fail(ErrorKind::kMemory, op.name(), ": ", what.substr(kOwner.size()));
+}
+
+static Ref<Storage> allocate_for(const Op& op, size_t bytes) try {
+  return Storage::allocate(bytes);
+} catch (const Error& error) {
+  fail_for(op, error);
+}
+
 Ref<Value> launch_small(const Op& op, Args args) {
   const Scalar* scalar = op.scalar;
   const size_t n = args.size();
@@ -222,14 +236,14 @@ Ref<Value> launch_small(const Op& op, Args args) {
     }
   }
   const DType result = scalar->whole_result[dtype];
-  Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(result));
+  Ref<Storage> storage = allocate_for(op, static_cast<size_t>(count) * size_of(result));
   auto out = make_ref<RawTensor>(result, whole->shape, whole->strides, count, std::move(storage));
   void* data = out->data;
   kernel(&data, in, count);
   return out;
 }
 
-Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) {
+Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
   if (op.scalar != nullptr) {
     if (donated == 0) {
       if (Ref<Value> out = launch_small(op, args)) {
@@ -257,6 +271,8 @@ Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) {
     if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) reusable |= 1U << i;
   }
   return op.cls.kernel(op, {inputs.data(), inputs.size()}, op.cls.infer(op, specs), reusable);
+} catch (const Error& error) {
+  fail_for(op, error);
 }
 
 }  // namespace tensorlike

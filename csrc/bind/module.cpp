@@ -95,6 +95,8 @@ PYBIND11_MODULE(_C, m) {
   m.def("reset_peak_memory", reset_peak_memory);
   m.def("set_memory_limit", set_memory_limit);
   m.def("empty_cache", empty_cache);
+  m.def("fail_allocation_after", fail_allocation_after);
+  m.def("allocations_before_failure", allocations_before_failure);
   m.def("num_threads", num_threads);
   m.def("set_num_threads", [](int n) {
     if (n < 1) throw py::value_error(text("set_num_threads: n must be at least 1; got ", n));

@@ -70,7 +70,9 @@ struct Shared {
   std::atomic<size_t> allocated{0};
   std::atomic<size_t> peak{0};
   std::atomic<size_t> cached{0};
+  // Not 0: every allocation takes the way that counts. What users set, or the most there can be.
   std::atomic<size_t> limit{0};
+  std::atomic<int64_t> until_failure{-1};
   std::vector<ThreadCache*> threads;
   int64_t ended_in_use = 0;  // what ended threads took and others will give back
 };
@@ -151,8 +153,17 @@ void raise_peak(Shared& s, size_t now) {
   }
 }
 
+bool fails_now(Shared& s) {
+  int64_t left = s.until_failure.load(std::memory_order_relaxed);
+  while (left >= 0 && !s.until_failure.compare_exchange_weak(left, left - 1)) {
+  }
+  if (left == 0) fail_allocation_after(-1);
+  return left == 0;
+}
+
 bool count_in(size_t bytes) {
   Shared& s = shared();
+  if (fails_now(s)) return false;
   s.allocated.fetch_add(bytes, std::memory_order_relaxed);
   const size_t now = total_in_use(s);
   const size_t limit = s.limit.load(std::memory_order_relaxed);
@@ -240,6 +251,15 @@ MemoryStats memory_stats() {
 void reset_peak_memory() { shared().peak = total_in_use(shared()); }
 
 void set_memory_limit(size_t bytes) { shared().limit = bytes; }
+
+void fail_allocation_after(int64_t count) {
+  Shared& s = shared();
+  s.until_failure = count;
+  if (count >= 0 && s.limit == 0) s.limit = SIZE_MAX;
+  if (count < 0 && s.limit == SIZE_MAX) s.limit = 0;
+}
+
+int64_t allocations_before_failure() { return shared().until_failure; }
 
 void empty_cache() {
   Shared& s = shared();

@@ -29,6 +29,11 @@ size_t class_bytes(uint32_t size_class);
 MemoryStats memory_stats();
 void reset_peak_memory();
 void set_memory_limit(size_t bytes);
+// For tests: the allocation after `count` more ones fails, once; a negative count takes this back.
+void fail_allocation_after(int64_t count);
+// How many allocations are left of that count.
+int64_t allocations_before_failure();
+
 // Gives everything that waits for reuse back to the system.
 void empty_cache();
 

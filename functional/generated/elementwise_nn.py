@@ -372,9 +372,9 @@ def lstm_cell(
 ) -> tuple[Tensor, ...]:
     """A step of a long short-term memory; gives the new hidden state and the new cell state.
 
-    ``hidden: sigmoid(output_gate) * tanh(sigmoid(forget_gate) * cell + tanh(candidate) / (1 +
-    exp(-input_gate)))``
-    ``cell: sigmoid(forget_gate) * cell + tanh(candidate) / (1 + exp(-input_gate))``
+    ``hidden: sigmoid(output_gate) * tanh(multiply_add(sigmoid(forget_gate), cell,
+    sigmoid(input_gate) * tanh(candidate)))``
+    ``cell: multiply_add(sigmoid(forget_gate), cell, sigmoid(input_gate) * tanh(candidate))``
 
     Args:
         input_gate: any shape that broadcasts with the others, real floating-point (integers and

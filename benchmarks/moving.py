@@ -67,7 +67,7 @@ def lookups() -> Iterator[Case]:
     )
     (sums,), near = arrays(1, 100_000), integers(100_000, 1_000_000)
     scatter = {
-        OURS: lambda x, v, i: F.scatter_add(x, v, [i], axes=(0,)),
+        OURS: lambda x, v, i: F.scatter_add(x, v, i, axes=(0,)),
         TORCH: lambda x, v, i: torch.scatter_add(x, 0, i, v),
         JAX: lambda x, v, i: x.at[i].add(v),
         MLX: lambda x, v, i: x.at[i].add(v),

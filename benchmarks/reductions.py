@@ -24,7 +24,6 @@ from peers import (
     mx,
 )
 
-import tensorlike as tl
 import tensorlike.functional as F
 
 WITH_NUMPY = (TORCH, JAX, MLX, NUMPY)
@@ -99,12 +98,14 @@ def row_programs() -> Iterator[Case]:
         JAX: None if jax is None else lambda x: jax.nn.softmax(x, -1),
         MLX: by_name(mx, "softmax", axis=-1),
     }
+    weighted = [x, *(1 + 0.1 * part for part in arrays(2, last))]
+    theirs = torch.nn.functional.layer_norm
     norm: dict[str, Function | None] = {
-        OURS: our_layer_norm(last),
-        TORCH: lambda x: torch.nn.functional.layer_norm(x, (last,)),
-        COMPILED: lambda x: torch.nn.functional.layer_norm(x, (last,)),
+        OURS: lambda x, w, b: F.layer_norm(x, w, b),
+        TORCH: lambda x, w, b: theirs(x, (last,), w, b),
+        COMPILED: lambda x, w, b: theirs(x, (last,), w, b),
         JAX: None if jax is None else jax_layer_norm,
-        MLX: None if mx is None else lambda x: mx.fast.layer_norm(x, None, None, 1e-5),
+        MLX: None if mx is None else lambda x, w, b: mx.fast.layer_norm(x, w, b, 1e-5),
     }
     logits = arrays(1, *CLASSES)[0]
     labels = np.random.default_rng(0).integers(0, CLASSES[1], CLASSES[0])
@@ -116,7 +117,7 @@ def row_programs() -> Iterator[Case]:
     }
     for title, functions, inputs, cotangent in (
         ("softmax, 10000 x 1024", softmax, [x], dy),
-        ("layer norm, 10000 x 1024", norm, [x], dy),
+        ("layer norm, 10000 x 1024", norm, weighted, dy),
         ("cross entropy, 8192 x 1000", entropy, [logits, labels], None),
     ):
         here = present(functions)
@@ -129,25 +130,11 @@ def row_programs() -> Iterator[Case]:
         )
 
 
-def our_layer_norm(size: int) -> Function:
-    """The layer, made at its first call."""
-    made: list[Any] = []
-
-    def call(x: Any) -> Any:
-        if not made:
-            made.append(tl.nn.LayerNorm(size))
-            for parameter in made[0].parameters():
-                parameter.requires_grad = False
-        return made[0](x)
-
-    return call
-
-
-def jax_layer_norm(x: Any) -> Any:
+def jax_layer_norm(x: Any, w: Any, b: Any) -> Any:
     """JAX has no layers."""
     mean = jnp.mean(x, -1, keepdims=True)
     variance = jnp.mean(jnp.square(x - mean), -1, keepdims=True)
-    return (x - mean) * jax.lax.rsqrt(variance + 1e-5)
+    return (x - mean) * jax.lax.rsqrt(variance + 1e-5) * w + b
 
 
 def jax_cross_entropy(logits: Any, labels: Any) -> Any:

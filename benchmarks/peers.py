@@ -52,9 +52,7 @@ def versions() -> list[str]:
 
 def finish(value: Any) -> Any:
     """Our result, computed: an engine that defers work does it now."""
-    if hasattr(tl, "engine"):
-        for part in value if isinstance(value, (tuple, list)) else (value,):
-            np.asarray(part.detach())
+    tl.engine.sync()
     return value
 
 
@@ -80,9 +78,7 @@ def forward(inputs: Sequence[Array], functions: Mapping[str, Function]) -> dict[
 
 def _ours(function: Function, inputs: Sequence[Array]) -> Call:
     xs = [tl.tensor(x) for x in inputs]
-    if hasattr(tl, "engine"):
-        return lambda: finish(function(*xs))
-    return lambda: function(*xs)
+    return lambda: finish(function(*xs))
 
 
 def _torch(function: Function, inputs: Sequence[Array]) -> Call:

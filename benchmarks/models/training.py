@@ -56,6 +56,7 @@ def steps(
             loss = F.cross_entropy(network(x), wanted)
             loss.backward()
             optimizer.step()
+            tl.engine.sync()
             return loss
 
         return step

@@ -9,6 +9,7 @@ if both meet it.
 from __future__ import annotations
 
 import statistics
+import time
 import timeit
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ class Settings:
 
     is_quick: bool = False
     builds_wheel: bool = False
+    compiles: bool = True  # whether torch.compile takes part
 
     @property
     def rounds(self) -> int:
@@ -33,6 +35,11 @@ class Settings:
     def turn(self) -> float:
         """The seconds that a turn should take; at least one call is made."""
         return 0.002 if self.is_quick else 0.005
+
+    @property
+    def seconds(self) -> float:
+        """What a row of the suite may take, beside building its contenders."""
+        return 0.6 if self.is_quick else 2.5
 
 
 @dataclass(frozen=True)
@@ -62,13 +69,14 @@ class Result:
     bar_is_absolute: bool = False
 
     @property
-    def is_met(self) -> bool | None:
-        """Whether the bar is met; None where there is none."""
+    def verdict(self) -> str:
+        """Whether the bar is met; empty where there is none."""
         if self.bar is None:
-            return None
-        if self.ratio is None or self.bar_is_absolute:
-            return self.ours <= self.bar
-        return max(self.ratio, self.best_ratio or 0.0) <= self.bar
+            return ""
+        compared = self.ours
+        if self.ratio is not None and not self.bar_is_absolute:
+            compared = max(self.ratio, self.best_ratio or 0.0)
+        return "met" if compared <= self.bar else "MISSED"
 
 
 @dataclass(frozen=True)
@@ -126,6 +134,11 @@ def as_array(value: Any) -> np.ndarray[Any, Any]:
     return np.asarray(value)
 
 
+def arrays_of(value: Any) -> list[np.ndarray[Any, Any]]:
+    """The elements of a tensor, or of several."""
+    return [as_array(part) for part in (value if isinstance(value, (tuple, list)) else [value])]
+
+
 def time_in_turns(
     contenders: Mapping[str, Contender], settings: Settings, *, tolerance: float = 1e-5
 ) -> Timings:
@@ -136,10 +149,31 @@ def time_in_turns(
         for name, contender in contenders.items()
     }
     calls = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
-    rounds: dict[str, list[float]] = {name: [] for name in contenders}
-    order = list(contenders)
-    for _ in range(settings.rounds):
+    return take_turns(timers, calls, settings)
+
+
+# Threads of a pool that has just worked spin for some milliseconds, on whose cores the next
+# contender would run: it waits until they sleep.
+PAUSE = 0.004
+FEWEST_ROUNDS = 5
+
+
+def take_turns(
+    timers: Mapping[str, timeit.Timer],
+    calls: Mapping[str, int],
+    settings: Settings,
+    *,
+    seconds: float | None = None,
+) -> Timings:
+    """Times all in each round; as many rounds as fit where `seconds` are given."""
+    rounds: dict[str, list[float]] = {name: [] for name in timers}
+    order = list(timers)
+    start = time.perf_counter()
+    for done in range(settings.rounds):
+        if seconds is not None and done >= FEWEST_ROUNDS and time.perf_counter() > start + seconds:
+            break
         for name in order:
+            time.sleep(PAUSE)
             timers[name].timeit(1)  # whatever the one before has left in caches and threads
             rounds[name].append(timers[name].timeit(calls[name]) / calls[name])
         order.append(order.pop(0))

@@ -1,4 +1,4 @@
-"""Ops on ten million elements: memory, vector units, threads."""
+"""Ops on ten million elements, each beside all forms that PyTorch has of it."""
 
 from __future__ import annotations
 
@@ -63,22 +63,3 @@ def gelu(settings: Settings) -> list[Result]:
         tolerance=1e-4,
     )
     return timings.results("gelu(x), 1e7 elements", {"PyTorch": 0.5, "PyTorch, out=": None})
-
-
-def bandwidth(settings: Settings) -> list[Result]:
-    """Two arrays read and one written, 120 MB, into memory that is there already."""
-    x, y = arrays(2)
-    torches = {"x": torch.from_numpy(x), "y": torch.from_numpy(y), "out": torch.empty(SIZE)}
-    timings = time_in_turns(
-        {
-            "tensorlike": Contender("x + y", {"x": tl.tensor(x), "y": tl.tensor(y)}),
-            "PyTorch, out=": Contender("f(x, y, out=out)", {"f": torch.add, **torches}),
-            "NumPy, out=": Contender(
-                "f(x, y, out=out)", {"f": np.add, "x": x, "y": y, "out": np.empty_like(x)}
-            ),
-        },
-        settings,
-    )
-    speed = 3 * x.nbytes / timings.median("tensorlike") / 1e9
-    name = f"x + y, 1e7 elements, reused memory ({speed:.1f} GB/s)"
-    return timings.results(name, {"PyTorch, out=": None, "NumPy, out=": None})

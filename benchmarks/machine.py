@@ -6,24 +6,21 @@ import os
 import platform
 from pathlib import Path
 
-import numpy as np
-import torch
+from peers import versions
 
 import tensorlike as tl
 
 
-def describe() -> str:
-    """One line: the processor, its cores, the memory, the versions, the load."""
+def describe(cores: int) -> str:
+    """One line: the processor, the cores that are used, the memory, the versions, the load."""
     return ", ".join(
         [
             processor(),
-            f"{os.cpu_count()} cores",
+            f"{cores} of {os.cpu_count()} cores",
             f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.0f} GiB",
             f"{tl.num_threads()} threads for all",
             f"Python {platform.python_version()}",
-            f"tensorlike {tl.__version__}",
-            f"PyTorch {torch.__version__}",
-            f"NumPy {np.__version__}",
+            *versions(),
             f"load {os.getloadavg()[0]:.1f}",
         ]
     )

@@ -1,105 +1,137 @@
-"""Measures tensorlike beside NumPy and PyTorch, and prints a table with what was asked for.
+"""Measures tensorlike beside its peers and prints tables with the bars.
 
-python benchmarks/run.py [NAME ...] [--quick] [--wheel] [--json FILE]
+python benchmarks/run.py [NAME ...] [--quick] [--no-compile] [--write] [--json FILE] [--wheel]
+python benchmarks/run.py --sweep [FILE]
 """
 
 from __future__ import annotations
 
 import argparse
-import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 THREADS = 2
+CORES = sorted(os.sched_getaffinity(0))[:THREADS]
+# The libraries read these when they are imported; those that count cores see two.
+os.sched_setaffinity(0, CORES)
 os.environ["OMP_NUM_THREADS"] = os.environ["TENSORLIKE_NUM_THREADS"] = str(THREADS)
+os.environ["JAX_PLATFORMS"] = "cpu"
 
+import busy  # noqa: E402
+import elementwise  # noqa: E402
 import footprint  # noqa: E402
-import large  # noqa: E402  (the libraries read the number of threads when they are imported)
+import large  # noqa: E402
 import machine  # noqa: E402
+import moving  # noqa: E402
+import networks  # noqa: E402
+import products  # noqa: E402
+import reductions  # noqa: E402
+import report  # noqa: E402
 import scaling  # noqa: E402
+import sweep  # noqa: E402
 import tiny  # noqa: E402
 import torch  # noqa: E402
 import training  # noqa: E402
+from cases import Case, Row, measure  # noqa: E402
 from compare import Result, Settings  # noqa: E402
 
 import tensorlike as tl  # noqa: E402
 
-BENCHMARKS: dict[str, Callable[[Settings], list[Result]]] = {
-    "add": tiny.add,
-    "add-recording": tiny.add_recording,
-    "sum": tiny.sum_,
-    "gelu": tiny.gelu,
-    "chain": tiny.chain,
-    "python": tiny.python_kind,
-    "multiply-add-large": large.multiply_add,
-    "gelu-large": large.gelu,
-    "bandwidth": large.bandwidth,
-    "mlp": training.mlp,
-    "import": footprint.imports,
-    "deep": scaling.deep,
-    "leak": scaling.leak,
-    "wheel": footprint.wheel,
+# Against the best of all peers, a row each.
+SUITE: dict[str, Callable[[], Iterator[Case]]] = {
+    "functions": elementwise.functions,
+    "chain": elementwise.chain,
+    "adam": elementwise.adam,
+    "bandwidth": elementwise.bandwidth,
+    "reductions": reductions.reductions,
+    "rows": reductions.row_programs,
+    "matmul": products.matmul,
+    "conv": products.conv,
+    "attention": products.attention,
+    "moving": moving.moving,
+    "networks": networks.networks,
+}
+# Against one peer or a bound: overhead, memory, scaling.
+SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
+    "tiny": (tiny.add, tiny.add_recording, tiny.sum_, tiny.gelu, tiny.chain, tiny.python_kind),
+    "large": (large.multiply_add, large.gelu),
+    "mlp": (training.mlp,),
+    "import": (footprint.imports,),
+    "scaling": (scaling.deep, scaling.leak),
+    "busy": (busy.busy,),
+    "wheel": (footprint.wheel,),
 }
 
 
-def readable(value: float | None, unit: str) -> str:
-    """Three digits, in the unit that suits."""
-    if value is None:
-        return ""
-    steps = [("MB", 1e6), ("kB", 1e3), ("B", 1.0)]
-    if unit == "s":
-        steps = [("s", 1.0), ("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)]
-    name, size = next((step for step in steps if abs(value) >= step[1]), steps[-1])
-    return f"{value / size:.3g} {name}"
+def rows_of(name: str, settings: Settings) -> Iterator[Row | Result]:
+    """What a group measures, one after the other."""
+    if name in SUITE:
+        for case in SUITE[name]():
+            yield measure(case, settings)
+    else:
+        for benchmark in SINGLE[name]:
+            yield from benchmark(settings)
 
 
-def row(result: Result) -> list[str]:
-    """The cells of a line of the table."""
-    verdict = {None: "", True: "met", False: "MISSED"}[result.is_met]
-    bar = "" if result.bar is None else f"{result.bar:g}"
-    if result.bar is not None and (result.ratio is None or result.bar_is_absolute):
-        bar = readable(result.bar, result.unit)
-    return [
-        result.name,
-        readable(result.ours, result.unit),
-        " ".join(part for part in (result.peer, readable(result.theirs, result.unit)) if part),
-        "" if result.ratio is None else f"{result.ratio:.3g}",
-        "" if result.best_ratio is None else f"{result.best_ratio:.3g}",
-        bar,
-        verdict,
-    ]
+def run(names: Sequence[str], settings: Settings) -> dict[str, list[dict[str, Any]]]:
+    """Measures groups, prints each row as it comes, and returns all as plain data."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    head = ""
+    for name in names:
+        groups[name] = []
+        for found in rows_of(name, settings):
+            data = report.record(found)
+            groups[name].append(data)
+            if head != report.table_head(data):
+                head = report.table_head(data)
+                print(f"\n{head}")
+            print(report.line(report.cells(data)), flush=True)
+    return {name: rows for name, rows in groups.items() if rows}
+
+
+def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """The command line."""
+    known = [*SUITE, *SINGLE]
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("names", nargs="*", metavar="NAME", help=f"groups to measure: {', '.join(known)}")
+    add("--quick", action="store_true", help="fewer rounds, shorter chains")
+    add("--no-compile", action="store_true", help="leave out torch.compile, which takes minutes")
+    add("--wheel", action="store_true", help="build the wheel for its size")
+    add("--json", type=Path, metavar="FILE", help="write the figures there")
+    add("--write", action="store_true", help="put them into figures.json and the README")
+    plot = Path(__file__).with_name("sweep.png")
+    text = "only draw the times of a few ops by size"
+    add("--sweep", type=Path, nargs="?", const=plot, metavar="FILE", help=text)
+    options = parser.parse_args(arguments)
+    if unknown := set(options.names) - set(known):
+        parser.error(f"no group named {', '.join(unknown)}; there are {', '.join(known)}")
+    options.names = options.names or known
+    return options
 
 
 def main() -> None:
     """Runs what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(BENCHMARKS))
-    parser.add_argument("--quick", action="store_true", help="fewer rounds, shorter chains")
-    parser.add_argument("--wheel", action="store_true", help="build the wheel for its size")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the figures there")
-    options = parser.parse_args()
-    if unknown := set(options.names) - set(BENCHMARKS):
-        parser.error(f"no benchmark named {', '.join(unknown)}; there are {', '.join(BENCHMARKS)}")
+    options = options_of()
     torch.set_num_threads(THREADS)
     tl.set_num_threads(THREADS)
-
-    settings = Settings(options.quick, options.wheel)
-    results: list[Result] = []
     if os.getloadavg()[0] > 1:
         print("warning: other processes are busy; wait until they aren't", file=sys.stderr)
-    print(f"{machine.describe()}\n")
-    print("| benchmark | tensorlike | peer | ratio | of the best | bar | |")
-    print("|---|---:|---:|---:|---:|---:|---|")
-    for name in options.names or BENCHMARKS:
-        for result in BENCHMARKS[name](settings):
-            results.append(result)
-            print(f"| {' | '.join(row(result))} |", flush=True)
+    described = machine.describe(len(CORES))
+    print(described, flush=True)
+    if options.sweep:
+        sweep.draw(options.sweep, described, quick=options.quick)
+        return
+    settings = Settings(options.quick, options.wheel, not options.no_compile)
+    groups = run(options.names, settings)
     if options.json:
-        records = [{**dataclasses.asdict(r), "is_met": r.is_met} for r in results]
-        options.json.write_text(json.dumps(records, indent=2) + "\n")
+        options.json.write_text(json.dumps({"machine": described, **groups}, indent=2) + "\n")
+    if options.write:
+        report.write_figures(groups, described)
 
 
 if __name__ == "__main__":

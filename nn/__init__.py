@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .layer import Layer as Layer
 from .linear import Linear as Linear
+from .recurrent import GRU as GRU
+from .recurrent import LSTM as LSTM
 from .sequential import Sequential as Sequential
 
-__all__ = ["Layer", "Linear", "Sequential"]
+__all__ = ["GRU", "LSTM", "Layer", "Linear", "Sequential"]

@@ -178,6 +178,7 @@ inline T clip(T x, T lower, T upper) {
 }
 template <class T>
 inline T multiply_add(T x, T y, T z) {
+  if constexpr (kFloats<T>) return vm::mul_add(x, y, z);
   return add(multiply(x, y), z);
 }
 template <class T>

@@ -79,11 +79,13 @@ from .elementwise_math import tanh as tanh
 from .elementwise_nn import elu as elu
 from .elementwise_nn import gelu as gelu
 from .elementwise_nn import gelu_tanh as gelu_tanh
+from .elementwise_nn import gru_cell as gru_cell
 from .elementwise_nn import hardsigmoid as hardsigmoid
 from .elementwise_nn import hardtanh as hardtanh
 from .elementwise_nn import leaky_relu as leaky_relu
 from .elementwise_nn import log_sigmoid as log_sigmoid
 from .elementwise_nn import logaddexp as logaddexp
+from .elementwise_nn import lstm_cell as lstm_cell
 from .elementwise_nn import mish as mish
 from .elementwise_nn import relu as relu
 from .elementwise_nn import sigmoid as sigmoid
@@ -175,6 +177,7 @@ __all__ = [
     "gelu_tanh",
     "greater",
     "greater_equal",
+    "gru_cell",
     "hardsigmoid",
     "hardtanh",
     "hypot",
@@ -196,6 +199,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "lstm_cell",
     "matmul",
     "max",
     "maximum",

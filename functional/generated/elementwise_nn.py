@@ -359,3 +359,95 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         [-0.4741, -0.1269]
     """
     ...
+
+
+# opdecl/elementwise_nn.yaml:100
+@native
+def lstm_cell(
+    input_gate: TensorLike,
+    forget_gate: TensorLike,
+    candidate: TensorLike,
+    output_gate: TensorLike,
+    cell: TensorLike,
+) -> tuple[Tensor, ...]:
+    """A step of a long short-term memory; gives the new hidden state and the new cell state.
+
+    ``hidden: sigmoid(output_gate) * tanh(multiply_add(sigmoid(forget_gate), cell,
+    sigmoid(input_gate) * tanh(candidate)))``
+    ``cell: multiply_add(sigmoid(forget_gate), cell, sigmoid(input_gate) * tanh(candidate))``
+
+    Args:
+        input_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        forget_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        candidate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        output_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        cell: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        2 tensors: hidden, cell. The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
+            opdecl/elementwise_nn.yaml:100.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> [[round(v, 4) for v in part.tolist()] for part in tl.functional.lstm_cell(*tensors)]
+        [[0.4912], [0.9145]]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:133
+@native
+def gru_cell(
+    reset_gate: TensorLike,
+    update_gate: TensorLike,
+    candidate: TensorLike,
+    recurrent: TensorLike,
+    hidden: TensorLike,
+) -> Tensor:
+    """A step of a gated recurrent unit; recurrent is the hidden state's part of the candidate.
+
+    ``tanh(candidate + sigmoid(reset_gate) * recurrent) + sigmoid(update_gate) * (hidden -
+    tanh(candidate + sigmoid(reset_gate) * recurrent))``
+
+    Args:
+        reset_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        update_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        candidate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        recurrent: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        hidden: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:133.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> [round(v, 4) for v in tl.functional.gru_cell(*tensors).tolist()]
+        [0.5476]
+    """
+    ...

@@ -83,35 +83,48 @@ def evaluator(result: Expr) -> Function:
     return evaluate
 
 
+def results(entry: ScalarEntry) -> tuple[Expr, ...]:
+    """What the outputs are: expressions, or a call of what is native."""
+    if entry.outputs:
+        return tuple(output.formula.results[0] for output in entry.outputs)
+    return (Call(entry.function, tuple(Name(arg.name) for arg in entry.args)),)
+
+
+def cotangents(entry: ScalarEntry, scale: float) -> dict[str, float]:
+    """A number for each output's cotangent; the first is `scale`."""
+    return {name: scale * (1 - 1.5 * i) for i, name in enumerate(rule_names(entry)[1])}
+
+
 def closed_gradients(entry: ScalarEntry) -> Iterator[tuple[str, Expr]]:
-    """The gradients in the inputs and `dy` alone: the output is computed from the inputs."""
-    (output,), _ = rule_names(entry)
-    call = Call(entry.function, tuple(Name(arg.name) for arg in entry.args))
+    """The gradients in inputs and cotangents alone: outputs are computed from the inputs."""
+    closing = dict(zip(rule_names(entry)[0], results(entry), strict=True))
     for arg, gradient in DIFFERENTIATOR.gradients(entry).items():
-        (closed,) = rebuild([gradient], {output: call}, simplify)
+        (closed,) = rebuild([gradient], closing, simplify)
         yield arg, closed
 
 
 @pytest.mark.parametrize("entry", SCALARS, ids=lambda entry: entry.name)
 def test_gradient_of_scalar(entry: ScalarEntry) -> None:
     at = points(entry)
-    call = Call(entry.function, tuple(Name(arg.name) for arg in entry.args))
+    flows = cotangents(entry, 1.5)
     gradients = dict(closed_gradients(entry))
     for arg in entry.args:
         if arg.category.is_differentiable:
             gradient = gradients.get(arg.name, Num(0))
-            got = evaluator(gradient)({**at, "dy": np.full(400, 1.5)})
-            expected = 1.5 * difference(evaluator(call), at, arg.name)
+            got = evaluator(gradient)({**at, **{k: np.full(400, v) for k, v in flows.items()}})
+            slopes = [difference(evaluator(result), at, arg.name) for result in results(entry)]
+            expected = sum(v * slope for v, slope in zip(flows.values(), slopes, strict=True))
             assert_close(got, expected, f"{entry.name} by {arg.name}: {to_infix(gradient)}")
 
 
 @pytest.mark.parametrize("entry", SCALARS, ids=lambda entry: entry.name)
 def test_second_order_gradient_of_scalar(entry: ScalarEntry) -> None:
-    at = {**points(entry), "dy": np.full(400, 0.75)}
+    flows = {name: np.full(400, value) for name, value in cotangents(entry, 0.75).items()}
+    at = {**points(entry), **flows}
     place = Place("test", 1)
     floating = Category.REAL_FLOATING
     for first, gradient in closed_gradients(entry):
-        args = (*entry.args, Arg("dy", floating))
+        args = (*entry.args, *(Arg(name, floating) for name in flows))
         pseudo = ScalarEntry(
             name="pseudo",
             place=place,
@@ -119,9 +132,9 @@ def test_second_order_gradient_of_scalar(entry: ScalarEntry) -> None:
             doc="",
             outputs=(Output("out", Formula("", place, (gradient,))),),
         )
-        # Its cotangent is called `dy` too, so the result has that factor twice.
+        # Its own cotangent may be called `dy` too, so the result may have that factor twice.
         (output,), _ = rule_names(pseudo)
-        values = {**at, output: evaluator(gradient)(at)}
+        values = {"dy": np.full(400, 0.75), **at, output: evaluator(gradient)(at)}
         wanted = [arg.name for arg in args if arg.category.is_differentiable]
         second = DIFFERENTIATOR.differentiate(pseudo, wanted)
         for name, expression in second.items():

@@ -1,0 +1,1 @@
+"""The models that are timed, each written twice: with tensorlike and with PyTorch."""

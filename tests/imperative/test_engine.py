@@ -233,6 +233,10 @@ def test_gradients_are_the_same(mode: str) -> None:
         np.testing.assert_array_equal(run(), wanted)
 
 
+def read(x: tl.Tensor, seen: list[np.ndarray]) -> None:
+    seen.append(np.asarray(x))
+
+
 @pytest.mark.parametrize("mode", ["lazy", "async"])
 def test_threads_may_read_what_waits_at_the_same_time(mode: str) -> None:
     x = normal(300, 300)
@@ -241,7 +245,7 @@ def test_threads_may_read_what_waits_at_the_same_time(mode: str) -> None:
         for _ in range(10):
             y = F.exp(F.tanh(x)).sum(axis=0)
             seen: list[np.ndarray] = []
-            threads = [threading.Thread(target=lambda: seen.append(np.asarray(y))) for _ in "1234"]
+            threads = [threading.Thread(target=read, args=(y, seen)) for _ in range(4)]
             for thread in threads:
                 thread.start()
             for thread in threads:

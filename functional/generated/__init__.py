@@ -10,13 +10,11 @@ from .elementwise_arithmetic import abs as abs
 from .elementwise_arithmetic import add as add
 from .elementwise_arithmetic import ceil as ceil
 from .elementwise_arithmetic import clip as clip
-from .elementwise_arithmetic import conj as conj
 from .elementwise_arithmetic import copysign as copysign
 from .elementwise_arithmetic import divide as divide
 from .elementwise_arithmetic import floor as floor
 from .elementwise_arithmetic import floor_divide as floor_divide
 from .elementwise_arithmetic import hypot as hypot
-from .elementwise_arithmetic import imag as imag
 from .elementwise_arithmetic import maximum as maximum
 from .elementwise_arithmetic import minimum as minimum
 from .elementwise_arithmetic import multiply as multiply
@@ -24,7 +22,6 @@ from .elementwise_arithmetic import multiply_add as multiply_add
 from .elementwise_arithmetic import negative as negative
 from .elementwise_arithmetic import positive as positive
 from .elementwise_arithmetic import pow as pow
-from .elementwise_arithmetic import real as real
 from .elementwise_arithmetic import reciprocal as reciprocal
 from .elementwise_arithmetic import remainder as remainder
 from .elementwise_arithmetic import round as round
@@ -90,14 +87,20 @@ from .elementwise_nn import sigmoid as sigmoid
 from .elementwise_nn import silu as silu
 from .elementwise_nn import softplus as softplus
 from .elementwise_nn import softsign as softsign
+from .indexing import argwhere as argwhere
+from .indexing import gather as gather
+from .indexing import masked_scatter as masked_scatter
+from .indexing import masked_select as masked_select
+from .indexing import pad as pad
+from .indexing import put_along_axis as put_along_axis
+from .indexing import scatter_add as scatter_add
+from .indexing import scatter_set as scatter_set
+from .indexing import take_along_axis as take_along_axis
 from .layout import astype as astype
 from .layout import broadcast_to as broadcast_to
 from .layout import concat as concat
-from .layout import gather as gather
 from .layout import permute_dims as permute_dims
 from .layout import reshape as reshape
-from .layout import scatter_add as scatter_add
-from .layout import scatter_set as scatter_set
 from .layout import set_subtensor as set_subtensor
 from .layout import split as split
 from .layout import stack as stack
@@ -137,6 +140,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argwhere",
     "asin",
     "asinh",
     "astype",
@@ -153,7 +157,6 @@ __all__ = [
     "ceil",
     "clip",
     "concat",
-    "conj",
     "copysign",
     "cos",
     "cosh",
@@ -178,7 +181,6 @@ __all__ = [
     "hardsigmoid",
     "hardtanh",
     "hypot",
-    "imag",
     "isfinite",
     "isinf",
     "isnan",
@@ -196,6 +198,8 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "masked_scatter",
+    "masked_select",
     "matmul",
     "max",
     "maximum",
@@ -209,11 +213,12 @@ __all__ = [
     "negative",
     "not_equal",
     "one_hot",
+    "pad",
     "permute_dims",
     "positive",
     "pow",
     "prod",
-    "real",
+    "put_along_axis",
     "reciprocal",
     "relu",
     "remainder",
@@ -241,6 +246,7 @@ __all__ = [
     "sum",
     "sumabs",
     "sumsq",
+    "take_along_axis",
     "tan",
     "tanh",
     "to_device",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .embedding import Embedding as Embedding
 from .layer import Layer as Layer
 from .linear import Linear as Linear
 from .sequential import Sequential as Sequential
 
-__all__ = ["Layer", "Linear", "Sequential"]
+__all__ = ["Embedding", "Layer", "Linear", "Sequential"]

@@ -192,11 +192,13 @@ def _masked_scatter(x: Array, mask: Array, value: Array) -> Array:
 def _pad(x: Array, widths: Sequence[int], mode: str, value: Any) -> Array:
     import numpy as np
 
+    if not widths:  # np.pad does not know tensors without dimensions
+        return np.asarray(x)
     pairs = np.reshape(np.asarray(widths, dtype=int), (-1, 2))
     if mode == "constant":
         return np.pad(x, pairs, constant_values=value)
     modes = {"edge": "edge", "reflect": "reflect", "circular": "wrap"}
-    return np.pad(x, pairs, mode=modes[mode])  # type: ignore[call-overload,no-any-return]
+    return np.pad(x, pairs, mode=modes[mode])  # type: ignore[call-overload]
 
 
 def _split(x: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:

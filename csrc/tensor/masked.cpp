@@ -110,9 +110,18 @@ Values masked_select(const Op&, RawArgs inputs, const Specs&, uint32_t) {
   return one(out);
 }
 
+bool broadcasts_to(const Dims& shape, const Dims& target) {
+  if (shape.size() > target.size()) return false;
+  const size_t lead = target.size() - shape.size();
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (shape[i] != 1 && shape[i] != target[lead + i]) return false;
+  }
+  return true;
+}
+
 // The value's shape depends on how many elements are set, so that only the kernel can check it.
 Ref<RawTensor> values_for(const Op& op, RawTensor& value, const RawTensor& out, const Dims& shape) {
-  if (!(broadcast_shapes(op.name(), value.shape, shape) == shape)) {
+  if (!broadcasts_to(value.shape, shape)) {
     fail(ErrorKind::kShape, op.name(),
          ": value must broadcast to what the mask selects; got value.shape=",
          to_string(value.shape), " into ", to_string(shape), ".");

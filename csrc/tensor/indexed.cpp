@@ -12,12 +12,12 @@ namespace {
 
 // Unsigned indices from 2^63 on have become negative, and would count from the end.
 Ref<RawTensor> checked(Ref<RawTensor> index, const Op& op) {
-  const int64_t* end = index->as<int64_t>() + index->count;
-  const int64_t* found =
-      std::find_if(index->as<int64_t>(), end, [](int64_t value) { return value < 0; });
+  const int64_t* const end = index->as<int64_t>() + index->count;
+  const int64_t* const begin = index->as<int64_t>();
+  const int64_t* found = std::find_if(begin, end, [](int64_t value) { return value < 0; });
   if (found == end) return index;
   fail(ErrorKind::kIndex, op.name(), ": indices must be below 2^63; got ",
-       static_cast<uint64_t>(*found), " at position ", found - index->as<int64_t>(), ".");
+       static_cast<uint64_t>(*found), " at position ", found - begin, ".");
 }
 
 Ref<RawTensor> readable(const Op& op, const RawTensor& index, const Dims& shape) {

@@ -10,11 +10,13 @@ from .elementwise_arithmetic import abs as abs
 from .elementwise_arithmetic import add as add
 from .elementwise_arithmetic import ceil as ceil
 from .elementwise_arithmetic import clip as clip
+from .elementwise_arithmetic import conj as conj
 from .elementwise_arithmetic import copysign as copysign
 from .elementwise_arithmetic import divide as divide
 from .elementwise_arithmetic import floor as floor
 from .elementwise_arithmetic import floor_divide as floor_divide
 from .elementwise_arithmetic import hypot as hypot
+from .elementwise_arithmetic import imag as imag
 from .elementwise_arithmetic import maximum as maximum
 from .elementwise_arithmetic import minimum as minimum
 from .elementwise_arithmetic import multiply as multiply
@@ -22,6 +24,7 @@ from .elementwise_arithmetic import multiply_add as multiply_add
 from .elementwise_arithmetic import negative as negative
 from .elementwise_arithmetic import positive as positive
 from .elementwise_arithmetic import pow as pow
+from .elementwise_arithmetic import real as real
 from .elementwise_arithmetic import reciprocal as reciprocal
 from .elementwise_arithmetic import remainder as remainder
 from .elementwise_arithmetic import round as round
@@ -157,6 +160,7 @@ __all__ = [
     "ceil",
     "clip",
     "concat",
+    "conj",
     "copysign",
     "cos",
     "cosh",
@@ -181,6 +185,7 @@ __all__ = [
     "hardsigmoid",
     "hardtanh",
     "hypot",
+    "imag",
     "isfinite",
     "isinf",
     "isnan",
@@ -219,6 +224,7 @@ __all__ = [
     "pow",
     "prod",
     "put_along_axis",
+    "real",
     "reciprocal",
     "relu",
     "remainder",

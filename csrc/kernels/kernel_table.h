@@ -102,7 +102,7 @@ struct KernelTable {
   IndexKernels index32, index64;
   PickKernels picks[5];  // by log2 of the size
   MaskKernels masks;
-  ByDType<AddKernels> adds;  // of the dtypes that are computed in
+  ByDType<AddKernels> adds;                         // of the dtypes that are computed in
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
 };
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .._C import IndexRangeError as IndexRangeError
 from .._C import RawTensor as RawTensor
+from .._C import ShapeError as ShapeError
 from .._C import ShapeTensor as ShapeTensor
 from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
@@ -30,9 +32,11 @@ from .tensor import update as update
 __all__ = [
     "Apply",
     "Grad",
+    "IndexRangeError",
     "Listing",
     "Parameter",
     "RawTensor",
+    "ShapeError",
     "ShapeTensor",
     "SymbolicTensor",
     "Tensor",

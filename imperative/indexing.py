@@ -1,24 +1,60 @@
 """Advanced indexing: integer tensors, lists and boolean masks between the brackets, as NumPy's.
 
-The basic part of a key (integers, slices, ...) is applied first and makes a view; then the indexed
-axes are gathered. Assignment finds the linear positions by indexing a tensor of positions the same
-way, and scatters there.
+The basic part of a key (slices, None, ...) is applied first and makes a view; then the indexed axes
+are gathered. Assignment scatters into that view and puts it back. A mask that stands alone needs
+neither: its elements are selected, or replaced, in order.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .. import _C
 
+_argwhere = _C.Function("argwhere")
+_astype = _C.Function("astype")
+_broadcast_to = _C.Function("broadcast_to")
 _gather = _C.Function("gather")
-_scatter_set = _C.Function("scatter_set")
+_masked_scatter = _C.Function("masked_scatter")
+_masked_select = _C.Function("masked_select")
 _permute_dims = _C.Function("permute_dims")
 _reshape = _C.Function("reshape")
-_broadcast_to = _C.Function("broadcast_to")
-_arange = _C.Function("arange")
+_scatter_set = _C.Function("scatter_set")
+_set_subtensor = _C.Function("set_subtensor")
+_where = _C.Function("where")
+
+# How the core reads the items of a Subtensor: a kind and three bounds each.
+_SLICE, _NEW_AXIS, _NO_BOUND = 1, 2, -(2**63)
+
+
+class _Mask(NamedTuple):
+    """One dimension of a boolean mask: its indices, and the size that the dimension must have."""
+
+    indices: Any
+    size: int
+
+
+class _Flag(NamedTuple):
+    """A mask without dimensions: a new axis, of which it picks one element or none."""
+
+    indices: Any
+
+
+class _Split(NamedTuple):
+    """A key taken apart: the basic part, and for each index array its axis of the view."""
+
+    basic: tuple[Any, ...]
+    arrays: list[Any]
+    axes: tuple[int, ...]
+    is_together: bool  # the arrays stand side by side
+
+    @property
+    def first(self) -> int:
+        """The axis of the result where the dimensions of the arrays begin."""
+        return self.axes[0] if self.is_together else 0
 
 
 def _is_basic(item: Any) -> bool:
@@ -27,17 +63,40 @@ def _is_basic(item: Any) -> bool:
     return isinstance(item, (int, np.integer)) and not isinstance(item, (bool, np.bool_))
 
 
-def _as_index(item: Any) -> Any:
-    """An integer or boolean array of what stands between the brackets."""
-    array = np.asarray(item._raw() if isinstance(item, _C.TensorBase) else item)
-    if array.size == 0 and not hasattr(item, "dtype"):
-        array = array.astype(np.int64)
-    if array.dtype.kind not in "bui":
-        raise _C.IndexRangeError(
-            "index: must be integers, slices, None, Ellipsis, or integer or boolean tensors; "
-            f"got {array.dtype}"
-        )
-    return array if array.dtype.kind == "b" else array.astype(np.int64)
+def _as_index(item: Any) -> tuple[Any, bool]:
+    """What stands between the brackets as a tensor or array, and whether it is boolean."""
+    if isinstance(item, _C.TensorBase):
+        kind = item.dtype.kind
+        if kind in ("bool", "integer"):
+            return item, kind == "bool"
+        name = item.dtype.name
+    else:
+        array = np.asarray(item)
+        if array.size == 0 and not hasattr(item, "dtype"):
+            array = array.astype(np.int64)
+        name = array.dtype.name
+        if array.dtype.kind == "u" and array.size > 0 and array.max() >= 2**63:
+            raise _C.IndexRangeError(f"index: indices must be below 2**63; got {array.max()}")
+        if array.dtype.kind in "ui":
+            is_ready = array.dtype in (np.int32, np.int64)
+            return (array if is_ready else array.astype(np.int64)), False
+        if array.dtype.kind == "b":
+            return array, True
+    raise _C.IndexRangeError(
+        "index: must be integers, slices, None, Ellipsis, or integer or boolean tensors; "
+        f"got {name}"
+    )
+
+
+def _mask_indices(mask: Any) -> list[Any]:
+    """What a mask among other items stands for."""
+    shape = tuple(mask.shape)
+    if not shape:
+        is_set = bool(mask)
+        return [_Flag(np.zeros(int(is_set), np.int64))]
+    tensor = mask if isinstance(mask, _C.TensorBase) else _C.RawTensor(mask)
+    places = _argwhere(tensor)
+    return [_Mask(places[:, i], size) for i, size in enumerate(shape)]
 
 
 def _expand(key: Any, ndim: int) -> list[Any]:
@@ -48,68 +107,81 @@ def _expand(key: Any, ndim: int) -> list[Any]:
         if _is_basic(item):
             expanded.append(item)
             continue
-        array = _as_index(item)
-        if array.dtype.kind == "b":
-            expanded.extend(_Mask(part, array.shape, i) for i, part in enumerate(array.nonzero()))
-            if array.ndim == 0:
-                raise _C.IndexRangeError("index: a zero-dimensional mask is not supported")
+        index, is_mask = _as_index(item)
+        if is_mask:
+            expanded.extend(_mask_indices(index))
         else:
-            expanded.append(array)
-    used = sum(item is not None and item is not Ellipsis for item in expanded)
+            expanded.append(index)
+    used = sum(
+        item is not None and item is not Ellipsis and not isinstance(item, _Flag)
+        for item in expanded
+    )
     if used > ndim:
         raise _C.IndexRangeError(
             f"index: too many indices: the tensor has {ndim} dimensions; got {used}"
         )
-    if not any(item is Ellipsis for item in expanded):
-        expanded.append(Ellipsis)
-    at = next(i for i, item in enumerate(expanded) if item is Ellipsis)
+    ellipses = [i for i, item in enumerate(expanded) if item is Ellipsis]
+    if len(ellipses) > 1:
+        raise _C.IndexRangeError("index: at most one ellipsis may be given; got several")
+    at = ellipses[0] if ellipses else len(expanded)
     expanded[at : at + 1] = [slice(None)] * (ndim - used)
     return expanded
 
 
-class _Mask:
-    """One dimension of a boolean mask: its indices, and the size that the dimension must have."""
-
-    def __init__(self, indices: Any, shape: tuple[int, ...], position: int) -> None:
-        self.indices = indices
-        self.size = shape[position]
-
-
-def _split(x: Any, key: Any) -> tuple[Any, list[Any], list[int], bool]:
-    """The basic part applied; the index arrays; their axes; whether they stand side by side."""
-    expanded = _expand(key, x.ndim)
-    has_array = [not _is_basic(item) for item in expanded]
-    # Among arrays an integer is an array too, as NumPy has it.
+def _split(key: Any, shape: tuple[int, ...]) -> _Split:
+    """Takes the key apart. Among arrays an integer is an array too, as NumPy has it."""
     basic: list[Any] = []
     arrays: list[Any] = []
     axes: list[int] = []
     positions: list[int] = []
-    axis = 0
     dimension = 0
-    for position, item in enumerate(expanded):
-        if item is None:
+    for position, item in enumerate(_expand(key, len(shape))):
+        is_slice = isinstance(item, slice)
+        if item is None or isinstance(item, _Flag):
             basic.append(None)
-            axis += 1
-            continue
-        is_integer = _is_basic(item) and not isinstance(item, slice)
-        if is_integer or has_array[position]:
-            if isinstance(item, _Mask):
-                if item.size != x.shape[dimension]:
-                    raise _C.IndexRangeError(
-                        f"index: a mask must have the size {x.shape[dimension]} of dimension "
-                        f"{dimension}; got {item.size}"
-                    )
-                item = item.indices
-            basic.append(slice(None))
-            arrays.append(np.asarray(item, dtype=np.int64))
-            axes.append(axis)
-            positions.append(position)
         else:
-            basic.append(item)
-        axis += 1
-        dimension += 1
-    together = positions == list(range(positions[0], positions[0] + len(positions)))
-    return x[tuple(basic)], arrays, axes, together
+            basic.append(item if is_slice else slice(None))
+            if isinstance(item, _Mask) and item.size != shape[dimension]:
+                raise _C.IndexRangeError(
+                    f"index: a mask must have the size {shape[dimension]} of dimension "
+                    f"{dimension}; got {item.size}"
+                )
+            dimension += 1
+        if item is None or is_slice:
+            continue
+        index = item.indices if isinstance(item, (_Mask, _Flag)) else item
+        arrays.append(index if hasattr(index, "shape") else _integer(index))
+        axes.append(len(basic) - 1)
+        positions.append(position)
+    is_together = positions == list(range(positions[0], positions[0] + len(positions)))
+    return _Split(tuple(basic), arrays, tuple(axes), is_together)
+
+
+def _integer(index: Any) -> Any:
+    if not -(2**63) <= index < 2**63:
+        raise _C.IndexRangeError(f"index: indices must fit 64 bits; got {index}")
+    return np.asarray(index, np.int64)
+
+
+def _joint_shape(arrays: list[Any]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*(tuple(array.shape) for array in arrays))
+    except ValueError:
+        shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
+        raise _C.IndexRangeError(f"index: indices must broadcast; got shapes {shapes}") from None
+
+
+def _whole_mask(x: Any, key: Any) -> Any:
+    """The mask, where the key is one and nothing else; None otherwise."""
+    if isinstance(key, tuple):
+        key = key[0] if len(key) == 1 else None
+    if not isinstance(key, (np.ndarray, _C.TensorBase)):
+        return None
+    is_mask = key.dtype == np.bool_ if isinstance(key, np.ndarray) else key.dtype.kind == "bool"
+    shape = tuple(key.shape)
+    if not is_mask or not shape or shape != tuple(x.shape)[: len(shape)]:
+        return None
+    return key if isinstance(key, _C.TensorBase) else _C.RawTensor(key)
 
 
 def getitem(x: Any, key: Any) -> Any:
@@ -118,42 +190,88 @@ def getitem(x: Any, key: Any) -> Any:
     Raises:
         IndexRangeError: an index is out of range, or of a wrong type or shape.
     """
-    view, arrays, axes, together = _split(x, key)
-    try:
-        index_ndim = np.broadcast(*arrays).ndim if len(arrays) > 1 else arrays[0].ndim
-    except ValueError:
-        shapes = ", ".join(str(array.shape) for array in arrays)
-        raise _C.IndexRangeError(f"index: indices must broadcast; got shapes {shapes}") from None
-    out = _gather(view, *arrays, axes=tuple(axes))
-    if not together or axes[0] == 0:
+    mask = _whole_mask(x, key)
+    if mask is not None:
+        return _masked_select(x, mask)
+    split = _split(key, tuple(x.shape))
+    index_ndim = len(_joint_shape(split.arrays))
+    view = x if all(item == slice(None) for item in split.basic) else x[split.basic]
+    out = _gather(view, *split.arrays, axes=split.axes)
+    first = split.first
+    if first == 0:
         return out
     # The gathered dimensions come first; side by side they belong where they stood.
-    first = axes[0]
     order = [*range(index_ndim, index_ndim + first), *range(index_ndim)]
-    order += range(index_ndim + first, out.ndim)
+    order += range(index_ndim + first, len(out.shape))
     return _permute_dims(out, tuple(order))
 
 
-def _fits(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
-    """Whether a value of this shape broadcasts to the target."""
-    if len(shape) > len(target):
-        return False
-    pairs = zip(reversed(shape), reversed(target), strict=False)
-    return all(size in (1, wanted) for size, wanted in pairs)
+def _fitted(value: Any, target: tuple[int, ...]) -> Any:
+    """The value without leading dimensions of size 1 that the target has not.
+
+    Raises:
+        ShapeError: it does not broadcast to the target.
+    """
+    shape = tuple(value.shape)
+    extra = max(len(shape) - len(target), 0)
+    pairs = zip(reversed(shape[extra:]), reversed(target), strict=False)
+    if any(size != 1 for size in shape[:extra]) or any(size not in (1, n) for size, n in pairs):
+        raise _C.ShapeError(
+            f"index: value must broadcast to what is assigned to; got value.shape={shape} "
+            f"into {target}"
+        )
+    return _reshape(value, shape[extra:]) if extra else value
+
+
+def _items(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Slices and new axes as the core reads them."""
+    items: list[int] = []
+    sizes = iter(shape)
+    for item in basic:
+        if item is None:
+            items += [_NEW_AXIS, 0, 0, 0]
+            continue
+        start, stop, step = item.indices(next(sizes))
+        if len(range(start, stop, step)) == 0:
+            start, stop, step = 0, 0, 1
+        items += [_SLICE, start, _NO_BOUND if stop < 0 else stop, step]
+    return tuple(items)
 
 
 def setitem(x: Any, key: Any, value: Any) -> Any:
     """x with ``value`` at ``x[key]``, where the key holds arrays; later duplicates win."""
-    size = int(np.prod(x.shape, dtype=np.int64))
-    positions = _reshape(_arange(size), x.shape)[key]
     if not isinstance(value, _C.TensorBase):
         value = _C.tensor(value, x.dtype)
-    target = tuple(positions.shape)
-    if not _fits(tuple(value.shape), target):
-        raise _C.ShapeError(
-            f"index: value must broadcast to what is assigned to; got value.shape={value.shape} "
-            f"into {target}"
-        )
-    flat_value = _reshape(_broadcast_to(value, target), (-1,))
-    flat = _scatter_set(_reshape(x, (-1,)), flat_value, _reshape(positions, (-1,)), axes=(0,))
-    return _reshape(flat, x.shape)
+    mask = _whole_mask(x, key)
+    if mask is not None:
+        return _set_mask(x, mask, value)
+    shape = tuple(x.shape)
+    split = _split(key, shape)
+    index_shape = _joint_shape(split.arrays)
+    is_whole = all(item == slice(None) for item in split.basic)
+    view = x if is_whole else x[split.basic]
+    rest = [size for axis, size in enumerate(view.shape) if axis not in split.axes]
+    first = split.first
+    target = (*rest[:first], *index_shape, *rest[first:])
+    value = _fitted(value, target)
+    if first > 0:
+        # ScatterSet has the dimensions of the index first.
+        order = [*range(first, first + len(index_shape)), *range(first)]
+        order += range(first + len(index_shape), len(target))
+        value = _permute_dims(_broadcast_to(value, target), tuple(order))
+    out = _scatter_set(view, value, *split.arrays, axes=split.axes)
+    return out if is_whole else _set_subtensor(x, out, items=_items(split.basic, shape))
+
+
+def _set_mask(x: Any, mask: Any, value: Any) -> Any:
+    """x with the elements where the mask is true replaced."""
+    ndim, mask_ndim = len(x.shape), len(mask.shape)
+    if all(size == 1 for size in value.shape) and len(value.shape) <= ndim - mask_ndim + 1:
+        # One value for all: no need to count them.
+        number = _astype(_reshape(value, ()), dtype=x.dtype)
+        wide = _reshape(mask, (*mask.shape, *itertools.repeat(1, ndim - mask_ndim)))
+        return _where(wide, number, x)
+    extra = len(value.shape) - (ndim - mask_ndim + 1)
+    if extra > 0 and all(size == 1 for size in value.shape[:extra]):
+        value = _reshape(value, value.shape[extra:])
+    return _masked_scatter(x, mask, value)

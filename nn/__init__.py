@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .embedding import Embedding as Embedding
 from .layer import Layer as Layer
 from .linear import Linear as Linear
 from .recurrent import GRU as GRU
@@ -9,3 +10,4 @@ from .recurrent import LSTM as LSTM
 from .sequential import Sequential as Sequential
 
 __all__ = ["GRU", "LSTM", "Layer", "Linear", "Sequential"]
+__all__ = ["Embedding", "Layer", "Linear", "Sequential"]

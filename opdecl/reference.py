@@ -165,6 +165,42 @@ def _scatter(x: Array, value: Array, *indices: Array, axes: Sequence[int], adds:
     return result
 
 
+def _put_along_axis(x: Array, indices: Array, value: Array, axis: int, mode: str) -> Array:
+    import numpy as np
+
+    result = np.array(x, copy=True)
+    if mode == "set":
+        np.put_along_axis(result, indices, value, axis)
+        return result
+    shape = list(result.shape)
+    shape[axis] = indices.shape[axis]
+    place = np.indices(shape, sparse=True)
+    index = [*place]
+    index[axis] = np.broadcast_to(indices, shape)
+    np.add.at(result, tuple(index), np.broadcast_to(value, shape))
+    return result
+
+
+def _masked_scatter(x: Array, mask: Array, value: Array) -> Array:
+    import numpy as np
+
+    result = np.array(x, copy=True)
+    result[np.asarray(mask)] = value
+    return result
+
+
+def _pad(x: Array, widths: Sequence[int], mode: str, value: Any) -> Array:
+    import numpy as np
+
+    if not widths:  # np.pad does not know tensors without dimensions
+        return np.asarray(x)
+    pairs = np.reshape(np.asarray(widths, dtype=int), (-1, 2))
+    if mode == "constant":
+        return np.pad(x, pairs, constant_values=value)
+    modes = {"edge": "edge", "reflect": "reflect", "circular": "wrap"}
+    return np.pad(x, pairs, mode=modes[mode])  # type: ignore[call-overload]
+
+
 def _split(x: Array, sizes: Sequence[int], axis: int) -> tuple[Array, ...]:
     import numpy as np
 
@@ -202,6 +238,10 @@ OWN: Mapping[str, Callable[..., Any]] = {
     "Copy": lambda x, device: x,
     "Split": _split,
     "OneHot": _one_hot,
+    "PutAlongAxis": _put_along_axis,
+    "MaskedSelect": lambda x, mask: x[mask],
+    "MaskedScatter": _masked_scatter,
+    "Pad": _pad,
     "Gather": lambda x, *indices, axes: x[_index(x, indices, axes)],
     "ScatterSet": lambda *args, axes: _scatter(*args, axes=axes, adds=False),
     "ScatterAdd": lambda *args, axes: _scatter(*args, axes=axes, adds=True),

@@ -13,6 +13,8 @@ namespace tensorlike {
 using Dims = SmallVector<int64_t, 5>;
 
 inline constexpr size_t kMaxDims = 64;
+// In an inferred shape: a size that depends on the elements. Only kernels come to know it.
+inline constexpr int64_t kUnknownSize = -1;
 
 // The number of elements; an error when it does not fit the address space.
 int64_t element_count(std::span<const int64_t> shape);

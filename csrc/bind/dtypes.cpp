@@ -27,7 +27,9 @@ PyObject* dtype_kind(PyObject* self, void*) {
   constexpr const char* kNames[] = {"bool", "integer", "floating", "complex"};
   return PyUnicode_FromString(kNames[static_cast<int>(kind_of(dtype_in(self)))]);
 }
+// The name under which the package has it: `bool` would hide Python's.
 PyObject* dtype_reduce(PyObject* self, PyObject*) {
+  if (dtype_in(self) == DType::kBool) return PyUnicode_FromString("bool_");
   return PyUnicode_FromString(std::string(name_of(dtype_in(self))).c_str());
 }
 

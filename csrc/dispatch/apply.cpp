@@ -65,7 +65,15 @@ bool apply_shape(const Op& op, Args args, Values& out) {
   }
   const bool is_known = op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr;
   if (!is_known) return apply_body(op, args, out);
-  for (Spec& spec : infer(op, specs)) out.push_back(make_ref<ShapeTensor>(std::move(spec)));
+  for (Spec& spec : infer(op, specs)) {
+    for (int64_t size : spec.shape) {
+      if (size != kUnknownSize) continue;
+      fail(ErrorKind::kShape, op.name(),
+           ": the shape of the result depends on the elements, which a ShapeTensor has not; apply "
+           "it to tensors with elements.");
+    }
+    out.push_back(make_ref<ShapeTensor>(std::move(spec)));
+  }
   return true;
 }
 

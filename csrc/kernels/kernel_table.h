@@ -32,6 +32,61 @@ struct RowKernels {
   void (*log_softmax)(void* y, const void* x, int64_t n) = nullptr;
 };
 
+// Two dimensions of a strided copy; all strides in bytes.
+struct MoveBlock {
+  char* out;
+  int64_t out_row, out_step;
+  const char* in;
+  int64_t in_row, in_step;
+  int64_t rows, columns;
+};
+
+// Copies of blocks whose elements have one size.
+struct MoveKernels {
+  void (*rows)(const MoveBlock& block) = nullptr;  // row after row
+  void (*transpose)(const MoveBlock& block) =
+      nullptr;  // in tiles: the input is close along the rows
+};
+
+// Indices of one integer dtype.
+struct IndexKernels {
+  // The least and the greatest of n > 0 indices.
+  void (*range)(const void* index, int64_t n, int64_t* least, int64_t* most) = nullptr;
+  // offsets[i] = (or +=) index[i] * stride; negative indices count from `size`.
+  void (*offsets)(int64_t* offsets, const void* index, int64_t n, int64_t size, int64_t stride,
+                  bool adds) = nullptr;
+};
+
+// Elements of one size, at offsets in bytes or where a mask is set.
+struct PickKernels {
+  void (*take)(char* out, const char* in, const int64_t* offsets, int64_t n) = nullptr;
+  void (*put)(char* out, const int64_t* offsets, const char* in, int64_t n) = nullptr;
+  // Both return how many elements of the mask are set. `compress` may write n elements.
+  int64_t (*compress)(char* out, const char* in, const uint8_t* mask, int64_t n) = nullptr;
+  int64_t (*expand)(char* out, const uint8_t* mask, const char* in, int64_t n) = nullptr;
+};
+
+struct MaskKernels {
+  int64_t (*count)(const uint8_t* mask, int64_t n) = nullptr;
+  // The positions, counted from `first`, where the mask is set; may write n of them.
+  int64_t (*positions)(int64_t* out, int64_t first, const uint8_t* mask, int64_t n) = nullptr;
+  // The places of the offsets in [begin, end); may write n of them.
+  int64_t (*within)(int32_t* places, const int64_t* offsets, int64_t n, int64_t begin,
+                    int64_t end) = nullptr;
+};
+
+// Additions at offsets in bytes, for one dtype.
+struct AddKernels {
+  void (*elements)(void* out, const int64_t* offsets, const void* values, int64_t n) = nullptr;
+  void (*row)(void* out, const void* values, int64_t n) = nullptr;
+  size_t sum_size = 0;  // bytes of an accumulator
+  // The offsets are those of elements, though the sums are wider.
+  void (*sums)(void* sums, const int64_t* offsets, const void* values, int64_t n) = nullptr;
+  // out[i] += sums[0][i] + ... + sums[parts - 1][i].
+  void (*join)(void* out, const void* const* sums, int64_t parts, int64_t begin,
+               int64_t end) = nullptr;
+};
+
 template <class T>
 struct ByDType {
   T kernel[kDTypeCount] = {};
@@ -43,6 +98,11 @@ struct KernelTable {
   std::map<std::string, ByDType<TileKernel>, std::less<>> scalars;
   std::map<std::string, ByDType<ReductionKernel>, std::less<>> reductions;
   ByDType<RowKernels> rows;
+  MoveKernels moves[5];  // by log2 of the size: 1, 2, 4, 8, 16 bytes
+  IndexKernels index32, index64;
+  PickKernels picks[5];  // by log2 of the size
+  MaskKernels masks;
+  ByDType<AddKernels> adds;                         // of the dtypes that are computed in
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
 };
 

@@ -15,12 +15,18 @@ using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
 
 // Inference: op/infer*.cpp.
 RuleTable<InferRule> layout_rules();
+RuleTable<InferRule> indexing_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
 RuleTable<Kernel> linear_algebra_kernels();
+RuleTable<Kernel> gather_kernels();
+RuleTable<Kernel> scatter_kernels();
+RuleTable<Kernel> mask_kernels();
+RuleTable<Kernel> pad_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
+RuleTable<GradRule> indexing_gradients();
 
 }  // namespace tensorlike

@@ -378,7 +378,7 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
 RuleTable<InferRule> layout_rules() { return kRules; }
 
 InferRule find_infer(std::string_view name) {
-  for (const auto& family : {layout_rules()}) {
+  for (const auto& family : {layout_rules(), indexing_rules()}) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;
     }

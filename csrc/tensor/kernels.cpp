@@ -162,7 +162,8 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 RuleTable<Kernel> linear_algebra_kernels() { return kKernels; }
 
 Kernel find_kernel(std::string_view name) {
-  for (const auto& family : {layout_kernels(), linear_algebra_kernels()}) {
+  for (const auto& family : {layout_kernels(), linear_algebra_kernels(), gather_kernels(),
+                             scatter_kernels(), mask_kernels(), pad_kernels()}) {
     for (const auto& [key, kernel] : family) {
       if (key == name) return kernel;
     }

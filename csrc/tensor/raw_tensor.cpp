@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "kernels/kernel_table.h"
+#include "kernels/move.h"
 #include "kernels/tile.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
@@ -91,7 +92,15 @@ bool RawTensor::lies_in_order(const Dims& shape, const Dims& strides) {
   return true;
 }
 
-Ref<RawTensor> copy(const RawTensor& x) { return cast(x, x.dtype); }
+Ref<RawTensor> copy(const RawTensor& x) {
+  Ref<RawTensor> out = RawTensor::empty(x.dtype, x.shape);
+  if (x.is_contiguous) {
+    move_bytes(out->data, x.data, x.count * static_cast<int64_t>(size_of(x.dtype)));
+    return out;
+  }
+  move_strided(out->data, out->strides, x.data, x.strides, x.shape, size_of(x.dtype));
+  return out;
+}
 
 Ref<RawTensor> contiguous(const RawTensor& x) {
   if (x.is_contiguous) return Ref<RawTensor>(const_cast<RawTensor*>(&x));
@@ -99,6 +108,7 @@ Ref<RawTensor> contiguous(const RawTensor& x) {
 }
 
 Ref<RawTensor> cast(const RawTensor& x, DType dtype) {
+  if (x.dtype == dtype) return copy(x);
   Ref<RawTensor> out = RawTensor::empty(dtype, x.shape);
   const TileOperand operand{x.data, size_of(x.dtype), x.strides};
   const TileOutput output{out->data, size_of(dtype)};

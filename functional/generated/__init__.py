@@ -92,14 +92,20 @@ from .elementwise_nn import sigmoid as sigmoid
 from .elementwise_nn import silu as silu
 from .elementwise_nn import softplus as softplus
 from .elementwise_nn import softsign as softsign
+from .indexing import argwhere as argwhere
+from .indexing import gather as gather
+from .indexing import masked_scatter as masked_scatter
+from .indexing import masked_select as masked_select
+from .indexing import pad as pad
+from .indexing import put_along_axis as put_along_axis
+from .indexing import scatter_add as scatter_add
+from .indexing import scatter_set as scatter_set
+from .indexing import take_along_axis as take_along_axis
 from .layout import astype as astype
 from .layout import broadcast_to as broadcast_to
 from .layout import concat as concat
-from .layout import gather as gather
 from .layout import permute_dims as permute_dims
 from .layout import reshape as reshape
-from .layout import scatter_add as scatter_add
-from .layout import scatter_set as scatter_set
 from .layout import set_subtensor as set_subtensor
 from .layout import split as split
 from .layout import stack as stack
@@ -139,6 +145,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argwhere",
     "asin",
     "asinh",
     "astype",
@@ -200,6 +207,8 @@ __all__ = [
     "logical_or",
     "logical_xor",
     "lstm_cell",
+    "masked_scatter",
+    "masked_select",
     "matmul",
     "max",
     "maximum",
@@ -213,10 +222,12 @@ __all__ = [
     "negative",
     "not_equal",
     "one_hot",
+    "pad",
     "permute_dims",
     "positive",
     "pow",
     "prod",
+    "put_along_axis",
     "real",
     "reciprocal",
     "relu",
@@ -245,6 +256,7 @@ __all__ = [
     "sum",
     "sumabs",
     "sumsq",
+    "take_along_axis",
     "tan",
     "tanh",
     "to_device",

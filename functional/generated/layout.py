@@ -119,101 +119,6 @@ def set_subtensor(x: TensorLike, value: TensorLike, items: Sequence[int]) -> Ten
 
 # opdecl/layout.yaml:51
 @native
-def gather(x: TensorLike, *indices: TensorLike, axes: int | Sequence[int]) -> Tensor:
-    """The elements that integer tensors point to.
-
-    Args:
-        x: any shape, any dtype.
-        indices: tensors, integer.
-        axes: the axis of x that each index picks from.
-
-    Returns:
-        One tensor.
-
-    Raises:
-        DTypeError: indices is not integer.
-
-    Source:
-        Declared in opdecl/layout.yaml:51.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> x = tl.tensor([10, 20, 30])
-        >>> indices = tl.tensor([2, 0])
-        >>> tl.functional.gather(x, indices, axes=(0,)).tolist()
-        [30, 10]
-    """
-    ...
-
-
-# opdecl/layout.yaml:60
-@native
-def scatter_set(
-    x: TensorLike, value: TensorLike, *indices: TensorLike, axes: int | Sequence[int]
-) -> Tensor:
-    """The tensor with the elements that integer tensors point to replaced by a value.
-
-    Args:
-        x: any shape, any dtype.
-        value: any shape, any dtype.
-        indices: tensors, integer.
-        axes: the axis of x that each index picks from.
-
-    Returns:
-        One tensor.
-
-    Raises:
-        DTypeError: indices is not integer.
-
-    Source:
-        Declared in opdecl/layout.yaml:60.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> x = tl.tensor([10, 20, 30])
-        >>> value = tl.tensor([1, 2])
-        >>> indices = tl.tensor([2, 0])
-        >>> tl.functional.scatter_set(x, value, indices, axes=(0,)).tolist()
-        [2, 20, 1]
-    """
-    ...
-
-
-# opdecl/layout.yaml:69
-@native
-def scatter_add(
-    x: TensorLike, value: TensorLike, *indices: TensorLike, axes: int | Sequence[int]
-) -> Tensor:
-    """The tensor with a value added to the elements that integer tensors point to.
-
-    Args:
-        x: any shape, numeric or boolean.
-        value: any shape, numeric or boolean.
-        indices: tensors, integer.
-        axes: the axis of x that each index picks from.
-
-    Returns:
-        One tensor.
-
-    Raises:
-        DTypeError: indices is not integer.
-
-    Source:
-        Declared in opdecl/layout.yaml:69.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> x = tl.tensor([10, 20, 30])
-        >>> value = tl.tensor([1, 2])
-        >>> indices = tl.tensor([2, 2])
-        >>> tl.functional.scatter_add(x, value, indices, axes=(0,)).tolist()
-        [10, 20, 33]
-    """
-    ...
-
-
-# opdecl/layout.yaml:78
-@native
 def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
 
@@ -225,7 +130,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:78.
+        Declared in opdecl/layout.yaml:51.
 
     Example:
         >>> import tensorlike as tl
@@ -235,7 +140,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:88
+# opdecl/layout.yaml:61
 @native
 def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis.
@@ -248,7 +153,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:88.
+        Declared in opdecl/layout.yaml:61.
 
     Example:
         >>> import tensorlike as tl
@@ -258,7 +163,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:97
+# opdecl/layout.yaml:70
 @native
 def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """A tensor cut into parts along an axis.
@@ -272,7 +177,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:97.
+        Declared in opdecl/layout.yaml:70.
 
     Example:
         >>> import tensorlike as tl
@@ -282,7 +187,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
     ...
 
 
-# opdecl/layout.yaml:109
+# opdecl/layout.yaml:82
 @native
 def astype(x: TensorLike, dtype: object) -> Tensor:
     """The elements converted to another dtype.
@@ -295,7 +200,7 @@ def astype(x: TensorLike, dtype: object) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:109.
+        Declared in opdecl/layout.yaml:82.
 
     Example:
         >>> import tensorlike as tl
@@ -305,7 +210,7 @@ def astype(x: TensorLike, dtype: object) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:120
+# opdecl/layout.yaml:93
 @native
 def to_device(x: TensorLike, device: str | None = None) -> Tensor:
     """The tensor on a device.
@@ -318,7 +223,7 @@ def to_device(x: TensorLike, device: str | None = None) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:120.
+        Declared in opdecl/layout.yaml:93.
 
     Example:
         >>> import tensorlike as tl

@@ -7,14 +7,20 @@ from __future__ import annotations
 from .creation import Arange as Arange
 from .creation import Fill as Fill
 from .elemwise import Elemwise as Elemwise
+from .indexing import Argwhere as Argwhere
+from .indexing import Gather as Gather
+from .indexing import MaskedScatter as MaskedScatter
+from .indexing import MaskedSelect as MaskedSelect
+from .indexing import Pad as Pad
+from .indexing import PutAlongAxis as PutAlongAxis
+from .indexing import ScatterAdd as ScatterAdd
+from .indexing import ScatterSet as ScatterSet
+from .indexing import TakeAlongAxis as TakeAlongAxis
 from .layout import Broadcast as Broadcast
 from .layout import Cast as Cast
 from .layout import Concat as Concat
 from .layout import Copy as Copy
-from .layout import Gather as Gather
 from .layout import Reshape as Reshape
-from .layout import ScatterAdd as ScatterAdd
-from .layout import ScatterSet as ScatterSet
 from .layout import SetSubtensor as SetSubtensor
 from .layout import Split as Split
 from .layout import Stack as Stack
@@ -29,6 +35,7 @@ from .reduce import Reduce as Reduce
 
 __all__ = [
     "Arange",
+    "Argwhere",
     "Broadcast",
     "Cast",
     "Concat",
@@ -38,8 +45,12 @@ __all__ = [
     "Fill",
     "Gather",
     "LogSoftmax",
+    "MaskedScatter",
+    "MaskedSelect",
     "MatMul",
     "OneHot",
+    "Pad",
+    "PutAlongAxis",
     "Reduce",
     "Reshape",
     "ScatterAdd",
@@ -49,5 +60,6 @@ __all__ = [
     "Split",
     "Stack",
     "Subtensor",
+    "TakeAlongAxis",
     "Transpose",
 ]

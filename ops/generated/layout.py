@@ -136,95 +136,6 @@ class SetSubtensor(OpBase, native="SetSubtensor"):
 
 
 # opdecl/layout.yaml:51
-class Gather(OpBase, native="Gather"):
-    """The elements that integer tensors point to.
-
-    Args:
-        axes: the axis of x that each index picks from.
-
-    Inputs:
-        x: any shape, any dtype.
-        indices: tensors, integer.
-
-    Returns:
-        One tensor.
-
-    Raises:
-        DTypeError: indices is not integer.
-
-    Source:
-        Declared in opdecl/layout.yaml:51.
-    """
-
-    __slots__ = ()
-    axes: tuple[int, ...]
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, axes: tuple[int, ...]) -> None: ...
-
-
-# opdecl/layout.yaml:60
-class ScatterSet(OpBase, native="ScatterSet"):
-    """The tensor with the elements that integer tensors point to replaced by a value.
-
-    Args:
-        axes: the axis of x that each index picks from.
-
-    Inputs:
-        x: any shape, any dtype.
-        value: any shape, any dtype.
-        indices: tensors, integer.
-
-    Returns:
-        One tensor.
-
-    Raises:
-        DTypeError: indices is not integer.
-
-    Source:
-        Declared in opdecl/layout.yaml:60.
-    """
-
-    __slots__ = ()
-    axes: tuple[int, ...]
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, axes: tuple[int, ...]) -> None: ...
-
-
-# opdecl/layout.yaml:69
-class ScatterAdd(OpBase, native="ScatterAdd"):
-    """The tensor with a value added to the elements that integer tensors point to.
-
-    Args:
-        axes: the axis of x that each index picks from.
-
-    Inputs:
-        x: any shape, numeric or boolean.
-        value: any shape, numeric or boolean.
-        indices: tensors, integer.
-
-    Returns:
-        One tensor.
-
-    Raises:
-        DTypeError: indices is not integer.
-
-    Source:
-        Declared in opdecl/layout.yaml:69.
-    """
-
-    __slots__ = ()
-    axes: tuple[int, ...]
-
-    if TYPE_CHECKING:
-
-        def __init__(self, *, axes: tuple[int, ...]) -> None: ...
-
-
-# opdecl/layout.yaml:78
 class Concat(OpBase, native="Concat"):
     """Tensors joined along an axis that they have.
 
@@ -238,7 +149,7 @@ class Concat(OpBase, native="Concat"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:78.
+        Declared in opdecl/layout.yaml:51.
     """
 
     __slots__ = ()
@@ -249,7 +160,7 @@ class Concat(OpBase, native="Concat"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:88
+# opdecl/layout.yaml:61
 class Stack(OpBase, native="Stack"):
     """Tensors of one shape joined along a new axis.
 
@@ -263,7 +174,7 @@ class Stack(OpBase, native="Stack"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:88.
+        Declared in opdecl/layout.yaml:61.
     """
 
     __slots__ = ()
@@ -274,7 +185,7 @@ class Stack(OpBase, native="Stack"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:97
+# opdecl/layout.yaml:70
 class Split(OpBase, native="Split"):
     """A tensor cut into parts along an axis.
 
@@ -289,7 +200,7 @@ class Split(OpBase, native="Split"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:97.
+        Declared in opdecl/layout.yaml:70.
     """
 
     __slots__ = ()
@@ -301,7 +212,7 @@ class Split(OpBase, native="Split"):
         def __init__(self, *, sizes: tuple[int, ...], axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:109
+# opdecl/layout.yaml:82
 class Cast(OpBase, native="Cast"):
     """The elements converted to another dtype.
 
@@ -315,7 +226,7 @@ class Cast(OpBase, native="Cast"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:109.
+        Declared in opdecl/layout.yaml:82.
     """
 
     __slots__ = ()
@@ -326,7 +237,7 @@ class Cast(OpBase, native="Cast"):
         def __init__(self, *, dtype: object) -> None: ...
 
 
-# opdecl/layout.yaml:120
+# opdecl/layout.yaml:93
 class Copy(OpBase, native="Copy"):
     """The tensor on a device.
 
@@ -340,7 +251,7 @@ class Copy(OpBase, native="Copy"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:120.
+        Declared in opdecl/layout.yaml:93.
     """
 
     __slots__ = ()

@@ -30,6 +30,7 @@ WRONG_ATTRS: dict[str, list[Any]] = {
     "axes": ["ab", None, 1.5, object(), [[0]]],
     "shape": ["ab", None, 1.5, object(), [1.5]],
     "bool": [1, "yes", None, 0.0],
+    "str": [3, None, 1.5, ["a"], object()],
     "int": ["a", None, 1.5, [1]],
     "scalar": ["a", None, [1], object()],
     "dtype": ["float7", 3, object(), [1]],

@@ -49,6 +49,14 @@ def assert_infers(entry: Entry, inputs: list[Any], attrs: dict[str, Any]) -> Any
         assert given[0] is tl.IndexRangeError
         assert isinstance(promised, list)
         return given
+    if isinstance(promised, tuple) and "depends on the elements" in promised[1]:
+        # Only the kernel comes to know the shape; there is no promise to hold.
+        assert promised[0] is tl.ShapeError
+        return given
+    if isinstance(given, tuple) and "what the mask selects" in given[1]:
+        assert given[0] is tl.ShapeError
+        assert isinstance(promised, list)
+        return given
     assert promised == given, (entry.name, [x.shape for x in inputs], attrs)
     return given
 

@@ -228,6 +228,11 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
                     ([(2, 1100)], {}), ([(1100, 2)], {"axis": 0})],
     "astype": [([(2, 3)], {"dtype": tl.float32}), ([(2, 3)], {"dtype": tl.float64}),
                ([(2, 0)], {"dtype": tl.int32}), ([(5,)], {"dtype": tl.bool_})],
+    "pad": [([(2, 3)], {"widths": (1, 0, 2, 3), "value": 7}),
+            ([(2, 3)], {"widths": (1, 1, 2, 0), "mode": "reflect"}),
+            ([(2, 3)], {"widths": (3, 5, 0, 7), "mode": "circular"}),
+            ([(2, 1, 3)], {"widths": (0, 0, 2, 2, 1, 4), "mode": "edge"}),
+            ([()], {"widths": ()}), ([(0, 2)], {"widths": (1, 2, 0, 1)})],
     "to_device": [([(2, 3)], {"device": "cpu"}), ([()], {"device": "cpu"})],
 }  # fmt: skip
 _INDEXED: dict[str, list[tuple[list[tuple[int, ...]], tuple[int, ...]]]] = {

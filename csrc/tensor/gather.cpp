@@ -1,0 +1,157 @@
+// Gather and TakeAlongAxis: elements and rows that indices point to.
+#include <algorithm>
+#include <cstring>
+
+#include "base/blocking.h"
+#include "base/pool.h"
+#include "kernels/move.h"
+#include "op/families.h"
+#include "tensor/indexed.h"
+#include "tensor/layout.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kAhead = 4;         // rows that are asked for before they are copied
+constexpr int64_t kAheadBytes = 512;  // of each; the processor finds the rest by itself
+constexpr int64_t kGrainBytes = 65536;
+
+// Copies blocks of x, of any shape and strides, one after another.
+class BlockCopy {
+ public:
+  BlockCopy(const RawTensor& x, std::span<const size_t> axes) : size_(size_of(x.dtype)) {
+    for (size_t axis : axes) {
+      shape_.push_back(x.shape[axis]);
+      strides_.push_back(x.strides[axis]);
+    }
+    order_ = contiguous_strides(shape_);
+    bytes_ = element_count(shape_) * static_cast<int64_t>(size_);
+    in_order_ = RawTensor::lies_in_order(shape_, strides_);
+  }
+
+  int64_t bytes() const { return bytes_; }
+
+  void copy(char* out, const char* in, const int64_t* offsets, int64_t n) const {
+    if (!in_order_) {
+      for (int64_t i = 0; i < n; ++i) {
+        move_strided(out + i * bytes_, order_, in + offsets[i], strides_, shape_, size_);
+      }
+    } else if (is_word(bytes_)) {
+      picks(bytes_).take(out, in, offsets, n);
+    } else {
+      copy_rows(out, in, offsets, n);
+    }
+  }
+
+ private:
+  void copy_rows(char* out, const char* in, const int64_t* offsets, int64_t n) const {
+    const int64_t ahead = std::min(bytes_, kAheadBytes);
+    for (int64_t i = 0; i < n; ++i) {
+      if (i + kAhead < n) {
+        const char* next = in + offsets[i + kAhead];
+        for (int64_t b = 0; b < ahead; b += 64) __builtin_prefetch(next + b);
+      }
+      std::memcpy(out + i * bytes_, in + offsets[i], static_cast<size_t>(bytes_));
+    }
+  }
+
+  Dims shape_, strides_, order_;
+  size_t size_;
+  int64_t bytes_ = 0;
+  bool in_order_ = false;
+};
+
+// The result as its declared shape, (index, rest), over memory in the order (lead, index, rest).
+Ref<RawTensor> with_index_first(const RawTensor& made, size_t lead, size_t index_ndim,
+                                const Dims& shape) {
+  if (lead == 0) return made.view(shape, made.strides);
+  Dims strides;
+  for (size_t i = 0; i < index_ndim; ++i) strides.push_back(made.strides[lead + i]);
+  for (size_t i = 0; i < lead; ++i) strides.push_back(made.strides[i]);
+  for (size_t i = lead + index_ndim; i < made.strides.size(); ++i) {
+    strides.push_back(made.strides[i]);
+  }
+  return made.view(shape, strides);
+}
+
+Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  Ref<RawTensor> x(inputs[0]);
+  const Indexed indexed(op, *x, inputs.subspan(1));
+  const Dims& shape = outputs[0].shape;
+  const int64_t total = element_count(shape);
+  // Rows that lie in order are worth a copy of x that is no larger than what is read of it.
+  if (!x->is_contiguous && x->count <= total) x = contiguous(*x);
+  const size_t lead = indexed.lead;
+  Dims outer_shape, outer_strides, made;
+  for (size_t i = 0; i < lead; ++i) {
+    outer_shape.push_back(x->shape[i]);
+    outer_strides.push_back(x->strides[i] * static_cast<int64_t>(size_of(x->dtype)));
+    made.push_back(x->shape[i]);
+  }
+  for (int64_t dim : indexed.shape) made.push_back(dim);
+  for (size_t i = lead; i < indexed.rest.size(); ++i) made.push_back(x->shape[indexed.rest[i]]);
+  const Ref<RawTensor> out = RawTensor::empty(x->dtype, made);
+  const Ref<RawTensor> result = with_index_first(*out, lead, indexed.shape.size(), shape);
+  if (total == 0) return one(result);
+  const BlockCopy block(*x, {indexed.rest.begin() + lead, indexed.rest.end()});
+  Dims strides;
+  for (size_t axis : indexed.axes) {
+    strides.push_back(x->strides[axis] * static_cast<int64_t>(size_of(x->dtype)));
+  }
+  const int64_t tile = std::min(kOffsetTile, std::max<int64_t>(1, kGrainBytes / block.bytes()));
+  const int64_t tiles = (indexed.count + tile - 1) / tile;
+  const char* data = x->data;
+  char* to = out->data;
+  BlockingRegion blocking(total > kLongElements);
+  const int64_t tile_bytes = std::min(tile, indexed.count) * block.bytes();
+  parallel_for(element_count(outer_shape) * tiles, std::max<int64_t>(1, kGrainBytes / tile_bytes),
+               [&](int64_t begin, int64_t end) {
+                 int64_t offsets[kOffsetTile];
+                 int64_t known = -1;  // the tile whose offsets these are
+                 for (int64_t job = begin; job < end; ++job) {
+                   const int64_t at = job % tiles * tile;
+                   const int64_t n = std::min(tile, indexed.count - at);
+                   if (at != known) indexed.offsets(offsets, at, n, strides);
+                   known = at;
+                   const int64_t o = job / tiles;
+                   const char* from = data + strided_offset(o, outer_shape, outer_strides);
+                   block.copy(to + (o * indexed.count + at) * block.bytes(), from, offsets, n);
+                 }
+               });
+  return one(result);
+}
+
+Values take_along_axis(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  const Dims& shape = outputs[0].shape;
+  Dims table = shape;
+  const size_t axis = along_axis(op, shape.size());
+  table[axis] = inputs[0]->shape[axis];
+  const Along along(op, *inputs[1], shape, table, inputs[0]->dtype);
+  const Ref<RawTensor> x = contiguous(*broadcast_to(*inputs[0], table));
+  const Ref<RawTensor> out = RawTensor::empty(x->dtype, shape);
+  const int64_t size = static_cast<int64_t>(size_of(x->dtype));
+  const PickKernels& pick = picks(size);
+  const char* from = x->data;
+  char* to = out->data;
+  BlockingRegion blocking(along.count() > kLongElements);
+  parallel_for(along.count(), kElementGrain, [&](int64_t begin, int64_t end) {
+    int64_t offsets[kOffsetTile];
+    for (int64_t at = begin; at < end; at += kOffsetTile) {
+      const int64_t n = std::min(kOffsetTile, end - at);
+      along.offsets(offsets, at, n);
+      pick.take(to + at * size, from, offsets, n);
+    }
+  });
+  return one(out);
+}
+
+constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+    {"gather", gather},
+    {"take_along_axis", take_along_axis},
+};
+
+}  // namespace
+
+RuleTable<Kernel> gather_kernels() { return kKernels; }
+
+}  // namespace tensorlike

@@ -1,0 +1,97 @@
+// What gathering and scattering have in common: the indices checked, and x seen as a table
+// (outer, span, inner) whose middle the indices address.
+#pragma once
+
+#include "kernels/kernel_table.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+inline constexpr int64_t kOffsetTile = 1024;     // offsets that are computed at a time
+inline constexpr int64_t kElementGrain = 16384;  // elements that deserve a thread
+inline constexpr int64_t kLongElements = 65536;  // elements that deserve a BlockingRegion
+
+inline const PickKernels& picks(int64_t bytes) {
+  return kernel_table().picks[bytes == 16 ? 4 : bytes == 8 ? 3 : bytes == 4 ? 2 : bytes == 2];
+}
+inline bool is_word(int64_t bytes) {
+  return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
+}
+
+// An index tensor, contiguous, in the dtype it came in when loops exist for that.
+class IndexReader {
+ public:
+  // Broadcasts the index to `shape`, and throws unless each is in [-size, size).
+  IndexReader(const Op& op, const RawTensor& index, const Dims& shape, int64_t axis, int64_t size);
+
+  // offsets[i] = (or +=) the offset in bytes of index `begin + i`, of n.
+  void offsets(int64_t* offsets, int64_t begin, int64_t n, int64_t stride, bool adds) const {
+    kernels_->offsets(offsets, data_ + begin * width_, n, size_, stride, adds);
+  }
+
+ private:
+  void check(const Op& op, int64_t count, int64_t axis) const;
+
+  Ref<RawTensor> index_;  // keeps the memory
+  const char* data_;
+  int64_t width_;
+  int64_t size_;
+  const IndexKernels* kernels_;
+};
+
+// The indices of a Gather or Scatter.
+struct Indexed {
+  Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices);
+
+  // The offsets in bytes of the table rows that positions [begin, begin + n) of the joint index
+  // address; `strides` has the bytes from one to the next along each of `axes`.
+  void offsets(int64_t* out, int64_t begin, int64_t n, std::span<const int64_t> strides) const {
+    for (size_t i = 0; i < readers.size(); ++i) {
+      readers[i].offsets(out, begin, n, strides[i], i > 0);
+    }
+  }
+
+  std::vector<IndexReader> readers;
+  SmallVector<size_t, 4> axes;  // non-negative, in the order of the indices
+  SmallVector<size_t, 4> rest;  // the other axes of x
+  Dims shape;                   // of the joint index
+  int64_t count;                // its elements
+  // Axes before the indexed ones, where these stand side by side: the results lie in memory with
+  // the index in their place, which saves the exchange that mostly follows.
+  size_t lead = 0;
+};
+
+// Where a position in C order lies: for the outer dimensions of loops over rows and tiles.
+inline int64_t strided_offset(int64_t position, std::span<const int64_t> shape,
+                              std::span<const int64_t> strides) {
+  int64_t offset = 0;
+  for (size_t i = shape.size(); i-- > 0;) {
+    offset += position % shape[i] * strides[i];
+    position /= shape[i];
+  }
+  return offset;
+}
+
+// The index of a TakeAlongAxis or PutAlongAxis: one per element, along one axis of a table whose
+// other dimensions are the index's own.
+class Along {
+ public:
+  // `table` is the shape of the table, `shape` that of the index, which broadcasts to it.
+  Along(const Op& op, const RawTensor& index, const Dims& shape, const Dims& table, DType dtype);
+
+  // The offsets in bytes, into a contiguous table, of elements [begin, begin + n) of the index.
+  void offsets(int64_t* offsets, int64_t begin, int64_t n) const;
+
+  int64_t count() const { return count_; }
+  int64_t outer() const { return row_ == 0 ? 0 : count_ / row_; }
+  int64_t row() const { return row_; }  // elements of the index for one outer position
+
+ private:
+  IndexReader reader_;
+  int64_t count_, row_, inner_, size_, outer_bytes_;
+};
+
+// The axis of such an op, non-negative.
+size_t along_axis(const Op& op, size_t ndim);
+
+}  // namespace tensorlike

@@ -1,0 +1,323 @@
+"""Calls that arrange elements, composed of a few ops that do.
+
+They choose between ops, or work out their attributes from shapes, which a declaration cannot say;
+what they do on a tensor-like, gradients included, is what those ops do there. Most make views.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..imperative import IndexRangeError, ShapeError, Tensor, TensorBase, TensorLike, tensor
+from .generated import (
+    broadcast_to,
+    concat,
+    permute_dims,
+    reshape,
+)
+
+__all__ = [
+    "broadcast_arrays",
+    "expand_dims",
+    "flip",
+    "moveaxis",
+    "roll",
+    "squeeze",
+    "tile",
+    "unstack",
+]
+
+_MOST = 2**58  # elements, as in the core
+
+
+def as_tensor(x: TensorLike) -> Any:
+    return x if isinstance(x, TensorBase) else tensor(x)
+
+
+def axis_of(call: str, axis: Any, ndim: int) -> int:
+    """The axis as a position from the front."""
+    given = operator.index(axis)
+    if not ndim:
+        raise IndexRangeError(f"{call}: a zero-dimensional tensor has no axis; got axis={given}.")
+    if not -ndim <= given < ndim:
+        raise IndexRangeError(f"{call}: axis must be in [{-ndim}, {ndim - 1}]; got axis={given}.")
+    return given % ndim
+
+
+def _axes(call: str, axis: Any, ndim: int) -> list[int]:
+    """Several axes, or all for None, each once."""
+    if axis is None:
+        return list(range(ndim))
+    given = axis if isinstance(axis, Sequence) else (axis,)
+    axes = [axis_of(call, one, ndim) for one in given]
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"{call}: axes must differ; got {tuple(given)}.")
+    return axes
+
+
+def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
+    """The tensor with new dimensions of size 1.
+
+    Args:
+        x: any shape, any dtype.
+        axis: the positions of the new dimensions in the result.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ShapeError: an axis is given twice.
+
+    Source:
+        Array API 2024.12, ``expand_dims``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.expand_dims(tl.tensor([1, 2]), axis=-1).shape
+        (2, 1)
+    """
+    x = as_tensor(x)
+    count = len(axis) if isinstance(axis, Sequence) else 1
+    new = _axes("expand_dims", axis, len(x.shape) + count)
+    key = tuple(None if i in new else slice(None) for i in range(len(x.shape) + count))
+    return x[key]  # type: ignore[no-any-return]
+
+
+def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """The tensor without dimensions of size 1.
+
+    Args:
+        x: any shape, any dtype.
+        axis: the dimensions to leave out; None leaves out all of size 1.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ShapeError: a dimension is not of size 1, or named twice.
+
+    Source:
+        Array API 2024.12, ``squeeze``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.squeeze(tl.tensor([[[1], [2]]]), axis=0).shape
+        (2, 1)
+    """
+    x = as_tensor(x)
+    axes = _axes("squeeze", axis, len(x.shape))
+    if axis is None:
+        axes = [i for i in axes if x.shape[i] == 1]
+    for i in axes:
+        if x.shape[i] != 1:
+            raise ShapeError(f"squeeze: dimension {i} must have size 1; got shape {x.shape}.")
+    return x[tuple(0 if i in axes else slice(None) for i in range(len(x.shape)))]  # type: ignore[no-any-return]
+
+
+def moveaxis(
+    x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int]
+) -> Tensor:
+    """The tensor with some dimensions in other places, the rest in their order.
+
+    Args:
+        x: any shape, any dtype.
+        source: the dimensions to move.
+        destination: where each of them goes.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ShapeError: an axis is named twice, or the numbers of axes differ.
+
+    Source:
+        Array API 2024.12, ``moveaxis``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.moveaxis(tl.tensor([[[1, 2, 3]]]), 2, 0).shape
+        (3, 1, 1)
+    """
+    x = as_tensor(x)
+    ndim = len(x.shape)
+    sources = _axes("moveaxis", source, ndim)
+    targets = _axes("moveaxis", destination, ndim)
+    if len(sources) != len(targets):
+        raise ShapeError(
+            "moveaxis: source and destination must be equally many; "
+            f"got {len(sources)} and {len(targets)}."
+        )
+    order = [i for i in range(ndim) if i not in sources]
+    for target, origin in sorted(zip(targets, sources, strict=True)):
+        order.insert(target, origin)
+    return permute_dims(x, tuple(order))
+
+
+def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
+    """The elements in reverse order along dimensions.
+
+    Args:
+        x: any shape, any dtype.
+        axis: the dimensions to reverse; None reverses all.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ShapeError: an axis is named twice.
+
+    Source:
+        Array API 2024.12, ``flip``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.flip(tl.tensor([1, 2, 3])).tolist()
+        [3, 2, 1]
+    """
+    x = as_tensor(x)
+    axes = _axes("flip", axis, len(x.shape))
+    key = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
+    return x[key]  # type: ignore[no-any-return]
+
+
+def roll(
+    x: TensorLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = None
+) -> Tensor:
+    """The elements moved along dimensions; those that leave at the end enter at the front.
+
+    Args:
+        x: any shape, any dtype.
+        shift: by how many places, for each axis or for all.
+        axis: the dimensions, which may be named repeatedly; None rolls the elements in C order.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ShapeError: there are not as many shifts as axes.
+
+    Source:
+        Array API 2024.12, ``roll``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.roll(tl.tensor([1, 2, 3]), shift=1).tolist()
+        [3, 1, 2]
+    """
+    x = as_tensor(x)
+    if axis is None:
+        if isinstance(shift, Sequence):
+            raise ShapeError("roll: several shifts need as many axes; got axis=None.")
+        return reshape(roll(reshape(x, (-1,)), shift, 0), tuple(x.shape))
+    axes = list(axis) if isinstance(axis, Sequence) else [axis]
+    shifts = list(shift) if isinstance(shift, Sequence) else [shift] * len(axes)
+    if len(axes) == 1:
+        axes *= len(shifts)
+    if len(shifts) != len(axes):
+        raise ShapeError(
+            f"roll: shift and axis must be equally many; got {len(shifts)} and {len(axes)}."
+        )
+    total: dict[int, int] = {}
+    for places, one in zip(shifts, axes, strict=True):
+        i = axis_of("roll", one, len(x.shape))
+        total[i] = total.get(i, 0) + operator.index(places)
+    for i, places in total.items():
+        size = x.shape[i]
+        cut = (size - places) % size if size else 0
+        if cut:
+            before = (slice(None),) * i
+            tail, head = (*before, slice(cut, None)), (*before, slice(None, cut))
+            x = concat([x[tail], x[head]], axis=i)
+    return x  # type: ignore[no-any-return]
+
+
+def counts_of(call: str, counts: Any) -> list[int]:
+    given = np.asarray(counts)
+    if given.dtype.kind not in "iu" and given.size > 0:
+        raise ShapeError(f"{call}: repetitions must be integers; got {given.dtype}.")
+    numbers = [int(count) for count in given.reshape(-1)]
+    if any(count < 0 for count in numbers):
+        raise ShapeError(f"{call}: repetitions must not be negative; got {min(numbers)}.")
+    return numbers
+
+
+def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
+    """The tensor repeated as a whole, side by side.
+
+    Args:
+        x: any shape, any dtype.
+        repetitions: how often along each dimension, the last ones where there are fewer.
+
+    Raises:
+        ShapeError: a number is negative, or the result would be too large.
+
+    Source:
+        Array API 2024.12, ``tile``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.tile(tl.tensor([1, 2]), 2).tolist()
+        [1, 2, 1, 2]
+    """
+    x = as_tensor(x)
+    counts = counts_of("tile", repetitions)
+    ndim = max(len(x.shape), len(counts))
+    counts = [1] * (ndim - len(counts)) + counts
+    sizes = [1] * (ndim - len(x.shape)) + list(x.shape)
+    result = checked_shape("tile", [n * size for n, size in zip(counts, sizes, strict=True)])
+    apart = [size for pair in zip(counts, sizes, strict=True) for size in pair]
+    single = [size for i, size in enumerate(apart) for size in ([1] if i % 2 == 0 else [size])]
+    return reshape(broadcast_to(reshape(x, tuple(single)), tuple(apart)), result)
+
+
+def checked_shape(call: str, shape: Sequence[int]) -> tuple[int, ...]:
+    if math.prod(size for size in shape if size) > _MOST:
+        raise ShapeError(f"{call}: the result must not be too large; got shape {tuple(shape)}.")
+    return tuple(shape)
+
+
+def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
+    """The slices of a tensor along an axis.
+
+    Args:
+        x: at least one dimension, any dtype.
+        axis: the dimension that the results have no more.
+
+    Raises:
+        IndexRangeError: the axis is out of range.
+
+    Source:
+        Array API 2024.12, ``unstack``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [part.tolist() for part in tl.functional.unstack(tl.tensor([[1, 2], [3, 4]]))]
+        [[1, 2], [3, 4]]
+    """
+    x = as_tensor(x)
+    at = axis_of("unstack", axis, len(x.shape))
+    before = (slice(None),) * at
+    keys = [(*before, i) for i in range(x.shape[at])]
+    return tuple(x[key] for key in keys)
+
+
+def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
+    """Tensors stretched to the shape that they broadcast to.
+
+    Args:
+        xs: any shapes that broadcast, any dtypes.
+
+    Raises:
+        ShapeError: they do not broadcast.
+
+    Source:
+        Array API 2024.12, ``broadcast_arrays``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [x.shape for x in tl.functional.broadcast_arrays(tl.tensor([1, 2]), tl.tensor(3))]
+        [(2,), (2,)]
+    """
+    tensors = [as_tensor(x) for x in xs]
+    shapes = [tuple(x.shape) for x in tensors]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = ", ".join(str(shape) for shape in shapes)
+        raise ShapeError(f"broadcast_arrays: shapes must broadcast; got {text}.") from None
+    return tuple(broadcast_to(x, shape) for x in tensors)

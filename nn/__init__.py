@@ -9,5 +9,4 @@ from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .sequential import Sequential as Sequential
 
-__all__ = ["GRU", "LSTM", "Layer", "Linear", "Sequential"]
-__all__ = ["Embedding", "Layer", "Linear", "Sequential"]
+__all__ = ["Embedding", "GRU", "LSTM", "Layer", "Linear", "Sequential"]

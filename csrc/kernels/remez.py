@@ -1,14 +1,14 @@
-"""Makes the polynomial coefficients of math.h, and says how good each of them is.
+"""Makes the polynomial coefficients of math_coefficients.h, and says how good each of them is.
 
 Each `Fit` states a target function g(t), an interval, a weight and, for each type, a degree. The
 Remez exchange algorithm finds the polynomial P with the smallest maximum of |weight * (P - g)|;
 the weight is chosen so that this number is the *relative* error which P causes in the final
 result. Float needs about 2^-26 and double about 2^-55 to stay out of the way of rounding; that is
 how the degrees were chosen. Coefficients are then rounded to the type, and the error is measured
-again with the rounded ones. The output is the C++ block between the `remez.py` lines in math.h.
+again with the rounded ones. The output is the C++ block between the `remez.py` lines in math_coefficients.h.
 
     python3 csrc/kernels/remez.py            # print the block
-    python3 csrc/kernels/remez.py --check    # compare it with math.h
+    python3 csrc/kernels/remez.py --check    # compare it with the header
     python3 csrc/kernels/remez.py erf        # only the fits whose name contains "erf"
 
 Needs mpmath; it is not needed to build.
@@ -387,8 +387,8 @@ def main(arguments: list[str]) -> int:
     if "--check" not in arguments:
         print(block)
         return 0
-    header = (Path(__file__).parent / "math.h").read_text()
-    print("the same" if block in header else "math.h differs from what remez.py prints")
+    header = (Path(__file__).parent / "math_coefficients.h").read_text()
+    print("the same" if block in header else "math_coefficients.h differs from what remez.py prints")
     return 0 if block in header else 1
 
 

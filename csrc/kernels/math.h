@@ -14,6 +14,7 @@
 
 #include "kernels/math_erf.h"
 #include "kernels/math_exp.h"
+#include "kernels/math_gamma.h"
 #include "kernels/math_log.h"
 #include "kernels/math_pow.h"
 #include "kernels/math_trig.h"

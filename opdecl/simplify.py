@@ -130,10 +130,10 @@ def simplify_forward(function: str, args: tuple[Expr, ...], attrs: Attrs = ()) -
     """A call in a declared expression."""
     simpler = _fold(function, args)
     match function, args:
-        case "pow", (_, Num(value=exponent)) if simpler is None:
+        case "pow", (base, Num(value=exponent)) if not isinstance(base, Num):
             if exponent in (2, 3, 4, 0.5, -1) and not isinstance(exponent, bool):
                 simpler = _pow(*args)
-        case "negative", (Num(value=value),) if not isinstance(value, bool):
+        case "negative", (Num(value=value),) if value != 0 and not isinstance(value, bool):
             simpler = Num(-value)
         case "divide", (a, b):
             simpler = simpler or _scale(a, b)

@@ -210,11 +210,10 @@ PyObject* unary_slot(PyObject* x) {
   return unary(kWhich, x);
 }
 
-// x ** 2 and the like without `pow`; null where it takes `pow`.
 Ref<Value> cheaper_power(PyObject* x, PyObject* exponent) {
-  std::variant<bool, int64_t, double> number;
-  const bool is_plain = is_plain_tensor(x) && dispatcher().is_wrapper_plain();
-  if (!is_plain || !is_number(exponent) || !to_literal(exponent, number)) return nullptr;
+  Literal number;
+  if (!is_plain_tensor(x) || !dispatcher().is_wrapper_plain()) return nullptr;
+  if (!is_number(exponent) || !to_literal(exponent, number)) return nullptr;
   return power_of_number(*Ref<Value>(value_of(x)), number);
 }
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {

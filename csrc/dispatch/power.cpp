@@ -12,7 +12,7 @@ Ref<Value> call(const Function* function, Args args) {
 
 }  // namespace
 
-Ref<Value> power_of_number(Value& x, const std::variant<bool, int64_t, double>& exponent) {
+Ref<Value> power_of_number(Value& x, const Literal& exponent) {
   struct Functions {
     const Function* square = registry().find_function("square");
     const Function* multiply = registry().find_function("multiply");
@@ -21,6 +21,7 @@ Ref<Value> power_of_number(Value& x, const std::variant<bool, int64_t, double>& 
   };
   static const Functions functions;
   if (std::holds_alternative<bool>(exponent)) return nullptr;
+  if (std::holds_alternative<std::complex<double>>(exponent)) return nullptr;
   const double number = std::holds_alternative<int64_t>(exponent)
                             ? static_cast<double>(std::get<int64_t>(exponent))
                             : std::get<double>(exponent);

@@ -1,9 +1,6 @@
 // x ** number, where a cheaper op than `pow` gives what `pow` would.
 #pragma once
 
-#include <cstdint>
-#include <variant>
-
 #include "base/ref.h"
 #include "op/op.h"
 
@@ -15,6 +12,6 @@ namespace tensorlike {
 //
 // The dtype is that of `pow`, and so are the values, but that x ** 3 is rounded twice and that
 // x ** 0.5 is the square root, which is NaN for -inf and -0 for -0.
-Ref<Value> power_of_number(Value& x, const std::variant<bool, int64_t, double>& exponent);
+Ref<Value> power_of_number(Value& x, const Literal& exponent);
 
 }  // namespace tensorlike

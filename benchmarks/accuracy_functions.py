@@ -114,7 +114,7 @@ def _functions() -> dict[str, Function]:
         "sinc": lambda x: mp.sinpi(x) / (mp.pi * x),
         "logit": lambda x: mp.log(x) - mp.log1p(-x),
         "sigmoid": bounded(lambda x: 1 / (1 + mp.exp(-x))),
-        "softplus": bounded(lambda x: mp.log1p(mp.exp(x))),
+        "softplus": lambda x: x if x > 200 else mp.log1p(mp.exp(max(x, mpf(-FAR)))),
     }
     two = {"pow": power, "atan2": mp.atan2, "hypot": lambda x, y: mp.sqrt(x * x + y * y)}
     sides = {"x > 0": is_positive, "x < 0": is_negative}

@@ -181,9 +181,8 @@ exact one is not: at most four of them.
   of 1 where the result is smaller. float32 `lgamma`, `digamma` and `trigamma` are worked out in
   float64 and have no such trouble.
 - Functions declared by a formula (`tetragamma`, `sinc`, `logit`, `sigmoid`, `softplus`) are as good
-  as its steps. float32 `sigmoid` is 0 left of -88.7, where the exact value is denormal: its ulp
-  there are those of denormal numbers. `gelu` is not listed: by its formula with `erf` it is -0 left
-  of -6 in float32, where the exact value is below 1e-8; `erfc` would save it at twice the time.
+  as its steps. `gelu` is not listed: by its formula with `erf` it is -0 left of -6 in float32,
+  where the exact value is below 1e-8; `erfc` would save it at twice the time.
 """
 
 

@@ -3,7 +3,8 @@ function template, and a function that lists all scalars of the file for the ker
 
 The including file declares the native scalar functions first. Some of these are fast where they
 are given a watch, to which they report arguments that they are wrong for. What calls one of them,
-directly or through others, can take a watch too, and hands it on.
+directly or through others, can take a watch too, and hands it on. All are inlined whatever their
+length: loops around calls do not vectorise.
 """
 
 from __future__ import annotations
@@ -126,9 +127,9 @@ def _function(
     result = entry.result if name == entry.name else "same"
     values = [printer.result(node, result) for node in results]
     value = values[0] if len(values) == 1 else f"std::tuple{{{', '.join(values)}}}"
-    signature = f"inline auto {name}({parameters}) {{"
+    signature = f"[[gnu::always_inline]] inline auto {name}({parameters}) {{"
     lines = [f"// {entry.place}", "template <class T>"]
-    if not statements and len(signature) + len(value) < 90:
+    if not statements and len(signature) + len(value) < 113:
         return [*lines, f"{signature} return {value}; }}", ""]
     body = [f"  {line}" for line in [*statements, f"return {value};"]]
     return [*lines, signature, *body, "}", ""]

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 from .expression import SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
+from .reference_gamma import digamma, lgamma, trigamma
 from .registry import Declarations
 
 Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
@@ -245,4 +246,7 @@ OWN: Mapping[str, Callable[..., Any]] = {
     "Gather": lambda x, *indices, axes: x[_index(x, indices, axes)],
     "ScatterSet": lambda *args, axes: _scatter(*args, axes=axes, adds=False),
     "ScatterAdd": lambda *args, axes: _scatter(*args, axes=axes, adds=True),
+    "lgamma": lgamma,
+    "digamma": digamma,
+    "trigamma": trigamma,
 }

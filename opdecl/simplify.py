@@ -21,6 +21,7 @@ FOLD: Mapping[str, Callable[[Value, Value], Value]] = {
     "subtract": lambda a, b: a - b,
     "multiply": lambda a, b: a * b,
     "divide": lambda a, b: a / b,
+    "pow": lambda a, b: a**b,
 }
 
 
@@ -49,9 +50,18 @@ def _fold(function: str, args: tuple[Expr, ...]) -> Expr | None:
         return None
     if function == "divide" and b.value == 0:
         return None
+    if function == "pow" and not _is_plain_power(a.value, b.value):
+        return None
     value = operation(a.value, b.value)
     is_safe = math.isfinite(value) and abs(value) <= MAX_FOLDED
     return Num(value) if is_safe else None
+
+
+def _is_plain_power(a: Value, b: Value) -> bool:
+    """Whether a**b is real, of moderate size, and an integer where a and b are."""
+    if not 0 < abs(a) <= MAX_FOLDED or abs(b) > 64:
+        return False
+    return b >= 0 if isinstance(a, int) and isinstance(b, int) else a > 0
 
 
 COMPARE: Mapping[str, Callable[[Value, Value], bool]] = {
@@ -118,11 +128,26 @@ def simplify(function: str, args: tuple[Expr, ...], attrs: Attrs = ()) -> Expr:
 
 def simplify_forward(function: str, args: tuple[Expr, ...], attrs: Attrs = ()) -> Expr:
     """A call in a declared expression."""
-    if function == "pow" and isinstance(args[1], Num):
-        exponent = args[1].value
-        if exponent in (2, 3, 4, 0.5, -1) and not isinstance(exponent, bool):
-            return _pow(*args) or Call(function, args, attrs)
-    return Call(function, args, attrs)
+    simpler = _fold(function, args)
+    match function, args:
+        case "pow", (base, Num(value=exponent)) if not isinstance(base, Num):
+            if exponent in (2, 3, 4, 0.5, -1) and not isinstance(exponent, bool):
+                simpler = _pow(*args)
+        case "negative", (Num(value=value),) if value != 0 and not isinstance(value, bool):
+            simpler = Num(-value)
+        case "divide", (a, b):
+            simpler = simpler or _scale(a, b)
+    return Call(function, args, attrs) if simpler is None else simpler
+
+
+def _scale(a: Expr, b: Expr) -> Expr | None:
+    """a / 2^n -> 2^-n * a, which is the same number; where 2^-n is a normal float32."""
+    if not isinstance(b, Num) or isinstance(b.value, bool) or not math.isfinite(b.value):
+        return None
+    mantissa, exponent = math.frexp(b.value)
+    if abs(mantissa) != 0.5 or not -120 < exponent < 120:
+        return None
+    return Call("multiply", (Num(1 / b.value), a))
 
 
 def negate(a: Expr) -> Expr:
@@ -218,7 +243,8 @@ def _divide(a: Expr, b: Expr) -> Expr | None:
         return negate(simplify("divide", (minus_a[0], b)))
     if minus_b is not None:
         return negate(simplify("divide", (a, minus_b[0])))
-    return None
+    scaled = _scale(a, b)
+    return simplify("multiply", (Num(1 / b.value), a)) if isinstance(b, Num) and scaled else None
 
 
 def _pow(a: Expr, b: Expr) -> Expr | None:

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bind/objects.h"
+#include "dispatch/power.h"
 #include "engine/engine.h"
 
 namespace tensorlike::bind {
@@ -209,11 +210,27 @@ PyObject* unary_slot(PyObject* x) {
   return unary(kWhich, x);
 }
 
+Ref<Value> cheaper_power(PyObject* x, PyObject* exponent) {
+  Literal number;
+  if (!is_plain_tensor(x) || !dispatcher().is_wrapper_plain()) return nullptr;
+  if (!is_number(exponent) || !to_literal(exponent, number)) return nullptr;
+  return power_of_number(*Ref<Value>(value_of(x)), number);
+}
 PyObject* power(PyObject* a, PyObject* b, PyObject* modulus) {
   if (modulus != Py_None) Py_RETURN_NOTIMPLEMENTED;
-  return binary(kPow, a, b);
+  return guarded([&]() -> PyObject* {
+    Ref<Value> result = cheaper_power(a, b);
+    return result ? wrap(std::move(result), types.tensor) : binary(kPow, a, b);
+  });
 }
-PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) { return in_place(kPow, a, b); }
+PyObject* in_place_power(PyObject* a, PyObject* b, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    Ref<Value> result = cheaper_power(a, b);
+    if (!result) return in_place(kPow, a, b);
+    assign(a, std::move(result));
+    return Py_NewRef(a);
+  });
+}
 
 PyObject* compare(PyObject* a, PyObject* b, int how) {
   if (b == Py_None) Py_RETURN_NOTIMPLEMENTED;

@@ -258,15 +258,18 @@ inline bool isfinite(T a) {
   return true;
 }
 
-#define TL_MATH_1(name) \
-  template <class T>    \
-  inline T name(T a) {  \
-    return vm::name(a); \
+// Always inlined, as is what is generated from the declarations: the longer ones would otherwise
+// stay calls, and no loop vectorises around a call.
+#define TL_INLINE [[gnu::always_inline]] inline
+#define TL_MATH_1(name)   \
+  template <class T>      \
+  TL_INLINE T name(T a) { \
+    return vm::name(a);   \
   }
-#define TL_MATH_2(name)     \
-  template <class T>        \
-  inline T name(T a, T b) { \
-    return vm::name(a, b);  \
+#define TL_MATH_2(name)        \
+  template <class T>           \
+  TL_INLINE T name(T a, T b) { \
+    return vm::name(a, b);     \
   }
 TL_MATH_1(exp)
 TL_MATH_1(exp2)
@@ -288,6 +291,9 @@ TL_MATH_1(acosh)
 TL_MATH_1(atanh)
 TL_MATH_1(erf)
 TL_MATH_1(erfc)
+TL_MATH_1(lgamma)
+TL_MATH_1(digamma)
+TL_MATH_1(trigamma)
 TL_MATH_2(pow)
 TL_MATH_2(atan2)
 TL_MATH_2(hypot)
@@ -297,11 +303,11 @@ TL_MATH_2(copysign)
 
 #define TL_WATCHED_1(name)                                              \
   template <class T>                                                    \
-  inline T name(T a) {                                                  \
+  TL_INLINE T name(T a) {                                               \
     return vm::name##_needs_slow(a) ? vm::name##_slow(a) : vm::name(a); \
   }                                                                     \
   template <class T>                                                    \
-  inline T name(T a, Watch<T>& watch) {                                 \
+  TL_INLINE T name(T a, Watch<T>& watch) {                              \
     watch.report(vm::name##_needs_slow(a));                             \
     return vm::name(a);                                                 \
   }
@@ -309,6 +315,7 @@ TL_WATCHED_1(sin)
 TL_WATCHED_1(cos)
 TL_WATCHED_1(tan)
 #undef TL_WATCHED_1
+#undef TL_INLINE
 
 // Rounding leaves integers alone.
 template <class T>

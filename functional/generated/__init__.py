@@ -61,21 +61,27 @@ from .elementwise_math import atan2 as atan2
 from .elementwise_math import atanh as atanh
 from .elementwise_math import cos as cos
 from .elementwise_math import cosh as cosh
+from .elementwise_math import digamma as digamma
 from .elementwise_math import erf as erf
 from .elementwise_math import erfc as erfc
 from .elementwise_math import exp as exp
 from .elementwise_math import exp2 as exp2
 from .elementwise_math import expm1 as expm1
+from .elementwise_math import lgamma as lgamma
 from .elementwise_math import log as log
 from .elementwise_math import log1p as log1p
 from .elementwise_math import log2 as log2
 from .elementwise_math import log10 as log10
+from .elementwise_math import logit as logit
 from .elementwise_math import rsqrt as rsqrt
 from .elementwise_math import sin as sin
+from .elementwise_math import sinc as sinc
 from .elementwise_math import sinh as sinh
 from .elementwise_math import sqrt as sqrt
 from .elementwise_math import tan as tan
 from .elementwise_math import tanh as tanh
+from .elementwise_math import tetragamma as tetragamma
+from .elementwise_math import trigamma as trigamma
 from .elementwise_nn import elu as elu
 from .elementwise_nn import gelu as gelu
 from .elementwise_nn import gelu_tanh as gelu_tanh
@@ -168,6 +174,7 @@ __all__ = [
     "cosh",
     "count_nonzero",
     "cross_entropy",
+    "digamma",
     "divide",
     "elu",
     "equal",
@@ -195,6 +202,7 @@ __all__ = [
     "leaky_relu",
     "less",
     "less_equal",
+    "lgamma",
     "log",
     "log10",
     "log1p",
@@ -206,6 +214,7 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logit",
     "lstm_cell",
     "masked_scatter",
     "masked_select",
@@ -243,6 +252,7 @@ __all__ = [
     "sign",
     "silu",
     "sin",
+    "sinc",
     "sinh",
     "softmax",
     "softplus",
@@ -259,7 +269,9 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tetragamma",
     "to_device",
+    "trigamma",
     "trunc",
     "where",
 ]

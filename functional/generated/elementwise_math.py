@@ -542,3 +542,155 @@ def erfc(x: TensorLike) -> Tensor:
         [0.4795, 0.0047]
     """
     ...
+
+
+# opdecl/elementwise_math.yaml:178
+@native
+def lgamma(x: TensorLike) -> Tensor:
+    """The logarithm of the absolute value of the gamma function.
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:178.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.lgamma(tl.tensor([0.5, 2.0])).tolist()]
+        [0.5724, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:187
+@native
+def digamma(x: TensorLike) -> Tensor:
+    """The derivative of the logarithm of the gamma function.
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:187.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.digamma(tl.tensor([0.5, 2.0])).tolist()]
+        [-1.9635, 0.4228]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:196
+@native
+def trigamma(x: TensorLike) -> Tensor:
+    """The derivative of digamma.
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:196.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.trigamma(tl.tensor([0.5, 2.0])).tolist()]
+        [4.9348, 0.6449]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:207
+@native
+def tetragamma(x: TensorLike) -> Tensor:
+    """The derivative of trigamma.
+
+    ``-2 * (1 / (0.5 + abs(x - 0.5)) ** 3 + 1 / (0.5 + abs(x - 0.5) + 1) ** 3 + 1 / (0.5 + abs(x
+    - 0.5) + 2) ** 3 + 1 / (0.5 + abs(x - 0.5) + 3) ** 3 + (1 / (0.5 + abs(x - 0.5) + 4) ** 3 +
+    1 / (0.5 + abs(x - 0.5) + 5) ** 3 + 1 / (0.5 + abs(x - 0.5) + 6) ** 3 + 1 / (0.5 + abs(x -
+    0.5) + 7) ** 3)) - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (1 + 1 /
+    (0.5 + abs(x - 0.5) + 8) + 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) *
+    (0.5 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (1 / 6 - 1 / (0.5 +
+    abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (1 / 6 - 1 / (0.5 + abs(x - 0.5) + 8) *
+    (1 / (0.5 + abs(x - 0.5) + 8)) * (0.3 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x -
+    0.5) + 8)) * (5 / 6 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (691 /
+    210 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (17.5 - 1 / (0.5 +
+    abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (3617 / 30 - 1 / (0.5 + abs(x - 0.5) +
+    8) * (1 / (0.5 + abs(x - 0.5) + 8)) * 1044.452))))))))) - where(x < 0.5, 2 * PI ** 3 *
+    cos(PI * where(x < 0.5, x - round(x), 0.5)) / sin(PI * where(x < 0.5, x - round(x), 0.5)) **
+    3, 0)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:207.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.tetragamma(tl.tensor([0.5, 2.0])).tolist()]
+        [-16.8288, -0.4041]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:224
+@native
+def sinc(x: TensorLike) -> Tensor:
+    """sin(pi x) / (pi x), and 1 where x is 0.
+
+    ``where(x == 0, 1, (1 - 2 * (round(x) - 2 * floor(round(x) / 2))) * sin(PI * (x - round(x)))
+    / (PI * where(x == 0, 1, x)))``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:224.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.sinc(tl.tensor([0.5, 2.0])).tolist()]
+        [0.6366, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:241
+@native
+def logit(x: TensorLike) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid.
+
+    ``where(x < 0.25, log(x / (1 - x)), 2 * atanh(2 * x - 1))``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:241.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.logit(tl.tensor([0.5, 0.25])).tolist()]
+        [0.0, -1.0986]
+    """
+    ...

@@ -13,7 +13,7 @@ from ...imperative import Tensor, TensorLike, native
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function.
 
-    ``1 / (1 + exp(-x))``
+    ``where(x < 0, exp(-abs(x)), 1) / (1 + exp(-abs(x)))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -32,7 +32,7 @@ def sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:9
+# opdecl/elementwise_nn.yaml:11
 @native
 def relu(x: TensorLike) -> Tensor:
     """The number where it is positive, else 0.
@@ -47,7 +47,7 @@ def relu(x: TensorLike) -> Tensor:
 
     Source:
         https://www.cs.toronto.edu/~hinton/absps/reluICML.pdf; declared in
-            opdecl/elementwise_nn.yaml:9.
+            opdecl/elementwise_nn.yaml:11.
 
     Example:
         >>> import tensorlike as tl
@@ -57,7 +57,7 @@ def relu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:16
+# opdecl/elementwise_nn.yaml:18
 @native
 def gelu(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, exact form.
@@ -71,7 +71,7 @@ def gelu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:16.
+        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:18.
 
     Example:
         >>> import tensorlike as tl
@@ -81,7 +81,7 @@ def gelu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:22
+# opdecl/elementwise_nn.yaml:24
 @native
 def gelu_tanh(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, approximated with tanh.
@@ -95,7 +95,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:22.
+        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:24.
 
     Example:
         >>> import tensorlike as tl
@@ -105,7 +105,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:28
+# opdecl/elementwise_nn.yaml:30
 @native
 def silu(x: TensorLike) -> Tensor:
     """Sigmoid linear unit, also called swish.
@@ -119,7 +119,7 @@ def silu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:28.
+        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:30.
 
     Example:
         >>> import tensorlike as tl
@@ -129,7 +129,7 @@ def silu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:34
+# opdecl/elementwise_nn.yaml:36
 @native
 def softplus(x: TensorLike) -> Tensor:
     """A smooth relu, log(1 + exp(x)), which does not overflow.
@@ -143,7 +143,7 @@ def softplus(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:34.
+        Declared in opdecl/elementwise_nn.yaml:36.
 
     Example:
         >>> import tensorlike as tl
@@ -153,7 +153,7 @@ def softplus(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:40
+# opdecl/elementwise_nn.yaml:42
 @native
 def elu(x: TensorLike) -> Tensor:
     """Exponential linear unit.
@@ -167,7 +167,7 @@ def elu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:40.
+        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:42.
 
     Example:
         >>> import tensorlike as tl
@@ -177,7 +177,7 @@ def elu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:47
+# opdecl/elementwise_nn.yaml:49
 @native
 def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
     """The number where it is positive, else slope times it.
@@ -197,7 +197,7 @@ def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:47.
+        Declared in opdecl/elementwise_nn.yaml:49.
 
     Example:
         >>> import tensorlike as tl
@@ -209,7 +209,7 @@ def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:52
+# opdecl/elementwise_nn.yaml:54
 @native
 def softsign(x: TensorLike) -> Tensor:
     """A sigmoid that approaches -1 and 1 as 1 / x does.
@@ -223,7 +223,7 @@ def softsign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:52.
+        Declared in opdecl/elementwise_nn.yaml:54.
 
     Example:
         >>> import tensorlike as tl
@@ -233,7 +233,7 @@ def softsign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:58
+# opdecl/elementwise_nn.yaml:60
 @native
 def mish(x: TensorLike) -> Tensor:
     """A smooth activation that lets small negative numbers through.
@@ -247,7 +247,7 @@ def mish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:58.
+        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:60.
 
     Example:
         >>> import tensorlike as tl
@@ -257,7 +257,7 @@ def mish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:64
+# opdecl/elementwise_nn.yaml:66
 @native
 def hardtanh(x: TensorLike) -> Tensor:
     """The number moved into the range from -1 to 1.
@@ -271,7 +271,7 @@ def hardtanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:64.
+        Declared in opdecl/elementwise_nn.yaml:66.
 
     Example:
         >>> import tensorlike as tl
@@ -281,7 +281,7 @@ def hardtanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:70
+# opdecl/elementwise_nn.yaml:72
 @native
 def hardsigmoid(x: TensorLike) -> Tensor:
     """Straight lines in place of the logistic function.
@@ -295,7 +295,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:70.
+        Declared in opdecl/elementwise_nn.yaml:72.
 
     Example:
         >>> import tensorlike as tl
@@ -305,7 +305,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:76
+# opdecl/elementwise_nn.yaml:78
 @native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
@@ -325,7 +325,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:76.
+        Declared in opdecl/elementwise_nn.yaml:78.
 
     Example:
         >>> import tensorlike as tl
@@ -337,7 +337,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:90
+# opdecl/elementwise_nn.yaml:92
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -351,7 +351,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:90.
+        Declared in opdecl/elementwise_nn.yaml:92.
 
     Example:
         >>> import tensorlike as tl
@@ -361,7 +361,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:100
+# opdecl/elementwise_nn.yaml:102
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -396,7 +396,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:100.
+            opdecl/elementwise_nn.yaml:102.
 
     Example:
         >>> import tensorlike as tl
@@ -408,7 +408,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:133
+# opdecl/elementwise_nn.yaml:135
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -441,7 +441,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:133.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:135.
 
     Example:
         >>> import tensorlike as tl

@@ -196,6 +196,7 @@ def test_rebuilding_replaces_names_at_once() -> None:
         ("1 + 2 * 3", "7"), ("1 / 4", "0.25"), ("1 / 0", "1 / 0"), ("x + 0", "x"),
         ("0 + x", "x"), ("x - 0", "x"), ("0 - x", "-x"), ("x + x", "2 * x"), ("x * 1", "x"),
         ("x * 0", "0"), ("0 / x", "0"), ("x / 1", "x"), ("-(-x)", "x"), ("x - (-y)", "x + y"),
+        ("3 * x / 4", "0.75 * x"),
         ("x + (-y)", "x - y"), ("(-x) + y", "y - x"), ("-(x - y)", "y - x"),
         ("(-x) * y", "-(x * y)"), ("x * (-y)", "-(x * y)"), ("x / (-y)", "-(x / y)"),
         ("(-x) / y", "-(x / y)"), ("(-1) * x", "-x"), ("x * 2 * 3", "6 * x"),
@@ -218,7 +219,17 @@ def test_simplifying(text: str, expected: str) -> None:
 
 
 def test_declared_expressions_are_only_simplified_where_nothing_changes() -> None:
-    for text, expected in {"x ** 2": "square(x)", "x * 1 + 0": "x * 1 + 0"}.items():
+    cases = {
+        "x ** 2": "square(x)",
+        "x * 1 + 0": "x * 1 + 0",
+        "x / 8": "0.125 * x",
+        "x / 6": "x / 6",
+        "x / 2 ** 300": "x / 2 ** 300",
+        "x * (2 * PI) ** 2": "x * 39.47841760435743",
+        "x + 2 ** 3 - -1": "x + 8 - -1",
+        "x + 2 ** -1 + (-1) ** 0.5 + 0 ** 0": "x + 2 ** -1 + (-1) ** 0.5 + 0 ** 0",
+    }
+    for text, expected in cases.items():
         (result,) = rebuild([expression(text)], {}, simplify_forward)
         assert to_infix(result) == expected
 

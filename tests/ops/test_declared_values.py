@@ -63,7 +63,7 @@ def test_ordinary_values_are_those_of_the_oracle(entry: ScalarEntry, dtype: str)
     inputs = inputs_of(entry, [(1500,)] * len(entry.args), dtype, rng)
     outputs = tuple_of(function_of(entry)(*tensors(inputs)))
     assert_matches(entry, outputs, in_compute_dtype(entry, inputs))
-    if outputs[0].dtype.kind == "f":
+    if outputs[0].dtype.kind == "f" and dtype in FLOATS:
         assert np.isfinite(outputs[0]).mean() > 0.02, "the inputs miss the domain"
 
 

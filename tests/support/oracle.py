@@ -22,6 +22,8 @@ from .declarations import DECLARED, Array
 EXACT = Reference(DECLARED)
 # Units in the last place that a native function may be off, measured against a wider evaluation.
 NATIVE_ULPS = 3.0
+# Left of 0 these are sums of two parts that may cancel: they are held to units of the parts.
+REFLECTED = frozenset(["lgamma", "digamma", "trigamma"])
 # A step of a formula is off by this much in each sample; the bound is twice the spread.
 STEP_ULPS = 1.5
 SAMPLES = 8
@@ -82,6 +84,11 @@ def tolerances(
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         units = [np.spacing(np.abs(part).astype(dtype)).astype(part.dtype) for part in exact]
+        if entry.name in REFLECTED:
+            parts = np.maximum(np.abs(exact[0]), np.abs(EXACT.call(entry.name, 1 - inputs[0])))
+            parts = np.where(np.isfinite(parts), parts, 0)
+            doubled = 2 * np.spacing(parts.astype(dtype)).astype(exact[0].dtype)
+            units = [np.where(inputs[0] < 0, np.fmax(doubled, units[0]), units[0])]
         if entry.is_native:
             return tuple(NATIVE_ULPS * unit for unit in units)
         bounds = [NATIVE_ULPS * unit for unit in units]

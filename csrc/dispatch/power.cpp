@@ -1,0 +1,40 @@
+#include "dispatch/power.h"
+
+#include "dispatch/dispatcher.h"
+#include "op/registry.h"
+
+namespace tensorlike {
+namespace {
+
+Ref<Value> call(const Function* function, Args args) {
+  return std::move(tensorlike::apply(*function->shared_op, args)[0]);
+}
+
+}  // namespace
+
+Ref<Value> power_of_number(Value& x, const Literal& exponent) {
+  struct Functions {
+    const Function* square = registry().find_function("square");
+    const Function* multiply = registry().find_function("multiply");
+    const Function* sqrt = registry().find_function("sqrt");
+    const Function* reciprocal = registry().find_function("reciprocal");
+  };
+  static const Functions functions;
+  if (std::holds_alternative<bool>(exponent)) return nullptr;
+  if (std::holds_alternative<std::complex<double>>(exponent)) return nullptr;
+  const double number = std::holds_alternative<int64_t>(exponent)
+                            ? static_cast<double>(std::get<int64_t>(exponent))
+                            : std::get<double>(exponent);
+  if (number != 2 && number != 3 && number != 0.5 && number != -1) return nullptr;
+  Spec spec;
+  if (!x.spec(spec) || kind_of(spec.dtype) != Kind::kFloating) return nullptr;
+  Value* args[] = {&x};
+  if (number == 0.5) return call(functions.sqrt, args);
+  if (number == -1) return call(functions.reciprocal, args);
+  Ref<Value> square = call(functions.square, args);
+  if (number == 2) return square;
+  Value* factors[] = {square.get(), &x};
+  return call(functions.multiply, factors);
+}
+
+}  // namespace tensorlike

@@ -1,5 +1,6 @@
 // Inference for ops that go over rows: softmax and its kin, norms, dropout, attention.
 #include <algorithm>
+#include <vector>
 
 #include "op/families.h"
 #include "op/infer.h"
@@ -146,11 +147,34 @@ Specs infer_norm(const Op& op, Inputs inputs) {
   return specs;
 }
 
+// Weight and bias repeat between rows, or within them: then their gradients take one pass.
+void check_sum_axes(const Op& op, const Dims& x, const Dims& weight, const Dims& summed) {
+  const Dims axes = row_axes(op, static_cast<int64_t>(x.size()));
+  std::vector<bool> in_row(x.size());
+  std::vector<bool> is_summed(x.size());
+  for (int64_t axis : axes) in_row[static_cast<size_t>(axis)] = true;
+  const size_t lead = x.size() - weight.size();
+  bool repeats = true;
+  for (int64_t axis : summed) {
+    const size_t i = static_cast<size_t>(axis);
+    is_summed[i] = true;
+    repeats = repeats && (i < lead || weight[i - lead] == 1);
+  }
+  const bool is_within = is_summed == in_row;
+  is_summed.flip();
+  if (repeats && (is_within || is_summed == in_row)) return;
+  fail(ErrorKind::kShape, op.name(),
+       ": sum_axes must be axes, or all others, and weight of size 1 along them; got x.shape=",
+       to_string(x), ", weight.shape=", to_string(weight), ", axes=", to_string(axes),
+       ", sum_axes=", to_string(summed), ".");
+}
+
 Specs infer_norm_grad(const Op& op, Inputs inputs) {
   check_norm(op, inputs);
   check_same_shape(op, "x", inputs[0], "cotangent", inputs[2]);
   Specs specs = one(joint_floating(op, inputs), inputs[0].shape);
   const Dims axes = sum_axes(op, static_cast<int64_t>(inputs[0].shape.size()));
+  check_sum_axes(op, inputs[0].shape, inputs[1].shape, axes);
   while (specs.size() < static_cast<size_t>(op.cls.spec.outputs)) {
     specs.push_back({specs[0].dtype, with_ones(inputs[0].shape, axes)});
   }

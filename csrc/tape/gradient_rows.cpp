@@ -12,46 +12,65 @@ namespace {
 
 std::vector<int64_t> as_ints(const Dims& dims) { return {dims.begin(), dims.end()}; }
 
-// The axes along which the input, broadcast to `ndim` dimensions, repeats.
+// Whether an input, broadcast to `ndim` dimensions, repeats along the axis.
 bool repeats_along(const Dims& shape, size_t ndim, int64_t axis) {
   const size_t i = static_cast<size_t>(axis);
   const size_t lead = ndim - shape.size();
   return i < lead || shape[i - lead] == 1;
 }
 
-// The axes that the gradients of weight and bias are summed over: between rows, or within them,
-// which is one pass; where neither will do, all along which weight and bias repeat. What is left to
-// sum is summed when a gradient is fitted to its input. Which gradients are wanted has no say: the
-// one by x is to have the same bits with the others and without.
-std::vector<int64_t> axes_to_sum(const GradCall& c, const Dims& axes) {
+struct Parameters {
+  std::vector<int64_t> within, between;  // the axes of a row, and the others
+  bool vary_within = false;
+  bool vary_between = false;
+};
+
+// How weight and bias lie. Which gradients are wanted has no say: the one by x is to have the same
+// bits with the others and without.
+Parameters parameters_of(const GradCall& c) {
   const size_t ndim = c.node.input_spec(0).shape.size();
-  Dims within;
-  Dims between;
-  Dims repeated;
-  bool is_within = false;
-  bool is_between = false;
+  const Dims axes = row_axes(c.op, static_cast<int64_t>(ndim));
+  Parameters found;
   for (size_t i = 0; i < ndim; ++i) {
     const int64_t axis = static_cast<int64_t>(i);
     const bool in_row = std::find(axes.begin(), axes.end(), axis) != axes.end();
-    (in_row ? within : between).push_back(axis);
-    bool repeats = true;
+    (in_row ? found.within : found.between).push_back(axis);
     for (size_t input = 1; input < c.inputs.size(); ++input) {
-      const Dims shape = c.node.input_spec(input).shape;
-      repeats = repeats && repeats_along(shape, ndim, axis);
+      if (repeats_along(c.node.input_spec(input).shape, ndim, axis)) continue;
+      (in_row ? found.vary_within : found.vary_between) = true;
     }
-    if (repeats) repeated.push_back(axis);
-    if (!repeats) (in_row ? is_within : is_between) = true;
   }
-  if (!is_between) return as_ints(between);
-  return as_ints(is_within ? repeated : within);
+  return found;
 }
 
-Values norm_gradients(GradCall& c, const char* function, Value& dy) {
-  const Dims axes = row_axes(c.op, static_cast<int64_t>(c.node.input_spec(0).shape.size()));
-  const Ref<Op> op = registry().find_function(function)->make_op(
-      {as_ints(axes), axes_to_sum(c, axes), c.op.attr("eps")});
-  Value* args[] = {c.inputs[0], c.inputs[1], &dy};
-  Values found = apply(*op, args);
+// All gradients in one pass, by the function `gradient`, where weight and bias repeat within rows
+// or between them. Else those by weight and bias are left to be summed when they are fitted.
+Values norm_gradients(GradCall& c, const char* function, const char* gradient, Value& dy) {
+  const Parameters parameters = parameters_of(c);
+  const bool is_mixed = parameters.vary_within && parameters.vary_between;
+  const std::vector<int64_t>& summed =
+      parameters.vary_between && !is_mixed ? parameters.within : parameters.between;
+  const Ref<Op> op =
+      registry().find_function(gradient)->make_op({parameters.within, summed, c.op.attr("eps")});
+  Value& x = *c.inputs[0];
+  Values found;
+  if (!is_mixed) {
+    Value* args[] = {&x, c.inputs[1], &dy};
+    found = apply(*op, args);
+  } else {
+    const Ref<Value> one = lift_literal(1.0, x);
+    const Ref<Value> weighed = call("multiply", {&dy, c.inputs[1]});
+    Value* args[] = {&x, one.get(), weighed.get()};
+    found = apply(*op, args);
+    const std::vector<std::pair<std::string, Attr>> attrs = {{"axes", parameters.within},
+                                                             {"eps", c.op.attr("eps")}};
+    const Ref<Value> zero = lift_literal(0.0, x);
+    const Ref<Value> normed = c.inputs.size() > 2
+                                  ? call(function, {&x, one.get(), zero.get()}, attrs)
+                                  : call(function, {&x, one.get()}, attrs);
+    found[1] = call("multiply", {&dy, normed.get()});
+    if (c.inputs.size() > 2) found[2] = Ref<Value>(&dy);
+  }
   for (size_t i = 0; i < found.size(); ++i) {
     if (!c.wants(i)) found[i] = Ref<Value>();
   }
@@ -59,11 +78,11 @@ Values norm_gradients(GradCall& c, const char* function, Value& dy) {
 }
 
 void grad_layer_norm(GradCall& c) {
-  c.results = norm_gradients(c, "layer_norm_grad", *c.cotangents[0]);
+  c.results = norm_gradients(c, "layer_norm", "layer_norm_grad", *c.cotangents[0]);
 }
 
 void grad_rms_norm(GradCall& c) {
-  c.results = norm_gradients(c, "rms_norm_grad", *c.cotangents[0]);
+  c.results = norm_gradients(c, "rms_norm", "rms_norm_grad", *c.cotangents[0]);
 }
 
 // What flows back through the mean and the variance: (dmean + 2 (x - mean) dvariance) / n.
@@ -90,7 +109,7 @@ Ref<Value> grad_of_statistics(GradCall& c) {
 void grad_batch_norm(GradCall& c) {
   Ref<Value> dx;
   if (c.cotangents[0] != nullptr) {
-    c.results = norm_gradients(c, "layer_norm_grad", *c.cotangents[0]);
+    c.results = norm_gradients(c, "layer_norm", "layer_norm_grad", *c.cotangents[0]);
     dx = c.results[0];
   }
   const Ref<Value> rest = c.wants(0) ? grad_of_statistics(c) : Ref<Value>();

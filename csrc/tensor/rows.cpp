@@ -8,7 +8,6 @@
 #include "base/pool.h"
 #include "kernels/kernel_table.h"
 #include "op/families.h"
-#include "tensor/body.h"
 #include "tensor/layout.h"
 #include "tensor/row_run.h"
 
@@ -155,20 +154,12 @@ Values norm(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 template <const NormKind& kKind>
 Values norm_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = compute_of(outputs[0].dtype);
-  const size_t ndim = inputs[0]->shape.size();
   const Dims axes = axes_of(op, *inputs[0]);
-  const Dims summed = sum_axes(op, static_cast<int64_t>(ndim));
-  std::vector<bool> is_in_row(ndim);
-  std::vector<bool> is_summed(ndim);
-  for (int64_t axis : axes) is_in_row[static_cast<size_t>(axis)] = true;
-  for (int64_t axis : summed) is_summed[static_cast<size_t>(axis)] = true;
-  const bool is_each =
-      is_summed == is_in_row && is_constant_along(*inputs[1], inputs[0]->shape.size(), axes);
-  is_summed.flip();
-  if (!is_each && is_summed != is_in_row) {  // the gradients vary within and between rows
-    SmallVector<Value*, 4> args(inputs.begin(), inputs.end());
-    return finished(run_body(*op.cls.define, op, {args.data(), args.size()}), outputs);
-  }
+  Dims summed = sum_axes(op, static_cast<int64_t>(inputs[0]->shape.size()));
+  Dims in_row = axes;
+  std::sort(summed.begin(), summed.end());
+  std::sort(in_row.begin(), in_row.end());
+  const bool is_each = summed == in_row;
   Values results;
   RowRun run(inputs[0]->shape, axes);
   run.read(*cast_if_needed(*inputs[0], dtype));

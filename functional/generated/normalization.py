@@ -86,7 +86,7 @@ def layer_norm_grad(
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
         axes: the axes that are normalised together.
-        sum_axes: the axes along which weight and bias repeat.
+        sum_axes: axes, or all others: where weight and bias repeat.
         eps: added to the variance.
 
     Returns:
@@ -165,7 +165,7 @@ def rms_norm_grad(
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
         axes: the axes that are normalised together.
-        sum_axes: the axes along which weight repeats.
+        sum_axes: axes, or all others: where weight repeats.
         eps: added to the mean of the squares.
 
     Returns:

@@ -68,7 +68,7 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
 
     Args:
         axes: the axes that are normalised together.
-        sum_axes: the axes along which weight and bias repeat.
+        sum_axes: axes, or all others: where weight and bias repeat.
         eps: added to the variance.
 
     Inputs:
@@ -145,7 +145,7 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
 
     Args:
         axes: the axes that are normalised together.
-        sum_axes: the axes along which weight repeats.
+        sum_axes: axes, or all others: where weight repeats.
         eps: added to the mean of the squares.
 
     Inputs:

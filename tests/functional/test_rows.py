@@ -134,6 +134,10 @@ REFUSED: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
      r"weight must broadcast to x; got x\.shape=\(2, 1\), weight\.shape=\(5,\)"),
     ("eps", lambda: F.layer_norm(ones(2, 3), 1.0, 0.0, eps=-1.0), tl.ParameterError, "eps"),
     ("eps is NaN", lambda: F.rms_norm(ones(2), 1.0, eps=np.nan), tl.ParameterError, "eps"),
+    ("sum_axes", lambda: F.layer_norm_grad(ones(2, 3, 4), 1.0, ones(2, 3, 4), sum_axes=(0,)),
+     tl.ShapeError, "sum_axes must be axes, or all others"),
+    ("weight varies", lambda: F.rms_norm_grad(ones(2, 3), ones(2, 1), ones(2, 3), sum_axes=(0,)),
+     tl.ShapeError, "weight of size 1"),
     ("label -1", lambda: F.cross_entropy(ones(2, 3), tl.tensor([0, -1])), tl.IndexRangeError,
      r"labels must be in \[0, 2\]; got -1 at position 1"),
     ("label C", lambda: F.cross_entropy_rows(ones(2, 3), tl.tensor([3, 0])), tl.IndexRangeError,
@@ -171,6 +175,24 @@ def test_bad_arguments_are_refused_in_words(
 ) -> None:
     with pytest.raises(error, match=pattern):
         call()
+
+
+def test_weights_that_vary_within_rows_and_between_them_have_gradients() -> None:
+    x, weight, bias = (tl.tensor(RNG.normal(size=shape)) for shape in ((3, 4, 5), (4, 5), (4, 1)))
+    cotangent = tl.tensor(RNG.normal(size=(3, 4, 5)))
+
+    def fused(*xs: Any) -> Any:
+        return F.sum(F.layer_norm(*xs, axes=(0, 2)) * cotangent)
+
+    def formula(x: Any, weight: Any, bias: Any) -> Any:
+        moved = x - F.mean(x, axis=(0, 2), keepdims=True)
+        variance = F.mean(moved * moved, axis=(0, 2), keepdims=True)
+        return F.sum((moved / F.sqrt(variance + 1e-5) * weight + bias) * cotangent)
+
+    found = tl.grad(fused, argnums=(0, 1, 2))(x, weight, bias)
+    wanted = tl.grad(formula, argnums=(0, 1, 2))(x, weight, bias)
+    for a, b in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(np.asarray(a), np.asarray(b), 1e-9, 1e-11)
 
 
 # ---- dropout ------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ def attention(
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]], []]
+        >>> values = [[[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]]
         >>> tensors = [tl.tensor(value) for value in values]
         >>> [[round(v, 4) for v in row] for row in tl.functional.attention(*tensors).tolist()]
         [[1.6605, 2.6605]]
@@ -75,7 +75,7 @@ def attention_grad(
     Example:
         >>> import tensorlike as tl
         >>> values = [[[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]], [[1.0,
-        ...     0.0]], []]
+        ...     0.0]]]
         >>> tensors = [tl.tensor(value) for value in values]
         >>> [part.shape for part in tl.functional.attention_grad(*tensors)]
         [(1, 2), (2, 2), (2, 2)]

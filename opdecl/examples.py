@@ -116,11 +116,11 @@ def _call_text(entry: Entry, values: dict[str, ExampleValue]) -> tuple[list[str]
     if len(call) <= 60:
         return [], call
     if len(entry.args) > 3:
-        parts: list[ExampleValue] = []
+        given_values: list[ExampleValue] = []
         for arg in entry.args:
             value = values[arg.name]
-            parts += value if arg.is_variadic and isinstance(value, list) else [value]
-        given = ", ".join(str(part) for part in parts)
+            given_values += value if arg.is_variadic and isinstance(value, list) else [value]
+        given = ", ".join(str(part) for part in given_values)
         lines = textwrap.wrap(f">>> values = [{given}]", WIDTH - 8, subsequent_indent="...     ")
         return [
             *lines,

@@ -18,6 +18,8 @@ from .autodiff import vjp as vjp
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
 from .profiler import profile as profile
+from .random import manual_seed as manual_seed
+from .random import next_seed as next_seed
 from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
@@ -49,7 +51,9 @@ __all__ = [
     "engine",
     "from_dlpack",
     "grad",
+    "manual_seed",
     "native",
+    "next_seed",
     "no_grad",
     "profile",
     "tensor",

@@ -9,4 +9,19 @@ from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .sequential import Sequential as Sequential
 
-__all__ = ["Embedding", "GRU", "LSTM", "Layer", "Linear", "Sequential"]
+__all__ = [
+    "BatchNorm1d",
+    "BatchNorm2d",
+    "Buffer",
+    "Dropout",
+    "Embedding",
+    "GRU",
+    "GroupNorm",
+    "LSTM",
+    "Layer",
+    "LayerNorm",
+    "Linear",
+    "MultiHeadAttention",
+    "RMSNorm",
+    "Sequential",
+]

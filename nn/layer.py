@@ -1,20 +1,38 @@
-"""Layer: a function with parameters."""
+"""Layer: a function with parameters; Buffer: what a layer keeps beside them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from ..imperative import Parameter, Tensor
 
+Part = TypeVar("Part")
+Self = TypeVar("Self", bound="Layer")
+
+
+class Buffer(Tensor):
+    """A tensor that belongs to a layer's state but is not learnt: a running mean, say.
+
+    Example:
+        >>> from tensorlike import nn
+        >>> nn.Buffer([1.0]).requires_grad
+        False
+    """
+
+    __slots__ = ()
+
 
 class Layer:
     """A function with parameters: subclass it, make parameters in ``__init__``, write ``forward``.
 
-    Parameters and sublayers are found among the attributes, in the order of their making, also in
-    lists, tuples and dicts.
+    Parameters, buffers and sublayers are found among the attributes, in the order of their making,
+    also in lists, tuples and dicts.
+
+    Attributes:
+        training: whether the layer learns; dropout and batch norm behave differently then.
 
     Example:
         >>> from tensorlike import nn, Parameter
@@ -27,6 +45,8 @@ class Layer:
         ['factor']
     """
 
+    training: bool = True
+
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the layer computes; subclasses define it."""
         raise TypeError(f"{type(self).__name__}: a layer must define forward()")
@@ -37,28 +57,51 @@ class Layer:
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Parameters with their dotted names; each, and each layer, once, under its first name."""
-        yield from _walk("", vars(self), {id(self)})
+        yield from _walk("", vars(self), {id(self)}, Parameter)
+
+    def named_buffers(self) -> Iterator[tuple[str, Buffer]]:
+        """Buffers with their dotted names, each once."""
+        yield from _walk("", vars(self), {id(self)}, Buffer)
 
     def parameters(self) -> list[Parameter]:
         """All parameters."""
         return [parameter for _, parameter in self.named_parameters()]
 
-    def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Copies of the parameters' elements by name, as `safetensors.numpy` saves them."""
-        return {name: np.array(p.detach().numpy()) for name, p in self.named_parameters()}
-
-    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
-        """Sets the parameters.
+    def train(self: Self, mode: bool = True) -> Self:
+        """Sets `training` here and in all layers below; returns the layer.
 
         Args:
-            state: elements by name, of the parameters' shapes.
-            strict: whether the names must be exactly the parameters'.
+            mode: whether to learn.
+        """
+        self.training = mode
+        for _, layer in _walk("", vars(self), {id(self)}, Layer):
+            layer.training = mode
+        return self
+
+    def eval(self: Self) -> Self:
+        """Sets `training` to False here and in all layers below; returns the layer."""
+        return self.train(False)
+
+    def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Copies of the elements of parameters and buffers, as `safetensors.numpy` saves them."""
+        return {name: np.array(value.detach().numpy()) for name, value in self._state()}
+
+    def _state(self) -> Iterator[tuple[str, Tensor]]:
+        yield from self.named_parameters()
+        yield from self.named_buffers()
+
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
+        """Sets the parameters and buffers.
+
+        Args:
+            state: elements by name, of the shapes that they have.
+            strict: whether the names must be exactly those of parameters and buffers.
 
         Raises:
             KeyError: names are missing or unknown (when strict); nothing is set then.
             ShapeError: a shape differs; nothing is set then.
         """
-        own = dict(self.named_parameters())
+        own = dict(self._state())
         missing = [name for name in own if name not in state]
         unknown = [name for name in state if name not in own]
         if strict and (missing or unknown):
@@ -81,8 +124,10 @@ class Layer:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def _walk(prefix: str, parts: Mapping[Any, Any], seen: set[int]) -> Iterator[tuple[str, Parameter]]:
-    """The parameters among the parts and below; what was seen before is passed over."""
+def _walk(
+    prefix: str, parts: Mapping[Any, Any], seen: set[int], kind: type[Part]
+) -> Iterator[tuple[str, Part]]:
+    """What is of a kind among the parts and below; what was seen before is passed over."""
     for key, value in parts.items():
         if isinstance(value, dict):
             inner: Mapping[Any, Any] = value
@@ -90,12 +135,13 @@ def _walk(prefix: str, parts: Mapping[Any, Any], seen: set[int]) -> Iterator[tup
             inner = dict(enumerate(value))
         elif isinstance(value, Layer):
             inner = vars(value)
-        elif not isinstance(value, Parameter):
+        elif isinstance(value, kind):
+            inner = {}
+        else:
             continue
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, Parameter):
+        if isinstance(value, kind):
             yield f"{prefix}{key}", value
-        else:
-            yield from _walk(f"{prefix}{key}.", inner, seen)
+        yield from _walk(f"{prefix}{key}.", inner, seen, kind)

@@ -116,7 +116,11 @@ def _call_text(entry: Entry, values: dict[str, ExampleValue]) -> tuple[list[str]
     if len(call) <= 60:
         return [], call
     if len(entry.args) > 3:
-        given = ", ".join(str(values[arg.name]) for arg in entry.args)
+        given_values: list[ExampleValue] = []
+        for arg in entry.args:
+            value = values[arg.name]
+            given_values += value if arg.is_variadic and isinstance(value, list) else [value]
+        given = ", ".join(str(part) for part in given_values)
         lines = textwrap.wrap(f">>> values = [{given}]", WIDTH - 8, subsequent_indent="...     ")
         return [
             *lines,
@@ -142,8 +146,11 @@ def _shown(call: str, result: Any) -> Sequence[str]:
         shown = [_rounded(np.asarray(part).tolist()) for part in result]
         if all(_is_short(value) for value in _flat(result)):
             return [f">>> [part.tolist() for part in {call}]", repr(shown)]
+        if any(np.ndim(part) != 1 for part in result):
+            shapes = [np.shape(part) for part in result]
+            return [*_fitted(">>> [part.shape for part in ", call, "]"), repr(shapes)]
         inner = f"[round(v, {DIGITS}) for v in part.tolist()]"
-        return [f">>> [{inner} for part in {call}]", repr(shown)]
+        return [*_fitted(f">>> [{inner} for part in ", call, "]"), repr(shown)]
     array = np.asarray(result)
     shown = _rounded(array.tolist())
     if all(_is_short(value) for value in _flat(array)):
@@ -152,7 +159,16 @@ def _shown(call: str, result: Any) -> Sequence[str]:
         return [f">>> round({call}.tolist(), {DIGITS})", repr(shown)]
     if array.ndim == 1:
         return [f">>> [round(v, {DIGITS}) for v in {call}.tolist()]", repr(shown)]
+    if array.ndim == 2:
+        inner = f"[round(v, {DIGITS}) for v in row]"
+        return [*_fitted(f">>> [{inner} for row in ", call, ".tolist()]"), repr(shown)]
     raise _NoExample
+
+
+def _fitted(before: str, call: str, after: str) -> list[str]:
+    """A line that reads a call, or two where one would be too long."""
+    line = before + call + after
+    return [line] if len(line) <= WIDTH - 8 else [f">>> y = {call}", f"{before}y{after}"]
 
 
 def _rounded(value: Any) -> Any:

@@ -232,6 +232,81 @@ def _cast(x: Array, dtype: Any) -> Array:
     return np.asarray(x).astype(dtype)
 
 
+def _philox(key: int, blocks: Array) -> Array:
+    """Philox4x32-10 of the counters (low, high, 0, 0): four words for each block."""
+    import numpy as np
+
+    low = np.uint64(0xFFFFFFFF)
+    half = np.uint64(32)
+    counters = np.asarray(blocks, dtype=np.uint64)
+    zeros = np.zeros_like(counters)
+    words = [counters & low, counters >> half, zeros, zeros]
+    keys = [key & 0xFFFFFFFF, key >> 32 & 0xFFFFFFFF]
+    for _ in range(10):
+        first = words[0] * np.uint64(0xD2511F53)
+        second = words[2] * np.uint64(0xCD9E8D57)
+        words = [
+            (second >> half) ^ words[1] ^ np.uint64(keys[0]),
+            second & low,
+            (first >> half) ^ words[3] ^ np.uint64(keys[1]),
+            first & low,
+        ]
+        keys = [(keys[0] + 0x9E3779B9) & 0xFFFFFFFF, (keys[1] + 0xBB67AE85) & 0xFFFFFFFF]
+    return np.stack(words, axis=-1)
+
+
+def _dropout(x: Array, p: float, seed: int) -> Array:
+    import numpy as np
+
+    x = np.asarray(x)
+    words = _philox(seed, np.arange(-(-x.size // 4))).reshape(-1)[: x.size]
+    stays = words.reshape(x.shape) >= np.uint64(round(p * 2**32))
+    return np.where(stays, x / (1 - p) if p < 1 else 0, x.dtype.type(0))
+
+
+def _attention_weights(query: Array, key: Array, mask: Sequence[Array], attrs: Any) -> Array:
+    """The softmax of the scores; 0 where a query sees no key."""
+    import numpy as np
+
+    scores = query @ np.swapaxes(key, -1, -2) * _attention_scale(query, attrs["scale"])
+    if attrs["is_causal"]:
+        scores = np.where(np.tri(*scores.shape[-2:]) > 0, scores, -np.inf)
+    for added in mask:
+        is_seen = np.asarray(added)
+        scores = np.where(is_seen, scores, -np.inf) if is_seen.dtype == bool else scores + added
+    largest = scores.max(axis=-1, keepdims=True, initial=-np.inf)
+    powers = np.exp(scores - np.where(np.isinf(largest), 0, largest))
+    total = powers.sum(axis=-1, keepdims=True)
+    return powers / np.where(total == 0, 1, total)
+
+
+def _attention_scale(query: Array, scale: float | None) -> Array:
+    import numpy as np
+
+    width = np.sqrt(np.asarray(max(np.shape(query)[-1], 1), dtype=query.dtype))
+    return 1 / width if scale is None else scale
+
+
+def _attention(query: Array, key: Array, value: Array, *mask: Array, **attrs: Any) -> Array:
+    return _attention_weights(query, key, mask, attrs) @ value
+
+
+def _attention_grad(
+    query: Array, key: Array, value: Array, cotangent: Array, *mask: Array, **attrs: Any
+) -> tuple[Array, ...]:
+    import numpy as np
+
+    weights = _attention_weights(query, key, mask, attrs)
+    slopes = cotangent @ np.swapaxes(value, -1, -2)
+    slopes = (slopes - (slopes * weights).sum(axis=-1, keepdims=True)) * weights
+    slopes = slopes * _attention_scale(query, attrs["scale"])
+    return (
+        slopes @ key,
+        np.swapaxes(slopes, -1, -2) @ query,
+        np.swapaxes(weights, -1, -2) @ cotangent,
+    )
+
+
 OWN: Mapping[str, Callable[..., Any]] = {
     "Fill": _full,
     "Arange": _arange,
@@ -243,6 +318,9 @@ OWN: Mapping[str, Callable[..., Any]] = {
     "MaskedSelect": lambda x, mask: x[mask],
     "MaskedScatter": _masked_scatter,
     "Pad": _pad,
+    "Dropout": _dropout,
+    "Attention": _attention,
+    "AttentionGrad": _attention_grad,
     "Gather": lambda x, *indices, axes: x[_index(x, indices, axes)],
     "ScatterSet": lambda *args, axes: _scatter(*args, axes=axes, adds=False),
     "ScatterAdd": lambda *args, axes: _scatter(*args, axes=axes, adds=True),

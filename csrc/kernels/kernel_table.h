@@ -7,6 +7,8 @@
 #include <string>
 
 #include "base/dtype.h"
+#include "kernels/attention.h"
+#include "kernels/row.h"
 #include "kernels/tile.h"
 
 namespace tensorlike {
@@ -26,11 +28,10 @@ struct ReductionKernel {
   void (*finish)(void* out, const void* acc, int64_t n, int64_t count) = nullptr;
 };
 
-// Row programs: the whole row stays in cache between its passes.
-struct RowKernels {
-  void (*softmax)(void* y, const void* x, int64_t n) = nullptr;
-  void (*log_softmax)(void* y, const void* x, int64_t n) = nullptr;
-};
+// y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and
+// the element's number alone: of 2^32 equally likely cases, the first `threshold` are dropped.
+using DropoutKernel = void (*)(void* y, const void* x, int64_t n, uint64_t key, int64_t first,
+                               uint32_t threshold, double scale);
 
 // Two dimensions of a strided copy; all strides in bytes.
 struct MoveBlock {
@@ -97,7 +98,10 @@ struct ByDType {
 struct KernelTable {
   std::map<std::string, ByDType<TileKernel>, std::less<>> scalars;
   std::map<std::string, ByDType<ReductionKernel>, std::less<>> reductions;
-  ByDType<RowKernels> rows;
+  ByDType<RowPrograms> rows;
+  ByDType<NormPrograms> norms;
+  ByDType<DropoutKernel> dropout;
+  ByDType<AttentionKernels> attention;
   MoveKernels moves[5];  // by log2 of the size: 1, 2, 4, 8, 16 bytes
   IndexKernels index32, index64;
   PickKernels picks[5];  // by log2 of the size

@@ -1,72 +1,132 @@
-// Row programs, for one ISA level: softmax and its logarithm over one contiguous row, which stays
-// in cache between the passes.
+// The programs around the softmax of a row, for one ISA level. Gradients of cross entropy compute
+// the softmax anew: the row is in cache, and nothing has to be kept between the passes.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
-#include "kernels/scalar.h"
+#include "kernels/row_loops.h"
 
 namespace tensorlike {
 namespace {
 
-constexpr int kLanes = 16;
-
-template <class T>
-T row_maximum(const T* x, int64_t n) {
-  T lanes[kLanes];
-  for (T& lane : lanes) lane = -std::numeric_limits<T>::infinity();
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) {
-    for (int l = 0; l < kLanes; ++l) lanes[l] = maximum(lanes[l], x[i + l]);
-  }
-  for (; i < n; ++i) lanes[0] = maximum(lanes[0], x[i]);
-  for (int l = 1; l < kLanes; ++l) lanes[0] = maximum(lanes[0], lanes[l]);
-  return lanes[0];
-}
-
-template <class T>
-double row_sum(const T* x, int64_t n) {
-  double total = 0;
-  for (int64_t at = 0; at < n; at += 512) {
-    const int64_t end = at + 512 < n ? at + 512 : n;
-    T lanes[kLanes] = {};
-    int64_t i = at;
-    for (; i + kLanes <= end; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lanes[l] += x[i + l];
-    }
-    for (int l = 0; i < end; ++i, ++l) lanes[l] += x[i];
-    for (T lane : lanes) total += static_cast<double>(lane);
-  }
-  return total;
-}
-
+// y = exp(x - shift); its sum.
 template <class T>
 double exp_shifted(T* y, const T* x, T shift, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = vm::exp(x[i] - shift);
-  return row_sum(y, n);
+  return row_sum<T>(n, [=](int64_t i) {
+    const T value = vm::exp(x[i] - shift);
+    y[i] = value;
+    return value;
+  });
+}
+
+// The logarithm of the sum of exponentials, less `shift`.
+template <class T>
+double log_of_sum(const T* x, T shift, int64_t n) {
+  return __builtin_log(row_sum<T>(n, [=](int64_t i) { return vm::exp(x[i] - shift); }));
 }
 
 template <class T>
-void softmax_row(void* out, const void* in, int64_t n) {
-  T* y = static_cast<T*>(out);
-  const T* x = static_cast<const T*>(in);
-  const T scale = static_cast<T>(1.0 / exp_shifted(y, x, row_maximum(x, n), n));
-  for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+void softmax(const RowBlock& block) {
+  const int64_t n = block.n;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const T* x = block.read<T>(0, r);
+    T* y = block.write<T>(0, r);
+    const T scale = static_cast<T>(1.0 / exp_shifted(y, x, row_maximum(x, n), n));
+    for (int64_t i = 0; i < n; ++i) y[i] *= scale;
+  }
 }
 
 template <class T>
-void log_softmax_row(void* out, const void* in, int64_t n) {
-  T* y = static_cast<T*>(out);
-  const T* x = static_cast<const T*>(in);
-  const T shift = row_maximum(x, n);
-  const T total = static_cast<T>(__builtin_log(exp_shifted(y, x, shift, n)));
-  for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - total;
+void log_softmax(const RowBlock& block) {
+  const int64_t n = block.n;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const T* x = block.read<T>(0, r);
+    T* y = block.write<T>(0, r);
+    const T shift = row_maximum(x, n);
+    const T total = static_cast<T>(log_of_sum(x, shift, n));
+    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - total;
+  }
+}
+
+template <class T>
+void softmax_grad(const RowBlock& block) {
+  const int64_t n = block.n;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const T* y = block.read<T>(0, r);
+    const T* dy = block.read<T>(1, r);
+    T* dx = block.write<T>(0, r);
+    const T total = static_cast<T>(row_sum<T>(n, [=](int64_t i) { return dy[i] * y[i]; }));
+    for (int64_t i = 0; i < n; ++i) dx[i] = y[i] * (dy[i] - total);
+  }
+}
+
+template <class T>
+void log_softmax_grad(const RowBlock& block) {
+  const int64_t n = block.n;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const T* y = block.read<T>(0, r);
+    const T* dy = block.read<T>(1, r);
+    T* dx = block.write<T>(0, r);
+    const T total = static_cast<T>(row_sum<T>(n, [=](int64_t i) { return dy[i]; }));
+    for (int64_t i = 0; i < n; ++i) dx[i] = dy[i] - vm::exp(y[i]) * total;
+  }
+}
+
+// A row whose largest element is infinite is not moved: -inf alone gives -inf, inf gives inf.
+template <class T>
+void log_sum_exp(const RowBlock& block) {
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const T* x = block.read<T>(0, r);
+    const T largest = row_maximum(x, block.n);
+    const bool is_finite = largest - largest == T(0);
+    const T shift = is_finite ? largest : T(0);
+    *block.write<T>(0, r) = static_cast<T>(log_of_sum(x, shift, block.n) + double{shift});
+  }
+}
+
+template <class T>
+void cross_entropy(const RowBlock& block) {
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const T* x = block.read<T>(0, r);
+    const T shift = row_maximum(x, block.n);
+    const double of_label = double{x[*block.read<int64_t>(1, r)]} - double{shift};
+    *block.write<T>(0, r) = static_cast<T>(log_of_sum(x, shift, block.n) - of_label);
+  }
+}
+
+template <class T>
+void cross_entropy_grad(const RowBlock& block) {
+  const int64_t n = block.n;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    const T* x = block.read<T>(0, r);
+    const T dy = *block.read<T>(2, r);
+    T* dx = block.write<T>(0, r);
+    const double total = exp_shifted(dx, x, row_maximum(x, n), n);
+    const T scale = static_cast<T>(1.0 / total);
+    const int64_t label = *block.read<int64_t>(1, r);
+    const T of_label = dx[label] * scale - T(1);
+    for (int64_t i = 0; i < n; ++i) dx[i] = dx[i] * scale * dy;
+    dx[label] = of_label * dy;
+  }
+}
+
+template <class T>
+constexpr RowPrograms row_programs() {
+  RowPrograms programs;
+  programs.softmax = softmax<T>;
+  programs.log_softmax = log_softmax<T>;
+  programs.softmax_grad = softmax_grad<T>;
+  programs.log_softmax_grad = log_softmax_grad<T>;
+  programs.log_sum_exp = log_sum_exp<T>;
+  programs.cross_entropy = cross_entropy<T>;
+  programs.cross_entropy_grad = cross_entropy_grad<T>;
+  return programs;
 }
 
 }  // namespace
 
 void TL_FILL(rows)(KernelTable& table);
 void TL_FILL(rows)(KernelTable& table) {
-  table.rows[DType::kFloat32] = {softmax_row<float>, log_softmax_row<float>};
-  table.rows[DType::kFloat64] = {softmax_row<double>, log_softmax_row<double>};
+  table.rows[DType::kFloat32] = row_programs<float>();
+  table.rows[DType::kFloat64] = row_programs<double>();
 }
 
 }  // namespace tensorlike

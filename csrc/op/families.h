@@ -16,6 +16,8 @@ using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
 // Inference: op/infer*.cpp.
 RuleTable<InferRule> layout_rules();
 RuleTable<InferRule> indexing_rules();
+RuleTable<InferRule> row_rules();
+RuleTable<InferRule> attention_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
@@ -24,9 +26,13 @@ RuleTable<Kernel> gather_kernels();
 RuleTable<Kernel> scatter_kernels();
 RuleTable<Kernel> mask_kernels();
 RuleTable<Kernel> pad_kernels();
+RuleTable<Kernel> row_kernels();
+RuleTable<Kernel> attention_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
 RuleTable<GradRule> indexing_gradients();
+RuleTable<GradRule> row_gradients();
+RuleTable<GradRule> attention_gradients();
 
 }  // namespace tensorlike

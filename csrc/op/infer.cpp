@@ -25,15 +25,6 @@ Specs one(DType dtype, Dims shape) {
   return specs;
 }
 
-// Where only real floating-point numbers make sense: integers become float32.
-DType real_floating(const Op& op, const char* arg, DType dtype) {
-  if (kind_of(dtype) == Kind::kComplex) {
-    fail(ErrorKind::kDType, op.name(), ": ", arg, " must be real floating-point; got ",
-         name_of(dtype), "; take one of its parts: real(x), imag(x), abs(x).");
-  }
-  return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
-}
-
 Specs infer_same(const Op& op, Inputs inputs) {
   const DType dtype = real_floating(op, "x", inputs[0].dtype);
   if (op.cls.attr_index("axis") >= 0) {
@@ -41,24 +32,6 @@ Specs infer_same(const Op& op, Inputs inputs) {
                    static_cast<int64_t>(inputs[0].shape.size()));
   }
   return one(dtype, inputs[0].shape);
-}
-
-Specs infer_cross_entropy(const Op& op, Inputs inputs) {
-  const Spec& logits = inputs[0];
-  const Spec& labels = inputs[1];
-  const size_t ndim = logits.shape.size();
-  if (ndim == 0 || labels.shape.size() + 1 != ndim ||
-      !std::equal(labels.shape.begin(), labels.shape.end(), logits.shape.begin())) {
-    fail(ErrorKind::kShape, op.name(),
-         ": labels.shape must be logits.shape without its last "
-         "dimension; got logits.shape=",
-         to_string(logits.shape), " and labels.shape=", to_string(labels.shape), ".");
-  }
-  if (kind_of(labels.dtype) != Kind::kInteger) {
-    fail(ErrorKind::kDType, op.name(), ": labels must be integer class numbers; got ",
-         name_of(labels.dtype), "; cast them: labels.astype(int64).");
-  }
-  return one(real_floating(op, "logits", logits.dtype), {});
 }
 
 Specs infer_matmul(const Op& op, Inputs inputs) {
@@ -361,15 +334,23 @@ Specs infer_one_hot(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"same", infer_same},           {"cross_entropy", infer_cross_entropy},
-    {"matmul", infer_matmul},       {"reshape", infer_reshape},
-    {"transpose", infer_transpose}, {"broadcast", infer_broadcast},
-    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
-    {"gather", infer_gather},       {"scatter_set", infer_scatter},
-    {"scatter_add", infer_scatter}, {"concat", infer_concat},
-    {"stack", infer_stack},         {"split", infer_split},
-    {"cast", infer_cast},           {"copy", infer_copy},
-    {"fill", infer_fill},           {"arange", infer_arange},
+    {"same", infer_same},
+    {"matmul", infer_matmul},
+    {"reshape", infer_reshape},
+    {"transpose", infer_transpose},
+    {"broadcast", infer_broadcast},
+    {"subtensor", infer_subtensor},
+    {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},
+    {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter},
+    {"concat", infer_concat},
+    {"stack", infer_stack},
+    {"split", infer_split},
+    {"cast", infer_cast},
+    {"copy", infer_copy},
+    {"fill", infer_fill},
+    {"arange", infer_arange},
     {"one_hot", infer_one_hot},
 };
 
@@ -378,7 +359,12 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
 RuleTable<InferRule> layout_rules() { return kRules; }
 
 InferRule find_infer(std::string_view name) {
-  for (const auto& family : {layout_rules(), indexing_rules()}) {
+  for (const auto& family : {
+           layout_rules(),
+           indexing_rules(),
+           row_rules(),
+           attention_rules(),
+       }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;
     }
@@ -407,6 +393,14 @@ Specs infer_elemwise(const Op& op, std::span<const Spec> inputs) {
   element_count(shape);
   const DType dtype = scalar.result_dtype(scalar.compute_dtype(dtypes));
   return Specs(static_cast<size_t>(scalar.spec.outputs), Spec{dtype, shape});
+}
+
+DType real_floating(const Op& op, const char* arg, DType dtype) {
+  if (kind_of(dtype) == Kind::kComplex) {
+    fail(ErrorKind::kDType, op.name(), ": ", arg, " must be real floating-point; got ",
+         name_of(dtype), "; take one of its parts: real(x), imag(x), abs(x).");
+  }
+  return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
 }
 
 Dims reduced_axes(const Op& op, int64_t ndim) {

@@ -11,6 +11,10 @@ namespace tensorlike {
 Specs infer(const Op& op, std::span<const Spec> inputs);
 Specs infer_reduce(const Op& op, std::span<const Spec> inputs);
 
+// The dtype where only real floating-point numbers make sense: integers become float32, complex
+// numbers are refused; `arg` names the argument in the error.
+DType real_floating(const Op& op, const char* arg, DType dtype);
+
 // Throws unless the op takes `got` tensor-likes.
 void check_arity(const Op& op, size_t got);
 

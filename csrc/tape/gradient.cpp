@@ -266,7 +266,12 @@ constexpr std::pair<std::string_view, GradRule> kRules[] = {
 RuleTable<GradRule> layout_gradients() { return kRules; }
 
 const GradRule* find_grad(std::string_view name) {
-  for (const auto& family : {layout_gradients(), indexing_gradients()}) {
+  for (const auto& family : {
+           layout_gradients(),
+           indexing_gradients(),
+           row_gradients(),
+           attention_gradients(),
+       }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return &rule;
     }

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from .attention import attention as attention
+from .attention import attention_grad as attention_grad
 from .creation import arange as arange
 from .creation import full as full
 from .elementwise_arithmetic import abs as abs
@@ -119,9 +121,20 @@ from .layout import subtensor as subtensor
 from .layout import to_device as to_device
 from .linear_algebra import matmul as matmul
 from .nn import cross_entropy as cross_entropy
+from .nn import cross_entropy_grad as cross_entropy_grad
+from .nn import cross_entropy_rows as cross_entropy_rows
+from .nn import dropout as dropout
 from .nn import log_softmax as log_softmax
+from .nn import log_softmax_grad as log_softmax_grad
+from .nn import logsumexp as logsumexp
 from .nn import one_hot as one_hot
 from .nn import softmax as softmax
+from .nn import softmax_grad as softmax_grad
+from .normalization import batch_norm as batch_norm
+from .normalization import layer_norm as layer_norm
+from .normalization import layer_norm_grad as layer_norm_grad
+from .normalization import rms_norm as rms_norm
+from .normalization import rms_norm_grad as rms_norm_grad
 from .optimizer import adam_step as adam_step
 from .optimizer import adamw_step as adamw_step
 from .optimizer import momentum_step as momentum_step
@@ -158,6 +171,9 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "attention",
+    "attention_grad",
+    "batch_norm",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -174,8 +190,11 @@ __all__ = [
     "cosh",
     "count_nonzero",
     "cross_entropy",
+    "cross_entropy_grad",
+    "cross_entropy_rows",
     "digamma",
     "divide",
+    "dropout",
     "elu",
     "equal",
     "erf",
@@ -199,6 +218,8 @@ __all__ = [
     "isfinite",
     "isinf",
     "isnan",
+    "layer_norm",
+    "layer_norm_grad",
     "leaky_relu",
     "less",
     "less_equal",
@@ -209,12 +230,14 @@ __all__ = [
     "log2",
     "log_sigmoid",
     "log_softmax",
+    "log_softmax_grad",
     "logaddexp",
     "logical_and",
     "logical_not",
     "logical_or",
     "logical_xor",
     "logit",
+    "logsumexp",
     "lstm_cell",
     "masked_scatter",
     "masked_select",
@@ -242,6 +265,8 @@ __all__ = [
     "relu",
     "remainder",
     "reshape",
+    "rms_norm",
+    "rms_norm_grad",
     "round",
     "rsqrt",
     "scatter_add",
@@ -255,6 +280,7 @@ __all__ = [
     "sinc",
     "sinh",
     "softmax",
+    "softmax_grad",
     "softplus",
     "softsign",
     "split",

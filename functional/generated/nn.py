@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...imperative import Tensor, TensorLike, native
 
 
@@ -36,6 +38,34 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
 
 # opdecl/nn.yaml:15
 @native
+def softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Tensor:
+    """The gradient of softmax by x, given its result y and the cotangent of y.
+
+    ``y * (cotangent - sum(cotangent * y, axis=axis, keepdims=True))``
+
+    Args:
+        y: any shape, real floating-point (integers and booleans are promoted to float32).
+        cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
+        axis: the axis of the softmax.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/nn.yaml:15.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> y = tl.tensor([0.25, 0.75])
+        >>> cotangent = tl.tensor([1.0, 2.0])
+        >>> tl.functional.softmax_grad(y, cotangent).tolist()
+        [-0.1875, 0.1875]
+    """
+    ...
+
+
+# opdecl/nn.yaml:29
+@native
 def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     """The logarithm of softmax, computed without underflow.
 
@@ -50,7 +80,7 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:15.
+        Declared in opdecl/nn.yaml:29.
 
     Example:
         >>> import tensorlike as tl
@@ -60,7 +90,65 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     ...
 
 
-# opdecl/nn.yaml:27
+# opdecl/nn.yaml:41
+@native
+def log_softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Tensor:
+    """The gradient of log_softmax by x, given its result y and the cotangent of y.
+
+    ``cotangent - exp(y) * sum(cotangent, axis=axis, keepdims=True)``
+
+    Args:
+        y: any shape, real floating-point (integers and booleans are promoted to float32).
+        cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
+        axis: the axis of the softmax.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/nn.yaml:41.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> y = tl.tensor([-1.0, -0.5])
+        >>> cotangent = tl.tensor([1.0, 2.0])
+        >>> [round(v, 4) for v in tl.functional.log_softmax_grad(y, cotangent).tolist()]
+        [-0.1036, 0.1804]
+    """
+    ...
+
+
+# opdecl/nn.yaml:53
+@native
+def logsumexp(
+    x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
+) -> Tensor:
+    """The logarithm of the sum of exponentials, computed without overflow.
+
+    ``sum(log(sum(exp(x - where(isfinite(max(x, axis=axis, keepdims=True)), max(x, axis=axis,
+    keepdims=True), 0)), axis=axis, keepdims=True)) + where(isfinite(max(x, axis=axis,
+    keepdims=True)), max(x, axis=axis, keepdims=True), 0), axis=axis, keepdims=keepdims)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        axis: the axis or axes to reduce; None reduces all.
+        keepdims: keep the reduced axes with size 1.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/nn.yaml:53.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> round(tl.functional.logsumexp(tl.tensor([1.0, 2.0, 3.0])).tolist(), 4)
+        3.4076
+    """
+    ...
+
+
+# opdecl/nn.yaml:74
 @native
 def one_hot(labels: TensorLike, depth: int) -> Tensor:
     """Rows of booleans, true at the label alone; none is true for a label out of range.
@@ -76,7 +164,7 @@ def one_hot(labels: TensorLike, depth: int) -> Tensor:
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:27.
+        Declared in opdecl/nn.yaml:74.
 
     Example:
         >>> import tensorlike as tl
@@ -86,13 +174,13 @@ def one_hot(labels: TensorLike, depth: int) -> Tensor:
     ...
 
 
-# opdecl/nn.yaml:37
+# opdecl/nn.yaml:84
 @native
-def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
-    """The mean over all rows of minus the logarithm of the softmax at the label.
+def cross_entropy_rows(logits: TensorLike, labels: TensorLike) -> Tensor:
+    """Minus the logarithm of the softmax at the label, of each row.
 
-    ``-sum(one_hot(labels, depth=shape(logits)[-1]) * log_softmax(logits, axis=-1)) /
-    size(labels)``
+    ``-sum(where(one_hot(labels, depth=shape(logits)[-1]), log_softmax(logits, axis=-1), 0),
+    axis=-1)``
 
     Args:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -105,7 +193,71 @@ def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:37.
+        Declared in opdecl/nn.yaml:84.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> logits = tl.tensor([[2.0, 0.0], [0.0, 1.0]])
+        >>> labels = tl.tensor([0, 1])
+        >>> [round(v, 4) for v in tl.functional.cross_entropy_rows(logits, labels).tolist()]
+        [0.1269, 0.3133]
+    """
+    ...
+
+
+# opdecl/nn.yaml:95
+@native
+def cross_entropy_grad(logits: TensorLike, labels: TensorLike, cotangent: TensorLike) -> Tensor:
+    """The gradient of cross_entropy_rows by the logits, given the cotangent of each row's loss.
+
+    ``(softmax(logits, axis=-1) - one_hot(labels, depth=shape(logits)[-1])) * reshape(cotangent,
+    shape=shape(sum(softmax(logits, axis=-1), axis=-1, keepdims=True)))``
+
+    Args:
+        logits: any shape, real floating-point (integers and booleans are promoted to float32).
+        labels: any shape, integer.
+        cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: labels is not integer.
+
+    Source:
+        Declared in opdecl/nn.yaml:95.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> logits = tl.tensor([[2.0, 0.0], [0.0, 1.0]])
+        >>> labels = tl.tensor([0, 1])
+        >>> cotangent = tl.tensor([1.0, 0.5])
+        >>> y = tl.functional.cross_entropy_grad(logits, labels, cotangent)
+        >>> [[round(v, 4) for v in row] for row in y.tolist()]
+        [[-0.1192, 0.1192], [0.1345, -0.1345]]
+    """
+    ...
+
+
+# opdecl/nn.yaml:114
+@native
+def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
+    """The mean over all rows of minus the logarithm of the softmax at the label.
+
+    ``mean(cross_entropy_rows(logits, labels))``
+
+    Args:
+        logits: any shape, real floating-point (integers and booleans are promoted to float32).
+        labels: any shape, integer.
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: labels is not integer.
+
+    Source:
+        Declared in opdecl/nn.yaml:114.
 
     Example:
         >>> import tensorlike as tl
@@ -113,5 +265,30 @@ def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
         >>> labels = tl.tensor([0, 1])
         >>> round(tl.functional.cross_entropy(logits, labels).tolist(), 4)
         0.2201
+    """
+    ...
+
+
+# opdecl/nn.yaml:124
+@native
+def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
+    """Elements set to 0 with probability p, the others divided by 1 - p; the same for one seed.
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        p: the share of elements that become 0, in [0, 1].
+        seed: decides, with an element's number, what becomes of it.
+
+    Returns:
+        One tensor.
+
+    Source:
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:124.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])
+        >>> tl.functional.dropout(x, p=0.5, seed=1).tolist()
+        [2.0, 4.0, 6.0, 8.0, 10.0, 12.0, 0.0, 16.0]
     """
     ...

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from .attention import Attention as Attention
+from .attention import AttentionGrad as AttentionGrad
 from .creation import Arange as Arange
 from .creation import Fill as Fill
 from .elemwise import Elemwise as Elemwise
@@ -28,35 +30,59 @@ from .layout import Subtensor as Subtensor
 from .layout import Transpose as Transpose
 from .linear_algebra import MatMul as MatMul
 from .nn import CrossEntropy as CrossEntropy
+from .nn import CrossEntropyGrad as CrossEntropyGrad
+from .nn import CrossEntropyRows as CrossEntropyRows
+from .nn import Dropout as Dropout
 from .nn import LogSoftmax as LogSoftmax
+from .nn import LogSoftmaxGrad as LogSoftmaxGrad
+from .nn import LogSumExp as LogSumExp
 from .nn import OneHot as OneHot
 from .nn import Softmax as Softmax
+from .nn import SoftmaxGrad as SoftmaxGrad
+from .normalization import BatchNorm as BatchNorm
+from .normalization import LayerNorm as LayerNorm
+from .normalization import LayerNormGrad as LayerNormGrad
+from .normalization import RMSNorm as RMSNorm
+from .normalization import RMSNormGrad as RMSNormGrad
 from .reduce import Reduce as Reduce
 
 __all__ = [
     "Arange",
     "Argwhere",
+    "Attention",
+    "AttentionGrad",
+    "BatchNorm",
     "Broadcast",
     "Cast",
     "Concat",
     "Copy",
     "CrossEntropy",
+    "CrossEntropyGrad",
+    "CrossEntropyRows",
+    "Dropout",
     "Elemwise",
     "Fill",
     "Gather",
+    "LayerNorm",
+    "LayerNormGrad",
     "LogSoftmax",
+    "LogSoftmaxGrad",
+    "LogSumExp",
     "MaskedScatter",
     "MaskedSelect",
     "MatMul",
     "OneHot",
     "Pad",
     "PutAlongAxis",
+    "RMSNorm",
+    "RMSNormGrad",
     "Reduce",
     "Reshape",
     "ScatterAdd",
     "ScatterSet",
     "SetSubtensor",
     "Softmax",
+    "SoftmaxGrad",
     "Split",
     "Stack",
     "Subtensor",

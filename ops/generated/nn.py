@@ -38,17 +38,17 @@ class Softmax(OpBase, native="Softmax"):
 
 
 # opdecl/nn.yaml:15
-class LogSoftmax(OpBase, native="LogSoftmax"):
-    """The logarithm of softmax, computed without underflow.
+class SoftmaxGrad(OpBase, native="SoftmaxGrad"):
+    """The gradient of softmax by x, given its result y and the cotangent of y.
 
-    ``x - max(x, axis=axis, keepdims=True) - log(sum(exp(x - max(x, axis=axis, keepdims=True)),
-    axis=axis, keepdims=True))``
+    ``y * (cotangent - sum(cotangent * y, axis=axis, keepdims=True))``
 
     Args:
-        axis: the axis whose exponentials sum to 1.
+        axis: the axis of the softmax.
 
     Inputs:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        y: any shape, real floating-point (integers and booleans are promoted to float32).
+        cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
         One tensor.
@@ -65,7 +65,96 @@ class LogSoftmax(OpBase, native="LogSoftmax"):
         def __init__(self, *, axis: int = -1) -> None: ...
 
 
-# opdecl/nn.yaml:27
+# opdecl/nn.yaml:29
+class LogSoftmax(OpBase, native="LogSoftmax"):
+    """The logarithm of softmax, computed without underflow.
+
+    ``x - max(x, axis=axis, keepdims=True) - log(sum(exp(x - max(x, axis=axis, keepdims=True)),
+    axis=axis, keepdims=True))``
+
+    Args:
+        axis: the axis whose exponentials sum to 1.
+
+    Inputs:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/nn.yaml:29.
+    """
+
+    __slots__ = ()
+    axis: int
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, axis: int = -1) -> None: ...
+
+
+# opdecl/nn.yaml:41
+class LogSoftmaxGrad(OpBase, native="LogSoftmaxGrad"):
+    """The gradient of log_softmax by x, given its result y and the cotangent of y.
+
+    ``cotangent - exp(y) * sum(cotangent, axis=axis, keepdims=True)``
+
+    Args:
+        axis: the axis of the softmax.
+
+    Inputs:
+        y: any shape, real floating-point (integers and booleans are promoted to float32).
+        cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/nn.yaml:41.
+    """
+
+    __slots__ = ()
+    axis: int
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, axis: int = -1) -> None: ...
+
+
+# opdecl/nn.yaml:53
+class LogSumExp(OpBase, native="LogSumExp"):
+    """The logarithm of the sum of exponentials, computed without overflow.
+
+    ``sum(log(sum(exp(x - where(isfinite(max(x, axis=axis, keepdims=True)), max(x, axis=axis,
+    keepdims=True), 0)), axis=axis, keepdims=True)) + where(isfinite(max(x, axis=axis,
+    keepdims=True)), max(x, axis=axis, keepdims=True), 0), axis=axis, keepdims=keepdims)``
+
+    Args:
+        axis: the axis or axes to reduce; None reduces all.
+        keepdims: keep the reduced axes with size 1.
+
+    Inputs:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/nn.yaml:53.
+    """
+
+    __slots__ = ()
+    axis: int | tuple[int, ...] | None
+    keepdims: bool
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self, *, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+        ) -> None: ...
+
+
+# opdecl/nn.yaml:74
 class OneHot(OpBase, native="OneHot"):
     """Rows of booleans, true at the label alone; none is true for a label out of range.
 
@@ -82,7 +171,7 @@ class OneHot(OpBase, native="OneHot"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:27.
+        Declared in opdecl/nn.yaml:74.
     """
 
     __slots__ = ()
@@ -93,12 +182,12 @@ class OneHot(OpBase, native="OneHot"):
         def __init__(self, *, depth: int) -> None: ...
 
 
-# opdecl/nn.yaml:37
-class CrossEntropy(OpBase, native="CrossEntropy"):
-    """The mean over all rows of minus the logarithm of the softmax at the label.
+# opdecl/nn.yaml:84
+class CrossEntropyRows(OpBase, native="CrossEntropyRows"):
+    """Minus the logarithm of the softmax at the label, of each row.
 
-    ``-sum(one_hot(labels, depth=shape(logits)[-1]) * log_softmax(logits, axis=-1)) /
-    size(labels)``
+    ``-sum(where(one_hot(labels, depth=shape(logits)[-1]), log_softmax(logits, axis=-1), 0),
+    axis=-1)``
 
     Inputs:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -111,7 +200,7 @@ class CrossEntropy(OpBase, native="CrossEntropy"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:37.
+        Declared in opdecl/nn.yaml:84.
     """
 
     __slots__ = ()
@@ -119,3 +208,86 @@ class CrossEntropy(OpBase, native="CrossEntropy"):
     if TYPE_CHECKING:
 
         def __init__(self) -> None: ...
+
+
+# opdecl/nn.yaml:95
+class CrossEntropyGrad(OpBase, native="CrossEntropyGrad"):
+    """The gradient of cross_entropy_rows by the logits, given the cotangent of each row's loss.
+
+    ``(softmax(logits, axis=-1) - one_hot(labels, depth=shape(logits)[-1])) * reshape(cotangent,
+    shape=shape(sum(softmax(logits, axis=-1), axis=-1, keepdims=True)))``
+
+    Inputs:
+        logits: any shape, real floating-point (integers and booleans are promoted to float32).
+        labels: any shape, integer.
+        cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: labels is not integer.
+
+    Source:
+        Declared in opdecl/nn.yaml:95.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(self) -> None: ...
+
+
+# opdecl/nn.yaml:114
+class CrossEntropy(OpBase, native="CrossEntropy"):
+    """The mean over all rows of minus the logarithm of the softmax at the label.
+
+    ``mean(cross_entropy_rows(logits, labels))``
+
+    Inputs:
+        logits: any shape, real floating-point (integers and booleans are promoted to float32).
+        labels: any shape, integer.
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: labels is not integer.
+
+    Source:
+        Declared in opdecl/nn.yaml:114.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(self) -> None: ...
+
+
+# opdecl/nn.yaml:124
+class Dropout(OpBase, native="Dropout"):
+    """Elements set to 0 with probability p, the others divided by 1 - p; the same for one seed.
+
+    Args:
+        p: the share of elements that become 0, in [0, 1].
+        seed: decides, with an element's number, what becomes of it.
+
+    Inputs:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Source:
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:124.
+    """
+
+    __slots__ = ()
+    p: float
+    seed: int
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, p: float = 0.5, seed: int = 0) -> None: ...

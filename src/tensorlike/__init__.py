@@ -47,6 +47,7 @@ from .imperative import as_raw_tensor as as_raw_tensor
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
+from .imperative import manual_seed as manual_seed
 from .imperative import no_grad as no_grad
 from .imperative import profile as profile
 from .imperative import tensor as tensor
@@ -90,6 +91,7 @@ __all__ = sorted(
         "grad",
         "int32",
         "int64",
+        "manual_seed",
         "memory",
         "nn",
         "no_grad",

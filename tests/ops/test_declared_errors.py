@@ -32,6 +32,7 @@ WRONG_ATTRS: dict[str, list[Any]] = {
     "bool": [1, "yes", None, 0.0],
     "str": [3, None, 1.5, ["a"], object()],
     "int": ["a", None, 1.5, [1]],
+    "float": ["a", None, True, [1], object()],
     "scalar": ["a", None, [1], object()],
     "dtype": ["float7", 3, object(), [1]],
     "device": ["moon", 3, object()],

@@ -226,6 +226,40 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
                 ([(2, 1100)], {}), ([(1100, 2)], {"axis": 0})],
     "log_softmax": [([(3, 4)], {"axis": 0}), ([(2, 3, 5)], {"axis": -2}), ([(0, 3)], {}),
                     ([(2, 1100)], {}), ([(1100, 2)], {"axis": 0})],
+    "softmax_grad": [([(3, 4), (3, 4)], {"axis": 0}), ([(0, 3), (0, 3)], {}),
+                     ([(2, 1100), (2, 1100)], {}), ([(1100, 2), (1100, 2)], {"axis": 0})],
+    "log_softmax_grad": [([(3, 4), (3, 4)], {"axis": 0}), ([(2, 3, 5), (2, 3, 5)], {"axis": -2}),
+                         ([(2, 1100), (2, 1100)], {})],
+    "logsumexp": [([(3, 4)], {}), ([(3, 4, 2)], {"axis": (0, -1)}), ([(2, 1100)], {"axis": -1}),
+                  ([(3, 4)], {"axis": 0, "keepdims": True}), ([()], {}), ([(0, 3)], {"axis": 1})],
+    "layer_norm": [([(3, 7), (7,), (7,)], {}), ([(2, 3, 4), (3, 4), (3, 1)], {"axes": (1, 2)}),
+                   ([(3, 4, 5), (3, 1, 1), ()], {"axes": (0, -1), "eps": 0.5}),
+                   ([(2, 3, 4), (3, 4), (4,)], {"axes": (0,)}), ([(0, 3), (3,), (3,)], {}),
+                   ([(3, 0), (0,), (0,)], {}), ([(2, 1100), (1100,), (1100,)], {})],
+    "layer_norm_grad": [([(40, 7), (7,), (40, 7)], {"sum_axes": (0,)}),
+                        ([(4, 3, 5), (3, 1), (4, 3, 5)], {"axes": (0, 2), "sum_axes": (0, 2)}),
+                        ([(2, 3, 4), (3, 4), (2, 3, 4)], {"axes": (1, 2), "sum_axes": (0,)}),
+                        ([(0, 3), (3,), (0, 3)], {"sum_axes": (0,)}),
+                        ([(2, 1100), (1100,), (2, 1100)], {"sum_axes": (-2,)})],
+    "rms_norm": [([(3, 7), (7,)], {}), ([(2, 3, 4), (3, 1)], {"axes": (0, 2)}),
+                 ([(2, 3, 4), (3, 4)], {"axes": (-2, -1), "eps": 0.5}), ([(0, 3), ()], {}),
+                 ([(2, 1100), (1100,)], {})],
+    "rms_norm_grad": [([(40, 7), (7,), (40, 7)], {"sum_axes": (0,)}),
+                      ([(4, 3, 5), (3, 1), (4, 3, 5)], {"axes": (0, 2), "sum_axes": (0, 2)}),
+                      ([(2, 3, 4), (3, 4), (2, 3, 4)], {"axes": (1, 2), "sum_axes": (0,)})],
+    "batch_norm": [([(4, 3), (3,), (3,)], {}), ([(2, 3, 4), (3, 1), (3, 1)], {"axes": (0, 2)}),
+                   ([(20, 50, 2), (50, 1), ()], {"axes": (0, -1), "eps": 0.5}),
+                   ([(3, 4), (4,), (4,)], {"axes": (1,)})],
+    "attention": [([(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 3)], {}),
+                  ([(3, 5, 4), (3, 5, 4), (3, 5, 4)], {"is_causal": True, "scale": 0.5}),
+                  ([(2, 5, 4), (1, 3, 4), (3, 2), (5, 3)], {"is_causal": True}),
+                  ([(2, 1, 5, 4), (2, 6, 4), (6, 3), (2, 1, 1, 6)], {"scale": -2.0}),
+                  ([(7, 3), (4, 3), (4, 2), (7, 1)], {}), ([(5, 4), (0, 4), (0, 3)], {}),
+                  ([(0, 4), (3, 4), (3, 2)], {}), ([(2, 0), (3, 0), (3, 2)], {})],
+    "attention_grad": [([(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 3), (2, 3, 5, 3)], {}),
+                       ([(2, 5, 4), (1, 3, 4), (3, 2), (2, 5, 2), (5, 3)], {"is_causal": True})],
+    "dropout": [([(3, 700)], {"p": 0.25, "seed": -3}), ([(5,)], {"p": 0.0}),
+                ([(5,)], {"p": 1.0}), ([(0, 3)], {}), ([()], {"seed": 2**63 - 1})],
     "astype": [([(2, 3)], {"dtype": tl.float32}), ([(2, 3)], {"dtype": tl.float64}),
                ([(2, 0)], {"dtype": tl.int32}), ([(5,)], {"dtype": tl.bool_})],
     "pad": [([(2, 3)], {"widths": (1, 0, 2, 3), "value": 7}),
@@ -255,11 +289,12 @@ def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
         sizes = [shapes[0][axis] for axis in axes]
         indices = tuple(rng.permutation(size)[:2] for size in sizes)
         cases.append(Case(entry, (*arrays, *indices), {"axes": axes}))
-    if entry.function == "cross_entropy":
+    if entry.function.startswith("cross_entropy"):
         for shape in [(5, 3), (2, 3, 4), (3,), (2, 500)]:
             labels = np.asarray(rng.integers(0, shape[-1], shape[:-1]))
             logits = np.asarray(rng.normal(size=shape), dtype=floating)
-            cases.append(Case(entry, (logits, labels)))
+            rest = [np.asarray(rng.normal(size=shape[:-1]), dtype=floating)] * (len(entry.args) - 2)
+            cases.append(Case(entry, (logits, labels, *rest)))
     return cases
 
 

@@ -1,0 +1,58 @@
+// Row programs: what is done to one row after another (softmax, a norm and its gradient), where a
+// row fits the caches and is passed over several times. A program sees rows in order; the driver
+// (tensor/row_run.h) brings strided ones in order, and knows shapes and threads.
+#pragma once
+
+#include <cstdint>
+
+namespace tensorlike {
+
+struct RowBlock {
+  static constexpr int kOperands = 4;
+
+  int64_t rows = 0;
+  int64_t n = 0;         // elements of a row
+  double parameter = 0;  // what the program says: an epsilon, a factor
+  // The first row of each operand, and the bytes from a row to the next: 0 where all rows share
+  // one. An operand has n elements a row, or one; which, the program says.
+  const void* in[kOperands] = {};
+  int64_t in_step[kOperands] = {};
+  void* out[kOperands] = {};
+  int64_t out_step[kOperands] = {};
+
+  template <class T>
+  const T* read(int operand, int64_t row) const {
+    return reinterpret_cast<const T*>(static_cast<const char*>(in[operand]) +
+                                      row * in_step[operand]);
+  }
+  template <class T>
+  T* write(int operand, int64_t row) const {
+    return reinterpret_cast<T*>(static_cast<char*>(out[operand]) + row * out_step[operand]);
+  }
+};
+
+using RowProgram = void (*)(const RowBlock& block);
+
+// For one dtype. In comments: inputs -> outputs; what has one element a row is in brackets.
+struct RowPrograms {
+  RowProgram softmax = nullptr;             // x -> y
+  RowProgram log_softmax = nullptr;         // x -> y
+  RowProgram softmax_grad = nullptr;        // y, dy -> dx
+  RowProgram log_softmax_grad = nullptr;    // y, dy -> dx
+  RowProgram log_sum_exp = nullptr;         // x -> [y]
+  RowProgram cross_entropy = nullptr;       // x, [label: int64] -> [loss]
+  RowProgram cross_entropy_grad = nullptr;  // x, [label: int64], [dy] -> dx
+};
+
+// Normalising a row. `shared`: weight and bias are rows, and their gradients are added to one row
+// that all rows share; `each`: they are one element a row, and so are their gradients.
+struct NormPrograms {
+  struct Affine {
+    RowProgram forward = nullptr;   // x, weight, bias -> y, [mean], [variance]; the last two if set
+    RowProgram backward = nullptr;  // x, weight, dy -> dx, dweight, dbias
+  };
+  Affine layer_shared, layer_each;
+  Affine rms_shared, rms_each;  // without bias and mean
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,68 @@
+// Passes over a row, for the row programs. Included once per ISA level, inside an anonymous
+// namespace. Sums are made in the row's own precision within blocks and carried in double between
+// them, as reductions do.
+#pragma once
+
+#include "kernels/scalar.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int kRowLanes = 32;
+constexpr int64_t kRowBlock = 512;
+
+// The sums of kSums functions over a row: f(i, terms) sets the terms of element i.
+template <class T, int kSums, class F>
+inline void row_sums(int64_t n, double (&totals)[kSums], F&& f) {
+  for (double& total : totals) total = 0;
+  for (int64_t at = 0; at < n; at += kRowBlock) {
+    const int64_t end = at + kRowBlock < n ? at + kRowBlock : n;
+    T lanes[kSums][kRowLanes] = {};
+    int64_t i = at;
+    for (; i + kRowLanes <= end; i += kRowLanes) {
+      for (int l = 0; l < kRowLanes; ++l) {
+        T terms[kSums];
+        f(i + l, terms);
+        for (int s = 0; s < kSums; ++s) lanes[s][l] += terms[s];
+      }
+    }
+    for (int l = 0; i < end; ++i, ++l) {
+      T terms[kSums];
+      f(i, terms);
+      for (int s = 0; s < kSums; ++s) lanes[s][l] += terms[s];
+    }
+    for (int s = 0; s < kSums; ++s) {
+      for (int width = kRowLanes / 2; width > 0; width /= 2) {
+        for (int l = 0; l < width; ++l) lanes[s][l] += lanes[s][l + width];
+      }
+      totals[s] += static_cast<double>(lanes[s][0]);
+    }
+  }
+}
+
+// The sum of f(i) over a row.
+template <class T, class F>
+inline double row_sum(int64_t n, F&& f) {
+  double total[1];
+  row_sums<T>(n, total, [&](int64_t i, T(&term)[1]) { term[0] = f(i); });
+  return total[0];
+}
+
+// NaN if one is, -inf for an empty row.
+template <class T>
+inline T row_maximum(const T* x, int64_t n) {
+  T lanes[kRowLanes];
+  for (T& lane : lanes) lane = -std::numeric_limits<T>::infinity();
+  int64_t i = 0;
+  for (; i + kRowLanes <= n; i += kRowLanes) {
+    for (int l = 0; l < kRowLanes; ++l) lanes[l] = maximum(lanes[l], x[i + l]);
+  }
+  for (; i < n; ++i) lanes[0] = maximum(lanes[0], x[i]);
+  for (int width = kRowLanes / 2; width > 0; width /= 2) {
+    for (int l = 0; l < width; ++l) lanes[l] = maximum(lanes[l], lanes[l + width]);
+  }
+  return lanes[0];
+}
+
+}  // namespace
+}  // namespace tensorlike

@@ -1,0 +1,65 @@
+// Runs a row program over tensors: which axes make a row, how rows lie in memory, which thread does
+// which. Rows that do not lie in order are brought in order a block at a time, so that a program
+// sees plain arrays and memory is read in whole cache lines.
+#pragma once
+
+#include <vector>
+
+#include "kernels/row.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+class RowRun {
+ public:
+  // Rows of tensors of this shape: what lies along `axes` (non-negative, distinct) is one row.
+  RowRun(const Dims& shape, const Dims& axes);
+
+  int64_t rows() const { return rows_; }
+
+  // The program's operands, in its order. Inputs broadcast to the shape.
+  void read(const RawTensor& x);
+  // One element a row: the size along the axes is 1.
+  void read_each(const RawTensor& x);
+  void write(const RawTensor& y);
+  void write_each(const RawTensor& y);
+  // A row to which the program adds for each row; contiguous. The sums are made in a fixed order.
+  void add_up(const RawTensor& total);
+
+  void run(RowProgram program, double parameter = 0);
+
+ private:
+  struct Run {
+    int64_t size, stride;
+  };
+  using Runs = SmallVector<Run, 4>;
+  struct Operand {
+    Ref<RawTensor> held;
+    char* data = nullptr;
+    size_t size = 0;     // bytes of an element
+    int64_t length = 0;  // elements of a row
+    Runs across, along;  // over the rows, and along one
+    bool is_direct = false;
+    bool is_shared = false;  // all rows are the same one
+    bool is_sum = false;
+
+    int64_t offset(int64_t row) const;
+    // Copies rows into the buffer, or back.
+    void move(int64_t row, int64_t count, char* buffer, bool is_back) const;
+    template <class T>
+    void move_as(int64_t row, int64_t count, T* buffer, bool is_back) const;
+  };
+
+  Operand operand(const RawTensor& x, bool is_each) const;
+  void run_rows(RowProgram program, double parameter, int64_t begin, int64_t end, char* sums) const;
+  void join(const std::vector<char>& partial, int64_t parts) const;
+
+  Dims shape_;
+  std::vector<bool> in_row_;
+  int64_t rows_ = 1;
+  int64_t length_ = 1;
+  int64_t block_rows_ = 1;
+  SmallVector<Operand, 4> in_, out_;
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,296 @@
+"""Norms: LayerNorm, RMSNorm, GroupNorm, and BatchNorm with its running statistics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .. import functional as F
+from ..imperative import Parameter, Tensor, TensorLike, no_grad
+from .layer import Buffer, Layer
+
+
+def _ones(shape: tuple[int, ...]) -> Parameter:
+    return Parameter(np.ones(shape, np.float32))
+
+
+def _zeros(shape: tuple[int, ...]) -> Parameter:
+    return Parameter(np.zeros(shape, np.float32))
+
+
+def _checked_shape(layer: str, shape: int | Sequence[int]) -> tuple[int, ...]:
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if not sizes or any(size < 1 for size in sizes):
+        raise ValueError(f"{layer}: sizes must be positive; got normalized_shape={shape}")
+    return sizes
+
+
+def _check_last(layer: str, x: TensorLike, sizes: tuple[int, ...]) -> None:
+    shape = tuple(x.shape)
+    if shape[-len(sizes) :] != sizes:
+        raise ValueError(f"{layer}: x.shape must end with {sizes}; got x.shape={shape}")
+
+
+class LayerNorm(Layer):
+    """Moves and scales the last dimensions to the mean 0 and the variance 1, then learns both anew.
+
+    Args:
+        normalized_shape: the sizes of the last dimensions, or of the last one.
+        eps: added to the variance.
+        elementwise_affine: whether there is a weight.
+        bias: whether there is a bias beside the weight.
+
+    Attributes:
+        weight: of the normalized shape, ones; or None.
+        bias: of the normalized shape, zeros; or None.
+
+    Raises:
+        ValueError: a size is not positive; later, x does not end with these sizes.
+
+    Source:
+        Ba et al. 2016, https://arxiv.org/abs/1607.06450.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.LayerNorm(2, eps=0.0)(tl.tensor([[1.0, 3.0]])).tolist()
+        [[-1.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        *,
+        elementwise_affine: bool = True,
+        bias: bool = True,
+    ) -> None:
+        """Makes the parameters."""
+        self.normalized_shape = _checked_shape("LayerNorm", normalized_shape)
+        self.eps = eps
+        self.weight = _ones(self.normalized_shape) if elementwise_affine else None
+        self.bias = _zeros(self.normalized_shape) if elementwise_affine and bias else None
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Normalises x of shape (..., *normalized_shape)."""
+        _check_last("LayerNorm", x, self.normalized_shape)
+        weight = 1.0 if self.weight is None else self.weight
+        bias = 0.0 if self.bias is None else self.bias
+        axes = tuple(range(-len(self.normalized_shape), 0))
+        return F.layer_norm(x, weight, bias, axes=axes, eps=self.eps)
+
+
+class RMSNorm(Layer):
+    """Divides the last dimensions by the root of the mean of their squares, then scales them.
+
+    Args:
+        normalized_shape: the sizes of the last dimensions, or of the last one.
+        eps: added to the mean of the squares.
+        elementwise_affine: whether there is a weight.
+
+    Attributes:
+        weight: of the normalized shape, ones; or None.
+
+    Raises:
+        ValueError: a size is not positive; later, x does not end with these sizes.
+
+    Source:
+        Zhang and Sennrich 2019, https://arxiv.org/abs/1910.07467.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.RMSNorm(2, eps=0.0)(tl.tensor([[2.0, 2.0]])).tolist()
+        [[1.0, 1.0]]
+    """
+
+    def __init__(
+        self,
+        normalized_shape: int | Sequence[int],
+        eps: float = 1e-5,
+        *,
+        elementwise_affine: bool = True,
+    ) -> None:
+        """Makes the parameter."""
+        self.normalized_shape = _checked_shape("RMSNorm", normalized_shape)
+        self.eps = eps
+        self.weight = _ones(self.normalized_shape) if elementwise_affine else None
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Normalises x of shape (..., *normalized_shape)."""
+        _check_last("RMSNorm", x, self.normalized_shape)
+        axes = tuple(range(-len(self.normalized_shape), 0))
+        return F.rms_norm(x, 1.0 if self.weight is None else self.weight, axes=axes, eps=self.eps)
+
+
+class GroupNorm(Layer):
+    """Layer norm of groups of channels, each with all its positions.
+
+    Args:
+        num_groups: into how many groups the channels fall; as many as channels: instance norm.
+        num_channels: the size of x's second dimension.
+        eps: added to the variance.
+        affine: whether there are a weight and a bias for each channel.
+
+    Attributes:
+        weight: (num_channels,), ones; or None.
+        bias: (num_channels,), zeros; or None.
+
+    Raises:
+        ValueError: the groups do not divide the channels; later, x has other channels.
+
+    Source:
+        Wu and He 2018, https://arxiv.org/abs/1803.08494.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.GroupNorm(1, 2, eps=0.0)(tl.tensor([[1.0, 3.0]])).tolist()
+        [[-1.0, 1.0]]
+    """
+
+    def __init__(
+        self, num_groups: int, num_channels: int, eps: float = 1e-5, *, affine: bool = True
+    ) -> None:
+        """Makes the parameters."""
+        if num_groups < 1 or num_channels < 1 or num_channels % num_groups != 0:
+            raise ValueError(
+                "GroupNorm: num_groups must divide num_channels; got "
+                f"num_groups={num_groups}, num_channels={num_channels}"
+            )
+        self.num_groups = num_groups
+        self.num_channels = num_channels
+        self.eps = eps
+        self.weight = _ones((num_channels,)) if affine else None
+        self.bias = _zeros((num_channels,)) if affine else None
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Normalises x of shape (N, num_channels, ...)."""
+        shape = tuple(x.shape)
+        if len(shape) < 2 or shape[1] != self.num_channels:
+            raise ValueError(
+                f"GroupNorm: x must have the shape (N, {self.num_channels}, ...); "
+                f"got x.shape={shape}"
+            )
+        groups = (shape[0], self.num_groups, self.num_channels // self.num_groups, *shape[2:])
+        axes = tuple(range(2, len(groups)))
+        y = F.reshape(F.layer_norm(F.reshape(x, groups), 1.0, 0.0, axes=axes, eps=self.eps), shape)
+        if self.weight is None or self.bias is None:
+            return y
+        each = (self.num_channels, *(1 for _ in shape[2:]))
+        return F.multiply_add(y, F.reshape(self.weight, each), F.reshape(self.bias, each))
+
+
+class _BatchNorm(Layer):
+    """What batch norms of all dimensions share; subclasses say which shapes they take."""
+
+    _dimensions: tuple[int, ...] = ()
+
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        *,
+        affine: bool = True,
+    ) -> None:
+        """Makes the parameters and the running statistics."""
+        if num_features < 1:
+            raise ValueError(
+                f"{type(self).__name__}: num_features must be positive; got {num_features}"
+            )
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.weight = _ones((num_features,)) if affine else None
+        self.bias = _zeros((num_features,)) if affine else None
+        self.running_mean = Buffer(np.zeros(num_features, np.float32))
+        self.running_var = Buffer(np.ones(num_features, np.float32))
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Normalises x of shape (N, num_features, ...)."""
+        shape = tuple(x.shape)
+        if len(shape) not in self._dimensions or shape[1] != self.num_features:
+            dimensions = " or ".join(str(n) for n in self._dimensions)
+            raise ValueError(
+                f"{type(self).__name__}: x must have {dimensions} dimensions, the second of size "
+                f"{self.num_features}; got x.shape={shape}"
+            )
+        each = (self.num_features, *(1 for _ in shape[2:]))
+        weight = 1.0 if self.weight is None else F.reshape(self.weight, each)
+        bias = 0.0 if self.bias is None else F.reshape(self.bias, each)
+        if not self.training:
+            return self._fixed(x, weight, bias, each)
+        axes = (0, *range(2, len(shape)))
+        count = int(np.prod([shape[axis] for axis in axes]))
+        if count < 2:
+            raise ValueError(
+                f"{type(self).__name__}: training needs more than one value for each feature; "
+                f"got x.shape={shape}"
+            )
+        y, mean, variance = F.batch_norm(x, weight, bias, axes=axes, eps=self.eps)
+        self._update(mean, variance, count)
+        return y
+
+    def _fixed(
+        self, x: TensorLike, weight: TensorLike, bias: TensorLike, each: tuple[int, ...]
+    ) -> Tensor:
+        """By the running statistics: an affine map, whose factors are as small as the features."""
+        variance = F.reshape(self.running_var, each)
+        factor = F.multiply(F.rsqrt(F.add(variance, self.eps)), weight)
+        shift = F.subtract(bias, F.multiply(F.reshape(self.running_mean, each), factor))
+        return F.multiply_add(x, factor, shift)
+
+    def _update(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Moves the running statistics towards those of a batch; the variance without its bias."""
+        with no_grad():
+            for running, value, correction in (
+                (self.running_mean, mean, 1.0),
+                (self.running_var, variance, count / (count - 1)),
+            ):
+                new = F.reshape(value.detach(), (self.num_features,)) * correction
+                moved = running * (1.0 - self.momentum) + new * self.momentum
+                running.set_value(moved)
+
+
+class BatchNorm1d(_BatchNorm):
+    """Moves and scales each feature to the mean 0 and the variance 1 over a batch.
+
+    In evaluation the running statistics take the batch's place.
+
+    Args:
+        num_features: the size of x's second dimension.
+        eps: added to the variance.
+        momentum: the weight of a batch in the running statistics.
+        affine: whether there are a weight and a bias for each feature.
+
+    Attributes:
+        weight: (num_features,), ones; or None.
+        bias: (num_features,), zeros; or None.
+        running_mean: (num_features,), of the batches so far; zeros at first.
+        running_var: (num_features,), the unbiased variance; ones at first.
+
+    Raises:
+        ValueError: a size is not positive; later, x is not (N, C) or (N, C, L), or training meets a
+            feature with one value.
+
+    Source:
+        Ioffe and Szegedy 2015, https://arxiv.org/abs/1502.03167.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.BatchNorm1d(1, eps=0.0)(tl.tensor([[1.0], [3.0]])).tolist()
+        [[-1.0], [1.0]]
+    """
+
+    _dimensions = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """`BatchNorm1d` for images: x has the shape (N, C, H, W).
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.BatchNorm2d(1, eps=0.0)(tl.tensor([[[[1.0, 3.0]]]])).tolist()
+        [[[[-1.0, 1.0]]]]
+    """
+
+    _dimensions = (4,)

@@ -19,7 +19,8 @@ RuleTable<InferRule> indexing_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
-RuleTable<Kernel> linear_algebra_kernels();
+RuleTable<Kernel> matmul_kernels();
+RuleTable<Kernel> row_kernels();
 RuleTable<Kernel> gather_kernels();
 RuleTable<Kernel> scatter_kernels();
 RuleTable<Kernel> mask_kernels();

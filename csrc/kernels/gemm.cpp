@@ -39,6 +39,8 @@ namespace {
 constexpr int64_t kParallelWork = 1000 * 1000;  // multiply-adds; below, waking a thread costs more
 constexpr int64_t kTinyWork = 64;
 constexpr int64_t kCacheLine = 64;
+constexpr int64_t kLargeB = int64_t{1} << 20;  // bytes that the second-level cache won't keep
+constexpr int64_t kStreamedRows = 8;
 constexpr int64_t kSmallB = 24 * 1024;  // bytes that stay in the first-level cache beside a and c
 
 template <class T>
@@ -373,15 +375,45 @@ void multiply_dots(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_p
   });
 }
 
+// Few rows, and a b whose rows are long: b is read once, in the order in which it lies in memory.
+// Several rows of a and of c are often a power of 2 apart, where they would push each other out of
+// the cache: a is packed, and sums are made elsewhere and then copied.
 template <class T>
-void multiply_row(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
-  // Long runs of memory, but work for all threads; c stays in the first-level cache.
+void multiply_rows(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
+  const bool is_single = x.m == 1;
+  Operand<T> a = x.a;
+  Loan buffer_a(t_buffer_a);
+  if (!is_single) {
+    T* packed = buffer_a.reserve<T>(x.m * x.k);
+    kernels.pack(packed, x.m, a.data, a.lane_stride, a.k_stride, x.m, x.k);
+    a = {packed, 1, x.m};
+  }
+  // Long runs of memory, but work for all threads; the sums stay in the first-level cache.
   const int64_t share = ceil_div(x.n, 2 * num_threads() * int64_t{64}) * 64;
-  const int64_t piece = in_parallel ? std::clamp<int64_t>(share, 256, 4096) : 4096;
+  const int64_t most = 4096 / x.m / 64 * 64;
+  const int64_t piece = in_parallel ? std::clamp(share, std::min<int64_t>(256, most), most) : most;
   for_columns(x.n, piece, in_parallel, [&](int64_t first, int64_t last) {
-    kernels.sum_rows(last - first, x.k, x.a.data, x.a.k_stride, x.b.at(first, 0), x.b.k_stride,
-                     x.c + first);
+    T* c = x.c + first;
+    const int64_t columns = last - first;
+    if (is_single) {
+      kernels.sum_rows(1, columns, x.k, a.data, 0, a.k_stride, x.b.at(first, 0), x.b.k_stride, c,
+                       x.c_row);
+      return;
+    }
+    Loan buffer_b(t_buffer_b);
+    T* sums = buffer_b.reserve<T>(x.m * piece);
+    kernels.sum_rows(x.m, columns, x.k, a.data, 1, a.k_stride, x.b.at(first, 0), x.b.k_stride, sums,
+                     piece);
+    for (int64_t i = 0; i < x.m; ++i) std::copy_n(sums + i * piece, columns, c + i * x.c_row);
   });
+}
+
+// Whether b, of long rows, is so large that what counts is to read it in order.
+template <class T>
+bool is_streamed(const Problem<T>& x) {
+  if (x.b.lane_stride != 1 || x.n < 256) return false;
+  return x.m == 1 ||
+         (x.m <= kStreamedRows && x.n >= 1024 && x.n * x.k * int64_t{sizeof(T)} > kLargeB);
 }
 
 template <class T>
@@ -412,8 +444,8 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     multiply_dots(kernels, x, in_parallel);
     return;
   }
-  if (x.m == 1 && x.b.lane_stride == 1 && x.n >= 256) {
-    multiply_row(kernels, x, in_parallel);
+  if (is_streamed(x)) {
+    multiply_rows(kernels, x, in_parallel);
     return;
   }
   const Plan<T> plan(kernels, x);

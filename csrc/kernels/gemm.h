@@ -43,9 +43,10 @@ struct GemmKernels {
   void (*dot_rows)(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_rows,
                    int64_t x_row, T* y, int64_t y_row);
 
-  // y[j] = sum over p of x[p * x_k] * b[p * b_k + j]: one row times a matrix of long rows.
-  void (*sum_rows)(int64_t columns, int64_t k, const T* x, int64_t x_k, const T* b, int64_t b_k,
-                   T* y);
+  // y[i * y_row + j] = sum over p of x[i * x_row + p * x_k] * b[p * b_k + j]: few rows times a
+  // matrix of long rows.
+  void (*sum_rows)(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
+                   const T* b, int64_t b_k, T* y, int64_t y_row);
 };
 
 struct GemmTable {

@@ -390,40 +390,66 @@ void dot_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, in
   }
 }
 
-// y[j] = sum over p of x[p * x_k] * b[p * b_k + j]: groups of whole rows of b, so that memory is
-// read in long runs, and y passes through the first-level cache once per group.
-template <class T, int kRows>
-TL_INLINE void add_rows(int64_t columns, const T* x, int64_t x_k, const T* b, int64_t b_k, T* y,
-                        bool accumulate) {
+// y[i][j] = sum over p of x[i][p] * b[p][j]: groups of whole rows of b, so that memory is read in
+// long runs, and y passes through the first-level cache once per group.
+template <class T, int kGroup, bool kIsSingle>
+TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_row, int64_t x_k,
+                         const T* b, int64_t b_k, T* y, int64_t y_row, bool accumulate) {
   using V = Vector<T>;
   constexpr int kStep = kLanes<T>;
-  T factor[kRows];
-  unrolled<kRows>([&](auto r)
-                      __attribute__((always_inline)) { factor[r.kValue] = x[r.kValue * x_k]; });
+  T factor[kGroup];  // of a single row of x; those of several rows do not fit the registers
+  unrolled<kGroup>([&](auto r)
+                       __attribute__((always_inline)) { factor[r.kValue] = x[r.kValue * x_k]; });
   int64_t j = 0;
   for (; j + kStep <= columns; j += kStep) {
-    V sum = accumulate ? load<V>(y + j) : V{};
-    unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
-      sum += factor[r.kValue] * load<V>(b + r.kValue * b_k + j);
+    V row[kGroup];
+    unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
+      row[r.kValue] = load<V>(b + r.kValue * b_k + j);
     });
-    store(y + j, sum);
+    for (int64_t i = 0; i < (kIsSingle ? 1 : rows); ++i) {
+      T* to = y + i * y_row + j;
+      const T* from = x + i * x_row;
+      V sum = accumulate ? load<V>(to) : V{};
+      unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
+        sum += (kIsSingle ? factor[r.kValue] : from[r.kValue * x_k]) * row[r.kValue];
+      });
+      store(to, sum);
+    }
   }
   for (; j < columns; ++j) {
-    T sum = accumulate ? y[j] : T{0};
-    unrolled<kRows>([&](auto r) __attribute__((always_inline)) {
-      sum += factor[r.kValue] * b[r.kValue * b_k + j];
-    });
-    y[j] = sum;
+    for (int64_t i = 0; i < rows; ++i) {
+      T* to = y + i * y_row + j;
+      T sum = accumulate ? *to : T{0};
+      unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
+        sum += x[i * x_row + r.kValue * x_k] * b[r.kValue * b_k + j];
+      });
+      *to = sum;
+    }
+  }
+}
+
+template <class T, bool kIsSingle>
+TL_INLINE void sum_groups(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row,
+                          int64_t x_k, const T* b, int64_t b_k, T* y, int64_t y_row) {
+  int64_t p = 0;
+  for (; p + 8 <= k; p += 8) {
+    add_group<T, 8, kIsSingle>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y, y_row,
+                               p > 0);
+  }
+  for (; p < k; ++p) {
+    add_group<T, 1, kIsSingle>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y, y_row,
+                               p > 0);
   }
 }
 
 template <class T>
-void sum_rows(int64_t columns, int64_t k, const T* x, int64_t x_k, const T* b, int64_t b_k, T* y) {
-  int64_t p = 0;
-  for (; p + 8 <= k; p += 8) {
-    add_rows<T, 8>(columns, x + p * x_k, x_k, b + p * b_k, b_k, y, p > 0);
+void sum_rows(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
+              const T* b, int64_t b_k, T* y, int64_t y_row) {
+  if (rows == 1) {
+    sum_groups<T, true>(rows, columns, k, x, x_row, x_k, b, b_k, y, y_row);
+  } else {
+    sum_groups<T, false>(rows, columns, k, x, x_row, x_k, b, b_k, y, y_row);
   }
-  for (; p < k; ++p) add_rows<T, 1>(columns, x + p * x_k, x_k, b + p * b_k, b_k, y, p > 0);
 }
 
 // ---- the table --------------------------------------------------------------------------------

@@ -188,6 +188,8 @@ void check_large(Isa isa) {
   check<T>(isa, 1, 2000, 1500, Layout::kRows, Layout::kRows, 0);
   check<T>(isa, 2, 1003, 1500, Layout::kRows, Layout::kRows, 0);
   check<T>(isa, 5, 2000, 700, Layout::kRows, Layout::kGap, 0);
+  check<T>(isa, 8, 1091, 515, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 7, 4096, 270, Layout::kColumns, Layout::kGap, 3);
   check<T>(isa, 1, 2003, 1501, Layout::kRows, Layout::kColumns, 0);
   check<T>(isa, 2003, 1, 1501, Layout::kRows, Layout::kRows, 0);
   check<T>(isa, 2003, 1, 1501, Layout::kColumns, Layout::kStepped, 2);

@@ -16,6 +16,7 @@ using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
 // Inference: op/infer*.cpp.
 RuleTable<InferRule> layout_rules();
 RuleTable<InferRule> indexing_rules();
+RuleTable<InferRule> linear_algebra_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
@@ -29,5 +30,6 @@ RuleTable<Kernel> pad_kernels();
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
 RuleTable<GradRule> indexing_gradients();
+RuleTable<GradRule> linear_algebra_gradients();
 
 }  // namespace tensorlike

@@ -61,31 +61,6 @@ Specs infer_cross_entropy(const Op& op, Inputs inputs) {
   return one(real_floating(op, "logits", logits.dtype), {});
 }
 
-Specs infer_matmul(const Op& op, Inputs inputs) {
-  const Dims& a = inputs[0].shape;
-  const Dims& b = inputs[1].shape;
-  if (a.empty() || b.empty()) {
-    fail(ErrorKind::kShape, op.name(),
-         ": both operands need at least one dimension; got a.shape=", to_string(a),
-         ", b.shape=", to_string(b), "; multiply by a scalar with *.");
-  }
-  const int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
-  if (a.back() != inner) {
-    fail(ErrorKind::kShape, op.name(), ": a.shape[-1] must equal b.shape[",
-         b.size() == 1 ? "0" : "-2", "]; got a.shape=", to_string(a), ", b.shape=", to_string(b),
-         ".");
-  }
-  DType dtype = promote(inputs[0].dtype, inputs[1].dtype);
-  if (dtype == DType::kBool) dtype = DType::kInt64;
-  std::span<const int64_t> a_batch(a.data(), a.size() - std::min<size_t>(a.size(), 2));
-  std::span<const int64_t> b_batch(b.data(), b.size() - std::min<size_t>(b.size(), 2));
-  Dims shape = broadcast_shapes(op.name(), a_batch, b_batch);
-  if (a.size() > 1) shape.push_back(a[a.size() - 2]);
-  if (b.size() > 1) shape.push_back(b.back());
-  element_count(shape);
-  return one(dtype, shape);
-}
-
 Specs infer_reshape(const Op& op, Inputs inputs) {
   Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   const int64_t count = element_count(inputs[0].shape);
@@ -361,15 +336,23 @@ Specs infer_one_hot(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"same", infer_same},           {"cross_entropy", infer_cross_entropy},
-    {"matmul", infer_matmul},       {"reshape", infer_reshape},
-    {"transpose", infer_transpose}, {"broadcast", infer_broadcast},
-    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
-    {"gather", infer_gather},       {"scatter_set", infer_scatter},
-    {"scatter_add", infer_scatter}, {"concat", infer_concat},
-    {"stack", infer_stack},         {"split", infer_split},
-    {"cast", infer_cast},           {"copy", infer_copy},
-    {"fill", infer_fill},           {"arange", infer_arange},
+    {"same", infer_same},
+    {"cross_entropy", infer_cross_entropy},
+    {"reshape", infer_reshape},
+    {"transpose", infer_transpose},
+    {"broadcast", infer_broadcast},
+    {"subtensor", infer_subtensor},
+    {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},
+    {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter},
+    {"concat", infer_concat},
+    {"stack", infer_stack},
+    {"split", infer_split},
+    {"cast", infer_cast},
+    {"copy", infer_copy},
+    {"fill", infer_fill},
+    {"arange", infer_arange},
     {"one_hot", infer_one_hot},
 };
 
@@ -378,7 +361,7 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
 RuleTable<InferRule> layout_rules() { return kRules; }
 
 InferRule find_infer(std::string_view name) {
-  for (const auto& family : {layout_rules(), indexing_rules()}) {
+  for (const auto& family : {layout_rules(), linear_algebra_rules(), indexing_rules()}) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;
     }

@@ -111,7 +111,9 @@ from .layout import split as split
 from .layout import stack as stack
 from .layout import subtensor as subtensor
 from .layout import to_device as to_device
+from .linear_algebra import linear as linear
 from .linear_algebra import matmul as matmul
+from .linear_algebra import vecdot as vecdot
 from .nn import cross_entropy as cross_entropy
 from .nn import log_softmax as log_softmax
 from .nn import one_hot as one_hot
@@ -195,6 +197,7 @@ __all__ = [
     "leaky_relu",
     "less",
     "less_equal",
+    "linear",
     "log",
     "log10",
     "log1p",
@@ -261,5 +264,6 @@ __all__ = [
     "tanh",
     "to_device",
     "trunc",
+    "vecdot",
     "where",
 ]

@@ -26,7 +26,9 @@ from .layout import Split as Split
 from .layout import Stack as Stack
 from .layout import Subtensor as Subtensor
 from .layout import Transpose as Transpose
+from .linear_algebra import Linear as Linear
 from .linear_algebra import MatMul as MatMul
+from .linear_algebra import Vecdot as Vecdot
 from .nn import CrossEntropy as CrossEntropy
 from .nn import LogSoftmax as LogSoftmax
 from .nn import OneHot as OneHot
@@ -44,6 +46,7 @@ __all__ = [
     "Elemwise",
     "Fill",
     "Gather",
+    "Linear",
     "LogSoftmax",
     "MaskedScatter",
     "MaskedSelect",
@@ -62,4 +65,5 @@ __all__ = [
     "Subtensor",
     "TakeAlongAxis",
     "Transpose",
+    "Vecdot",
 ]

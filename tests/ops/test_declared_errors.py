@@ -36,6 +36,7 @@ WRONG_ATTRS: dict[str, list[Any]] = {
     "dtype": ["float7", 3, object(), [1]],
     "device": ["moon", 3, object()],
     "index": ["a", None, 1.5],
+    "str": [1, None, 0.5, object(), ["relu"]],
 }
 DOCUMENTED = (tl.TensorlikeError, TypeError, ValueError, IndexError, OverflowError, MemoryError)
 

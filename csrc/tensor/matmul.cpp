@@ -99,8 +99,7 @@ struct Product {
 constexpr double kParallelProduct = 16e6;  // multiply-adds that are worth all threads
 
 template <class T>
-void multiply(const RawTensor& a, const RawTensor& b, RawTensor& out, const Product& x,
-              const Finish& finish) {
+void multiply(const T* a, const T* b, T* out, const Product& x, const Finish& finish) {
   const int64_t count = element_count(x.batch);
   const int64_t columns = x.right.columns;
   const int64_t size = x.left.rows * columns;
@@ -111,14 +110,14 @@ void multiply(const RawTensor& a, const RawTensor& b, RawTensor& out, const Prod
   auto product = [&](int64_t i) {
     const int64_t left = batch_offset(i, x.batch, x.left.batch_shape, x.left.batch_strides);
     const int64_t right = batch_offset(i, x.batch, x.right.batch_shape, x.right.batch_strides);
-    T* c = out.as<T>() + i * size;
+    T* c = out + i * size;
     const int64_t bias = batch_offset(i, x.batch, x.batch, finish.bias_batch);
     const Block block{finish, reinterpret_cast<char*>(c),
                       finish.bias + bias * static_cast<int64_t>(sizeof(T)), columns,
                       static_cast<int64_t>(sizeof(T))};
-    gemm<T>(x.left.rows, columns, x.left.columns, a.as<T>() + left, x.left.row_stride,
-            x.left.column_stride, b.as<T>() + right, x.right.row_stride, x.right.column_stride, c,
-            columns, has_finish ? Epilogue{Block::run, &block} : Epilogue{});
+    gemm<T>(x.left.rows, columns, x.left.columns, a + left, x.left.row_stride, x.left.column_stride,
+            b + right, x.right.row_stride, x.right.column_stride, c, columns,
+            has_finish ? Epilogue{Block::run, &block} : Epilogue{});
   };
   // A few large products share the threads one after the other; many small ones are shared out.
   if (count == 1 || (work > kParallelProduct && count < 8 * num_threads())) {
@@ -131,14 +130,51 @@ void multiply(const RawTensor& a, const RawTensor& b, RawTensor& out, const Prod
   });
 }
 
-Values run(const RawTensor& a, const RawTensor& b, const Spec& result, const Product& product,
-           const Finish& finish) {
-  Ref<RawTensor> out = RawTensor::empty(result.dtype, result.shape);
-  visit_dtype(result.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!std::is_same_v<T, bool>) multiply<T>(a, b, *out, product, finish);
-  });
-  return one(out);
+// Complex products are four of their parts, which are seen with doubled strides.
+template <class T>
+void multiply_parts(const T* a, const T* b, T* out, int64_t count, Product x) {
+  for (Matrix* m : {&x.left, &x.right}) {
+    m->row_stride *= 2;
+    m->column_stride *= 2;
+    for (int64_t& stride : m->batch_strides) stride *= 2;
+  }
+  const Ref<Storage> memory = Storage::allocate(static_cast<size_t>(count) * 4 * sizeof(T));
+  T* part[4];
+  for (int64_t i = 0; i < 4; ++i) {
+    part[i] = reinterpret_cast<T*>(memory->data()) + i * count;
+    multiply<T>(a + i / 2, b + i % 2, part[i], x, {});
+  }
+  for (int64_t j = 0; j < count; ++j) {
+    out[2 * j] = part[0][j] - part[3][j];
+    out[2 * j + 1] = part[1][j] + part[2][j];
+  }
+}
+
+// The product in the dtype that a and b have.
+Ref<RawTensor> run(const RawTensor& a, const RawTensor& b, const Dims& shape,
+                   const Product& product, const Finish& finish) {
+  Ref<RawTensor> out = RawTensor::empty(a.dtype, shape);
+  switch (a.dtype) {
+    case DType::kComplex64:
+      multiply_parts<float>(a.as<float>(), b.as<float>(), out->as<float>(), out->count, product);
+      return out;
+    case DType::kComplex128:
+      multiply_parts<double>(a.as<double>(), b.as<double>(), out->as<double>(), out->count,
+                             product);
+      return out;
+    case DType::kFloat32:
+      multiply<float>(a.as<float>(), b.as<float>(), out->as<float>(), product, finish);
+      return out;
+    case DType::kFloat64:
+      multiply<double>(a.as<double>(), b.as<double>(), out->as<double>(), product, finish);
+      return out;
+    case DType::kInt32:
+      multiply<int32_t>(a.as<int32_t>(), b.as<int32_t>(), out->as<int32_t>(), product, finish);
+      return out;
+    default:  // uint64 has the bits of int64, which wraps
+      multiply<int64_t>(a.as<int64_t>(), b.as<int64_t>(), out->as<int64_t>(), product, finish);
+      return out;
+  }
 }
 
 Product product_of(const Op& op, const RawTensor& a, const RawTensor& b) {
@@ -148,12 +184,12 @@ Product product_of(const Op& op, const RawTensor& a, const RawTensor& b) {
 }
 
 Values matmul(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
-  const Ref<RawTensor> a = cast_if_needed(*inputs[0], dtype);
-  const Ref<RawTensor> b = cast_if_needed(*inputs[1], dtype);
+  const DType loop = compute_of(outputs[0].dtype);
+  const Ref<RawTensor> a = cast_if_needed(*inputs[0], loop);
+  const Ref<RawTensor> b = cast_if_needed(*inputs[1], loop);
   Product product = product_of(op, *a, *b);
   product.merge_rows();
-  return run(*a, *b, outputs[0], product, {});
+  return one(cast_if_needed(*run(*a, *b, outputs[0].shape, product, {}), outputs[0].dtype));
 }
 
 // The bias with rows of n elements that lie side by side.
@@ -168,36 +204,38 @@ Ref<RawTensor> with_rows(const RawTensor& bias, int64_t n) {
 
 Values linear(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = outputs[0].dtype;
+  const DType loop = compute_of(dtype);
   const Scalar& add = *registry().scalar_op("add").scalar;
   const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
   const DType product_dtype = promote(inputs[0]->dtype, inputs[1]->dtype);
-  // One dtype throughout, and one loop each: else, step by step.
+  // One dtype throughout, and one loop each: else, step by step. Small integers wrap at each step.
   const bool is_fused = product_dtype == dtype && promote(dtype, inputs[2]->dtype) == dtype &&
-                        add.whole[dtype] != nullptr && activation.whole[dtype] != nullptr &&
-                        activation.whole_result[dtype] == dtype;
+                        (loop == dtype || kind_of(dtype) == Kind::kFloating) &&
+                        kind_of(dtype) != Kind::kComplex && add.whole[loop] != nullptr &&
+                        activation.whole[loop] != nullptr && activation.whole_result[loop] == loop;
   if (!is_fused) {
     Value* args[] = {inputs[0], inputs[1], inputs[2]};
     return run_body(*op.cls.define, op, args);
   }
-  const Ref<RawTensor> a = cast_if_needed(*inputs[0], dtype);
-  const Ref<RawTensor> b = cast_if_needed(*inputs[1], dtype);
+  const Ref<RawTensor> a = cast_if_needed(*inputs[0], loop);
+  const Ref<RawTensor> b = cast_if_needed(*inputs[1], loop);
   Product product = product_of(op, *a, *b);
   const Dims& shape = outputs[0].shape;
   const bool is_column = b->shape.size() == 1;
-  Ref<RawTensor> bias = cast_if_needed(*inputs[2], dtype);
+  Ref<RawTensor> bias = cast_if_needed(*inputs[2], loop);
   if (!is_column) bias = with_rows(*bias, product.right.columns);
   bias = broadcast_to(*bias, shape);
   Dims strides = bias->strides;
   if (is_column) strides.push_back(0);
   if (a->shape.size() == 1) strides.insert(strides.size() - 1, 0);
-  Finish finish{add.whole[dtype], nullptr, bias->data, {}, strides[strides.size() - 2]};
-  if (activation.spec.name != "positive") finish.activation = activation.whole[dtype];
+  Finish finish{add.whole[loop], nullptr, bias->data, {}, strides[strides.size() - 2]};
+  if (activation.spec.name != "positive") finish.activation = activation.whole[loop];
   finish.bias_batch = Dims(strides.begin(), strides.end() - 2);
   const bool is_vector =
       std::all_of(strides.begin(), strides.end() - 1, [](int64_t stride) { return stride == 0; });
   if (is_vector) product.merge_rows();
   if (product.batch.empty()) finish.bias_batch.clear();
-  return run(*a, *b, outputs[0], product, finish);
+  return one(cast_if_needed(*run(*a, *b, shape, product, finish), dtype));
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {

@@ -1,4 +1,4 @@
-"""Linear: an affine map of the last dimension."""
+"""Linear: an affine map of the last dimension, and a scalar function of it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ from .layer import Layer
 
 
 class Linear(Layer):
-    """``x @ weight + bias``.
+    """``activation(x @ weight + bias)``.
 
     Args:
         in_features: the size of x's last dimension.
         out_features: the size of the result's last dimension.
         bias: whether there is a bias.
+        activation: the name of a scalar function of one argument, such as "relu", that is applied
+            while the result is still in the cache; None applies none.
         seed: the seed of the initial weights; None takes a fresh one.
 
     Attributes:
@@ -36,7 +38,13 @@ class Linear(Layer):
     """
 
     def __init__(
-        self, in_features: int, out_features: int, *, bias: bool = True, seed: int | None = None
+        self,
+        in_features: int,
+        out_features: int,
+        *,
+        bias: bool = True,
+        activation: str | None = None,
+        seed: int | None = None,
     ) -> None:
         """Makes the parameters."""
         if in_features < 1 or out_features < 1:
@@ -49,8 +57,12 @@ class Linear(Layer):
         weight = generator.uniform(-bound, bound, (in_features, out_features))
         self.weight = Parameter(weight.astype(np.float32))
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
+        self.activation = activation
 
     def forward(self, x: TensorLike) -> Tensor:
         """Applies the map to x of shape (..., in_features)."""
-        y = F.matmul(x, self.weight)
-        return y if self.bias is None else F.add(y, self.bias)
+        if self.bias is None and self.activation is None:
+            return F.matmul(x, self.weight)
+        name = "positive" if self.activation is None else self.activation
+        bias = 0.0 if self.bias is None else self.bias
+        return F.linear(x, self.weight, bias, activation=name)

@@ -12,7 +12,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .errors import did_you_mean, listing
-from .expression import CONSTANTS, SIZE, Attr, AttrLiteral, Call, Expr, Name, Num, topological
+from .expression import (
+    CONSTANTS,
+    ELEMWISE,
+    SIZE,
+    Attr,
+    AttrLiteral,
+    Call,
+    Expr,
+    Name,
+    Num,
+    topological,
+)
 from .fields import ATTR_TYPES
 from .model import Arg, Category, Entry, Formula
 from .parse import suggest_function
@@ -74,9 +85,15 @@ def _check_call(
         if scope.is_scalar:
             mistakes.append("size(x) has no meaning in a scalar function")
         return 1
+    if name == ELEMWISE and name not in scope.functions:
+        (_, mode), *_ = node.attrs
+        if mode.name not in scope.attrs:
+            hint = did_you_mean(mode.name, scope.attrs)
+            mistakes.append(f"mode={mode.name}: there is no attribute {mode.name!r}{hint}")
+        return None
     entry = scope.functions.get(name)
     if entry is None:
-        mistakes.append(suggest_function(name, [*scope.functions, SIZE]))
+        mistakes.append(suggest_function(name, [*scope.functions, SIZE, ELEMWISE]))
         return None
     if scope.is_scalar and entry.kind != "scalar":
         mistakes.append(f"{name} is of kind {entry.kind!r}; only scalar functions fit here")

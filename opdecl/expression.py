@@ -36,6 +36,10 @@ CONSTANTS: Mapping[str, float] = {
 # The pseudo-call of bodies whose result is the number of elements, as a literal.
 SIZE = "size"
 
+# The pseudo-call elemwise(x, mode=name) of bodies: the scalar function of one argument that an
+# attribute of the op names.
+ELEMWISE = "elemwise"
+
 
 def _digest(*parts: bytes | str) -> bytes:
     state = blake2b(digest_size=16)

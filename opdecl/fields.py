@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection
 from itertools import pairwise
 
 from .errors import Place, Problems, did_you_mean, listing, shorten
-from .expression import CONSTANTS, SIZE, AttrLiteral
+from .expression import CONSTANTS, ELEMWISE, SIZE, AttrLiteral
 from .loader import Mapping, Node, Scalar, Sequence
 from .model import CATEGORIES, Arg, AttrDecl, Category, Formula
 from .parse import FORMS, parse_body
@@ -76,7 +76,7 @@ def check_name(name: str, is_plain: bool, pattern: re.Pattern[str]) -> str:
         return f"{name!r} cannot be a name: C++ has a meaning for it"
     if not pattern.match(name):
         return f"{shorten(name)} cannot be a name; a {style} word is expected"
-    if name in CORE_OPS or name == SIZE:
+    if name in CORE_OPS or name in (SIZE, ELEMWISE):
         return f"{name!r} cannot be a name: it is built in"
     if len(name) > MAX_NAME:
         return f"{shorten(name)} cannot be a name: it is longer than {MAX_NAME} characters"

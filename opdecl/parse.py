@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 
 from .errors import did_you_mean, shorten
-from .expression import CONSTANTS, SIZE, Attr, AttrLiteral, Attrs, Call, Expr, Name, Num
+from .expression import CONSTANTS, ELEMWISE, SIZE, Attr, AttrLiteral, Attrs, Call, Expr, Name, Num
 
 MAX_LENGTH = 4_000
 MAX_DEPTH = 64
@@ -264,6 +264,11 @@ class _Reader:
             self.refuse(node, "**unpacking is not part of the expression language")
         if function == SIZE and (len(args) != 1 or attrs):
             self.refuse(node, "size takes exactly one argument")
+        modes = [(name, attr.kind) for name, attr in attrs]
+        if function == ELEMWISE and (len(args) != 1 or modes != [("mode", "attr")]):
+            return self.refuse(
+                node, "elemwise takes one argument and mode=, an attribute of the op"
+            )
         return Call(function, args, attrs)
 
     def attribute(self, node: ast.expr, depth: int) -> Attr:

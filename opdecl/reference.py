@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .expression import SIZE, Attr, Call, Expr, Name, Num, topological
+from .expression import ELEMWISE, SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
 from .reference_gamma import digamma, lgamma, trigamma
@@ -67,7 +67,8 @@ class Reference:
             elif isinstance(node, Call):
                 given = {name: _attr(attr, values, attrs or {}) for name, attr in node.attrs}
                 args = [values[arg] for arg in node.args]
-                values[node] = self.call(node.function, *args, **given)
+                name = given.pop("mode") if node.function == ELEMWISE else node.function
+                values[node] = self.call(name, *args, **given)
         return tuple(values[result] for result in results)
 
     def _native(self, entry: Entry, args: Sequence[Array], attrs: Mapping[str, Any]) -> Any:

@@ -9,12 +9,25 @@
 
 namespace tensorlike {
 
+// What is done to a block of c when its sums are complete, while it is still in the cache. Blocks
+// are disjoint and cover c; they come on any thread, in any order.
+struct Epilogue {
+  void (*run)(const void* context, int64_t row, int64_t rows, int64_t column,
+              int64_t columns) = nullptr;
+  const void* context = nullptr;
+
+  void operator()(int64_t row, int64_t rows, int64_t column, int64_t columns) const {
+    if (run != nullptr) run(context, row, rows, column, columns);
+  }
+};
+
 // c = a @ b for a[m, k] and b[k, n] with any element strides, also 0 and negative; c[m, n] has unit
 // column stride, is overwritten and overlaps neither operand. k == 0 gives zeros. Integers wrap.
 // Defined for float, double, int32_t and int64_t. May throw Interrupted.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int64_t a_col_stride,
-          const T* b, int64_t b_row_stride, int64_t b_col_stride, T* c, int64_t c_row_stride);
+          const T* b, int64_t b_row_stride, int64_t b_col_stride, T* c, int64_t c_row_stride,
+          Epilogue epilogue = {});
 
 namespace detail {
 
@@ -43,9 +56,10 @@ struct GemmKernels {
   void (*dot_rows)(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_rows,
                    int64_t x_row, T* y, int64_t y_row);
 
-  // y[j] = sum over p of x[p * x_k] * b[p * b_k + j]: one row times a matrix of long rows.
-  void (*sum_rows)(int64_t columns, int64_t k, const T* x, int64_t x_k, const T* b, int64_t b_k,
-                   T* y);
+  // y[i * y_row + j] = sum over p of x[i * x_row + p * x_k] * b[p * b_k + j]: few rows times a
+  // matrix of long rows.
+  void (*sum_rows)(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
+                   const T* b, int64_t b_k, T* y, int64_t y_row);
 };
 
 struct GemmTable {
@@ -65,7 +79,7 @@ const GemmTable& gemm_table(Isa isa);
 template <class T>
 void gemm_with(const GemmTable& table, int64_t m, int64_t n, int64_t k, const T* a,
                int64_t a_row_stride, int64_t a_col_stride, const T* b, int64_t b_row_stride,
-               int64_t b_col_stride, T* c, int64_t c_row_stride);
+               int64_t b_col_stride, T* c, int64_t c_row_stride, Epilogue epilogue = {});
 
 }  // namespace detail
 }  // namespace tensorlike

@@ -18,10 +18,11 @@ RuleTable<InferRule> layout_rules();
 RuleTable<InferRule> indexing_rules();
 RuleTable<InferRule> row_rules();
 RuleTable<InferRule> attention_rules();
+RuleTable<InferRule> linear_algebra_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
-RuleTable<Kernel> linear_algebra_kernels();
+RuleTable<Kernel> matmul_kernels();
 RuleTable<Kernel> gather_kernels();
 RuleTable<Kernel> scatter_kernels();
 RuleTable<Kernel> mask_kernels();
@@ -34,5 +35,6 @@ RuleTable<GradRule> layout_gradients();
 RuleTable<GradRule> indexing_gradients();
 RuleTable<GradRule> row_gradients();
 RuleTable<GradRule> attention_gradients();
+RuleTable<GradRule> linear_algebra_gradients();
 
 }  // namespace tensorlike

@@ -34,31 +34,6 @@ Specs infer_same(const Op& op, Inputs inputs) {
   return one(dtype, inputs[0].shape);
 }
 
-Specs infer_matmul(const Op& op, Inputs inputs) {
-  const Dims& a = inputs[0].shape;
-  const Dims& b = inputs[1].shape;
-  if (a.empty() || b.empty()) {
-    fail(ErrorKind::kShape, op.name(),
-         ": both operands need at least one dimension; got a.shape=", to_string(a),
-         ", b.shape=", to_string(b), "; multiply by a scalar with *.");
-  }
-  const int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
-  if (a.back() != inner) {
-    fail(ErrorKind::kShape, op.name(), ": a.shape[-1] must equal b.shape[",
-         b.size() == 1 ? "0" : "-2", "]; got a.shape=", to_string(a), ", b.shape=", to_string(b),
-         ".");
-  }
-  DType dtype = promote(inputs[0].dtype, inputs[1].dtype);
-  if (dtype == DType::kBool) dtype = DType::kInt64;
-  std::span<const int64_t> a_batch(a.data(), a.size() - std::min<size_t>(a.size(), 2));
-  std::span<const int64_t> b_batch(b.data(), b.size() - std::min<size_t>(b.size(), 2));
-  Dims shape = broadcast_shapes(op.name(), a_batch, b_batch);
-  if (a.size() > 1) shape.push_back(a[a.size() - 2]);
-  if (b.size() > 1) shape.push_back(b.back());
-  element_count(shape);
-  return one(dtype, shape);
-}
-
 Specs infer_reshape(const Op& op, Inputs inputs) {
   Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   const int64_t count = element_count(inputs[0].shape);
@@ -335,7 +310,6 @@ Specs infer_one_hot(const Op& op, Inputs inputs) {
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"same", infer_same},
-    {"matmul", infer_matmul},
     {"reshape", infer_reshape},
     {"transpose", infer_transpose},
     {"broadcast", infer_broadcast},
@@ -362,6 +336,7 @@ InferRule find_infer(std::string_view name) {
   for (const auto& family : {
            layout_rules(),
            indexing_rules(),
+           linear_algebra_rules(),
            row_rules(),
            attention_rules(),
        }) {

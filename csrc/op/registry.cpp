@@ -72,6 +72,9 @@ Registry::Registry() {
       {"value", "any", true, {}}, {"dtype", "dtype", false, {}}, {"device", "device", false, {}}};
   add(std::move(constant));
   const_ = ops_.find("Const")->second.get();
+  // The call by which a body applies the scalar function that an attribute names.
+  add(FunctionSpec{
+      "elemwise", "Elemwise", {}, {{"x", Category::kAll}}, {{"mode", "str", true, {}}}});
 }
 
 void Registry::add(ScalarSpec spec) {
@@ -141,7 +144,7 @@ void Registry::link() {
       fail(ErrorKind::kDeclaration, function->spec.name, ": there is no op '", function->spec.op,
            "'.");
     }
-    if (function->op_class == elemwise_) {
+    if (function->op_class == elemwise_ && function->spec.attrs.empty()) {
       function->shared_op = find_scalar(function->spec.name)->op;
     } else if (function->spec.attrs.empty()) {
       function->shared_op = function->make_op({});

@@ -42,7 +42,8 @@ std::vector<Spec> slot_specs(const GradCall& call) {
   return specs;
 }
 
-// The gradients that the declaration gives: one body per input.
+}  // namespace
+
 void run_declared(const Gradients& gradients, GradCall& call) {
   SmallVector<Value*, 8> slots;
   for (Value* input : call.inputs) slots.push_back(input);
@@ -77,6 +78,8 @@ void run_declared(const Gradients& gradients, GradCall& call) {
   }
 }
 
+namespace {
+
 // A reduction's rule sees its output and cotangent with the reduced axes kept as 1.
 void run_reduction(GradCall& call) {
   const Dims& shape = call.node.input_spec(0).shape;
@@ -99,44 +102,6 @@ void run_reduction(GradCall& call) {
   GradCall inner{call.op, view, call.inputs, output, cotangent, Values(1)};
   run_declared(call.op.reduction->gradients, inner);
   call.result(0) = inner.results[0];
-}
-
-Ref<Value> swap_last_two(Value& x, size_t ndim) {
-  std::vector<int64_t> axes(ndim);
-  for (size_t i = 0; i < ndim; ++i) axes[i] = static_cast<int64_t>(i);
-  std::swap(axes[ndim - 1], axes[ndim - 2]);
-  return call("permute_dims", {&x}, {{"axes", axes}});
-}
-
-// Vectors are matrices of one row (left) or one column (right) while the rule runs.
-void grad_matmul(GradCall& c) {
-  const Dims a_shape = c.node.input_spec(0).shape;
-  const Dims b_shape = c.node.input_spec(1).shape;
-  Dims a_matrix = a_shape;
-  Dims b_matrix = b_shape;
-  Dims dy_shape = c.node.outputs[0].shape;
-  if (a_shape.size() == 1) a_matrix.insert(0, 1);
-  if (b_shape.size() == 1) b_matrix.push_back(1);
-  if (b_shape.size() == 1) dy_shape.push_back(1);
-  if (a_shape.size() == 1) dy_shape.insert(dy_shape.size() - 1, 1);
-  auto seen_as = [](Value* value, const Dims& shape, const Dims& from) {
-    return shape == from ? Ref<Value>(value) : reshape(*value, shape);
-  };
-  const Ref<Value> dy = seen_as(c.cotangents[0], dy_shape, c.node.outputs[0].shape);
-  auto finish = [&](Ref<Value> grad, size_t input, const Dims& matrix, const Dims& shape) {
-    grad = fit(grad, {c.node.input_spec(input).dtype, matrix});
-    c.result(input) = seen_as(grad.get(), shape, matrix);
-  };
-  if (c.wants(0)) {
-    const Ref<Value> b = seen_as(c.inputs[1], b_matrix, b_shape);
-    const Ref<Value> bt = swap_last_two(*b, b_matrix.size());
-    finish(call("matmul", {dy.get(), bt.get()}), 0, a_matrix, a_shape);
-  }
-  if (c.wants(1)) {
-    const Ref<Value> a = seen_as(c.inputs[0], a_matrix, a_shape);
-    const Ref<Value> at = swap_last_two(*a, a_matrix.size());
-    finish(call("matmul", {at.get(), dy.get()}), 1, b_matrix, b_shape);
-  }
 }
 
 void grad_transpose(GradCall& c) {
@@ -249,7 +214,6 @@ constexpr uint32_t kIndices1 = ~1U;  // every input but the first
 constexpr uint32_t kIndices2 = ~3U;
 
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
-    {"mat_mul", {grad_matmul, 3U, false}},
     {"transpose", {grad_transpose, 0, false}},
     {"subtensor", {grad_subtensor, 0, false}},
     {"set_subtensor", {grad_set_subtensor, 0, false}},
@@ -269,6 +233,7 @@ const GradRule* find_grad(std::string_view name) {
   for (const auto& family : {
            layout_gradients(),
            indexing_gradients(),
+           linear_algebra_gradients(),
            row_gradients(),
            attention_gradients(),
        }) {

@@ -26,6 +26,9 @@ bool small_gradients(const Node& node, Value& cotangent, Values& out);
 // The gradients of a node's inputs, in the inputs' own shapes and dtypes.
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph);
 
+// Fills call.results by the rules that a declaration gives: one body per input.
+void run_declared(const Gradients& gradients, GradCall& call);
+
 // Functional calls for rules written in C++.
 Ref<Value> call(const char* function, std::initializer_list<Value*> args,
                 std::vector<std::pair<std::string, Attr>> attrs = {});

@@ -90,7 +90,8 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
   if (op.scalar == nullptr && op.reduction == nullptr) {
     if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
       inputs_read = rule.inputs_read;
-      outputs_read = rule.outputs_read ? ~0U : 0U;
+      const bool reads = rule.reads_outputs != nullptr ? rule.reads_outputs(op) : rule.outputs_read;
+      outputs_read = reads ? ~0U : 0U;
     }
   }
   for (const Ref<Value>& value : out) push_spec(node->outputs, op, *value);

@@ -119,7 +119,9 @@ from .layout import split as split
 from .layout import stack as stack
 from .layout import subtensor as subtensor
 from .layout import to_device as to_device
+from .linear_algebra import linear as linear
 from .linear_algebra import matmul as matmul
+from .linear_algebra import vecdot as vecdot
 from .nn import cross_entropy as cross_entropy
 from .nn import cross_entropy_grad as cross_entropy_grad
 from .nn import cross_entropy_rows as cross_entropy_rows
@@ -224,6 +226,7 @@ __all__ = [
     "less",
     "less_equal",
     "lgamma",
+    "linear",
     "log",
     "log10",
     "log1p",
@@ -299,5 +302,6 @@ __all__ = [
     "to_device",
     "trigamma",
     "trunc",
+    "vecdot",
     "where",
 ]

@@ -31,3 +31,63 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
         [[3, 2], [7, 4]]
     """
     ...
+
+
+# opdecl/linear_algebra.yaml:13
+@native
+def linear(
+    x: TensorLike, weight: TensorLike, bias: TensorLike, activation: str = "positive"
+) -> Tensor:
+    """A matrix product plus a bias, and a scalar function of the sum, in one pass over memory.
+
+    ``elemwise(x @ weight + bias, mode=activation)``
+
+    Args:
+        x: any shape, numeric or boolean.
+        weight: any shape, numeric or boolean.
+        bias: any shape, numeric or boolean.
+        activation: the name of a scalar function of one argument.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/linear_algebra.yaml:13.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[1.0, 2.0]])
+        >>> weight = tl.tensor([[1.0, -1.0], [1.0, 0.25]])
+        >>> bias = tl.tensor([0.5, 0.25])
+        >>> tl.functional.linear(x, weight, bias, activation="relu").tolist()
+        [[3.5, 0.0]]
+    """
+    ...
+
+
+# opdecl/linear_algebra.yaml:28
+@native
+def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
+    """The dot products of the vectors along an axis.
+
+    ``sum(x1 * x2, axis=axis)``
+
+    Args:
+        x1: any shape, numeric or boolean.
+        x2: any shape, numeric or boolean.
+        axis: the axis that is summed; the others broadcast.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/linear_algebra.yaml:28.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> x2 = tl.tensor([1.0, 10.0])
+        >>> tl.functional.vecdot(x1, x2).tolist()
+        [21.0, 43.0]
+    """
+    ...

@@ -28,7 +28,9 @@ from .layout import Split as Split
 from .layout import Stack as Stack
 from .layout import Subtensor as Subtensor
 from .layout import Transpose as Transpose
+from .linear_algebra import Linear as Linear
 from .linear_algebra import MatMul as MatMul
+from .linear_algebra import Vecdot as Vecdot
 from .nn import CrossEntropy as CrossEntropy
 from .nn import CrossEntropyGrad as CrossEntropyGrad
 from .nn import CrossEntropyRows as CrossEntropyRows
@@ -65,6 +67,7 @@ __all__ = [
     "Gather",
     "LayerNorm",
     "LayerNormGrad",
+    "Linear",
     "LogSoftmax",
     "LogSoftmaxGrad",
     "LogSumExp",
@@ -88,4 +91,5 @@ __all__ = [
     "Subtensor",
     "TakeAlongAxis",
     "Transpose",
+    "Vecdot",
 ]

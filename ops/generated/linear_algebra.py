@@ -29,3 +29,60 @@ class MatMul(OpBase, native="MatMul"):
     if TYPE_CHECKING:
 
         def __init__(self) -> None: ...
+
+
+# opdecl/linear_algebra.yaml:13
+class Linear(OpBase, native="Linear"):
+    """A matrix product plus a bias, and a scalar function of the sum, in one pass over memory.
+
+    ``elemwise(x @ weight + bias, mode=activation)``
+
+    Args:
+        activation: the name of a scalar function of one argument.
+
+    Inputs:
+        x: any shape, numeric or boolean.
+        weight: any shape, numeric or boolean.
+        bias: any shape, numeric or boolean.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/linear_algebra.yaml:13.
+    """
+
+    __slots__ = ()
+    activation: str
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, activation: str = "positive") -> None: ...
+
+
+# opdecl/linear_algebra.yaml:28
+class Vecdot(OpBase, native="Vecdot"):
+    """The dot products of the vectors along an axis.
+
+    ``sum(x1 * x2, axis=axis)``
+
+    Args:
+        axis: the axis that is summed; the others broadcast.
+
+    Inputs:
+        x1: any shape, numeric or boolean.
+        x2: any shape, numeric or boolean.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/linear_algebra.yaml:28.
+    """
+
+    __slots__ = ()
+    axis: int
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *, axis: int = -1) -> None: ...

@@ -94,11 +94,25 @@ struct Result {  // with a gap after each row that must stay as it is
   T at(int64_t i, int64_t j) const { return buffer[static_cast<size_t>(i * row_stride + j)]; }
 };
 
+// Turns every bit of a block: what is done twice, or to a sum that is not complete, shows.
 template <class T>
-void multiply(Isa isa, int64_t k, const Matrix<T>& a, const Matrix<T>& b, Result<T>& c) {
+void turn(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+  const auto& c = *static_cast<const Result<T>*>(context);
+  for (int64_t i = row; i < row + rows; ++i) {
+    for (int64_t j = column; j < column + columns; ++j) {
+      auto* bytes = reinterpret_cast<unsigned char*>(
+          const_cast<T*>(&c.buffer[static_cast<size_t>(i * c.row_stride + j)]));
+      for (size_t byte = 0; byte < sizeof(T); ++byte) bytes[byte] ^= 0xff;
+    }
+  }
+}
+
+template <class T>
+void multiply(Isa isa, int64_t k, const Matrix<T>& a, const Matrix<T>& b, Result<T>& c,
+              tensorlike::Epilogue epilogue = {}) {
   tensorlike::detail::gemm_with<T>(tensorlike::detail::gemm_table(isa), c.rows, c.columns, k,
                                    a.data(), a.row_stride, a.column_stride, b.data(), b.row_stride,
-                                   b.column_stride, c.buffer.data(), c.row_stride);
+                                   b.column_stride, c.buffer.data(), c.row_stride, epilogue);
 }
 
 template <class T>
@@ -139,17 +153,19 @@ void check(Isa isa, int64_t m, int64_t n, int64_t k, Layout a_layout, Layout b_l
   Result<T> alone(m, n, gap);
   const int threads = tensorlike::num_threads();
   tensorlike::set_num_threads(1);
-  multiply(isa, k, a, b, alone);
+  multiply(isa, k, a, b, alone, {turn<T>, &alone});
   tensorlike::set_num_threads(threads);
+  turn<T>(&alone, 0, m, 0, n);
   const bool is_same = c.buffer.empty() || std::memcmp(c.buffer.data(), alone.buffer.data(),
                                                        c.buffer.size() * sizeof(T)) == 0;
   if (is_ok && is_same) return;
   if (++g_failures > 20) return;
   std::printf("FAILED (%s): isa %d, %d bytes, %s, m=%lld n=%lld k=%lld layouts %d %d gap %lld\n",
-              is_ok ? "other bits with other threads" : "wrong value", static_cast<int>(isa),
-              static_cast<int>(sizeof(T)), std::is_floating_point_v<T> ? "float" : "integer",
-              static_cast<long long>(m), static_cast<long long>(n), static_cast<long long>(k),
-              static_cast<int>(a_layout), static_cast<int>(b_layout), static_cast<long long>(gap));
+              is_ok ? "other bits with other threads or with an epilogue" : "wrong value",
+              static_cast<int>(isa), static_cast<int>(sizeof(T)),
+              std::is_floating_point_v<T> ? "float" : "integer", static_cast<long long>(m),
+              static_cast<long long>(n), static_cast<long long>(k), static_cast<int>(a_layout),
+              static_cast<int>(b_layout), static_cast<long long>(gap));
 }
 
 int64_t draw_size() {
@@ -188,6 +204,8 @@ void check_large(Isa isa) {
   check<T>(isa, 1, 2000, 1500, Layout::kRows, Layout::kRows, 0);
   check<T>(isa, 2, 1003, 1500, Layout::kRows, Layout::kRows, 0);
   check<T>(isa, 5, 2000, 700, Layout::kRows, Layout::kGap, 0);
+  check<T>(isa, 8, 1091, 515, Layout::kRows, Layout::kRows, 0);
+  check<T>(isa, 7, 4096, 270, Layout::kColumns, Layout::kGap, 3);
   check<T>(isa, 1, 2003, 1501, Layout::kRows, Layout::kColumns, 0);
   check<T>(isa, 2003, 1, 1501, Layout::kRows, Layout::kRows, 0);
   check<T>(isa, 2003, 1, 1501, Layout::kColumns, Layout::kStepped, 2);

@@ -86,7 +86,7 @@ def test_linear_refuses_a_wrong_last_dimension() -> None:
     with pytest.raises(tl.ShapeError) as caught:
         nn.Linear(3, 2)(Tensor([[1.0, 2.0]]))
     assert str(caught.value) == (
-        "MatMul: a.shape[-1] must equal b.shape[-2]; got a.shape=(1, 2), b.shape=(3, 2)."
+        "Linear: x.shape[-1] must equal weight.shape[-2]; got x.shape=(1, 2), weight.shape=(3, 2)."
     )
 
 
@@ -197,9 +197,54 @@ def test_another_tensor_like_gives_the_same_model_another_meaning() -> None:
     y = net(listing.input("x", (5, 2)))
     assert y.shape == (5, 1)
     assert [str(op).partition("(")[0] for op in listing.ops] == [
-        "MatMul",
+        "Linear",
         "Elemwise",
-        "Elemwise",
-        "MatMul",
-        "Elemwise",
+        "Linear",
     ]
+
+
+@pytest.mark.parametrize("activation", ["relu", "tanh", "gelu", "softplus"])
+@pytest.mark.parametrize("bias", [True, False])
+def test_an_activation_of_linear_is_the_function_after_it(activation: str, bias: bool) -> None:
+    """Values and gradients; of these, some rules read the output, some the input, some both."""
+    fused = nn.Linear(5, 3, bias=bias, activation=activation, seed=0)
+    plain = nn.Linear(5, 3, bias=bias, seed=0)
+    x = Tensor(np.random.default_rng(1).standard_normal((2, 4, 5)).astype(np.float32))
+    function = getattr(F, activation)
+    wanted = function(plain(x)).detach().numpy()
+    np.testing.assert_allclose(fused(x).detach().numpy(), wanted, 1e-6, 1e-6)
+    F.sum(fused(x) ** 2).backward()
+    F.sum(function(plain(x)) ** 2).backward()
+    for own, other in zip(fused.parameters(), plain.parameters(), strict=True):
+        np.testing.assert_allclose(own.grad.numpy(), other.grad.numpy(), 1e-5, 1e-5)
+
+
+def test_linear_names_an_activation_that_is_none() -> None:
+    with pytest.raises(tl.ParameterError) as caught:
+        nn.Linear(2, 2, activation="rulu")(Tensor([[1.0, 2.0]]))
+    assert str(caught.value) == (
+        "Linear: activation must be a declared scalar function of one argument; got 'rulu'"
+        "; did you mean 'relu'?."
+    )
+
+
+def test_linear_refuses_gradients_through_an_activation_that_has_none() -> None:
+    layer = nn.Linear(2, 2, activation="floor", seed=0)
+    with pytest.raises(tl.AutodiffError, match=r"^Linear: activation must have a derivative"):
+        F.sum(layer(Tensor([[1.0, 2.0]]))).backward()
+
+
+def test_the_bias_of_linear_must_not_enlarge_the_product() -> None:
+    with pytest.raises(tl.ShapeError, match=r"^Linear: bias must broadcast to the product"):
+        F.linear(Tensor([[1.0]]), Tensor([[1.0]]), Tensor([1.0, 2.0]))
+
+
+def test_linear_of_any_size_and_layout_is_the_function_of_the_product() -> None:
+    """Every way through the product: few rows, a column, tiles, several blocks, any strides."""
+    rng = np.random.default_rng(2)
+    for m, k, n in [(1, 1000, 1000), (8, 600, 1200), (64, 784, 256), (300, 40, 1), (70, 9000, 33)]:
+        x, w, b = (rng.standard_normal(shape) for shape in [(m, k), (k, n), (n,)])
+        wanted = np.tanh((x @ w) / 100 + b)
+        for layout in (np.ascontiguousarray, np.asfortranarray):
+            found = F.linear(*map(tl.RawTensor, (layout(x), layout(w / 100), b)), activation="tanh")
+            np.testing.assert_allclose(np.asarray(found), wanted, 1e-10, 1e-11)

@@ -25,7 +25,7 @@ from support.oracle import tuple_of
 
 import tensorlike as tl
 from tensorlike import opdecl
-from tensorlike.opdecl.expression import SIZE, Call, Name, Num, topological
+from tensorlike.opdecl.expression import ELEMWISE, SIZE, Call, Name, Num, topological
 from tensorlike.opdecl.model import DefinedOp, Entry, ScalarEntry, is_differentiable
 
 FOLDER = Path(opdecl.__file__).parent
@@ -55,7 +55,8 @@ def body_of(entry: DefinedOp, tensors: list[Any], attrs: dict[str, Any]) -> tupl
             values[node] = values[node.args[0]].size
         elif isinstance(node, Call):
             given = {name: attribute(attr) for name, attr in node.attrs}
-            function = getattr(tl.functional, node.function)
+            name = given.pop("mode") if node.function == ELEMWISE else node.function
+            function = getattr(tl.functional, name)
             values[node] = function(*(values[arg] for arg in node.args), **given)
     return tuple(values[result] for result in entry.define.results)
 

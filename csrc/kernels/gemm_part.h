@@ -1,0 +1,189 @@
+// The packed way through a matrix multiply. The result is cut into units for the threads: a unit is
+// small enough that its part of c, with one block of a and b along k, stays in the second-level
+// cache.
+#pragma once
+
+#include "../base/pool.h"
+#include "gemm_plan.h"
+
+namespace tensorlike::detail {
+
+constexpr int64_t kSmallB = 24 * 1024;  // bytes that stay in the first-level cache beside a and c
+
+// One packed part of the problem: c[rows, columns] += a[rows, depth] @ b[depth, columns].
+template <class T>
+class Part {
+ public:
+  Part(const GemmKernels<T>& kernels, const Plan<T>& plan, const Problem<T>& problem,
+       Loan& buffer_a, Loan& buffer_b, int64_t row, int64_t rows, int64_t column, int64_t columns,
+       int64_t depth_begin, int64_t depth)
+      : kernels_(kernels),
+        plan_(plan),
+        x_(problem),
+        row_(row),
+        column_(column),
+        columns_(columns),
+        depth_begin_(depth_begin),
+        panels_(split_at_most(rows, plan.tile_rows)),
+        tiles_(ceil_div(columns, plan.tile_columns)),
+        blocks_(split_at_most(depth, Plan<T>::kBlockK)) {
+    for (int w = 0; w <= plan.width; ++w) {
+      if (last_columns() <= kernels.lanes << w && kernels.max_rows[w] >= plan.tile_rows) {
+        last_width_ = w;
+        break;
+      }
+      last_width_ = plan.width;
+    }
+    packs_last_ = plan.packs_b ||
+                  (!kernels.reads_partial_b && last_columns() != kernels.lanes << last_width_);
+    if (plan.packs_a) packed_a_ = buffer_a.reserve<T>(rows * depth);
+    if (packs_last_) packed_b_ = buffer_b.reserve<T>(packed_columns() * depth);
+  }
+
+  // Of a only if `fresh_a`, else it is still in the buffer; the same for b.
+  void pack(bool fresh_a, bool fresh_b, bool in_parallel) {
+    const int64_t a_jobs = plan_.packs_a && fresh_a ? panels_.count : 0;
+    const int64_t b_first = plan_.packs_b ? 0 : tiles_ - 1;
+    const int64_t b_jobs = packs_last_ && fresh_b ? tiles_ - b_first : 0;
+    const int64_t jobs = (a_jobs + b_jobs) * blocks_.count;
+    if (jobs == 0) return;
+    const int64_t grain =
+        in_parallel ? std::max<int64_t>(1, 16384 / (plan_.tile_columns * blocks_.size(0))) : jobs;
+    parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t block = job % blocks_.count;
+        const int64_t which = job / blocks_.count;
+        if (which < a_jobs) {
+          pack_panel(which, block);
+        } else {
+          pack_tile(b_first + which - a_jobs, block);
+        }
+      }
+    });
+  }
+
+  // `is_last`: the sums are complete after it.
+  void multiply(bool accumulate, bool is_last, bool in_parallel) {
+    // Units of about 128 x 512 elements of c; smaller if that leaves threads without work.
+    int64_t unit_panels = std::min(panels_.count, std::max<int64_t>(1, 144 / plan_.tile_rows));
+    int64_t unit_tiles = std::min(tiles_, std::max<int64_t>(1, 512 / plan_.tile_columns));
+    if (in_parallel) {
+      const int64_t wanted = int64_t{4} * num_threads();
+      while (ceil_div(panels_.count, unit_panels) * ceil_div(tiles_, unit_tiles) < wanted) {
+        if (unit_tiles * plan_.tile_columns >= unit_panels * plan_.tile_rows && unit_tiles > 1) {
+          unit_tiles = ceil_div(unit_tiles, 2);
+        } else if (unit_panels > 1) {
+          unit_panels = ceil_div(unit_panels, 2);
+        } else if (unit_tiles > 1) {
+          unit_tiles = ceil_div(unit_tiles, 2);
+        } else {
+          break;
+        }
+      }
+    }
+    const Split across = split_at_most(panels_.count, unit_panels);
+    const Split along = split_at_most(tiles_, unit_tiles);
+    const int64_t units = across.count * along.count;
+    parallel_for(units, in_parallel ? 1 : units, [&](int64_t begin, int64_t end) {
+      for (int64_t unit = begin; unit < end; ++unit) {
+        if (unit > begin) check_interrupt();
+        const int64_t i = unit % across.count;
+        const int64_t j = unit / across.count;
+        multiply_unit(across.begin(i), across.begin(i + 1), along.begin(j), along.begin(j + 1),
+                      accumulate);
+        if (is_last) {
+          finish_unit(across.begin(i), across.begin(i + 1), along.begin(j), along.begin(j + 1));
+        }
+      }
+    });
+  }
+
+ private:
+  int64_t last_columns() const { return columns_ - (tiles_ - 1) * plan_.tile_columns; }
+  int64_t packed_columns() const {
+    return (plan_.packs_b ? tiles_ - 1 : 0) * plan_.tile_columns + (kernels_.lanes << last_width_);
+  }
+
+  // Packed data lies block after block along k, and in a block panel after panel.
+  T* packed_panel(int64_t panel, int64_t block) const {
+    return packed_a_ + blocks_.begin(block) * panels_.n +
+           panels_.begin(panel) * blocks_.size(block);
+  }
+  T* packed_tile(int64_t tile, int64_t block) const {
+    const int64_t before = plan_.packs_b ? tile * plan_.tile_columns : 0;
+    return packed_b_ + blocks_.begin(block) * packed_columns() + before * blocks_.size(block);
+  }
+
+  void pack_panel(int64_t panel, int64_t block) const {
+    kernels_.pack(packed_panel(panel, block), panels_.size(panel),
+                  x_.a.at(row_ + panels_.begin(panel), depth_begin_ + blocks_.begin(block)),
+                  x_.a.lane_stride, x_.a.k_stride, panels_.size(panel), blocks_.size(block));
+  }
+
+  void pack_tile(int64_t tile, int64_t block) const {
+    const bool is_last = tile == tiles_ - 1;
+    kernels_.pack(packed_tile(tile, block),
+                  is_last ? kernels_.lanes << last_width_ : plan_.tile_columns,
+                  x_.b.at(column_ + tile * plan_.tile_columns, depth_begin_ + blocks_.begin(block)),
+                  x_.b.lane_stride, x_.b.k_stride, is_last ? last_columns() : plan_.tile_columns,
+                  blocks_.size(block));
+  }
+
+  void multiply_unit(int64_t panel_begin, int64_t panel_end, int64_t tile_begin, int64_t tile_end,
+                     bool accumulate) const {
+    const int64_t panels = panel_end - panel_begin;
+    const int64_t tiles = tile_end - tile_begin;
+    const int64_t bytes_b = tiles * plan_.tile_columns * blocks_.size(0) * int64_t{sizeof(T)};
+    const bool is_row_wise = bytes_b <= kSmallB;  // else one tile of b is used by all panels
+    for (int64_t block = 0; block < blocks_.count; ++block) {
+      for (int64_t outer = 0; outer < (is_row_wise ? panels : tiles); ++outer) {
+        for (int64_t inner = 0; inner < (is_row_wise ? tiles : panels); ++inner) {
+          multiply_tile(block, panel_begin + (is_row_wise ? outer : inner),
+                        tile_begin + (is_row_wise ? inner : outer), accumulate || block > 0);
+        }
+      }
+    }
+  }
+
+  void finish_unit(int64_t panel_begin, int64_t panel_end, int64_t tile_begin,
+                   int64_t tile_end) const {
+    const int64_t row = panels_.begin(panel_begin);
+    const int64_t column = tile_begin * plan_.tile_columns;
+    x_.epilogue(row_ + row, panels_.begin(panel_end) - row, column_ + column,
+                std::min(tile_end * plan_.tile_columns, columns_) - column);
+  }
+
+  void multiply_tile(int64_t block, int64_t panel, int64_t tile, bool accumulate) const {
+    const int64_t from = depth_begin_ + blocks_.begin(block);
+    const bool is_last = tile == tiles_ - 1;
+    const int width = is_last ? last_width_ : plan_.width;
+    const bool is_packed = plan_.packs_b || (is_last && packs_last_);
+    const int64_t column = column_ + tile * plan_.tile_columns;
+    const T* b = is_packed ? packed_tile(tile, block) : x_.b.at(column, from);
+    const int64_t b_k = is_packed ? kernels_.lanes << width : x_.b.k_stride;
+
+    const int64_t row = row_ + panels_.begin(panel);
+    const int64_t rows = panels_.size(panel);
+    const T* a = plan_.packs_a ? packed_panel(panel, block) : x_.a.at(row, from);
+    const int64_t a_row = plan_.packs_a ? 1 : x_.a.lane_stride;
+    const int64_t a_k = plan_.packs_a ? rows : x_.a.k_stride;
+    const bool is_strided = a_row != 1 && rows > 1;
+    kernels_.tile[width][is_strided][rows - 1](
+        blocks_.size(block), a, a_row, a_k, b, b_k, x_.c + row * x_.c_row + column, x_.c_row,
+        is_last ? last_columns() : plan_.tile_columns, accumulate);
+  }
+
+  const GemmKernels<T>& kernels_;
+  const Plan<T>& plan_;
+  const Problem<T>& x_;
+  int64_t row_, column_, columns_, depth_begin_;
+  Split panels_;
+  int64_t tiles_;
+  Split blocks_;
+  int last_width_ = 0;
+  bool packs_last_ = false;
+  T* packed_a_ = nullptr;
+  T* packed_b_ = nullptr;
+};
+
+}  // namespace tensorlike::detail

@@ -1,0 +1,125 @@
+// How a matrix multiply is cut up: the problem, the buffers that a thread packs into, and the plan,
+// which says which operand is packed and which tile shape is used.
+#pragma once
+
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "gemm.h"
+
+namespace tensorlike::detail {
+
+template <class T>
+struct Operand {  // element (lane, p) is at data[lane * lane_stride + p * k_stride]
+  const T* data;
+  int64_t lane_stride;
+  int64_t k_stride;
+
+  const T* at(int64_t lane, int64_t p) const { return data + lane * lane_stride + p * k_stride; }
+};
+
+template <class T>
+struct Problem {
+  int64_t m, n, k;
+  Operand<T> a;  // lanes are rows
+  Operand<T> b;  // lanes are columns
+  T* c;
+  int64_t c_row;
+  Epilogue epilogue = {};
+};
+
+constexpr int64_t kCacheLine = 64;
+
+struct Free {
+  void operator()(void* memory) const { std::free(memory); }
+};
+
+// A buffer that a thread keeps between calls, so that packing does not pay for fresh pages.
+class Buffer {
+ public:
+  void* reserve(size_t bytes) {
+    if (bytes > bytes_) {
+      memory_.reset();
+      bytes_ = 0;
+      const size_t rounded = (bytes + 4095) / 4096 * 4096;
+      memory_.reset(std::aligned_alloc(kCacheLine, rounded));
+      if (memory_ == nullptr) throw std::bad_alloc();
+      bytes_ = rounded;
+    }
+    return memory_.get();
+  }
+
+ private:
+  std::unique_ptr<void, Free> memory_;
+  size_t bytes_ = 0;
+};
+
+// Takes the thread's buffer for the time of one multiply. An interrupt hook may run any code,
+// also another multiply; that one finds the place empty and makes a buffer of its own.
+class Loan {
+ public:
+  explicit Loan(Buffer& home) : home_(home), buffer_(std::exchange(home, Buffer())) {}
+  ~Loan() { home_ = std::move(buffer_); }
+  Loan(const Loan&) = delete;
+  Loan& operator=(const Loan&) = delete;
+
+  template <class T>
+  T* reserve(int64_t count) {
+    return static_cast<T*>(buffer_.reserve(static_cast<size_t>(count) * sizeof(T)));
+  }
+
+ private:
+  Buffer& home_;
+  Buffer buffer_;
+};
+
+inline int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
+
+// [0, n) in `count` parts whose sizes differ by one at most.
+struct Split {
+  int64_t n, count;
+  int64_t begin(int64_t part) const { return part * n / count; }
+  int64_t size(int64_t part) const { return begin(part + 1) - begin(part); }
+};
+
+inline Split split_at_most(int64_t n, int64_t size) {
+  return {n, std::max<int64_t>(1, ceil_div(n, size))};
+}
+
+// How much of a problem is packed at once (`super_*`) and how it is cut.
+template <class T>
+struct Plan {
+  static constexpr int64_t kBlockK = 2048 / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kPackedA = (int64_t{2} << 20) / static_cast<int64_t>(sizeof(T));
+  static constexpr int64_t kPackedB = (int64_t{4} << 20) / static_cast<int64_t>(sizeof(T));
+
+  int width;  // log2 of the vectors of a tile
+  int64_t tile_columns;
+  int64_t tile_rows;
+  bool packs_a, packs_b;
+  int64_t super_m, super_n, super_k;
+
+  Plan(const GemmKernels<T>& kernels, const Problem<T>& x) {
+    width = 1;
+    for (int wide = GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
+      const bool has_columns = x.n >= kernels.lanes << wide;
+      if (has_columns && kernels.max_rows[wide] >= x.m) {
+        width = wide;
+        break;
+      }
+    }
+    if (x.n <= kernels.lanes) width = 0;
+    tile_columns = kernels.lanes << width;
+    tile_rows = kernels.max_rows[width];
+    packs_b = !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
+    packs_a = !(ceil_div(x.n, tile_columns) <= 4 || (x.a.lane_stride == 1 && x.k <= kBlockK));
+    super_k = std::min(x.k, 4 * kBlockK);
+    super_m = std::max(tile_rows, kPackedA / super_k);
+    super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);
+  }
+};
+
+}  // namespace tensorlike::detail

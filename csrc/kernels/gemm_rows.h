@@ -1,0 +1,155 @@
+// The inner loops of the matrix multiply for few rows, where reading b is all the work: dot
+// products with its columns, or sums of its rows. Included by gemm_isa.h only.
+#pragma once
+
+#include "gemm_vectors.h"
+
+namespace tensorlike {
+namespace {
+
+template <class T>
+TL_INLINE T sum_lanes(Vector<T> x) {
+  T lane[kLanes<T>];
+  store(lane, x);
+  unrolled<3>([&](auto r) __attribute__((always_inline)) {
+    constexpr int kHalf = kLanes<T> >> (r.kValue + 1);
+    for (int i = 0; i < kHalf; ++i) lane[i] += lane[i + kHalf];
+  });
+  if constexpr (kLanes<T> == 16) lane[0] += lane[1];
+  return lane[0];
+}
+
+// y[j * y_row + i] = dot(a[i], x[j]), all contiguous along k. One vector of x gets two sums, since
+// one alone would wait for the latency of the additions.
+template <class T, int kRows, int kOthers>
+TL_INLINE void dot_tile(int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_row, T* y,
+                        int64_t y_row) {
+  using V = Vector<T>;
+  constexpr int kStep = kLanes<T>;
+  constexpr int kSums = kOthers == 1 ? 2 : 1;
+  V sum[kRows][kOthers][kSums];
+  unrolled<kRows * kOthers * kSums>([&](auto s) __attribute__((always_inline)) {
+    sum[s.kValue / kSums / kOthers][s.kValue / kSums % kOthers][s.kValue % kSums] = V{};
+  });
+  int64_t p = 0;
+  for (; p + kSums * kStep <= k; p += kSums * kStep) {
+    unrolled<kSums>([&](auto s) __attribute__((always_inline)) {
+      const int64_t q = p + s.kValue * kStep;
+      V other[kOthers];
+      unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+        other[j.kValue] = load<V>(x + j.kValue * x_row + q);
+      });
+      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+        const V row = load<V>(a + i.kValue * a_row + q);
+        unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+          sum[i.kValue][j.kValue][s.kValue] += row * other[j.kValue];
+        });
+      });
+    });
+  }
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+      T tail = 0;
+      for (int64_t q = p; q < k; ++q) tail += a[i.kValue * a_row + q] * x[j.kValue * x_row + q];
+      V total = sum[i.kValue][j.kValue][0];
+      if constexpr (kSums == 2) total += sum[i.kValue][j.kValue][1];
+      y[j.kValue * y_row + i.kValue] = sum_lanes<T>(total) + tail;
+    });
+  });
+}
+
+template <class T, int kOthers>
+TL_INLINE void dot_stripe(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x,
+                          int64_t x_row, T* y, int64_t y_row) {
+  int64_t i = 0;
+  for (; i + 4 <= rows; i += 4) {
+    dot_tile<T, 4, kOthers>(k, a + i * a_row, a_row, x, x_row, y + i, y_row);
+  }
+  for (; i < rows; ++i) {
+    dot_tile<T, 1, kOthers>(k, a + i * a_row, a_row, x, x_row, y + i, y_row);
+  }
+}
+
+template <class T>
+void dot_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_rows,
+              int64_t x_row, T* y, int64_t y_row) {
+  constexpr int64_t kOthers = kRegisters >= 32 ? 4 : 2;
+  constexpr int64_t kRowsAtOnce = 4;  // of a, so that all rows of x find them in the cache
+  for (int64_t i = 0; i < rows; i += kRowsAtOnce) {
+    const int64_t count = rows - i < kRowsAtOnce ? rows - i : kRowsAtOnce;
+    int64_t j = 0;
+    for (; j + kOthers <= x_rows; j += kOthers) {
+      dot_stripe<T, kOthers>(count, k, a + i * a_row, a_row, x + j * x_row, x_row,
+                             y + j * y_row + i, y_row);
+    }
+    for (; j < x_rows; ++j) {
+      dot_stripe<T, 1>(count, k, a + i * a_row, a_row, x + j * x_row, x_row, y + j * y_row + i,
+                       y_row);
+    }
+  }
+}
+
+// y[i][j] = sum over p of x[i][p] * b[p][j]: groups of whole rows of b, so that memory is read in
+// long runs, and y passes through the first-level cache once per group.
+template <class T, int kGroup, bool kIsSingle>
+TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_row, int64_t x_k,
+                         const T* b, int64_t b_k, T* y, int64_t y_row, bool accumulate) {
+  using V = Vector<T>;
+  constexpr int kStep = kLanes<T>;
+  T factor[kGroup];  // of a single row of x; those of several rows do not fit the registers
+  unrolled<kGroup>([&](auto r)
+                       __attribute__((always_inline)) { factor[r.kValue] = x[r.kValue * x_k]; });
+  int64_t j = 0;
+  for (; j + kStep <= columns; j += kStep) {
+    V row[kGroup];
+    unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
+      row[r.kValue] = load<V>(b + r.kValue * b_k + j);
+    });
+    for (int64_t i = 0; i < (kIsSingle ? 1 : rows); ++i) {
+      T* to = y + i * y_row + j;
+      const T* from = x + i * x_row;
+      V sum = accumulate ? load<V>(to) : V{};
+      unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
+        sum += (kIsSingle ? factor[r.kValue] : from[r.kValue * x_k]) * row[r.kValue];
+      });
+      store(to, sum);
+    }
+  }
+  for (; j < columns; ++j) {
+    for (int64_t i = 0; i < rows; ++i) {
+      T* to = y + i * y_row + j;
+      T sum = accumulate ? *to : T{0};
+      unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
+        sum += x[i * x_row + r.kValue * x_k] * b[r.kValue * b_k + j];
+      });
+      *to = sum;
+    }
+  }
+}
+
+template <class T, bool kIsSingle>
+TL_INLINE void sum_groups(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row,
+                          int64_t x_k, const T* b, int64_t b_k, T* y, int64_t y_row) {
+  int64_t p = 0;
+  for (; p + 8 <= k; p += 8) {
+    add_group<T, 8, kIsSingle>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y, y_row,
+                               p > 0);
+  }
+  for (; p < k; ++p) {
+    add_group<T, 1, kIsSingle>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y, y_row,
+                               p > 0);
+  }
+}
+
+template <class T>
+void sum_rows(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
+              const T* b, int64_t b_k, T* y, int64_t y_row) {
+  if (rows == 1) {
+    sum_groups<T, true>(rows, columns, k, x, x_row, x_k, b, b_k, y, y_row);
+  } else {
+    sum_groups<T, false>(rows, columns, k, x, x_row, x_k, b, b_k, y, y_row);
+  }
+}
+
+}  // namespace
+}  // namespace tensorlike

@@ -1,0 +1,81 @@
+// Inference of matrix products.
+#include <algorithm>
+
+#include "op/families.h"
+#include "op/infer.h"
+#include "op/registry.h"
+
+namespace tensorlike {
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+Specs one(DType dtype, Dims shape) {
+  Specs specs;
+  specs.push_back({dtype, std::move(shape)});
+  return specs;
+}
+
+// The product of two operands, by the names that the op gives them.
+Spec infer_product(const Op& op, const Spec& left, const Spec& right, const char* left_name,
+                   const char* right_name) {
+  const Dims& a = left.shape;
+  const Dims& b = right.shape;
+  if (a.empty() || b.empty()) {
+    fail(ErrorKind::kShape, op.name(), ": both operands need at least one dimension; got ",
+         left_name, ".shape=", to_string(a), ", ", right_name, ".shape=", to_string(b),
+         "; multiply by a scalar with *.");
+  }
+  const int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
+  if (a.back() != inner) {
+    fail(ErrorKind::kShape, op.name(), ": ", left_name, ".shape[-1] must equal ", right_name,
+         ".shape[", b.size() == 1 ? "0" : "-2", "]; got ", left_name, ".shape=", to_string(a), ", ",
+         right_name, ".shape=", to_string(b), ".");
+  }
+  DType dtype = promote(left.dtype, right.dtype);
+  if (dtype == DType::kBool) dtype = DType::kInt64;
+  std::span<const int64_t> a_batch(a.data(), a.size() - std::min<size_t>(a.size(), 2));
+  std::span<const int64_t> b_batch(b.data(), b.size() - std::min<size_t>(b.size(), 2));
+  Dims shape = broadcast_shapes(op.name(), a_batch, b_batch);
+  if (a.size() > 1) shape.push_back(a[a.size() - 2]);
+  if (b.size() > 1) shape.push_back(b.back());
+  element_count(shape);
+  return {dtype, std::move(shape)};
+}
+
+Specs infer_matmul(const Op& op, Inputs inputs) {
+  Specs specs;
+  specs.push_back(infer_product(op, inputs[0], inputs[1], "a", "b"));
+  return specs;
+}
+
+Specs infer_linear(const Op& op, Inputs inputs) {
+  const Spec product = infer_product(op, inputs[0], inputs[1], "x", "weight");
+  const Dims& bias = inputs[2].shape;
+  const Dims joint = broadcast_shapes(op.name(), product.shape, bias);
+  if (!(joint == product.shape)) {
+    fail(ErrorKind::kShape, op.name(),
+         ": bias must broadcast to the product of x and weight; got bias.shape=", to_string(bias),
+         " for the product's ", to_string(product.shape), ".");
+  }
+  const std::string& name = op.get<std::string>("activation");
+  const Scalar* activation = registry().find_scalar(name);
+  if (activation == nullptr || activation->spec.args.size() != 1 || activation->spec.outputs != 1) {
+    fail(ErrorKind::kAttribute, op.name(),
+         ": activation must be a declared scalar function of one argument; got '", name, "'",
+         activation == nullptr ? registry().did_you_mean(name, true, false) : "", ".");
+  }
+  const DType sum = promote(product.dtype, inputs[2].dtype);
+  return one(activation->result_dtype(activation->compute_dtype({&sum, 1})), product.shape);
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"matmul", infer_matmul},
+    {"linear", infer_linear},
+};
+
+}  // namespace
+
+RuleTable<InferRule> linear_algebra_rules() { return kRules; }
+
+}  // namespace tensorlike

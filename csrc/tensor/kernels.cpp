@@ -70,6 +70,38 @@ template <class T>
 constexpr bool kHasGemm =
     std::is_arithmetic_v<T> && !std::is_same_v<T, bool> && !std::is_same_v<T, uint64_t>;
 
+// The real or the imaginary parts of complex elements, where they lie.
+Ref<RawTensor> parts(const RawTensor& x, bool is_imaginary) {
+  const DType dtype = real_of(x.dtype);
+  Dims strides = x.strides;
+  for (int64_t& stride : strides) stride *= 2;
+  return make_ref<RawTensor>(dtype, x.shape, strides, x.storage,
+                             x.data + (is_imaginary ? size_of(dtype) : 0));
+}
+
+// A complex product is four real ones.
+template <class T>
+void multiply_complex(const RawTensor& a, const RawTensor& b, RawTensor& out, const Dims& batch) {
+  auto product = [&](bool a_imaginary, bool b_imaginary) {
+    Ref<RawTensor> made = RawTensor::empty(dtype_of<T>, out.shape);
+    multiply<T>(*parts(a, a_imaginary), *parts(b, b_imaginary), *made, batch);
+    return made;
+  };
+  const Ref<RawTensor> products[] = {product(false, false), product(true, true),
+                                     product(false, true), product(true, false)};
+  auto elements = [&](int i) { return reinterpret_cast<const T*>(products[i]->data); };
+  const T* re_re = elements(0);
+  const T* im_im = elements(1);
+  const T* re_im = elements(2);
+  const T* im_re = elements(3);
+  auto* to = reinterpret_cast<Complex<T>*>(out.data);
+  parallel_for(out.size(), 16384, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      to[i] = Complex<T>(re_re[i] - im_im[i], re_im[i] + im_re[i]);
+    }
+  });
+}
+
 Values matmul(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = outputs[0].dtype;
   const DType loop = compute_of(dtype);
@@ -82,6 +114,7 @@ Values matmul(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   visit_compute(loop == DType::kUInt64 ? DType::kInt64 : loop, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (kHasGemm<T>) multiply<T>(*a, *b, *out, batch);
+    if constexpr (is_complex<T>) multiply_complex<decltype(T::re)>(*a, *b, *out, batch);
   });
   return one(cast_if_needed(*out, outputs[0].dtype));
 }

@@ -108,10 +108,12 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
     }
     raw = Ref<RawTensor>(static_cast<RawTensor*>(value));
     raw->ready("read");
-  } else if (to_literal(object, literal) && !is_wide_integer(object, literal)) {
+  } else if (to_literal(object, literal) &&
+             !(is_wide_integer(object, literal) && dtype == Py_None)) {
     // Straight to the dtype that is asked for: nothing is rounded twice, or wraps around.
-    return RawTensor::scalar(
-        dtype == Py_None ? default_dtype(kind_of(literal)) : to_dtype(dtype), literal);
+    const DType wanted = dtype == Py_None ? default_dtype(kind_of(literal)) : to_dtype(dtype);
+    const bool is_wide = is_wide_integer(object, literal) && wanted == DType::kUInt64;
+    return is_wide ? wide_scalar(object) : RawTensor::scalar(wanted, literal);
   } else {
     raw = from_data(object, dtype);
   }

@@ -569,8 +569,7 @@ bool to_literal(PyObject* object, Literal& literal) {
   return false;
 }
 
-// An integer beyond int64 beside uint64, which may hold it.
-static Ref<RawTensor> wide_scalar(PyObject* object) {
+Ref<RawTensor> wide_scalar(PyObject* object) {
   const unsigned long long value = PyLong_AsUnsignedLongLong(object);
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();

@@ -55,7 +55,13 @@ def test_the_result_has_the_promoted_dtype(entry: ScalarEntry) -> None:
             with pytest.raises(tl.DTypeError, match=refusal(entry, refused[0], dtypes[refused[0]])):
                 function_of(entry)(*tensors)
             continue
-        wanted = result_dtype(entry, compute_dtype(entry, dtypes))
+        compute = compute_dtype(entry, dtypes)
+        integers = (Category.INTEGER, Category.INTEGER_OR_BOOLEAN)
+        if kind_of(compute) > 1 and entry.args[0].category in integers:
+            with pytest.raises(tl.DTypeError, match="joint integer dtype; got uint64"):
+                function_of(entry)(*tensors)
+            continue
+        wanted = result_dtype(entry, compute)
         for output in outputs_of(entry, *tensors):
             assert (output.dtype.name, dtypes) == (wanted, dtypes)
 
@@ -122,7 +128,10 @@ def test_ops_refuse_what_their_categories_refuse(entry: OpEntry, dtype: str) -> 
         arg = entry.args[min(position, last)]
         tensors = [tl.tensor(x, dtype if i == position else None) for i, x in enumerate(inputs)]
         if accepts(arg.category, dtype):
-            function_of(entry)(*tensors, **attrs)
+            try:
+                function_of(entry)(*tensors, **attrs)
+            except tl.DTypeError as error:  # it takes complex numbers, but not where others are real
+                assert kind_of(dtype) == 3 and "real(x)" in str(error)
             continue
         with pytest.raises(tl.DTypeError, match=refusal(entry, min(position, last), dtype)):
             function_of(entry)(*tensors, **attrs)

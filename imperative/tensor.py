@@ -53,7 +53,7 @@ def _as_array(data: Any, dtype: Any = None) -> Any:
 def _to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """The elements of what has no buffer: bfloat16, as ml_dtypes has it."""
     if x.dtype is not _C.bfloat16:
-        array = np.asarray(memoryview(x))
+        array = np.asarray(x)
     elif dtype is not None and np.dtype(dtype).name != "bfloat16":
         array = np.asarray(_astype(x, dtype=_C.float32))
     else:
@@ -470,6 +470,13 @@ _ceil = _C.Function("ceil")
 _trunc = _C.Function("trunc")
 
 _C.set_hooks(
-    Tensor, Parameter, indexing.getitem, indexing.setitem, _as_array, _to_array, _describe, apply_ufunc
+    Tensor,
+    Parameter,
+    indexing.getitem,
+    indexing.setitem,
+    _as_array,
+    _to_array,
+    _describe,
+    apply_ufunc,
 )
 copyreg.pickle(_C.RawTensor, _reduce_raw)

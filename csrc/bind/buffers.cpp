@@ -112,8 +112,8 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
              !(is_wide_integer(object, literal) && dtype == Py_None)) {
     // Straight to the dtype that is asked for: nothing is rounded twice, or wraps around.
     const DType wanted = dtype == Py_None ? default_dtype(kind_of(literal)) : to_dtype(dtype);
-    const bool is_wide = is_wide_integer(object, literal) && wanted == DType::kUInt64;
-    return is_wide ? wide_scalar(object) : RawTensor::scalar(wanted, literal);
+    const bool is_wide = is_wide_integer(object, literal) && kind_of(wanted) < Kind::kFloating;
+    return is_wide ? wide_scalar(object, wanted) : RawTensor::scalar(wanted, literal);
   } else {
     raw = from_data(object, dtype);
   }
@@ -341,8 +341,11 @@ Ref<RawTensor> adopt(const DLTensor& tensor, std::function<void()> give_back) {
   };
   if (tensor.device.type != kCpu) refuse("from_dlpack: only CPU memory can be taken over");
   const std::optional<DType> dtype = from_dlpack_type(tensor.dtype);
-  if (!dtype) refuse("from_dlpack: the dtype must be bool, an integer of 8 to 64 bits, a float of 16 to 64 bits, "
-           "bfloat16, or a complex number of 64 or 128 bits");
+  if (!dtype)
+    refuse(
+        "from_dlpack: the dtype must be bool, an integer of 8 to 64 bits, a float of 16 to 64 "
+        "bits, "
+        "bfloat16, or a complex number of 64 or 128 bits");
   if (tensor.ndim < 0 || static_cast<size_t>(tensor.ndim) > kMaxDims ||
       (tensor.ndim > 0 && tensor.shape == nullptr)) {
     refuse("from_dlpack: the number of dimensions is out of range");

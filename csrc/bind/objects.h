@@ -106,8 +106,8 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype);
 bool to_literal(PyObject* object, Literal& literal);
 // Whether it is an integer beyond int64, which the literal holds rounded.
 bool is_wide_integer(PyObject* object, const Literal& literal);
-// An integer beyond int64 as uint64, which may hold it.
-Ref<RawTensor> wide_scalar(PyObject* object);
+// An integer beyond int64 as an integer dtype: only uint64 may hold it.
+Ref<RawTensor> wide_scalar(PyObject* object, DType dtype);
 // The value for an operand that is not a tensor-like, beside `like`.
 Ref<Value> lift_operand(PyObject* object, Value& like);
 

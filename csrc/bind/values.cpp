@@ -569,7 +569,11 @@ bool to_literal(PyObject* object, Literal& literal) {
   return false;
 }
 
-Ref<RawTensor> wide_scalar(PyObject* object) {
+Ref<RawTensor> wide_scalar(PyObject* object, DType dtype) {
+  if (dtype != DType::kUInt64) {
+    fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype),
+         "; got an integer beyond int64; use floats.");
+  }
   const unsigned long long value = PyLong_AsUnsignedLongLong(object);
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
@@ -588,10 +592,7 @@ Ref<Value> lift_operand(PyObject* object, Value& like) {
     while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
     if (is_wide_integer(object, literal) && under->tag == Value::kRaw) {
       const DType dtype = static_cast<RawTensor*>(under)->dtype;
-      if (dtype == DType::kUInt64) return wide_scalar(object);
-      if (kind_of(dtype) < Kind::kFloating) {
-        fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
-      }
+      if (kind_of(dtype) < Kind::kFloating) return wide_scalar(object, dtype);
     }
     return lift_literal(literal, *under);
   }

@@ -155,9 +155,9 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
   if (!is_differentiable(node->outputs[0].dtype)) {
     const DType dtype = node->outputs[0].dtype;
     fail(ErrorKind::kDType, "requires_grad: only real floating-point tensors carry gradients; got ",
-         name_of(dtype), kind_of(dtype) == Kind::kComplex
-             ? "; keep its parts apart: real(x), imag(x)."
-             : "; cast it: x.astype(float32).");
+         name_of(dtype),
+         kind_of(dtype) == Kind::kComplex ? "; keep its parts apart: real(x), imag(x)."
+                                          : "; cast it: x.astype(float32).");
   }
   return make_ref<Tracer>(std::move(primal), Edge{node, 0}, std::move(tape));
 }

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from support.declarations import (
     ALL_DTYPES,
-    DTYPES,
     FLOATS,
     OPS,
     REDUCTIONS,
@@ -130,7 +129,9 @@ def test_ops_refuse_what_their_categories_refuse(entry: OpEntry, dtype: str) -> 
         if accepts(arg.category, dtype):
             try:
                 function_of(entry)(*tensors, **attrs)
-            except tl.DTypeError as error:  # it takes complex numbers, but not where others are real
+            except (
+                tl.DTypeError
+            ) as error:  # it takes complex numbers, but not where others are real
                 assert kind_of(dtype) == 3 and "real(x)" in str(error)
             continue
         with pytest.raises(tl.DTypeError, match=refusal(entry, min(position, last), dtype)):

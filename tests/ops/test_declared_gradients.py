@@ -41,7 +41,9 @@ def in_the_domain(entry: Entry, shapes: list[tuple[int, ...]], seed: int) -> lis
             np.asarray(rng.uniform(low, high, shape) * rng.choice(signs, shape)) for shape in shapes
         ]
         inputs = [
-            {0: x > np.median(x), 1: np.asarray(x * 10, dtype=np.int64), 2: x}[min(arg.category.rank, 2)]
+            {0: x > np.median(x), 1: np.asarray(x * 10, dtype=np.int64), 2: x}[
+                min(arg.category.rank, 2)
+            ]
             for arg, x in zip(entry.args, drawn, strict=True)
         ]
         if all(np.isfinite(part).all() for part in tuple_of(EXACT.call(entry.name, *inputs))):

@@ -34,7 +34,13 @@ from support.declarations import (
 from support.oracle import EXACT, assert_matches, tuple_of
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Category, OpEntry, ReductionEntry, ScalarEntry, is_differentiable
+from tensorlike.opdecl.model import (
+    Category,
+    OpEntry,
+    ReductionEntry,
+    ScalarEntry,
+    is_differentiable,
+)
 
 SMALL = [dtype for dtype in INTEGERS if dtype not in ("int32", "int64")]
 EXTREMES = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-8, 6e-5, 65504, 65520, 1e39, -3.7])
@@ -98,9 +104,7 @@ def test_halves_are_float32_rounded_once(entry: ScalarEntry, dtype: str) -> None
         is_bool = arg.category is Category.BOOLEAN
         inputs.append(tl.tensor(drawn > 0) if is_bool else tl.tensor(drawn, dtype))
     outputs = function_of(entry)(*inputs)
-    wide = function_of(entry)(
-        *(x if x.dtype is tl.bool_ else x.astype(tl.float32) for x in inputs)
-    )
+    wide = function_of(entry)(*(x if x.dtype is tl.bool_ else x.astype(tl.float32) for x in inputs))
     outputs = outputs if isinstance(outputs, tuple) else (outputs,)
     wide = wide if isinstance(wide, tuple) else (wide,)
     for output, want in zip(outputs, wide, strict=True):
@@ -144,7 +148,9 @@ def test_special_complex_values_are_those_of_c(function: str) -> None:
         one, other = getattr(found, part), getattr(wanted, part)
         # C leaves the sign of some zeros and infinities, and which part is NaN, unspecified.
         is_same = (np.abs(one) == np.abs(other)) | np.isclose(one, other, equal_nan=True)
-        assert is_same.all(), [(function, z[i], found[i], wanted[i]) for i in np.flatnonzero(~is_same)]
+        assert is_same.all(), [
+            (function, z[i], found[i], wanted[i]) for i in np.flatnonzero(~is_same)
+        ]
 
 
 def test_promotion_is_symmetric_and_what_operators_do() -> None:
@@ -277,7 +283,9 @@ def test_layout_ops_move_elements_of_every_dtype(entry: OpEntry, dtype: str) -> 
             wide.append(tl.tensor(small, "float64"))
         outputs = function_of(entry)(*changed, **case.attrs)
         wanted = function_of(entry)(*wide, **case.attrs)
-        pairs = zip(outputs, wanted, strict=True) if isinstance(outputs, tuple) else [(outputs, wanted)]
+        pairs = (
+            zip(outputs, wanted, strict=True) if isinstance(outputs, tuple) else [(outputs, wanted)]
+        )
         for output, want in pairs:
             if want.dtype is tl.float64:
                 assert output.dtype.name == dtype
@@ -312,4 +320,3 @@ def test_gradients_of_halves_are_halves(entry: ScalarEntry, dtype: str) -> None:
 def test_complex_tensors_carry_no_gradients(dtype: str) -> None:
     with pytest.raises(tl.DTypeError, match=rf"requires_grad: .* got {dtype}; .*real\(x\)"):
         tl.tensor([1j], dtype, requires_grad=True)
-

@@ -30,8 +30,13 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   return std::nullopt;
 }
 
+// False where there is no such view; NumPy's dates show bytes without the strides asked for.
 bool get_view(PyObject* object, Py_buffer& view) {
-  return PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO | PyBUF_FORMAT) == 0;
+  if (PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) return false;
+  if (view.ndim == 0 || (view.shape != nullptr && view.strides != nullptr)) return true;
+  PyBuffer_Release(&view);
+  PyErr_SetString(PyExc_BufferError, "tensor: the buffer must say its shape and strides");
+  return false;
 }
 
 // A copy of what a buffer holds.
@@ -70,10 +75,6 @@ Ref<RawTensor> from_buffer(Py_buffer& view) {
   if (PyBuffer_ToContiguous(out->data, &view, view.len, 'C') != 0) throw PythonError();
   return out;
 }
-
-}  // namespace
-
-namespace {
 
 // Elements of an array, or of what Python makes one of. What has no buffer (bfloat16 arrays) the
 // hook turns into a tensor.

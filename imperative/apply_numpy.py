@@ -24,6 +24,7 @@ _STANDARD_NAMES = {
     "left_shift": "bitwise_left_shift",
     "right_shift": "bitwise_right_shift",
     "rint": "round",
+    "conjugate": "conj",
 }
 
 

@@ -30,8 +30,11 @@ def native(function: F) -> F:
     return call  # type: ignore[no-any-return]
 
 
-def _as_array(data: Any) -> Any:
-    """Numbers and lists as NumPy arrays in our default dtypes; arrays keep theirs."""
+def _as_array(data: Any, dtype: Any = None) -> Any:
+    """Numbers and lists as NumPy arrays in our default dtypes; arrays keep theirs.
+
+    With a `dtype` asked for, floats stay as precise as Python has them.
+    """
     is_python = isinstance(data, (list, tuple)) and not _has_arrays(data)
     if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
         return from_dlpack(data)._raw()
@@ -39,11 +42,49 @@ def _as_array(data: Any) -> Any:
         array = np.asarray(data)
     except ValueError as error:
         raise _C.DTypeError(_not_numbers(data)) from error
-    if array.dtype == object or array.dtype.kind in "USOMm":
+    if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
+        return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
+    if array.dtype == object or array.dtype.kind in "USOMmV":
         raise _C.DTypeError(_not_numbers(data))
-    if is_python and array.dtype == np.float64:
-        array = array.astype(np.float32)
-    return array
+    default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
+    return array.astype(default) if is_python and dtype is None and default else array
+
+
+def _to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """The elements of what has no buffer: bfloat16, as ml_dtypes has it."""
+    if x.dtype is not _C.bfloat16:
+        array = np.asarray(x)
+    elif dtype is not None and np.dtype(dtype).name != "bfloat16":
+        array = np.asarray(_astype(x, dtype=_C.float32))
+    else:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise _C.DTypeError(
+                "__array__: NumPy has no bfloat16; install ml_dtypes, or use x.astype(float32)"
+            ) from None
+        array = np.asarray(_C.bitcast(x, _C.uint16)).view(ml_dtypes.bfloat16)
+    if dtype is not None and array.dtype != np.dtype(dtype):
+        if copy is False:
+            raise ValueError("__array__: another dtype needs a copy; got copy=False")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def _for_numpy(x: _C.RawTensor) -> Any:
+    """The elements in a dtype that NumPy has itself, with the same values."""
+    return np.asarray(_astype(x, dtype=_C.float32) if x.dtype is _C.bfloat16 else x)
+
+
+def _to_bits(x: _C.RawTensor) -> tuple[Any, str]:
+    """A copy of the elements that NumPy can store, and the dtype that `_from_bits` needs."""
+    name = x.dtype.name
+    return np.array(_C.bitcast(x, _C.uint16) if name == "bfloat16" else x), name
+
+
+def _from_bits(array: Any, dtype: str) -> _C.RawTensor:
+    raw = _C.RawTensor(array)
+    return raw if raw.dtype.name == dtype else _C.bitcast(raw, dtype)
 
 
 def _not_numbers(data: Any) -> str:
@@ -196,7 +237,7 @@ class Tensor(_C.TensorWrapper):
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
-        return np.asarray(self._raw()).tolist()
+        return _for_numpy(self._raw()).tolist()
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape; one dimension may be -1."""
@@ -282,7 +323,7 @@ class Tensor(_C.TensorWrapper):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the elements; a leaf stays a leaf."""
-        made = type(self)(_C.RawTensor(self.detach().numpy().copy()))
+        made = type(self)(_from_bits(*_to_bits(self.detach()._raw())))
         if self.requires_grad:
             if not self.is_leaf:
                 raise _C.AutodiffError("deepcopy: only leaves can be copied; use x.detach() first")
@@ -296,8 +337,7 @@ class Tensor(_C.TensorWrapper):
         """Pickles as elements, dtype and whether it requires_grad."""
         if self.requires_grad and not self.is_leaf:
             raise _C.AutodiffError("pickle: only leaves can be pickled; use x.detach() first")
-        array = np.array(self.detach().numpy())
-        return _rebuild, (type(self), array, self.requires_grad)
+        return _rebuild, (type(self), *_to_bits(self.detach()._raw()), self.requires_grad)
 
     def __repr__(self) -> str:
         """As NumPy prints, and what is special about the tensor-like."""
@@ -322,14 +362,14 @@ class Parameter(Tensor):
         return self
 
 
-def _rebuild(cls: type[Tensor], array: Any, requires_grad: bool) -> Tensor:
-    made = cls(array)
+def _rebuild(cls: type[Tensor], array: Any, dtype: str, requires_grad: bool) -> Tensor:
+    made = cls(_from_bits(array, dtype))
     made.requires_grad = requires_grad
     return made
 
 
 def _reduce_raw(x: _C.RawTensor) -> Any:
-    return _C.RawTensor, (np.array(x),)
+    return _from_bits, _to_bits(x)
 
 
 def _describe(x: Any) -> str:
@@ -346,12 +386,12 @@ def _describe(x: Any) -> str:
         return text if inner is x else f"{name}({', '.join([text, *notes])})"
     if not isinstance(inner, _C.RawTensor):
         return f"{name}({', '.join([repr(inner), *notes])})"
-    array = np.asarray(inner)
+    array = _for_numpy(inner)
     body = np.array2string(array, separator=", ", prefix=f"{name}(", threshold=1000)
     if array.size > 1000 or array.size == 0:
         notes.insert(0, f"shape={array.shape}")
-    if array.dtype not in (np.float32, np.int64, np.bool_):
-        notes.insert(0, f"dtype={array.dtype}")
+    if inner.dtype not in (_C.float32, _C.int64, _C.bool_):
+        notes.insert(0, f"dtype={inner.dtype.name}")
     return f"{name}({', '.join([body, *notes])})"
 
 
@@ -423,12 +463,20 @@ _reshape = _C.Function("reshape")
 _permute_dims = _C.Function("permute_dims")
 _broadcast_to = _C.Function("broadcast_to")
 _to_device = _C.Function("to_device")
+_astype = _C.Function("astype")
 _round = _C.Function("round")
 _floor = _C.Function("floor")
 _ceil = _C.Function("ceil")
 _trunc = _C.Function("trunc")
 
 _C.set_hooks(
-    Tensor, Parameter, indexing.getitem, indexing.setitem, _as_array, _describe, apply_ufunc
+    Tensor,
+    Parameter,
+    indexing.getitem,
+    indexing.setitem,
+    _as_array,
+    _to_array,
+    _describe,
+    apply_ufunc,
 )
 copyreg.pickle(_C.RawTensor, _reduce_raw)

@@ -111,8 +111,8 @@ class Reference:
         count = math.prod(x.shape[i] for i in reduced)
         shape = [x.shape[i] for i in kept]
         mapped = np.asarray(self.evaluate(entry.map.results, {entry.args[0].name: x})[0])
-        if entry.result in ("int64", "sum") and mapped.dtype.kind != "f":
-            mapped = mapped.astype(np.int64)
+        if entry.result in ("int64", "sum") and mapped.dtype.kind not in "fc":
+            mapped = mapped.astype(np.uint64 if mapped.dtype.kind == "u" else np.int64)
         rows = mapped.transpose([*reduced, *kept]).reshape([count, *shape])
         acc = np.full(shape, _first(entry.init, mapped), dtype=mapped.dtype)
         for row in rows:

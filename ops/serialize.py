@@ -57,10 +57,15 @@ def deserialize(data: bytes) -> OpBase:
 def _to_json(value: Any) -> Any:
     if isinstance(value, _C.RawTensor):
         raise TypeError("serialize: a Const of an array has no known form; keep the array apart")
+    if isinstance(value, complex):
+        return {"complex": [value.real, value.imag]}
     return {"dtype": value.name} if isinstance(value, _C.dtype) else value
 
 
 def _from_json(value: Any) -> Any:
+    if isinstance(value, dict) and "complex" in value:
+        real, imaginary = value["complex"]
+        return complex(real, imaginary)
     if isinstance(value, dict):
         name: str = value["dtype"]
         return getattr(_C, {"bool": "bool_"}.get(name, name))

@@ -30,10 +30,17 @@ std::optional<DType> dtype_of_format(const char* format, Py_ssize_t size) {
   return std::nullopt;
 }
 
+// False where there is no such view; NumPy's dates show bytes without the strides asked for.
+bool get_view(PyObject* object, Py_buffer& view) {
+  if (PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) return false;
+  if (view.ndim == 0 || (view.shape != nullptr && view.strides != nullptr)) return true;
+  PyBuffer_Release(&view);
+  PyErr_SetString(PyExc_BufferError, "tensor: the buffer must say its shape and strides");
+  return false;
+}
+
 // A copy of what a buffer holds.
-Ref<RawTensor> from_buffer(PyObject* object) {
-  Py_buffer view;
-  if (PyObject_GetBuffer(object, &view, PyBUF_STRIDED_RO | PyBUF_FORMAT) != 0) throw PythonError();
+Ref<RawTensor> from_buffer(Py_buffer& view) {
   struct Release {
     Py_buffer* view;
     ~Release() { PyBuffer_Release(view); }
@@ -69,7 +76,27 @@ Ref<RawTensor> from_buffer(PyObject* object) {
   return out;
 }
 
+// Elements of an array, or of what Python makes one of. What has no buffer (bfloat16 arrays) the
+// hook turns into a tensor.
+Ref<RawTensor> from_data(PyObject* object, PyObject* dtype) {
+  Py_buffer view;
+  if (PyObject_CheckBuffer(object) != 0 && !PyBytes_Check(object)) {
+    if (get_view(object, view)) return from_buffer(view);
+    PyErr_Clear();
+  }
+  if (hooks.as_array == nullptr) fail(ErrorKind::kDispatch, "tensor: not set up.");
+  PyObject* args[] = {object, dtype};
+  Object array = own(PyObject_Vectorcall(hooks.as_array, args, 2, nullptr));
+  if (is_tensor_like(array.get())) return copy(*as_raw(array.get(), Py_None));
+  if (!get_view(array.get(), view)) throw PythonError();
+  return from_buffer(view);
+}
+
 }  // namespace
+
+bool is_wide_integer(PyObject* object, const Literal& literal) {
+  return PyLong_CheckExact(object) != 0 && std::holds_alternative<double>(literal);
+}
 
 Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
   Ref<RawTensor> raw;
@@ -82,14 +109,14 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
     }
     raw = Ref<RawTensor>(static_cast<RawTensor*>(value));
     raw->ready("read");
-  } else if (to_literal(object, literal)) {
-    raw = RawTensor::scalar(default_dtype(kind_of(literal)), literal);
-  } else if (PyObject_CheckBuffer(object) != 0 && !PyBytes_Check(object)) {
-    raw = from_buffer(object);
+  } else if (to_literal(object, literal) &&
+             !(is_wide_integer(object, literal) && dtype == Py_None)) {
+    // Straight to the dtype that is asked for: nothing is rounded twice, or wraps around.
+    const DType wanted = dtype == Py_None ? default_dtype(kind_of(literal)) : to_dtype(dtype);
+    const bool is_wide = is_wide_integer(object, literal) && kind_of(wanted) < Kind::kFloating;
+    return is_wide ? wide_scalar(object, wanted) : RawTensor::scalar(wanted, literal);
   } else {
-    if (hooks.as_array == nullptr) fail(ErrorKind::kDispatch, "tensor: not set up.");
-    Object array = own(PyObject_CallOneArg(hooks.as_array, object));
-    raw = from_buffer(array.get());
+    raw = from_data(object, dtype);
   }
   if (dtype == Py_None) return raw;
   const DType wanted = to_dtype(dtype);
@@ -315,7 +342,11 @@ Ref<RawTensor> adopt(const DLTensor& tensor, std::function<void()> give_back) {
   };
   if (tensor.device.type != kCpu) refuse("from_dlpack: only CPU memory can be taken over");
   const std::optional<DType> dtype = from_dlpack_type(tensor.dtype);
-  if (!dtype) refuse("from_dlpack: the dtype must be bool, int32, int64, float32 or float64");
+  if (!dtype)
+    refuse(
+        "from_dlpack: the dtype must be bool, an integer of 8 to 64 bits, a float of 16 to 64 "
+        "bits, "
+        "bfloat16, or a complex number of 64 or 128 bits");
   if (tensor.ndim < 0 || static_cast<size_t>(tensor.ndim) > kMaxDims ||
       (tensor.ndim > 0 && tensor.shape == nullptr)) {
     refuse("from_dlpack: the number of dimensions is out of range");
@@ -335,6 +366,23 @@ Ref<RawTensor> adopt(const DLTensor& tensor, std::function<void()> give_back) {
 }
 
 }  // namespace
+
+// bitcast(raw, dtype): the same memory as a dtype of the same width; for what has no buffer.
+PyObject* bitcast(PyObject*, PyObject* args) {
+  PyObject* object = nullptr;
+  PyObject* wanted = nullptr;
+  if (PyArg_ParseTuple(args, "O!O", types.raw_tensor, &object, &wanted) == 0) return nullptr;
+  return guarded([&] {
+    const Ref<RawTensor> raw = as_raw(object, Py_None);
+    const DType dtype = to_dtype(wanted);
+    if (size_of(dtype) != size_of(raw->dtype) || dtype == DType::kBool) {
+      fail(ErrorKind::kDType, "bitcast: the dtype must be a number as wide as ",
+           name_of(raw->dtype), "; got ", name_of(dtype), ".");
+    }
+    return from_value(
+        make_ref<RawTensor>(dtype, raw->shape, raw->strides, raw->storage, raw->data));
+  });
+}
 
 // Takes the tensor out of a capsule: its memory is shared, never written to.
 PyObject* from_dlpack(PyObject*, PyObject* capsule) {

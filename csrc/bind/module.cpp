@@ -78,11 +78,11 @@ PYBIND11_MODULE(_C, m) {
   } catch (const PythonError&) {
     throw py::error_already_set();
   }
-  PyMethodDef dlpack[] = {{"from_dlpack", as_method(from_dlpack), METH_O, nullptr},
-                          {nullptr, nullptr, 0, nullptr}};
-  static PyMethodDef kept[2];
-  std::copy(dlpack, dlpack + 2, kept);
-  PyModule_AddFunctions(module, kept);
+  static PyMethodDef memory[] = {
+      {"from_dlpack", as_method(from_dlpack), METH_O, nullptr},
+      {"bitcast", as_method(bitcast), METH_VARARGS, "The same memory as another dtype."},
+      {nullptr, nullptr, 0, nullptr}};
+  PyModule_AddFunctions(module, memory);
   blocking_hooks = {release_gil, take_gil};
   embedder_hooks = {
       [] { return reinterpret_cast<void*>(static_cast<intptr_t>(PyGILState_Ensure())); },

@@ -104,6 +104,10 @@ PyObject* from_op(const Op& op);
 Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype);
 // A Python number as a literal; false for anything else.
 bool to_literal(PyObject* object, Literal& literal);
+// Whether it is an integer beyond int64, which the literal holds rounded.
+bool is_wide_integer(PyObject* object, const Literal& literal);
+// An integer beyond int64 as an integer dtype: only uint64 may hold it.
+Ref<RawTensor> wide_scalar(PyObject* object, DType dtype);
 // The value for an operand that is not a tensor-like, beside `like`.
 Ref<Value> lift_operand(PyObject* object, Value& like);
 
@@ -125,7 +129,8 @@ PyObject* to_tuple(const Values& values, PyTypeObject* wrapper);
 struct Hooks {
   PyObject* getitem = nullptr;   // (x, key) -> tensor: advanced indexing
   PyObject* setitem = nullptr;   // (x, key, value) -> tensor
-  PyObject* as_array = nullptr;  // (object) -> an object with the buffer protocol
+  PyObject* as_array = nullptr;  // (object, dtype) -> an array with a buffer, or a tensor-like
+  PyObject* to_array = nullptr;  // (x, dtype, copy) -> a NumPy array of what has no buffer
   PyObject* repr = nullptr;      // (x) -> text
   PyObject* ufunc = nullptr;     // (ufunc, method, *inputs, **kwargs) -> tensor
 };
@@ -152,5 +157,6 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);
 PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs);
 PyObject* from_dlpack(PyObject* module, PyObject* capsule);
+PyObject* bitcast(PyObject* module, PyObject* args);
 
 }  // namespace tensorlike::bind

@@ -266,7 +266,21 @@ PyMemberDef base_members[] = {
 PyObject* raw_is_contiguous(PyObject* self, void*) {
   return PyBool_FromLong(elements_of(value_of(self)).is_contiguous);
 }
+// NumPy asks for this where the buffer protocol has no format: bfloat16.
+PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"dtype", "copy", nullptr};
+  PyObject* dtype = Py_None;
+  PyObject* wants_copy = Py_None;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype,
+                                  &wants_copy) == 0) {
+    return nullptr;
+  }
+  PyObject* given[] = {self, dtype, wants_copy};
+  return PyObject_Vectorcall(hooks.to_array, given, 3, nullptr);
+}
+
 PyMethodDef raw_methods[] = {
+    {"__array__", as_method(raw_array), METH_VARARGS | METH_KEYWORDS, "A NumPy array."},
     {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -407,16 +421,16 @@ PyObject* base_repr(PyObject* self) {
   return PyObject_CallOneArg(hooks.repr, self);
 }
 
-// set_hooks(Tensor, Parameter, getitem, setitem, as_array, repr, ufunc)
+// set_hooks(Tensor, Parameter, getitem, setitem, as_array, to_array, repr, ufunc)
 PyObject* set_hooks(PyObject*, PyObject* args) {
-  if (PyArg_ParseTuple(args, "O!O!OOOOO", &PyType_Type, &types.tensor, &PyType_Type,
+  if (PyArg_ParseTuple(args, "O!O!OOOOOO", &PyType_Type, &types.tensor, &PyType_Type,
                        &types.parameter, &hooks.getitem, &hooks.setitem, &hooks.as_array,
-                       &hooks.repr, &hooks.ufunc) == 0) {
+                       &hooks.to_array, &hooks.repr, &hooks.ufunc) == 0) {
     return nullptr;
   }
   for (PyObject* object :
        {reinterpret_cast<PyObject*>(types.tensor), reinterpret_cast<PyObject*>(types.parameter),
-        hooks.getitem, hooks.setitem, hooks.as_array, hooks.repr, hooks.ufunc}) {
+        hooks.getitem, hooks.setitem, hooks.as_array, hooks.to_array, hooks.repr, hooks.ufunc}) {
     Py_INCREF(object);
   }
   // Tensor adds nothing to the wrapper's memory: Python's general way of freeing it is not needed.
@@ -555,15 +569,30 @@ bool to_literal(PyObject* object, Literal& literal) {
   return false;
 }
 
+Ref<RawTensor> wide_scalar(PyObject* object, DType dtype) {
+  if (dtype != DType::kUInt64) {
+    fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype),
+         "; got an integer beyond int64; use floats.");
+  }
+  const unsigned long long value = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    fail(ErrorKind::kOverflow, "literal: must fit uint64; got one that does not; use floats.");
+  }
+  Ref<RawTensor> out = RawTensor::empty(DType::kUInt64, {});
+  *out->as<uint64_t>() = value;
+  return out;
+}
+
 Ref<Value> lift_operand(PyObject* object, Value& like) {
   Literal literal;
   if (to_literal(object, literal)) {
     // A constant carries no gradient: beside a tracer, a plain value will do.
     Value* under = &like;
     while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
-    if (PyLong_CheckExact(object) && literal.index() == 2 && under->tag == Value::kRaw &&
-        kind_of(static_cast<RawTensor*>(under)->dtype) < Kind::kFloating) {
-      fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
+    if (is_wide_integer(object, literal) && under->tag == Value::kRaw) {
+      const DType dtype = static_cast<RawTensor*>(under)->dtype;
+      if (kind_of(dtype) < Kind::kFloating) return wide_scalar(object, dtype);
     }
     return lift_literal(literal, *under);
   }

@@ -86,6 +86,7 @@ Scalar::~Scalar() = default;
 DType Scalar::compute_dtype(std::span<const DType> args) const {
   bool any = false;
   DType promoted = DType::kBool;
+  bool takes_integers = false;
   bool needs_floating = false;
   bool needs_number = false;
   for (size_t i = 0; i < args.size(); ++i) {
@@ -111,12 +112,19 @@ DType Scalar::compute_dtype(std::span<const DType> args) const {
       case Category::kAll:
         break;
     }
+    takes_integers = takes_integers || arg.category == Category::kInteger ||
+                     arg.category == Category::kIntegerOrBoolean;
     needs_floating = needs_floating || arg.category == Category::kRealFloating ||
                      arg.category == Category::kFloating;
     needs_number = needs_number || arg.category == Category::kRealNumeric ||
                    arg.category == Category::kNumeric;
     promoted = any ? promote(promoted, args[i]) : args[i];
     any = true;
+  }
+  if (takes_integers && kind_of(promoted) > Kind::kInteger) {
+    fail(ErrorKind::kDType, spec.name,
+         ": the integers must have a joint integer dtype; got uint64 beside a signed one; cast it: "
+         "x.astype(int64).");
   }
   if (needs_floating && kind_of(promoted) < Kind::kFloating) return DType::kFloat32;
   if (needs_number && promoted == DType::kBool) return DType::kInt64;

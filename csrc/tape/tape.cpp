@@ -154,8 +154,11 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
   node->sequence = next_sequence();
   node->outputs.push_back(spec_of("requires_grad", *primal));
   if (!is_differentiable(node->outputs[0].dtype)) {
-    fail(ErrorKind::kDType, "requires_grad: only floating-point tensors carry gradients; got ",
-         name_of(node->outputs[0].dtype), "; cast it: x.astype(float32).");
+    const DType dtype = node->outputs[0].dtype;
+    fail(ErrorKind::kDType, "requires_grad: only real floating-point tensors carry gradients; got ",
+         name_of(dtype),
+         kind_of(dtype) == Kind::kComplex ? "; keep its parts apart: real(x), imag(x)."
+                                          : "; cast it: x.astype(float32).");
   }
   return make_ref<Tracer>(std::move(primal), Edge{node, 0}, std::move(tape));
 }

@@ -265,7 +265,10 @@ int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides) {
 DType reduction_loop(const Reduction& reduction, DType dtype) {
   const bool is_floating = reduction.kernels[DType::kInt32].row == nullptr;
   const bool converts = is_floating && kind_of(dtype) < Kind::kFloating;
-  return converts ? DType::kFloat32 : compute_of(dtype);
+  if (converts) return DType::kFloat32;
+  // The square of a uint16 does not fit the int32 that it would be computed in.
+  const bool is_sum = reduction.spec.result == Result::kSum;
+  return is_sum && dtype == DType::kUInt16 ? DType::kInt64 : compute_of(dtype);
 }
 
 Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result) {

@@ -32,16 +32,26 @@ class dtype:
     @property
     def itemsize(self) -> int: ...
     @property
-    def kind(self) -> Literal["bool", "integer", "floating"]: ...
+    def kind(self) -> Literal["bool", "integer", "floating", "complex"]: ...
     def __reduce__(self) -> str: ...
 
 _DType = dtype  # for the class that has a `dtype` of its own
 
 bool_: dtype
+int8: dtype
+int16: dtype
 int32: dtype
 int64: dtype
+uint8: dtype
+uint16: dtype
+uint32: dtype
+uint64: dtype
+float16: dtype
+bfloat16: dtype
 float32: dtype
 float64: dtype
+complex64: dtype
+complex128: dtype
 
 # Ops and functional calls.
 
@@ -164,6 +174,7 @@ class RawTensor(TensorBase):
     def __new__(cls, data: Any, dtype: Any = None) -> Self: ...
     @property
     def is_contiguous(self) -> bool: ...
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any: ...
     def __dlpack__(
         self,
         *,
@@ -200,6 +211,7 @@ class TensorWrapper(TensorBase):
 
 def tensor(data: Any, dtype: Any = None, /) -> Any: ...
 def from_dlpack(capsule: CapsuleType, /) -> RawTensor: ...
+def bitcast(raw: RawTensor, dtype: Any, /) -> RawTensor: ...
 
 # Dispatch.
 
@@ -235,7 +247,8 @@ def set_hooks(
     parameter: type,
     getitem: Callable[[Any, Any], Any],
     setitem: Callable[[Any, Any, Any], Any],
-    as_array: Callable[[Any], Any],
+    as_array: Callable[[Any, Any], Any],
+    to_array: Callable[[Any, Any, Any], Any],
     describe: Callable[[Any], str],
     ufunc: Callable[..., Any],
     /,

@@ -30,6 +30,16 @@ from ._C import float32 as float32
 from ._C import float64 as float64
 from ._C import int32 as int32
 from ._C import int64 as int64
+from ._C import int8 as int8
+from ._C import int16 as int16
+from ._C import uint8 as uint8
+from ._C import uint16 as uint16
+from ._C import uint32 as uint32
+from ._C import uint64 as uint64
+from ._C import float16 as float16
+from ._C import bfloat16 as bfloat16
+from ._C import complex64 as complex64
+from ._C import complex128 as complex128
 from ._C import num_threads as num_threads
 from ._C import set_num_threads as set_num_threads
 from .imperative import Grad as Grad
@@ -88,6 +98,16 @@ __all__ = sorted(
         "float64",
         "from_dlpack",
         "functional",
+        "int8",
+        "int16",
+        "uint8",
+        "uint16",
+        "uint32",
+        "uint64",
+        "float16",
+        "bfloat16",
+        "complex64",
+        "complex128",
         "grad",
         "int32",
         "int64",

@@ -289,7 +289,9 @@ def test_data_that_are_no_numbers_are_refused(data: Any, text: str) -> None:
     )
 
 
-@pytest.mark.parametrize("value", [1j, np.ones(2, np.float16), np.ones(2, np.uint8)])
+@pytest.mark.parametrize(
+    "value", [np.ones(2, np.longdouble), np.ones(2, ">f4"), np.ones(2, "f4,f4")]
+)
 def test_dtypes_that_we_lack_are_refused_by_name(value: Any) -> None:
-    with pytest.raises(tl.DTypeError, match="must be one of bool, int32, int64, float32, float64"):
+    with pytest.raises(tl.DTypeError, match="data must be"):
         Tensor(value)

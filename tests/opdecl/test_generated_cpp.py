@@ -38,7 +38,8 @@ struct V {};
 template <class T>
 struct Kind {};
 struct Types {
-  static constexpr Kind<double> kAll{}, kNumeric{}, kRealNumeric{}, kRealFloating{};
+  static constexpr Kind<double> kAll{}, kNumeric{}, kRealNumeric{}, kRealOrBoolean{},
+      kFloating{}, kRealFloating{};
   static constexpr Kind<int64_t> kInteger{}, kIntegerOrBoolean{};
   static constexpr Kind<bool> kBoolean{};
 };

@@ -54,7 +54,8 @@ def reduced(axis: Any, ndim: int) -> list[int]:
 
 def oracle(entry: ReductionEntry, x: Array, axis: Any, keepdims: bool) -> Array:
     """The declared fold, in a wider dtype; booleans count as numbers where they are averaged."""
-    if entry.args[0].category is Category.REAL_FLOATING and x.dtype.kind != "f":
+    floating = (Category.REAL_FLOATING, Category.FLOATING)
+    if entry.args[0].category in floating and x.dtype.kind != "f":
         x = x.astype(np.float32)
     if x.dtype == bool and entry.result in ("sum", "same"):
         x = x.astype(np.int64)

@@ -32,21 +32,40 @@ REDUCTIONS = [entry for entry in DECLARED.entries if isinstance(entry, Reduction
 OPS = [entry for entry in DECLARED.entries if isinstance(entry, OpEntry)]
 DEFINED = [entry for entry in OPS if isinstance(entry, DefinedOp)]
 
+# The dtypes that most tests run over: the ordinary ones, which kernels compute in.
 DTYPES = ("bool", "int32", "int64", "float32", "float64")
 FLOATS = ("float32", "float64")
+SIGNED = ("int8", "int16", "int32", "int64")
+UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
+HALVES = ("float16", "bfloat16")
+COMPLEX = ("complex64", "complex128")
+INTEGERS = (*SIGNED, *UNSIGNED)
+REAL_FLOATS = (*HALVES, *FLOATS)
+ALL_DTYPES = ("bool", *INTEGERS, *REAL_FLOATS, *COMPLEX)
 
-# The promotion of two tensors' dtypes; rows and columns are in the order of DTYPES.
+# The promotion of two tensors' dtypes, as digits: rows and columns are in the order of ALL_DTYPES,
+# digits are places in that order.
 _PROMOTIONS = """
-bool    int32   int64   float32 float64
-int32   int32   int64   float32 float64
-int64   int64   int64   float32 float64
-float32 float32 float32 float32 float64
-float64 float64 float64 float64 float64
+0 1 2 3 4 5 6 7 8 9 a b c d e
+1 1 2 3 4 2 3 4 c 9 a b c d e
+2 2 2 3 4 2 3 4 c 9 a b c d e
+3 3 3 3 4 3 3 4 c 9 a b c d e
+4 4 4 4 4 4 4 4 c 9 a b c d e
+5 2 2 3 4 5 6 7 8 9 a b c d e
+6 3 3 3 4 6 6 7 8 9 a b c d e
+7 4 4 4 4 7 7 7 8 9 a b c d e
+8 c c c c 8 8 8 8 9 a b c d e
+9 9 9 9 9 9 9 9 9 9 b b c d e
+a a a a a a a a a b a b c d e
+b b b b b b b b b b b b c d e
+c c c c c c c c c c c c c e e
+d d d d d d d d d d d d e d e
+e e e e e e e e e e e e e e e
 """
 PROMOTED = {
-    (first, second): word
-    for first, row in zip(DTYPES, _PROMOTIONS.split("\n")[1:-1], strict=True)
-    for second, word in zip(DTYPES, row.split(), strict=True)
+    (first, second): ALL_DTYPES[int(digit, 16)]
+    for first, row in zip(ALL_DTYPES, _PROMOTIONS.split("\n")[1:-1], strict=True)
+    for second, digit in zip(ALL_DTYPES, row.split(), strict=True)
 }
 
 
@@ -68,15 +87,18 @@ def promoted(dtypes: Sequence[str]) -> str:
     return joint
 
 
+def kind_of(dtype: str) -> int:
+    """Its place in the order of promotion: 0 boolean, 1 integer, 2 floating-point, 3 complex."""
+    if dtype in COMPLEX:
+        return 3
+    return 2 if dtype in REAL_FLOATS else int(dtype in INTEGERS)
+
+
 def accepts(category: Category, dtype: str) -> bool:
     """Whether a tensor of the dtype may be passed; lower dtypes are promoted into a category."""
-    if category is Category.BOOLEAN:
-        return dtype == "bool"
     if category is Category.INTEGER:
-        return dtype.startswith("int")
-    if category is Category.INTEGER_OR_BOOLEAN:
-        return not dtype.startswith("float")
-    return True
+        return kind_of(dtype) == 1
+    return kind_of(dtype) <= category.rank
 
 
 def compute_dtype(entry: Entry, dtypes: Sequence[str]) -> str:
@@ -89,11 +111,11 @@ def compute_dtype(entry: Entry, dtypes: Sequence[str]) -> str:
     if not counted:
         return "bool"
     joint = promoted([dtype for _, dtype in counted])
-    categories = [category for category, _ in counted]
-    if Category.REAL_FLOATING in categories and joint not in FLOATS:
+    categories = {category for category, _ in counted}
+    if categories & {Category.REAL_FLOATING, Category.FLOATING} and kind_of(joint) < 2:
         return "float32"
     is_scalar = isinstance(entry, ScalarEntry)
-    is_numeric = Category.NUMERIC in categories or Category.REAL_NUMERIC in categories
+    is_numeric = bool(categories & {Category.NUMERIC, Category.REAL_NUMERIC})
     if is_scalar and is_numeric and joint == "bool":
         return "int64"
     return joint
@@ -102,7 +124,11 @@ def compute_dtype(entry: Entry, dtypes: Sequence[str]) -> str:
 def result_dtype(entry: Entry, compute: str) -> str:
     """The dtype that comes out."""
     if entry.result == "sum":
-        return compute if compute in FLOATS else "int64"
+        if kind_of(compute) >= 2:
+            return compute
+        return "uint64" if compute in UNSIGNED else "int64"
+    if entry.result == "real":
+        return {"complex64": "float32", "complex128": "float64"}.get(compute, compute)
     return compute if entry.result == "same" else entry.result
 
 

@@ -1,0 +1,38 @@
+"""Every level of the processor that the build has: the tests of all dtypes, in a process each."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).resolve().parent
+REPRESENTATIVE = ["ops/test_every_dtype.py", "ops/test_declared_reductions.py"]
+PICK = "every_dtype or every_axis_of_small_shapes"
+
+
+def level_given(wanted: str) -> str:
+    """What the core runs at when the level is asked for."""
+    program = "from tensorlike import _C; print(_C.isa())"
+    environment = os.environ | {"TENSORLIKE_ISA": wanted}
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize("level", ["v2", "v3", "v4"])
+def test_every_level_computes_the_same_dtypes(level: str) -> None:
+    if os.environ.get("TENSORLIKE_ISA"):
+        pytest.skip("runs at one level already")
+    given = level_given(level)
+    if not given.endswith(level):
+        pytest.skip(f"the machine and the build give {given}")
+    command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", "-k", PICK]
+    command += [str(TESTS / name) for name in REPRESENTATIVE]
+    environment = os.environ | {"TENSORLIKE_ISA": level}
+    environment.pop("PYTEST_XDIST_WORKER", None)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout[-3000:]

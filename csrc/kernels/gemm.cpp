@@ -4,13 +4,11 @@
 #include "gemm.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
-#include <new>
 #include <type_traits>
-#include <utility>
 
 #include "../base/pool.h"
+#include "scratch.h"
 
 namespace tensorlike {
 namespace detail {
@@ -38,7 +36,6 @@ namespace {
 
 constexpr int64_t kParallelWork = 1000 * 1000;  // multiply-adds; below, waking a thread costs more
 constexpr int64_t kTinyWork = 64;
-constexpr int64_t kCacheLine = 64;
 constexpr int64_t kSmallB = 24 * 1024;  // bytes that stay in the first-level cache beside a and c
 
 template <class T>
@@ -46,6 +43,7 @@ struct Operand {  // element (lane, p) is at data[lane * lane_stride + p * k_str
   const T* data;
   int64_t lane_stride;
   int64_t k_stride;
+  const GemmSource<T>* source = nullptr;  // makes the elements instead
 
   const T* at(int64_t lane, int64_t p) const { return data + lane * lane_stride + p * k_stride; }
 };
@@ -57,53 +55,14 @@ struct Problem {
   Operand<T> b;  // lanes are columns
   T* c;
   int64_t c_row;
+  bool accumulate = false;
+
+  // Whether the ways around packing and tiles are open to it.
+  bool is_plain() const { return a.source == nullptr && b.source == nullptr && !accumulate; }
 };
 
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
-// A buffer that a thread keeps between calls, so that packing does not pay for fresh pages.
-class Buffer {
- public:
-  void* reserve(size_t bytes) {
-    if (bytes > bytes_) {
-      memory_.reset();
-      bytes_ = 0;
-      const size_t rounded = (bytes + 4095) / 4096 * 4096;
-      memory_.reset(std::aligned_alloc(kCacheLine, rounded));
-      if (memory_ == nullptr) throw std::bad_alloc();
-      bytes_ = rounded;
-    }
-    return memory_.get();
-  }
-
- private:
-  std::unique_ptr<void, Free> memory_;
-  size_t bytes_ = 0;
-};
-
-// Takes the thread's buffer for the time of one multiply. An interrupt hook may run any code, also
-// another multiply; that one finds the place empty and makes a buffer of its own.
-class Loan {
- public:
-  explicit Loan(Buffer& home) : home_(home), buffer_(std::exchange(home, Buffer())) {}
-  ~Loan() { home_ = std::move(buffer_); }
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-
-  template <class T>
-  T* reserve(int64_t count) {
-    return static_cast<T*>(buffer_.reserve(static_cast<size_t>(count) * sizeof(T)));
-  }
-
- private:
-  Buffer& home_;
-  Buffer buffer_;
-};
-
-thread_local Buffer t_buffer_a;
-thread_local Buffer t_buffer_b;
+thread_local ScratchBuffer t_buffer_a;
+thread_local ScratchBuffer t_buffer_b;
 
 template <class T>
 const GemmKernels<T>& kernels_of(const GemmTable& table) {
@@ -156,8 +115,9 @@ struct Plan {
     if (x.n <= kernels.lanes) width = 0;
     tile_columns = kernels.lanes << width;
     tile_rows = kernels.max_rows[width];
-    packs_b = !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
-    packs_a = !(ceil_div(x.n, tile_columns) <= 4 || (x.a.lane_stride == 1 && x.k <= kBlockK));
+    packs_b = x.b.source != nullptr || !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
+    packs_a = x.a.source != nullptr ||
+              !(ceil_div(x.n, tile_columns) <= 4 || (x.a.lane_stride == 1 && x.k <= kBlockK));
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);
     super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);
@@ -169,8 +129,8 @@ template <class T>
 class Part {
  public:
   Part(const GemmKernels<T>& kernels, const Plan<T>& plan, const Problem<T>& problem,
-       Loan& buffer_a, Loan& buffer_b, int64_t row, int64_t rows, int64_t column, int64_t columns,
-       int64_t depth_begin, int64_t depth)
+       ScratchLoan& buffer_a, ScratchLoan& buffer_b, int64_t row, int64_t rows, int64_t column,
+       int64_t columns, int64_t depth_begin, int64_t depth)
       : kernels_(kernels),
         plan_(plan),
         x_(problem),
@@ -264,19 +224,26 @@ class Part {
     return packed_b_ + blocks_.begin(block) * packed_columns() + before * blocks_.size(block);
   }
 
+  void pack_operand(const Operand<T>& x, T* to, int64_t step, int64_t lane, int64_t p,
+                    int64_t count, int64_t k) const {
+    if (x.source != nullptr) {
+      x.source->pack(to, step, lane, p, count, k);
+    } else {
+      kernels_.pack(to, step, x.at(lane, p), x.lane_stride, x.k_stride, count, k);
+    }
+  }
+
   void pack_panel(int64_t panel, int64_t block) const {
-    kernels_.pack(packed_panel(panel, block), panels_.size(panel),
-                  x_.a.at(row_ + panels_.begin(panel), depth_begin_ + blocks_.begin(block)),
-                  x_.a.lane_stride, x_.a.k_stride, panels_.size(panel), blocks_.size(block));
+    pack_operand(x_.a, packed_panel(panel, block), panels_.size(panel), row_ + panels_.begin(panel),
+                 depth_begin_ + blocks_.begin(block), panels_.size(panel), blocks_.size(block));
   }
 
   void pack_tile(int64_t tile, int64_t block) const {
     const bool is_last = tile == tiles_ - 1;
-    kernels_.pack(packed_tile(tile, block),
-                  is_last ? kernels_.lanes << last_width_ : plan_.tile_columns,
-                  x_.b.at(column_ + tile * plan_.tile_columns, depth_begin_ + blocks_.begin(block)),
-                  x_.b.lane_stride, x_.b.k_stride, is_last ? last_columns() : plan_.tile_columns,
-                  blocks_.size(block));
+    pack_operand(x_.b, packed_tile(tile, block),
+                 is_last ? kernels_.lanes << last_width_ : plan_.tile_columns,
+                 column_ + tile * plan_.tile_columns, depth_begin_ + blocks_.begin(block),
+                 is_last ? last_columns() : plan_.tile_columns, blocks_.size(block));
   }
 
   void multiply_unit(int64_t panel_begin, int64_t panel_end, int64_t tile_begin, int64_t tile_end,
@@ -358,7 +325,7 @@ template <class T>
 void multiply_dots(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
   const T* rows = x.a.data;
   int64_t row_stride = x.a.lane_stride;
-  Loan buffer(t_buffer_a);
+  ScratchLoan buffer(t_buffer_a);
   if (x.a.k_stride != 1) {
     T* copy = buffer.reserve<T>(x.m * x.k);
     for (int64_t i = 0; i < x.m; ++i) {
@@ -388,10 +355,12 @@ template <class T>
 void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
   if (x.m == 0 || x.n == 0) return;
   if (x.k == 0) {
+    if (x.accumulate) return;
     for (int64_t i = 0; i < x.m; ++i) std::fill_n(x.c + i * x.c_row, x.n, T{0});
     return;
   }
-  if (x.n == 1 && x.m > 1) {  // c' = b' @ a', if need be through a contiguous result
+  if (x.is_plain() && x.n == 1 &&
+      x.m > 1) {  // c' = b' @ a', if need be through a contiguous result
     if (x.c_row == 1) {
       multiply<T>(kernels, {1, x.m, x.k, x.b, x.a, x.c, x.m});
       return;
@@ -403,22 +372,22 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
   }
   const double work =
       static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
-  if (work <= kTinyWork) {
+  if (x.is_plain() && work <= kTinyWork) {
     multiply_tiny(x);
     return;
   }
   const bool in_parallel = work >= kParallelWork;
-  if (x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
+  if (x.is_plain() && x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
     multiply_dots(kernels, x, in_parallel);
     return;
   }
-  if (x.m == 1 && x.b.lane_stride == 1 && x.n >= 256) {
+  if (x.is_plain() && x.m == 1 && x.b.lane_stride == 1 && x.n >= 256) {
     multiply_row(kernels, x, in_parallel);
     return;
   }
   const Plan<T> plan(kernels, x);
-  Loan buffer_a(t_buffer_a);
-  Loan buffer_b(t_buffer_b);
+  ScratchLoan buffer_a(t_buffer_a);
+  ScratchLoan buffer_b(t_buffer_b);
   for (int64_t column = 0; column < x.n; column += plan.super_n) {
     const int64_t columns = std::min(plan.super_n, x.n - column);
     for (int64_t from = 0; from < x.k; from += plan.super_k) {
@@ -428,7 +397,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
         const int64_t rows = std::min(plan.super_m, x.m - row);
         Part<T> part(kernels, plan, x, buffer_a, buffer_b, row, rows, column, columns, from, depth);
         part.pack(true, row == 0, in_parallel);
-        part.multiply(from > 0, in_parallel);
+        part.multiply(x.accumulate || from > 0, in_parallel);
       }
     }
   }
@@ -469,6 +438,25 @@ void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int
   detail::gemm_with<T>(table, m, n, k, a, a_row_stride, a_col_stride, b, b_row_stride, b_col_stride,
                        c, c_row_stride);
 }
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b, T* c,
+          int64_t c_row_stride, bool accumulate) {
+  static const detail::GemmTable& table = detail::gemm_table(isa());
+  detail::multiply<T>(detail::kernels_of<T>(table), {m,
+                                                     n,
+                                                     k,
+                                                     {a.data, a.lane_stride, a.k_stride, a.source},
+                                                     {b.data, b.lane_stride, b.k_stride, b.source},
+                                                     c,
+                                                     c_row_stride,
+                                                     accumulate});
+}
+
+template void gemm<float>(int64_t, int64_t, int64_t, const GemmOperand<float>&,
+                          const GemmOperand<float>&, float*, int64_t, bool);
+template void gemm<double>(int64_t, int64_t, int64_t, const GemmOperand<double>&,
+                           const GemmOperand<double>&, double*, int64_t, bool);
 
 #define TL_INSTANTIATE(T)                                                                         \
   template void detail::gemm_with<T>(const GemmTable&, int64_t, int64_t, int64_t, const T*,       \

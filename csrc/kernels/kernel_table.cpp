@@ -12,6 +12,7 @@
   TL_PART(norms, ISA)      \
   TL_PART(dropout, ISA)    \
   TL_PART(attention, ISA)  \
+  TL_PART(convolutions, ISA) \
   TL_STEMS(ISA)
 
 #include "stems.inc"

@@ -104,6 +104,16 @@ struct ConvolutionKernels {
   void (*plane_weight)(const Window& w, const void* x, const void* dy, double* dweight) = nullptr;
 };
 
+// Pooling of one plane. Gradients are added to what is there.
+struct PoolKernels {
+  void (*max)(const PoolWindow& w, const void* x, void* y) = nullptr;
+  // dx at the place of each window's first maximum in x, += dy; y = values there.
+  void (*max_spread)(const PoolWindow& w, const void* x, const void* dy, void* dx) = nullptr;
+  void (*max_select)(const PoolWindow& w, const void* x, const void* values, void* y) = nullptr;
+  void (*mean)(const PoolWindow& w, const void* x, void* y) = nullptr;
+  void (*mean_spread)(const PoolWindow& w, const void* dy, void* dx) = nullptr;
+};
+
 template <class T>
 struct ByDType {
   T kernel[kDTypeCount] = {};
@@ -125,6 +135,7 @@ struct KernelTable {
   ByDType<AddKernels> adds;                         // of the dtypes that are computed in
   ByDType<RowKernels> rows;
   ByDType<ConvolutionKernels> convolutions;
+  ByDType<PoolKernels> pools;
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
 };
 

@@ -51,4 +51,38 @@ struct Window {
   }
 };
 
+// The windows of pooling.
+struct PoolWindow : Window {
+  // Window i of a dimension is [i * in / out, ceil((i + 1) * in / out)): they differ in size.
+  bool is_irregular = false;
+  // Whether padding counts in the number of elements that an average divides by.
+  bool counts_padding = true;
+
+  // The input positions [begin, end) that the window at `at` covers, for a dilation of 1.
+  int64_t begin(int dim, int64_t at) const {
+    if (is_irregular) return at * in[dim] / out[dim];
+    const int64_t start = at * stride[dim] - before[dim];
+    return start > 0 ? start : 0;
+  }
+  int64_t end(int dim, int64_t at) const {
+    if (is_irregular) return ((at + 1) * in[dim] + out[dim] - 1) / out[dim];
+    const int64_t stop = at * stride[dim] - before[dim] + kernel[dim];
+    return stop < in[dim] ? stop : in[dim];
+  }
+  // How many elements of the dimension an average counts.
+  int64_t count(int dim, int64_t at) const {
+    if (is_irregular || !counts_padding) return end(dim, at) - begin(dim, at);
+    const int64_t start = at * stride[dim] - before[dim];
+    const int64_t stop = start + kernel[dim];
+    const int64_t limit = in[dim] + before[dim];
+    return (stop < limit ? stop : limit) - start;
+  }
+  // Whether single cells are better than rows of them: long windows, or few beside each other.
+  bool is_by_cell() const {
+    if (is_irregular) return true;
+    const bool is_dense = dilation[0] == 1 && dilation[1] == 1 && dilation[2] == 1;
+    return is_dense && (out[2] < 4 || kernel[2] > 16);
+  }
+};
+
 }  // namespace tensorlike

@@ -364,6 +364,7 @@ InferRule find_infer(std::string_view name) {
            indexing_rules(),
            row_rules(),
            attention_rules(),
+           window_rules(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;

@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 DECLARED = load_builtin()
 SCALARS = [entry for entry in DECLARED.entries if isinstance(entry, ScalarEntry)]
 REDUCTIONS = [entry for entry in DECLARED.entries if isinstance(entry, ReductionEntry)]
-OPS = [entry for entry in DECLARED.entries if isinstance(entry, OpEntry)]
+OPS = [entry for entry in DECLARED.functions.values() if isinstance(entry, OpEntry)]
 DEFINED = [entry for entry in OPS if isinstance(entry, DefinedOp)]
 
 DTYPES = ("bool", "int32", "int64", "float32", "float64")

@@ -121,9 +121,7 @@ def _convolution_transpose(
         spread = np.einsum("oc,no...->nc...", factor, x[:, _channels(g, rows)])
         y[(slice(None), _channels(g, columns), *part)] += spread
     pads = _pads(padding, kernel, dilation)
-    kept = tuple(
-        slice(pad[0], size - pad[1]) for pad, size in zip(pads, whole, strict=True)
-    )
+    kept = tuple(slice(pad[0], size - pad[1]) for pad, size in zip(pads, whole, strict=True))
     return _biased(y[(slice(None), slice(None), *kept)], bias)
 
 

@@ -195,19 +195,17 @@ TL_INLINE void tile_counts(const PoolWindow& w, const Tile& tile, T* counts) {
 
 template <class T>
 T cell_mean(const PoolWindow& w, const Tile& cell, const T* x) {
-  double total = 0;
+  double lanes[kLanes] = {};
   for_runs(w, cell, [&](int64_t place, int64_t n) {
     const T* run = x + place;
-    T lanes[kLanes] = {};
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) lanes[l] += run[i + l];
+      for (int l = 0; l < kLanes; ++l) lanes[l] += static_cast<double>(run[i + l]);
     }
-    for (int l = 0; i < n; ++i, ++l) lanes[l] += run[i];
-    T sum = 0;
-    for (T lane : lanes) sum += lane;
-    total += static_cast<double>(sum);
+    for (int l = 0; i < n; ++i, ++l) lanes[l] += static_cast<double>(run[i]);
   });
+  double total = 0;
+  for (double lane : lanes) total += lane;
   T count;
   tile_counts(w, cell, &count);
   return static_cast<T>(total / static_cast<double>(count));

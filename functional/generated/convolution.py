@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/convolution.yaml:5
+# opdecl/convolution.yaml:6
 @native
 def convolution(
     x: TensorLike,
@@ -22,7 +22,7 @@ def convolution(
     groups: int = 1,
     spatial: int = 0,
 ) -> Tensor:
-    """Sums of a window of x (images, channels, *spatial) weighted by weight (channels of the result, channels / groups, *kernel), plus a bias for each channel.
+    """Sums over windows of x, weighted, plus a bias for each channel.
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -38,7 +38,7 @@ def convolution(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:5.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:6.
 
     Example:
         >>> import tensorlike as tl
@@ -50,7 +50,7 @@ def convolution(
     ...
 
 
-# opdecl/convolution.yaml:20
+# opdecl/convolution.yaml:21
 @native
 def conv1d(
     x: TensorLike,
@@ -76,7 +76,7 @@ def conv1d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:20.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:21.
 
     Example:
         >>> import tensorlike as tl
@@ -89,7 +89,7 @@ def conv1d(
     ...
 
 
-# opdecl/convolution.yaml:24
+# opdecl/convolution.yaml:25
 @native
 def conv2d(
     x: TensorLike,
@@ -115,7 +115,7 @@ def conv2d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:24.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:25.
 
     Example:
         >>> import tensorlike as tl
@@ -127,7 +127,7 @@ def conv2d(
     ...
 
 
-# opdecl/convolution.yaml:28
+# opdecl/convolution.yaml:29
 @native
 def conv3d(
     x: TensorLike,
@@ -153,7 +153,7 @@ def conv3d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:28.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:29.
 
     Example:
         >>> import tensorlike as tl
@@ -165,7 +165,7 @@ def conv3d(
     ...
 
 
-# opdecl/convolution.yaml:33
+# opdecl/convolution.yaml:34
 @native
 def convolution_transpose(
     x: TensorLike,
@@ -178,7 +178,7 @@ def convolution_transpose(
     dilation: int | Sequence[int] = (1,),
     spatial: int = 0,
 ) -> Tensor:
-    """The transpose of a convolution, as a linear map: elements of x (images, channels, *spatial) spread over windows by weight (channels, channels of the result / groups, *kernel).
+    """The transpose of a convolution as a linear map: elements of x spread over windows.
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -196,7 +196,7 @@ def convolution_transpose(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:33.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:34.
 
     Example:
         >>> import tensorlike as tl
@@ -208,7 +208,7 @@ def convolution_transpose(
     ...
 
 
-# opdecl/convolution.yaml:49
+# opdecl/convolution.yaml:50
 @native
 def conv_transpose1d(
     x: TensorLike,
@@ -237,20 +237,19 @@ def conv_transpose1d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:49.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:50.
 
     Example:
         >>> import tensorlike as tl
         >>> x = tl.tensor([[[1.0, 2.0]]])
         >>> weight = tl.tensor([[[1.0, -1.0]]])
-        >>> bias = tl.tensor([10.0])
-        >>> tl.functional.conv_transpose1d(x, weight, bias, stride=(2,), output_padding=(1,)).tolist()
-        [[[11.0, 9.0, 12.0, 8.0, 10.0]]]
+        >>> tl.functional.conv_transpose1d(x, weight, stride=(2,), output_padding=(1,)).tolist()
+        [[[1.0, -1.0, 2.0, -2.0, 0.0]]]
     """
     ...
 
 
-# opdecl/convolution.yaml:53
+# opdecl/convolution.yaml:54
 @native
 def conv_transpose2d(
     x: TensorLike,
@@ -279,7 +278,7 @@ def conv_transpose2d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:53.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:54.
 
     Example:
         >>> import tensorlike as tl
@@ -291,7 +290,7 @@ def conv_transpose2d(
     ...
 
 
-# opdecl/convolution.yaml:57
+# opdecl/convolution.yaml:58
 @native
 def conv_transpose3d(
     x: TensorLike,
@@ -320,7 +319,7 @@ def conv_transpose3d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:57.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:58.
 
     Example:
         >>> import tensorlike as tl
@@ -332,7 +331,7 @@ def conv_transpose3d(
     ...
 
 
-# opdecl/convolution.yaml:62
+# opdecl/convolution.yaml:63
 @native
 def convolution_weight(
     x: TensorLike,
@@ -358,7 +357,7 @@ def convolution_weight(
         One tensor.
 
     Source:
-        Declared in opdecl/convolution.yaml:62.
+        Declared in opdecl/convolution.yaml:63.
 
     Example:
         >>> import tensorlike as tl

@@ -238,7 +238,7 @@ def max_pool_spread(
     ceil_mode: bool = False,
     output_size: int | Sequence[int] | None = None,
 ) -> Tensor:
-    """The gradient of max_pool: each element of gradient added to the place of its window's first maximum in x.
+    """The gradient of max_pool: each element added to the place of its window's first maximum.
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).

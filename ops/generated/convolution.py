@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/convolution.yaml:5
+# opdecl/convolution.yaml:6
 class Convolution(OpBase, native="Convolution"):
-    """Sums of a window of x (images, channels, *spatial) weighted by weight (channels of the result, channels / groups, *kernel), plus a bias for each channel.
+    """Sums over windows of x, weighted, plus a bias for each channel.
 
     Args:
         stride: the step of the window, for each dimension or for all.
@@ -29,7 +29,7 @@ class Convolution(OpBase, native="Convolution"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:5.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:6.
     """
 
     __slots__ = ()
@@ -52,9 +52,9 @@ class Convolution(OpBase, native="Convolution"):
         ) -> None: ...
 
 
-# opdecl/convolution.yaml:33
+# opdecl/convolution.yaml:34
 class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
-    """The transpose of a convolution, as a linear map: elements of x (images, channels, *spatial) spread over windows by weight (channels, channels of the result / groups, *kernel).
+    """The transpose of a convolution as a linear map: elements of x spread over windows.
 
     Args:
         stride: the distance between the windows that elements of x fill.
@@ -74,7 +74,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:33.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:34.
     """
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         ) -> None: ...
 
 
-# opdecl/convolution.yaml:62
+# opdecl/convolution.yaml:63
 class ConvolutionWeight(OpBase, native="ConvolutionWeight"):
     """The gradient of a convolution for its weight, given x and the gradient of the result.
 
@@ -118,7 +118,7 @@ class ConvolutionWeight(OpBase, native="ConvolutionWeight"):
         One tensor.
 
     Source:
-        Declared in opdecl/convolution.yaml:62.
+        Declared in opdecl/convolution.yaml:63.
     """
 
     __slots__ = ()

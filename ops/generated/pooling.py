@@ -58,7 +58,7 @@ class MaxPool(OpBase, native="MaxPool"):
 
 # opdecl/pooling.yaml:42
 class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
-    """The gradient of max_pool: each element of gradient added to the place of its window's first maximum in x.
+    """The gradient of max_pool: each element added to the place of its window's first maximum.
 
     Args:
         kernel_size: the size of the window.

@@ -15,6 +15,11 @@ Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
 Ints: TypeAlias = int | Sequence[int]
 
 
+def _at(*index: Any) -> tuple[Any, ...]:
+    """An index whose end is unpacked, which brackets take from Python 3.11 on only."""
+    return index
+
+
 def _each(value: Ints, n: int) -> list[int]:
     values = [value] if isinstance(value, int) else list(value)
     return values * n if len(values) == 1 else values
@@ -89,8 +94,8 @@ def _convolution(
     for (tap, part), g in itertools.product(
         _taps(x.shape[2:], kernel, out, **attrs), range(groups)
     ):
-        seen = x[(slice(None), _channels(g, columns), *part)]
-        factor = weight[(_channels(g, rows), slice(None), *tap)]
+        seen = x[_at(slice(None), _channels(g, columns), *part)]
+        factor = weight[_at(_channels(g, rows), slice(None), *tap)]
         y[:, _channels(g, rows)] += np.einsum("oc,nc...->no...", factor, seen)
     return _biased(y, bias)
 
@@ -117,12 +122,12 @@ def _convolution_transpose(
     rows, columns = weight.shape[0] // groups, weight.shape[1]
     y = np.zeros((x.shape[0], columns * groups, *whole), np.result_type(x, weight))
     for (tap, part), g in itertools.product(_taps(whole, kernel, out, **attrs), range(groups)):
-        factor = weight[(_channels(g, rows), slice(None), *tap)]
+        factor = weight[_at(_channels(g, rows), slice(None), *tap)]
         spread = np.einsum("oc,no...->nc...", factor, x[:, _channels(g, rows)])
-        y[(slice(None), _channels(g, columns), *part)] += spread
+        y[_at(slice(None), _channels(g, columns), *part)] += spread
     pads = _pads(padding, kernel, dilation)
     kept = tuple(slice(pad[0], size - pad[1]) for pad, size in zip(pads, whole, strict=True))
-    return _biased(y[(slice(None), slice(None), *kept)], bias)
+    return _biased(y[_at(slice(None), slice(None), *kept)], bias)
 
 
 def _convolution_weight(
@@ -137,8 +142,8 @@ def _convolution_weight(
     axes = (0, *range(2, x.ndim))
     taps = _taps(x.shape[2:], sizes, gradient.shape[2:], **attrs)
     for (tap, part), g in itertools.product(taps, range(groups)):
-        seen = x[(slice(None), _channels(g, columns), *part)]
-        weight[(_channels(g, rows), slice(None), *tap)] = np.tensordot(
+        seen = x[_at(slice(None), _channels(g, columns), *part)]
+        weight[_at(_channels(g, rows), slice(None), *tap)] = np.tensordot(
             gradient[:, _channels(g, rows)], seen, (axes, axes)
         )
     return weight
@@ -180,7 +185,7 @@ def _windows(
     return found
 
 
-def _pool(x: Array, reduce: Callable[[Array, tuple[slice, ...], int], Array], attrs: Any) -> Array:
+def _pool(x: Array, reduce: Callable[[Array, int], Array], attrs: Any) -> Array:
     """Fills the result window by window."""
     import numpy as np
 
@@ -190,7 +195,7 @@ def _pool(x: Array, reduce: Callable[[Array, tuple[slice, ...], int], Array], at
         cells = [w[i] for w, i in zip(windows, at, strict=True)]
         index = np.ix_(*(cell[0] for cell in cells))
         counted = math.prod(cell[1] for cell in cells)
-        y[(..., *at)] = reduce(x[(slice(None), slice(None), *index)], at, counted)
+        y[_at(..., *at)] = reduce(x[_at(slice(None), slice(None), *index)], counted)
     return y
 
 
@@ -198,7 +203,7 @@ def _max_pool(x: Array, *, spatial: int = 0, **attrs: Any) -> Array:
     import numpy as np
 
     axes = tuple(range(2, x.ndim))
-    return _pool(x, lambda part, at, n: np.max(part, axes, initial=-np.inf), attrs)
+    return _pool(x, lambda part, n: np.max(part, axes, initial=-np.inf), attrs)
 
 
 def _avg_pool(x: Array, *, spatial: int = 0, count_include_pad: bool, **attrs: Any) -> Array:
@@ -206,10 +211,10 @@ def _avg_pool(x: Array, *, spatial: int = 0, count_include_pad: bool, **attrs: A
 
     axes = tuple(range(2, x.ndim))
 
-    def mean(part: Array, at: Any, counted: int) -> Array:
+    def mean(part: Array, counted: int) -> Array:
         return np.sum(part, axes) / (counted if count_include_pad else part[0, 0].size)
 
-    return _pool(x, mean, attrs) if x.size else _pool(x, lambda part, at, n: 0, attrs)
+    return _pool(x, mean, attrs) if x.size else _pool(x, lambda part, n: 0, attrs)
 
 
 def _maxima(x: Array, attrs: Any) -> Array:
@@ -220,7 +225,7 @@ def _maxima(x: Array, attrs: Any) -> Array:
     places = np.broadcast_to(spots, x.shape)
     pairs = x + 1j * places  # carries both; NumPy's argmax is the first
 
-    def first(part: Array, at: Any, counted: int) -> Array:
+    def first(part: Array, counted: int) -> Array:
         flat = part.reshape(*part.shape[:2], math.prod(part.shape[2:]))
         best = np.argmax(flat.real, -1)[..., None]
         return np.take_along_axis(flat, best, -1)[..., 0]
@@ -255,9 +260,9 @@ def _avg_pool_spread(gradient: Array, *, shape: Sequence[int], **attrs: Any) -> 
     y = np.zeros(tuple(shape), gradient.dtype)
     for spot in np.ndindex(*shape[2:]):
         unit = np.zeros((1, 1, *shape[2:]), gradient.dtype)
-        unit[(0, 0, *spot)] = 1
+        unit[_at(0, 0, *spot)] = 1
         share = _avg_pool(unit, **attrs)
-        y[(..., *spot)] = np.sum(gradient * share, tuple(range(2, gradient.ndim)))
+        y[_at(..., *spot)] = np.sum(gradient * share, tuple(range(2, gradient.ndim)))
     return y
 
 

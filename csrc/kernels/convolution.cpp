@@ -4,10 +4,8 @@
 
 #include <algorithm>
 
-#include "base/isa.h"
 #include "base/pool.h"
-#include "kernels/gemm.h"
-#include "kernels/kernel_table.h"
+#include "kernels/convolution_sources.h"
 #include "kernels/scratch.h"
 
 namespace tensorlike {
@@ -19,104 +17,19 @@ constexpr int64_t kBlockBytes = 256 * 1024;  // of a block of it, which stays in
 
 thread_local ScratchBuffer t_block;
 
-template <class T>
-const ConvolutionKernels& kernels() {
-  return kernel_table().convolutions[dtype_of<T>];
+// How many of `jobs` equal parts of the work a thread takes at least.
+int64_t grain_of(const Convolution& c, int64_t jobs) {
+  const double part = c.work() / static_cast<double>(std::max<int64_t>(jobs, 1));
+  return static_cast<int64_t>(std::clamp(kParallelWork / std::max(part, 1.0), 1.0, 1e6));
 }
-
-template <class T>
-const detail::GemmKernels<T>& gemm_kernels() {
-  static const detail::GemmTable& table = detail::gemm_table(isa());
-  if constexpr (sizeof(T) == 4) {
-    return table.f32;
-  } else {
-    return table.f64;
-  }
-}
-
-// The matrix of columns of one image: lanes are pixels.
-template <class T>
-class Columns final : public GemmSource<T> {
- public:
-  Columns(const Window& window, const T* image) : window_(window), image_(image) {}
-  void pack(T* to, int64_t step, int64_t lane, int64_t from, int64_t count,
-            int64_t k) const override {
-    kernels<T>().gather(window_, image_, from, k, lane, count, to, step);
-    for (int64_t p = 0; count < step && p < k; ++p) {
-      std::fill(to + p * step + count, to + (p + 1) * step, T{0});
-    }
-  }
-
- private:
-  const Window& window_;
-  const T* image_;
-};
-
-// Many images side by side: the sum goes over the pixels of all of them.
-template <class T>
-class Pixels : public GemmSource<T> {
- public:
-  Pixels(int64_t pixels, const T* images, int64_t image_stride)
-      : pixels_(pixels), images_(images), image_stride_(image_stride) {}
-
-  void pack(T* to, int64_t step, int64_t lane, int64_t from, int64_t count,
-            int64_t k) const override {
-    while (k > 0) {
-      const int64_t pixel = from % pixels_;
-      const int64_t n = std::min(k, pixels_ - pixel);
-      pack_image(to, step, images_ + from / pixels_ * image_stride_, lane, pixel, count, n);
-      to += n * step;
-      from += n;
-      k -= n;
-    }
-  }
-
- protected:
-  // Lanes are the channels of a tensor as it lies in memory.
-  virtual void pack_image(T* to, int64_t step, const T* image, int64_t lane, int64_t pixel,
-                          int64_t count, int64_t k) const {
-    gemm_kernels<T>().pack(to, step, image + lane * pixels_ + pixel, pixels_, 1, count, k);
-  }
-
- private:
-  int64_t pixels_;
-  const T* images_;
-  int64_t image_stride_;
-};
-
-// Lanes are the rows of the matrices of columns.
-template <class T>
-class Rows final : public Pixels<T> {
- public:
-  Rows(const Window& window, const T* images, int64_t image_stride)
-      : Pixels<T>(window.out_size(), images, image_stride), window_(window) {}
-
- protected:
-  void pack_image(T* to, int64_t step, const T* image, int64_t lane, int64_t pixel, int64_t count,
-                  int64_t k) const override {
-    constexpr int64_t kPixels = 64;
-    constexpr int64_t kLanes = 128;         // of the widest tile
-    alignas(64) T block[kLanes * kPixels];  // gathered along the pixels, then turned
-    for (int64_t p = 0; p < k; p += kPixels) {
-      const int64_t pixels = std::min(kPixels, k - p);
-      kernels<T>().gather(window_, image, lane, count, pixel + p, pixels, block, kPixels);
-      gemm_kernels<T>().pack(to + p * step, step, block, kPixels, 1, count, pixels);
-    }
-  }
-
- private:
-  const Window& window_;
-};
 
 // Calls f(image, group) for all of them: each on one thread where there are enough to go round,
 // else one after the other, and f shares its own work out.
 template <class F>
 void for_groups(const Convolution& c, F&& f) {
   const int64_t jobs = c.images * c.groups;
-  const int64_t grain = static_cast<int64_t>(
-      std::clamp(kParallelWork * static_cast<double>(jobs) / std::max(c.work(), 1.0), 1.0, 1e18));
   const bool is_many = jobs >= int64_t{4} * num_threads();
-  parallel_for(jobs, is_many ? grain : jobs, [&](int64_t begin, int64_t end) {
+  parallel_for(jobs, is_many ? grain_of(c, jobs) : jobs, [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
       if (job > begin) check_interrupt();
       f(job / c.groups, job % c.groups);
@@ -140,39 +53,91 @@ bool is_by_channel(const Convolution& c) {
 template <class F>
 void for_planes(const Convolution& c, F&& f) {
   const int64_t outputs = c.groups * c.out_channels;
-  const double work = c.work() / static_cast<double>(std::max<int64_t>(c.images * c.groups, 1));
-  const int64_t grain = static_cast<int64_t>(std::clamp(kParallelWork / (work + 1), 1.0, 1e18));
-  parallel_for(c.images * c.groups, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      if (i > begin) check_interrupt();
-      const int64_t first = i % c.groups * c.out_channels;
-      for (int64_t channel = first; channel < first + c.out_channels; ++channel) {
-        f(i, channel, i / c.groups * outputs + channel);
+  parallel_for(c.images * c.groups, grain_of(c, c.images * c.groups),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   if (i > begin) check_interrupt();
+                   const int64_t first = i % c.groups * c.out_channels;
+                   for (int64_t channel = first; channel < first + c.out_channels; ++channel) {
+                     f(i, channel, i / c.groups * outputs + channel);
+                   }
+                 }
+               });
+}
+
+// Small images are put side by side, so that the weights are read once for several of them.
+int64_t images_at_once(const Convolution& c) {
+  constexpr int64_t kPixels = 256;
+  const int64_t pixels = c.window.out_size();
+  return pixels >= kPixels ? 1 : std::min(c.images, 2 * kPixels / std::max<int64_t>(pixels, 1));
+}
+
+template <class T>
+void convolve_batches(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
+  const int64_t pixels = c.window.out_size();
+  const int64_t batch = images_at_once(c);
+  Convolution batches = c;
+  batches.images = (c.images + batch - 1) / batch;
+  for_groups(batches, [&](int64_t part, int64_t group) {
+    const int64_t first = part * batch;
+    const int64_t images = std::min(batch, c.images - first);
+    const Columns<T> columns(c.window, x + (first * c.groups + group) * c.x_size(),
+                             c.groups * c.x_size());
+    ScratchLoan buffer(t_block);
+    T* block = buffer.reserve<T>(c.out_channels * images * pixels);
+    if (bias != nullptr) {
+      fill_channels(block, bias + group * c.out_channels, c.out_channels, images * pixels);
+    }
+    gemm<T>(c.out_channels, images * pixels, c.rows(),
+            {weight + group * c.out_channels * c.rows(), c.rows(), 1}, {nullptr, 0, 0, &columns},
+            block, images * pixels, bias != nullptr);
+    for (int64_t i = 0; i < images; ++i) {
+      T* to = y + ((first + i) * c.groups + group) * c.y_size();
+      for (int64_t o = 0; o < c.out_channels; ++o) {
+        std::copy_n(block + (o * images + i) * pixels, pixels, to + o * pixels);
       }
     }
   });
 }
 
-// dx of one image and group, of whole channels: products of transposed weights and dy, block by
-// block, added to where their elements come from.
+// A part of dx: whole channels of one group of some images.
+struct DataPart {
+  int64_t image, images, group, channel, channels;
+};
+
+// Products of transposed weights and dy, block by block, added to where their elements come from.
 template <class T>
-void scatter_products(const Convolution& c, int64_t row, int64_t rows, const T* dy, const T* weight,
+void scatter_products(const Convolution& c, const DataPart& part, const T* dy, const T* weight,
                       T* dx) {
   const Window& w = c.window;
   const int64_t pixels = w.out_size();
+  const int64_t first_row = part.channel * w.taps();
+  const int64_t rows = part.channels * w.taps();
   const int64_t at_once = std::min(rows, kBlockRows);
-  int64_t piece = std::max<int64_t>(kBlockBytes / (at_once * int64_t{sizeof(T)}), 64);
-  if (piece > w.out[2]) piece -= piece % w.out[2];
-  piece = std::min(piece, pixels);
+  int64_t piece = pixels;
+  if (part.images == 1) {
+    piece = std::max<int64_t>(kBlockBytes / (at_once * static_cast<int64_t>(sizeof(T))), 64);
+    if (piece > w.out[2]) piece -= piece % w.out[2];
+    piece = std::min(piece, pixels);
+  }
   ScratchLoan buffer(t_block);
-  T* block = buffer.reserve<T>(at_once * piece);
+  T* block = buffer.reserve<T>(at_once * piece * part.images);
+  const int64_t at = part.image * c.groups + part.group;
+  const Planes<T> planes(pixels, dy + at * c.y_size(), c.groups * c.y_size());
   for (int64_t pixel = 0; pixel < pixels; pixel += piece) {
     const int64_t count = std::min(piece, pixels - pixel);
-    for (int64_t r = row; r < row + rows; r += at_once) {
-      const int64_t height = std::min(at_once, row + rows - r);
-      gemm<T>(height, count, c.out_channels, {weight + r, 1, c.rows()}, {dy + pixel, 1, pixels},
-              block, count, false);
-      kernels<T>().scatter_add(w, dx, r, height, pixel, count, block, count);
+    const int64_t columns = count * part.images;
+    for (int64_t r = first_row; r < first_row + rows; r += at_once) {
+      const int64_t height = std::min(at_once, first_row + rows - r);
+      gemm<T>(height, columns, c.out_channels,
+              {weight + part.group * c.out_channels * c.rows() + r, 1, c.rows()},
+              part.images > 1 ? GemmOperand<T>{nullptr, 0, 0, &planes}
+                              : GemmOperand<T>{dy + at * c.y_size() + pixel, 1, pixels},
+              block, columns, false);
+      for (int64_t i = 0; i < part.images; ++i) {
+        convolution_kernels<T>().scatter_add(w, dx + (at + i * c.groups) * c.x_size(), r, height,
+                                             pixel, count, block + i * count, columns);
+      }
     }
   }
 }
@@ -189,7 +154,7 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
     for_planes(c, [&](int64_t in, int64_t channel, int64_t out) {
       T* to = y + out * pixels;
       fill_channels(to, bias == nullptr ? bias : bias + channel, 1, pixels);
-      kernels<T>().plane(w, x + in * w.in_size(), weight + channel * w.taps(), to);
+      convolution_kernels<T>().plane(w, x + in * w.in_size(), weight + channel * w.taps(), to);
     });
     return;
   }
@@ -204,6 +169,10 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
     }
     return;
   }
+  if (images_at_once(c) > 1) {
+    convolve_batches(c, x, weight, bias, y);
+    return;
+  }
   for_groups(c, [&](int64_t image, int64_t group) {
     const int64_t at = image * c.groups + group;
     T* to = y + at * c.y_size();
@@ -211,7 +180,7 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
       fill_channels(to, bias + group * c.out_channels, c.out_channels, pixels);
     }
     const T* from = x + at * c.x_size();
-    const Columns<T> columns(w, from);
+    const Columns<T> columns(w, from, 0);
     gemm<T>(
         c.out_channels, pixels, c.rows(), {weight + group * c.out_channels * c.rows(), c.rows(), 1},
         w.is_identity() ? GemmOperand<T>{from, 1, pixels} : GemmOperand<T>{nullptr, 0, 0, &columns},
@@ -228,16 +197,17 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   const int64_t channels = c.groups * c.in_channels;
   if (c.images * channels * size == 0) return;
   if (is_by_channel(c)) {
-    parallel_for(c.images * c.groups, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        fill_channels(dx + i * size, bias == nullptr ? bias : bias + i % c.groups, 1, size);
-        for (int64_t k = 0; k < c.out_channels; ++k) {
-          kernels<T>().plane_data(w, dy + (i * c.out_channels + k) * pixels,
-                                  weight + (i % c.groups * c.out_channels + k) * w.taps(),
-                                  dx + i * size);
-        }
-      }
-    });
+    parallel_for(
+        c.images * c.groups, grain_of(c, c.images * c.groups), [&](int64_t begin, int64_t end) {
+          for (int64_t i = begin; i < end; ++i) {
+            fill_channels(dx + i * size, bias == nullptr ? bias : bias + i % c.groups, 1, size);
+            for (int64_t k = 0; k < c.out_channels; ++k) {
+              convolution_kernels<T>().plane_data(
+                  w, dy + (i * c.out_channels + k) * pixels,
+                  weight + (i % c.groups * c.out_channels + k) * w.taps(), dx + i * size);
+            }
+          }
+        });
     return;
   }
   if (w.is_identity()) {
@@ -251,22 +221,28 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
     });
     return;
   }
-  // Blocks of channels, since two taps may add to the same element but two channels never do.
-  const int64_t block =
-      std::clamp<int64_t>(kBlockRows / std::max<int64_t>(w.taps(), 1), 1, c.in_channels);
+  // Blocks of channels, since two taps may add to the same element but two channels never do. Jobs
+  // that follow each other share the weights of a block.
+  const int64_t block = std::clamp<int64_t>(kBlockRows / w.taps(), 1, c.in_channels);
   const int64_t blocks = (c.in_channels + block - 1) / block;
-  parallel_for(c.images * c.groups * blocks, 1, [&](int64_t begin, int64_t end) {
+  const int64_t batch = std::max<int64_t>(images_at_once(c), 1);
+  const int64_t batches = (c.images + batch - 1) / batch;
+  const int64_t jobs = batches * c.groups * blocks;
+  parallel_for(jobs, grain_of(c, jobs), [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
       if (job > begin) check_interrupt();
-      const int64_t at = job / blocks;
-      const int64_t channel = job % blocks * block;
-      const int64_t count = std::min(block, c.in_channels - channel);
-      const int64_t group = at % c.groups;
-      T* to = dx + at * c.x_size();
-      fill_channels(to + channel * size,
-                    bias == nullptr ? bias : bias + group * c.in_channels + channel, count, size);
-      scatter_products(c, channel * w.taps(), count * w.taps(), dy + at * c.y_size(),
-                       weight + group * c.out_channels * c.rows(), to);
+      DataPart part;
+      part.image = job % batches * batch;
+      part.images = std::min(batch, c.images - part.image);
+      part.channel = job / batches % blocks * block;
+      part.channels = std::min(block, c.in_channels - part.channel);
+      part.group = job / batches / blocks;
+      for (int64_t i = part.image; i < part.image + part.images; ++i) {
+        const int64_t channel = part.group * c.in_channels + part.channel;
+        fill_channels(dx + (i * channels + channel) * size, bias == nullptr ? bias : bias + channel,
+                      part.channels, size);
+      }
+      scatter_products(c, part, dy, weight, dx);
     }
   });
 }
@@ -278,14 +254,15 @@ void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* 
   const int64_t channels = c.groups * c.out_channels;
   if (channels * c.rows() == 0) return;
   if (is_by_channel(c)) {
-    parallel_for(channels, 1, [&](int64_t begin, int64_t end) {
+    parallel_for(channels, grain_of(c, channels), [&](int64_t begin, int64_t end) {
       ScratchLoan buffer(t_block);
       double* sums = buffer.reserve<double>(w.taps());
       for (int64_t channel = begin; channel < end; ++channel) {
         std::fill_n(sums, w.taps(), 0.0);
         for (int64_t n = 0; n < c.images; ++n) {
-          kernels<T>().plane_weight(w, x + (n * c.groups + channel / c.out_channels) * w.in_size(),
-                                    dy + (n * channels + channel) * pixels, sums);
+          convolution_kernels<T>().plane_weight(
+              w, x + (n * c.groups + channel / c.out_channels) * w.in_size(),
+              dy + (n * channels + channel) * pixels, sums);
         }
         std::copy_n(sums, w.taps(), dweight + channel * w.taps());
       }

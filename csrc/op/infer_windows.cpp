@@ -9,10 +9,17 @@ namespace {
 
 using Inputs = std::span<const Spec>;
 
-// Integers and booleans compute as float32.
-DType joint_dtype(Inputs inputs) {
-  DType dtype = inputs[0].dtype;
-  for (const Spec& spec : inputs) dtype = promote(dtype, spec.dtype);
+// The promoted dtype of the inputs from the first one on: integers and booleans become float32.
+DType joint_dtype(const Op& op, Inputs inputs, size_t first = 0) {
+  const std::vector<ArgSpec>& args = op.cls.spec.args;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (kind_of(inputs[i].dtype) <= Kind::kFloating) continue;
+    fail(ErrorKind::kDType, op.name(), ": ", args[std::min(i, args.size() - 1)].name,
+         " must be real floating-point; got ", name_of(inputs[i].dtype),
+         "; take one of its parts: real(x), imag(x), abs(x).");
+  }
+  DType dtype = inputs[first].dtype;
+  for (const Spec& spec : inputs.subspan(first)) dtype = promote(dtype, spec.dtype);
   return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
 }
 
@@ -50,7 +57,7 @@ Specs infer_convolution(const Op& op, Inputs inputs) {
   const Convolution c = convolution_of(op, x, inputs[1].shape);
   const int64_t channels = c.groups * c.out_channels;
   check_bias(op, inputs, channels);
-  return one(joint_dtype(inputs), image_shape(x, channels, c.window.out));
+  return one(joint_dtype(op, inputs), image_shape(x, channels, c.window.out));
 }
 
 Specs infer_convolution_transpose(const Op& op, Inputs inputs) {
@@ -58,7 +65,7 @@ Specs infer_convolution_transpose(const Op& op, Inputs inputs) {
   const Convolution c = transposed_convolution_of(op, x, inputs[1].shape);
   const int64_t channels = c.groups * c.in_channels;
   check_bias(op, inputs, channels);
-  return one(joint_dtype(inputs), image_shape(x, channels, c.window.in));
+  return one(joint_dtype(op, inputs), image_shape(x, channels, c.window.in));
 }
 
 Specs infer_convolution_weight(const Op& op, Inputs inputs) {
@@ -66,11 +73,11 @@ Specs infer_convolution_weight(const Op& op, Inputs inputs) {
   const Convolution c = weight_convolution_of(op, x, inputs[1].shape);
   Dims shape = image_shape(x, c.in_channels, c.window.kernel);
   shape[0] = c.groups * c.out_channels;
-  return one(joint_dtype(inputs), shape);
+  return one(joint_dtype(op, inputs), shape);
 }
 
 Specs infer_pool(const Op& op, Inputs inputs) {
-  return one(joint_dtype(inputs), pooling_of(op, inputs[0].shape).shape);
+  return one(joint_dtype(op, inputs), pooling_of(op, inputs[0].shape).shape);
 }
 
 void check_shape(const Op& op, const char* name, const Dims& got, const Dims& wanted) {
@@ -82,21 +89,21 @@ void check_shape(const Op& op, const char* name, const Dims& got, const Dims& wa
 Specs infer_pool_spread(const Op& op, Inputs inputs) {
   const Dims& x = inputs[0].shape;
   check_shape(op, "gradient", inputs[1].shape, pooling_of(op, x).shape);
-  return one(joint_dtype(inputs.subspan(1)), x);
+  return one(joint_dtype(op, inputs, 1), x);
 }
 
 Specs infer_pool_select(const Op& op, Inputs inputs) {
   const Dims& x = inputs[0].shape;
   const Pooling p = pooling_of(op, x);
   check_shape(op, "values", inputs[1].shape, x);
-  return one(joint_dtype(inputs.subspan(1)), p.shape);
+  return one(joint_dtype(op, inputs, 1), p.shape);
 }
 
 Specs infer_avg_pool_spread(const Op& op, Inputs inputs) {
   const Dims shape{std::span<const int64_t>(op.get<std::vector<int64_t>>("shape"))};
   element_count(shape);
   check_shape(op, "gradient", inputs[0].shape, pooling_of(op, shape).shape);
-  return one(joint_dtype(inputs), shape);
+  return one(joint_dtype(op, inputs), shape);
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {

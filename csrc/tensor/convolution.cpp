@@ -27,7 +27,7 @@ void visit_floating(DType dtype, F&& f) {
 
 template <class Run>
 Values convolution_with(RawArgs inputs, const Specs& outputs, const Convolution& c, Run&& run) {
-  const DType dtype = outputs[0].dtype;
+  const DType dtype = compute_of(outputs[0].dtype);
   const Ref<RawTensor> first = prepared(*inputs[0], dtype);
   const Ref<RawTensor> second = prepared(*inputs[1], dtype);
   const Ref<RawTensor> bias = inputs.size() > 2 ? prepared(*inputs[2], dtype) : Ref<RawTensor>();
@@ -38,7 +38,7 @@ Values convolution_with(RawArgs inputs, const Specs& outputs, const Convolution&
     BlockingRegion blocking(c.work() > kLongWork);
     run(first->as<T>(), second->as<T>(), shift, out->as<T>());
   });
-  return one(out);
+  return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
 Values convolution(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {

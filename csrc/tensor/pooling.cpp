@@ -33,7 +33,7 @@ Ref<RawTensor> prepared(const RawTensor& x, DType dtype) {
 // y from planes of x.
 template <void (*PoolKernels::*kRun)(const PoolWindow&, const void*, void*)>
 Values reduce(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
+  const DType dtype = compute_of(outputs[0].dtype);
   const Pooling p = pooling_of(op, inputs[0]->shape);
   const Ref<RawTensor> x = prepared(*inputs[0], dtype);
   Ref<RawTensor> y = RawTensor::empty(dtype, outputs[0].shape);
@@ -42,11 +42,11 @@ Values reduce(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
     (kernels.*kRun)(p.window, x->data + plane * p.window.in_size() * size,
                     y->data + plane * p.window.out_size() * size);
   });
-  return one(y);
+  return one(cast_if_needed(*y, outputs[0].dtype));
 }
 
-// x is only compared, so that it keeps its own dtype unless that has no kernel.
-DType compared_dtype(DType x, DType result) { return promote(x, result); }
+// The wider of the two, so that rounding x does not move its maxima.
+DType compared_dtype(DType x, DType result) { return compute_of(promote(x, result)); }
 
 Values max_select(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = outputs[0].dtype;
@@ -82,7 +82,7 @@ Values max_pool_spread(const Op& op, RawArgs inputs, const Specs& outputs, uint3
 }
 
 Values avg_pool_spread(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
+  const DType dtype = compute_of(outputs[0].dtype);
   const Pooling p = pooling_of(op, outputs[0].shape);
   const Ref<RawTensor> dy = prepared(*inputs[0], dtype);
   Ref<RawTensor> dx = RawTensor::empty(dtype, outputs[0].shape);
@@ -93,7 +93,7 @@ Values avg_pool_spread(const Op& op, RawArgs inputs, const Specs& outputs, uint3
     kernels.mean_spread(p.window, dy->data + plane * p.window.out_size() * size,
                         dx->data + plane * bytes);
   });
-  return one(dx);
+  return one(cast_if_needed(*dx, outputs[0].dtype));
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {

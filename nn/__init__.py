@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from .attention import MultiHeadAttention as MultiHeadAttention
 from .convolution import Conv1d as Conv1d
 from .convolution import Conv2d as Conv2d
 from .convolution import Conv3d as Conv3d
 from .convolution import ConvTranspose1d as ConvTranspose1d
 from .convolution import ConvTranspose2d as ConvTranspose2d
 from .convolution import ConvTranspose3d as ConvTranspose3d
+from .dropout import Dropout as Dropout
 from .embedding import Embedding as Embedding
+from .layer import Buffer as Buffer
 from .layer import Layer as Layer
 from .linear import Linear as Linear
+from .normalization import BatchNorm1d as BatchNorm1d
+from .normalization import BatchNorm2d as BatchNorm2d
+from .normalization import GroupNorm as GroupNorm
+from .normalization import LayerNorm as LayerNorm
+from .normalization import RMSNorm as RMSNorm
 from .pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from .pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d

@@ -29,7 +29,7 @@ def emit_docs(declarations: Declarations) -> dict[str, str]:
     reference = Reference(declarations)
     pages = {"index.md": _index(declarations)}
     for stem in declarations.stems:
-        entries = declarations.of_stem(stem)
+        entries = declarations.calls_of_stem(stem)
         pages[f"{stem}.md"] = _page(stem, entries, reference)
     return pages
 
@@ -56,7 +56,7 @@ def _index(declarations: Declarations) -> str:
         lines.append(f"- [{stem}]({stem}.md)")
     columns = ["call", "op", "kernel", "gradient", "inference", "method"]
     lines += ["", "| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
-    for entry in declarations.entries:
+    for entry in declarations.functions.values():
         link = f"[{entry.function}]({entry.stem}.md#{entry.function})"
         op = {"scalar": "Elemwise", "reduction": "Reduce"}.get(entry.kind, entry.name)
         method = "yes" if entry.is_method else ""

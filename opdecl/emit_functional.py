@@ -31,7 +31,7 @@ def emit_functional(declarations: Declarations) -> dict[str, str]:
     files: dict[str, str] = {}
     names: dict[str, list[str]] = {}
     for stem in declarations.stems:
-        entries = declarations.of_stem(stem)
+        entries = declarations.calls_of_stem(stem)
         names[stem] = [entry.function for entry in entries]
         files[f"{stem}.py"] = _file(stem, entries, reference)
     files["__init__.py"] = _emit_init(names)

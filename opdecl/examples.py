@@ -100,13 +100,16 @@ def _is_short(value: Any) -> bool:
 def _call_text(entry: Entry, values: dict[str, ExampleValue]) -> tuple[list[str], str]:
     """Lines to write first, and the text of the call."""
     tensors: list[str] = []
+    names: list[str] = []
     for arg in entry.args:
         value = values[arg.name]
         if arg.is_variadic and isinstance(value, list):
             parts = [f"tl.tensor({part!r})" for part in value]
-            tensors += parts if arg is not entry.args[0] else [f"[{', '.join(parts)}]"]
+            new = parts if arg is not entry.args[0] else [f"[{', '.join(parts)}]"]
         else:
-            tensors.append(f"tl.tensor({value!r})")
+            new = [f"tl.tensor({value!r})"]
+        tensors += new
+        names += [arg.name] if len(new) == 1 else [f"{arg.name}{i}" for i in range(len(new))]
     attrs = [
         f"{attr.name}={_attr_text(attr.type, values[attr.name])}"
         for attr in entry.attrs
@@ -126,8 +129,7 @@ def _call_text(entry: Entry, values: dict[str, ExampleValue]) -> tuple[list[str]
             *lines,
             ">>> tensors = [tl.tensor(value) for value in values]",
         ], f"tl.functional.{entry.function}(*tensors)"
-    names = [arg.name for arg in entry.args]
-    lines = [f">>> {name} = {text}" for name, text in zip(names, tensors, strict=False)]
+    lines = [f">>> {name} = {text}" for name, text in zip(names, tensors, strict=True)]
     return lines, f"tl.functional.{entry.function}({', '.join([*names, *attrs])})"
 
 

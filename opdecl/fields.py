@@ -55,7 +55,10 @@ ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "axis": (lambda value: value is None or _is_int(value) or _is_ints(value),
              "null, an integer or a list of integers"),
     "axes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
-    "shape": (lambda value: _is_ints(value), "a list of integers"),
+    "shape": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
+    "padding": (
+        lambda value: isinstance(value, str) or _is_ints(value), "a word or a list of integers"
+    ),
     "scalar": (
         lambda value: value is None or isinstance(value, (bool, int, float)),
         "a number, a boolean or null",

@@ -17,6 +17,7 @@ from .expression import Attr, Call, Expr, Name, Num, Value, names_read, rebuild,
 from .model import (
     HANDWRITTEN,
     Arg,
+    AttrDecl,
     Category,
     DefinedOp,
     Entry,
@@ -130,7 +131,7 @@ class Lowering:
             specs = [self._lower_reduction(entry)]
         elif isinstance(entry, OpEntry):
             specs = [self._lower_op(entry)]
-        return [*specs, lower_function(entry)]
+        return [*specs, *(lower_function(call) for call in (entry, *entry.variants))]
 
     def _lower_scalar(self, entry: ScalarEntry) -> list[Spec]:
         inputs = self._rule_inputs(entry)
@@ -197,7 +198,7 @@ class Lowering:
         return OpSpec(
             name=entry.name,
             args=tuple(arg_spec(arg) for arg in entry.args),
-            attrs=lower_attrs(entry),
+            attrs=_attr_specs(entry.own_attrs),
             outputs=entry.outputs,
             infer=entry.infer,
             kernel=entry.kernel,
@@ -211,9 +212,11 @@ class Lowering:
 
 def lower_attrs(entry: Entry) -> tuple[AttrSpec, ...]:
     """The attributes of an entry's functional call."""
-    return tuple(
-        AttrSpec(attr.name, attr.type, attr.is_required, attr.default) for attr in entry.attrs
-    )
+    return _attr_specs(entry.attrs)
+
+
+def _attr_specs(attrs: Sequence[AttrDecl]) -> tuple[AttrSpec, ...]:
+    return tuple(AttrSpec(attr.name, attr.type, attr.is_required, attr.default) for attr in attrs)
 
 
 def lower_function(entry: Entry) -> FunctionSpec:
@@ -222,7 +225,7 @@ def lower_function(entry: Entry) -> FunctionSpec:
     return FunctionSpec(
         name=entry.function,
         op=op,
-        fixed=() if entry.kind == "op" else (("mode", entry.name),),
+        fixed=entry.fixed if entry.kind == "op" else (("mode", entry.name),),
         args=tuple(arg_spec(arg) for arg in entry.args),
         attrs=lower_attrs(entry),
         doc=entry.doc,

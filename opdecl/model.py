@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import TypeAlias
 
@@ -83,6 +83,9 @@ class Formula:
     results: tuple[Expr, ...]
 
 
+# The attributes that one of several calls of an op decides, with their values.
+FixedAttrs: TypeAlias = tuple[tuple[str, AttrLiteral], ...]
+
 # What `numpy` may name: a function of NumPy, of numpy.linalg or of math. Else it is an expression.
 NUMPY_NAME = re.compile(r"((linalg|math)\.)?[a-z][a-z0-9_]*\Z")
 
@@ -115,6 +118,7 @@ class Entry:
     result: str = "same"
     is_method: bool = False
     example: tuple[tuple[str, ExampleValue], ...] = ()
+    fixed: FixedAttrs = ()  # what the functional call decides of the op's attributes
 
     @property
     def kind(self) -> str:
@@ -129,6 +133,11 @@ class Entry:
     @property
     def attrs(self) -> tuple[AttrDecl, ...]:
         """The attributes of its functional call."""
+        return ()
+
+    @property
+    def variants(self) -> tuple[Entry, ...]:
+        """Further functional calls of the same op."""
         return ()
 
     @property
@@ -205,6 +214,17 @@ class ReductionEntry(Entry):
         return self.map is None
 
 
+@dataclass(frozen=True, slots=True)
+class CallDecl:
+    """A further functional call of an op: the same op with some attributes fixed."""
+
+    name: str
+    place: Place
+    fixed: FixedAttrs
+    doc: str
+    example: tuple[tuple[str, ExampleValue], ...] = ()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpEntry(Entry):
     """An op class with its own attributes."""
@@ -214,6 +234,7 @@ class OpEntry(Entry):
     infer: str = ""
     kernels: tuple[tuple[str, str], ...] = ()
     call: str = ""
+    calls: tuple[CallDecl, ...] = ()
 
     @property
     def kind(self) -> str:
@@ -225,7 +246,23 @@ class OpEntry(Entry):
 
     @property
     def attrs(self) -> tuple[AttrDecl, ...]:
-        return self.own_attrs
+        return tuple(attr for attr in self.own_attrs if attr.name not in dict(self.fixed))
+
+    @property
+    def variants(self) -> tuple[OpEntry, ...]:
+        """The further calls of this op, each as an entry with some attributes fixed."""
+        return tuple(
+            replace(
+                self,
+                place=call.place,
+                call=call.name,
+                calls=(),
+                fixed=call.fixed,
+                doc=call.doc,
+                example=call.example,
+            )
+            for call in self.calls
+        )
 
     @property
     def output_count(self) -> int:

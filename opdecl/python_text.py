@@ -30,6 +30,7 @@ HELD: Mapping[str, str] = {
     "axis": "int | tuple[int, ...] | None",
     "axes": "tuple[int, ...]",
     "shape": "tuple[int, ...]",
+    "padding": "str | tuple[int, ...]",
     "scalar": "bool | int | float",
     "index": "tuple[int, ...]",
     "any": "object",
@@ -39,6 +40,7 @@ ACCEPTED: Mapping[str, str] = {
     "axis": "int | Sequence[int] | None",
     "axes": "int | Sequence[int]",
     "shape": "int | Sequence[int]",
+    "padding": "str | int | Sequence[int]",
     "index": "Sequence[int]",
 }
 DTYPES: Mapping[Category, str] = {

@@ -21,9 +21,12 @@ from .model import (
     RESULTS,
     SCALAR_RESULTS,
     Arg,
+    AttrDecl,
+    CallDecl,
     DefinedOp,
     Entry,
     ExampleValue,
+    FixedAttrs,
     Formula,
     GradRules,
     NativeOp,
@@ -39,7 +42,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "reduction": (
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
-    "op": ("op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "function"),
+    "op": ("op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "function", "calls"),
 }  # fmt: skip
 INITS = ("0", "1", "lowest", "highest", "false", "true")
 
@@ -275,6 +278,7 @@ def _read_op(fields: Fields, name: str) -> Entry:
         "kernels": _kernels(fields),
         "call": fields.word("function", snake_case(name)),
     }
+    shared["calls"] = _calls(fields, args, attrs, str(shared["doc"]))
     if define is not None:
         return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
     if fields.get("define") is None:
@@ -283,6 +287,50 @@ def _read_op(fields: Fields, name: str) -> Entry:
                 text = f"the key {key!r} is missing: an op without `define` needs it"
                 fields.refuse(fields.mapping.place, text)
     return NativeOp(**shared)  # type: ignore[arg-type]
+
+
+def _calls(
+    fields: Fields, args: tuple[Arg, ...], attrs: tuple[AttrDecl, ...], doc: str
+) -> tuple[CallDecl, ...]:
+    """`calls: {conv2d: {fixed: {spatial: 2}, doc: ...}}`."""
+    node = fields.get("calls")
+    if node is None:
+        return ()
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "calls: a mapping from name to {fixed: {...}} is expected")
+        return ()
+    calls = []
+    for name, inner_node in node.items.items():
+        key = node.keys[name]
+        wrong = check_name(name, key.is_plain, WORD)
+        if wrong:
+            fields.refuse(key.place, f"calls: {wrong}")
+        elif not isinstance(inner_node, MappingNode):
+            fields.refuse(key.place, f"calls: {name}: {{fixed: {{...}}}} is expected")
+        else:
+            inner = Fields(inner_node, fields.entry, fields.problems)
+            inner.check_keys(("fixed", "doc", "example"))
+            fixed = _fixed(inner, attrs)
+            open_attrs = tuple(attr.name for attr in attrs if attr.name not in dict(fixed))
+            example = _example(inner, args, open_attrs)
+            calls.append(CallDecl(name, key.place, fixed, inner.text("doc", doc), example))
+    return tuple(calls)
+
+
+def _fixed(fields: Fields, attrs: tuple[AttrDecl, ...]) -> FixedAttrs:
+    node = fields.get("fixed")
+    if not isinstance(node, MappingNode):
+        fields.refuse(fields.mapping.place, "calls: the key 'fixed' is missing: {attribute: value}")
+        return ()
+    known = {attr.name: attr for attr in attrs}
+    fixed = []
+    for name, value in node.items.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            fields.refuse(node.keys[name].place, f"fixed: there is no attribute {name!r}{hint}")
+        else:
+            fixed.append((name, fields.default(name, known[name].type, value)))
+    return tuple(fixed)
 
 
 def _output_count(fields: Fields) -> int:

@@ -15,6 +15,7 @@ from .expression import ELEMWISE, SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
 from .reference_gamma import digamma, lgamma, trigamma
+from .reference_windows import WINDOWS
 from .registry import Declarations
 
 Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
@@ -31,6 +32,7 @@ class Reference:
         import numpy as np
 
         entry = self.functions[function]
+        attrs |= dict(entry.fixed)
         for attr in entry.attrs:
             if attr.name not in attrs and not attr.is_required:
                 attrs[attr.name] = attr.default
@@ -309,6 +311,7 @@ def _attention_grad(
 
 
 OWN: Mapping[str, Callable[..., Any]] = {
+    **WINDOWS,
     "Fill": _full,
     "Arange": _arange,
     "Cast": _cast,

@@ -40,7 +40,9 @@ class Declarations:
         self.base = base
         old = base.entries if base is not None else ()
         self.entries: tuple[Entry, ...] = (*old, *self.new)
-        self.functions: Mapping[str, Entry] = {entry.function: entry for entry in self.entries}
+        self.functions: Mapping[str, Entry] = {
+            call.function: call for entry in self.entries for call in (entry, *entry.variants)
+        }
         self.by_name: Mapping[str, Entry] = {entry.name: entry for entry in self.entries}
         self._differentiator = Differentiator(self.functions)
         if base is not None:
@@ -55,6 +57,10 @@ class Declarations:
     def of_stem(self, stem: str) -> list[Entry]:
         """The entries of one file."""
         return [entry for entry in self.entries if entry.stem == stem]
+
+    def calls_of_stem(self, stem: str) -> list[Entry]:
+        """The functional calls of one file: an entry for each."""
+        return [call for entry in self.of_stem(stem) for call in (entry, *entry.variants)]
 
     def lower(self, entry: Entry) -> list[Spec]:
         """The specs of an entry."""
@@ -160,17 +166,21 @@ def _without_duplicates(
     places: dict[str, Place] = {}
     built_in = base.entries if base is not None else ()
     for entry in built_in:
-        places[entry.name] = places[entry.function] = entry.place
+        places |= dict.fromkeys(_names(entry), entry.place)
     kept = []
     for entry in entries:
-        taken = [name for name in dict.fromkeys((entry.name, entry.function)) if name in places]
+        taken = [name for name in dict.fromkeys(_names(entry)) if name in places]
         for name in taken:
             text = f"{name!r} is declared already, at {places[name]}"
             problems.add(entry.place, entry.name, text)
         if not taken:
-            places[entry.name] = places[entry.function] = entry.place
+            places |= dict.fromkeys(_names(entry), entry.place)
             kept.append(entry)
     return kept
+
+
+def _names(entry: Entry) -> list[str]:
+    return [entry.name, entry.function, *(call.function for call in entry.variants)]
 
 
 class _Checker:

@@ -157,7 +157,7 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     fail_type(owner, spec, object);
   }
   const bool takes_int = type == "int" || type == "axis" || type == "scalar" || type == "shape" ||
-                         type == "axes" || type == "any";
+                         type == "axes" || type == "padding" || type == "any";
   if (takes_int && PyIndex_Check(object) && !PySequence_Check(object)) {
     return converted(owner, spec, object, [&] { return Attr(to_int(object)); });
   }
@@ -172,12 +172,13 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     }
     return value;
   }
-  if (PyUnicode_Check(object) && (type == "str" || type == "device" || type == "any")) {
+  if (PyUnicode_Check(object) &&
+      (type == "str" || type == "device" || type == "padding" || type == "any")) {
     return std::string(PyUnicode_AsUTF8(object));
   }
   const bool is_list = PyTuple_Check(object) || PyList_Check(object);
-  if (is_list &&
-      (type == "axis" || type == "axes" || type == "shape" || type == "index" || type == "any")) {
+  if (is_list && (type == "axis" || type == "axes" || type == "shape" || type == "padding" ||
+                  type == "index" || type == "any")) {
     return converted(owner, spec, object, [&] { return Attr(to_ints(object)); });
   }
   fail_type(owner, spec, object);

@@ -15,7 +15,7 @@ namespace {
 // sites give the same constants again and again, and those cannot change.
 struct MadeOps {
   static constexpr size_t kEntries = 8;
-  static constexpr size_t kAttrs = 4;
+  static constexpr size_t kAttrs = 6;
   struct Entry {
     Object attrs[kAttrs];
     Ref<Op> op;

@@ -38,8 +38,8 @@ constexpr int64_t kTinyWork = 64;
 constexpr int64_t kLargeB = int64_t{1} << 20;  // bytes that the second-level cache won't keep
 constexpr int64_t kStreamedRows = 8;
 
-thread_local Buffer t_buffer_a;
-thread_local Buffer t_buffer_b;
+thread_local ScratchBuffer t_buffer_a;
+thread_local ScratchBuffer t_buffer_b;
 
 template <class T>
 const GemmKernels<T>& kernels_of(const GemmTable& table) {
@@ -85,7 +85,7 @@ template <class T>
 void multiply_dots(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
   const T* rows = x.a.data;
   int64_t row_stride = x.a.lane_stride;
-  Loan buffer(t_buffer_a);
+  ScratchLoan buffer(t_buffer_a);
   if (x.a.k_stride != 1) {
     T* copy = buffer.reserve<T>(x.m * x.k);
     for (int64_t i = 0; i < x.m; ++i) {
@@ -108,7 +108,7 @@ template <class T>
 void multiply_rows(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
   const bool is_single = x.m == 1;
   Operand<T> a = x.a;
-  Loan buffer_a(t_buffer_a);
+  ScratchLoan buffer_a(t_buffer_a);
   if (!is_single) {
     T* packed = buffer_a.reserve<T>(x.m * x.k);
     kernels.pack(packed, x.m, a.data, a.lane_stride, a.k_stride, x.m, x.k);
@@ -127,7 +127,7 @@ void multiply_rows(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_p
       x.epilogue(0, 1, first, columns);
       return;
     }
-    Loan buffer_b(t_buffer_b);
+    ScratchLoan buffer_b(t_buffer_b);
     T* sums = buffer_b.reserve<T>(x.m * piece);
     kernels.sum_rows(x.m, columns, x.k, a.data, 1, a.k_stride, x.b.at(first, 0), x.b.k_stride, sums,
                      piece);
@@ -164,32 +164,33 @@ template <class T>
 void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
   if (x.m == 0 || x.n == 0) return;
   if (x.k == 0) {
+    if (x.accumulate) return;
     for (int64_t i = 0; i < x.m; ++i) std::fill_n(x.c + i * x.c_row, x.n, T{0});
     x.epilogue(0, x.m, 0, x.n);
     return;
   }
-  if (x.n == 1 && x.m > 1) {
+  if (x.is_plain() && x.n == 1 && x.m > 1) {
     multiply_column(kernels, x);
     return;
   }
   const double work =
       static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
-  if (work <= kTinyWork) {
+  if (x.is_plain() && work <= kTinyWork) {
     multiply_tiny(x);
     return;
   }
   const bool in_parallel = work >= kParallelWork;
-  if (x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
+  if (x.is_plain() && x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
     multiply_dots(kernels, x, in_parallel);
     return;
   }
-  if (is_streamed(x)) {
+  if (x.is_plain() && is_streamed(x)) {
     multiply_rows(kernels, x, in_parallel);
     return;
   }
   const Plan<T> plan(kernels, x);
-  Loan buffer_a(t_buffer_a);
-  Loan buffer_b(t_buffer_b);
+  ScratchLoan buffer_a(t_buffer_a);
+  ScratchLoan buffer_b(t_buffer_b);
   for (int64_t column = 0; column < x.n; column += plan.super_n) {
     const int64_t columns = std::min(plan.super_n, x.n - column);
     for (int64_t from = 0; from < x.k; from += plan.super_k) {
@@ -199,7 +200,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
         const int64_t rows = std::min(plan.super_m, x.m - row);
         Part<T> part(kernels, plan, x, buffer_a, buffer_b, row, rows, column, columns, from, depth);
         part.pack(true, row == 0, in_parallel);
-        part.multiply(from > 0, from + depth == x.k, in_parallel);
+        part.multiply(x.accumulate || from > 0, from + depth == x.k, in_parallel);
       }
     }
   }
@@ -243,6 +244,26 @@ void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int
   detail::gemm_with<T>(table, m, n, k, a, a_row_stride, a_col_stride, b, b_row_stride, b_col_stride,
                        c, c_row_stride, epilogue);
 }
+
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b, T* c,
+          int64_t c_row_stride, bool accumulate) {
+  static const detail::GemmTable& table = detail::gemm_table(isa());
+  detail::multiply<T>(detail::kernels_of<T>(table), {m,
+                                                     n,
+                                                     k,
+                                                     {a.data, a.lane_stride, a.k_stride, a.source},
+                                                     {b.data, b.lane_stride, b.k_stride, b.source},
+                                                     c,
+                                                     c_row_stride,
+                                                     {},
+                                                     accumulate});
+}
+
+template void gemm<float>(int64_t, int64_t, int64_t, const GemmOperand<float>&,
+                          const GemmOperand<float>&, float*, int64_t, bool);
+template void gemm<double>(int64_t, int64_t, int64_t, const GemmOperand<double>&,
+                           const GemmOperand<double>&, double*, int64_t, bool);
 
 #define TL_INSTANTIATE(T)                                                                         \
   template void detail::gemm_with<T>(const GemmTable&, int64_t, int64_t, int64_t, const T*,       \

@@ -1,6 +1,6 @@
-// Matrix multiply of our own: the one engine behind matmul, and later behind convolutions. It takes
-// any strides (packing straightens them), uses the library's own threads, and gives the same bits
-// for any number of threads, since work is split over the rows and columns of the result only.
+// Matrix multiply of our own: the one engine behind matmul and convolutions. It takes any strides
+// (packing straightens them), uses the library's own threads, and gives the same bits for any
+// number of threads, since work is split over the rows and columns of the result only.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +28,32 @@ template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int64_t a_col_stride,
           const T* b, int64_t b_row_stride, int64_t b_col_stride, T* c, int64_t c_row_stride,
           Epilogue epilogue = {});
+
+// An operand whose elements are not in memory as a matrix: they are made while they are packed.
+template <class T>
+class GemmSource {
+ public:
+  virtual ~GemmSource() = default;
+  // to[p * step + i] = element (lane + i, from + p) for i < count, and 0 for i from count to
+  // step - 1; for p < k. Called from several threads at once.
+  virtual void pack(T* to, int64_t step, int64_t lane, int64_t from, int64_t count,
+                    int64_t k) const = 0;
+};
+
+// Lanes are the rows of a and the columns of b: element (lane, p) is at
+// data[lane * lane_stride + p * k_stride], or comes from the source.
+template <class T>
+struct GemmOperand {
+  const T* data = nullptr;
+  int64_t lane_stride = 0;
+  int64_t k_stride = 0;
+  const GemmSource<T>* source = nullptr;
+};
+
+// As above, for operands of either kind; c = (accumulate ? c : 0) + a @ b. For float and double.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b, T* c,
+          int64_t c_row_stride, bool accumulate);
 
 namespace detail {
 

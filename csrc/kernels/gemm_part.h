@@ -5,6 +5,7 @@
 
 #include "../base/pool.h"
 #include "gemm_plan.h"
+#include "scratch.h"
 
 namespace tensorlike::detail {
 
@@ -15,8 +16,8 @@ template <class T>
 class Part {
  public:
   Part(const GemmKernels<T>& kernels, const Plan<T>& plan, const Problem<T>& problem,
-       Loan& buffer_a, Loan& buffer_b, int64_t row, int64_t rows, int64_t column, int64_t columns,
-       int64_t depth_begin, int64_t depth)
+       ScratchLoan& buffer_a, ScratchLoan& buffer_b, int64_t row, int64_t rows, int64_t column,
+       int64_t columns, int64_t depth_begin, int64_t depth)
       : kernels_(kernels),
         plan_(plan),
         x_(problem),
@@ -114,19 +115,26 @@ class Part {
     return packed_b_ + blocks_.begin(block) * packed_columns() + before * blocks_.size(block);
   }
 
+  void pack_operand(const Operand<T>& x, T* to, int64_t step, int64_t lane, int64_t p,
+                    int64_t count, int64_t k) const {
+    if (x.source != nullptr) {
+      x.source->pack(to, step, lane, p, count, k);
+    } else {
+      kernels_.pack(to, step, x.at(lane, p), x.lane_stride, x.k_stride, count, k);
+    }
+  }
+
   void pack_panel(int64_t panel, int64_t block) const {
-    kernels_.pack(packed_panel(panel, block), panels_.size(panel),
-                  x_.a.at(row_ + panels_.begin(panel), depth_begin_ + blocks_.begin(block)),
-                  x_.a.lane_stride, x_.a.k_stride, panels_.size(panel), blocks_.size(block));
+    pack_operand(x_.a, packed_panel(panel, block), panels_.size(panel), row_ + panels_.begin(panel),
+                 depth_begin_ + blocks_.begin(block), panels_.size(panel), blocks_.size(block));
   }
 
   void pack_tile(int64_t tile, int64_t block) const {
     const bool is_last = tile == tiles_ - 1;
-    kernels_.pack(packed_tile(tile, block),
-                  is_last ? kernels_.lanes << last_width_ : plan_.tile_columns,
-                  x_.b.at(column_ + tile * plan_.tile_columns, depth_begin_ + blocks_.begin(block)),
-                  x_.b.lane_stride, x_.b.k_stride, is_last ? last_columns() : plan_.tile_columns,
-                  blocks_.size(block));
+    pack_operand(x_.b, packed_tile(tile, block),
+                 is_last ? kernels_.lanes << last_width_ : plan_.tile_columns,
+                 column_ + tile * plan_.tile_columns, depth_begin_ + blocks_.begin(block),
+                 is_last ? last_columns() : plan_.tile_columns, blocks_.size(block));
   }
 
   void multiply_unit(int64_t panel_begin, int64_t panel_end, int64_t tile_begin, int64_t tile_end,

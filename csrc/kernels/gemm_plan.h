@@ -1,12 +1,8 @@
-// How a matrix multiply is cut up: the problem, the buffers that a thread packs into, and the plan,
-// which says which operand is packed and which tile shape is used.
+// How a matrix multiply is cut up: the problem, and the plan, which says which operand is packed
+// and which tile shape is used.
 #pragma once
 
 #include <algorithm>
-#include <cstdlib>
-#include <memory>
-#include <new>
-#include <utility>
 
 #include "gemm.h"
 
@@ -17,6 +13,7 @@ struct Operand {  // element (lane, p) is at data[lane * lane_stride + p * k_str
   const T* data;
   int64_t lane_stride;
   int64_t k_stride;
+  const GemmSource<T>* source = nullptr;  // makes the elements instead
 
   const T* at(int64_t lane, int64_t p) const { return data + lane * lane_stride + p * k_stride; }
 };
@@ -29,51 +26,10 @@ struct Problem {
   T* c;
   int64_t c_row;
   Epilogue epilogue = {};
-};
+  bool accumulate = false;
 
-constexpr int64_t kCacheLine = 64;
-
-struct Free {
-  void operator()(void* memory) const { std::free(memory); }
-};
-
-// A buffer that a thread keeps between calls, so that packing does not pay for fresh pages.
-class Buffer {
- public:
-  void* reserve(size_t bytes) {
-    if (bytes > bytes_) {
-      memory_.reset();
-      bytes_ = 0;
-      const size_t rounded = (bytes + 4095) / 4096 * 4096;
-      memory_.reset(std::aligned_alloc(kCacheLine, rounded));
-      if (memory_ == nullptr) throw std::bad_alloc();
-      bytes_ = rounded;
-    }
-    return memory_.get();
-  }
-
- private:
-  std::unique_ptr<void, Free> memory_;
-  size_t bytes_ = 0;
-};
-
-// Takes the thread's buffer for the time of one multiply. An interrupt hook may run any code,
-// also another multiply; that one finds the place empty and makes a buffer of its own.
-class Loan {
- public:
-  explicit Loan(Buffer& home) : home_(home), buffer_(std::exchange(home, Buffer())) {}
-  ~Loan() { home_ = std::move(buffer_); }
-  Loan(const Loan&) = delete;
-  Loan& operator=(const Loan&) = delete;
-
-  template <class T>
-  T* reserve(int64_t count) {
-    return static_cast<T*>(buffer_.reserve(static_cast<size_t>(count) * sizeof(T)));
-  }
-
- private:
-  Buffer& home_;
-  Buffer buffer_;
+  // Whether the ways around packing and tiles are open to it.
+  bool is_plain() const { return a.source == nullptr && b.source == nullptr && !accumulate; }
 };
 
 inline int64_t ceil_div(int64_t x, int64_t y) { return (x + y - 1) / y; }
@@ -114,8 +70,9 @@ struct Plan {
     if (x.n <= kernels.lanes) width = 0;
     tile_columns = kernels.lanes << width;
     tile_rows = kernels.max_rows[width];
-    packs_b = !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
-    packs_a = !(ceil_div(x.n, tile_columns) <= 4 || (x.a.lane_stride == 1 && x.k <= kBlockK));
+    packs_b = x.b.source != nullptr || !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
+    packs_a = x.a.source != nullptr ||
+              !(ceil_div(x.n, tile_columns) <= 4 || (x.a.lane_stride == 1 && x.k <= kBlockK));
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);
     super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);

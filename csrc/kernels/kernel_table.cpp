@@ -3,15 +3,17 @@
 #include "base/isa.h"
 
 // Every function that fills a part of the table: one per declaration file, and the fixed ones.
-#define TL_PARTS(ISA)      \
-  TL_PART(casts, ISA)      \
-  TL_PART(indices, ISA)    \
-  TL_PART(moves, ISA)      \
-  TL_PART(reductions, ISA) \
-  TL_PART(rows, ISA)       \
-  TL_PART(norms, ISA)      \
-  TL_PART(dropout, ISA)    \
-  TL_PART(attention, ISA)  \
+#define TL_PARTS(ISA)        \
+  TL_PART(casts, ISA)        \
+  TL_PART(indices, ISA)      \
+  TL_PART(moves, ISA)        \
+  TL_PART(reductions, ISA)   \
+  TL_PART(rows, ISA)         \
+  TL_PART(norms, ISA)        \
+  TL_PART(dropout, ISA)      \
+  TL_PART(attention, ISA)    \
+  TL_PART(convolutions, ISA) \
+  TL_PART(pools, ISA)        \
   TL_STEMS(ISA)
 
 #include "stems.inc"

@@ -10,6 +10,7 @@
 #include "kernels/attention.h"
 #include "kernels/row.h"
 #include "kernels/tile.h"
+#include "kernels/window.h"
 
 namespace tensorlike {
 
@@ -88,6 +89,31 @@ struct AddKernels {
                int64_t end) = nullptr;
 };
 
+// Convolution as a product with a matrix of columns that is never whole in memory: row (channel,
+// tap), column output pixel. Its element is the input that the pixel sees, 0 where that is padding.
+struct ConvolutionKernels {
+  // to[r * step + i] = element (row + r, pixel + i), for r < rows and i < count.
+  void (*gather)(const Window& w, const void* image, int64_t row, int64_t rows, int64_t pixel,
+                 int64_t count, void* to, int64_t step) = nullptr;
+  // Adds from[r * step + i] to the place in the image that the element comes from.
+  void (*scatter_add)(const Window& w, void* image, int64_t row, int64_t rows, int64_t pixel,
+                      int64_t count, const void* from, int64_t step) = nullptr;
+  // One channel in, one out; each adds to its result.
+  void (*plane)(const Window& w, const void* x, const void* weight, void* y) = nullptr;
+  void (*plane_data)(const Window& w, const void* dy, const void* weight, void* dx) = nullptr;
+  void (*plane_weight)(const Window& w, const void* x, const void* dy, double* dweight) = nullptr;
+};
+
+// Pooling of one plane. Gradients are added to what is there.
+struct PoolKernels {
+  void (*max)(const PoolWindow& w, const void* x, void* y) = nullptr;
+  // dx at the place of each window's first maximum in x, += dy; y = values there.
+  void (*max_spread)(const PoolWindow& w, const void* x, const void* dy, void* dx) = nullptr;
+  void (*max_select)(const PoolWindow& w, const void* x, const void* values, void* y) = nullptr;
+  void (*mean)(const PoolWindow& w, const void* x, void* y) = nullptr;
+  void (*mean_spread)(const PoolWindow& w, const void* dy, void* dx) = nullptr;
+};
+
 template <class T>
 struct ByDType {
   T kernel[kDTypeCount] = {};
@@ -107,6 +133,9 @@ struct KernelTable {
   PickKernels picks[5];  // by log2 of the size
   MaskKernels masks;
   ByDType<AddKernels> adds;                         // of the dtypes that are computed in
+  ByDType<RowKernels> rows;
+  ByDType<ConvolutionKernels> convolutions;
+  ByDType<PoolKernels> pools;
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
 };
 

@@ -19,6 +19,7 @@ RuleTable<InferRule> indexing_rules();
 RuleTable<InferRule> row_rules();
 RuleTable<InferRule> attention_rules();
 RuleTable<InferRule> linear_algebra_rules();
+RuleTable<InferRule> window_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
@@ -29,6 +30,8 @@ RuleTable<Kernel> mask_kernels();
 RuleTable<Kernel> pad_kernels();
 RuleTable<Kernel> row_kernels();
 RuleTable<Kernel> attention_kernels();
+RuleTable<Kernel> convolution_kernels();
+RuleTable<Kernel> pooling_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
@@ -36,5 +39,6 @@ RuleTable<GradRule> indexing_gradients();
 RuleTable<GradRule> row_gradients();
 RuleTable<GradRule> attention_gradients();
 RuleTable<GradRule> linear_algebra_gradients();
+RuleTable<GradRule> convolution_gradients();
 
 }  // namespace tensorlike

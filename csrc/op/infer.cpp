@@ -339,6 +339,7 @@ InferRule find_infer(std::string_view name) {
            linear_algebra_rules(),
            row_rules(),
            attention_rules(),
+           window_rules(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;

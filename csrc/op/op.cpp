@@ -55,6 +55,7 @@ bool is_of(const Attr& value, std::string_view type) {
   if (type == "dtype") return std::holds_alternative<DType>(value);
   if (type == "device") return std::holds_alternative<std::string>(value);
   if (type == "axis") return is_none || is_int || is_ints;
+  if (type == "padding") return is_ints || std::holds_alternative<std::string>(value);
   if (type == "axes" || type == "shape" || type == "index") return is_ints;
   if (type == "scalar") {
     return is_int || std::holds_alternative<double>(value) || std::holds_alternative<bool>(value) ||
@@ -68,7 +69,8 @@ void coerce(Attr& value, const AttrSpec& spec) {
   if (spec.type == "float" && std::holds_alternative<int64_t>(value)) {
     value = static_cast<double>(std::get<int64_t>(value));
   }
-  if ((spec.type == "shape" || spec.type == "axes") && std::holds_alternative<int64_t>(value)) {
+  const bool takes_ints = spec.type == "shape" || spec.type == "axes" || spec.type == "padding";
+  if (takes_ints && std::holds_alternative<int64_t>(value)) {
     value = std::vector<int64_t>{std::get<int64_t>(value)};
   }
   if (spec.type == "dtype" && std::holds_alternative<std::string>(value)) {

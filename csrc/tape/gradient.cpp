@@ -236,6 +236,7 @@ const GradRule* find_grad(std::string_view name) {
            linear_algebra_gradients(),
            row_gradients(),
            attention_gradients(),
+           convolution_gradients(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return &rule;

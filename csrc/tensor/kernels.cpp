@@ -14,6 +14,8 @@ Kernel find_kernel(std::string_view name) {
            pad_kernels(),
            row_kernels(),
            attention_kernels(),
+           convolution_kernels(),
+           pooling_kernels(),
        }) {
     for (const auto& [key, kernel] : family) {
       if (key == name) return kernel;

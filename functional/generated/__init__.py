@@ -6,6 +6,15 @@ from __future__ import annotations
 
 from .attention import attention as attention
 from .attention import attention_grad as attention_grad
+from .convolution import conv1d as conv1d
+from .convolution import conv2d as conv2d
+from .convolution import conv3d as conv3d
+from .convolution import conv_transpose1d as conv_transpose1d
+from .convolution import conv_transpose2d as conv_transpose2d
+from .convolution import conv_transpose3d as conv_transpose3d
+from .convolution import convolution as convolution
+from .convolution import convolution_transpose as convolution_transpose
+from .convolution import convolution_weight as convolution_weight
 from .creation import arange as arange
 from .creation import full as full
 from .elementwise_arithmetic import abs as abs
@@ -141,6 +150,23 @@ from .optimizer import adam_step as adam_step
 from .optimizer import adamw_step as adamw_step
 from .optimizer import momentum_step as momentum_step
 from .optimizer import sgd_step as sgd_step
+from .pooling import adaptive_avg_pool1d as adaptive_avg_pool1d
+from .pooling import adaptive_avg_pool2d as adaptive_avg_pool2d
+from .pooling import adaptive_avg_pool3d as adaptive_avg_pool3d
+from .pooling import adaptive_max_pool1d as adaptive_max_pool1d
+from .pooling import adaptive_max_pool2d as adaptive_max_pool2d
+from .pooling import adaptive_max_pool3d as adaptive_max_pool3d
+from .pooling import avg_pool as avg_pool
+from .pooling import avg_pool1d as avg_pool1d
+from .pooling import avg_pool2d as avg_pool2d
+from .pooling import avg_pool3d as avg_pool3d
+from .pooling import avg_pool_spread as avg_pool_spread
+from .pooling import max_pool as max_pool
+from .pooling import max_pool1d as max_pool1d
+from .pooling import max_pool2d as max_pool2d
+from .pooling import max_pool3d as max_pool3d
+from .pooling import max_pool_select as max_pool_select
+from .pooling import max_pool_spread as max_pool_spread
 from .reduction import all as all
 from .reduction import any as any
 from .reduction import argmax as argmax
@@ -160,6 +186,12 @@ __all__ = [
     "acosh",
     "adam_step",
     "adamw_step",
+    "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d",
+    "adaptive_avg_pool3d",
+    "adaptive_max_pool1d",
+    "adaptive_max_pool2d",
+    "adaptive_max_pool3d",
     "add",
     "all",
     "any",
@@ -175,6 +207,11 @@ __all__ = [
     "atanh",
     "attention",
     "attention_grad",
+    "avg_pool",
+    "avg_pool1d",
+    "avg_pool2d",
+    "avg_pool3d",
+    "avg_pool_spread",
     "batch_norm",
     "bitwise_and",
     "bitwise_invert",
@@ -187,6 +224,15 @@ __all__ = [
     "clip",
     "concat",
     "conj",
+    "conv1d",
+    "conv2d",
+    "conv3d",
+    "conv_transpose1d",
+    "conv_transpose2d",
+    "conv_transpose3d",
+    "convolution",
+    "convolution_transpose",
+    "convolution_weight",
     "copysign",
     "cos",
     "cosh",
@@ -246,6 +292,12 @@ __all__ = [
     "masked_select",
     "matmul",
     "max",
+    "max_pool",
+    "max_pool1d",
+    "max_pool2d",
+    "max_pool3d",
+    "max_pool_select",
+    "max_pool_spread",
     "maximum",
     "mean",
     "min",

@@ -6,6 +6,9 @@ from __future__ import annotations
 
 from .attention import Attention as Attention
 from .attention import AttentionGrad as AttentionGrad
+from .convolution import Convolution as Convolution
+from .convolution import ConvolutionTranspose as ConvolutionTranspose
+from .convolution import ConvolutionWeight as ConvolutionWeight
 from .creation import Arange as Arange
 from .creation import Fill as Fill
 from .elemwise import Elemwise as Elemwise
@@ -46,6 +49,11 @@ from .normalization import LayerNorm as LayerNorm
 from .normalization import LayerNormGrad as LayerNormGrad
 from .normalization import RMSNorm as RMSNorm
 from .normalization import RMSNormGrad as RMSNormGrad
+from .pooling import AvgPool as AvgPool
+from .pooling import AvgPoolSpread as AvgPoolSpread
+from .pooling import MaxPool as MaxPool
+from .pooling import MaxPoolSelect as MaxPoolSelect
+from .pooling import MaxPoolSpread as MaxPoolSpread
 from .reduce import Reduce as Reduce
 
 __all__ = [
@@ -53,10 +61,15 @@ __all__ = [
     "Argwhere",
     "Attention",
     "AttentionGrad",
+    "AvgPool",
+    "AvgPoolSpread",
     "BatchNorm",
     "Broadcast",
     "Cast",
     "Concat",
+    "Convolution",
+    "ConvolutionTranspose",
+    "ConvolutionWeight",
     "Copy",
     "CrossEntropy",
     "CrossEntropyGrad",
@@ -74,6 +87,9 @@ __all__ = [
     "MaskedScatter",
     "MaskedSelect",
     "MatMul",
+    "MaxPool",
+    "MaxPoolSelect",
+    "MaxPoolSpread",
     "OneHot",
     "Pad",
     "PutAlongAxis",

@@ -214,6 +214,57 @@ void check_large(Isa isa) {
   check<T>(isa, 2100, 12, 4000, Layout::kRows, Layout::kStepped, 0);
 }
 
+// A matrix that is seen through a source only, lane by lane.
+template <class T>
+struct Source final : tensorlike::GemmSource<T> {
+  const Matrix<T>& matrix;
+  bool lanes_are_rows;
+  Source(const Matrix<T>& m, bool rows) : matrix(m), lanes_are_rows(rows) {}
+  void pack(T* to, int64_t step, int64_t lane, int64_t from, int64_t count,
+            int64_t k) const override {
+    for (int64_t p = 0; p < k; ++p) {
+      for (int64_t i = 0; i < step; ++i) {
+        const int64_t row = lanes_are_rows ? lane + i : from + p;
+        const int64_t column = lanes_are_rows ? from + p : lane + i;
+        to[p * step + i] = i < count ? matrix.at(row, column) : T{0};
+      }
+    }
+  }
+};
+
+// Operands that are made while they are packed give what those in memory give, added to c.
+template <class T>
+void check_sources(int count) {
+  for (int i = 0; i < count; ++i) {
+    const int64_t m = draw_size(), n = draw_size(), k = i % 4 == 0 ? draw(380, 900) : draw_size();
+    const Matrix<T> a(m, k, Layout::kRows);
+    const Matrix<T> b(k, n, Layout::kRows);
+    const Source<T> a_source(a, true), b_source(b, false);
+    const bool makes_a = i % 3 != 0, makes_b = i % 3 != 1;
+    Result<T> c(m, n, 2);
+    ++g_checks;
+    tensorlike::gemm<T>(m, n, k, {a.data(), k, 1, makes_a ? &a_source : nullptr},
+                        {b.data(), 1, n, makes_b ? &b_source : nullptr}, c.buffer.data(),
+                        c.row_stride, true);
+    bool is_ok = true;
+    for (int64_t r = 0; r < m; ++r) {
+      for (int64_t j = 0; j < n + 2; ++j) {
+        long double sum = 77, scale = 77;
+        for (int64_t p = 0; j < n && p < k; ++p) {
+          sum += static_cast<long double>(a.at(r, p)) * b.at(p, j);
+          scale += std::abs(static_cast<long double>(a.at(r, p)) * b.at(p, j));
+        }
+        const long double tolerance = std::numeric_limits<T>::epsilon() * scale *
+                                      (2 + std::sqrt(static_cast<long double>(k)));
+        is_ok = is_ok && std::abs(static_cast<long double>(c.at(r, j)) - sum) <= tolerance;
+      }
+    }
+    if (is_ok || ++g_failures > 20) continue;
+    std::printf("FAILED: sources, m=%lld n=%lld k=%lld\n", static_cast<long long>(m),
+                static_cast<long long>(n), static_cast<long long>(k));
+  }
+}
+
 template <class T>
 void check_special_values(Isa isa) {  // they must come through wherever they stand
   const T infinity = std::numeric_limits<T>::infinity();
@@ -263,6 +314,8 @@ int main() {
     check_special_values<float>(isa);
     check_special_values<double>(isa);
   }
+  check_sources<float>(200);
+  check_sources<double>(200);
   std::printf("test_gemm: %d checks, %d failures\n", g_checks, g_failures);
   return g_failures == 0 ? 0 : 1;
 }

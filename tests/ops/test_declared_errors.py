@@ -29,6 +29,7 @@ WRONG_ATTRS: dict[str, list[Any]] = {
     "axis": ["a", 1.5, True, object(), [0, "a"], [0.5]],
     "axes": ["ab", None, 1.5, object(), [[0]]],
     "shape": ["ab", None, 1.5, object(), [1.5]],
+    "padding": [None, 1.5, True, object(), [1.5]],
     "bool": [1, "yes", None, 0.0],
     "str": [3, None, 1.5, ["a"], object()],
     "int": ["a", None, 1.5, [1]],

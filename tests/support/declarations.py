@@ -29,7 +29,7 @@ Array = npt.NDArray[Any]
 DECLARED = load_builtin()
 SCALARS = [entry for entry in DECLARED.entries if isinstance(entry, ScalarEntry)]
 REDUCTIONS = [entry for entry in DECLARED.entries if isinstance(entry, ReductionEntry)]
-OPS = [entry for entry in DECLARED.entries if isinstance(entry, OpEntry)]
+OPS = [entry for entry in DECLARED.functions.values() if isinstance(entry, OpEntry)]
 DEFINED = [entry for entry in OPS if isinstance(entry, DefinedOp)]
 
 # The dtypes that most tests run over: the ordinary ones, which kernels compute in.
@@ -293,6 +293,40 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
                        ([(2, 5, 4), (1, 3, 4), (3, 2), (2, 5, 2), (5, 3)], {"is_causal": True})],
     "dropout": [([(3, 700)], {"p": 0.25, "seed": -3}), ([(5,)], {"p": 0.0}),
                 ([(5,)], {"p": 1.0}), ([(0, 3)], {}), ([()], {"seed": 2**63 - 1})],
+    "convolution": [
+        ([(2, 4, 9), (6, 2, 3), (6,)], {"stride": (2,), "padding": (1,), "groups": 2}),
+        ([(2, 3, 5, 4), (2, 3, 3, 2)], {"padding": "same", "dilation": (1, 2)}),
+        ([(1, 4, 3, 4, 2), (4, 1, 2, 3, 1)], {"groups": 4, "stride": (1, 2, 1)}),
+        ([(0, 2, 3), (1, 2, 2)], {}), ([(2, 0, 3), (2, 0, 2), (2,)], {}),
+        ([(2, 3, 4, 4), (2, 3, 4, 4), (2,)], {}), ([(2, 3, 4), (2, 3, 1), (2,)], {})],
+    "conv2d": [([(1, 2, 6, 5), (3, 2, 3, 3), (3,)], {"stride": (2, 1), "padding": (1, 2)})],
+    "convolution_transpose": [
+        ([(2, 4, 4), (4, 3, 3), (6,)],
+         {"stride": (3,), "padding": (1,), "output_padding": (2,), "groups": 2}),
+        ([(2, 3, 3, 2), (3, 2, 2, 3)], {"dilation": (2, 1), "stride": (1, 2)}),
+        ([(1, 4, 2, 3, 2), (4, 1, 2, 3, 1)], {"groups": 4}), ([(0, 2, 3), (2, 1, 2)], {}),
+        ([(2, 3, 4), (3, 2, 1), (2,)], {})],
+    "convolution_weight": [
+        ([(2, 4, 9), (2, 6, 5)], {"kernel": (3,), "stride": (2,), "padding": (1,), "groups": 2}),
+        ([(2, 3, 5, 4), (2, 2, 5, 4)], {"kernel": (3, 2), "padding": "same"}),
+        ([(2, 3, 5, 4), (2, 3, 2, 4)], {"kernel": (3, 1), "stride": (2, 1), "groups": 3}),
+        ([(0, 2, 3), (0, 1, 2)], {"kernel": (2,)}), ([(3, 2, 4), (3, 5, 4)], {"kernel": (1,)})],
+    **{f"max_pool{suffix}": [
+        ([(2, 3, 7), *more[0]], {"kernel_size": (3,), "stride": (2,), "padding": (1,)}),
+        ([(1, 2, 5, 6), *more[1]],
+         {"kernel_size": (2, 3), "dilation": (2, 1), "ceil_mode": True, "stride": (2, 2)}),
+        ([(1, 1, 5, 4), *more[2]], {"output_size": (2, 3)})]
+       for suffix, more in {"": ([], [], []),
+                            "_spread": ([(2, 3, 4)], [(1, 2, 2, 3)], [(1, 1, 2, 3)]),
+                            "_select": ([(2, 3, 7)], [(1, 2, 5, 6)], [(1, 1, 5, 4)])}.items()},
+    "avg_pool": [
+        ([(2, 3, 7)], {"kernel_size": (3,), "stride": (2,), "padding": (1,)}),
+        ([(1, 2, 5, 6)], {"kernel_size": (2, 3), "ceil_mode": True, "stride": (2, 2)}),
+        ([(1, 2, 5, 6)], {"kernel_size": (3, 2), "padding": (1, 1), "count_include_pad": False}),
+        ([(1, 1, 5, 4)], {"output_size": (2, 3)}), ([(0, 1, 5)], {"output_size": (2,)})],
+    "avg_pool_spread": [
+        ([(2, 3, 4)], {"shape": (2, 3, 7), "kernel_size": (3,), "stride": (2,), "padding": (1,)}),
+        ([(1, 1, 2, 3)], {"shape": (1, 1, 5, 4), "output_size": (2, 3)})],
     "astype": [([(2, 3)], {"dtype": tl.float32}), ([(2, 3)], {"dtype": tl.float64}),
                ([(2, 0)], {"dtype": tl.int32}), ([(5,)], {"dtype": tl.bool_})],
     "pad": [([(2, 3)], {"widths": (1, 0, 2, 3), "value": 7}),

@@ -1,0 +1,55 @@
+// Working memory that a thread keeps between calls, so that packing does not pay for fresh pages.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <new>
+#include <utility>
+
+namespace tensorlike {
+
+class ScratchBuffer {
+ public:
+  // At least `bytes` bytes, aligned to a cache line; what was in it may be lost.
+  void* reserve(size_t bytes) {
+    if (bytes > bytes_) {
+      memory_.reset();
+      bytes_ = 0;
+      const size_t rounded = (bytes + 4095) / 4096 * 4096;
+      memory_.reset(std::aligned_alloc(64, rounded));
+      if (memory_ == nullptr) throw std::bad_alloc();
+      bytes_ = rounded;
+    }
+    return memory_.get();
+  }
+
+ private:
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+  std::unique_ptr<void, Free> memory_;
+  size_t bytes_ = 0;
+};
+
+// Takes a thread's buffer for the time of one call. An interrupt hook may run any code, also
+// another such call; that one finds the place empty and makes a buffer of its own.
+class ScratchLoan {
+ public:
+  explicit ScratchLoan(ScratchBuffer& home)
+      : home_(home), buffer_(std::exchange(home, ScratchBuffer())) {}
+  ~ScratchLoan() { home_ = std::move(buffer_); }
+  ScratchLoan(const ScratchLoan&) = delete;
+  ScratchLoan& operator=(const ScratchLoan&) = delete;
+
+  template <class T>
+  T* reserve(int64_t count) {
+    return static_cast<T*>(buffer_.reserve(static_cast<size_t>(count) * sizeof(T)));
+  }
+
+ private:
+  ScratchBuffer& home_;
+  ScratchBuffer buffer_;
+};
+
+}  // namespace tensorlike

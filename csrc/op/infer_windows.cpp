@@ -1,0 +1,123 @@
+// Inference of convolutions and pooling.
+#include <algorithm>
+
+#include "op/families.h"
+#include "op/windows.h"
+
+namespace tensorlike {
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+// The promoted dtype of the inputs from the first one on: integers and booleans become float32.
+DType joint_dtype(const Op& op, Inputs inputs, size_t first = 0) {
+  const std::vector<ArgSpec>& args = op.cls.spec.args;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (kind_of(inputs[i].dtype) <= Kind::kFloating) continue;
+    fail(ErrorKind::kDType, op.name(), ": ", args[std::min(i, args.size() - 1)].name,
+         " must be real floating-point; got ", name_of(inputs[i].dtype),
+         "; take one of its parts: real(x), imag(x), abs(x).");
+  }
+  DType dtype = inputs[first].dtype;
+  for (const Spec& spec : inputs.subspan(first)) dtype = promote(dtype, spec.dtype);
+  return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
+}
+
+Specs one(DType dtype, Dims shape) {
+  element_count(shape);
+  Specs specs;
+  specs.push_back({dtype, std::move(shape)});
+  return specs;
+}
+
+// (images, channels, *size), for as many spatial dimensions as `like` has.
+Dims image_shape(const Dims& like, int64_t channels, const int64_t (&size)[Window::kDims]) {
+  Dims shape = like;
+  shape[1] = channels;
+  const size_t n = like.size() - 2;
+  std::copy_n(size + Window::kDims - n, n, shape.begin() + 2);
+  return shape;
+}
+
+void check_bias(const Op& op, Inputs inputs, int64_t channels) {
+  if (inputs.size() == 2) return;
+  if (inputs.size() > 3) {
+    fail(ErrorKind::kShape, op.name(), ": takes x, weight and at most one bias; got ",
+         inputs.size(), " tensors; attributes are given by name: stride=2.");
+  }
+  const Dims& shape = inputs[2].shape;
+  if (shape.size() == 1 && shape[0] == channels) return;
+  fail(ErrorKind::kShape, op.name(), ": bias.shape must be (", channels,
+       ",), a number for each channel of the result; got bias.shape=", to_string(shape),
+       "; attributes are given by name: stride=2.");
+}
+
+Specs infer_convolution(const Op& op, Inputs inputs) {
+  const Dims& x = inputs[0].shape;
+  const Convolution c = convolution_of(op, x, inputs[1].shape);
+  const int64_t channels = c.groups * c.out_channels;
+  check_bias(op, inputs, channels);
+  return one(joint_dtype(op, inputs), image_shape(x, channels, c.window.out));
+}
+
+Specs infer_convolution_transpose(const Op& op, Inputs inputs) {
+  const Dims& x = inputs[0].shape;
+  const Convolution c = transposed_convolution_of(op, x, inputs[1].shape);
+  const int64_t channels = c.groups * c.in_channels;
+  check_bias(op, inputs, channels);
+  return one(joint_dtype(op, inputs), image_shape(x, channels, c.window.in));
+}
+
+Specs infer_convolution_weight(const Op& op, Inputs inputs) {
+  const Dims& x = inputs[0].shape;
+  const Convolution c = weight_convolution_of(op, x, inputs[1].shape);
+  Dims shape = image_shape(x, c.in_channels, c.window.kernel);
+  shape[0] = c.groups * c.out_channels;
+  return one(joint_dtype(op, inputs), shape);
+}
+
+Specs infer_pool(const Op& op, Inputs inputs) {
+  return one(joint_dtype(op, inputs), pooling_of(op, inputs[0].shape).shape);
+}
+
+void check_shape(const Op& op, const char* name, const Dims& got, const Dims& wanted) {
+  if (got == wanted) return;
+  fail(ErrorKind::kShape, op.name(), ": ", name, ".shape must be ", to_string(wanted), "; got ",
+       to_string(got), ".");
+}
+
+Specs infer_pool_spread(const Op& op, Inputs inputs) {
+  const Dims& x = inputs[0].shape;
+  check_shape(op, "gradient", inputs[1].shape, pooling_of(op, x).shape);
+  return one(joint_dtype(op, inputs, 1), x);
+}
+
+Specs infer_pool_select(const Op& op, Inputs inputs) {
+  const Dims& x = inputs[0].shape;
+  const Pooling p = pooling_of(op, x);
+  check_shape(op, "values", inputs[1].shape, x);
+  return one(joint_dtype(op, inputs, 1), p.shape);
+}
+
+Specs infer_avg_pool_spread(const Op& op, Inputs inputs) {
+  const Dims shape{std::span<const int64_t>(op.get<std::vector<int64_t>>("shape"))};
+  element_count(shape);
+  check_shape(op, "gradient", inputs[0].shape, pooling_of(op, shape).shape);
+  return one(joint_dtype(op, inputs), shape);
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"convolution", infer_convolution},
+    {"convolution_transpose", infer_convolution_transpose},
+    {"convolution_weight", infer_convolution_weight},
+    {"pool", infer_pool},
+    {"pool_spread", infer_pool_spread},
+    {"pool_select", infer_pool_select},
+    {"avg_pool_spread", infer_avg_pool_spread},
+};
+
+}  // namespace
+
+RuleTable<InferRule> window_rules() { return kRules; }
+
+}  // namespace tensorlike

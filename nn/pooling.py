@@ -1,0 +1,344 @@
+"""Pooling layers: functions of windows, without parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import functional as F
+from ..imperative import Tensor, TensorLike
+from .layer import Layer
+
+Ints = int | Sequence[int]
+
+
+def _held(value: Ints) -> int | tuple[int, ...]:
+    return value if isinstance(value, int) else tuple(value)
+
+
+class _MaxPool(Layer):
+    """The arguments of maximum pooling, in PyTorch's order."""
+
+    def __init__(
+        self,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        dilation: Ints = 1,
+        *,
+        ceil_mode: bool = False,
+    ) -> None:
+        """Keeps the arguments."""
+        self.kernel_size = _held(kernel_size)
+        self.stride = None if stride is None else _held(stride)
+        self.padding = _held(padding)
+        self.dilation = _held(dilation)
+        self.ceil_mode = ceil_mode
+
+
+class _AvgPool(Layer):
+    """The arguments of average pooling, in PyTorch's order."""
+
+    def __init__(
+        self,
+        kernel_size: Ints,
+        stride: Ints | None = None,
+        padding: Ints = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+    ) -> None:
+        """Keeps the arguments."""
+        self.kernel_size = _held(kernel_size)
+        self.stride = None if stride is None else _held(stride)
+        self.padding = _held(padding)
+        self.ceil_mode = ceil_mode
+        self.count_include_pad = count_include_pad
+
+
+class _AdaptivePool(Layer):
+    """Pooling whose windows follow from the size of the result."""
+
+    def __init__(self, output_size: Ints) -> None:
+        """Keeps the size."""
+        self.output_size = _held(output_size)
+
+
+class MaxPool1d(_MaxPool):
+    """The maxima of windows over the length.
+
+    Args:
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: what is added on either side and never the maximum.
+        dilation: the distance between elements of the window.
+        ceil_mode: keep a last window that is partly outside.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8), 0.0)
+        >>> tl.nn.MaxPool1d(2)(x).shape
+        (1, 2, 4)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.max_pool1d(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class AvgPool1d(_AvgPool):
+    """The means of windows over the length.
+
+    Args:
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: zeros on either side.
+        ceil_mode: keep a last window that is partly outside.
+        count_include_pad: whether padding counts in the number that sums are divided by.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8), 0.0)
+        >>> tl.nn.AvgPool1d(2)(x).shape
+        (1, 2, 4)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.avg_pool1d(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+        )
+
+
+class AdaptiveMaxPool1d(_AdaptivePool):
+    """The maxima of windows that cut the length into parts of nearly the same size.
+
+    Args:
+        output_size: the size of the result, for each dimension or for all.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8), 0.0)
+        >>> tl.nn.AdaptiveMaxPool1d(3)(x).shape
+        (1, 2, 3)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.adaptive_max_pool1d(x, output_size=self.output_size)
+
+
+class AdaptiveAvgPool1d(_AdaptivePool):
+    """The means of windows that cut the length into parts of nearly the same size.
+
+    Args:
+        output_size: the size of the result, for each dimension or for all.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8), 0.0)
+        >>> tl.nn.AdaptiveAvgPool1d(3)(x).shape
+        (1, 2, 3)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.adaptive_avg_pool1d(x, output_size=self.output_size)
+
+
+class MaxPool2d(_MaxPool):
+    """The maxima of windows over height and width.
+
+    Args:
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: what is added on either side and never the maximum.
+        dilation: the distance between elements of the window.
+        ceil_mode: keep a last window that is partly outside.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8), 0.0)
+        >>> tl.nn.MaxPool2d(2)(x).shape
+        (1, 2, 4, 4)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.max_pool2d(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class AvgPool2d(_AvgPool):
+    """The means of windows over height and width.
+
+    Args:
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: zeros on either side.
+        ceil_mode: keep a last window that is partly outside.
+        count_include_pad: whether padding counts in the number that sums are divided by.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8), 0.0)
+        >>> tl.nn.AvgPool2d(2)(x).shape
+        (1, 2, 4, 4)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.avg_pool2d(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+        )
+
+
+class AdaptiveMaxPool2d(_AdaptivePool):
+    """The maxima of windows that cut height and width into parts of nearly the same size.
+
+    Args:
+        output_size: the size of the result, for each dimension or for all.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8), 0.0)
+        >>> tl.nn.AdaptiveMaxPool2d(3)(x).shape
+        (1, 2, 3, 3)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.adaptive_max_pool2d(x, output_size=self.output_size)
+
+
+class AdaptiveAvgPool2d(_AdaptivePool):
+    """The means of windows that cut height and width into parts of nearly the same size.
+
+    Args:
+        output_size: the size of the result, for each dimension or for all.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8), 0.0)
+        >>> tl.nn.AdaptiveAvgPool2d(3)(x).shape
+        (1, 2, 3, 3)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.adaptive_avg_pool2d(x, output_size=self.output_size)
+
+
+class MaxPool3d(_MaxPool):
+    """The maxima of windows over depth, height and width.
+
+    Args:
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: what is added on either side and never the maximum.
+        dilation: the distance between elements of the window.
+        ceil_mode: keep a last window that is partly outside.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8, 8), 0.0)
+        >>> tl.nn.MaxPool3d(2)(x).shape
+        (1, 2, 4, 4, 4)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.max_pool3d(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+        )
+
+
+class AvgPool3d(_AvgPool):
+    """The means of windows over depth, height and width.
+
+    Args:
+        kernel_size: the size of the window, for each dimension or for all.
+        stride: the step of the window; None is kernel_size.
+        padding: zeros on either side.
+        ceil_mode: keep a last window that is partly outside.
+        count_include_pad: whether padding counts in the number that sums are divided by.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8, 8), 0.0)
+        >>> tl.nn.AvgPool3d(2)(x).shape
+        (1, 2, 4, 4, 4)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.avg_pool3d(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+        )
+
+
+class AdaptiveMaxPool3d(_AdaptivePool):
+    """The maxima of windows that cut depth, height and width into parts of nearly the same size.
+
+    Args:
+        output_size: the size of the result, for each dimension or for all.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8, 8), 0.0)
+        >>> tl.nn.AdaptiveMaxPool3d(3)(x).shape
+        (1, 2, 3, 3, 3)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.adaptive_max_pool3d(x, output_size=self.output_size)
+
+
+class AdaptiveAvgPool3d(_AdaptivePool):
+    """The means of windows that cut depth, height and width into parts of nearly the same size.
+
+    Args:
+        output_size: the size of the result, for each dimension or for all.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.functional.full((1, 2, 8, 8, 8), 0.0)
+        >>> tl.nn.AdaptiveAvgPool3d(3)(x).shape
+        (1, 2, 3, 3, 3)
+    """
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return F.adaptive_avg_pool3d(x, output_size=self.output_size)

@@ -133,7 +133,6 @@ struct KernelTable {
   PickKernels picks[5];  // by log2 of the size
   MaskKernels masks;
   ByDType<AddKernels> adds;                         // of the dtypes that are computed in
-  ByDType<RowKernels> rows;
   ByDType<ConvolutionKernels> convolutions;
   ByDType<PoolKernels> pools;
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]

@@ -127,6 +127,8 @@ class Tensor(_C.TensorWrapper):
     sum = _C.Function("sum")
     prod = _C.Function("prod")
     mean = _C.Function("mean")
+    var = _C.Function("var")
+    std = _C.Function("std")
     max = _C.Function("max")
     min = _C.Function("min")
     any = _C.Function("any")

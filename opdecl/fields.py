@@ -68,14 +68,14 @@ ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
 }  # fmt: skip
 
 
-def check_name(name: str, is_plain: bool, pattern: re.Pattern[str]) -> str:
-    """What is wrong with a name, or ""."""
+def check_name(name: str, is_plain: bool, pattern: re.Pattern[str], is_cpp: bool = True) -> str:
+    """What is wrong with a name, or ""; `is_cpp` says whether C++ has an identifier for it."""
     style = "CamelCase" if pattern is CLASS else "snake_case"
     if is_plain and name.lower() in BOOLEAN_WORDS:
         return f"{name!r} cannot be a name: YAML 1.1 reads it as a boolean; choose another"
     if keyword.iskeyword(name) or keyword.issoftkeyword(name):
         return f"{name!r} cannot be a name: it is a keyword of Python"
-    if name in CPP_KEYWORDS:
+    if is_cpp and name in CPP_KEYWORDS:
         return f"{name!r} cannot be a name: C++ has a meaning for it"
     if not pattern.match(name):
         return f"{shorten(name)} cannot be a name; a {style} word is expected"
@@ -156,7 +156,7 @@ class Fields:
         node = self.scalar(key, "a name")
         if node is None:
             return default
-        wrong = check_name(node.text, node.is_plain, WORD)
+        wrong = check_name(node.text, node.is_plain, WORD, is_cpp=False)
         if wrong:
             self.refuse(node.place, f"{key}: {wrong}")
             return default

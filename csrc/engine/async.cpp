@@ -328,7 +328,12 @@ bool push_async(const Op& op, Args args, Values& out) {
     work = std::max(work, element_count(inputs[inputs.size() - 1].shape));
   }
   Specs specs = infer(op, {inputs.data(), inputs.size()});
-  for (const Spec& spec : specs) work = std::max(work, element_count(spec.shape));
+  for (const Spec& spec : specs) {
+    const bool is_sized =
+        std::find(spec.shape.begin(), spec.shape.end(), kUnknownSize) == spec.shape.end();
+    if (!is_sized) return false;  // the caller needs the shape at once
+    work = std::max(work, element_count(spec.shape));
+  }
   if (work < engine_options().threshold) return false;
   auto task = make_ref<Task>(op, args, std::move(specs));
   try {

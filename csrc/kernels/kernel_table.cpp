@@ -14,6 +14,10 @@
   TL_PART(attention, ISA)    \
   TL_PART(convolutions, ISA) \
   TL_PART(pools, ISA)        \
+  TL_PART(args, ISA)         \
+  TL_PART(sorts, ISA)        \
+  TL_PART(scans, ISA)        \
+  TL_PART(moments, ISA)      \
   TL_STEMS(ISA)
 
 #include "stems.inc"

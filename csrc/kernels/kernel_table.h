@@ -114,6 +114,61 @@ struct PoolKernels {
   void (*mean_spread)(const PoolWindow& w, const void* dy, void* dx) = nullptr;
 };
 
+// The position of the first extreme; NaN is the most extreme.
+struct ArgKernel {
+  size_t position = 0;  // bytes of a position in `rows`
+  // The extreme of n > 0 elements side by side, and where it is.
+  int64_t (*row)(const void* x, int64_t n, void* extreme) = nullptr;
+  // Where x[j] beats best[j], for j < n, it takes its place, and positions[j] becomes `position`;
+  // at position 0 it always does.
+  void (*rows)(void* best, void* positions, const void* x, int64_t n, int64_t position) = nullptr;
+};
+
+// Sorting unsigned keys by comparing them; null at levels where sorting by digits is faster.
+struct SortKernels {
+  // Moves the smaller of n >= 128 keys to the front, and returns how many those are; `is_done`:
+  // they are all equal.
+  int64_t (*part)(void* keys, int64_t n, bool& is_done) = nullptr;
+  void (*sort)(void* keys, int64_t n) = nullptr;
+};
+
+// Running combinations along an axis. Accumulators are double for floats and int64 for integers.
+struct ScanKernels {
+  // acc[j] = the identity, for j < width.
+  void (*start)(void* acc, int64_t width) = nullptr;
+  // acc[j] = combine(acc[j], x[0][j], ..., x[rows-1][j]); `step` elements lie between rows.
+  void (*total)(void* acc, const void* x, int64_t rows, int64_t width, int64_t step) = nullptr;
+  // The same, every step kept: y[r][j] = acc[j].
+  void (*run)(void* acc, void* y, const void* x, int64_t rows, int64_t width,
+              int64_t step) = nullptr;
+  // acc[j] = combine(acc[j], other[j]), for j < width.
+  void (*join)(void* acc, const void* other, int64_t width) = nullptr;
+};
+
+// How many elements there were, their mean, and the sum of the squares of what is left.
+struct Moments {
+  double count = 0;
+  double mean = 0;
+  double squares = 0;
+};
+
+// Chan's formula: as if the elements of both had been looked at together. Of internal linkage, as
+// all that is included into code for several ISA levels.
+static inline void join(Moments& moments, const Moments& other) {
+  if (other.count == 0) return;
+  const double count = moments.count + other.count;
+  const double apart = other.mean - moments.mean;
+  moments.mean += apart * (other.count / count);
+  moments.squares += other.squares + apart * apart * (moments.count * other.count / count);
+  moments.count = count;
+}
+
+struct MomentKernels {
+  Moments (*row)(const void* x, int64_t n) = nullptr;
+  // One more row of n columns, the `count`th: means and squares are updated.
+  void (*rows)(double* means, double* squares, const void* x, int64_t n, int64_t count) = nullptr;
+};
+
 template <class T>
 struct ByDType {
   T kernel[kDTypeCount] = {};
@@ -135,6 +190,13 @@ struct KernelTable {
   ByDType<AddKernels> adds;                         // of the dtypes that are computed in
   ByDType<ConvolutionKernels> convolutions;
   ByDType<PoolKernels> pools;
+  ByDType<ArgKernel> argmax;
+  ByDType<ArgKernel> argmin;
+  SortKernels sort32;
+  SortKernels sort64;
+  ByDType<ScanKernels> cumulative_sum;
+  ByDType<ScanKernels> cumulative_prod;
+  ByDType<MomentKernels> moments;
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
 };
 

@@ -20,6 +20,8 @@ RuleTable<InferRule> row_rules();
 RuleTable<InferRule> attention_rules();
 RuleTable<InferRule> linear_algebra_rules();
 RuleTable<InferRule> window_rules();
+RuleTable<InferRule> scan_rules();
+RuleTable<InferRule> sorting_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
@@ -32,6 +34,10 @@ RuleTable<Kernel> row_kernels();
 RuleTable<Kernel> attention_kernels();
 RuleTable<Kernel> convolution_kernels();
 RuleTable<Kernel> pooling_kernels();
+RuleTable<Kernel> moment_kernels();
+RuleTable<Kernel> scan_kernels();
+RuleTable<Kernel> search_kernels();
+RuleTable<Kernel> sorting_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
@@ -40,5 +46,7 @@ RuleTable<GradRule> row_gradients();
 RuleTable<GradRule> attention_gradients();
 RuleTable<GradRule> linear_algebra_gradients();
 RuleTable<GradRule> convolution_gradients();
+RuleTable<GradRule> scan_gradients();
+RuleTable<GradRule> sorting_gradients();
 
 }  // namespace tensorlike

@@ -340,6 +340,8 @@ InferRule find_infer(std::string_view name) {
            row_rules(),
            attention_rules(),
            window_rules(),
+           scan_rules(),
+           sorting_rules(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;
@@ -379,8 +381,8 @@ DType real_floating(const Op& op, const char* arg, DType dtype) {
   return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
 }
 
-Dims reduced_axes(const Op& op, int64_t ndim) {
-  const Attr& axis = op.attrs[1];
+Dims named_axes(const Op& op, int64_t ndim) {
+  const Attr& axis = op.attr("axis");
   Dims axes;
   if (const auto* single = std::get_if<int64_t>(&axis)) {
     axes.push_back(normalize_axis(op.name(), *single, ndim));
@@ -404,7 +406,7 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   check_arity(op, inputs.size());
   const Spec& x = inputs[0];
   reduction.check_dtype(x.dtype);
-  const Dims axes = reduced_axes(op, static_cast<int64_t>(x.shape.size()));
+  const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
   if (reduction.spec.single_axis && std::holds_alternative<std::vector<int64_t>>(op.attrs[1])) {
     fail(ErrorKind::kShape, op.name(),
          ": axis must be one integer or None; got axis=", to_string(op.attrs[1]), ".");

@@ -18,8 +18,8 @@ DType real_floating(const Op& op, const char* arg, DType dtype);
 // Throws unless the op takes `got` tensor-likes.
 void check_arity(const Op& op, size_t got);
 
-// The axes that a Reduce goes over, non-negative.
-Dims reduced_axes(const Op& op, int64_t ndim);
+// The axes that the attribute `axis` names (None: all), non-negative, each once.
+Dims named_axes(const Op& op, int64_t ndim);
 
 // arange(stop) is arange(0, stop).
 struct ArangeRange {

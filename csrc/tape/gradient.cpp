@@ -84,7 +84,7 @@ namespace {
 void run_reduction(GradCall& call) {
   const Dims& shape = call.node.input_spec(0).shape;
   Dims kept = shape;
-  for (int64_t axis : reduced_axes(call.op, static_cast<int64_t>(shape.size()))) {
+  for (int64_t axis : named_axes(call.op, static_cast<int64_t>(shape.size()))) {
     kept[static_cast<size_t>(axis)] = 1;
   }
   Values held;
@@ -237,6 +237,8 @@ const GradRule* find_grad(std::string_view name) {
            row_gradients(),
            attention_gradients(),
            convolution_gradients(),
+           scan_gradients(),
+           sorting_gradients(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return &rule;

@@ -16,6 +16,10 @@ Kernel find_kernel(std::string_view name) {
            attention_kernels(),
            convolution_kernels(),
            pooling_kernels(),
+           moment_kernels(),
+           scan_kernels(),
+           search_kernels(),
+           sorting_kernels(),
        }) {
     for (const auto& [key, kernel] : family) {
       if (key == name) return kernel;

@@ -2,11 +2,10 @@
 // every other op has a kernel, or a body that is applied instead.
 #include <algorithm>
 
-#include "base/blocking.h"
-#include "base/pool.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
+#include "tensor/arg_reduce.h"
 #include "tensor/body.h"
 #include "tensor/layout.h"
 #include "tensor/raw_tensor.h"
@@ -67,35 +66,6 @@ Values launch_elemwise(const Op& op, Args args, uint32_t donated, int64_t holds)
   }
   run_tiles(prepared.program, shape, operands, outputs);
   return results;
-}
-
-constexpr int64_t kGrain = 16384;
-
-// argmax and argmin: the first position of the extreme; NaN is the most extreme, as in NumPy.
-void arg_reduce(const RawTensor& x, RawTensor& out, const ReducePlan& plan, bool wants_largest) {
-  const int64_t count = element_count(plan.shape);
-  visit_compute(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    if constexpr (!is_complex<T>) {
-      const T* data = x.as<T>();
-      BlockingRegion blocking(out.size() * count > 2 * kGrain);
-      parallel_for(out.size(), std::max<int64_t>(1, kGrain / count), [&](int64_t from, int64_t to) {
-        for (int64_t i = from; i < to; ++i) {
-          const T* row = data + offset_of(i, plan.kept_shape, plan.kept_strides);
-          int64_t best = 0;
-          T extreme = row[0];
-          for (int64_t j = 1; j < count && extreme == extreme; ++j) {
-            const T value = row[offset_of(j, plan.shape, plan.strides)];
-            if (value != value || (wants_largest ? value > extreme : value < extreme)) {
-              best = j;
-              extreme = value;
-            }
-          }
-          out.as<int64_t>()[i] = best;
-        }
-      });
-    }
-  });
 }
 
 constexpr int64_t kSmall = 4096;
@@ -159,12 +129,10 @@ Values launch_reduce(const Op& op, Args args) {
   const Spec spec = x->spec();
   const Specs specs = infer_reduce(op, {&spec, args.size()});
   const Reduction& reduction = *op.reduction;
-  const Dims axes = reduced_axes(op, static_cast<int64_t>(x->shape.size()));
+  const Dims axes = named_axes(op, static_cast<int64_t>(x->shape.size()));
   if (reduction.spec.single_axis) {
-    const Ref<RawTensor> input = cast_if_needed(*x, compute_of(x->dtype));
     Ref<RawTensor> out = RawTensor::empty(specs[0].dtype, specs[0].shape);
-    arg_reduce(*input, *out, plan_reduction(input->shape, input->strides, axes),
-               reduction.spec.name == "argmax");
+    arg_reduce(*x, axes, reduction.spec.name == "argmax", *out);
     return one(out);
   }
   const DType loop = reduction_loop(reduction, x->dtype);

@@ -254,12 +254,14 @@ ReducePlan plan_reduction(std::span<const int64_t> shape, std::span<const int64_
 }
 
 int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides) {
+  if (shape.empty()) return 0;
   int64_t offset = 0;
-  for (size_t i = shape.size(); i-- > 0;) {
+  for (size_t i = shape.size(); i-- > 1;) {
     offset += position % shape[i] * strides[i];
     position /= shape[i];
   }
-  return offset;
+  // What is left is the outermost index; most plans have only that one, and divisions are slow.
+  return offset + position * strides[0];
 }
 
 DType reduction_loop(const Reduction& reduction, DType dtype) {
@@ -273,7 +275,7 @@ DType reduction_loop(const Reduction& reduction, DType dtype) {
 
 Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result) {
   const Reduction& reduction = *op.reduction;
-  const Dims axes = reduced_axes(op, static_cast<int64_t>(x.shape.size()));
+  const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
   Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(loop), result.shape);
   reduce(x, axes, reduction.kernels[loop], out->data, size_of(out->dtype));
   return cast_if_needed(*out, result.dtype);

@@ -20,6 +20,13 @@ struct Reducible {
 struct ReducePlan {
   Dims kept_shape, kept_strides;
   Dims shape, strides;  // of the reduced axes
+
+  // The reduced elements lie side by side.
+  bool has_rows() const { return shape.empty() || (shape.size() == 1 && strides[0] == 1); }
+  // Neighbours belong to different results, so that whole rows of results are made at once.
+  bool has_columns() const {
+    return !has_rows() && !kept_shape.empty() && kept_strides.back() == 1 && kept_shape.back() > 1;
+  }
 };
 ReducePlan plan_reduction(std::span<const int64_t> shape, std::span<const int64_t> strides,
                           const Dims& axes);

@@ -179,6 +179,18 @@ from .reduction import prod as prod
 from .reduction import sum as sum
 from .reduction import sumabs as sumabs
 from .reduction import sumsq as sumsq
+from .scan import cumulative_prod as cumulative_prod
+from .scan import cumulative_sum as cumulative_sum
+from .sorting import argsort as argsort
+from .sorting import searchsorted as searchsorted
+from .sorting import sort as sort
+from .sorting import topk as topk
+from .sorting import unique_all as unique_all
+from .sorting import unique_counts as unique_counts
+from .sorting import unique_inverse as unique_inverse
+from .sorting import unique_values as unique_values
+from .statistics import std as std
+from .statistics import var as var
 
 __all__ = [
     "abs",
@@ -198,6 +210,7 @@ __all__ = [
     "arange",
     "argmax",
     "argmin",
+    "argsort",
     "argwhere",
     "asin",
     "asinh",
@@ -240,6 +253,8 @@ __all__ = [
     "cross_entropy",
     "cross_entropy_grad",
     "cross_entropy_rows",
+    "cumulative_prod",
+    "cumulative_sum",
     "digamma",
     "divide",
     "dropout",
@@ -326,6 +341,7 @@ __all__ = [
     "rsqrt",
     "scatter_add",
     "scatter_set",
+    "searchsorted",
     "set_subtensor",
     "sgd_step",
     "sigmoid",
@@ -338,10 +354,12 @@ __all__ = [
     "softmax_grad",
     "softplus",
     "softsign",
+    "sort",
     "split",
     "sqrt",
     "square",
     "stack",
+    "std",
     "subtensor",
     "subtract",
     "sum",
@@ -352,8 +370,14 @@ __all__ = [
     "tanh",
     "tetragamma",
     "to_device",
+    "topk",
     "trigamma",
     "trunc",
+    "unique_all",
+    "unique_counts",
+    "unique_inverse",
+    "unique_values",
+    "var",
     "vecdot",
     "where",
 ]

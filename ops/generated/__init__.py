@@ -55,9 +55,22 @@ from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
 from .reduce import Reduce as Reduce
+from .scan import CumulativeProd as CumulativeProd
+from .scan import CumulativeSum as CumulativeSum
+from .sorting import ArgSort as ArgSort
+from .sorting import SearchSorted as SearchSorted
+from .sorting import Sort as Sort
+from .sorting import TopK as TopK
+from .sorting import UniqueAll as UniqueAll
+from .sorting import UniqueCounts as UniqueCounts
+from .sorting import UniqueInverse as UniqueInverse
+from .sorting import UniqueValues as UniqueValues
+from .statistics import StandardDeviation as StandardDeviation
+from .statistics import Variance as Variance
 
 __all__ = [
     "Arange",
+    "ArgSort",
     "Argwhere",
     "Attention",
     "AttentionGrad",
@@ -74,6 +87,8 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyGrad",
     "CrossEntropyRows",
+    "CumulativeProd",
+    "CumulativeSum",
     "Dropout",
     "Elemwise",
     "Fill",
@@ -99,13 +114,22 @@ __all__ = [
     "Reshape",
     "ScatterAdd",
     "ScatterSet",
+    "SearchSorted",
     "SetSubtensor",
     "Softmax",
     "SoftmaxGrad",
+    "Sort",
     "Split",
     "Stack",
+    "StandardDeviation",
     "Subtensor",
     "TakeAlongAxis",
+    "TopK",
     "Transpose",
+    "UniqueAll",
+    "UniqueCounts",
+    "UniqueInverse",
+    "UniqueValues",
+    "Variance",
     "Vecdot",
 ]

@@ -151,7 +151,8 @@ def test_ops_keep_the_width_of_floats(entry: OpEntry) -> None:
             for i, x in enumerate(case.inputs)
         ]
         outputs = outputs_of(entry, *(tl.tensor(x) for x in floats), **case.attrs)
-        assert {output.dtype.name for output in outputs} == {dtype}
+        found = [output.dtype.name for output in outputs]  # positions are integers
+        assert {name for name in found if name.startswith("float")} == {dtype}
 
 
 @pytest.mark.parametrize(

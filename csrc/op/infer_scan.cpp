@@ -1,0 +1,67 @@
+// Inference of ops that go along axes: running sums and products, and moments.
+#include <algorithm>
+#include <cmath>
+
+#include "op/families.h"
+#include "op/infer.h"
+
+namespace tensorlike {
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+DType sum_dtype(DType dtype) {
+  if (kind_of(dtype) == Kind::kFloating) return dtype;
+  return is_unsigned(dtype) ? DType::kUInt64 : DType::kInt64;
+}
+
+Specs infer_scan(const Op& op, Inputs inputs) {
+  Dims shape = inputs[0].shape;
+  const Attr& named = op.attr("axis");
+  if (std::holds_alternative<std::vector<int64_t>>(named) ||
+      (std::holds_alternative<std::monostate>(named) && shape.size() != 1)) {
+    fail(ErrorKind::kShape, op.name(),
+         ": axis must be one integer, or None for one dimension; got axis=", to_string(named),
+         " for ", shape.size(), " dimensions.");
+  }
+  const auto* axis = std::get_if<int64_t>(&named);
+  const size_t at = static_cast<size_t>(
+      normalize_axis(op.name(), axis != nullptr ? *axis : 0, static_cast<int64_t>(shape.size())));
+  if (op.get<bool>("include_initial")) ++shape[at];
+  element_count(shape);
+  const auto* dtype = std::get_if<DType>(&op.attr("dtype"));
+  if (dtype != nullptr && (*dtype == DType::kBool || kind_of(*dtype) == Kind::kComplex)) {
+    fail(ErrorKind::kDType, op.name(), ": dtype must be real and numeric; got ", name_of(*dtype),
+         "; leave it out.");
+  }
+  return Specs(1, Spec{dtype != nullptr ? *dtype : sum_dtype(inputs[0].dtype), shape});
+}
+
+Specs infer_moments(const Op& op, Inputs inputs) {
+  const Spec& x = inputs[0];
+  const double correction = op.get<double>("correction");
+  if (!std::isfinite(correction)) {
+    fail(ErrorKind::kAttribute, op.name(),
+         ": correction must be finite; got correction=", correction, ".");
+  }
+  const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
+  const bool keeps = op.get<bool>("keepdims");
+  Dims shape;
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    const bool is_reduced =
+        std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
+    if (!is_reduced || keeps) shape.push_back(is_reduced ? 1 : x.shape[i]);
+  }
+  return Specs(1, Spec{kind_of(x.dtype) == Kind::kFloating ? x.dtype : DType::kFloat32, shape});
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"scan", infer_scan},
+    {"moments", infer_moments},
+};
+
+}  // namespace
+
+RuleTable<InferRule> scan_rules() { return kRules; }
+
+}  // namespace tensorlike

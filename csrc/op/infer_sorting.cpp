@@ -1,0 +1,89 @@
+// Inference of the ops that order elements or search among ordered ones.
+#include "op/families.h"
+#include "op/infer.h"
+
+namespace tensorlike {
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+size_t axis_of(const Op& op, const Spec& x) {
+  return static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(x.shape.size())));
+}
+
+Specs infer_sort(const Op& op, Inputs inputs) {
+  axis_of(op, inputs[0]);
+  return Specs(1, inputs[0]);
+}
+
+Specs infer_argsort(const Op& op, Inputs inputs) {
+  axis_of(op, inputs[0]);
+  return Specs(1, Spec{DType::kInt64, inputs[0].shape});
+}
+
+Specs infer_topk(const Op& op, Inputs inputs) {
+  const Spec& x = inputs[0];
+  const size_t axis = axis_of(op, x);
+  const int64_t k = op.get<int64_t>("k");
+  if (k < 0 || k > x.shape[axis]) {
+    fail(ErrorKind::kShape, op.name(), ": k must be in [0, ", x.shape[axis],
+         "], the size of the axis; got k=", k, " for x.shape=", to_string(x.shape), ", axis=", axis,
+         ".");
+  }
+  Dims shape = x.shape;
+  shape[axis] = k;
+  return {{x.dtype, shape}, {DType::kInt64, shape}};
+}
+
+Specs infer_searchsorted(const Op& op, Inputs inputs) {
+  const Dims& sorted = inputs[0].shape;
+  if (sorted.size() != 1) {
+    fail(ErrorKind::kShape, op.name(),
+         ": x1 must have one dimension; got x1.shape=", to_string(sorted), ".");
+  }
+  if (inputs.size() > 3) {
+    fail(ErrorKind::kDispatch, op.name(), ": takes at most 3 tensors; got ", inputs.size(), ".");
+  }
+  if (inputs.size() == 3 && kind_of(inputs[2].dtype) != Kind::kInteger) {
+    fail(ErrorKind::kDType, op.name(), ": sorter must be integer; got ", name_of(inputs[2].dtype),
+         "; cast it: x.astype(int64).");
+  }
+  if (inputs.size() == 3 && !(inputs[2].shape == sorted)) {
+    fail(ErrorKind::kShape, op.name(),
+         ": sorter must have the shape of x1; got x1.shape=", to_string(sorted),
+         ", sorter.shape=", to_string(inputs[2].shape), ".");
+  }
+  const std::string& side = op.get<std::string>("side");
+  if (side != "left" && side != "right") {
+    fail(ErrorKind::kAttribute, op.name(), ": side must be 'left' or 'right'; got '", side, "'.");
+  }
+  return Specs(1, Spec{DType::kInt64, inputs[1].shape});
+}
+
+// The values, then what each op has beside them: only `inverse` has a shape that is known.
+template <bool kHasIndices, bool kHasInverse, bool kHasCounts>
+Specs infer_unique(const Op&, Inputs inputs) {
+  Specs specs{{inputs[0].dtype, {kUnknownSize}}};
+  if (kHasIndices) specs.push_back({DType::kInt64, {kUnknownSize}});
+  if (kHasInverse) specs.push_back({DType::kInt64, inputs[0].shape});
+  if (kHasCounts) specs.push_back({DType::kInt64, {kUnknownSize}});
+  return specs;
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"sort", infer_sort},
+    {"argsort", infer_argsort},
+    {"topk", infer_topk},
+    {"searchsorted", infer_searchsorted},
+    {"unique_values", infer_unique<false, false, false>},
+    {"unique_counts", infer_unique<false, false, true>},
+    {"unique_inverse", infer_unique<false, true, false>},
+    {"unique_all", infer_unique<true, true, true>},
+};
+
+}  // namespace
+
+RuleTable<InferRule> sorting_rules() { return kRules; }
+
+}  // namespace tensorlike

@@ -1,0 +1,133 @@
+// Gradients of running sums and products, and of the moments.
+#include "op/families.h"
+#include "op/index.h"
+#include "op/infer.h"
+#include "tape/gradient.h"
+#include "tensor/body.h"
+
+namespace tensorlike {
+namespace {
+
+// A running sum or product as the rules see it: without the row that `include_initial` adds.
+class Scan {
+ public:
+  explicit Scan(GradCall& c)
+      : c_(c), axis_(c.op.attr("axis")), reverse_(c.op.get<bool>("reverse")) {
+    if (std::holds_alternative<std::monostate>(axis_)) axis_ = int64_t{0};
+  }
+
+  Ref<Value> sum_backwards(Value& x) const {
+    return call("cumulative_sum", {&x}, {{"axis", axis_}, {"reverse", !reverse_}});
+  }
+  Ref<Value> again(const char* function, Value& x) const {
+    return call(function, {&x}, {{"axis", axis_}, {"reverse", reverse_}});
+  }
+
+  Ref<Value> trimmed(Value& value) const {
+    if (!c_.op.get<bool>("include_initial")) return Ref<Value>(&value);
+    const size_t ndim = c_.node.outputs[0].shape.size();
+    const size_t axis = static_cast<size_t>(
+        normalize_axis(c_.op.name(), std::get<int64_t>(axis_), static_cast<int64_t>(ndim)));
+    std::vector<int64_t> items;
+    for (size_t i = 0; i < ndim; ++i) {
+      const int64_t start = i == axis && !reverse_ ? 1 : kNoBound;
+      const int64_t stop = i == axis && reverse_ ? -1 : kNoBound;
+      items.insert(items.end(), {static_cast<int64_t>(ItemKind::kSlice), start, stop, kNoBound});
+    }
+    return call("subtensor", {&value}, {{"items", items}});
+  }
+
+ private:
+  const GradCall& c_;
+  Attr axis_;
+  bool reverse_;
+};
+
+void grad_cumulative_sum(GradCall& c) {
+  const Scan scan(c);
+  c.result(0) = scan.sum_backwards(*scan.trimmed(*c.cotangents[0]));
+}
+
+// Before the first zero, y_j / x_i is the product without x_i. At that zero, it is the product of
+// the others; behind it, nothing changes the zeros that come out.
+void grad_cumulative_prod(GradCall& c) {
+  const Scan scan(c);
+  Value& x = *c.inputs[0];
+  const Ref<Value> dy = scan.trimmed(*c.cotangents[0]);
+  const Ref<Value> y = scan.trimmed(*c.outputs[0]);
+  const Ref<Value> zero = lift_literal(int64_t{0}, x);
+  const Ref<Value> one = lift_literal(int64_t{1}, x);
+  const Ref<Value> is_zero = call("equal", {&x, zero.get()});
+  const Ref<Value> zeros = scan.again("cumulative_sum", *is_zero);
+  const Ref<Value> is_before = call("equal", {zeros.get(), lift_literal(int64_t{0}, *zeros).get()});
+  const Ref<Value> is_single = call("equal", {zeros.get(), lift_literal(int64_t{1}, *zeros).get()});
+  const Ref<Value> is_first = call("logical_and", {is_zero.get(), is_single.get()});
+  const Ref<Value> without = call("where", {is_first.get(), one.get(), &x});
+  const Ref<Value> others = scan.again("cumulative_prod", *without);
+  const Ref<Value> at = scan.sum_backwards(*call("multiply", {dy.get(), others.get()}));
+  // Behind the first zero nothing may divide by another one.
+  const Ref<Value> divisor = call("where", {is_before.get(), &x, one.get()});
+  const Ref<Value> sums = scan.sum_backwards(*call("multiply", {dy.get(), y.get()}));
+  const Ref<Value> before = call("divide", {sums.get(), divisor.get()});
+  const Ref<Value> behind = call("where", {is_first.get(), at.get(), zero.get()});
+  c.result(0) = call("where", {is_before.get(), before.get(), behind.get()});
+}
+
+// What one deviation from the mean is worth, per unit of the variance's cotangent, without 2.
+struct Deviation {
+  Ref<Value> scaled;
+  std::vector<int64_t> kept;  // the shape of the output with the reduced axes
+};
+
+Deviation deviation(GradCall& c) {
+  const Dims& shape = c.node.input_spec(0).shape;
+  const Dims axes = named_axes(c.op, static_cast<int64_t>(shape.size()));
+  Deviation out{nullptr, {shape.begin(), shape.end()}};
+  double count = 1;
+  for (int64_t axis : axes) {
+    count *= static_cast<double>(shape[static_cast<size_t>(axis)]);
+    out.kept[static_cast<size_t>(axis)] = 1;
+  }
+  const double divisor = count - c.op.get<double>("correction");
+  Value& x = *c.inputs[0];
+  const Ref<Value> mean = call(
+      "mean", {&x}, {{"axis", std::vector<int64_t>(axes.begin(), axes.end())}, {"keepdims", true}});
+  const Ref<Value> apart = call("subtract", {&x, mean.get()});
+  const Ref<Value> scale = lift_literal(divisor > 0 ? divisor : 0.0, *apart);
+  out.scaled = call("divide", {apart.get(), scale.get()});
+  return out;
+}
+
+void grad_variance(GradCall& c) {
+  const Deviation d = deviation(c);
+  const Ref<Value> dy = call("reshape", {c.cotangents[0]}, {{"shape", d.kept}});
+  const Ref<Value> twice = call("add", {dy.get(), dy.get()});
+  c.result(0) = call("multiply", {twice.get(), d.scaled.get()});
+}
+
+// Elements that are all equal have the slope 0, the mean of those on both sides.
+void grad_standard_deviation(GradCall& c) {
+  const Deviation d = deviation(c);
+  Value& y = *c.outputs[0];
+  const Ref<Value> zero = lift_literal(int64_t{0}, y);
+  const Ref<Value> one = lift_literal(int64_t{1}, y);
+  const Ref<Value> is_zero = call("equal", {&y, zero.get()});
+  const Ref<Value> divisor = call("where", {is_zero.get(), one.get(), &y});
+  const Ref<Value> quotient = call("divide", {c.cotangents[0], divisor.get()});
+  const Ref<Value> slope = call("where", {is_zero.get(), zero.get(), quotient.get()});
+  const Ref<Value> kept = call("reshape", {slope.get()}, {{"shape", d.kept}});
+  c.result(0) = call("multiply", {kept.get(), d.scaled.get()});
+}
+
+constexpr std::pair<std::string_view, GradRule> kRules[] = {
+    {"cumulative_sum", {grad_cumulative_sum, 0, false}},
+    {"cumulative_prod", {grad_cumulative_prod, 1U, true}},
+    {"variance", {grad_variance, 1U, false}},
+    {"standard_deviation", {grad_standard_deviation, 1U, true}},
+};
+
+}  // namespace
+
+RuleTable<GradRule> scan_gradients() { return kRules; }
+
+}  // namespace tensorlike

@@ -1,0 +1,130 @@
+// Running sums and products along an axis: x is seen as (outer, n, inner). Where there is little
+// beside a long axis, it is cut into chunks of a fixed size: first their totals side by side, then
+// the running values within each from the totals before it.
+#include "base/blocking.h"
+#include "base/pool.h"
+#include "kernels/kernel_table.h"
+#include "op/families.h"
+#include "tensor/layout.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kGrain = 16384;
+constexpr int64_t kChunk = 65536;  // elements; fixed, so that results do not depend on threads
+constexpr int64_t kColumns = 512;
+constexpr int64_t kWidest = 8;  // bytes of an accumulator
+
+class Scanner {
+ public:
+  Scanner(const RawTensor& x, size_t axis, bool reverse, const ScanKernels& kernels)
+      : x_(x),
+        kernels_(kernels),
+        size_(static_cast<int64_t>(size_of(x.dtype))),
+        n_(x.shape[axis]),
+        inner_(element_count({x.shape.begin() + axis + 1, x.shape.end()})),
+        reverse_(reverse),
+        width_(std::min(inner_, kColumns)),
+        tiles_((inner_ + kColumns - 1) / kColumns),
+        rows_(std::max<int64_t>(1, kChunk / std::max<int64_t>(width_, 1))),
+        chunks_((n_ + rows_ - 1) / rows_) {}
+
+  // `out` has `extra` more rows than x: one before the first, for the identity, or none.
+  void run(RawTensor& out, int64_t extra) const {
+    if (inner_ == 0 || out.size() == 0) return;
+    BlockingRegion blocking(x_.size() > kGrain);
+    const int64_t lines = out.size() / ((n_ + extra) * inner_) * tiles_;
+    const int64_t bytes = width_ * kWidest;
+    const Ref<Storage> storage =
+        Storage::allocate(static_cast<size_t>(lines * std::max<int64_t>(chunks_, 1) * bytes));
+    char* totals = storage->data();
+    const int64_t work = std::max<int64_t>(1, std::min(n_, rows_) * width_);
+    const int64_t grain = std::max<int64_t>(1, kGrain / work);
+    parallel_for(lines * (chunks_ - 1), grain, [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const Piece piece = piece_of(job / (chunks_ - 1), job % (chunks_ - 1));
+        char* acc = totals + (piece.line * chunks_ + piece.chunk + 1) * bytes;
+        kernels_.start(acc, width_);
+        kernels_.total(acc, x_.data + piece.offset * size_, piece.rows, piece.width, step());
+      }
+    });
+    parallel_for(lines, std::max<int64_t>(1, kGrain / (chunks_ + 1)), [&](int64_t b, int64_t e) {
+      for (int64_t line = b; line < e; ++line) {
+        char* first = totals + line * std::max<int64_t>(chunks_, 1) * bytes;
+        kernels_.start(first, width_);
+        // Sums and products commute: what lies before may be the right operand.
+        for (int64_t c = 1; c < chunks_; ++c) {
+          kernels_.join(first + c * bytes, first + (c - 1) * bytes, width_);
+        }
+      }
+    });
+    parallel_for(lines * chunks_, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const Piece piece = piece_of(job / chunks_, job % chunks_);
+        const int64_t to = piece.offset + extra * inner_ * (piece.line / tiles_ + !reverse_);
+        kernels_.run(totals + job * bytes, out.data + to * size_, x_.data + piece.offset * size_,
+                     piece.rows, piece.width, step());
+      }
+    });
+  }
+
+ private:
+  // A tile of columns within a chunk of rows, and where its first row begins.
+  struct Piece {
+    int64_t line, chunk, rows, width, offset;
+  };
+
+  int64_t step() const { return reverse_ ? -inner_ : inner_; }
+
+  Piece piece_of(int64_t line, int64_t chunk) const {
+    const int64_t at = line % tiles_ * kColumns;
+    const int64_t first = chunk * rows_;
+    const int64_t row = reverse_ ? n_ - 1 - first : first;
+    return {line, chunk, std::min(rows_, n_ - first), std::min(kColumns, inner_ - at),
+            (line / tiles_ * n_ + row) * inner_ + at};
+  }
+
+  const RawTensor& x_;
+  const ScanKernels& kernels_;
+  const int64_t size_, n_, inner_;
+  const bool reverse_;
+  const int64_t width_, tiles_, rows_, chunks_;
+};
+
+void write_identity(RawTensor& out, size_t axis, bool reverse, const RawTensor& identity) {
+  Dims shape = out.shape;
+  const int64_t at = reverse ? shape[axis] - 1 : 0;
+  shape[axis] = 1;
+  write_strided(*out.view(shape, out.strides, at * out.strides[axis]), identity);
+}
+
+template <ByDType<ScanKernels> KernelTable::* kTable, int64_t kIdentity>
+Values scan(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  const Spec& spec = outputs[0];
+  // Integers wrap around alike in any width.
+  const DType dtype =
+      kind_of(spec.dtype) == Kind::kFloating ? compute_of(spec.dtype) : DType::kInt64;
+  const Ref<RawTensor> x = contiguous(*cast_if_needed(*inputs[0], dtype));
+  const auto* named = std::get_if<int64_t>(&op.attr("axis"));
+  const size_t axis = static_cast<size_t>(normalize_axis(op.name(), named != nullptr ? *named : 0,
+                                                         static_cast<int64_t>(x->shape.size())));
+  const bool reverse = op.get<bool>("reverse");
+  const Ref<RawTensor> out = RawTensor::empty(dtype, spec.shape);
+  const int64_t extra = spec.shape[axis] - x->shape[axis];
+  if (extra != 0) write_identity(*out, axis, reverse, *RawTensor::scalar(dtype, kIdentity));
+  if (x->size() > 0) {
+    Scanner(*x, axis, reverse, (kernel_table().*kTable)[dtype]).run(*out, extra);
+  }
+  return one(cast_if_needed(*out, spec.dtype));
+}
+
+constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+    {"cumulative_sum", scan<&KernelTable::cumulative_sum, 0>},
+    {"cumulative_prod", scan<&KernelTable::cumulative_prod, 1>},
+};
+
+}  // namespace
+
+RuleTable<Kernel> scan_kernels() { return kKernels; }
+
+}  // namespace tensorlike

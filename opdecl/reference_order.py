@@ -1,0 +1,101 @@
+"""Sorting, searching, scans and moments in NumPy: oracles for `reference`, by op."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
+
+
+def _sort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
+    import numpy as np
+
+    ordered = np.sort(x, axis)
+    return np.flip(ordered, axis) if descending else ordered
+
+
+def _argsort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
+    """Equal elements keep their order in both directions."""
+    import numpy as np
+
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    backwards = np.argsort(np.flip(x, axis), axis, kind="stable")
+    return np.shape(x)[axis] - 1 - np.flip(backwards, axis)
+
+
+def _topk(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
+    import numpy as np
+
+    positions = np.take(_argsort(x, axis, largest, True), np.arange(k), axis)
+    return np.take_along_axis(x, positions, axis), positions
+
+
+def _searchsorted(x1: Array, x2: Array, *sorter: Array, side: Any) -> Array:
+    import numpy as np
+
+    return np.searchsorted(x1, x2, side, *sorter)
+
+
+def _unique(x: Array) -> tuple[Array, Array, Array, Array]:
+    """The values in order, first positions, inverse and counts."""
+    import numpy as np
+
+    values, first, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
+    return values, first, inverse.reshape(np.shape(x)), counts
+
+
+def _scan(x: Array, ufunc: Any, axis: Any, dtype: Any, include_initial: bool, reverse: bool) -> Any:
+    import numpy as np
+
+    x = np.asarray(x)
+    axis = 0 if axis is None else axis
+    if dtype is None and x.dtype.kind != "f":
+        dtype = np.uint64 if x.dtype.kind == "u" else np.int64
+    turned = np.flip(x, axis) if reverse else x
+    running = ufunc.accumulate(turned, axis, dtype)
+    if include_initial:
+        first = np.full_like(
+            np.take(running, [], axis),
+            ufunc.identity,
+            shape=[1 if i == axis % x.ndim else size for i, size in enumerate(x.shape)],
+        )
+        running = np.concatenate([first, running], axis)
+    return np.flip(running, axis) if reverse else running
+
+
+def _cumulative_sum(x: Array, **attrs: Any) -> Array:
+    import numpy as np
+
+    return _scan(x, np.add, **attrs)
+
+
+def _cumulative_prod(x: Array, **attrs: Any) -> Array:
+    import numpy as np
+
+    return _scan(x, np.multiply, **attrs)
+
+
+def _variance(x: Array, axis: Any, correction: float, keepdims: bool) -> Array:
+    import numpy as np
+
+    x = np.asarray(x)
+    return np.var(
+        x if x.dtype.kind == "f" else x.astype(np.float32), axis, ddof=correction, keepdims=keepdims
+    )
+
+
+ORDER: Mapping[str, Callable[..., Any]] = {
+    "Sort": _sort,
+    "ArgSort": _argsort,
+    "TopK": _topk,
+    "SearchSorted": _searchsorted,
+    "UniqueValues": lambda x: _unique(x)[0],
+    "UniqueCounts": lambda x: _unique(x)[::3],
+    "UniqueInverse": lambda x: _unique(x)[::2],
+    "UniqueAll": _unique,
+    "CumulativeSum": _cumulative_sum,
+    "CumulativeProd": _cumulative_prod,
+    "Variance": _variance,
+}

@@ -56,7 +56,7 @@ class Priced(tl.TensorBase):
 def apply_priced(op: tl.ops.OpBase, *xs: Priced) -> tuple[Priced, ...]:
     outputs = op(*(x.value for x in xs))
     flops = sum(math.prod(y.shape) for y in outputs)
-    if isinstance(op, tl.ops.MatMul):
+    if isinstance(op, tl.ops.Linear):
         flops *= 2 * xs[0].value.shape[-1]
     xs[0].log.append((op, flops))
     return tuple(Priced(y, xs[0].log) for y in outputs)

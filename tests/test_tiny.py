@@ -96,7 +96,7 @@ def test_the_same_model_lists_itself_infers_its_shapes_and_trains() -> None:
     assert net(tl.Tensor(tl.ShapeTensor((5, 2)))).shape == (5, 1)
     listing = tl.Listing()
     net(listing.input("x", (5, 2)))
-    assert len(listing.ops) == 5
+    assert [type(op).__name__ for op in listing.ops] == ["Linear", "Elemwise", "Linear"]
     x = np.random.default_rng(0).standard_normal((64, 2)).astype(np.float32)
     y = (x[:, :1] * x[:, 1:]).astype(np.float32)
     optimizer = tl.optim.Adam(net.parameters(), lr=0.02)

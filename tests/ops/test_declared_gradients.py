@@ -222,7 +222,8 @@ def test_grad_vjp_and_backward_agree(case: Case, position: int) -> None:
     value, pull_back = tl.vjp(of_one, fixed[position])
     (gradient,) = pull_back(tl.tensor(np.ones(())))
     np.testing.assert_array_equal(np.asarray(gradient), wanted, strict=True)
-    assert value.item() == loss(*fixed).item()
+    # An op that differentiates through its body is run by the body here, else by its kernel.
+    np.testing.assert_allclose(value.item(), loss(*fixed).item(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(("case", "position"), FLOWING, ids=label)

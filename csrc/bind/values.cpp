@@ -137,7 +137,24 @@ PyObject* tracer_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   });
 }
 
-// TensorWrapper(x): around any tensor-like, or data.
+// Names that a wrapper's constructor does not know, unless a subclass's __init__ takes them.
+bool check_names(PyTypeObject* cls, PyObject* kwargs) {
+  PyObject* name = nullptr;
+  PyObject* value = nullptr;
+  Py_ssize_t at = 0;
+  while (cls->tp_init == PyBaseObject_Type.tp_init && kwargs != nullptr &&
+         PyDict_Next(kwargs, &at, &name, &value) != 0) {
+    const char* text = PyUnicode_AsUTF8(name);
+    if (text == nullptr) return false;
+    if (std::strcmp(text, "dtype") == 0 || std::strcmp(text, "requires_grad") == 0) continue;
+    PyErr_Format(PyExc_TypeError, "%s: takes data, dtype and requires_grad; got '%s'", cls->tp_name,
+                 text);
+    return false;
+  }
+  return true;
+}
+
+// TensorWrapper(x, dtype=None, requires_grad=False): around any tensor-like, or data.
 PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   if (PyTuple_GET_SIZE(args) < 1) {
     PyErr_Format(PyExc_TypeError, "%s: a tensor-like or data is needed", cls->tp_name);
@@ -148,9 +165,16 @@ PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   if (PyObject* named = kwargs == nullptr ? nullptr : PyDict_GetItemString(kwargs, "dtype")) {
     dtype = named;
   }
+  PyObject* records = kwargs == nullptr ? nullptr : PyDict_GetItemString(kwargs, "requires_grad");
+  const bool takes_it = cls->tp_init == PyBaseObject_Type.tp_init;
+  if (!check_names(cls, kwargs)) return nullptr;
   return guarded([&] {
-    if (is_tensor_like(data) && dtype == Py_None) return new_object(cls, to_value(data));
-    return new_object(cls, as_raw(data, dtype));
+    const bool keeps = is_tensor_like(data) && dtype == Py_None;
+    Ref<Value> value = keeps ? to_value(data) : Ref<Value>(as_raw(data, dtype));
+    if (takes_it && records != nullptr && PyObject_IsTrue(records) == 1) {
+      value = make_leaf(std::move(value), Ref<Tape>(&base_tape()));
+    }
+    return new_object(cls, std::move(value));
   });
 }
 

@@ -295,3 +295,11 @@ def test_data_that_are_no_numbers_are_refused(data: Any, text: str) -> None:
 def test_dtypes_that_we_lack_are_refused_by_name(value: Any) -> None:
     with pytest.raises(tl.DTypeError, match="data must be"):
         Tensor(value)
+
+
+def test_the_constructor_takes_requires_grad_and_no_unknown_name() -> None:
+    x = tl.Tensor(np.ones(3, np.float32), requires_grad=True)
+    assert x.requires_grad
+    assert not tl.Tensor(np.ones(3, np.float32), requires_grad=False).requires_grad
+    with pytest.raises(TypeError, match=r"takes data, dtype and requires_grad; got 'grad'"):
+        tl.Tensor([1.0], grad=True)

@@ -7,8 +7,9 @@
 // Those of one argument.
 #define TL_COMPLEX_FUNCTIONS(X)                                                                   \
   X(exp)                                                                                          \
-  X(exp2) X(expm1) X(log) X(log1p) X(log2) X(log10) X(sqrt) X(rsqrt) X(sin) X(cos) X(tan) X(asin) \
-      X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh)
+  X(exp2)                                                                                         \
+  X(expm1) X(log) X(log1p) X(log2) X(log10) X(sqrt) X(rsqrt) X(sin) X(cos) X(tan) X(asin) X(acos) \
+      X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh)
 
 namespace tensorlike::cm {
 

@@ -187,7 +187,7 @@ struct KernelTable {
   IndexKernels index32, index64;
   PickKernels picks[5];  // by log2 of the size
   MaskKernels masks;
-  ByDType<AddKernels> adds;                         // of the dtypes that are computed in
+  ByDType<AddKernels> adds;  // of the dtypes that are computed in
   ByDType<ConvolutionKernels> convolutions;
   ByDType<PoolKernels> pools;
   ByDType<ArgKernel> argmax;

@@ -19,7 +19,9 @@ Ref<Storage> Storage::allocate(size_t bytes) {
     const MemoryStats stats = memory_stats();
     fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
          " bytes are in use",
-         stats.limit != 0 && stats.limit != SIZE_MAX ? text(", the limit is ", stats.limit) : std::string(), ".");
+         stats.limit != 0 && stats.limit != SIZE_MAX ? text(", the limit is ", stats.limit)
+                                                     : std::string(),
+         ".");
   }
   char* data = static_cast<char*>(block.data) + kHeader;
   auto* storage = new (block.data) Storage(data, bytes, block.size_class);

@@ -309,22 +309,14 @@ Specs infer_one_hot(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"same", infer_same},
-    {"reshape", infer_reshape},
-    {"transpose", infer_transpose},
-    {"broadcast", infer_broadcast},
-    {"subtensor", infer_subtensor},
-    {"set_subtensor", infer_set_subtensor},
-    {"gather", infer_gather},
-    {"scatter_set", infer_scatter},
-    {"scatter_add", infer_scatter},
-    {"concat", infer_concat},
-    {"stack", infer_stack},
-    {"split", infer_split},
-    {"cast", infer_cast},
-    {"copy", infer_copy},
-    {"fill", infer_fill},
-    {"arange", infer_arange},
+    {"same", infer_same},           {"reshape", infer_reshape},
+    {"transpose", infer_transpose}, {"broadcast", infer_broadcast},
+    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},       {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter}, {"concat", infer_concat},
+    {"stack", infer_stack},         {"split", infer_split},
+    {"cast", infer_cast},           {"copy", infer_copy},
+    {"fill", infer_fill},           {"arange", infer_arange},
     {"one_hot", infer_one_hot},
 };
 

@@ -5,11 +5,11 @@
 #include "base/complex.h"
 
 // Those of one argument.
-#define TL_COMPLEX_FUNCTIONS(X)                                                                   \
-  X(exp)                                                                                          \
-  X(exp2)                                                                                         \
-  X(expm1) X(log) X(log1p) X(log2) X(log10) X(sqrt) X(rsqrt) X(sin) X(cos) X(tan) X(asin) X(acos) \
-      X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh)
+// clang-format off
+#define TL_COMPLEX_FUNCTIONS(X) \
+  X(exp) X(exp2) X(expm1) X(log) X(log1p) X(log2) X(log10) X(sqrt) X(rsqrt) X(sin) X(cos) \
+  X(tan) X(asin) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh)
+// clang-format on
 
 namespace tensorlike::cm {
 

@@ -1,7 +1,10 @@
 #include "dispatch/dispatcher.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/blocking.h"
 #include "base/error.h"
@@ -151,7 +154,13 @@ bool matches(const Signature& signature, const Type& op, std::span<const Type* c
 }
 
 Dispatcher& dispatcher() {
-  static Dispatcher* instance = new Dispatcher;
+  static Dispatcher* instance = [] {
+    static auto* made = new Dispatcher;
+    // A child of fork has no thread that could let go of the mutex, which is held while Python
+    // compares classes; nothing is half changed then.
+    pthread_atfork(nullptr, nullptr, [] { new (&made->mutex_) std::recursive_mutex; });
+    return made;
+  }();
   return *instance;
 }
 

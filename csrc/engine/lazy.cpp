@@ -4,9 +4,12 @@
 // (another shape, a reduction) runs before it.
 #include "engine/lazy.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "base/blocking.h"
@@ -40,9 +43,17 @@ std::deque<FusedProgram>& remembered() {
   return *instance;
 }
 
-// One flush at a time; a flush may need another one first.
+// One flush at a time; a flush may need another one first. A child of fork has no thread that could
+// end the flush of another one: its chain is taken apart.
 std::recursive_mutex& run_mutex() {
-  static auto* instance = new std::recursive_mutex;
+  static auto* instance = [] {
+    static auto* mutex = new std::recursive_mutex;
+    pthread_atfork(nullptr, nullptr, [] {
+      new (mutex) std::recursive_mutex;
+      for (LazyNode* node = waiting().first; node != nullptr; node = node->next()) node->mark = -1;
+    });
+    return mutex;
+  }();
   return *instance;
 }
 
@@ -448,7 +459,7 @@ std::vector<FusedProgram> fused_programs() { return {remembered().begin(), remem
 
 std::vector<std::string> waiting_ops() {
   std::vector<std::string> ops;
-  for (const LazyNode* node = waiting().first; node != nullptr; node = node->next_) {
+  for (const LazyNode* node = waiting().first; node != nullptr; node = node->next()) {
     ops.push_back(node->op->name() + (node->place.empty() ? "" : " (" + node->place + ")"));
   }
   return ops;

@@ -270,7 +270,9 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
   const Type* op_pointer = &op;
   std::memcpy(key.data(), &op_pointer, sizeof(void*));
   std::memcpy(key.data() + sizeof(void*), &highest, sizeof(void*));
-  std::memcpy(key.data() + 2 * sizeof(void*), kinds.data(), sizeof(void*) * kinds.size());
+  if (!kinds.empty()) {
+    std::memcpy(key.data() + 2 * sizeof(void*), kinds.data(), sizeof(void*) * kinds.size());
+  }
   PatientLock lock(mutex_);
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
   auto matching = [&](std::span<const Type* const> wanted) {

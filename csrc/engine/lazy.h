@@ -34,6 +34,8 @@ class LazyNode final : public Pending {
   ~LazyNode() override;
 
  private:
+  void drop_inputs();
+
   // All nodes that wait form a list, oldest first.
   LazyNode* previous_ = nullptr;
   LazyNode* next_ = nullptr;

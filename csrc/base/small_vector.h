@@ -129,7 +129,8 @@ class SmallVector {
       heap_.reset(new T[count]);
       capacity_ = count;
     }
-    std::memcpy(static_cast<void*>(data()), from, count * sizeof(T));
+    // The start of an empty span may be null, which memcpy must not get.
+    if (count > 0) std::memcpy(static_cast<void*>(data()), from, count * sizeof(T));
     size_ = count;
   }
 

@@ -4,6 +4,7 @@
 #include <pybind11/stl.h>
 
 #include <csignal>
+#include <new>
 
 #include "base/blocking.h"
 #include "base/isa.h"
@@ -63,6 +64,10 @@ PYBIND11_MODULE(_C, m) {
     } catch (const Error&) {
       set_error();
     } catch (const PythonError&) {
+      set_error();
+    } catch (const Interrupted&) {  // else a RuntimeError, caused by the KeyboardInterrupt
+      set_error();
+    } catch (const std::bad_alloc&) {
       set_error();
     }
   });

@@ -1,7 +1,10 @@
 #include "dispatch/dispatcher.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <cstring>
+#include <new>
 
 #include "base/blocking.h"
 #include "base/error.h"
@@ -151,7 +154,13 @@ bool matches(const Signature& signature, const Type& op, std::span<const Type* c
 }
 
 Dispatcher& dispatcher() {
-  static Dispatcher* instance = new Dispatcher;
+  static Dispatcher* instance = [] {
+    static auto* made = new Dispatcher;
+    // A child of fork has no thread that could let go of the mutex, which is held while Python
+    // compares classes; nothing is half changed then.
+    pthread_atfork(nullptr, nullptr, [] { new (&made->mutex_) std::recursive_mutex; });
+    return made;
+  }();
   return *instance;
 }
 
@@ -261,7 +270,9 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
   const Type* op_pointer = &op;
   std::memcpy(key.data(), &op_pointer, sizeof(void*));
   std::memcpy(key.data() + sizeof(void*), &highest, sizeof(void*));
-  std::memcpy(key.data() + 2 * sizeof(void*), kinds.data(), sizeof(void*) * kinds.size());
+  if (!kinds.empty()) {
+    std::memcpy(key.data() + 2 * sizeof(void*), kinds.data(), sizeof(void*) * kinds.size());
+  }
   PatientLock lock(mutex_);
   if (const auto found = cache_.find(key); found != cache_.end()) return found->second;
   auto matching = [&](std::span<const Type* const> wanted) {

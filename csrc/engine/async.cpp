@@ -9,11 +9,14 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/blocking.h"
 #include "base/place.h"
 #include "base/pool.h"
+#include "base/signals.h"
 #include "op/infer.h"
 #include "op/tile_program.h"
 #include "tensor/layout.h"
@@ -23,6 +26,7 @@ namespace tensorlike {
 namespace {
 
 constexpr size_t kMaxQueued = 1024;
+constexpr size_t kMaxFailures = 64;  // that wait until somebody is told
 
 class Task final : public Pending {
  public:
@@ -82,13 +86,19 @@ struct Queue {
   Task* running = nullptr;
   std::thread thread;
   bool has_thread = false;
-  bool is_stopping = false;
-  // What is not settled yet, oldest first; touched under the embedder's lock alone.
+  std::atomic<bool> is_stopping{false};
+  // The next two are touched under the embedder's lock alone: what is not settled yet, oldest
+  // first, and what failed without anybody knowing.
   std::deque<Ref<Task>> alive;
+  std::deque<Ref<Task>> failures;
 
   void work();
   void push(Ref<Task> task);
   void settle_some();
+  void settle_oldest();
+  void start_thread(const std::unique_lock<std::mutex>& held);
+  void run_next(std::unique_lock<std::mutex>& held);
+  void restart_in_child();
   // Waits until `is_ready`, with the embedder's lock let go.
   template <class F>
   void wait(F&& is_ready);
@@ -99,35 +109,54 @@ Queue& queue() {
   return *instance;
 }
 
-// A child of fork has no thread: what was running is queued again, and the next push starts one.
 void watch_forks() {
   static const int done =
       pthread_atfork([] { queue().mutex.lock(); }, [] { queue().mutex.unlock(); },
-                     [] {
-                       Queue& q = queue();
-                       new (&q.mutex) std::mutex;
-                       new (&q.pushed) std::condition_variable;
-                       new (&q.over) std::condition_variable;
-                       new (&q.thread) std::thread;
-                       q.has_thread = false;
-                       if (q.running != nullptr) q.tasks.push_front(q.running);
-                       q.running = nullptr;
-                     });
+                     [] { queue().restart_in_child(); });
   static_cast<void>(done);
+}
+
+// A child of fork has no thread; the next push or wait starts one. What was running runs again,
+// unless it was over: then nobody need hold it any more.
+void Queue::restart_in_child() {
+  new (&mutex) std::mutex;
+  new (&pushed) std::condition_variable;
+  new (&over) std::condition_variable;
+  new (&thread) std::thread;
+  has_thread = false;
+  const Task* interrupted = std::exchange(running, nullptr);
+  for (const Ref<Task>& task : alive) {
+    if (task.get() == interrupted && !task->is_over()) tasks.push_front(task.get());
+  }
+}
+
+void Queue::run_next(std::unique_lock<std::mutex>& held) {
+  running = tasks.front();
+  tasks.pop_front();
+  held.unlock();
+  running->run();
+  held.lock();
+  running = nullptr;
+  over.notify_all();
 }
 
 void Queue::work() {
   std::unique_lock lock(mutex);
   for (;;) {
     pushed.wait(lock, [&] { return !tasks.empty() || is_stopping; });
-    if (tasks.empty()) return;
-    running = tasks.front();
-    tasks.pop_front();
-    lock.unlock();
-    running->run();
-    lock.lock();
-    running = nullptr;
-    over.notify_all();
+    if (is_stopping) return;
+    run_next(lock);
+  }
+}
+
+// Where the system has no thread for us, whoever waits does the work.
+void Queue::start_thread(const std::unique_lock<std::mutex>&) {
+  if (has_thread || is_stopping) return;
+  const SignalsBlocked blocked;
+  try {
+    thread = std::thread([this] { work(); });
+    has_thread = true;
+  } catch (const std::system_error&) {
   }
 }
 
@@ -136,11 +165,12 @@ void Queue::wait(F&& is_ready) {
   if (is_ready()) return;
   const BlockingRegion blocking(true);
   std::unique_lock lock(mutex);
-  if (!has_thread && !is_stopping) {  // after a fork
-    thread = std::thread([this] { work(); });
-    has_thread = true;
-  }
+  start_thread(lock);
   while (!is_ready()) {
+    if (!has_thread && running == nullptr && !tasks.empty()) {
+      run_next(lock);
+      continue;
+    }
     over.wait_for(lock, std::chrono::milliseconds(20));
     lock.unlock();
     check_interrupt();
@@ -148,13 +178,17 @@ void Queue::wait(F&& is_ready) {
   }
 }
 
-void Queue::settle_some() {
-  while (!alive.empty() && alive.front()->is_over()) {
-    const Ref<Task> task = alive.front();
-    if (task->has_failed() && !task->is_told()) return;  // somebody must be told first
-    alive.pop_front();
-    task->settle();
+void Queue::settle_oldest() {
+  const Ref<Task> task = std::move(alive.front());
+  alive.pop_front();
+  task->settle();
+  if (task->has_failed() && !task->is_told() && failures.size() < kMaxFailures) {
+    failures.push_back(task);
   }
+}
+
+void Queue::settle_some() {
+  while (!alive.empty() && alive.front()->is_over()) settle_oldest();
 }
 
 void Queue::push(Ref<Task> task) {
@@ -163,17 +197,12 @@ void Queue::push(Ref<Task> task) {
   while (alive.size() >= kMaxQueued) {
     const Ref<Task> oldest = alive.front();
     wait([&] { return oldest->is_over(); });
-    if (oldest->has_failed() && !oldest->is_told()) break;
     settle_some();
   }
-  Task* pointer = task.get();
+  std::unique_lock lock(mutex);
+  tasks.push_back(task.get());
   alive.push_back(std::move(task));
-  const std::lock_guard lock(mutex);
-  tasks.push_back(pointer);
-  if (!has_thread) {
-    thread = std::thread([this] { work(); });
-    has_thread = true;
-  }
+  start_thread(lock);
   pushed.notify_one();
 }
 
@@ -248,6 +277,7 @@ void Task::run_under_lock() {
     if (Task* from = task_of(*input)) from->settle();
     args.push_back(input.get());
   }
+  storages_.clear();  // a child of fork may find some, of a run that was cut off
   for (const Ref<Value>& value : execute(*op_, {args.data(), args.size()})) {
     Ref<RawTensor> result = contiguous(*static_cast<RawTensor*>(value.get()));
     if (result->data != result->storage->data()) result = copy(*result);
@@ -271,6 +301,9 @@ void Task::run() {
   } catch (const Error& error) {
     kind_ = error.kind();
     error_ = error.what();
+    end = State::kFailed;
+  } catch (const std::bad_alloc&) {
+    error_ = "memory: there was none left.";
     end = State::kFailed;
   } catch (const std::exception& error) {
     error_ = error.what();
@@ -347,16 +380,14 @@ bool push_async(const Op& op, Args args, Values& out) {
 
 void finish_async() {
   Queue& q = queue();
-  Ref<Task> failed;
   while (!q.alive.empty()) {
     const Ref<Task> task = q.alive.front();
     q.wait([&] { return task->is_over(); });
-    if (q.alive.empty() || !(q.alive.front() == task)) continue;  // another thread was faster
-    q.alive.pop_front();
-    task->settle();
-    if (task->has_failed() && !task->is_told() && !failed) failed = task;
+    q.settle_some();
   }
-  if (failed) failed->fail_again();
+  for (const Ref<Task>& task : std::exchange(q.failures, {})) {
+    if (!task->is_told()) task->fail_again();
+  }
 }
 
 void stop_async() {
@@ -369,6 +400,8 @@ void stop_async() {
       q.pushed.notify_all();
     }
     if (q.thread.joinable()) q.thread.join();
+    const std::lock_guard lock(q.mutex);
+    q.has_thread = false;
   }
   q.settle_some();
 }

@@ -13,7 +13,8 @@ bool push_async(const Op& op, Args args, Values& out);
 // Waits for all tasks; rethrows the first failure that nobody has been told of.
 void finish_async();
 
-// Runs what is queued and ends the thread: later launches run at once. For the process's end.
+// Ends the thread after the task that it runs: later launches run at once, and whoever still reads
+// what is queued runs it. For the process's end, which should not wait for what nobody reads.
 void stop_async();
 
 }  // namespace tensorlike

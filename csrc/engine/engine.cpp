@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <exception>
 #include <string_view>
 
 #include "base/place.h"
@@ -37,10 +38,17 @@ const bool is_started = (update_small_launches(), true);
 EngineOptions engine_options() { return options; }
 
 void set_engine_options(const EngineOptions& wanted) {
-  finish_all("the mode changes");
+  // Also when what waits fails: else a block could not give the mode back.
+  std::exception_ptr failure;
+  try {
+    finish_all("the mode changes");
+  } catch (...) {
+    failure = std::current_exception();
+  }
   forget_programs();
   options = wanted;
   update_small_launches();
+  if (failure) std::rethrow_exception(failure);
 }
 
 // Launches of the small way are never worth waiting for, unless somebody says so.

@@ -22,7 +22,8 @@ struct EngineOptions {
 };
 
 EngineOptions engine_options();
-// Finishes what waits, then changes how later launches are treated.
+// Finishes what waits, then changes how later launches are treated; what went wrong in the former
+// is thrown after the latter.
 void set_engine_options(const EngineOptions& options);
 
 // Tells the short way for small tensors whether the engine wants to see every launch.

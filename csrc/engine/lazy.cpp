@@ -4,9 +4,12 @@
 // (another shape, a reduction) runs before it.
 #include "engine/lazy.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <deque>
 #include <mutex>
+#include <new>
 #include <unordered_map>
 
 #include "base/blocking.h"
@@ -40,9 +43,17 @@ std::deque<FusedProgram>& remembered() {
   return *instance;
 }
 
-// One flush at a time; a flush may need another one first.
+// One flush at a time; a flush may need another one first. A child of fork has no thread that could
+// end the flush of another one: its chain is taken apart.
 std::recursive_mutex& run_mutex() {
-  static auto* instance = new std::recursive_mutex;
+  static auto* instance = [] {
+    static auto* mutex = new std::recursive_mutex;
+    pthread_atfork(nullptr, nullptr, [] {
+      new (mutex) std::recursive_mutex;
+      for (LazyNode* node = waiting().first; node != nullptr; node = node->next()) node->mark = -1;
+    });
+    return mutex;
+  }();
   return *instance;
 }
 
@@ -278,83 +289,81 @@ const PreparedProgram& Chain::feed(Reducible& source, DType loop) {
   return prepared;
 }
 
-void run_node(LazyNode& node, const char* reason);
-
-void run_elementwise(LazyNode& node, const char* reason) {
-  for (;;) {
-    LazyNode* first = nullptr;
-    {
-      Chain chain(node.result.shape);
-      first = chain.collect(node);
-      if (first == nullptr) {
-        chain.run(reason);
-        return;
-      }
-    }
-    run_node(*first, reason);
-    if (node.is_settled) return;
-  }
+// Both run the node and return null, or return a node that must run before.
+LazyNode* run_elementwise(LazyNode& node, const char* reason) {
+  Chain chain(node.result.shape);
+  LazyNode* first = chain.collect(node);
+  if (first == nullptr) chain.run(reason);
+  return first;
 }
 
-// Runs what must be there before a reduction, and then the reduction.
-void run_reduction(LazyNode& node, const char* reason) {
-  const Reduction& reduction = *node.op->reduction;
-  for (;;) {
-    const RawTensor& x = *node.inputs[0];
-    LazyNode* first = node_of(x);
-    const DType loop = reduction_loop(reduction, x.dtype);
-    Reducible source{x.shape, size_of(loop), nullptr, {}};
-    if (first == nullptr) {
-      source.operands.push_back({x.data, size_of(x.dtype), x.strides});
-      if (loop != x.dtype) source.program = &prepare_cast(x.dtype, loop).program;
-      FusedProgram program;
-      program.ops = {node.op->name()};
-      program.places = {node.place};
-      program.shape = x.shape;
-      Ref<RawTensor> out;
-      {
-        ProfileScope scope;
-        out = reduce(*node.op, source, loop, node.result);
-        tell(scope, program, bytes_of(x) + bytes_of(*out));
-      }
-      if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
-      node.settle();
-      return;
-    }
-    if (first->is_elementwise() && first->outputs.size() == 1) {
-      Chain chain(x.shape);
-      LazyNode* blocking = chain.collect(*first);
-      if (blocking == nullptr) blocking = chain.held(1);
-      if (blocking == nullptr) {
-        FusedProgram program = chain.describe(reason, chain.feed(source, loop));
-        program.ops.push_back(node.op->name());
-        program.places.push_back(node.place);
-        Ref<RawTensor> out;
-        {
-          ProfileScope scope;
-          out = reduce(*node.op, source, loop, node.result);
-          tell(scope, program, chain.bytes_read() + bytes_of(*out));
-        }
-        if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
-        node.settle();
-        for (const Ref<LazyNode>& inner : chain.nodes()) inner->settle();
-        remember(std::move(program));
-        return;
-      }
-      first = blocking;
-    }
-    run_node(*first, reason);
-    if (node.is_settled) return;
+// From memory, with a cast on the way where the reduction computes in another dtype.
+void run_plain_reduction(LazyNode& node, DType loop) {
+  const RawTensor& x = *node.inputs[0];
+  Reducible source{x.shape, size_of(loop), nullptr, {{x.data, size_of(x.dtype), x.strides}}};
+  if (loop != x.dtype) source.program = &prepare_cast(x.dtype, loop).program;
+  FusedProgram program;
+  program.ops = {node.op->name()};
+  program.places = {node.place};
+  program.shape = x.shape;
+  Ref<RawTensor> out;
+  {
+    ProfileScope scope;
+    out = reduce(*node.op, source, loop, node.result);
+    tell(scope, program, bytes_of(x) + bytes_of(*out));
   }
+  if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
+  node.settle();
 }
 
-// An error while a node runs is told with the op and the line that applied it.
+LazyNode* run_reduction(LazyNode& node, const char* reason) {
+  const RawTensor& x = *node.inputs[0];
+  const DType loop = reduction_loop(*node.op->reduction, x.dtype);
+  LazyNode* const from = node_of(x);
+  if (from == nullptr) {
+    run_plain_reduction(node, loop);
+    return nullptr;
+  }
+  if (!from->is_elementwise() || from->outputs.size() != 1) return from;
+  Chain chain(x.shape);
+  if (LazyNode* first = chain.collect(*from)) return first;
+  if (LazyNode* first = chain.held(1)) return first;
+  Reducible source;
+  FusedProgram program = chain.describe(reason, chain.feed(source, loop));
+  program.ops.push_back(node.op->name());
+  program.places.push_back(node.place);
+  Ref<RawTensor> out;
+  {
+    ProfileScope scope;
+    out = reduce(*node.op, source, loop, node.result);
+    tell(scope, program, chain.bytes_read() + bytes_of(*out));
+  }
+  if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
+  node.settle();
+  for (const Ref<LazyNode>& inner : chain.nodes()) inner->settle();
+  remember(std::move(program));
+  return nullptr;
+}
+
+// Runs a node after what it needs, without recursion: what waits may be deeper than the stack. An
+// error is told with the op and the line that applied it.
 void run_node(LazyNode& node, const char* reason) {
-  const Ref<LazyNode> held(&node);
-  try {
-    node.is_elementwise() ? run_elementwise(node, reason) : run_reduction(node, reason);
-  } catch (const Error& error) {
-    throw Error(error.kind(), with_place(error.what(), *node.op, node.place));
+  std::vector<Ref<LazyNode>> stack = {Ref<LazyNode>(&node)};
+  while (!stack.empty()) {
+    LazyNode& top = *stack.back();
+    LazyNode* first = nullptr;
+    try {
+      if (!top.is_settled) {
+        first = top.is_elementwise() ? run_elementwise(top, reason) : run_reduction(top, reason);
+      }
+    } catch (const Error& error) {
+      throw Error(error.kind(), with_place(error.what(), *top.op, top.place));
+    }
+    if (first != nullptr) {
+      stack.push_back(Ref<LazyNode>(first));
+    } else {
+      stack.pop_back();
+    }
   }
 }
 
@@ -388,7 +397,24 @@ void LazyNode::settle() {
   previous_ = next_ = nullptr;
   --list.count;
   list.bytes -= result_bytes(result);
+  drop_inputs();
+}
+
+// The inputs' own nodes may have nobody else, and so on down a chain that is deeper than the stack:
+// whoever drops first drops for all.
+void LazyNode::drop_inputs() {
+  static thread_local std::vector<Ref<RawTensor>>* dropping = nullptr;
+  const bool is_first = dropping == nullptr;
+  std::vector<Ref<RawTensor>> dropped;
+  if (is_first) dropping = &dropped;
+  for (Ref<RawTensor>& input : inputs) dropping->push_back(std::move(input));
   inputs.clear();
+  if (!is_first) return;
+  while (!dropped.empty()) {
+    const Ref<RawTensor> next = std::move(dropped.back());
+    dropped.pop_back();
+  }
+  dropping = nullptr;
 }
 
 size_t LazyNode::index_of(const RawTensor& tensor) const {
@@ -448,7 +474,7 @@ std::vector<FusedProgram> fused_programs() { return {remembered().begin(), remem
 
 std::vector<std::string> waiting_ops() {
   std::vector<std::string> ops;
-  for (const LazyNode* node = waiting().first; node != nullptr; node = node->next_) {
+  for (const LazyNode* node = waiting().first; node != nullptr; node = node->next()) {
     ops.push_back(node->op->name() + (node->place.empty() ? "" : " (" + node->place + ")"));
   }
   return ops;

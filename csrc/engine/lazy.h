@@ -27,12 +27,15 @@ class LazyNode final : public Pending {
   int64_t size = 1;                    // nodes of the chain that ends here, at most
   bool is_settled = false;
   int mark = -1;  // its place in the chain that is being collected
+  // The one that was made after it, of those that wait.
+  LazyNode* next() const { return next_; }
 
  protected:
   ~LazyNode() override;
 
  private:
-  friend std::vector<std::string> waiting_ops();
+  void drop_inputs();
+
   // All nodes that wait form a list, oldest first.
   LazyNode* previous_ = nullptr;
   LazyNode* next_ = nullptr;

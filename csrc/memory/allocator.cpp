@@ -8,7 +8,9 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <utility>
 #include <vector>
 
@@ -18,6 +20,7 @@ namespace {
 // Four classes per power of two from 128 bytes up: at most a quarter of a block is wasted.
 constexpr int kSteps = 4;
 constexpr int kFirstLog2 = 7;
+constexpr size_t kMostBytes = size_t{1} << 62;  // more is nonsense, and has no class
 constexpr int kClasses = (62 - kFirstLog2) * kSteps;
 constexpr size_t kMapBytes = size_t{4} << 20;  // from here on: own maps, huge pages
 constexpr size_t kHugePage = size_t{2} << 20;
@@ -124,14 +127,22 @@ struct ThreadWatch {
   }
 };
 
+// Null where this thread has none: blocks then come from all threads' lists. Freeing makes one,
+// too, so that nothing may be thrown.
 ThreadCache* make_thread_cache() {
   if (is_thread_ending) return nullptr;
-  static thread_local ThreadWatch watch;
-  (void)watch;
-  thread_cache = new ThreadCache;
+  std::unique_ptr<ThreadCache> made(new (std::nothrow) ThreadCache);
+  if (!made) return nullptr;
   Shared& s = shared();
   std::lock_guard lock(s.mutex);
-  s.threads.push_back(thread_cache);
+  try {
+    s.threads.push_back(made.get());
+  } catch (const std::bad_alloc&) {
+    return nullptr;
+  }
+  static thread_local ThreadWatch watch;
+  (void)watch;
+  thread_cache = made.release();
   return thread_cache;
 }
 
@@ -175,6 +186,20 @@ bool count_in(size_t bytes) {
   return true;
 }
 
+// False when enough waits for reuse already.
+bool keep(Shared& s, void* data, uint32_t size_class) noexcept {
+  const size_t size = class_bytes(size_class);
+  std::lock_guard lock(s.mutex);
+  if (s.cached.load(std::memory_order_relaxed) + size > kCacheLimit) return false;
+  try {
+    s.free[size_class].push_back(data);
+  } catch (const std::bad_alloc&) {
+    return false;
+  }
+  s.cached.fetch_add(size, std::memory_order_relaxed);
+  return true;
+}
+
 }  // namespace
 
 size_t class_bytes(uint32_t size_class) {
@@ -184,6 +209,7 @@ size_t class_bytes(uint32_t size_class) {
 }
 
 Block allocate_block(size_t bytes) {
+  if (bytes > kMostBytes) return {};
   const uint32_t c = class_of(bytes);
   const size_t size = class_bytes(c);
   const bool is_small = c < static_cast<uint32_t>(kSmallClasses);
@@ -232,13 +258,7 @@ void free_block(Block block) {
   }
   Shared& s = shared();
   s.allocated.fetch_sub(size, std::memory_order_relaxed);
-  if (s.cached.load(std::memory_order_relaxed) + size <= kCacheLimit) {
-    std::lock_guard lock(s.mutex);
-    s.free[c].push_back(block.data);
-    s.cached.fetch_add(size, std::memory_order_relaxed);
-    return;
-  }
-  system_free(block.data, size);
+  if (!keep(s, block.data, c)) system_free(block.data, size);
 }
 
 MemoryStats memory_stats() {

@@ -308,7 +308,7 @@ print(taken)
 
 
 def test_fork_and_threads_and_failures_do_not_meet_badly() -> None:
-    """A process forks while its threads compute lazily and asynchronously, change rules and fail."""
+    """A process forks while its threads compute in every mode, change rules and fail."""
     program = """
 x = tl.tensor(np.full((64, 64), 0.5, "f4"))
 stop = False

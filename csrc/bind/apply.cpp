@@ -102,8 +102,6 @@ PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op
   for (size_t i = 0; i < resolution->size(); ++i) {
     const Candidate& candidate = (*resolution)[i];
     if (!candidate.rule->is_enabled) continue;
-    // Rules are native or written in Python.
-    const auto* rule = static_cast<const PythonRule*>(candidate.rule.get());
     if (candidate.rule->is_native() || candidate.lifts) {
       const Ref<Op> op = to_op(op_object);
       Values held;
@@ -126,7 +124,9 @@ PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op
     }
     target[0] = op_object;
     for (size_t k = 0; k < n; ++k) target[k + 1] = args[k];
-    Object result = own(PyObject_Vectorcall(rule->function(), target, n + 1, nullptr));
+    // Rules are native or written in Python.
+    const auto& rule = static_cast<const PythonRule&>(*candidate.rule);
+    Object result = own(PyObject_Vectorcall(rule.function(), target, n + 1, nullptr));
     if (result.get() == Py_NotImplemented) continue;
     return as_result_tuple(result.get());
   }

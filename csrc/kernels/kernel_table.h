@@ -132,6 +132,15 @@ struct SortKernels {
   void (*sort)(void* keys, int64_t n) = nullptr;
 };
 
+// Between elements and their keys (sort_key.h), which are as wide. `flips` reverses the order.
+struct KeyKernels {
+  void (*encode)(void* keys, const void* x, int64_t n, bool flips) = nullptr;
+  // In place.
+  void (*decode)(void* keys, int64_t n, bool flips) = nullptr;
+  // words[i] = the key of x[i], zeros alike, above the position i; for elements of 4 bytes.
+  void (*rank)(uint64_t* words, const void* x, int64_t n, bool flips) = nullptr;
+};
+
 // Running combinations along an axis. Accumulators are double for floats and int64 for integers.
 struct ScanKernels {
   // acc[j] = the identity, for j < width.
@@ -194,6 +203,7 @@ struct KernelTable {
   ByDType<ArgKernel> argmin;
   SortKernels sort32;
   SortKernels sort64;
+  ByDType<KeyKernels> keys;
   ByDType<ScanKernels> cumulative_sum;
   ByDType<ScanKernels> cumulative_prod;
   ByDType<MomentKernels> moments;

@@ -18,6 +18,9 @@ DType real_floating(const Op& op, const char* arg, DType dtype);
 // Throws unless the op takes `got` tensor-likes.
 void check_arity(const Op& op, size_t got);
 
+// ErrorKind::kDType for an op that no complex number has a meaning for, where an input is one.
+void check_real(const Op& op, std::span<const Spec> inputs);
+
 // The axes that the attribute `axis` names (None: all), non-negative, each once.
 Dims named_axes(const Op& op, int64_t ndim);
 

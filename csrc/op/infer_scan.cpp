@@ -16,6 +16,7 @@ DType sum_dtype(DType dtype) {
 }
 
 Specs infer_scan(const Op& op, Inputs inputs) {
+  check_real(op, inputs);
   Dims shape = inputs[0].shape;
   const Attr& named = op.attr("axis");
   if (std::holds_alternative<std::vector<int64_t>>(named) ||
@@ -38,6 +39,7 @@ Specs infer_scan(const Op& op, Inputs inputs) {
 }
 
 Specs infer_moments(const Op& op, Inputs inputs) {
+  check_real(op, inputs);
   const Spec& x = inputs[0];
   const double correction = op.get<double>("correction");
   if (!std::isfinite(correction)) {

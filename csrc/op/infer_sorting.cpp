@@ -13,16 +13,19 @@ size_t axis_of(const Op& op, const Spec& x) {
 }
 
 Specs infer_sort(const Op& op, Inputs inputs) {
+  check_real(op, inputs);
   axis_of(op, inputs[0]);
   return Specs(1, inputs[0]);
 }
 
 Specs infer_argsort(const Op& op, Inputs inputs) {
+  check_real(op, inputs);
   axis_of(op, inputs[0]);
   return Specs(1, Spec{DType::kInt64, inputs[0].shape});
 }
 
 Specs infer_topk(const Op& op, Inputs inputs) {
+  check_real(op, inputs);
   const Spec& x = inputs[0];
   const size_t axis = axis_of(op, x);
   const int64_t k = op.get<int64_t>("k");
@@ -37,6 +40,7 @@ Specs infer_topk(const Op& op, Inputs inputs) {
 }
 
 Specs infer_searchsorted(const Op& op, Inputs inputs) {
+  check_real(op, inputs);
   const Dims& sorted = inputs[0].shape;
   if (sorted.size() != 1) {
     fail(ErrorKind::kShape, op.name(),
@@ -63,7 +67,8 @@ Specs infer_searchsorted(const Op& op, Inputs inputs) {
 
 // The values, then what each op has beside them: only `inverse` has a shape that is known.
 template <bool kHasIndices, bool kHasInverse, bool kHasCounts>
-Specs infer_unique(const Op&, Inputs inputs) {
+Specs infer_unique(const Op& op, Inputs inputs) {
+  check_real(op, inputs);
   Specs specs{{inputs[0].dtype, {kUnknownSize}}};
   if (kHasIndices) specs.push_back({DType::kInt64, {kUnknownSize}});
   if (kHasInverse) specs.push_back({DType::kInt64, inputs[0].shape});

@@ -146,6 +146,14 @@ DType Scalar::result_dtype(DType compute) const {
   }
 }
 
+void check_real(const Op& op, std::span<const Spec> inputs) {
+  const std::vector<ArgSpec>& args = op.cls.spec.args;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ArgSpec& arg = args[std::min(i, args.size() - 1)];
+    if (kind_of(inputs[i].dtype) == Kind::kComplex) fail_category(op.name(), arg, inputs[i].dtype);
+  }
+}
+
 void Reduction::check_dtype(DType input) const {
   const Category category = spec.arg.category;
   const bool takes_complex = category == Category::kAll || category == Category::kNumeric ||

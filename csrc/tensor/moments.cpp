@@ -1,4 +1,5 @@
-// The variance along any axes, deterministic for any number of threads.
+// The variance along any axes and its root, deterministic for any number of threads.
+#include <cmath>
 #include <vector>
 
 #include "base/blocking.h"
@@ -19,11 +20,13 @@ constexpr int64_t kFewColumns = 8;  // fewer are copied into rows
 
 class Measurer {
  public:
-  Measurer(const RawTensor& x, const ReducePlan& plan, double correction, RawTensor& out)
+  Measurer(const RawTensor& x, const ReducePlan& plan, double correction, bool takes_root,
+           RawTensor& out)
       : x_(x),
         plan_(plan),
         kernels_(kernel_table().moments[x.dtype]),
         correction_(correction),
+        takes_root_(takes_root),
         out_(out),
         count_(element_count(plan.shape)) {}
 
@@ -46,10 +49,11 @@ class Measurer {
   void write(int64_t i, double squares) const {
     const double divisor = static_cast<double>(count_) - correction_;
     const double variance = squares / (divisor > 0 ? divisor : 0.0);
+    const double result = takes_root_ ? std::sqrt(variance) : variance;
     if (out_.dtype == DType::kFloat32) {
-      out_.as<float>()[i] = static_cast<float>(variance);
+      out_.as<float>()[i] = static_cast<float>(result);
     } else {
-      out_.as<double>()[i] = variance;
+      out_.as<double>()[i] = result;
     }
   }
 
@@ -113,6 +117,7 @@ class Measurer {
   const ReducePlan& plan_;
   const MomentKernels& kernels_;
   const double correction_;
+  const bool takes_root_;
   RawTensor& out_;
   const int64_t count_;
 };
@@ -132,7 +137,8 @@ Ref<RawTensor> reduced_last(const RawTensor& x, const Dims& axes) {
   return copy(*x.view(shape, strides));
 }
 
-Values variance(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+template <bool kTakesRoot>
+Values moments(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = compute_of(outputs[0].dtype);
   Ref<RawTensor> x = cast_if_needed(*inputs[0], dtype);
   Dims axes = named_axes(op, static_cast<int64_t>(x->shape.size()));
@@ -144,11 +150,14 @@ Values variance(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
     plan = plan_reduction(x->shape, x->strides, axes);
   }
   const Ref<RawTensor> out = RawTensor::empty(dtype, outputs[0].shape);
-  if (out->size() > 0) Measurer(*x, plan, op.get<double>("correction"), *out).run();
+  if (out->size() > 0) Measurer(*x, plan, op.get<double>("correction"), kTakesRoot, *out).run();
   return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {{"variance", variance}};
+constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+    {"variance", moments<false>},
+    {"standard_deviation", moments<true>},
+};
 
 }  // namespace
 

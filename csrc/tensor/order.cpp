@@ -101,28 +101,22 @@ void over_rows(int64_t rows, int64_t n, F&& f) {
   }
 }
 
-template <class T>
-void sort_values(const T* x, int64_t rows, int64_t n, bool descending, char* out) {
-  using Key = typename SortKey<T>::Key;
-  static_assert(sizeof(Key) == sizeof(T));
-  Key* keys = reinterpret_cast<Key*>(out);  // until the last moment
+// Key is as wide as the elements; `out` holds keys until the last moment.
+template <class Key>
+void sort_values(const RawTensor& x, int64_t n, bool descending, char* out) {
+  const KeyKernels& kernels = kernel_table().keys[x.dtype];
   auto each = [n](const auto& f) { n >= kLong ? parallel_for(n, kGrain, f) : f(0, n); };
-  over_rows(rows, n, [&](int64_t begin, int64_t end) {
+  over_rows(x.size() / n, n, [&](int64_t begin, int64_t end) {
     with_key_sorter<Key>(n, [&](const auto& sort) {
       for (int64_t r = begin; r < end; ++r) {
-        Key* row = keys + r * n;
-        const Key flip = descending ? static_cast<Key>(-1) : Key{0};
-        each([&](int64_t from, int64_t to) {
-          for (int64_t i = from; i < to; ++i) {
-            row[i] = SortKey<T>::template encode<true>(x[r * n + i]) ^ flip;
-          }
+        Key* row = reinterpret_cast<Key*>(out) + r * n;
+        const Key* from = x.as<Key>() + r * n;
+        each([&](int64_t first, int64_t last) {
+          kernels.encode(row + first, from + first, last - first, descending);
         });
         sort(row);
-        each([&](int64_t from, int64_t to) {
-          for (int64_t i = from; i < to; ++i) {
-            const T value = SortKey<T>::decode(row[i] ^ flip);
-            std::memcpy(row + i, &value, sizeof(T));
-          }
+        each([&](int64_t first, int64_t last) {
+          kernels.decode(row + first, last - first, descending);
         });
       }
     });
@@ -141,8 +135,12 @@ class PositionSorter {
   template <class Sort>
   void run(uint64_t* words, const Sort& sort) const {
     const int shift = sizeof(Key) == 4 ? 0 : unseen_bits();
-    for (int64_t i = 0; i < n_; ++i) {
-      words[i] = static_cast<uint64_t>(key(i) >> shift) << 32 | static_cast<uint64_t>(i);
+    if constexpr (sizeof(Key) == 4) {
+      kernel_table().keys[dtype_of<T>].rank(words, x_, n_, descending_);
+    } else {
+      for (int64_t i = 0; i < n_; ++i) {
+        words[i] = key(i) >> shift << 32 | static_cast<uint64_t>(i);
+      }
     }
     sort(words);
     if (shift > 0) settle(words);
@@ -218,10 +216,11 @@ Ref<RawTensor> swap_last(const RawTensor& x, size_t axis) {
 void sort_rows(const RawTensor& x, int64_t n, bool descending, RawTensor& out) {
   if (x.size() == 0) return;
   BlockingRegion blocking(x.size() > kGrain);
-  visit_order(x.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    sort_values(x.as<T>(), x.size() / n, n, descending, out.data);
-  });
+  if (size_of(x.dtype) == 4) {
+    sort_values<uint32_t>(x, n, descending, out.data);
+  } else {
+    sort_values<uint64_t>(x, n, descending, out.data);
+  }
 }
 
 void argsort_rows(const RawTensor& x, int64_t n, bool descending, int64_t* positions) {

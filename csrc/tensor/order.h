@@ -3,6 +3,7 @@
 #pragma once
 
 #include "kernels/radix_sort.h"
+#include "kernels/sort_key.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {

@@ -12,7 +12,7 @@ import pytest
 import tensorlike
 
 NOT_LOADED = ["cupy", "hypothesis", "onnx", "scipy", "torch", "yaml"]
-MODULE_LIMIT = 6 * 2**20  # bytes, stripped; with the Python files a wheel stays below 8 MiB
+MODULE_LIMIT = 8 * 2**20  # bytes, stripped: a wheel, which is compressed, must stay below 8 MiB
 
 
 def test_import_loads_no_optional_library() -> None:

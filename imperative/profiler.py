@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import NamedTuple
 
 from .. import _C
 
 __all__ = ["Event", "profile"]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One launch. Times are in nanoseconds since the profile began."""
 
     name: str
@@ -102,6 +100,8 @@ class profile:
 
         Source: Trace Event Format, "complete" events; times in microseconds.
         """
+        import json  # only who saves a trace pays for it
+
         process = os.getpid()
         trace = [
             {

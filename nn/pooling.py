@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import ClassVar
 
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
@@ -17,6 +18,8 @@ def _held(value: Ints) -> int | tuple[int, ...]:
 
 class _MaxPool(Layer):
     """The arguments of maximum pooling, in PyTorch's order."""
+
+    call: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -34,9 +37,22 @@ class _MaxPool(Layer):
         self.dilation = _held(dilation)
         self.ceil_mode = ceil_mode
 
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return self.call(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            dilation=self.dilation,
+            ceil_mode=self.ceil_mode,
+        )
+
 
 class _AvgPool(Layer):
     """The arguments of average pooling, in PyTorch's order."""
+
+    call: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -53,13 +69,30 @@ class _AvgPool(Layer):
         self.ceil_mode = ceil_mode
         self.count_include_pad = count_include_pad
 
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return self.call(
+            x,
+            kernel_size=self.kernel_size,
+            stride=self.stride,
+            padding=self.padding,
+            ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad,
+        )
+
 
 class _AdaptivePool(Layer):
     """Pooling whose windows follow from the size of the result."""
 
+    call: ClassVar[Callable[..., Tensor]]
+
     def __init__(self, output_size: Ints) -> None:
         """Keeps the size."""
         self.output_size = _held(output_size)
+
+    def forward(self, x: TensorLike) -> Tensor:
+        """Pools x (images, channels, *spatial)."""
+        return self.call(x, output_size=self.output_size)
 
 
 class MaxPool1d(_MaxPool):
@@ -79,16 +112,7 @@ class MaxPool1d(_MaxPool):
         (1, 2, 4)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.max_pool1d(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-        )
+    call = staticmethod(F.max_pool1d)
 
 
 class AvgPool1d(_AvgPool):
@@ -108,16 +132,7 @@ class AvgPool1d(_AvgPool):
         (1, 2, 4)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.avg_pool1d(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            ceil_mode=self.ceil_mode,
-            count_include_pad=self.count_include_pad,
-        )
+    call = staticmethod(F.avg_pool1d)
 
 
 class AdaptiveMaxPool1d(_AdaptivePool):
@@ -133,9 +148,7 @@ class AdaptiveMaxPool1d(_AdaptivePool):
         (1, 2, 3)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.adaptive_max_pool1d(x, output_size=self.output_size)
+    call = staticmethod(F.adaptive_max_pool1d)
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
@@ -151,9 +164,7 @@ class AdaptiveAvgPool1d(_AdaptivePool):
         (1, 2, 3)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.adaptive_avg_pool1d(x, output_size=self.output_size)
+    call = staticmethod(F.adaptive_avg_pool1d)
 
 
 class MaxPool2d(_MaxPool):
@@ -173,16 +184,7 @@ class MaxPool2d(_MaxPool):
         (1, 2, 4, 4)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.max_pool2d(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-        )
+    call = staticmethod(F.max_pool2d)
 
 
 class AvgPool2d(_AvgPool):
@@ -202,16 +204,7 @@ class AvgPool2d(_AvgPool):
         (1, 2, 4, 4)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.avg_pool2d(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            ceil_mode=self.ceil_mode,
-            count_include_pad=self.count_include_pad,
-        )
+    call = staticmethod(F.avg_pool2d)
 
 
 class AdaptiveMaxPool2d(_AdaptivePool):
@@ -227,9 +220,7 @@ class AdaptiveMaxPool2d(_AdaptivePool):
         (1, 2, 3, 3)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.adaptive_max_pool2d(x, output_size=self.output_size)
+    call = staticmethod(F.adaptive_max_pool2d)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
@@ -245,9 +236,7 @@ class AdaptiveAvgPool2d(_AdaptivePool):
         (1, 2, 3, 3)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.adaptive_avg_pool2d(x, output_size=self.output_size)
+    call = staticmethod(F.adaptive_avg_pool2d)
 
 
 class MaxPool3d(_MaxPool):
@@ -267,16 +256,7 @@ class MaxPool3d(_MaxPool):
         (1, 2, 4, 4, 4)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.max_pool3d(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
-        )
+    call = staticmethod(F.max_pool3d)
 
 
 class AvgPool3d(_AvgPool):
@@ -296,16 +276,7 @@ class AvgPool3d(_AvgPool):
         (1, 2, 4, 4, 4)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.avg_pool3d(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            ceil_mode=self.ceil_mode,
-            count_include_pad=self.count_include_pad,
-        )
+    call = staticmethod(F.avg_pool3d)
 
 
 class AdaptiveMaxPool3d(_AdaptivePool):
@@ -321,9 +292,7 @@ class AdaptiveMaxPool3d(_AdaptivePool):
         (1, 2, 3, 3, 3)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.adaptive_max_pool3d(x, output_size=self.output_size)
+    call = staticmethod(F.adaptive_max_pool3d)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):
@@ -339,6 +308,4 @@ class AdaptiveAvgPool3d(_AdaptivePool):
         (1, 2, 3, 3, 3)
     """
 
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return F.adaptive_avg_pool3d(x, output_size=self.output_size)
+    call = staticmethod(F.adaptive_avg_pool3d)

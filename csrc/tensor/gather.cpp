@@ -8,6 +8,7 @@
 #include "op/families.h"
 #include "tensor/indexed.h"
 #include "tensor/layout.h"
+#include "tensor/reduce.h"
 
 namespace tensorlike {
 namespace {
@@ -114,7 +115,7 @@ Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
                    if (at != known) indexed.offsets(offsets, at, n, strides);
                    known = at;
                    const int64_t o = job / tiles;
-                   const char* from = data + strided_offset(o, outer_shape, outer_strides);
+                   const char* from = data + offset_of(o, outer_shape, outer_strides);
                    block.copy(to + (o * indexed.count + at) * block.bytes(), from, offsets, n);
                  }
                });

@@ -61,17 +61,6 @@ struct Indexed {
   size_t lead = 0;
 };
 
-// Where a position in C order lies: for the outer dimensions of loops over rows and tiles.
-inline int64_t strided_offset(int64_t position, std::span<const int64_t> shape,
-                              std::span<const int64_t> strides) {
-  int64_t offset = 0;
-  for (size_t i = shape.size(); i-- > 0;) {
-    offset += position % shape[i] * strides[i];
-    position /= shape[i];
-  }
-  return offset;
-}
-
 // The index of a TakeAlongAxis or PutAlongAxis: one per element, along one axis of a table whose
 // other dimensions are the index's own.
 class Along {

@@ -18,7 +18,9 @@ from .lower import scalar_results
 from .model import Arg, ScalarEntry
 from .registry import Declarations
 
-WATCHED = frozenset(["sin", "cos", "tan", "remainder"])  # with a Watch in csrc/kernels/scalar.h
+WATCHED = frozenset(
+    ["exp", "sin", "cos", "tan", "remainder"]
+)  # with a Watch in csrc/kernels/scalar.h
 
 
 def emit_scalars(declarations: Declarations, stem: str) -> str:

@@ -49,12 +49,34 @@ TL_INLINE T scale(T x, T magic) {
          from_bits<T>(second << Traits<T>::kMantissaBits);
 }
 
+// 2^n times the first is exp(x), for the n in the second.
+template <Real T>
+TL_INLINE Pair<T> exp_parts(T x) {
+  using C = Constants<T>;
+  const T magic = mul_add(x, C::kLog2e, kMagic<T>);
+  const T n = magic - kMagic<T>;
+  const T r = mul_add(n, -C::kLn2Lo, mul_add(n, -C::kLn2Hi, x));
+  return {mul_add(r, mul_add(r, exp_tail(r), T{1}), T{1}), magic};
+}
+
 template <Real T>
 TL_INLINE T exp(T x) {
   constexpr bool single = sizeof(T) == 4;
-  const T bounded = at_least(at_most(x, T(single ? 89 : 710)), T(single ? -105 : -746));
-  const ExpReduction<T> e = reduce_exp(bounded);
-  return scale(T{1} + expm1_reduced(e.r, T{0}), e.magic);
+  const auto [p, magic] =
+      exp_parts(at_least(at_most(x, T(single ? 89 : 710)), T(single ? -105 : -746)));
+  return scale(p, magic);
+}
+
+// exp at four fifths of the cost, with the same bits, where the result is a normal number.
+template <Real T>
+TL_INLINE T exp_moderate(T x) {
+  const auto [p, magic] = exp_parts(x);
+  return from_bits<T>(to_bits(p) + (to_bits(magic) << Traits<T>::kMantissaBits));
+}
+
+template <Real T>
+TL_INLINE bool exp_is_extreme(T x) {
+  return !(vm::abs(x) <= T(sizeof(T) == 4 ? 87 : 708));
 }
 
 template <Real T>

@@ -1,7 +1,7 @@
 // The native scalar functions, as the declarations name them. Included once per ISA level, inside
 // an anonymous namespace, so that no level's code is merged into another's. No `&&` or `||` and no
 // branches: each is a loop body that the compiler must vectorise. Only the functions that take a
-// Watch have two forms: without one they branch, and are right for every argument.
+// Watch have two forms: without one they are slower, may branch, and are right for every argument.
 #pragma once
 
 #include <bit>
@@ -271,7 +271,6 @@ inline bool isfinite(T a) {
   TL_INLINE T name(T a, T b) { \
     return vm::name(a, b);     \
   }
-TL_MATH_1(exp)
 TL_MATH_1(exp2)
 TL_MATH_1(expm1)
 TL_MATH_1(log)
@@ -315,6 +314,16 @@ TL_WATCHED_1(sin)
 TL_WATCHED_1(cos)
 TL_WATCHED_1(tan)
 #undef TL_WATCHED_1
+
+template <class T>
+TL_INLINE T exp(T a) {
+  return vm::exp(a);
+}
+template <class T>
+TL_INLINE T exp(T a, Watch<T>& watch) {
+  watch.report(vm::exp_is_extreme(a));
+  return vm::exp_moderate(a);
+}
 #undef TL_INLINE
 
 // Rounding leaves integers alone.

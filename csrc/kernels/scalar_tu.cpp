@@ -78,22 +78,21 @@ std::array<Pointer, N> advance(const Pointer* from, const std::array<size_t, N>&
   return to;
 }
 
-template <class F, class T, class... Marks, size_t... I>
-bool alarms(const void* const* in, size_t i, std::index_sequence<I...>) {
-  Watch<T> watch;
-  static_cast<void>(F{}(static_cast<const ArgOf<Marks, T>*>(in[I])[i]..., watch));
-  return watch.alarm != 0;
-}
-
-// The same for an F with a fast form: an element that alarms the watch is computed again, without
-// one. For this a block of the inputs is kept where the outputs are its memory.
+// The same for an F with a fast form: runs of elements of which one alarms the watch are computed
+// again, without one. For this a block of the inputs is kept where the outputs are its memory.
 template <class F, class T, class... Marks>
 void watched_loop(void* const* out, const void* const* in, int64_t n) {
   constexpr auto& kOut = SizesOf<decltype(F{}(ArgOf<Marks, T>{}...))>::kSizes;
   constexpr std::array kIn{sizeof(ArgOf<Marks, T>)...};
-  constexpr size_t kBlock = 256;
+  constexpr size_t kBlock = 1024;
+  constexpr size_t kRun = 64;
   constexpr std::index_sequence_for<Marks...> kIndices;
-  alignas(64) char buffers[kIn.size()][kBlock * sizeof(int64_t)];
+  const auto alarms = [&](const auto& to, const auto& from, size_t count) {
+    Watch<T> watch;
+    loop<F, T, Marks...>(to.data(), from.data(), static_cast<int64_t>(count), kIndices, watch);
+    return watch.alarm != 0;
+  };
+  alignas(64) char buffers[kIn.size()][kBlock * sizeof(T)];
   for (size_t start = 0; start < static_cast<size_t>(n); start += kBlock) {
     const size_t count = std::min(static_cast<size_t>(n) - start, kBlock);
     const auto to = advance<char>(out, kOut, start);
@@ -103,12 +102,13 @@ void watched_loop(void* const* out, const void* const* in, int64_t n) {
       if (std::find(to.begin(), to.end(), from[k]) == to.end()) continue;
       kept[k] = std::memcpy(buffers[k], from[k], count * kIn[k]);
     }
-    Watch<T> watch;
-    loop<F, T, Marks...>(to.data(), from.data(), static_cast<int64_t>(count), kIndices, watch);
-    for (size_t i = 0; watch.alarm != 0 && i < count; ++i) {
-      if (!alarms<F, T, Marks...>(kept.data(), i, kIndices)) continue;
-      loop<F, T, Marks...>(advance<char>(to.data(), kOut, i).data(),
-                           advance<const char>(kept.data(), kIn, i).data(), 1, kIndices);
+    if (!alarms(to, from, count)) continue;
+    for (size_t i = 0; i < count; i += kRun) {
+      const size_t run = std::min(count - i, kRun);
+      const auto run_to = advance<char>(to.data(), kOut, i);
+      const auto run_from = advance<const char>(kept.data(), kIn, i);
+      if (!alarms(run_to, run_from, run)) continue;
+      loop<F, T, Marks...>(run_to.data(), run_from.data(), static_cast<int64_t>(run), kIndices);
     }
   }
 }

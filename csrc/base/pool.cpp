@@ -1,5 +1,6 @@
-// The thread pool behind parallel_for: one job at a time, handed out in chunks by atomic counters. Its whole state is one constant-initialised object without a destructor, so that there
-// is nothing to race with at process exit and nothing to lock around fork().
+// The thread pool behind parallel_for: one job at a time, handed out in chunks by atomic counters.
+// Its whole state is one constant-initialised object without a destructor, so that there is nothing
+// to race with at process exit and nothing to lock around fork().
 #include "base/pool.h"
 
 #include <pthread.h>
@@ -28,7 +29,7 @@ namespace {
 
 constexpr int kSpins = 2000;
 constexpr int64_t kChunksPerThread = 6;
-constexpr int kMaxShares = 32;  // more threads than that share shares
+constexpr int kMaxShares = 32;                // more threads than that share shares
 constexpr int64_t kInlineChunk = 256 * 1024;  // how often an inline run looks for an interrupt
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
 
@@ -84,10 +85,10 @@ void allow_cpus(pid_t, int) {}
 pid_t thread_id() { return 0; }
 #endif
 
-// A job lives on the stack of the caller. Each thread has a share of its own, which it takes chunk by
-// chunk from the front, and helps the others when it is done. So a loop over the same range finds
-// its part of memory in the cache of the core that touched it last (elements that two cores write by
-// turns cost exp of 1e5 elements 40 % of its time), and a thread that comes late holds nobody up.
+// A job lives on the stack of the caller. Each thread has a share of its own, which it takes chunk
+// by chunk from the front, and helps the others when it is done. So a loop over the same range
+// finds its part of memory in the cache of the core that touched it last, and a thread that comes
+// late holds nobody up.
 struct Job {
   void (*body)(void*, int64_t, int64_t);
   void* context;

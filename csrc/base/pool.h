@@ -39,9 +39,9 @@ void run(void (*body)(void*, int64_t, int64_t), void* context, int64_t n, int64_
 }  // namespace detail
 
 // Calls f(begin, end) on disjoint chunks that cover [0, n), on several threads at once. A chunk has
-// about `grain` indices or more, but for the last one. Runs in the calling thread alone if n <= grain,
-// inside another parallel loop, and while the pool works for another thread. The first exception
-// of any chunk is rethrown here after all running chunks ended; the others are skipped.
+// about `grain` indices or more, but for the last one. Runs in the calling thread alone if n <=
+// grain, inside another parallel loop, and while the pool works for another thread. The first
+// exception of any chunk is rethrown here after all running chunks ended; the others are skipped.
 template <class F>
 void parallel_for(int64_t n, int64_t grain, F&& f) {
   if (n <= grain) {

@@ -66,13 +66,19 @@ struct GemmKernels {
   // b[p * b_k]. Reads whole vectors of b unless reads_partial_b.
   using Tile = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
                         T* c, int64_t c_row, int64_t columns, bool accumulate);
+  // c[rows, columns] = (accumulate ? c : start) + a @ b where row p of b begins at
+  // b[offsets[p]], a is packed and start[i] belongs to row i. Reads whole vectors of b.
+  using ListedTile = void (*)(int64_t k, const T* a, const T* b, const int64_t* offsets,
+                              const T* start, T* c, int64_t c_row, int64_t columns,
+                              bool accumulate);
   static constexpr int kWidths = 4;
   static constexpr int kMaxRows = 14;
 
-  int64_t lanes;                    // elements of a vector
-  bool reads_partial_b;             // never reads beyond `columns`
-  int max_rows[kWidths];            // for tiles of 1, 2, 4, 8 vectors; 0: no such tile
-  Tile tile[kWidths][2][kMaxRows];  // [width][is a strided][rows - 1]
+  int64_t lanes;                         // elements of a vector
+  bool reads_partial_b;                  // never reads beyond `columns`
+  int max_rows[kWidths];                 // for tiles of 1, 2, 4, 8 vectors; 0: no such tile
+  Tile tile[kWidths][2][kMaxRows];       // [width][is a strided][rows - 1]
+  ListedTile listed[kWidths][kMaxRows];  // for real numbers
 
   // to[p * step + i] = from[i * lane_stride + p * k_stride], and 0 for i from count to step - 1.
   void (*pack)(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,

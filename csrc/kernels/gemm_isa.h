@@ -125,6 +125,34 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
   store_tile<T, kRows, kVectors>(sum, c, c_row, columns, accumulate);
 }
 
+// As multiply_tile, for rows of b that lie anywhere: windows of an image, which are read in place.
+template <class T, int kRows, int kVectors>
+void multiply_listed(int64_t k, const T* a, const T* b, const int64_t* offsets, const T* start,
+                     T* c, int64_t c_row, int64_t columns, bool accumulate) {
+  using V = Vector<T>;
+  V sum[kRows][kVectors];
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    const T first = accumulate ? T{0} : start[i.kValue];
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      sum[i.kValue][j.kValue] = V{} + first;
+      __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
+    });
+  });
+  for (int64_t p = 0; p < k; ++p, a += kRows) {
+    V row[kVectors];
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      row[j.kValue] = load<V>(b + offsets[p] + j.kValue * kLanes<T>);
+    });
+    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      const T factor = a[i.kValue];
+      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+        sum[i.kValue][j.kValue] += factor * row[j.kValue];
+      });
+    });
+  }
+  store_tile<T, kRows, kVectors>(sum, c, c_row, columns, accumulate);
+}
+
 // ---- packing ----------------------------------------------------------------------------------
 
 constexpr int kSmallBytes = 16;  // transposes work on squares of 16-byte vectors, on any machine
@@ -219,14 +247,16 @@ void pack(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_str
 
 // ---- the table --------------------------------------------------------------------------------
 
+template <class T>
+constexpr bool kIsFloat = static_cast<T>(0.5) != 0;
+
 // How many rows of `vectors` vectors fit in the registers, beside a row of b and a factor.
 template <class T>
 constexpr int fitting_rows(int vectors) {
-  constexpr bool kIsFloat = static_cast<T>(0.5) != 0;
-  if (!kIsFloat && vectors > 2) return 0;  // integers are not worth that much code
+  if (!kIsFloat<T> && vectors > 2) return 0;  // integers are not worth that much code
   if (vectors == 8) return kRegisters >= 32 ? 2 : 1;
   const int rows = (kRegisters - 1 - vectors) / vectors;
-  const int limit = !kIsFloat ? 4 : kRegisters >= 32 ? 14 : 6;
+  const int limit = !kIsFloat<T> ? 4 : kRegisters >= 32 ? 14 : 6;
   return rows < limit ? rows : limit;
 }
 
@@ -238,6 +268,9 @@ TL_INLINE constexpr void add_tiles(detail::GemmKernels<T>& kernels) {
   unrolled<kRows>([&](auto i) {
     kernels.tile[kWidth][0][i.kValue] = multiply_tile<T, i.kValue + 1, kVectors, false>;
     kernels.tile[kWidth][1][i.kValue] = multiply_tile<T, i.kValue + 1, kVectors, true>;
+    if constexpr (kIsFloat<T>) {
+      kernels.listed[kWidth][i.kValue] = multiply_listed<T, i.kValue + 1, kVectors>;
+    }
   });
 }
 

@@ -89,19 +89,23 @@ struct AddKernels {
                int64_t end) = nullptr;
 };
 
-// Convolution as a product with a matrix of columns that is never whole in memory: row (channel,
-// tap), column output pixel. Its element is the input that the pixel sees, 0 where that is padding.
+// A piece of a row of an image, or of padding, on its way into an operand of a product.
+struct GatherLine {
+  int64_t to = 0;             // its place in the operand
+  int64_t from = 0;           // the place in the image of element 0, which may be outside
+  int64_t low = 0, high = 0;  // elements [low, high) are in the image; the others are 0
+};
+
 struct ConvolutionKernels {
-  // to[r * step + i] = element (row + r, pixel + i), for r < rows and i < count.
-  void (*gather)(const Window& w, const void* image, int64_t row, int64_t rows, int64_t pixel,
-                 int64_t count, void* to, int64_t step) = nullptr;
-  // Adds from[r * step + i] to the place in the image that the element comes from.
-  void (*scatter_add)(const Window& w, void* image, int64_t row, int64_t rows, int64_t pixel,
-                      int64_t count, const void* from, int64_t step) = nullptr;
-  // One channel in, one out; each adds to its result.
-  void (*plane)(const Window& w, const void* x, const void* weight, void* y) = nullptr;
-  void (*plane_data)(const Window& w, const void* dy, const void* weight, void* dx) = nullptr;
-  void (*plane_weight)(const Window& w, const void* x, const void* dy, double* dweight) = nullptr;
+  // For each channel and each line: to[line.to + i] = image[line.from + i * stride], for i <
+  // length. Channels are image_step and to_step apart.
+  void (*gather)(const GatherLine* lines, int64_t count, int64_t length, int64_t stride,
+                 const void* image, int64_t image_step, void* to, int64_t to_step,
+                 int64_t channels) = nullptr;
+  // sums[i * sums_row + r] += the sum over p < n of a[i * a_row + p] * b[offsets[r] + p], for i <
+  // rows and r < count.
+  void (*add_dots)(int64_t n, const void* a, int64_t a_row, int64_t rows, const void* b,
+                   const int64_t* offsets, int64_t count, void* sums, int64_t sums_row) = nullptr;
 };
 
 // Pooling of one plane. Gradients are added to what is there.

@@ -244,3 +244,45 @@ def test_long_means_stay_exact() -> None:
     x = np.full((1, 1, 1000, 1000), 0.1, "float32")
     mean = F.adaptive_avg_pool2d(tl.tensor(x), output_size=1).item()
     assert abs(mean - float(np.float32(0.1))) < 1e-8
+
+
+# Images x channels x sizes, channels of the result, kernel, and attributes: several strips of an
+# image, images side by side, a line that is cut, strides and dilations that share factors or not.
+LARGE: list[tuple[tuple[int, ...], int, tuple[int, ...], dict[str, Any]]] = [
+    ((3, 5, 40, 37), 17, (3, 3), {"padding": 1}),
+    ((2, 70, 40, 20), 3, (3, 3), {"padding": (2, 1), "stride": (2, 3)}),
+    ((9, 40, 7, 7), 19, (3, 3), {"padding": 1}),
+    ((2, 6, 61, 50), 4, (4, 5), {"padding": 2, "stride": (4, 2), "dilation": (2, 3), "groups": 2}),
+    ((2, 20, 33, 30), 20, (3, 3), {"padding": 1, "groups": 20}),
+    ((2, 20, 33, 30), 40, (5, 3), {"stride": 2, "groups": 20}),
+    ((2, 3, 9000), 5, (7,), {"stride": 2, "padding": 3}),
+    ((2, 4, 9000), 4, (3,), {"stride": 3, "dilation": 2}),
+    ((2, 3, 9, 20, 21), 5, (2, 3, 3), {"padding": 1, "stride": (2, 1, 2)}),
+    ((5, 8, 30, 30), 6, (1, 1), {"stride": 2}),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("shape", "channels", "kernel", "attrs"), LARGE)
+def test_large_convolutions_are_sums_over_windows(
+    shape: tuple[int, ...],
+    channels: int,
+    kernel: tuple[int, ...],
+    attrs: dict[str, Any],
+    dtype: str,
+) -> None:
+    spatial = len(kernel)
+    x = values(*shape, dtype=dtype)
+    weight = values(channels, shape[1] // attrs.get("groups", 1), *kernel, dtype=dtype, seed=1)
+    bias = values(channels, dtype=dtype, seed=2)
+    y = F.convolution(x, weight, bias, **attrs)
+    dy = values(*y.shape, dtype=dtype, seed=3)
+    wanted = EXACT.call("convolution", np.asarray(x), np.asarray(weight), np.asarray(bias), **attrs)
+    tolerance = 1e-3 if dtype == "float32" else 1e-10
+    np.testing.assert_allclose(y, wanted, rtol=tolerance, atol=tolerance)
+    # The gradients are the transposes of the same linear map: <dy, y> = <dx, x> = <dw, w>.
+    found = tl.vjp(lambda a, b: F.convolution(a, b, **attrs), x, weight)[1](dy)
+    product = float(np.vdot(np.asarray(dy), wanted - np.asarray(bias).reshape(-1, *[1] * spatial)))
+    for gradient, value in zip(found, (x, weight), strict=True):
+        got = float(np.vdot(np.asarray(gradient), np.asarray(value)))
+        np.testing.assert_allclose(got, product, rtol=100 * tolerance, atol=100 * tolerance)

@@ -1,0 +1,221 @@
+// Products of weights and windows, strip by strip.
+#include "kernels/convolution_product.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr double kParallelWork = 2e5;  // multiply-adds worth waking a thread for
+constexpr int64_t kBlockK = 192;       // rows of the operand whose tile stays in the L1 cache
+constexpr int64_t kOperandBytes = 768 * 1024;  // of an operand, in the L2 cache
+constexpr int64_t kOperandElements = 128 * 1024;
+constexpr int64_t kFewPositions = 384;  // a strip with fewer reads the weights too often
+constexpr int64_t kSlack = 128;         // elements that the last tile may read beyond its columns
+
+thread_local ScratchBuffer t_weights;
+thread_local ScratchBuffer t_operand;
+thread_local ScratchBuffer t_block;
+
+template <class T>
+constexpr T kZeros[detail::GemmKernels<T>::kMaxRows] = {};
+
+int64_t grain_of(double work, int64_t jobs) {
+  const double part = work / static_cast<double>(std::max<int64_t>(jobs, 1));
+  return static_cast<int64_t>(std::clamp(kParallelWork / std::max(part, 1.0), 1.0, 1e6));
+}
+
+// How many positions a strip has: enough to use weights often, and work for all threads. A sum is
+// the same in any strip.
+template <class T>
+int64_t wanted_positions(const WindowProduct<T>& p) {
+  const Window& w = p.window;
+  const int64_t copies = std::max<int64_t>(p.in_channels * w.kernel[0] * w.kernel[2], 1);
+  const int64_t fitting = std::clamp<int64_t>(kOperandElements / copies, 512, 4096);
+  const int64_t share = p.images * w.out_size() / (int64_t{4} * num_threads());
+  return std::clamp(share, kFewPositions, fitting);
+}
+
+}  // namespace
+
+template <class T>
+PackedWeights<T>::PackedWeights(const WindowProduct<T>& product, ScratchLoan& buffer)
+    : product_(product), width_(1) {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  for (int wide = detail::GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
+    if (kernels.max_rows[wide] >= product.out_channels) {
+      width_ = wide;
+      break;
+    }
+  }
+  panels_ = detail::split_at_most(product.out_channels, kernels.max_rows[width_]);
+  packed_ = buffer.reserve<T>(product.groups * product.out_channels * product.depth());
+  const int64_t jobs = product.groups * panels_.count;
+  const double work = static_cast<double>(product.groups * product.out_channels) *
+                      static_cast<double>(product.depth());
+  parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
+    for (int64_t job = begin; job < end; ++job)
+      pack_panel(job / panels_.count, job % panels_.count);
+  });
+}
+
+template <class T>
+void PackedWeights<T>::pack_panel(int64_t group, int64_t panel) const {
+  const WindowProduct<T>& p = product_;
+  const int64_t rows = panels_.size(panel);
+  const T* from = p.weight + group * p.group_step + panels_.begin(panel) * p.out_step;
+  T* to = packed_ + (group * panels_.n + panels_.begin(panel)) * p.depth();
+  const int64_t taps = static_cast<int64_t>(p.taps.size());
+  if (p.in_step == taps && p.taps.back() == taps - 1) {  // they lie along k without a gap
+    gemm_kernels<T>().pack(to, rows, from, p.out_step, 1, rows, p.depth());
+    return;
+  }
+  for (int64_t channel = 0; channel < p.in_channels; ++channel, from += p.in_step) {
+    for (int64_t tap = 0; tap < taps;) {
+      const int64_t place = p.taps[static_cast<size_t>(tap)];
+      int64_t count = 1;
+      while (tap + count < taps && p.taps[static_cast<size_t>(tap + count)] == place + count) {
+        ++count;
+      }
+      gemm_kernels<T>().pack(to, rows, from + place, p.out_step, 1, rows, count);
+      to += count * rows;
+      tap += count;
+    }
+  }
+}
+
+template <class T>
+void StripProduct<T>::arrange(int64_t strip) {
+  if (strip == current_) return;
+  current_ = strip;
+  strip_ = strips_[strip];
+  const WindowProduct<T>& p = product_;
+  layout_.arrange(p.window, strip_, strips_.is_joint(),
+                  p.groups * p.in_channels * p.window.in_size());
+  if (p.is_mirrored) std::reverse(layout_.taps.begin(), layout_.taps.end());
+  find_runs(p.window, strip_, p.is_dense(), runs_);
+  offsets_.clear();
+  const int64_t bytes = layout_.channel_size * static_cast<int64_t>(sizeof(T));
+  const int64_t channels = std::clamp<int64_t>(kOperandBytes / bytes, 1, p.in_channels);
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    for (const int64_t tap : layout_.taps) offsets_.push_back(channel * layout_.channel_size + tap);
+  }
+}
+
+template <class T>
+void StripProduct<T>::run(int64_t strip, int64_t group, int64_t first, int64_t last) {
+  arrange(strip);
+  const WindowProduct<T>& p = product_;
+  const int64_t row = weights_.row(first);
+  const int64_t rows = weights_.row(last) - row;
+  const bool is_direct = p.is_dense() && !strips_.is_joint();
+  Target target{nullptr, p.y_size};
+  if (is_direct) {
+    const PlaceRun& place = runs_.front();
+    target.data = p.y + ((place.image * p.groups + group) * p.out_channels + row) * p.y_size +
+                  p.origin + place.place;
+  } else {
+    target = {block_.template reserve<T>(rows * strip_.size()), strip_.size()};
+  }
+  const int64_t taps = static_cast<int64_t>(p.taps.size());
+  const detail::Split parts =
+      detail::split_at_most(p.in_channels, static_cast<int64_t>(offsets_.size()) / taps);
+  for (int64_t part = 0; part < parts.count; ++part) {
+    const T* operand = gather(group, parts, part);
+    multiply(operand, group, parts.begin(part), parts.size(part), first, last, target);
+  }
+  if (!is_direct) place(target.data, group, row, rows);
+}
+
+template <class T>
+const T* StripProduct<T>::gather(int64_t group, detail::Split parts, int64_t part) {
+  const WindowProduct<T>& p = product_;
+  const int64_t size = p.window.in_size();
+  const int64_t channel = group * p.in_channels + parts.begin(part);
+  T* operand = operand_.template reserve<T>(parts.size(part) * layout_.channel_size + kSlack);
+  convolution_kernels<T>().gather(layout_.lines.data(), static_cast<int64_t>(layout_.lines.size()),
+                                  strip_.columns, p.window.stride[2], p.x + channel * size, size,
+                                  operand, layout_.channel_size, parts.size(part));
+  return operand;
+}
+
+template <class T>
+void StripProduct<T>::multiply(const T* operand, int64_t group, int64_t channel, int64_t channels,
+                               int64_t first, int64_t last, const Target& target) const {
+  const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
+  const int64_t taps = static_cast<int64_t>(product_.taps.size());
+  const int64_t tile = kernels.lanes << weights_.width();
+  const detail::Split blocks = detail::split_at_most(channels * taps, kBlockK);
+  for (int64_t block = 0; block < blocks.count; ++block) {
+    const int64_t k = channel * taps + blocks.begin(block);
+    for (int64_t column = 0; column < strip_.size(); column += tile) {
+      const int64_t columns = std::min(tile, strip_.size() - column);
+      for (int64_t panel = first; panel < last; ++panel) {
+        const int64_t rows = weights_.rows(panel);
+        int width = 0;
+        while (kernels.lanes << width < columns || kernels.max_rows[width] < rows) ++width;
+        const int64_t row = weights_.row(panel);
+        const T* start = product_.bias == nullptr
+                             ? kZeros<T>
+                             : product_.bias + group * product_.out_channels + row;
+        kernels.listed[width][rows - 1](
+            blocks.size(block), weights_.at(group, panel, k), operand + column,
+            offsets_.data() + blocks.begin(block), start,
+            target.data + (row - weights_.row(first)) * target.row_step + column, target.row_step,
+            columns, k > 0);
+      }
+    }
+  }
+}
+
+template <class T>
+void StripProduct<T>::place(const T* block, int64_t group, int64_t row, int64_t rows) const {
+  const WindowProduct<T>& p = product_;
+  const Window& w = p.window;
+  for (int64_t i = 0; i < rows; ++i) {
+    for (const PlaceRun& run : runs_) {
+      const int64_t channel = (run.image * p.groups + group) * p.out_channels + row + i;
+      T* to = p.y + channel * p.y_size + p.origin;
+      const T* from = block + i * strip_.size() + run.from;
+      if (p.is_dense()) {
+        std::copy_n(from, run.size, to + run.place);
+        continue;
+      }
+      const int64_t line = run.place / w.out[2];
+      to += line / w.out[1] * p.steps[0] + line % w.out[1] * p.steps[1] +
+            run.place % w.out[2] * p.steps[2];
+      for (int64_t j = 0; j < run.size; ++j) to[j * p.steps[2]] = from[j];
+    }
+  }
+}
+
+template <class T>
+void multiply_windows(const WindowProduct<T>& product) {
+  if (product.images * product.groups * product.out_channels * product.window.out_size() == 0) {
+    return;
+  }
+  ScratchLoan packed(t_weights);
+  const PackedWeights<T> weights(product, packed);
+  const Strips strips(product.window, product.images, wanted_positions(product));
+  // Where strips are few, their rows are shared out; each thread gathers for itself.
+  const int64_t pieces = strips.count() * product.groups;
+  const detail::Split shares{
+      weights.panels(),
+      std::clamp<int64_t>(detail::ceil_div(2 * num_threads(), pieces), 1, weights.panels())};
+  const int64_t jobs = pieces * shares.count;
+  parallel_for(jobs, grain_of(product.work(), jobs), [&](int64_t begin, int64_t end) {
+    ScratchLoan operand(t_operand);
+    ScratchLoan block(t_block);
+    StripProduct<T> worker(product, weights, strips, operand, block);
+    for (int64_t job = begin; job < end; ++job) {
+      if (job > begin) check_interrupt();
+      const int64_t share = job % shares.count;
+      const int64_t piece = job / shares.count;
+      worker.run(piece / product.groups, piece % product.groups, shares.begin(share),
+                 shares.begin(share + 1));
+    }
+  });
+}
+
+template void multiply_windows<float>(const WindowProduct<float>&);
+template void multiply_windows<double>(const WindowProduct<double>&);
+
+}  // namespace tensorlike

@@ -1,0 +1,129 @@
+// The product of weights and windows that a convolution is, and also its gradient by the image,
+// whose windows lie over the gradient: strip by strip, the operand gathered by the thread that then
+// multiplies it, so that it is still in that thread's cache.
+#pragma once
+
+#include <algorithm>
+#include <vector>
+
+#include "base/isa.h"
+#include "base/pool.h"
+#include "kernels/convolution_strips.h"
+#include "kernels/gemm_plan.h"
+#include "kernels/scratch.h"
+
+namespace tensorlike {
+
+template <class T>
+const ConvolutionKernels& convolution_kernels() {
+  return kernel_table().convolutions[dtype_of<T>];
+}
+
+template <class T>
+const detail::GemmKernels<T>& gemm_kernels() {
+  static const detail::GemmTable& table = detail::gemm_table(isa());
+  if constexpr (sizeof(T) == 4) {
+    return table.f32;
+  } else {
+    return table.f64;
+  }
+}
+
+// y[image, channel, window] = bias[channel] + the sum over x's channels and taps of weight times
+// what the window sees through the tap.
+template <class T>
+struct WindowProduct {
+  Window window;
+  int64_t images = 0, groups = 1, in_channels = 0, out_channels = 0;  // channels of a group
+  const T* x = nullptr;
+
+  // The weight of a tap for a channel of y and one of x lies at group_step * group + out_step *
+  // channel + in_step * channel + taps[tap]. `taps` goes up; is_mirrored: from the last tap of the
+  // window to its first.
+  const T* weight = nullptr;
+  int64_t group_step = 0, out_step = 0, in_step = 0;
+  std::vector<int64_t> taps;
+  bool is_mirrored = false;
+
+  const T* bias = nullptr;  // null: zeros
+
+  // The window at (d, h, w) of a channel of y lies at origin + steps . (d, h, w).
+  T* y = nullptr;
+  int64_t y_size = 0;  // of a channel
+  int64_t origin = 0;
+  int64_t steps[Window::kDims] = {0, 0, 0};
+
+  bool is_dense() const {
+    const Window& w = window;
+    return steps[2] == 1 && steps[1] == w.out[2] && steps[0] == w.out[1] * w.out[2];
+  }
+  int64_t depth() const { return in_channels * static_cast<int64_t>(taps.size()); }
+  double work() const {
+    return static_cast<double>(images * groups * out_channels) * static_cast<double>(depth()) *
+           static_cast<double>(window.out_size());
+  }
+};
+
+// The weights in panels of rows, each along k, one group after another.
+template <class T>
+class PackedWeights {
+ public:
+  PackedWeights(const WindowProduct<T>& product, ScratchLoan& buffer);
+
+  int64_t panels() const { return panels_.count; }
+  int64_t row(int64_t panel) const { return panels_.begin(panel); }
+  int64_t rows(int64_t panel) const { return panels_.size(panel); }
+  int width() const { return width_; }  // log2 of the vectors of a tile
+  const T* at(int64_t group, int64_t panel, int64_t k) const {
+    return packed_ + (group * panels_.n + panels_.begin(panel)) * product_.depth() +
+           k * panels_.size(panel);
+  }
+
+ private:
+  void pack_panel(int64_t group, int64_t panel) const;
+
+  const WindowProduct<T>& product_;
+  int width_;
+  detail::Split panels_;
+  T* packed_;
+};
+
+// One thread's work on strips.
+template <class T>
+class StripProduct {
+ public:
+  StripProduct(const WindowProduct<T>& product, const PackedWeights<T>& weights,
+               const Strips& strips, ScratchLoan& operand, ScratchLoan& block)
+      : product_(product), weights_(weights), strips_(strips), operand_(operand), block_(block) {}
+
+  // Panels [first, last) of a group's rows.
+  void run(int64_t strip, int64_t group, int64_t first, int64_t last);
+
+ private:
+  struct Target {  // where the sums go: y itself, or a block that is then moved to its places
+    T* data;
+    int64_t row_step;
+  };
+  void arrange(int64_t strip);
+  const T* gather(int64_t group, detail::Split parts, int64_t part);
+  void multiply(const T* operand, int64_t group, int64_t channel, int64_t channels, int64_t first,
+                int64_t last, const Target& target) const;
+  void place(const T* block, int64_t group, int64_t row, int64_t rows) const;
+
+  const WindowProduct<T>& product_;
+  const PackedWeights<T>& weights_;
+  const Strips& strips_;
+  ScratchLoan& operand_;
+  ScratchLoan& block_;
+  int64_t current_ = -1;
+  Strip strip_{};
+  StripLayout layout_;
+  std::vector<int64_t> offsets_;  // of the operand's rows
+  std::vector<PlaceRun> runs_;
+};
+
+// Defined for float and double.
+template <class T>
+void multiply_windows(const WindowProduct<T>& product);
+
+}  // namespace tensorlike

@@ -1,0 +1,79 @@
+// How a convolution is cut into strips of output positions, and where the input that a strip sees
+// lies once it is gathered. For each column of the kernel there is one copy of the input's rows,
+// cut to the columns of the strip; rows of the kernel read the same copy, some rows further down.
+// So the operand of a product is read in place: its row for channel and tap begins at an offset,
+// and positions follow each other without a gap, whatever the stride, dilation and padding.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/gemm_plan.h"
+#include "kernels/kernel_table.h"
+#include "kernels/window.h"
+
+namespace tensorlike {
+
+// Whole lines (rows of windows of one image after another), or a part of one.
+struct Strip {
+  int64_t line, lines;
+  int64_t column, columns;
+
+  int64_t size() const { return lines * columns; }
+};
+
+class Strips {
+ public:
+  // Of `wanted` positions at most, where lines are not longer. Images of few positions are put side
+  // by side; else a strip stays within a plane (of an image and depth).
+  Strips(const Window& window, int64_t images, int64_t wanted);
+
+  int64_t count() const { return planes_ * lines_.count * columns_.count; }
+  Strip operator[](int64_t i) const;
+  bool is_joint() const { return is_joint_; }
+
+ private:
+  bool is_joint_;
+  int64_t planes_;
+  detail::Split lines_;  // of a plane; of all where strips are joint
+  detail::Split columns_;
+};
+
+// Positions of a strip that lie beside each other in the result.
+struct PlaceRun {
+  int64_t image;
+  int64_t from;   // in the strip
+  int64_t place;  // in a channel's plane of windows
+  int64_t size;
+};
+
+// What a strip sees of one channel.
+struct StripLayout {
+  std::vector<GatherLine> lines;
+  std::vector<int64_t> taps;  // where the operand's row for a tap begins
+  int64_t channel_size = 0;
+
+  // Images are image_step elements apart.
+  void arrange(const Window& window, const Strip& strip, bool is_joint, int64_t image_step);
+
+ private:
+  void add_lines(const Window& window, const Strip& strip, bool is_joint, int64_t image_step);
+  void place_rows(const Window& window, const Strip& strip, bool is_joint);
+
+  struct RowCopies {  // rows of the kernel, `step` apart, that read the same copy
+    int64_t first;    // row of the kernel
+    int64_t start;    // its row in the copies
+    int64_t count;    // rows of the copy
+  };
+  std::vector<RowCopies> copies_;
+  int64_t step_ = 1;
+  int64_t rows_ = 0;
+  int64_t copy_size_ = 0;
+};
+
+// The runs of a strip; lines of their own unless is_dense, which says that windows of an image lie
+// in the result one after another.
+void find_runs(const Window& window, const Strip& strip, bool is_dense,
+               std::vector<PlaceRun>& runs);
+
+}  // namespace tensorlike

@@ -1,0 +1,185 @@
+// The gradient of a convolution by its weights: dot products of dy's channels with what windows
+// see through each tap. Both lie along the positions of a strip, so neither is transposed.
+#include <algorithm>
+#include <vector>
+
+#include "base/pool.h"
+#include "kernels/convolution.h"
+#include "kernels/convolution_product.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kPositions = 1024;  // long dots whose rows of dy stay in the L1 cache
+constexpr int64_t kOperandBytes = 512 * 1024;
+constexpr int64_t kJobs = 32;  // as many at least; they don't depend on the threads, since
+constexpr int64_t kSumsBytes = 4 << 20;  // sums do on the jobs
+
+thread_local ScratchBuffer t_operand;
+thread_local ScratchBuffer t_gradient;
+thread_local ScratchBuffer t_sums;
+
+// One thread's work: some of the strips, some of the channels of x.
+template <class T>
+class WeightDots {
+ public:
+  WeightDots(const Convolution& c, const Strips& strips, const T* x, const T* dy)
+      : c_(c), strips_(strips), x_(x), dy_(dy), operand_(t_operand), gradient_(t_gradient) {}
+
+  // Adds to sums[out_channels, rows].
+  void add(int64_t strip, int64_t group, int64_t channel, int64_t channels, T* sums) {
+    arrange(strip, channels);
+    const int64_t size = c_.window.in_size();
+    T* operand = operand_.template reserve<T>(channels * layout_.channel_size);
+    const T* from = x_ + (group * c_.in_channels + channel) * size;
+    convolution_kernels<T>().gather(layout_.lines.data(), std::ssize(layout_.lines), strip_.columns,
+                                    c_.window.stride[2], from, size, operand, layout_.channel_size,
+                                    channels);
+    int64_t step = c_.window.out_size();
+    const PlaceRun& first = runs_.front();
+    const T* gradient = strips_.is_joint()
+                            ? side_by_side(group, step)
+                            : dy_ + (first.image * c_.groups + group) * c_.y_size() + first.place;
+    convolution_kernels<T>().add_dots(strip_.size(), gradient, step, c_.out_channels, operand,
+                                      offsets_.data(), channels * c_.window.taps(),
+                                      sums + channel * c_.window.taps(), c_.rows());
+  }
+
+ private:
+  void arrange(int64_t strip, int64_t channels) {
+    if (strip != current_) {
+      current_ = strip;
+      strip_ = strips_[strip];
+      layout_.arrange(c_.window, strip_, strips_.is_joint(), c_.groups * c_.x_size());
+      find_runs(c_.window, strip_, true, runs_);
+      offsets_.clear();
+    }
+    for (int64_t i = std::ssize(offsets_) / c_.window.taps(); i < channels; ++i) {
+      for (const int64_t tap : layout_.taps) offsets_.push_back(i * layout_.channel_size + tap);
+    }
+  }
+
+  // dy of the strip's images, channel by channel.
+  const T* side_by_side(int64_t group, int64_t& step) {
+    const int64_t pixels = c_.window.out_size();
+    step = strip_.size();
+    T* to = gradient_.template reserve<T>(c_.out_channels * step);
+    for (int64_t channel = 0; channel < c_.out_channels; ++channel) {
+      for (const PlaceRun& run : runs_) {
+        const int64_t plane = (run.image * c_.groups + group) * c_.out_channels + channel;
+        std::copy_n(dy_ + plane * pixels + run.place, run.size, to + channel * step + run.from);
+      }
+    }
+    return to;
+  }
+
+  const Convolution& c_;
+  const Strips& strips_;
+  const T* x_;
+  const T* dy_;
+  ScratchLoan operand_;
+  ScratchLoan gradient_;
+  int64_t current_ = -1;
+  Strip strip_{};
+  StripLayout layout_;
+  std::vector<int64_t> offsets_;
+  std::vector<PlaceRun> runs_;
+};
+
+template <class T>
+void sum_products(const Convolution& c, const T* x, const T* dy, T* dweight) {
+  const Strips strips(c.window, c.images, kPositions);
+  StripLayout layout;
+  layout.arrange(c.window, strips[0], strips.is_joint(), 0);
+  const int64_t bytes = layout.channel_size * static_cast<int64_t>(sizeof(T));
+  const detail::Split blocks =
+      detail::split_at_most(c.in_channels, std::max<int64_t>(1, kOperandBytes / bytes));
+  // Strips are cut into parts with sums of their own where there are few channels.
+  const int64_t size = c.groups * c.out_channels * c.rows();
+  const int64_t most = std::max<int64_t>(1, kSumsBytes / (size * int64_t{sizeof(T)}));
+  const detail::Split parts{strips.count(),
+                            std::clamp<int64_t>(detail::ceil_div(kJobs, c.groups * blocks.count), 1,
+                                                std::min(most, strips.count()))};
+  ScratchLoan loan(t_sums);
+  T* sums = parts.count > 1 ? loan.reserve<T>(size * parts.count) : dweight;
+  std::fill_n(sums, size * parts.count, T{0});
+  const int64_t jobs = parts.count * c.groups * blocks.count;
+  parallel_for(jobs, 1, [&](int64_t begin, int64_t end) {
+    WeightDots<T> worker(c, strips, x, dy);
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t block = job % blocks.count;
+      const int64_t group = job / blocks.count % c.groups;
+      const int64_t part = job / blocks.count / c.groups;
+      T* to = sums + part * size + group * c.out_channels * c.rows();
+      for (int64_t i = parts.begin(part); i < parts.begin(part + 1); ++i) {
+        check_interrupt();
+        worker.add(i, group, blocks.begin(block), blocks.size(block), to);
+      }
+    }
+  });
+  for (int64_t i = 0; parts.count > 1 && i < size; ++i) {
+    T sum = 0;
+    for (int64_t part = 0; part < parts.count; ++part) sum += sums[part * size + i];
+    dweight[i] = sum;
+  }
+}
+
+// The sum goes over the pixels of all images; lanes are the channels of a tensor as it lies in
+// memory.
+template <class T>
+class Pixels final : public GemmSource<T> {
+ public:
+  Pixels(int64_t pixels, const T* images, int64_t image_stride)
+      : pixels_(pixels), images_(images), image_stride_(image_stride) {}
+
+  void pack(T* to, int64_t step, int64_t lane, int64_t from, int64_t count,
+            int64_t k) const override {
+    while (k > 0) {
+      const int64_t pixel = from % pixels_;
+      const int64_t n = std::min(k, pixels_ - pixel);
+      const T* image = images_ + from / pixels_ * image_stride_;
+      gemm_kernels<T>().pack(to, step, image + lane * pixels_ + pixel, pixels_, 1, count, n);
+      to += n * step;
+      from += n;
+      k -= n;
+    }
+  }
+
+ private:
+  int64_t pixels_;
+  const T* images_;
+  int64_t image_stride_;
+};
+
+}  // namespace
+
+template <class T>
+void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* dweight) {
+  const int64_t pixels = c.window.out_size();
+  const int64_t size = c.groups * c.out_channels * c.rows();
+  if (size == 0) return;
+  if (c.images * pixels == 0) {
+    std::fill_n(dweight, size, T{0});
+    return;
+  }
+  if (!c.window.is_identity()) {
+    sum_products(c, x, dy, dweight);
+    return;
+  }
+  const bool is_many = c.groups >= int64_t{4} * num_threads();
+  parallel_for(c.groups, is_many ? 1 : c.groups, [&](int64_t begin, int64_t end) {
+    for (int64_t g = begin; g < end; ++g) {
+      const Pixels<T> a(pixels, dy + g * c.y_size(), c.groups * c.y_size());
+      const Pixels<T> b(pixels, x + g * c.x_size(), c.groups * c.x_size());
+      gemm<T>(c.out_channels, c.rows(), c.images * pixels, {nullptr, 0, 0, &a}, {nullptr, 0, 0, &b},
+              dweight + g * c.out_channels * c.rows(), c.rows(), false);
+    }
+  });
+}
+
+template void convolve_weight_gradient<float>(const Convolution&, const float*, const float*,
+                                              float*);
+template void convolve_weight_gradient<double>(const Convolution&, const double*, const double*,
+                                               double*);
+
+}  // namespace tensorlike

@@ -19,6 +19,12 @@ void fill_channels(T* to, const T* bias, int64_t channels, int64_t size) {
   }
 }
 
+// Whether each image is worth a product of its own, without gathering.
+bool is_plain(const Window& w) {
+  constexpr int64_t kPixels = 256;  // with fewer, the weights would be packed too often
+  return w.is_identity() && w.out_size() >= kPixels;
+}
+
 // Windows of one element: for each image and group the product of a matrix of the weights, as
 // `weight` says, and the image. Each on one thread where there are enough to go round.
 template <class T>
@@ -143,7 +149,7 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
     return;
   }
   const WindowProduct<T> product = forward_product(c, x, weight, bias, y);
-  if (w.is_identity()) {
+  if (is_plain(w)) {
     multiply_pixels(product);
   } else {
     multiply_windows(product);
@@ -172,7 +178,7 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   p.bias = bias;
   p.y = dx;
   p.y_size = w.in_size();
-  if (w.is_identity() && c.out_channels > 0) {
+  if (is_plain(w) && c.out_channels > 0) {
     p.window = w;
     multiply_pixels(p);
     return;

@@ -8,8 +8,9 @@ constexpr double kParallelWork = 2e5;  // multiply-adds worth waking a thread fo
 constexpr int64_t kBlockK = 192;       // rows of the operand whose tile stays in the L1 cache
 constexpr int64_t kOperandBytes = 768 * 1024;  // of an operand, in the L2 cache
 constexpr int64_t kOperandElements = 128 * 1024;
-constexpr int64_t kFewPositions = 384;  // a strip with fewer reads the weights too often
-constexpr int64_t kSlack = 128;         // elements that the last tile may read beyond its columns
+constexpr int64_t kFewPositions = 384;    // a strip with fewer reads the weights too often
+constexpr int64_t kJointPositions = 128;  // images of fewer are put side by side
+constexpr int64_t kSlack = 128;           // elements that the last tile may read beyond its columns
 
 thread_local ScratchBuffer t_weights;
 thread_local ScratchBuffer t_operand;
@@ -47,28 +48,34 @@ PackedWeights<T>::PackedWeights(const WindowProduct<T>& product, ScratchLoan& bu
     }
   }
   panels_ = detail::split_at_most(product.out_channels, kernels.max_rows[width_]);
+  const int64_t taps = static_cast<int64_t>(product.taps.size());
+  blocks_ = detail::split_at_most(product.in_channels, std::max<int64_t>(1, kBlockK / taps));
   packed_ = buffer.reserve<T>(product.groups * product.out_channels * product.depth());
-  const int64_t jobs = product.groups * panels_.count;
+  const int64_t jobs = product.groups * blocks_.count * panels_.count;
   const double work = static_cast<double>(product.groups * product.out_channels) *
                       static_cast<double>(product.depth());
   parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
-    for (int64_t job = begin; job < end; ++job)
-      pack_panel(job / panels_.count, job % panels_.count);
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t block = job / panels_.count;
+      pack_panel(block / blocks_.count, block % blocks_.count, job % panels_.count);
+    }
   });
 }
 
 template <class T>
-void PackedWeights<T>::pack_panel(int64_t group, int64_t panel) const {
+void PackedWeights<T>::pack_panel(int64_t group, int64_t block, int64_t panel) const {
   const WindowProduct<T>& p = product_;
   const int64_t rows = panels_.size(panel);
-  const T* from = p.weight + group * p.group_step + panels_.begin(panel) * p.out_step;
-  T* to = packed_ + (group * panels_.n + panels_.begin(panel)) * p.depth();
+  const int64_t channels = blocks_.size(block);
   const int64_t taps = static_cast<int64_t>(p.taps.size());
+  const T* from = p.weight + group * p.group_step + panels_.begin(panel) * p.out_step +
+                  blocks_.begin(block) * p.in_step;
+  T* to = at(group, block, panel);
   if (p.in_step == taps && p.taps.back() == taps - 1) {  // they lie along k without a gap
-    gemm_kernels<T>().pack(to, rows, from, p.out_step, 1, rows, p.depth());
+    gemm_kernels<T>().pack(to, rows, from, p.out_step, 1, rows, channels * taps);
     return;
   }
-  for (int64_t channel = 0; channel < p.in_channels; ++channel, from += p.in_step) {
+  for (int64_t channel = 0; channel < channels; ++channel, from += p.in_step) {
     for (int64_t tap = 0; tap < taps;) {
       const int64_t place = p.taps[static_cast<size_t>(tap)];
       int64_t count = 1;
@@ -88,16 +95,19 @@ void StripProduct<T>::arrange(int64_t strip) {
   current_ = strip;
   strip_ = strips_[strip];
   const WindowProduct<T>& p = product_;
-  layout_.arrange(p.window, strip_, strips_.is_joint(),
-                  p.groups * p.in_channels * p.window.in_size());
-  if (p.is_mirrored) std::reverse(layout_.taps.begin(), layout_.taps.end());
   find_runs(p.window, strip_, p.is_dense(), runs_);
+  if (!layout_.arrange(p.window, strip_, strips_.is_joint(),
+                       p.groups * p.in_channels * p.window.in_size())) {
+    return;
+  }
+  if (p.is_mirrored) std::reverse(layout_.taps.begin(), layout_.taps.end());
   offsets_.clear();
-  const int64_t bytes = layout_.channel_size * static_cast<int64_t>(sizeof(T));
-  const int64_t channels = std::clamp<int64_t>(kOperandBytes / bytes, 1, p.in_channels);
+  const int64_t channels = weights_.blocks().size(weights_.blocks().count - 1);  // the most
   for (int64_t channel = 0; channel < channels; ++channel) {
     for (const int64_t tap : layout_.taps) offsets_.push_back(channel * layout_.channel_size + tap);
   }
+  const int64_t bytes = channels * layout_.channel_size * static_cast<int64_t>(sizeof(T));
+  at_once_ = std::max<int64_t>(kOperandBytes / bytes, 1);
 }
 
 template <class T>
@@ -115,53 +125,52 @@ void StripProduct<T>::run(int64_t strip, int64_t group, int64_t first, int64_t l
   } else {
     target = {block_.template reserve<T>(rows * strip_.size()), strip_.size()};
   }
-  const int64_t taps = static_cast<int64_t>(p.taps.size());
-  const detail::Split parts =
-      detail::split_at_most(p.in_channels, static_cast<int64_t>(offsets_.size()) / taps);
-  for (int64_t part = 0; part < parts.count; ++part) {
-    const T* operand = gather(group, parts, part);
-    multiply(operand, group, parts.begin(part), parts.size(part), first, last, target);
+  const detail::Split& blocks = weights_.blocks();
+  for (int64_t begin = 0; begin < blocks.count; begin += at_once_) {
+    const int64_t end = std::min(begin + at_once_, blocks.count);
+    const int64_t channel = blocks.begin(begin);
+    const T* operand = gather(group, channel, blocks.begin(end) - channel);
+    for (int64_t block = begin; block < end; ++block) {
+      multiply(operand + (blocks.begin(block) - channel) * layout_.channel_size, group, block,
+               first, last, target);
+    }
   }
   if (!is_direct) place(target.data, group, row, rows);
 }
 
 template <class T>
-const T* StripProduct<T>::gather(int64_t group, detail::Split parts, int64_t part) {
+const T* StripProduct<T>::gather(int64_t group, int64_t channel, int64_t channels) {
   const WindowProduct<T>& p = product_;
   const int64_t size = p.window.in_size();
-  const int64_t channel = group * p.in_channels + parts.begin(part);
-  T* operand = operand_.template reserve<T>(parts.size(part) * layout_.channel_size + kSlack);
+  const int64_t image = strips_.is_joint() ? 0 : runs_.front().image;
+  const T* from = p.x + ((image * p.groups + group) * p.in_channels + channel) * size;
+  T* operand = operand_.template reserve<T>(channels * layout_.channel_size + kSlack);
   convolution_kernels<T>().gather(layout_.lines.data(), static_cast<int64_t>(layout_.lines.size()),
-                                  strip_.columns, p.window.stride[2], p.x + channel * size, size,
-                                  operand, layout_.channel_size, parts.size(part));
+                                  strip_.columns, p.window.stride[2], from, size, operand,
+                                  layout_.channel_size, channels);
   return operand;
 }
 
 template <class T>
-void StripProduct<T>::multiply(const T* operand, int64_t group, int64_t channel, int64_t channels,
-                               int64_t first, int64_t last, const Target& target) const {
+void StripProduct<T>::multiply(const T* operand, int64_t group, int64_t block, int64_t first,
+                               int64_t last, const Target& target) const {
   const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
-  const int64_t taps = static_cast<int64_t>(product_.taps.size());
   const int64_t tile = kernels.lanes << weights_.width();
-  const detail::Split blocks = detail::split_at_most(channels * taps, kBlockK);
-  for (int64_t block = 0; block < blocks.count; ++block) {
-    const int64_t k = channel * taps + blocks.begin(block);
-    for (int64_t column = 0; column < strip_.size(); column += tile) {
-      const int64_t columns = std::min(tile, strip_.size() - column);
-      for (int64_t panel = first; panel < last; ++panel) {
-        const int64_t rows = weights_.rows(panel);
-        int width = 0;
-        while (kernels.lanes << width < columns || kernels.max_rows[width] < rows) ++width;
-        const int64_t row = weights_.row(panel);
-        const T* start = product_.bias == nullptr
-                             ? kZeros<T>
-                             : product_.bias + group * product_.out_channels + row;
-        kernels.listed[width][rows - 1](
-            blocks.size(block), weights_.at(group, panel, k), operand + column,
-            offsets_.data() + blocks.begin(block), start,
-            target.data + (row - weights_.row(first)) * target.row_step + column, target.row_step,
-            columns, k > 0);
-      }
+  const int64_t depth = weights_.blocks().size(block) * static_cast<int64_t>(product_.taps.size());
+  for (int64_t column = 0; column < strip_.size(); column += tile) {
+    const int64_t columns = std::min(tile, strip_.size() - column);
+    for (int64_t panel = first; panel < last; ++panel) {
+      const int64_t rows = weights_.rows(panel);
+      int width = 0;
+      while (kernels.lanes << width < columns || kernels.max_rows[width] < rows) ++width;
+      const int64_t row = weights_.row(panel);
+      const T* start = product_.bias == nullptr
+                           ? kZeros<T>
+                           : product_.bias + group * product_.out_channels + row;
+      kernels.listed[width][rows - 1](
+          depth, weights_.at(group, block, panel), operand + column, offsets_.data(), start,
+          target.data + (row - weights_.row(first)) * target.row_step + column, target.row_step,
+          columns, block > 0);
     }
   }
 }
@@ -194,7 +203,7 @@ void multiply_windows(const WindowProduct<T>& product) {
   }
   ScratchLoan packed(t_weights);
   const PackedWeights<T> weights(product, packed);
-  const Strips strips(product.window, product.images, wanted_positions(product));
+  const Strips strips(product.window, product.images, wanted_positions(product), kJointPositions);
   // Where strips are few, their rows are shared out; each thread gathers for itself.
   const int64_t pieces = strips.count() * product.groups;
   const detail::Split shares{

@@ -64,7 +64,8 @@ struct WindowProduct {
   }
 };
 
-// The weights in panels of rows, each along k, one group after another.
+// The weights, in the order in which they are used: for each group and block of channels of x,
+// panels of rows, each along k.
 template <class T>
 class PackedWeights {
  public:
@@ -74,17 +75,21 @@ class PackedWeights {
   int64_t row(int64_t panel) const { return panels_.begin(panel); }
   int64_t rows(int64_t panel) const { return panels_.size(panel); }
   int width() const { return width_; }  // log2 of the vectors of a tile
-  const T* at(int64_t group, int64_t panel, int64_t k) const {
-    return packed_ + (group * panels_.n + panels_.begin(panel)) * product_.depth() +
-           k * panels_.size(panel);
+  // Blocks of channels: of as many rows of the operand as the first-level cache holds.
+  const detail::Split& blocks() const { return blocks_; }
+  T* at(int64_t group, int64_t block, int64_t panel) const {
+    const int64_t taps = static_cast<int64_t>(product_.taps.size());
+    return packed_ + group * panels_.n * product_.depth() +
+           (blocks_.begin(block) * panels_.n + blocks_.size(block) * panels_.begin(panel)) * taps;
   }
 
  private:
-  void pack_panel(int64_t group, int64_t panel) const;
+  void pack_panel(int64_t group, int64_t block, int64_t panel) const;
 
   const WindowProduct<T>& product_;
   int width_;
   detail::Split panels_;
+  detail::Split blocks_;
   T* packed_;
 };
 
@@ -105,9 +110,9 @@ class StripProduct {
     int64_t row_step;
   };
   void arrange(int64_t strip);
-  const T* gather(int64_t group, detail::Split parts, int64_t part);
-  void multiply(const T* operand, int64_t group, int64_t channel, int64_t channels, int64_t first,
-                int64_t last, const Target& target) const;
+  const T* gather(int64_t group, int64_t channel, int64_t channels);
+  void multiply(const T* operand, int64_t group, int64_t block, int64_t first, int64_t last,
+                const Target& target) const;
   void place(const T* block, int64_t group, int64_t row, int64_t rows) const;
 
   const WindowProduct<T>& product_;
@@ -118,7 +123,8 @@ class StripProduct {
   int64_t current_ = -1;
   Strip strip_{};
   StripLayout layout_;
-  std::vector<int64_t> offsets_;  // of the operand's rows
+  int64_t at_once_ = 0;           // blocks of channels that are gathered together
+  std::vector<int64_t> offsets_;  // of the rows of a block
   std::vector<PlaceRun> runs_;
 };
 

@@ -5,15 +5,10 @@
 #include <numeric>
 
 namespace tensorlike {
-namespace {
 
-constexpr int64_t kJointImages = 4;  // as many in a strip are worth gathering rows for each tap
-
-}  // namespace
-
-Strips::Strips(const Window& window, int64_t images, int64_t wanted) {
+Strips::Strips(const Window& window, int64_t images, int64_t wanted, int64_t joint) {
   const int64_t width = window.out[2];
-  is_joint_ = window.out[1] * width * kJointImages <= wanted;
+  is_joint_ = window.out[1] * width <= joint;
   planes_ = is_joint_ ? 1 : images * window.out[0];
   const int64_t lines = is_joint_ ? images * window.out[0] * window.out[1] : window.out[1];
   lines_ = detail::split_at_most(lines, std::max<int64_t>(1, wanted / width));
@@ -76,7 +71,11 @@ void StripLayout::add_lines(const Window& w, const Strip& strip, bool is_joint,
   }
 }
 
-void StripLayout::arrange(const Window& w, const Strip& strip, bool is_joint, int64_t image_step) {
+bool StripLayout::arrange(const Window& w, const Strip& wanted, bool is_joint, int64_t image_step) {
+  Strip strip = wanted;
+  if (!is_joint) strip.line %= w.out[0] * w.out[1];
+  if (strip == arranged_) return false;
+  arranged_ = strip;
   place_rows(w, strip, is_joint);
   channel_size = w.kernel[0] * w.kernel[2] * copy_size_;
   lines.clear();
@@ -91,6 +90,7 @@ void StripLayout::arrange(const Window& w, const Strip& strip, bool is_joint, in
       }
     }
   }
+  return true;
 }
 
 void find_runs(const Window& w, const Strip& strip, bool is_dense, std::vector<PlaceRun>& runs) {

@@ -20,13 +20,14 @@ struct Strip {
   int64_t column, columns;
 
   int64_t size() const { return lines * columns; }
+  bool operator==(const Strip&) const = default;
 };
 
 class Strips {
  public:
-  // Of `wanted` positions at most, where lines are not longer. Images of few positions are put side
-  // by side; else a strip stays within a plane (of an image and depth).
-  Strips(const Window& window, int64_t images, int64_t wanted);
+  // Of `wanted` positions at most, where lines are not longer. Planes (of an image and depth) of at
+  // most `joint` positions are put side by side; else a strip stays within one.
+  Strips(const Window& window, int64_t images, int64_t wanted, int64_t joint);
 
   int64_t count() const { return planes_ * lines_.count * columns_.count; }
   Strip operator[](int64_t i) const;
@@ -53,8 +54,10 @@ struct StripLayout {
   std::vector<int64_t> taps;  // where the operand's row for a tap begins
   int64_t channel_size = 0;
 
-  // Images are image_step elements apart.
-  void arrange(const Window& window, const Strip& strip, bool is_joint, int64_t image_step);
+  // Places in joint images, image_step elements apart, count from the first of all; else from the
+  // strip's own. False: nothing has changed, since the last strip lay at the same place of another
+  // image.
+  bool arrange(const Window& window, const Strip& strip, bool is_joint, int64_t image_step);
 
  private:
   void add_lines(const Window& window, const Strip& strip, bool is_joint, int64_t image_step);
@@ -65,6 +68,7 @@ struct StripLayout {
     int64_t start;    // its row in the copies
     int64_t count;    // rows of the copy
   };
+  Strip arranged_{-1, 0, 0, 0};
   std::vector<RowCopies> copies_;
   int64_t step_ = 1;
   int64_t rows_ = 0;

@@ -45,12 +45,14 @@ TL_INLINE Vector<T> load_far(uint32_t mask, const T* from, int64_t stride) {
   }
 }
 
+// Whole vectors are written: what a line spills, the next one overwrites.
 template <class T>
 TL_INLINE void gather_vectors(const GatherLine& line, int64_t length, int64_t stride, const T* from,
-                              T* to) {
+                              int64_t next, T* to) {
   constexpr int64_t kStep = kLanes<T>;
   for (int64_t i = 0; i < length; i += kStep) {
     Vector<T> value;
+    __builtin_prefetch(from + i * stride + next);
     if (stride == 1) {
       if (i >= line.low && i + kStep <= line.high) {
         value = load<Vector<T>>(from + i);
@@ -66,21 +68,17 @@ TL_INLINE void gather_vectors(const GatherLine& line, int64_t length, int64_t st
     } else {
       value = load_far(mask_between<T>(line.low - i, line.high - i), from + i * stride, stride);
     }
-    if (i + kStep <= length) {
-      store(to + i, value);
-    } else {
-      store_masked(to + i, mask_of<T>(length - i), value);
-    }
+    store(to + i, value);
   }
 }
 #endif
 
 template <class T>
 TL_INLINE void gather_line(const GatherLine& line, int64_t length, int64_t stride, const T* image,
-                           T* to) {
+                           [[maybe_unused]] int64_t next, T* to) {
 #if defined(__AVX512F__)
   if (stride <= kMaxStride) {
-    gather_vectors(line, length, stride, image + line.from, to + line.to);
+    gather_vectors(line, length, stride, image + line.from, next, to + line.to);
     return;
   }
 #endif
@@ -103,11 +101,14 @@ void gather(const GatherLine* lines, int64_t count, int64_t length, int64_t stri
   T* operand = static_cast<T*>(to);
   for (int64_t c = 0; c < channels; ++c, from += image_step, operand += to_step) {
     if (stride == 1) {
-      for (int64_t l = 0; l < count; ++l) gather_line(lines[l], length, 1, from, operand);
+      for (int64_t l = 0; l < count; ++l)
+        gather_line(lines[l], length, 1, from, image_step, operand);
     } else if (stride == 2) {
-      for (int64_t l = 0; l < count; ++l) gather_line(lines[l], length, 2, from, operand);
+      for (int64_t l = 0; l < count; ++l)
+        gather_line(lines[l], length, 2, from, image_step, operand);
     } else {
-      for (int64_t l = 0; l < count; ++l) gather_line(lines[l], length, stride, from, operand);
+      for (int64_t l = 0; l < count; ++l)
+        gather_line(lines[l], length, stride, from, image_step, operand);
     }
   }
 }

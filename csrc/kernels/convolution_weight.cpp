@@ -11,8 +11,9 @@ namespace tensorlike {
 namespace {
 
 constexpr int64_t kPositions = 1024;  // long dots whose rows of dy stay in the L1 cache
-constexpr int64_t kOperandBytes = 512 * 1024;
-constexpr int64_t kJobs = 32;  // as many at least; they don't depend on the threads, since
+constexpr int64_t kOperandBytes = 1024 * 1024;
+constexpr int64_t kSlack = 16;  // elements that gathering may write beyond the end
+constexpr int64_t kJobs = 32;   // as many at least; they don't depend on the threads, since
 constexpr int64_t kSumsBytes = 4 << 20;  // sums do on the jobs
 
 thread_local ScratchBuffer t_operand;
@@ -30,13 +31,14 @@ class WeightDots {
   void add(int64_t strip, int64_t group, int64_t channel, int64_t channels, T* sums) {
     arrange(strip, channels);
     const int64_t size = c_.window.in_size();
-    T* operand = operand_.template reserve<T>(channels * layout_.channel_size);
-    const T* from = x_ + (group * c_.in_channels + channel) * size;
+    T* operand = operand_.template reserve<T>(channels * layout_.channel_size + kSlack);
+    const PlaceRun& first = runs_.front();
+    const int64_t image = strips_.is_joint() ? 0 : first.image;
+    const T* from = x_ + ((image * c_.groups + group) * c_.in_channels + channel) * size;
     convolution_kernels<T>().gather(layout_.lines.data(), std::ssize(layout_.lines), strip_.columns,
                                     c_.window.stride[2], from, size, operand, layout_.channel_size,
                                     channels);
     int64_t step = c_.window.out_size();
-    const PlaceRun& first = runs_.front();
     const T* gradient = strips_.is_joint()
                             ? side_by_side(group, step)
                             : dy_ + (first.image * c_.groups + group) * c_.y_size() + first.place;
@@ -50,9 +52,10 @@ class WeightDots {
     if (strip != current_) {
       current_ = strip;
       strip_ = strips_[strip];
-      layout_.arrange(c_.window, strip_, strips_.is_joint(), c_.groups * c_.x_size());
       find_runs(c_.window, strip_, true, runs_);
-      offsets_.clear();
+      if (layout_.arrange(c_.window, strip_, strips_.is_joint(), c_.groups * c_.x_size())) {
+        offsets_.clear();
+      }
     }
     for (int64_t i = std::ssize(offsets_) / c_.window.taps(); i < channels; ++i) {
       for (const int64_t tap : layout_.taps) offsets_.push_back(i * layout_.channel_size + tap);
@@ -88,7 +91,7 @@ class WeightDots {
 
 template <class T>
 void sum_products(const Convolution& c, const T* x, const T* dy, T* dweight) {
-  const Strips strips(c.window, c.images, kPositions);
+  const Strips strips(c.window, c.images, kPositions, kPositions / 2);
   StripLayout layout;
   layout.arrange(c.window, strips[0], strips.is_joint(), 0);
   const int64_t bytes = layout.channel_size * static_cast<int64_t>(sizeof(T));

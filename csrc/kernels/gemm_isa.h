@@ -138,7 +138,9 @@ void multiply_listed(int64_t k, const T* a, const T* b, const int64_t* offsets, 
       __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
     });
   });
+  constexpr int64_t kAhead = 1024;  // panels follow each other: the next one arrives meanwhile
   for (int64_t p = 0; p < k; ++p, a += kRows) {
+    __builtin_prefetch(a + kAhead);
     V row[kVectors];
     unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
       row[j.kValue] = load<V>(b + offsets[p] + j.kValue * kLanes<T>);

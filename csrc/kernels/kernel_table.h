@@ -98,7 +98,8 @@ struct GatherLine {
 
 struct ConvolutionKernels {
   // For each channel and each line: to[line.to + i] = image[line.from + i * stride], for i <
-  // length. Channels are image_step and to_step apart.
+  // length. Channels are image_step and to_step apart. Lines and channels go up in `to`, since up
+  // to a vector beyond a line may be written.
   void (*gather)(const GatherLine* lines, int64_t count, int64_t length, int64_t stride,
                  const void* image, int64_t image_step, void* to, int64_t to_step,
                  int64_t channels) = nullptr;

@@ -21,8 +21,9 @@ struct ReductionKernel {
   void (*start)(void* acc, int64_t n) = nullptr;
   // *acc = combine(*acc, map(x[0]), ..., map(x[n-1])).
   void (*row)(void* acc, const void* x, int64_t n) = nullptr;
-  // acc[j] = combine(acc[j], map(x[j])), for j < n.
-  void (*rows)(void* acc, const void* x, int64_t n) = nullptr;
+  // acc[j] = combine(acc[j], map(x[0][j]), ..., map(x[count-1][j])), for j < n; `step` elements lie
+  // between rows.
+  void (*rows)(void* acc, const void* x, int64_t n, int64_t count, int64_t step) = nullptr;
   // acc[j] = combine(acc[j], other[j]): joins partial results.
   void (*join)(void* acc, const void* other, int64_t n) = nullptr;
   // out[j] = finish(acc[j], count), for j < n.

@@ -112,7 +112,7 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
     if (inner == 1) {
       kernel.row(acc, data, n);
     } else {
-      for (int64_t r = 0; r < n; ++r) kernel.rows(acc, data + r * inner * size, inner);
+      kernel.rows(acc, data, inner, n, inner);
     }
     kernel.finish(out->data + o * inner * out_size, acc, inner, n);
   }

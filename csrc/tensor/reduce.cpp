@@ -11,9 +11,10 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kChunk = 65536;  // elements of one partial result: fixed, so that results do not
-                                   // depend on the number of threads
-constexpr int64_t kColumns = 1024;
+constexpr int64_t kChunk = 65536;   // elements of one partial result: fixed, so that results do not
+                                    // depend on the number of threads
+constexpr int64_t kColumns = 4096;  // accumulators that stay in cache
+constexpr int64_t kPart = 8 * kChunk;  // elements that are combined into one row of accumulators
 constexpr int64_t kGrain = 16384;
 
 // The dimensions in the order in which a reduction walks them: kept ones, reduced ones, and, for
@@ -163,53 +164,84 @@ class Reducer {
     kernel_.finish(out_at(i), accumulators, 1, count_);
   }
 
-  // The innermost dimension is kept and contiguous: whole rows are combined into accumulators.
-  // Every fixed number of rows starts new accumulators, which are joined in order.
-  void columns(int64_t kept) const {
+  // How the columns are shared: tiles of them, and parts of the rows, which are joined in order.
+  // What a program computes passes through tile buffers, which are narrower; since the parts are
+  // the same, so are the bits.
+  struct Columns {
+    int64_t inner, width, tiles, rows, parts;
+  };
+
+  Columns shared_columns() const {
     const int64_t inner = plan_.kept_shape.back();
-    const int64_t outer = kept / inner;
-    const int64_t tiles = (inner + kColumns - 1) / kColumns;
-    const int64_t width = std::min(inner, kColumns);
-    const int64_t rows = std::max<int64_t>(64, 16 * kChunk / width);
-    const int64_t parts = std::max<int64_t>(1, (count_ + rows - 1) / rows);
-    const size_t bytes = static_cast<size_t>(width) * kernel_.accumulator;
-    Ref<Storage> partial = Storage::allocate(static_cast<size_t>(outer * tiles * parts) * bytes);
+    const int64_t width = std::min(inner, bound_ ? kTile : kColumns);
+    const int64_t rows = std::max<int64_t>(64, kPart / std::min(inner, kColumns));
+    return {inner, width, (inner + width - 1) / width, rows,
+            std::max<int64_t>(1, (count_ + rows - 1) / rows)};
+  }
+
+  // The innermost dimension is kept and contiguous: whole rows are combined into accumulators.
+  void columns(int64_t kept) const {
+    const Columns c = shared_columns();
+    const int64_t tiles = kept / c.inner * c.tiles;
+    const size_t bytes = static_cast<size_t>(c.width) * kernel_.accumulator;
+    Ref<Storage> partial = Storage::allocate(static_cast<size_t>(tiles * c.parts) * bytes);
     char* accumulators = partial->data();
-    const int64_t work = std::max<int64_t>(1, std::min(count_, rows) * width);
-    parallel_for(outer * tiles * parts, std::max<int64_t>(1, kGrain / work),
+    const int64_t work = std::max<int64_t>(1, std::min(count_, c.rows) * c.width);
+    parallel_for(tiles * c.parts, std::max<int64_t>(1, kGrain / work),
                  [&](int64_t begin, int64_t end) {
                    for (int64_t job = begin; job < end; ++job) {
-                     column_part(job, inner, tiles, parts, rows,
-                                 accumulators + static_cast<size_t>(job) * bytes);
+                     // Neighbours in a row of the input follow each other.
+                     const int64_t tile = job / (c.tiles * c.parts) * c.tiles + job % c.tiles;
+                     const int64_t part = job / c.tiles % c.parts;
+                     const int64_t place = tile * c.parts + part;
+                     column_part(c, tile, part, accumulators + static_cast<size_t>(place) * bytes);
                    }
                  });
-    for (int64_t tile = 0; tile < outer * tiles; ++tile) {
-      char* first = accumulators + static_cast<size_t>(tile * parts) * bytes;
-      const int64_t at = tile % tiles * kColumns;
-      const int64_t n = std::min(kColumns, inner - at);
-      for (int64_t p = 1; p < parts; ++p) {
-        kernel_.join(first, first + static_cast<size_t>(p) * bytes, n);
-      }
-      kernel_.finish(out_at(tile / tiles * inner + at), first, n, count_);
+    parallel_for(
+        tiles, std::max<int64_t>(1, kGrain / (c.width * c.parts)), [&](int64_t begin, int64_t end) {
+          for (int64_t tile = begin; tile < end; ++tile) {
+            join_parts(c, tile, accumulators + static_cast<size_t>(tile * c.parts) * bytes, bytes);
+          }
+        });
+  }
+
+  void join_parts(const Columns& c, int64_t tile, char* first, size_t bytes) const {
+    const int64_t at = tile % c.tiles * c.width;
+    const int64_t n = std::min(c.width, c.inner - at);
+    for (int64_t p = 1; p < c.parts; ++p) {
+      kernel_.join(first, first + static_cast<size_t>(p) * bytes, n);
+    }
+    kernel_.finish(out_at(tile / c.tiles * c.inner + at), first, n, count_);
+  }
+
+  void column_part(const Columns& c, int64_t tile, int64_t part, char* acc) const {
+    const int64_t outer = tile / c.tiles;
+    const int64_t at = tile % c.tiles * c.width;
+    const int64_t n = std::min(c.width, c.inner - at);
+    kernel_.start(acc, n);
+    const int64_t begin = part * c.rows;
+    const int64_t end = std::min(count_, begin + c.rows);
+    if (bound_) {
+      computed_rows(acc, outer, c.inner, at, n, begin, end);
+      return;
+    }
+    if (plan_.shape.empty()) {
+      kernel_.rows(acc, kept_data(outer * c.inner + at), n, end - begin, 0);
+      return;
+    }
+    const char* data = kept_data(outer * c.inner + at);
+    const int64_t length = plan_.shape.back();
+    for (int64_t r = begin; r < end;) {
+      const int64_t count = std::min(end - r, length - r % length);
+      kernel_.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n, count,
+                   plan_.strides.back());
+      r += count;
     }
   }
 
-  void column_part(int64_t job, int64_t inner, int64_t tiles, int64_t parts, int64_t rows,
-                   char* acc) const {
-    const int64_t tile = job / parts;
-    const int64_t outer = tile / tiles;
-    const int64_t at = tile % tiles * kColumns;
-    const int64_t n = std::min(kColumns, inner - at);
-    kernel_.start(acc, n);
-    const int64_t begin = job % parts * rows;
-    const int64_t end = std::min(count_, begin + rows);
-    if (!bound_) {
-      const char* data = kept_data(outer * inner + at);
-      for (int64_t r = begin; r < end; ++r) {
-        kernel_.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n);
-      }
-      return;
-    }
+  // Columns [at, at + n) of rows [begin, end), from the program.
+  void computed_rows(char* acc, int64_t outer, int64_t inner, int64_t at, int64_t n, int64_t begin,
+                     int64_t end) const {
     TileRunner runner(*bound_);
     alignas(64) char buffer[kTile * 16];
     char* const to[] = {buffer};
@@ -218,7 +250,7 @@ class Reducer {
     for (int64_t r = begin; r < end; r += together) {
       const int64_t count = std::min(together, end - r);
       runner.run((outer * count_ + r) * inner + at, count * n, to);
-      for (int64_t k = 0; k < count; ++k) kernel_.rows(acc, buffer + k * n * size(), n);
+      kernel_.rows(acc, buffer, n, count, n);
     }
   }
 

@@ -9,6 +9,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <utility>
 #endif
@@ -18,6 +19,21 @@ namespace tensorlike {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 namespace {
 
+// For each mask of 8 lanes, the lanes in it and then the others, a byte each.
+constexpr std::array<uint64_t, 256> parting_orders() {
+  std::array<uint64_t, 256> orders{};
+  for (unsigned mask = 0; mask < 256; ++mask) {
+    int at = 0;
+    for (unsigned wanted : {1U, 0U}) {
+      for (uint64_t lane = 0; lane < 8; ++lane) {
+        if ((mask >> lane & 1U) == wanted) orders[mask] |= lane << (8 * at++);
+      }
+    }
+  }
+  return orders;
+}
+constexpr std::array<uint64_t, 256> kPartingOrders = parting_orders();
+
 template <class Key>
 struct Lanes;
 
@@ -25,6 +41,7 @@ template <>
 struct Lanes<uint32_t> {
   static constexpr int kCount = 16;
   using Mask = __mmask16;
+  using Vector __attribute__((vector_size(64))) = uint32_t;
   static __m512i broadcast(uint32_t key) { return _mm512_set1_epi32(static_cast<int>(key)); }
   static Mask below(__m512i a, __m512i b) { return _mm512_cmplt_epu32_mask(a, b); }
   static Mask not_above(__m512i a, __m512i b) { return _mm512_cmple_epu32_mask(a, b); }
@@ -32,7 +49,18 @@ struct Lanes<uint32_t> {
   static __m512i load(const uint32_t* from, int n) {
     return _mm512_maskz_loadu_epi32(static_cast<Mask>((1U << n) - 1), from);
   }
-  using Vector __attribute__((vector_size(64))) = uint32_t;
+  // The first of `left` lanes; there may be more of them than lanes, or none.
+  static Mask first(int64_t left) {
+    return static_cast<Mask>((1U << std::clamp<int64_t>(left, 0, kCount)) - 1);
+  }
+  // What is missing is the largest key.
+  static Vector load_or_most(const uint32_t* from, int64_t left) {
+    return reinterpret_cast<Vector>(
+        _mm512_mask_loadu_epi32(_mm512_set1_epi64(-1), first(left), from));
+  }
+  static void store(uint32_t* to, int64_t left, Vector v) {
+    _mm512_mask_storeu_epi32(to, first(left), reinterpret_cast<__m512i>(v));
+  }
   // The larger lanes of a and b where the mask says so, else those of v.
   static Vector most_where(Vector v, unsigned mask, Vector a, Vector b) {
     return reinterpret_cast<Vector>(
@@ -53,14 +81,30 @@ template <>
 struct Lanes<uint64_t> {
   static constexpr int kCount = 8;
   using Mask = __mmask8;
+  using Vector __attribute__((vector_size(64))) = uint64_t;
   static __m512i broadcast(uint64_t key) { return _mm512_set1_epi64(static_cast<int64_t>(key)); }
   static Mask below(__m512i a, __m512i b) { return _mm512_cmplt_epu64_mask(a, b); }
   static Mask not_above(__m512i a, __m512i b) { return _mm512_cmple_epu64_mask(a, b); }
-  static __m512i compress(Mask mask, __m512i v) { return _mm512_maskz_compress_epi64(mask, v); }
+  // Lanes in the mask first, then the others.
+  static __m512i part(Mask mask, __m512i v) {
+    const __m128i order = _mm_cvtsi64_si128(static_cast<int64_t>(kPartingOrders[mask]));
+    return _mm512_maskz_permutexvar_epi64(0xff, _mm512_maskz_cvtepu8_epi64(0xff, order), v);
+  }
   static __m512i load(const uint64_t* from, int n) {
     return _mm512_maskz_loadu_epi64(static_cast<Mask>((1U << n) - 1), from);
   }
-  using Vector __attribute__((vector_size(64))) = uint64_t;
+  // The first of `left` lanes; there may be more of them than lanes, or none.
+  static Mask first(int64_t left) {
+    return static_cast<Mask>((1U << std::clamp<int64_t>(left, 0, kCount)) - 1);
+  }
+  // What is missing is the largest key.
+  static Vector load_or_most(const uint64_t* from, int64_t left) {
+    return reinterpret_cast<Vector>(
+        _mm512_mask_loadu_epi64(_mm512_set1_epi64(-1), first(left), from));
+  }
+  static void store(uint64_t* to, int64_t left, Vector v) {
+    _mm512_mask_storeu_epi64(to, first(left), reinterpret_cast<__m512i>(v));
+  }
   // The larger lanes of a and b where the mask says so, else those of v.
   static Vector most_where(Vector v, unsigned mask, Vector a, Vector b) {
     return reinterpret_cast<Vector>(
@@ -69,10 +113,6 @@ struct Lanes<uint64_t> {
   }
   static void store_some(uint64_t* to, unsigned mask, __m512i v) {
     _mm512_mask_compressstoreu_epi64(to, static_cast<Mask>(mask), v);
-  }
-  static __m512i rotate(__m512i v, int n) {
-    const __m512i lanes = _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
-    return _mm512_maskz_permutexvar_epi64(0xff, _mm512_sub_epi64(lanes, _mm512_set1_epi64(n)), v);
   }
 };
 
@@ -155,15 +195,11 @@ struct Sorter {
   template <int kCount>
   static void sort_in_registers(const Key* from, Key* to, int64_t n) {
     Vector v[kCount];
-    alignas(64) Key room[kCount * kLanes];
-    std::copy_n(from, n, room);
-    std::fill(room + n, room + kCount * kLanes, static_cast<Key>(-1));
 #pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) v[i] = *reinterpret_cast<const Vector*>(room + i * kLanes);
+    for (int i = 0; i < kCount; ++i) v[i] = L::load_or_most(from + i * kLanes, n - i * kLanes);
     network(v);
 #pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) *reinterpret_cast<Vector*>(room + i * kLanes) = v[i];
-    std::copy_n(room, n, to);
+    for (int i = 0; i < kCount; ++i) L::store(to + i * kLanes, n - i * kLanes, v[i]);
   }
 
   static void sort_few(const Key* from, Key* to, int64_t n) {
@@ -187,9 +223,16 @@ struct Sorter {
   static void place(Room& room, __m512i v, __m512i bound) {
     const typename L::Mask mask = kTakesEqual ? L::not_above(v, bound) : L::below(v, bound);
     const int taken = std::popcount(static_cast<unsigned>(mask));
-    const __m512i rest = L::compress(static_cast<typename L::Mask>(~mask), v);
-    _mm512_storeu_si512(room.front, L::compress(mask, v));
-    _mm512_storeu_si512(room.back - kLanes, L::rotate(rest, taken));
+    if constexpr (kLanes == 8) {
+      // One exchange of lanes serves both ends.
+      const __m512i parted = L::part(mask, v);
+      _mm512_storeu_si512(room.front, parted);
+      _mm512_storeu_si512(room.back - kLanes, parted);
+    } else {
+      const __m512i rest = L::compress(static_cast<typename L::Mask>(~mask), v);
+      _mm512_storeu_si512(room.front, L::compress(mask, v));
+      _mm512_storeu_si512(room.back - kLanes, L::rotate(rest, taken));
+    }
     room.front += taken;
     room.back -= kLanes - taken;
   }

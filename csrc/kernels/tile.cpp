@@ -1,14 +1,20 @@
 #include "kernels/tile.h"
 
+#include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "base/blocking.h"
 #include "base/pool.h"
+#include "kernels/kernel_table.h"
 
 namespace tensorlike {
 namespace {
 
 constexpr int64_t kGrain = 16384;  // elements: below this, another thread costs more than it gives
+constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
+constexpr int64_t kStripColumns = 128;   // that are transposed together
+constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a cache line
 constexpr int64_t kLongWork = 32768;  // elements times instructions that deserve a BlockingRegion
 
 // Apart by a cache line more than a power of two, so that slots do not share cache sets.
@@ -36,46 +42,13 @@ char* scratch(size_t bytes) {
   return buffer.data;
 }
 
-struct Word16 {
-  uint64_t low, high;
-};
-
-// Calls f with a type of this many bytes: moving does not look at elements.
-template <class F>
-void visit_word(size_t size, F&& f) {
-  switch (size) {
-    case 1:
-      return f(uint8_t{});
-    case 2:
-      return f(uint16_t{});
-    case 4:
-      return f(uint32_t{});
-    case 8:
-      return f(uint64_t{});
-    default:
-      return f(Word16{});
-  }
+const MoveKernels& moves(size_t size) {
+  return kernel_table().moves[std::countr_zero(static_cast<uint64_t>(size))];
 }
 
 void fill(char* out, const void* value, size_t size, int64_t n) {
-  visit_word(size, [&](auto word) {
-    std::memcpy(&word, value, sizeof(word));
-    std::fill_n(reinterpret_cast<decltype(word)*>(out), n, word);
-  });
-}
-
-void copy_run(char* out, const char* in, size_t size, int64_t stride, int64_t n) {
-  if (stride == 1) {
-    std::memcpy(out, in, static_cast<size_t>(n) * size);
-  } else if (stride == 0) {
-    fill(out, in, size, n);
-  } else {
-    visit_word(size, [&](auto word) {
-      auto* to = reinterpret_cast<decltype(word)*>(out);
-      const auto* from = reinterpret_cast<const decltype(word)*>(in);
-      for (int64_t i = 0; i < n; ++i) to[i] = from[i * stride];
-    });
-  }
+  const int64_t step = static_cast<int64_t>(size);
+  moves(size).rows({out, 0, step, static_cast<const char*>(value), 0, 0, 1, n});
 }
 
 bool is_direct(const TileOperand& operand, std::span<const int64_t> shape) {
@@ -92,6 +65,16 @@ bool is_filled(const TileOperand& operand, std::span<const int64_t> shape) {
     if (shape[i] != 1 && operand.strides[i] != 0) return false;
   }
   return true;
+}
+
+// Neighbours lie a row apart, and rows side by side.
+bool is_transposed(const TileOperand& operand, const Dims& shape) {
+  const size_t ndim = shape.size();
+  if (ndim < 2 || operand.strides[ndim - 2] != 1) return false;
+  const int64_t step = operand.strides[ndim - 1];
+  const int64_t row = shape[ndim - 1] * static_cast<int64_t>(operand.size);
+  return (step > 1 || step < -1) && shape[ndim - 2] >= kLeastRows &&
+         row * kLeastRows <= 4 * kStripBytes;
 }
 
 }  // namespace
@@ -112,18 +95,33 @@ BoundProgram::BoundProgram(const TileProgram& program, std::span<const int64_t> 
   if (!gathers) return;
   shape_ = Dims(shape);
   collapse(shape_, {operands_.data(), operands_.size()});
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (access_[i] == Access::kGathered && is_transposed(operands_[i], shape_)) {
+      access_[i] = Access::kTransposed;
+    }
+  }
 }
 
-TileRunner::TileRunner(const BoundProgram& bound, int64_t longest) : bound_(bound) {
-  longest = std::min(longest, kTile);
+// What is transposed comes in strips of whole rows, so that a cache line is read once for all the
+// rows that it has elements of.
+int64_t BoundProgram::strip_rows(const TileOperand& operand) const {
+  const int64_t row = shape_.back() * static_cast<int64_t>(operand.size);
+  return std::clamp(kStripBytes / row, kLeastRows, shape_[shape_.size() - 2]);
+}
+
+TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound), total_(total) {
+  const int64_t longest = std::min(total, kTile);
   const TileProgram& program = bound.program_;
   slot_.resize(static_cast<size_t>(program.slots()));
   if (!bound.needs_tiles_) return;
   // One buffer per operand, constant and temporary; direct operands leave theirs unused.
   const size_t bytes = tile_bytes(program);
-  char* buffers = scratch(static_cast<size_t>(program.first_output()) * bytes);
+  const size_t tiles = static_cast<size_t>(program.first_output()) * bytes;
+  char* buffers = scratch(tiles + plan_strips());
+  for (Strip& strip : strips_) strip.data = buffers + tiles + strip.offset;
+  tiles_ = buffers;
   for (int s = 0; s < program.first_output(); ++s) {
-    slot_[static_cast<size_t>(s)] = buffers + static_cast<size_t>(s) * bytes;
+    slot_[static_cast<size_t>(s)] = tile(static_cast<size_t>(s));
   }
   for (size_t i = 0; i < bound.operands_.size(); ++i) {
     const TileOperand& operand = bound.operands_[i];
@@ -138,16 +136,72 @@ TileRunner::TileRunner(const BoundProgram& bound, int64_t longest) : bound_(boun
   }
 }
 
+char* TileRunner::tile(size_t slot) const { return tiles_ + slot * tile_bytes(bound_.program_); }
+
+// Bytes for the strips; only runs that will use a whole one have any.
+size_t TileRunner::plan_strips() {
+  size_t bytes = 0;
+  for (size_t i = 0; i < bound_.operands_.size(); ++i) {
+    if (bound_.access_[i] != BoundProgram::Access::kTransposed) continue;
+    const TileOperand& operand = bound_.operands_[i];
+    const int64_t elements = bound_.strip_rows(operand) * bound_.shape_.back();
+    if (elements < 4 * kTile || total_ < elements) continue;
+    strips_.push_back({i, bytes, nullptr, 0, 0});
+    bytes += static_cast<size_t>(elements) * operand.size + 64;
+  }
+  return bytes;
+}
+
+// Reads the rows from that of element `begin` on.
+void TileRunner::read_strip(Strip& strip, int64_t begin) {
+  const TileOperand& operand = bound_.operands_[strip.operand];
+  const Dims& shape = bound_.shape_;
+  const size_t ndim = shape.size();
+  const int64_t size = static_cast<int64_t>(operand.size);
+  const int64_t columns = shape[ndim - 1];
+  int64_t rest = begin / columns;
+  strip.begin = rest * columns;
+  const int64_t left = shape[ndim - 2] - rest % shape[ndim - 2];
+  const int64_t used = (end_ - strip.begin + columns - 1) / columns;
+  const int64_t rows = std::min({bound_.strip_rows(operand), left, used});
+  strip.end = strip.begin + rows * columns;
+  const char* from = operand.data;
+  for (size_t i = ndim - 1; i-- > 0;) {
+    from += rest % shape[i] * operand.strides[i] * size;
+    rest /= shape[i];
+  }
+  const int64_t step = operand.strides[ndim - 1] * size;
+  for (int64_t c = 0; c < columns; c += kStripColumns) {
+    moves(operand.size)
+        .transpose({strip.data + c * size, columns * size, size, from + c * step, size, step, rows,
+                    std::min(kStripColumns, columns - c)});
+  }
+}
+
+// The operand's elements [begin, begin + n), if one strip holds them.
+const char* TileRunner::in_strip(size_t operand, int64_t begin, int64_t n) {
+  for (Strip& strip : strips_) {
+    if (strip.operand != operand) continue;
+    if (begin < strip.begin || begin >= strip.end) read_strip(strip, begin);
+    if (begin + n > strip.end) return nullptr;
+    return strip.data + static_cast<size_t>(begin - strip.begin) * bound_.operands_[operand].size;
+  }
+  return nullptr;
+}
+
 void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   using Access = BoundProgram::Access;
   const TileProgram& program = bound_.program_;
   const size_t first_output = static_cast<size_t>(program.first_output());
+  if (begin >= end_) end_ = begin + total_;
   for (size_t i = 0; i < bound_.operands_.size(); ++i) {
     const TileOperand& operand = bound_.operands_[i];
     if (bound_.access_[i] == Access::kDirect) {
       slot_[i] = const_cast<char*>(operand.data) + static_cast<size_t>(begin) * operand.size;
-    } else if (bound_.access_[i] == Access::kGathered) {
-      gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
+    } else if (bound_.access_[i] != Access::kFilled) {
+      const char* strip = in_strip(i, begin, n);
+      slot_[i] = strip != nullptr ? const_cast<char*>(strip) : tile(i);
+      if (strip == nullptr) gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
     }
   }
   for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)
@@ -181,22 +235,30 @@ void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int
     rest /= shape[i];
     at += index[i] * operand.strides[i] * size;
   }
+  const MoveKernels& kernels = moves(operand.size);
   const int64_t inner = shape[ndim - 1];
-  const int64_t stride = operand.strides[ndim - 1];
-  int64_t position = index[ndim - 1];
+  const int64_t step = operand.strides[ndim - 1] * size;
+  const int64_t row_step = ndim > 1 ? operand.strides[ndim - 2] * size : 0;
   while (n > 0) {
-    const int64_t run = std::min(n, inner - position);
-    copy_run(out, at, operand.size, stride, run);
-    out += run * size;
-    n -= run;
+    // The rest of a row, or as many whole rows as follow each other.
+    const int64_t position = index[ndim - 1];
+    int64_t rows = 1;
+    if (position == 0 && ndim > 1) {
+      rows = std::clamp<int64_t>(n / inner, 1, shape[ndim - 2] - index[ndim - 2]);
+    }
+    const int64_t columns = std::min(n, inner - position);
+    kernels.rows({out, inner * size, size, at, row_step, step, rows, columns});
+    out += rows * columns * size;
+    n -= rows * columns;
     if (n == 0) return;
-    at -= position * stride * size;
-    position = 0;
-    for (size_t i = ndim - 1; i-- > 0;) {
-      at += operand.strides[i] * size;
-      if (++index[i] < shape[i]) break;
-      at -= shape[i] * operand.strides[i] * size;
+    at += rows * row_step - position * step;
+    index[ndim - 1] = 0;
+    if (ndim == 1) return;
+    index[ndim - 2] += rows;
+    for (size_t i = ndim - 2; index[i] == shape[i] && i > 0; --i) {
+      at += (operand.strides[i - 1] - shape[i] * operand.strides[i]) * size;
       index[i] = 0;
+      ++index[i - 1];
     }
   }
 }

@@ -67,7 +67,9 @@ class BoundProgram {
 
  private:
   friend class TileRunner;
-  enum class Access : unsigned char { kDirect, kFilled, kGathered };
+  enum class Access : unsigned char { kDirect, kFilled, kGathered, kTransposed };
+  int64_t strip_rows(const TileOperand& operand) const;
+
   const TileProgram& program_;
   Dims shape_;
   SmallVector<TileOperand, 4> operands_;
@@ -78,14 +80,31 @@ class BoundProgram {
 // Runs a bound program on one thread, whose tile buffers it uses: one runner at a time per thread.
 class TileRunner {
  public:
-  // Runs will be of at most `longest` elements.
-  explicit TileRunner(const BoundProgram& bound, int64_t longest = kTile);
+  // Runs follow each other, and are of `total` elements together; more may follow.
+  explicit TileRunner(const BoundProgram& bound, int64_t total = kTile);
   // Elements [begin, begin + n) of the outputs, into out[0], out[1], ...
   void run(int64_t begin, int64_t n, char* const* out);
 
  private:
+  // Rows of a transposed operand, in order: elements [begin, end) of the shape.
+  struct Strip {
+    size_t operand;
+    size_t offset;  // in the buffers of this thread
+    char* data;
+    int64_t begin, end;
+  };
+
+  size_t plan_strips();
+  void read_strip(Strip& strip, int64_t begin);
+  const char* in_strip(size_t operand, int64_t begin, int64_t n);
+  char* tile(size_t slot) const;
+
   const BoundProgram& bound_;
+  const int64_t total_;
+  int64_t end_ = 0;  // of the runs that are known to come
+  char* tiles_ = nullptr;
   SmallVector<char*, 12> slot_;
+  SmallVector<Strip, 2> strips_;
 };
 
 // Runs the program over `shape`; the outputs are contiguous.

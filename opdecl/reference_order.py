@@ -46,35 +46,50 @@ def _unique(x: Array) -> tuple[Array, Array, Array, Array]:
     return values, first, inverse.reshape(np.shape(x)), counts
 
 
-def _scan(x: Array, ufunc: Any, axis: Any, dtype: Any, include_initial: bool, reverse: bool) -> Any:
+def _scan(x: Array, mode: str, axis: Any, dtype: Any, include_initial: bool, reverse: bool) -> Any:
     import numpy as np
 
+    ufunc: Any = getattr(np, SCANS[mode])
     x = np.asarray(x)
     axis = 0 if axis is None else axis
     if dtype is None and x.dtype.kind != "f":
-        dtype = np.uint64 if x.dtype.kind == "u" else np.int64
+        if mode == "logcumsumexp":
+            dtype = np.float32
+        elif mode in ("cumulative_sum", "cumulative_prod"):
+            dtype = np.uint64 if x.dtype.kind == "u" else np.int64
     turned = np.flip(x, axis) if reverse else x
-    running = ufunc.accumulate(turned, axis, dtype)
+    running = ufunc.accumulate(turned if dtype is None else turned.astype(dtype), axis)
     if include_initial:
         first = np.full_like(
             np.take(running, [], axis),
-            ufunc.identity,
+            _identity(ufunc, running.dtype),
             shape=[1 if i == axis % x.ndim else size for i, size in enumerate(x.shape)],
         )
         running = np.concatenate([first, running], axis)
     return np.flip(running, axis) if reverse else running
 
 
-def _cumulative_sum(x: Array, **attrs: Any) -> Array:
+SCANS = {
+    "cumulative_sum": "add",
+    "cumulative_prod": "multiply",
+    "cumulative_max": "maximum",
+    "cumulative_min": "minimum",
+    "logcumsumexp": "logaddexp",
+}
+
+
+def _identity(ufunc: Any, dtype: Any) -> Any:
+    """What a running combination begins with."""
     import numpy as np
 
-    return _scan(x, np.add, **attrs)
-
-
-def _cumulative_prod(x: Array, **attrs: Any) -> Array:
-    import numpy as np
-
-    return _scan(x, np.multiply, **attrs)
+    if ufunc.identity is not None:
+        return ufunc.identity
+    if dtype.kind == "f":
+        return np.inf if ufunc is np.minimum else -np.inf
+    if dtype.kind == "b":
+        return ufunc is np.minimum
+    limits = np.iinfo(dtype)
+    return limits.max if ufunc is np.minimum else limits.min
 
 
 def _variance(x: Array, axis: Any, correction: float, keepdims: bool) -> Array:
@@ -95,7 +110,6 @@ ORDER: Mapping[str, Callable[..., Any]] = {
     "UniqueCounts": lambda x: _unique(x)[::3],
     "UniqueInverse": lambda x: _unique(x)[::2],
     "UniqueAll": _unique,
-    "CumulativeSum": _cumulative_sum,
-    "CumulativeProd": _cumulative_prod,
+    "Scan": _scan,
     "Variance": _variance,
 }

@@ -7,8 +7,21 @@
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 
+#if defined(__AVX512F__)
+#include <immintrin.h>
+#endif
+
 namespace tensorlike {
 namespace {
+
+template <class F>
+inline void over_places(int64_t n, const int32_t* places, F&& f) {
+  if (places == nullptr) {
+    for (int64_t i = 0; i < n; ++i) f(i);
+  } else {
+    for (int64_t k = 0; k < n; ++k) f(places[k]);
+  }
+}
 
 template <class Index>
 void index_range(const void* data, int64_t n, int64_t* least, int64_t* most) {
@@ -34,18 +47,40 @@ void index_offsets(int64_t* offsets, const void* data, int64_t n, int64_t size, 
   }
 }
 
+// Loads of a vector's lanes wait for memory side by side, more of them than the processor would
+// find in a loop by itself; returns how many were taken.
+template <int kSize>
+int64_t take_vectors([[maybe_unused]] char* out, [[maybe_unused]] const char* in,
+                     [[maybe_unused]] const int64_t* offsets, [[maybe_unused]] int64_t n) {
+  int64_t i = 0;
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  if constexpr (kSize == 4) {
+    for (; i + 8 <= n; i += 8) {
+      const __m256i v = _mm512_mask_i64gather_epi32(_mm256_setzero_si256(), 0xff,
+                                                    _mm512_loadu_si512(offsets + i), in, 1);
+      _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i * kSize), v);
+    }
+  } else if constexpr (kSize == 8) {
+    for (; i + 8 <= n; i += 8) {
+      const __m512i v = _mm512_mask_i64gather_epi64(_mm512_setzero_si512(), 0xff,
+                                                    _mm512_loadu_si512(offsets + i), in, 1);
+      _mm512_storeu_si512(out + i * kSize, v);
+    }
+  }
+#endif
+  return i;
+}
+
 template <int kSize>
 void take(char* out, const char* in, const int64_t* offsets, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
+  for (int64_t i = take_vectors<kSize>(out, in, offsets, n); i < n; ++i) {
     std::memcpy(out + i * kSize, in + offsets[i], kSize);
   }
 }
 
 template <int kSize>
-void put(char* out, const int64_t* offsets, const char* in, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
-    std::memcpy(out + offsets[i], in + i * kSize, kSize);
-  }
+void put(char* out, const int64_t* offsets, const char* in, int64_t n, const int32_t* places) {
+  over_places(n, places, [&](int64_t i) { std::memcpy(out + offsets[i], in + i * kSize, kSize); });
 }
 
 // Every element is written, and the next one over it unless it was wanted: no branch to mispredict.
@@ -95,7 +130,22 @@ int64_t count_set(const uint8_t* mask, int64_t n) {
 int64_t offsets_within(int32_t* places, const int64_t* offsets, int64_t n, int64_t begin,
                        int64_t end) {
   int64_t count = 0;
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = 0;
+#if defined(__AVX512F__) && defined(__AVX512VL__)
+  // What lies before `begin` becomes a large unsigned number.
+  const __m512i from = _mm512_set1_epi64(begin);
+  const __m512i span = _mm512_set1_epi64(end - begin);
+  __m256i lanes = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+  for (; i + 8 <= n; i += 8) {
+    const __m512i apart = _mm512_sub_epi64(_mm512_loadu_si512(offsets + i), from);
+    const __mmask8 is_within = _mm512_cmplt_epu64_mask(apart, span);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(places + count),
+                        _mm256_maskz_compress_epi32(is_within, lanes));
+    count += __builtin_popcount(is_within);
+    lanes = _mm256_add_epi32(lanes, _mm256_set1_epi32(8));
+  }
+#endif
+  for (; i < n; ++i) {
     places[count] = static_cast<int32_t>(i);
     count += static_cast<int64_t>(offsets[i] >= begin) & static_cast<int64_t>(offsets[i] < end);
   }
@@ -108,12 +158,13 @@ T& at_offset(void* data, int64_t offset) {
 }
 
 template <class T>
-void add_elements(void* out, const int64_t* offsets, const void* values, int64_t n) {
+void add_elements(void* out, const int64_t* offsets, const void* values, int64_t n,
+                  const int32_t* places) {
   const T* value = static_cast<const T*>(values);
-  for (int64_t i = 0; i < n; ++i) {
+  over_places(n, places, [&](int64_t i) {
     T& element = at_offset<T>(out, offsets[i]);
     element = static_cast<T>(element + value[i]);
-  }
+  });
 }
 
 template <class T>

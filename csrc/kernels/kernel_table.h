@@ -63,7 +63,9 @@ struct IndexKernels {
 // Elements of one size, at offsets in bytes or where a mask is set.
 struct PickKernels {
   void (*take)(char* out, const char* in, const int64_t* offsets, int64_t n) = nullptr;
-  void (*put)(char* out, const int64_t* offsets, const char* in, int64_t n) = nullptr;
+  // For each i of n, out at offsets[i] = in[i]; i runs through `places` where that is not null.
+  void (*put)(char* out, const int64_t* offsets, const char* in, int64_t n,
+              const int32_t* places) = nullptr;
   // Both return how many elements of the mask are set. `compress` may write n elements.
   int64_t (*compress)(char* out, const char* in, const uint8_t* mask, int64_t n) = nullptr;
   int64_t (*expand)(char* out, const uint8_t* mask, const char* in, int64_t n) = nullptr;
@@ -80,7 +82,9 @@ struct MaskKernels {
 
 // Additions at offsets in bytes, for one dtype.
 struct AddKernels {
-  void (*elements)(void* out, const int64_t* offsets, const void* values, int64_t n) = nullptr;
+  // i runs through `places` where that is not null.
+  void (*elements)(void* out, const int64_t* offsets, const void* values, int64_t n,
+                   const int32_t* places) = nullptr;
   void (*row)(void* out, const void* values, int64_t n) = nullptr;
   size_t sum_size = 0;  // bytes of an accumulator
   // The offsets are those of elements, though the sums are wider.
@@ -147,7 +151,7 @@ struct KeyKernels {
   void (*rank)(uint64_t* words, const void* x, int64_t n, bool flips) = nullptr;
 };
 
-// Running combinations along an axis. Accumulators are double for floats and int64 for integers.
+// Running combinations along an axis. Accumulators take 8 bytes: double for floats, else integers.
 struct ScanKernels {
   // acc[j] = the identity, for j < width.
   void (*start)(void* acc, int64_t width) = nullptr;
@@ -210,8 +214,7 @@ struct KernelTable {
   SortKernels sort32;
   SortKernels sort64;
   ByDType<KeyKernels> keys;
-  ByDType<ScanKernels> cumulative_sum;
-  ByDType<ScanKernels> cumulative_prod;
+  std::map<std::string, ByDType<ScanKernels>, std::less<>> scans;  // by mode
   ByDType<MomentKernels> moments;
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
 };

@@ -1,7 +1,9 @@
-// Running sums and products, for one ISA level. Along a row, a vector's own running values do not
-// wait for those before it: only one addition per vector does. Floats accumulate in double.
+// Running combinations of elements, for one ISA level. Along a row, a vector's own running values
+// do not wait for those before it: only one combination per vector does. Floats accumulate in
+// double.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/math.h"
 #include "kernels/scalar.h"
 
 namespace tensorlike {
@@ -9,8 +11,12 @@ namespace {
 
 constexpr int kLanes = 8;
 
+// What is combined, for single values and for vectors, and what leaves every value as it is.
 struct Sum {
-  static constexpr int kIdentity = 0;
+  template <class T>
+  static constexpr T identity() {
+    return 0;
+  }
   template <class V>
   static V combine(V a, V b) {
     return a + b;
@@ -18,23 +24,73 @@ struct Sum {
 };
 
 struct Product {
-  static constexpr int kIdentity = 1;
+  template <class T>
+  static constexpr T identity() {
+    return 1;
+  }
   template <class V>
   static V combine(V a, V b) {
     return a * b;
   }
 };
 
+// NaN takes the place of everything that is not.
+struct Largest {
+  template <class T>
+  static constexpr T identity() {
+    return kFloats<T> ? -std::numeric_limits<T>::infinity() : std::numeric_limits<T>::lowest();
+  }
+  template <class V>
+  static V combine(V a, V b) {
+    return (a > b) | (a != a) ? a : b;
+  }
+};
+
+struct Smallest {
+  template <class T>
+  static constexpr T identity() {
+    return kFloats<T> ? std::numeric_limits<T>::infinity() : std::numeric_limits<T>::max();
+  }
+  template <class V>
+  static V combine(V a, V b) {
+    return (a < b) | (a != a) ? a : b;
+  }
+};
+
+struct LogSumExp {
+  template <class T>
+  static constexpr T identity() {
+    return -std::numeric_limits<T>::infinity();
+  }
+  static double combine(double a, double b) {
+    const double largest = Largest::combine(a, b);
+    const double apart = std::fabs(a - b);
+    // Infinities that are equal have no difference.
+    return largest + (a == b ? 0.69314718055994530942 : vm::log1p(vm::exp(-apart)));
+  }
+  template <class V>
+  static V combine(V a, V b) {
+    alignas(64) double first[kLanes], second[kLanes];
+    __builtin_memcpy(first, &a, sizeof a);
+    __builtin_memcpy(second, &b, sizeof b);
+    for (int l = 0; l < kLanes; ++l) first[l] = combine(first[l], second[l]);
+    __builtin_memcpy(&a, first, sizeof a);
+    return a;
+  }
+};
+
 template <class T, class Combine>
 struct Loops {
-  // Integers wrap around, which only unsigned ones may.
-  using Acc = std::conditional_t<kFloats<T>, double, uint64_t>;
+  // Sums and products of integers wrap around, which only unsigned ones may.
+  static constexpr bool kWraps = std::is_same_v<Combine, Sum> || std::is_same_v<Combine, Product>;
+  using Acc = std::conditional_t<kFloats<T>, double, std::conditional_t<kWraps, uint64_t, T>>;
   using Vector __attribute__((vector_size(kLanes * 8))) = Acc;
   using Given __attribute__((vector_size(kLanes * sizeof(T)))) = T;
   using Lane __attribute__((vector_size(kLanes * 8))) = int64_t;
+  static constexpr Acc kIdentity = Combine::template identity<Acc>();
 
   static void start(void* acc, int64_t width) {
-    std::fill_n(static_cast<Acc*>(acc), width, Acc(Combine::kIdentity));
+    std::fill_n(static_cast<Acc*>(acc), width, kIdentity);
   }
 
   static void join(void* acc, const void* other, int64_t width) {
@@ -55,7 +111,7 @@ struct Loops {
 
   static void total_of_row(Acc& acc, const T* x, int64_t n) {
     Acc lanes[4 * kLanes];
-    std::fill_n(lanes, 4 * kLanes, Acc(Combine::kIdentity));
+    std::fill_n(lanes, 4 * kLanes, kIdentity);
     int64_t i = 0;
     for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
       for (int l = 0; l < 4 * kLanes; ++l) lanes[l] = Combine::combine(lanes[l], Acc(x[i + l]));
@@ -81,7 +137,7 @@ struct Loops {
   }
 
   static Acc run_row(Acc running, T* y, const T* x, int64_t n) {
-    const Vector identity = Vector{} + Acc(Combine::kIdentity);
+    const Vector identity = Vector{} + kIdentity;
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
       Given given;
@@ -104,25 +160,24 @@ struct Loops {
   }
 };
 
-template <class T, class Combine>
-ScanKernels kernels() {
-  using L = Loops<T, Combine>;
-  return {L::start, L::total, L::run, L::join};
-}
-
-template <class T>
-void add(KernelTable& table, DType dtype) {
-  table.cumulative_sum[dtype] = kernels<T, Sum>();
-  table.cumulative_prod[dtype] = kernels<T, Product>();
+template <class Combine, class... T>
+ByDType<ScanKernels> kernels() {
+  ByDType<ScanKernels> all;
+  ((all[dtype_of<T>] = {Loops<T, Combine>::start, Loops<T, Combine>::total, Loops<T, Combine>::run,
+                        Loops<T, Combine>::join}),
+   ...);
+  return all;
 }
 
 }  // namespace
 
 void TL_FILL(scans)(KernelTable& table);
 void TL_FILL(scans)(KernelTable& table) {
-  add<int64_t>(table, DType::kInt64);
-  add<float>(table, DType::kFloat32);
-  add<double>(table, DType::kFloat64);
+  table.scans["cumulative_sum"] = kernels<Sum, int64_t, float, double>();
+  table.scans["cumulative_prod"] = kernels<Product, int64_t, float, double>();
+  table.scans["cumulative_max"] = kernels<Largest, int64_t, uint64_t, float, double>();
+  table.scans["cumulative_min"] = kernels<Smallest, int64_t, uint64_t, float, double>();
+  table.scans["logcumsumexp"] = kernels<LogSumExp, float, double>();
 }
 
 }  // namespace tensorlike

@@ -1,4 +1,4 @@
-// Inference of ops that go along axes: running sums and products, and moments.
+// Inference of ops that go along axes: running combinations, and moments.
 #include <algorithm>
 #include <cmath>
 
@@ -10,12 +10,27 @@ namespace {
 
 using Inputs = std::span<const Spec>;
 
-DType sum_dtype(DType dtype) {
+// The dtype of the result where none is asked for.
+DType scan_dtype(const std::string& mode, DType dtype) {
   if (kind_of(dtype) == Kind::kFloating) return dtype;
+  if (mode == "logcumsumexp") return DType::kFloat32;
+  if (mode == "cumulative_max" || mode == "cumulative_min") return dtype;
   return is_unsigned(dtype) ? DType::kUInt64 : DType::kInt64;
 }
 
+void check_mode(const Op& op, const std::string& mode) {
+  static constexpr std::string_view kModes[] = {"cumulative_sum", "cumulative_prod",
+                                                "cumulative_max", "cumulative_min", "logcumsumexp"};
+  if (std::find(std::begin(kModes), std::end(kModes), mode) != std::end(kModes)) return;
+  std::string known;
+  for (std::string_view name : kModes)
+    known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
+  fail(ErrorKind::kAttribute, op.name(), ": mode must be one of ", known, "; got '", mode, "'.");
+}
+
 Specs infer_scan(const Op& op, Inputs inputs) {
+  const std::string& mode = op.get<std::string>("mode");
+  check_mode(op, mode);
   check_real(op, inputs);
   Dims shape = inputs[0].shape;
   const Attr& named = op.attr("axis");
@@ -35,7 +50,11 @@ Specs infer_scan(const Op& op, Inputs inputs) {
     fail(ErrorKind::kDType, op.name(), ": dtype must be real and numeric; got ", name_of(*dtype),
          "; leave it out.");
   }
-  return Specs(1, Spec{dtype != nullptr ? *dtype : sum_dtype(inputs[0].dtype), shape});
+  if (dtype != nullptr && mode == "logcumsumexp" && kind_of(*dtype) != Kind::kFloating) {
+    fail(ErrorKind::kDType, op.name(), ": dtype must be floating-point for ", mode, "; got ",
+         name_of(*dtype), "; leave it out.");
+  }
+  return Specs(1, Spec{dtype != nullptr ? *dtype : scan_dtype(mode, inputs[0].dtype), shape});
 }
 
 Specs infer_moments(const Op& op, Inputs inputs) {

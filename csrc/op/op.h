@@ -34,8 +34,9 @@ struct GradRule {
   void (*run)(GradCall& call) = nullptr;
   uint32_t inputs_read = 0;  // bit i: the value of input i
   bool outputs_read = false;
-  // Where it depends on the op's attributes whether the outputs are read.
+  // Where it depends on the op's attributes whether the outputs are read, or any input.
   bool (*reads_outputs)(const Op& op) = nullptr;
+  bool (*reads_inputs)(const Op& op) = nullptr;
 };
 
 // The gradient of one input, ready to run.

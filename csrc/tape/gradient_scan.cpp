@@ -1,4 +1,6 @@
-// Gradients of running sums and products, and of the moments.
+// Gradients of running combinations, and of the moments.
+#include <limits>
+
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
@@ -8,7 +10,7 @@
 namespace tensorlike {
 namespace {
 
-// A running sum or product as the rules see it: without the row that `include_initial` adds.
+// A scan as the rules see it: without the row that `include_initial` adds.
 class Scan {
  public:
   explicit Scan(GradCall& c)
@@ -16,9 +18,13 @@ class Scan {
     if (std::holds_alternative<std::monostate>(axis_)) axis_ = int64_t{0};
   }
 
-  Ref<Value> sum_backwards(Value& x) const {
-    return call("cumulative_sum", {&x}, {{"axis", axis_}, {"reverse", !reverse_}});
+  const Attr& axis() const { return axis_; }
+  bool is_reverse() const { return reverse_; }
+
+  Ref<Value> backwards(const char* function, Value& x) const {
+    return call(function, {&x}, {{"axis", axis_}, {"reverse", !reverse_}});
   }
+  Ref<Value> sum_backwards(Value& x) const { return backwards("cumulative_sum", x); }
   Ref<Value> again(const char* function, Value& x) const {
     return call(function, {&x}, {{"axis", axis_}, {"reverse", reverse_}});
   }
@@ -119,9 +125,70 @@ void grad_standard_deviation(GradCall& c) {
   c.result(0) = call("multiply", {kept.get(), d.scaled.get()});
 }
 
+// The largest element so far is the latest that equals it, as with PyTorch's cummax; the positions
+// of such elements, carried along, tell where each cotangent goes.
+void grad_cumulative_extreme(GradCall& c) {
+  const Scan scan(c);
+  Value& x = *c.inputs[0];
+  const Spec& spec = c.node.input_spec(0);
+  const Ref<Value> dy = scan.trimmed(*c.cotangents[0]);
+  const Ref<Value> y = scan.trimmed(*c.outputs[0]);
+  const Ref<Value> is_equal = call("equal", {&x, y.get()});
+  const Ref<Value> is_nan = call("not_equal", {&x, &x});
+  const Ref<Value> is_found = call("logical_or", {is_equal.get(), is_nan.get()});
+  const Ref<Value> is_any = call("equal", {is_found.get(), is_found.get()});
+  const Ref<Value> ordinals = call("cumulative_sum", {is_any.get()}, {{"axis", scan.axis()}});
+  const Ref<Value> positions =
+      call("subtract", {ordinals.get(), lift_literal(int64_t{1}, *ordinals).get()});
+  const int64_t ndim = static_cast<int64_t>(spec.shape.size());
+  const size_t axis =
+      static_cast<size_t>(normalize_axis(c.op.name(), std::get<int64_t>(scan.axis()), ndim));
+  const int64_t first = scan.is_reverse() ? spec.shape[axis] - 1 : 0;
+  const Ref<Value> own =
+      call("where", {is_found.get(), positions.get(), lift_literal(first, *positions).get()});
+  const Ref<Value> places =
+      scan.again(scan.is_reverse() ? "cumulative_min" : "cumulative_max", *own);
+  c.result(0) = call("put_along_axis", {zeros(spec, *dy).get(), places.get(), dy.get()},
+                     {{"axis", scan.axis()}, {"mode", std::string("add")}});
+}
+
+// Element i is the share exp(x_i - y_j) of the sum up to j. What flows back is added up in
+// logarithms, which neither overflow nor vanish; positive and negative cotangents apart.
+Ref<Value> shares_of_positive(const Scan& scan, Value& x, Value& y, Value& dy) {
+  const Ref<Value> zero = lift_literal(0.0, dy);
+  const Ref<Value> nothing = lift_literal(-std::numeric_limits<double>::infinity(), dy);
+  const Ref<Value> is_positive = call("greater", {&dy, zero.get()});
+  const Ref<Value> is_sum = call("greater", {&y, nothing.get()});
+  const Ref<Value> flows = call("logical_and", {is_positive.get(), is_sum.get()});
+  const Ref<Value> safe = call("where", {flows.get(), &dy, lift_literal(1.0, dy).get()});
+  const Ref<Value> apart = call("subtract", {call("log", {safe.get()}).get(), &y});
+  const Ref<Value> terms = call("where", {flows.get(), apart.get(), nothing.get()});
+  const Ref<Value> sums = scan.backwards("logcumsumexp", *terms);
+  return call("exp", {call("add", {&x, sums.get()}).get()});
+}
+
+void grad_logcumsumexp(GradCall& c) {
+  const Scan scan(c);
+  const Ref<Value> dy = scan.trimmed(*c.cotangents[0]);
+  const Ref<Value> y = scan.trimmed(*c.outputs[0]);
+  const Ref<Value> opposite = call("negative", {dy.get()});
+  const Ref<Value> gains = shares_of_positive(scan, *c.inputs[0], *y, *dy);
+  const Ref<Value> losses = shares_of_positive(scan, *c.inputs[0], *y, *opposite);
+  c.result(0) = call("subtract", {gains.get(), losses.get()});
+}
+
+void grad_scan(GradCall& c) {
+  const std::string& mode = c.op.get<std::string>("mode");
+  if (mode == "cumulative_sum") return grad_cumulative_sum(c);
+  if (mode == "cumulative_prod") return grad_cumulative_prod(c);
+  if (mode == "logcumsumexp") return grad_logcumsumexp(c);
+  grad_cumulative_extreme(c);
+}
+
+bool reads_values(const Op& op) { return op.get<std::string>("mode") != "cumulative_sum"; }
+
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
-    {"cumulative_sum", {grad_cumulative_sum, 0, false}},
-    {"cumulative_prod", {grad_cumulative_prod, 1U, true}},
+    {"scan", {grad_scan, 1U, true, reads_values, reads_values}},
     {"variance", {grad_variance, 1U, false}},
     {"standard_deviation", {grad_standard_deviation, 1U, true}},
 };

@@ -89,7 +89,8 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
   uint32_t outputs_read = gradients.outputs_read;
   if (op.scalar == nullptr && op.reduction == nullptr) {
     if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
-      inputs_read = rule.inputs_read;
+      const bool reads_any = rule.reads_inputs == nullptr || rule.reads_inputs(op);
+      inputs_read = reads_any ? rule.inputs_read : 0U;
       const bool reads = rule.reads_outputs != nullptr ? rule.reads_outputs(op) : rule.outputs_read;
       outputs_read = reads ? ~0U : 0U;
     }

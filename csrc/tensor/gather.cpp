@@ -1,5 +1,6 @@
 // Gather and TakeAlongAxis: elements and rows that indices point to.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/blocking.h"
@@ -77,7 +78,7 @@ Ref<RawTensor> with_index_first(const RawTensor& made, size_t lead, size_t index
 
 Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   Ref<RawTensor> x(inputs[0]);
-  const Indexed indexed(op, *x, inputs.subspan(1));
+  const Indexed indexed(op, *x, inputs.subspan(1), Checks::kInPassing);
   const Dims& shape = outputs[0].shape;
   const int64_t total = element_count(shape);
   // Rows that lie in order are worth a copy of x that is no larger than what is read of it.
@@ -93,7 +94,10 @@ Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   for (size_t i = lead; i < indexed.rest.size(); ++i) made.push_back(x->shape[indexed.rest[i]]);
   const Ref<RawTensor> out = RawTensor::empty(x->dtype, made);
   const Ref<RawTensor> result = with_index_first(*out, lead, indexed.shape.size(), shape);
-  if (total == 0) return one(result);
+  if (total == 0) {  // nothing is read, but wrong indices stay wrong
+    for (const IndexReader& reader : indexed.readers) reader.check(op);
+    return one(result);
+  }
   const BlockCopy block(*x, {indexed.rest.begin() + lead, indexed.rest.end()});
   Dims strides;
   for (size_t axis : indexed.axes) {
@@ -103,22 +107,34 @@ Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const int64_t tiles = (indexed.count + tile - 1) / tile;
   const char* data = x->data;
   char* to = out->data;
-  BlockingRegion blocking(total > kLongElements);
-  const int64_t tile_bytes = std::min(tile, indexed.count) * block.bytes();
-  parallel_for(element_count(outer_shape) * tiles, std::max<int64_t>(1, kGrainBytes / tile_bytes),
-               [&](int64_t begin, int64_t end) {
-                 int64_t offsets[kOffsetTile];
-                 int64_t known = -1;  // the tile whose offsets these are
-                 for (int64_t job = begin; job < end; ++job) {
-                   const int64_t at = job % tiles * tile;
-                   const int64_t n = std::min(tile, indexed.count - at);
-                   if (at != known) indexed.offsets(offsets, at, n, strides);
-                   known = at;
-                   const int64_t o = job / tiles;
-                   const char* from = data + offset_of(o, outer_shape, outer_strides);
-                   block.copy(to + (o * indexed.count + at) * block.bytes(), from, offsets, n);
-                 }
-               });
+  std::atomic<bool> all_fit{true};
+  {
+    BlockingRegion blocking(total > kLongElements);
+    const int64_t tile_bytes = std::min(tile, indexed.count) * block.bytes();
+    parallel_for(element_count(outer_shape) * tiles, std::max<int64_t>(1, kGrainBytes / tile_bytes),
+                 [&](int64_t begin, int64_t end) {
+                   int64_t offsets[kOffsetTile];
+                   int64_t known = -1;  // the tile whose offsets these are
+                   for (int64_t job = begin; job < end; ++job) {
+                     const int64_t at = job % tiles * tile;
+                     const int64_t n = std::min(tile, indexed.count - at);
+                     if (at != known) {
+                       if (!indexed.fits(at, n)) {
+                         all_fit.store(false, std::memory_order_relaxed);
+                         return;
+                       }
+                       indexed.offsets(offsets, at, n, strides);
+                     }
+                     known = at;
+                     const int64_t o = job / tiles;
+                     const char* from = data + offset_of(o, outer_shape, outer_strides);
+                     block.copy(to + (o * indexed.count + at) * block.bytes(), from, offsets, n);
+                   }
+                 });
+  }
+  if (!all_fit.load(std::memory_order_relaxed)) {
+    for (const IndexReader& reader : indexed.readers) reader.check(op);  // says which one it is
+  }
   return one(result);
 }
 

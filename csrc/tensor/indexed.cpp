@@ -31,24 +31,30 @@ Ref<RawTensor> readable(const Op& op, const RawTensor& index, const Dims& shape)
 }  // namespace
 
 IndexReader::IndexReader(const Op& op, const RawTensor& index, const Dims& shape, int64_t axis,
-                         int64_t size)
+                         int64_t size, Checks checks)
     : index_(readable(op, index, shape)),
       data_(index_->data),
       width_(static_cast<int64_t>(size_of(index_->dtype))),
+      axis_(axis),
       size_(size),
       kernels_(index_->dtype == DType::kInt32 ? &kernel_table().index32 : &kernel_table().index64) {
-  check(op, index_->count, axis);
+  if (checks == Checks::kFirst) check(op);
 }
 
-void IndexReader::check(const Op& op, int64_t count, int64_t axis) const {
+bool IndexReader::fits(int64_t begin, int64_t n) const {
+  int64_t least = 0;
+  int64_t most = 0;
+  kernels_->range(data_ + begin * width_, n, &least, &most);
+  return least >= -size_ && most < size_;
+}
+
+void IndexReader::check(const Op& op) const {
+  const int64_t count = index_->count;
   std::atomic<bool> all_fit{true};
   {
     BlockingRegion blocking(count > kLongElements);
     parallel_for(count, kElementGrain, [&](int64_t begin, int64_t end) {
-      int64_t least = 0;
-      int64_t most = 0;
-      kernels_->range(data_ + begin * width_, end - begin, &least, &most);
-      if (least < -size_ || most >= size_) all_fit.store(false, std::memory_order_relaxed);
+      if (!fits(begin, end - begin)) all_fit.store(false, std::memory_order_relaxed);
     });
   }
   if (all_fit.load(std::memory_order_relaxed)) return;
@@ -56,11 +62,12 @@ void IndexReader::check(const Op& op, int64_t count, int64_t axis) const {
     const int64_t value = width_ == 4 ? index_->as<int32_t>()[i] : index_->as<int64_t>()[i];
     if (value >= -size_ && value < size_) continue;
     fail(ErrorKind::kIndex, op.name(), ": indices must be in [", -size_, ", ", size_ - 1,
-         "] for axis ", axis, "; got ", value, " at position ", i, ".");
+         "] for axis ", axis_, "; got ", value, " at position ", i, ".");
   }
 }
 
-Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices) {
+Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices,
+                 Checks checks) {
   for (RawTensor* index : indices) shape = broadcast_shapes(op.name(), shape, index->shape);
   count = element_count(shape);
   SmallVector<bool, 8> taken(x.shape.size());
@@ -73,7 +80,7 @@ Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> i
     is_together = is_together && (i == 0 || axis == axes[i - 1] + 1);
     taken[axis] = true;
     axes.push_back(axis);
-    readers.emplace_back(op, *indices[i], shape, static_cast<int64_t>(axis), x.shape[axis]);
+    readers.emplace_back(op, *indices[i], shape, static_cast<int64_t>(axis), x.shape[axis], checks);
   }
   for (size_t i = 0; i < x.shape.size(); ++i) {
     if (!taken[i]) rest.push_back(i);
@@ -89,7 +96,7 @@ size_t along_axis(const Op& op, size_t ndim) {
 Along::Along(const Op& op, const RawTensor& index, const Dims& shape, const Dims& table,
              DType dtype)
     : reader_(op, index, shape, static_cast<int64_t>(along_axis(op, table.size())),
-              table[along_axis(op, table.size())]),
+              table[along_axis(op, table.size())], Checks::kFirst),
       count_(element_count(shape)),
       inner_(1),
       size_(static_cast<int64_t>(size_of(dtype))) {

@@ -2,6 +2,8 @@
 // (outer, span, inner) whose middle the indices address.
 #pragma once
 
+#include <algorithm>
+
 #include "kernels/kernel_table.h"
 #include "tensor/raw_tensor.h"
 
@@ -18,11 +20,21 @@ inline bool is_word(int64_t bytes) {
   return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
 }
 
+// Who checks the indices: all of them before anything else, or who reads them, tile by tile, which
+// saves a pass over them; that is for those who have written nothing but a result of their own.
+enum class Checks : uint8_t { kFirst, kInPassing };
+
 // An index tensor, contiguous, in the dtype it came in when loops exist for that.
 class IndexReader {
  public:
-  // Broadcasts the index to `shape`, and throws unless each is in [-size, size).
-  IndexReader(const Op& op, const RawTensor& index, const Dims& shape, int64_t axis, int64_t size);
+  // Broadcasts the index to `shape`. Each must be in [-size, size).
+  IndexReader(const Op& op, const RawTensor& index, const Dims& shape, int64_t axis, int64_t size,
+              Checks checks);
+
+  // Whether the indices at [begin, begin + n) are in range.
+  bool fits(int64_t begin, int64_t n) const;
+  // Throws if one is not.
+  void check(const Op& op) const;
 
   // offsets[i] = (or +=) the offset in bytes of index `begin + i`, of n.
   void offsets(int64_t* offsets, int64_t begin, int64_t n, int64_t stride, bool adds) const {
@@ -30,18 +42,18 @@ class IndexReader {
   }
 
  private:
-  void check(const Op& op, int64_t count, int64_t axis) const;
-
   Ref<RawTensor> index_;  // keeps the memory
   const char* data_;
   int64_t width_;
+  int64_t axis_;
   int64_t size_;
   const IndexKernels* kernels_;
 };
 
 // The indices of a Gather or Scatter.
 struct Indexed {
-  Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices);
+  Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices,
+          Checks checks = Checks::kFirst);
 
   // The offsets in bytes of the table rows that positions [begin, begin + n) of the joint index
   // address; `strides` has the bytes from one to the next along each of `axes`.
@@ -49,6 +61,11 @@ struct Indexed {
     for (size_t i = 0; i < readers.size(); ++i) {
       readers[i].offsets(out, begin, n, strides[i], i > 0);
     }
+  }
+
+  bool fits(int64_t begin, int64_t n) const {
+    return std::all_of(readers.begin(), readers.end(),
+                       [&](const IndexReader& reader) { return reader.fits(begin, n); });
   }
 
   std::vector<IndexReader> readers;

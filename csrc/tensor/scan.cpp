@@ -1,4 +1,4 @@
-// Running sums and products along an axis: x is seen as (outer, n, inner). Where there is little
+// Running combinations along an axis: x is seen as (outer, n, inner). Where there is little
 // beside a long axis, it is cut into chunks of a fixed size: first their totals side by side, then
 // the running values within each from the totals before it.
 #include "base/blocking.h"
@@ -52,7 +52,7 @@ class Scanner {
       for (int64_t line = b; line < e; ++line) {
         char* first = totals + line * std::max<int64_t>(chunks_, 1) * bytes;
         kernels_.start(first, width_);
-        // Sums and products commute: what lies before may be the right operand.
+        // All that is combined here commutes: what lies before may be the right operand.
         for (int64_t c = 1; c < chunks_; ++c) {
           kernels_.join(first + c * bytes, first + (c - 1) * bytes, width_);
         }
@@ -91,6 +91,23 @@ class Scanner {
   const int64_t width_, tiles_, rows_, chunks_;
 };
 
+// What no elements combine to, in the dtype of the result.
+Ref<RawTensor> identity_of(std::string_view mode, DType dtype) {
+  if (mode == "cumulative_sum") return RawTensor::scalar(dtype, int64_t{0});
+  if (mode == "cumulative_prod") return RawTensor::scalar(dtype, int64_t{1});
+  const bool is_least = mode != "cumulative_min";  // the largest of nothing is below everything
+  if (kind_of(dtype) == Kind::kFloating) {
+    const double infinity = std::numeric_limits<double>::infinity();
+    return RawTensor::scalar(dtype, is_least ? -infinity : infinity);
+  }
+  const int bits = dtype == DType::kBool ? 1 : static_cast<int>(8 * size_of(dtype));
+  const bool is_signed = dtype != DType::kBool && !is_unsigned(dtype);
+  // The 64 bits of uint64's largest are those of -1.
+  const int64_t most = static_cast<int64_t>(~uint64_t{0} >> (64 - bits + (is_signed ? 1 : 0)));
+  const int64_t least = is_signed ? -most - 1 : 0;
+  return cast(*RawTensor::scalar(DType::kInt64, is_least ? least : most), dtype);
+}
+
 void write_identity(RawTensor& out, size_t axis, bool reverse, const RawTensor& identity) {
   Dims shape = out.shape;
   const int64_t at = reverse ? shape[axis] - 1 : 0;
@@ -98,12 +115,18 @@ void write_identity(RawTensor& out, size_t axis, bool reverse, const RawTensor& 
   write_strided(*out.view(shape, out.strides, at * out.strides[axis]), identity);
 }
 
-template <ByDType<ScanKernels> KernelTable::* kTable, int64_t kIdentity>
+// The dtype whose loop runs: integers wrap around alike in any width, but only the widest unsigned
+// ones are too large to be ordered as signed ones.
+DType loop_dtype(std::string_view mode, DType result) {
+  if (kind_of(result) == Kind::kFloating) return compute_of(result);
+  const bool is_ordered = mode == "cumulative_max" || mode == "cumulative_min";
+  return is_ordered && result == DType::kUInt64 ? DType::kUInt64 : DType::kInt64;
+}
+
 Values scan(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const Spec& spec = outputs[0];
-  // Integers wrap around alike in any width.
-  const DType dtype =
-      kind_of(spec.dtype) == Kind::kFloating ? compute_of(spec.dtype) : DType::kInt64;
+  const std::string& mode = op.get<std::string>("mode");
+  const DType dtype = loop_dtype(mode, spec.dtype);
   const Ref<RawTensor> x = contiguous(*cast_if_needed(*inputs[0], dtype));
   const auto* named = std::get_if<int64_t>(&op.attr("axis"));
   const size_t axis = static_cast<size_t>(normalize_axis(op.name(), named != nullptr ? *named : 0,
@@ -111,17 +134,16 @@ Values scan(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const bool reverse = op.get<bool>("reverse");
   const Ref<RawTensor> out = RawTensor::empty(dtype, spec.shape);
   const int64_t extra = spec.shape[axis] - x->shape[axis];
-  if (extra != 0) write_identity(*out, axis, reverse, *RawTensor::scalar(dtype, kIdentity));
+  if (extra != 0) {
+    write_identity(*out, axis, reverse, *cast_if_needed(*identity_of(mode, spec.dtype), dtype));
+  }
   if (x->size() > 0) {
-    Scanner(*x, axis, reverse, (kernel_table().*kTable)[dtype]).run(*out, extra);
+    Scanner(*x, axis, reverse, kernel_table().scans.find(mode)->second[dtype]).run(*out, extra);
   }
   return one(cast_if_needed(*out, spec.dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
-    {"cumulative_sum", scan<&KernelTable::cumulative_sum, 0>},
-    {"cumulative_prod", scan<&KernelTable::cumulative_prod, 1>},
-};
+constexpr std::pair<std::string_view, Kernel> kKernels[] = {{"scan", scan}};
 
 }  // namespace
 

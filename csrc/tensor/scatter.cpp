@@ -22,11 +22,13 @@ struct Writer {
   int64_t size;
   const AddKernels* adds;  // null: the values replace
 
-  void elements(char* out, const int64_t* offsets, const char* values, int64_t n) const {
+  // Of n values, or of those at n places.
+  void elements(char* out, const int64_t* offsets, const char* values, int64_t n,
+                const int32_t* places = nullptr) const {
     if (adds != nullptr) {
-      adds->elements(out, offsets, values, n);
+      adds->elements(out, offsets, values, n, places);
     } else {
-      picks(size).put(out, offsets, values, n);
+      picks(size).put(out, offsets, values, n, places);
     }
   }
   void row(char* out, const char* values, int64_t n) const {
@@ -88,20 +90,13 @@ class ElementScatter {
   // Those values that belong to the elements [begin, end) of the destination.
   void write_within(int64_t begin, int64_t end) const {
     int64_t offsets[kOffsetTile];
-    int64_t chosen[kOffsetTile];
     int32_t places[kOffsetTile];
-    alignas(64) char values[kOffsetTile * 16];
     const int64_t size = writer_.size;
     for (int64_t at = 0; at < count_; at += kOffsetTile) {
       const int64_t n = std::min(kOffsetTile, count_ - at);
       offsets_(offsets, at, n);
       const int64_t m = kernel_table().masks.within(places, offsets, n, begin * size, end * size);
-      for (int64_t i = 0; i < m; ++i) {
-        chosen[i] = offsets[places[i]];
-        std::memcpy(values + i * size, values_ + (at + places[i]) * size,
-                    static_cast<size_t>(size));
-      }
-      writer_.elements(out_, chosen, values, m);
+      writer_.elements(out_, offsets, values_ + at * size, m, places);
     }
   }
 

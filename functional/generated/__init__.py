@@ -179,8 +179,12 @@ from .reduction import prod as prod
 from .reduction import sum as sum
 from .reduction import sumabs as sumabs
 from .reduction import sumsq as sumsq
+from .scan import cumulative_max as cumulative_max
+from .scan import cumulative_min as cumulative_min
 from .scan import cumulative_prod as cumulative_prod
 from .scan import cumulative_sum as cumulative_sum
+from .scan import logcumsumexp as logcumsumexp
+from .scan import scan as scan
 from .sorting import argsort as argsort
 from .sorting import searchsorted as searchsorted
 from .sorting import sort as sort
@@ -253,6 +257,8 @@ __all__ = [
     "cross_entropy",
     "cross_entropy_grad",
     "cross_entropy_rows",
+    "cumulative_max",
+    "cumulative_min",
     "cumulative_prod",
     "cumulative_sum",
     "digamma",
@@ -296,6 +302,7 @@ __all__ = [
     "log_softmax",
     "log_softmax_grad",
     "logaddexp",
+    "logcumsumexp",
     "logical_and",
     "logical_not",
     "logical_or",
@@ -339,6 +346,7 @@ __all__ = [
     "rms_norm_grad",
     "round",
     "rsqrt",
+    "scan",
     "scatter_add",
     "scatter_set",
     "searchsorted",

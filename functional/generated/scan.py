@@ -12,6 +12,41 @@ from ...imperative import Tensor, TensorLike, native
 
 # opdecl/scan.yaml:3
 @native
+def scan(
+    x: TensorLike,
+    mode: str,
+    axis: int | Sequence[int] | None = None,
+    dtype: object = None,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """What the elements up to each one combine to.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        mode: what is combined: a call below.
+        axis: the axis to go along; None needs one dimension.
+        dtype: the dtype; None is that of x, and for sums and products of integers int64.
+        include_initial: begin with what no elements give, such as 0 for sums.
+        reverse: go from the end to the beginning.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/scan.yaml:3.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([1, 2, 3])
+        >>> tl.functional.scan(x, mode="cumulative_sum").tolist()
+        [1, 3, 6]
+    """
+    ...
+
+
+# opdecl/scan.yaml:17
+@native
 def cumulative_sum(
     x: TensorLike,
     axis: int | Sequence[int] | None = None,
@@ -24,15 +59,15 @@ def cumulative_sum(
     Args:
         x: any shape, real numeric or boolean.
         axis: the axis to go along; None needs one dimension.
-        dtype: the dtype; None is that of x, int64 for integers.
-        include_initial: begin with 0.
+        dtype: the dtype; None is that of x, and for sums and products of integers int64.
+        include_initial: begin with what no elements give, such as 0 for sums.
         reverse: go from the end to the beginning.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:3.
+        Declared in opdecl/scan.yaml:17.
 
     Example:
         >>> import tensorlike as tl
@@ -42,7 +77,7 @@ def cumulative_sum(
     ...
 
 
-# opdecl/scan.yaml:16
+# opdecl/scan.yaml:21
 @native
 def cumulative_prod(
     x: TensorLike,
@@ -56,19 +91,115 @@ def cumulative_prod(
     Args:
         x: any shape, real numeric or boolean.
         axis: the axis to go along; None needs one dimension.
-        dtype: the dtype; None is that of x, int64 for integers.
-        include_initial: begin with 1.
+        dtype: the dtype; None is that of x, and for sums and products of integers int64.
+        include_initial: begin with what no elements give, such as 0 for sums.
         reverse: go from the end to the beginning.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:16.
+        Declared in opdecl/scan.yaml:21.
 
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.cumulative_prod(tl.tensor([1, 2, 3])).tolist()
         [1, 2, 6]
+    """
+    ...
+
+
+# opdecl/scan.yaml:25
+@native
+def cumulative_max(
+    x: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: object = None,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """The largest of the elements up to each one; NaN once there was one.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        axis: the axis to go along; None needs one dimension.
+        dtype: the dtype; None is that of x, and for sums and products of integers int64.
+        include_initial: begin with what no elements give, such as 0 for sums.
+        reverse: go from the end to the beginning.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/scan.yaml:25.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.cumulative_max(tl.tensor([1, 3, 2])).tolist()
+        [1, 3, 3]
+    """
+    ...
+
+
+# opdecl/scan.yaml:29
+@native
+def cumulative_min(
+    x: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: object = None,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """The smallest of the elements up to each one; NaN once there was one.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        axis: the axis to go along; None needs one dimension.
+        dtype: the dtype; None is that of x, and for sums and products of integers int64.
+        include_initial: begin with what no elements give, such as 0 for sums.
+        reverse: go from the end to the beginning.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/scan.yaml:29.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.cumulative_min(tl.tensor([3, 1, 2])).tolist()
+        [3, 1, 1]
+    """
+    ...
+
+
+# opdecl/scan.yaml:33
+@native
+def logcumsumexp(
+    x: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    dtype: object = None,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Tensor:
+    """The logarithms of the sums of the exponentials of the elements up to each one.
+
+    Args:
+        x: any shape, real numeric or boolean.
+        axis: the axis to go along; None needs one dimension.
+        dtype: the dtype; None is that of x, and for sums and products of integers int64.
+        include_initial: begin with what no elements give, such as 0 for sums.
+        reverse: go from the end to the beginning.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/scan.yaml:33.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.logcumsumexp(tl.tensor([0.0, 0.0, 1.0])).tolist()]
+        [0.0, 0.6931, 1.5514]
     """
     ...

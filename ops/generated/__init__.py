@@ -55,8 +55,7 @@ from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
 from .reduce import Reduce as Reduce
-from .scan import CumulativeProd as CumulativeProd
-from .scan import CumulativeSum as CumulativeSum
+from .scan import Scan as Scan
 from .sorting import ArgSort as ArgSort
 from .sorting import SearchSorted as SearchSorted
 from .sorting import Sort as Sort
@@ -87,8 +86,6 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyGrad",
     "CrossEntropyRows",
-    "CumulativeProd",
-    "CumulativeSum",
     "Dropout",
     "Elemwise",
     "Fill",
@@ -112,6 +109,7 @@ __all__ = [
     "RMSNormGrad",
     "Reduce",
     "Reshape",
+    "Scan",
     "ScatterAdd",
     "ScatterSet",
     "SearchSorted",

@@ -10,13 +10,14 @@ from ..base import OpBase
 
 
 # opdecl/scan.yaml:3
-class CumulativeSum(OpBase, native="CumulativeSum"):
-    """The sums of the elements up to each one.
+class Scan(OpBase, native="Scan"):
+    """What the elements up to each one combine to.
 
     Args:
+        mode: what is combined: a call below.
         axis: the axis to go along; None needs one dimension.
-        dtype: the dtype; None is that of x, int64 for integers.
-        include_initial: begin with 0.
+        dtype: the dtype; None is that of x, and for sums and products of integers int64.
+        include_initial: begin with what no elements give, such as 0 for sums.
         reverse: go from the end to the beginning.
 
     Inputs:
@@ -30,6 +31,7 @@ class CumulativeSum(OpBase, native="CumulativeSum"):
     """
 
     __slots__ = ()
+    mode: str
     axis: int | tuple[int, ...] | None
     dtype: object
     include_initial: bool
@@ -40,44 +42,7 @@ class CumulativeSum(OpBase, native="CumulativeSum"):
         def __init__(
             self,
             *,
-            axis: int | tuple[int, ...] | None = None,
-            dtype: object = None,
-            include_initial: bool = False,
-            reverse: bool = False,
-        ) -> None: ...
-
-
-# opdecl/scan.yaml:16
-class CumulativeProd(OpBase, native="CumulativeProd"):
-    """The products of the elements up to each one.
-
-    Args:
-        axis: the axis to go along; None needs one dimension.
-        dtype: the dtype; None is that of x, int64 for integers.
-        include_initial: begin with 1.
-        reverse: go from the end to the beginning.
-
-    Inputs:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        One tensor.
-
-    Source:
-        Declared in opdecl/scan.yaml:16.
-    """
-
-    __slots__ = ()
-    axis: int | tuple[int, ...] | None
-    dtype: object
-    include_initial: bool
-    reverse: bool
-
-    if TYPE_CHECKING:
-
-        def __init__(
-            self,
-            *,
+            mode: str,
             axis: int | tuple[int, ...] | None = None,
             dtype: object = None,
             include_initial: bool = False,

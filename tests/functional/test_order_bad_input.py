@@ -27,15 +27,11 @@ def test_an_axis_out_of_range_is_refused(name: str) -> None:
 def test_a_scan_goes_along_one_axis(name: str) -> None:
     call = getattr(F, name)
     for axis in (None, (0,), (0, 1)):
-        with pytest.raises(
-            tl.ShapeError, match=r"^Cumulative\w+: axis must be one integer, or None"
-        ):
+        with pytest.raises(tl.ShapeError, match=r"^Scan: axis must be one integer, or None"):
             call(tl.tensor(np.ones((2, 3))), axis=axis)
-    with pytest.raises(tl.ShapeError, match=r"^Cumulative\w+: axis must be one integer, or None"):
+    with pytest.raises(tl.ShapeError, match=r"^Scan: axis must be one integer, or None"):
         call(tl.tensor(1.0))
-    with pytest.raises(
-        tl.DTypeError, match=r"^Cumulative\w+: dtype must be real and numeric; got bool"
-    ):
+    with pytest.raises(tl.DTypeError, match=r"^Scan: dtype must be real and numeric; got bool"):
         call(tl.tensor([1.0]), dtype=tl.bool_)
 
 

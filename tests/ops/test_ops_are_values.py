@@ -33,7 +33,8 @@ def every_op() -> list[Any]:
     made = [tl.ops.Elemwise(mode=entry.name) for entry in SCALARS]
     made += [tl.ops.Reduce(mode=entry.name) for entry in REDUCTIONS]
     for entry in OPS:
-        made += [getattr(tl.ops, entry.name)(**case.attrs) for case in cases_of(entry)]
+        op_class, fixed = getattr(tl.ops, entry.name), dict(getattr(entry, "fixed", ()))
+        made += [op_class(**fixed, **case.attrs) for case in cases_of(entry)]
     return made + [getattr(tl.ops, name)(**attrs) for name, attrs in SPECIAL]
 
 

@@ -344,7 +344,11 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
         ([(3, 4)], {"axis": 0}), ([(2, 3)], {"axis": -1, "reverse": True}),
         ([(3, 4)], {"axis": 1, "include_initial": True}), ([(2, 0)], {"axis": 1}),
         ([(2, 3, 5)], {"axis": 0, "include_initial": True, "reverse": True})]
-        for kind in ("sum", "prod", "max", "min")},
+        for kind in ("sum", "prod")},
+    **{f"cumulative_{kind}": [  # begins with an infinity, which has no finite differences
+        ([(3, 4)], {"axis": 0}), ([(2, 3, 5)], {"axis": -1, "reverse": True}),
+        ([(2, 0)], {"axis": 1})]
+        for kind in ("max", "min")},
     "logcumsumexp": [([(3, 4)], {"axis": 0}), ([(2, 19)], {"axis": -1, "reverse": True}),
                      ([(2, 0)], {"axis": 1})],
     "var": [([(3, 4)], {"axis": 0}), ([(2, 3, 5)], {"axis": (0, -1), "correction": 1.0}),

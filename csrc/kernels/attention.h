@@ -1,32 +1,39 @@
-// A stripe of attention: some queries against the keys that they may see.
+// A block of attention's scores: some queries against some of the keys that they may see.
 #pragma once
 
 #include <cstdint>
 
 namespace tensorlike {
 
-struct AttentionStripe {
+struct ScoreBlock {
   int64_t rows = 0;
-  int64_t keys = 0;         // of a row of scores; rows lie one after the other
-  int64_t first_seen = -1;  // causal: how many keys the first query sees, each one more; -1: all
+  int64_t keys = 0;  // elements of a row
+  int64_t step = 0;  // elements from a row to the next
+  bool is_causal = false;
+  int64_t first_seen = 0;  // causal: how many of the keys the first query sees, each one more
   double scale = 1;
   int64_t mask_step = 0;  // elements from a row of the mask to the next
 
   int64_t seen(int64_t row) const {
-    return first_seen < 0 || first_seen + row > keys ? keys : first_seen + row;
+    if (!is_causal || first_seen + row > keys) return keys;
+    return first_seen + row < 0 ? 0 : first_seen + row;
   }
 };
 
 struct AttentionKernels {
-  // Scores become exponentials; factors[r] is what a row of them is to be multiplied by to sum
-  // to 1. mask (may be null) is added to the scaled scores.
-  void (*weigh)(const AttentionStripe& stripe, void* scores, const void* mask,
-                void* factors) = nullptr;
-  void (*scale_rows)(const AttentionStripe& stripe, void* out, int64_t width,
+  // Scores become exponentials. Blocks of the same queries come one after the other: largest[r] is
+  // the largest score so far, totals[r] the sum of the exponentials, and factors[r] what results
+  // made with the weights of earlier blocks are to be multiplied by. mask (may be null) is added to
+  // the scaled scores.
+  void (*weigh)(const ScoreBlock& block, void* scores, const void* mask, bool is_first,
+                void* largest, double* totals, void* factors) = nullptr;
+  // rows[r, i] *= factors[r] for i < width.
+  void (*scale_rows)(void* rows, int64_t count, int64_t width, int64_t step,
                      const void* factors) = nullptr;
-  // In place: from the gradient by the weights to that by the scores before scaling.
-  void (*score_grad)(const AttentionStripe& stripe, void* dweights, const void* weights) = nullptr;
-  void (*add)(void* to, const void* from, int64_t n) = nullptr;
+  // In place: from the gradient by the weights to that by the scores before scaling. `weights` are
+  // exponentials: they are first divided by their totals.
+  void (*score_grad)(const ScoreBlock& block, void* dweights, void* weights,
+                     const double* totals) = nullptr;
 };
 
 }  // namespace tensorlike

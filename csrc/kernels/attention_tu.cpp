@@ -1,4 +1,4 @@
-// What attention does to a stripe of scores between its matrix products, for one ISA level.
+// What attention does to a block of scores between its matrix products, for one ISA level.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/row_loops.h"
@@ -6,62 +6,62 @@
 namespace tensorlike {
 namespace {
 
+// The scores of a row so far, and what follows from them.
 template <class T>
-inline T score(const T* scores, const T* mask, T scale, int64_t i) {
-  return mask == nullptr ? scores[i] * scale : scores[i] * scale + mask[i];
+struct RowState {
+  T& largest;
+  double& total;
+  T& factor;
+};
+
+// A row that has seen nothing but -inf is not moved, so that it weighs nothing.
+template <class T>
+inline T shift_of(T largest) {
+  return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest;
 }
 
-// The largest of f(i), NaN if one is.
 template <class T, class F>
-inline T row_largest(int64_t n, F&& f) {
-  T lanes[kRowLanes];
-  for (T& lane : lanes) lane = -std::numeric_limits<T>::infinity();
-  int64_t i = 0;
-  for (; i + kRowLanes <= n; i += kRowLanes) {
-    for (int l = 0; l < kRowLanes; ++l) lanes[l] = maximum(lanes[l], f(i + l));
+inline void weigh_row(T* scores, int64_t n, bool is_first, RowState<T> row, F&& at) {
+  const T here = row_largest<T>(n, at);
+  const T largest = is_first || here > row.largest ? here : row.largest;
+  const T shift = shift_of(largest);
+  row.factor = T(1);
+  if (is_first) {
+    row.total = 0;
+  } else if (largest != row.largest) {
+    row.factor = vm::exp_of_negative(row.largest - shift);
+    row.total *= double{row.factor};
   }
-  for (; i < n; ++i) lanes[0] = maximum(lanes[0], f(i));
-  for (int width = kRowLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] = maximum(lanes[l], lanes[l + width]);
-  }
-  return lanes[0];
-}
-
-template <class T, bool kHasMask>
-double weigh_row(T* scores, const T* mask, T scale, int64_t n) {
-  auto at = [=](int64_t i) { return score(scores, kHasMask ? mask : nullptr, scale, i); };
-  const T largest = row_largest<T>(n, at);
-  const T shift = largest == -std::numeric_limits<T>::infinity() ? T(0) : largest;
-  return row_sum<T>(n, [=](int64_t i) {
-    const T weight = vm::exp(at(i) - shift);
+  row.largest = largest;
+  row.total += row_sum<T>(n, [=](int64_t i) {
+    const T weight = vm::exp_of_negative(at(i) - shift);
     scores[i] = weight;
     return weight;
   });
 }
 
-// scores[r, i] = exp(scale * scores[r, i] + mask[r, i] - largest) and factors[r] = 1 / their sum.
 template <class T>
-void weigh(const AttentionStripe& stripe, void* scores, const void* mask, void* factors) {
-  const T scale = static_cast<T>(stripe.scale);
-  for (int64_t r = 0; r < stripe.rows; ++r) {
-    T* row = static_cast<T*>(scores) + r * stripe.keys;
-    const int64_t n = stripe.seen(r);
-    double total = 0;
-    if (mask == nullptr) {
-      total = weigh_row<T, false>(row, nullptr, scale, n);
+void weigh(const ScoreBlock& block, void* scores, const void* masks, bool is_first, void* largest,
+           double* totals, void* factors) {
+  const T scale = static_cast<T>(block.scale);
+  for (int64_t r = 0; r < block.rows; ++r) {
+    T* const x = static_cast<T*>(scores) + r * block.step;
+    const int64_t n = block.seen(r);
+    const RowState<T> row = {static_cast<T*>(largest)[r], totals[r], static_cast<T*>(factors)[r]};
+    if (masks == nullptr) {
+      weigh_row(x, n, is_first, row, [=](int64_t i) { return x[i] * scale; });
     } else {
-      total = weigh_row<T, true>(row, static_cast<const T*>(mask) + r * stripe.mask_step, scale, n);
+      const T* const mask = static_cast<const T*>(masks) + r * block.mask_step;
+      weigh_row(x, n, is_first, row, [=](int64_t i) { return x[i] * scale + mask[i]; });
     }
-    for (int64_t i = n; i < stripe.keys; ++i) row[i] = 0;
-    // A row that sees nothing weighs nothing.
-    static_cast<T*>(factors)[r] = static_cast<T>(total == 0 ? 0.0 : 1.0 / total);
+    for (int64_t i = n; i < block.keys; ++i) x[i] = 0;
   }
 }
 
 template <class T>
-void scale_rows(const AttentionStripe& stripe, void* out, int64_t width, const void* factors) {
-  for (int64_t r = 0; r < stripe.rows; ++r) {
-    T* row = static_cast<T*>(out) + r * width;
+void scale_rows(void* rows, int64_t count, int64_t width, int64_t step, const void* factors) {
+  for (int64_t r = 0; r < count; ++r) {
+    T* const row = static_cast<T*>(rows) + r * step;
     const T factor = static_cast<const T*>(factors)[r];
     for (int64_t i = 0; i < width; ++i) row[i] *= factor;
   }
@@ -69,29 +69,25 @@ void scale_rows(const AttentionStripe& stripe, void* out, int64_t width, const v
 
 // dweights = (dweights - sum(dweights * weights)) * weights * scale, row by row.
 template <class T>
-void score_grad(const AttentionStripe& stripe, void* dweights, const void* weights) {
-  const T scale = static_cast<T>(stripe.scale);
-  for (int64_t r = 0; r < stripe.rows; ++r) {
-    T* d = static_cast<T*>(dweights) + r * stripe.keys;
-    const T* w = static_cast<const T*>(weights) + r * stripe.keys;
-    const int64_t n = stripe.keys;
-    const T total = static_cast<T>(row_sum<T>(n, [=](int64_t i) { return d[i] * w[i]; }));
+void score_grad(const ScoreBlock& block, void* dweights, void* weights, const double* totals) {
+  const T scale = static_cast<T>(block.scale);
+  for (int64_t r = 0; r < block.rows; ++r) {
+    T* const d = static_cast<T*>(dweights) + r * block.step;
+    T* const w = static_cast<T*>(weights) + r * block.step;
+    const int64_t n = block.keys;
+    const T factor = static_cast<T>(totals[r] == 0 ? 0.0 : 1.0 / totals[r]);
+    const T total = static_cast<T>(row_sum<T>(n, [=](int64_t i) {
+      w[i] *= factor;
+      return d[i] * w[i];
+    }));
 #pragma GCC ivdep
     for (int64_t i = 0; i < n; ++i) d[i] = (d[i] - total) * w[i] * scale;
   }
 }
 
 template <class T>
-void add(void* to, const void* from, int64_t n) {
-  T* y = static_cast<T*>(to);
-  const T* x = static_cast<const T*>(from);
-#pragma GCC ivdep
-  for (int64_t i = 0; i < n; ++i) y[i] += x[i];
-}
-
-template <class T>
 constexpr AttentionKernels attention_kernels() {
-  return {weigh<T>, scale_rows<T>, score_grad<T>, add<T>};
+  return {weigh<T>, scale_rows<T>, score_grad<T>};
 }
 
 }  // namespace

@@ -48,20 +48,27 @@ inline double row_sum(int64_t n, F&& f) {
   return total[0];
 }
 
-// NaN if one is, -inf for an empty row.
-template <class T>
-inline T row_maximum(const T* x, int64_t n) {
+// The largest of f(i); -inf for an empty row. It may pass over NaN, which shows in the sum of
+// exponentials that follows.
+template <class T, class F>
+inline T row_largest(int64_t n, F&& f) {
   T lanes[kRowLanes];
   for (T& lane : lanes) lane = -std::numeric_limits<T>::infinity();
+  auto keep = [](T& most, T x) { most = most > x ? most : x; };
   int64_t i = 0;
   for (; i + kRowLanes <= n; i += kRowLanes) {
-    for (int l = 0; l < kRowLanes; ++l) lanes[l] = maximum(lanes[l], x[i + l]);
+    for (int l = 0; l < kRowLanes; ++l) keep(lanes[l], f(i + l));
   }
-  for (; i < n; ++i) lanes[0] = maximum(lanes[0], x[i]);
+  for (int l = 0; i < n; ++i, ++l) keep(lanes[l], f(i));
   for (int width = kRowLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] = maximum(lanes[l], lanes[l + width]);
+    for (int l = 0; l < width; ++l) keep(lanes[l], lanes[l + width]);
   }
   return lanes[0];
+}
+
+template <class T>
+inline T row_largest(const T* x, int64_t n) {
+  return row_largest<T>(n, [=](int64_t i) { return x[i]; });
 }
 
 }  // namespace

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 double exp_shifted(T* y, const T* x, T shift, int64_t n) {
   return row_sum<T>(n, [=](int64_t i) {
-    const T value = vm::exp(x[i] - shift);
+    const T value = vm::exp_of_negative(x[i] - shift);
     y[i] = value;
     return value;
   });
@@ -20,7 +20,7 @@ double exp_shifted(T* y, const T* x, T shift, int64_t n) {
 // The logarithm of the sum of exponentials, less `shift`.
 template <class T>
 double log_of_sum(const T* x, T shift, int64_t n) {
-  return __builtin_log(row_sum<T>(n, [=](int64_t i) { return vm::exp(x[i] - shift); }));
+  return __builtin_log(row_sum<T>(n, [=](int64_t i) { return vm::exp_of_negative(x[i] - shift); }));
 }
 
 template <class T>
@@ -29,7 +29,7 @@ void softmax(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
     T* y = block.write<T>(0, r);
-    const T scale = static_cast<T>(1.0 / exp_shifted(y, x, row_maximum(x, n), n));
+    const T scale = static_cast<T>(1.0 / exp_shifted(y, x, row_largest(x, n), n));
     for (int64_t i = 0; i < n; ++i) y[i] *= scale;
   }
 }
@@ -40,7 +40,7 @@ void log_softmax(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
     T* y = block.write<T>(0, r);
-    const T shift = row_maximum(x, n);
+    const T shift = row_largest(x, n);
     const T total = static_cast<T>(log_of_sum(x, shift, n));
     for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - total;
   }
@@ -75,10 +75,14 @@ template <class T>
 void log_sum_exp(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
-    const T largest = row_maximum(x, block.n);
-    const bool is_finite = largest - largest == T(0);
-    const T shift = is_finite ? largest : T(0);
-    *block.write<T>(0, r) = static_cast<T>(log_of_sum(x, shift, block.n) + double{shift});
+    const T largest = row_largest(x, block.n);
+    double found = 0;
+    if (largest - largest == T(0)) {
+      found = log_of_sum(x, largest, block.n) + double{largest};
+    } else {
+      found = __builtin_log(row_sum<T>(block.n, [=](int64_t i) { return vm::exp(x[i]); }));
+    }
+    *block.write<T>(0, r) = static_cast<T>(found);
   }
 }
 
@@ -86,7 +90,7 @@ template <class T>
 void cross_entropy(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
-    const T shift = row_maximum(x, block.n);
+    const T shift = row_largest(x, block.n);
     const double of_label = double{x[*block.read<int64_t>(1, r)]} - double{shift};
     *block.write<T>(0, r) = static_cast<T>(log_of_sum(x, shift, block.n) - of_label);
   }
@@ -99,7 +103,7 @@ void cross_entropy_grad(const RowBlock& block) {
     const T* x = block.read<T>(0, r);
     const T dy = *block.read<T>(2, r);
     T* dx = block.write<T>(0, r);
-    const double total = exp_shifted(dx, x, row_maximum(x, n), n);
+    const double total = exp_shifted(dx, x, row_largest(x, n), n);
     const T scale = static_cast<T>(1.0 / total);
     const int64_t label = *block.read<int64_t>(1, r);
     const T of_label = dx[label] * scale - T(1);

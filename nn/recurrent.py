@@ -1,8 +1,9 @@
 """LSTM and GRU: layers that go through a sequence.
 
 What both share is in `Recurrent`: the parameters, several layers, two directions, the order of the
-axes. A layer's inputs meet their weights in one product for the whole sequence; then each step is
-one product with the hidden state and one fused cell, declared in opdecl/elementwise_nn.yaml.
+axes. A layer's inputs meet their weights in one product for the whole sequence. The recurrence of
+an LSTM is then one op, declared in opdecl/recurrent.yaml; each step of a GRU is one product with
+the hidden state and one fused cell, declared in opdecl/elementwise_nn.yaml.
 """
 
 from __future__ import annotations
@@ -93,39 +94,32 @@ class Recurrent(Layer):
         y = F.permute_dims(x, axes=(1, 0, 2)) if self.batch_first else x
         return y, tuple(F.stack(parts) for parts in zip(*lasts, strict=True))
 
-    def step(self, sums: Tensor, recurrent: Tensor, state: State) -> State:
-        """The state after a step.
+    def go_through(
+        self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
+    ) -> tuple[Tensor, State]:
+        """The hidden states of all steps of one layer and direction, and the last state.
 
         Args:
-            sums: the inputs' products and their bias, (batch, gates * hidden_size).
-            recurrent: the hidden state's products, of the same shape.
-            state: the state before.
+            sums: the inputs' products and their bias, (length, batch, gates * hidden_size).
+            weight: for the hidden state, (gates * hidden_size, hidden_size).
+            bias: what is added to the hidden state's products, where that is not in the sums.
+            state: the state before the first step.
+            reverse: whether that is the last of the sequence.
         """
-        raise TypeError(f"{type(self).__name__}: a recurrent layer must define step()")
+        raise TypeError(f"{type(self).__name__}: a recurrent layer must define go_through()")
 
     def _run_one_way(self, x: TensorLike, state: State, end: str) -> tuple[Tensor, State]:
-        length, batch, columns = x.shape
-        weight, own_weight = (
-            F.permute_dims(getattr(self, f"weight_{kind}_{end}"), axes=(1, 0))
-            for kind in ("ih", "hh")
-        )
-        sums = F.matmul(F.reshape(x, shape=(length * batch, columns)), weight)
+        weight = F.permute_dims(getattr(self, f"weight_ih_{end}"), axes=(1, 0))
         own_bias = None
         if self.bias:
             bias, own_bias = getattr(self, f"bias_ih_{end}"), getattr(self, f"bias_hh_{end}")
             if self.adds_biases_at_once:
                 bias, own_bias = F.add(bias, own_bias), None
-            sums = F.add(sums, bias)
-        parts = F.split(sums, sizes=(batch,) * length)
-        order = range(length - 1, -1, -1) if end.endswith("_reverse") else range(length)
-        hidden: dict[int, Tensor] = {}
-        for time in order:
-            recurrent = F.matmul(state[0], own_weight)
-            if own_bias is not None:
-                recurrent = F.add(recurrent, own_bias)
-            state = self.step(parts[time], recurrent, state)
-            hidden[time] = state[0]
-        return F.stack([hidden[time] for time in range(length)]), state
+            sums = F.linear(x, weight, bias)
+        else:
+            sums = F.matmul(x, weight)
+        own_weight = getattr(self, f"weight_hh_{end}")
+        return self.go_through(sums, own_weight, own_bias, state, end.endswith("_reverse"))
 
     def _start(self, x: TensorLike, start: State | None, index: int) -> State:
         if start is None:
@@ -184,11 +178,13 @@ class LSTM(Recurrent):
         y, (hidden, cell) = self.run(x, state)
         return y, (hidden, cell)
 
-    def step(self, sums: Tensor, recurrent: Tensor, state: State) -> State:
-        """One fused cell."""
-        sizes = (self.hidden_size,) * 4
-        entering, forgetting, candidate, leaving = F.split(F.add(sums, recurrent), sizes, axis=1)
-        return F.lstm_cell(entering, forgetting, candidate, leaving, state[1])
+    def go_through(
+        self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
+    ) -> tuple[Tensor, State]:
+        """One op for the whole sequence."""
+        hidden, cell, _ = F.lstm(sums, weight, state[0], state[1], reverse=reverse)
+        last = 0 if reverse else -1
+        return hidden, (hidden[last], cell[last])
 
 
 class GRU(Recurrent):
@@ -214,8 +210,25 @@ class GRU(Recurrent):
         y, (hidden,) = self.run(x, None if state is None else (state,))
         return y, hidden
 
+    def go_through(
+        self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
+    ) -> tuple[Tensor, State]:
+        """Each step is a product and one fused cell."""
+        length = sums.shape[0]
+        weight = F.permute_dims(weight, axes=(1, 0))
+        order = range(length - 1, -1, -1) if reverse else range(length)
+        hidden: dict[int, Tensor] = {}
+        parts = F.unstack(sums)
+        for time in order:
+            recurrent = F.matmul(state[0], weight)
+            if bias is not None:
+                recurrent = F.add(recurrent, bias)
+            state = self.step(parts[time], recurrent, state)
+            hidden[time] = state[0]
+        return F.stack([hidden[time] for time in range(length)]), state
+
     def step(self, sums: Tensor, recurrent: Tensor, state: State) -> State:
-        """One fused cell; the reset gate needs the hidden state's part of the candidate apart."""
+        """The state after one; the gate of resets needs the state's part of the candidate apart."""
         sizes = (2 * self.hidden_size, self.hidden_size)
         gates, candidate = F.split(sums, sizes=sizes, axis=1)
         own_gates, own = F.split(recurrent, sizes=sizes, axis=1)

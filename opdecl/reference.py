@@ -16,6 +16,7 @@ from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
 from .reference_gamma import digamma, lgamma, trigamma
 from .reference_order import ORDER
+from .reference_recurrent import RECURRENT
 from .reference_windows import WINDOWS
 from .registry import Declarations
 
@@ -314,6 +315,7 @@ def _attention_grad(
 OWN: Mapping[str, Callable[..., Any]] = {
     **WINDOWS,
     **ORDER,
+    **RECURRENT,
     "Fill": _full,
     "Arange": _arange,
     "Cast": _cast,

@@ -42,20 +42,29 @@ class Panels {
     if (rows == 0) return;
     const int64_t step = columns();
     const detail::Split parts = detail::split_at_most(rows, this->rows());
-    for (int64_t i = 0; i < parts.count; ++i) {
-      const int64_t row = parts.begin(i);
-      const int64_t count = parts.size(i);
-      for (int64_t j = 0; j < n; j += step) {
-        const int64_t left = std::min(step, n - j);
-        const int width = left <= kernels_.lanes ? 0 : kWidth;
-        kernels_.tile[width][a_row != 1 && count > 1][count - 1](
-            k, a + row * a_row, a_row, a_k, packed + j * packed_k, step, c + row * c_row + j, c_row,
-            left, accumulate);
+    auto tile = [&](int64_t part, int64_t j) {
+      const int64_t row = parts.begin(part);
+      const int64_t count = parts.size(part);
+      const int64_t left = std::min(step, n - j);
+      const int width = left <= kernels_.lanes ? 0 : kWidth;
+      kernels_.tile[width][a_row != 1 && count > 1][count - 1](
+          k, a + row * a_row, a_row, a_k, packed + j * packed_k, step, c + row * c_row + j, c_row,
+          left, accumulate);
+    };
+    if (k * n * static_cast<int64_t>(sizeof(T)) <= kSmall) {
+      for (int64_t i = 0; i < parts.count; ++i) {
+        for (int64_t j = 0; j < n; j += step) tile(i, j);
       }
+      return;
+    }
+    // A panel is used for all rows while it is in the cache.
+    for (int64_t j = 0; j < n; j += step) {
+      for (int64_t i = 0; i < parts.count; ++i) tile(i, j);
     }
   }
 
  private:
+  static constexpr int64_t kSmall = 32 * 1024;  // bytes that stay in the first-level cache
   static constexpr int kWidth = 1;  // log2 of a panel's vectors: the widest tile of many rows
 
   static const detail::GemmKernels<T>& kernels() {

@@ -17,11 +17,39 @@ double exp_shifted(T* y, const T* x, T shift, int64_t n) {
   });
 }
 
-// The logarithm of the sum of exponentials, less `shift`.
+// Asks for the block that lies behind this one: more of the row, or the next row. Whether there is
+// one does not matter.
 template <class T>
-double log_of_sum(const T* x, T shift, int64_t n) {
-  return __builtin_log(row_sum<T>(n, [=](int64_t i) { return vm::exp_of_negative(x[i] - shift); }));
+inline void fetch_behind(const T* block) {
+  const uintptr_t end = reinterpret_cast<uintptr_t>(block + kRowBlock);
+  for (uintptr_t i = 0; i < kRowBlock * sizeof(T); i += 64) {
+    __builtin_prefetch(reinterpret_cast<const void*>(end + i));
+  }
 }
+
+// The sum of exp(x - largest). A row is gone through once, a block at a time, with the largest
+// element so far. Where a row has NaN, so has the sum.
+template <class T>
+struct ExpSum {
+  T largest = -std::numeric_limits<T>::infinity();
+  double total = 0;
+
+  ExpSum(const T* x, int64_t n) {
+    for (int64_t at = 0; at < n; at += kRowBlock) {
+      const T* const block = x + at;
+      const int64_t count = at + kRowBlock < n ? kRowBlock : n - at;
+      const T here = row_largest(block, count);
+      if (here > largest) {
+        total *= __builtin_exp(double{largest} - double{here});
+        largest = here;
+      }
+      fetch_behind(block);
+      const T shift = largest;
+      total += row_sum<T>(count, [=](int64_t i) { return vm::exp_of_negative(block[i] - shift); });
+    }
+  }
+  double logarithm() const { return __builtin_log(total); }
+};
 
 template <class T>
 void softmax(const RowBlock& block) {
@@ -40,8 +68,9 @@ void log_softmax(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
     T* y = block.write<T>(0, r);
-    const T shift = row_largest(x, n);
-    const T total = static_cast<T>(log_of_sum(x, shift, n));
+    const ExpSum<T> sum(x, n);
+    const T shift = sum.largest;
+    const T total = static_cast<T>(sum.logarithm());
     for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - total;
   }
 }
@@ -75,11 +104,9 @@ template <class T>
 void log_sum_exp(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
-    const T largest = row_largest(x, block.n);
-    double found = 0;
-    if (largest - largest == T(0)) {
-      found = log_of_sum(x, largest, block.n) + double{largest};
-    } else {
+    const ExpSum<T> sum(x, block.n);
+    double found = sum.logarithm() + double{sum.largest};
+    if (!(sum.largest - sum.largest == T(0))) {
       found = __builtin_log(row_sum<T>(block.n, [=](int64_t i) { return vm::exp(x[i]); }));
     }
     *block.write<T>(0, r) = static_cast<T>(found);
@@ -90,9 +117,9 @@ template <class T>
 void cross_entropy(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
-    const T shift = row_largest(x, block.n);
-    const double of_label = double{x[*block.read<int64_t>(1, r)]} - double{shift};
-    *block.write<T>(0, r) = static_cast<T>(log_of_sum(x, shift, block.n) - of_label);
+    const ExpSum<T> sum(x, block.n);
+    const double of_label = double{x[*block.read<int64_t>(1, r)]} - double{sum.largest};
+    *block.write<T>(0, r) = static_cast<T>(sum.logarithm() - of_label);
   }
 }
 

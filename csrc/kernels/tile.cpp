@@ -206,16 +206,18 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   }
   for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)
     slot_[first_output + i] = out[i];
+  SmallVector<const void*, 16> in;
+  SmallVector<void*, 8> to;
   for (const TileInstruction& instruction : program.instructions) {
-    const void* in[16];
-    void* to[4];
+    in.resize(instruction.in.size());
+    to.resize(instruction.out.size());
     for (size_t i = 0; i < instruction.in.size(); ++i) {
       in[i] = slot_[static_cast<size_t>(instruction.in[i])];
     }
     for (size_t i = 0; i < instruction.out.size(); ++i) {
       to[i] = slot_[static_cast<size_t>(instruction.out[i])];
     }
-    instruction.kernel(to, in, n);
+    instruction.kernel(to.data(), in.data(), n);
   }
 }
 

@@ -331,6 +331,7 @@ InferRule find_infer(std::string_view name) {
            linear_algebra_rules(),
            row_rules(),
            attention_rules(),
+           recurrent_rules(),
            window_rules(),
            scan_rules(),
            sorting_rules(),

@@ -236,6 +236,7 @@ const GradRule* find_grad(std::string_view name) {
            linear_algebra_gradients(),
            row_gradients(),
            attention_gradients(),
+           recurrent_gradients(),
            convolution_gradients(),
            scan_gradients(),
            sorting_gradients(),

@@ -14,6 +14,7 @@ Kernel find_kernel(std::string_view name) {
            pad_kernels(),
            row_kernels(),
            attention_kernels(),
+           recurrent_kernels(),
            convolution_kernels(),
            pooling_kernels(),
            moment_kernels(),

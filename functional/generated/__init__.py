@@ -103,6 +103,7 @@ from .elementwise_nn import leaky_relu as leaky_relu
 from .elementwise_nn import log_sigmoid as log_sigmoid
 from .elementwise_nn import logaddexp as logaddexp
 from .elementwise_nn import lstm_cell as lstm_cell
+from .elementwise_nn import lstm_cell_grad as lstm_cell_grad
 from .elementwise_nn import mish as mish
 from .elementwise_nn import relu as relu
 from .elementwise_nn import sigmoid as sigmoid
@@ -167,6 +168,8 @@ from .pooling import max_pool2d as max_pool2d
 from .pooling import max_pool3d as max_pool3d
 from .pooling import max_pool_select as max_pool_select
 from .pooling import max_pool_spread as max_pool_spread
+from .recurrent import lstm as lstm
+from .recurrent import lstm_grad as lstm_grad
 from .reduction import all as all
 from .reduction import any as any
 from .reduction import argmax as argmax
@@ -309,7 +312,10 @@ __all__ = [
     "logical_xor",
     "logit",
     "logsumexp",
+    "lstm",
     "lstm_cell",
+    "lstm_cell_grad",
+    "lstm_grad",
     "masked_scatter",
     "masked_select",
     "matmul",

@@ -54,6 +54,8 @@ from .pooling import AvgPoolSpread as AvgPoolSpread
 from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
+from .recurrent import LSTM as LSTM
+from .recurrent import LSTMGrad as LSTMGrad
 from .reduce import Reduce as Reduce
 from .scan import Scan as Scan
 from .sorting import ArgSort as ArgSort
@@ -90,6 +92,8 @@ __all__ = [
     "Elemwise",
     "Fill",
     "Gather",
+    "LSTM",
+    "LSTMGrad",
     "LayerNorm",
     "LayerNormGrad",
     "Linear",

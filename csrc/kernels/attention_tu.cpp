@@ -29,12 +29,12 @@ inline void weigh_row(T* scores, int64_t n, bool is_first, RowState<T> row, F&& 
   if (is_first) {
     row.total = 0;
   } else if (largest != row.largest) {
-    row.factor = vm::exp_of_negative(row.largest - shift);
+    row.factor = exp_of_negative(row.largest - shift);
     row.total *= double{row.factor};
   }
   row.largest = largest;
   row.total += row_sum<T>(n, [=](int64_t i) {
-    const T weight = vm::exp_of_negative(at(i) - shift);
+    const T weight = exp_of_negative(at(i) - shift);
     scores[i] = weight;
     return weight;
   });

@@ -79,16 +79,6 @@ TL_INLINE bool exp_is_extreme(T x) {
   return !(vm::abs(x) <= T(sizeof(T) == 4 ? 87 : 708));
 }
 
-// exp(x) for x <= 0, less work than exp: what is no normal number is 0. For weights that are small
-// beside a weight of 1.
-template <Real T>
-TL_INLINE T exp_of_negative(T x) {
-  constexpr T kLeast = sizeof(T) == 4 ? T(-87.3) : T(-708.3);
-  const ExpReduction<T> e = reduce_exp(at_least(x, kLeast));
-  const T y = (T{1} + expm1_reduced(e.r, T{0})) * power_of_two(e.magic, 0);
-  return x < kLeast ? T{0} : y;
-}
-
 template <Real T>
 TL_INLINE T exp2_reduced(T r) {
   return mul_add(r, mul_add(r, exp2_tail(r), Constants<T>::kLn2Rounded), T{1});

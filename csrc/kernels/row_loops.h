@@ -11,6 +11,16 @@ namespace {
 constexpr int kRowLanes = 32;
 constexpr int64_t kRowBlock = 512;
 
+// exp(x) for x <= 0, where what is no normal number is 0: for weights that are small beside a
+// weight of 1.
+template <class T>
+inline T exp_of_negative(T x) {
+  constexpr T kLeast = sizeof(T) == 4 ? T(-87.3) : T(-708.3);
+  const auto [p, magic] = vm::exp_parts(vm::at_least(x, kLeast));
+  const T y = p * vm::power_of_two(magic, 0);
+  return x < kLeast ? T(0) : y;
+}
+
 // The sums of kSums functions over a row: f(i, terms) sets the terms of element i.
 template <class T, int kSums, class F>
 inline void row_sums(int64_t n, double (&totals)[kSums], F&& f) {

@@ -11,7 +11,7 @@ namespace {
 template <class T>
 double exp_shifted(T* y, const T* x, T shift, int64_t n) {
   return row_sum<T>(n, [=](int64_t i) {
-    const T value = vm::exp_of_negative(x[i] - shift);
+    const T value = exp_of_negative(x[i] - shift);
     y[i] = value;
     return value;
   });
@@ -45,7 +45,7 @@ struct ExpSum {
       }
       fetch_behind(block);
       const T shift = largest;
-      total += row_sum<T>(count, [=](int64_t i) { return vm::exp_of_negative(block[i] - shift); });
+      total += row_sum<T>(count, [=](int64_t i) { return exp_of_negative(block[i] - shift); });
     }
   }
   double logarithm() const { return __builtin_log(total); }

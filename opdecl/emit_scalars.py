@@ -143,6 +143,7 @@ def _row(name: str, args: tuple[Arg, ...], watched: bool) -> str:
     parameters = ", ".join([*(f"auto {arg}" for arg in names), *["auto&... watch"] * watched])
     call = f"{name}({', '.join([*names, *['watch...'] * watched])})"
     types = f"Types::{leading_category(args).cpp}"
-    return (
-        f'  table.template add<{marks}>("{name}", {types}, []({parameters}) {{ return {call}; }});'
-    )
+    # A loop for each form: by itself the compiler would not inline what has two callers.
+    inlined = " __attribute__((always_inline))" * watched
+    function = f"[]({parameters}){inlined} {{ return {call}; }}"
+    return f'  table.template add<{marks}>("{name}", {types}, {function});'

@@ -258,6 +258,20 @@ inline bool isfinite(T a) {
   return true;
 }
 
+template <class T>
+inline bool signbit(T a) {
+  return (vm::to_bits(a) & vm::kSignBit<T>) != 0;
+}
+// Neighbours have neighbouring bits, away from zero as integers grow.
+template <class T>
+inline T nextafter(T a, T b) {
+  const vm::Uint<T> bits = vm::to_bits(a);
+  const bool is_outward = (a < b) == (a > T(0));
+  const T step = vm::from_bits<T>(is_outward ? bits + 1 : bits - 1);
+  const T moved = a == T(0) ? vm::copysign(std::numeric_limits<T>::denorm_min(), b) : step;
+  return a != a ? a : (b != b ? b : (a == b ? b : moved));
+}
+
 // Always inlined, as is what is generated from the declarations: the longer ones would otherwise
 // stay calls, and no loop vectorises around a call.
 #define TL_INLINE [[gnu::always_inline]] inline

@@ -678,3 +678,55 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         [0.5, 2.0]
     """
     ...
+
+
+# opdecl/elementwise_arithmetic.yaml:182
+@native
+def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The number next to x1 in the direction of x2. Halves step as float32 does, and round.
+
+    Args:
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:182.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.nextafter(x1, x2).tolist()]
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:187
+@native
+def signbit(x: TensorLike) -> Tensor:
+    """Whether the sign is negative, that of -0 and of NaN too.
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:187.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.signbit(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
+    """
+    ...

@@ -307,7 +307,6 @@ TL_MATH_1(erfc)
 TL_MATH_1(lgamma)
 TL_MATH_1(digamma)
 TL_MATH_1(trigamma)
-TL_MATH_2(pow)
 TL_MATH_2(atan2)
 TL_MATH_2(hypot)
 TL_MATH_2(copysign)
@@ -328,6 +327,26 @@ TL_WATCHED_1(sin)
 TL_WATCHED_1(cos)
 TL_WATCHED_1(tan)
 #undef TL_WATCHED_1
+
+// Integers wrap around; what a negative power leaves is not 0 for 1 and -1 only.
+template <class T>
+[[gnu::always_inline]] inline T pow(T a, T b) {
+  if constexpr (!std::is_integral_v<T>) {
+    return vm::pow(a, b);
+  } else {
+    if (is_negative(b)) {
+      if (a != T(1) && a != static_cast<T>(-1)) return T(0);
+      return (b & T(1)) != 0 ? a : T(1);
+    }
+    Wrapping<T> result = 1;
+    Wrapping<T> factor = static_cast<Wrapping<T>>(a);
+    for (Wrapping<T> left = static_cast<Wrapping<T>>(b); left != 0; left >>= 1) {
+      if ((left & 1) != 0) result *= factor;
+      factor *= factor;
+    }
+    return static_cast<T>(result);
+  }
+}
 
 template <class T>
 TL_INLINE T exp(T a) {
@@ -359,6 +378,7 @@ inline T trunc(T a) {
 template <class T>
 inline T round(T a) {
   if constexpr (kFloats<T>) return vm::round(a);
+  if constexpr (is_complex<T>) return {vm::round(a.real()), vm::round(a.imag())};
   return a;
 }
 

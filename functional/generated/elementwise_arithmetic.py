@@ -383,13 +383,11 @@ def reciprocal(x: TensorLike) -> Tensor:
 # opdecl/elementwise_arithmetic.yaml:104
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 to the power of x2.
+    """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
 
     Args:
-        x1: any shape that broadcasts with the others, floating-point (integers and booleans are
-            promoted to float32).
-        x2: any shape that broadcasts with the others, floating-point (integers and booleans are
-            promoted to float32).
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -601,10 +599,10 @@ def trunc(x: TensorLike) -> Tensor:
 # opdecl/elementwise_arithmetic.yaml:161
 @native
 def round(x: TensorLike) -> Tensor:
-    """The nearest integer; halves go to the even one.
+    """The nearest integer; halves go to the even one. Of complex numbers, both parts are rounded.
 
     Args:
-        x: any shape, real numeric (booleans are promoted to int64).
+        x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from .._C import DTypeError as DTypeError
 from .._C import IndexRangeError as IndexRangeError
+from .._C import ParameterError as ParameterError
 from .._C import RawTensor as RawTensor
 from .._C import ShapeError as ShapeError
 from .._C import ShapeTensor as ShapeTensor
@@ -15,6 +17,13 @@ from .autodiff import grad as grad
 from .autodiff import no_grad as no_grad
 from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
+from .data_types import as_dtype as as_dtype
+from .data_types import broadcast_shapes as broadcast_shapes
+from .data_types import can_cast as can_cast
+from .data_types import finfo as finfo
+from .data_types import iinfo as iinfo
+from .data_types import isdtype as isdtype
+from .data_types import result_type as result_type
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
 from .profiler import profile as profile
@@ -33,10 +42,12 @@ from .tensor import update as update
 
 __all__ = [
     "Apply",
+    "DTypeError",
     "Grad",
     "IndexRangeError",
     "Listing",
     "Parameter",
+    "ParameterError",
     "RawTensor",
     "ShapeError",
     "ShapeTensor",
@@ -47,15 +58,22 @@ __all__ = [
     "TensorWrapper",
     "Tracer",
     "apply",
+    "as_dtype",
     "as_raw_tensor",
+    "broadcast_shapes",
+    "can_cast",
     "engine",
+    "finfo",
     "from_dlpack",
     "grad",
+    "iinfo",
+    "isdtype",
     "manual_seed",
     "native",
     "next_seed",
     "no_grad",
     "profile",
+    "result_type",
     "tensor",
     "update",
     "value_and_grad",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copyreg
+import importlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
@@ -11,6 +12,9 @@ import numpy as np
 from .. import _C
 from . import indexing
 from .apply_numpy import apply_ufunc
+
+# Of the standard; the newest is what `tensorlike.__array_api_version__` says.
+ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -260,6 +264,40 @@ class Tensor(_C.TensorWrapper):
     def T(self) -> Tensor:
         """The dimensions in reverse order."""
         return self.transpose()
+
+    @property
+    def mT(self) -> Tensor:
+        """Matrices transposed: the last two dimensions exchanged.
+
+        Raises:
+            ShapeError: there are fewer than two dimensions.
+        """
+        if self.ndim < 2:
+            raise _C.ShapeError(f"mT: two dimensions or more are needed; got shape {self.shape}")
+        axes = tuple(range(self.ndim))
+        return self.transpose(*axes[:-2], axes[-1], axes[-2])
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The Array API namespace of this tensor: tensorlike itself.
+
+        Raises:
+            ValueError: another version of the standard is asked for.
+        """
+        namespace = importlib.import_module(__package__.partition(".")[0])
+        if api_version not in (None, *ARRAY_API_VERSIONS):
+            raise ValueError(f"__array_namespace__: there is no version {api_version!r} here")
+        return namespace
+
+    def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
+        """The tensor on another device.
+
+        Raises:
+            DeviceError: there is no such device.
+            ValueError: a stream is given: "cpu" has none.
+        """
+        if stream is not None:
+            raise ValueError(f"to_device: the device has no streams; got {stream!r}")
+        return self.to(device)
 
     def broadcast_to(self, shape: Sequence[int]) -> Tensor:
         """Repeated along new dimensions and those of size 1."""

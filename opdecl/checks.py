@@ -108,11 +108,18 @@ def _check_call(
 def _check_arity(node: Call, entry: Entry, mistakes: list[str]) -> None:
     fixed = [arg for arg in entry.args if not arg.is_variadic]
     count = len(node.args)
-    if count < len(fixed) or (count > len(fixed) and len(fixed) == len(entry.args)):
-        names = ", ".join("*" * arg.is_variadic + arg.name for arg in entry.args)
+    most = len(entry.args) if not entry.args or not entry.args[-1].is_variadic else count
+    if entry.args and entry.args[-1].is_optional:
+        most = len(entry.args)
+    if not len(fixed) <= count <= most:
+        names = ", ".join(_spelled(arg) for arg in entry.args)
         plural = "argument" if len(entry.args) == 1 else "arguments"
         text = f"{node.function}({names}) takes {len(fixed)} {plural}; got {count}"
         mistakes.append(text)
+
+
+def _spelled(arg: Arg) -> str:
+    return f"{arg.name}?" if arg.is_optional else "*" * arg.is_variadic + arg.name
 
 
 def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) -> None:

@@ -129,7 +129,8 @@ def _function(spec: FunctionSpec) -> str:
 
 def _arg(arg: ArgSpec) -> str:
     fields = [text_literal(arg.name), f"Category::{CATEGORIES[arg.category].cpp}"]
-    return "ArgSpec" + _braces([*fields, "true"] if arg.variadic else fields)
+    flags = ["true", "true"] if arg.optional else ["true"] * arg.variadic
+    return "ArgSpec" + _braces([*fields, *flags])
 
 
 def _attr_spec(attr: AttrSpec) -> str:

@@ -92,7 +92,9 @@ def _example(entry: Entry, reference: Reference) -> list[str]:
 def _parameters(entry: Entry) -> list[str]:
     parameters: list[str] = []
     for i, arg in enumerate(entry.args):
-        if not arg.is_variadic:
+        if arg.is_optional:
+            parameters.append(f"{arg.name}: TensorLike | None = None")
+        elif not arg.is_variadic:
             parameters.append(f"{arg.name}: TensorLike")
         elif i == 0:
             parameters.append(f"{arg.name}: Sequence[TensorLike]")

@@ -215,8 +215,9 @@ class Fields:
             got = shorten(node.text) if isinstance(node, Scalar) else f"a {_kind_of(node)}"
             self.refuse(node.place, f'args: "name: category" is expected; got {got}')
             return Arg(name, Category.ALL)  # known by name, so that no rule stumbles over it
-        is_variadic = name.startswith("*")
-        name = name.strip().removeprefix("*")
+        is_optional = name.strip().endswith("?")
+        is_variadic = name.startswith("*") or is_optional
+        name = name.strip().removeprefix("*").removesuffix("?")
         text = " ".join(text.split())
         wrong = check_name(name, True, WORD)
         if not wrong and (name in RESERVED or name in CONSTANTS):
@@ -226,7 +227,7 @@ class Fields:
         if text not in CATEGORIES:
             hint = did_you_mean(text, CATEGORIES) or f"; one of {listing(CATEGORIES)} is expected"
             self.refuse(node.place, f"args: {name}: unknown category {shorten(text)}{hint}")
-        return Arg(name, CATEGORIES.get(text, Category.ALL), is_variadic)
+        return Arg(name, CATEGORIES.get(text, Category.ALL), is_variadic, is_optional)
 
     def attrs(self) -> tuple[AttrDecl, ...]:
         """`attrs: {axis: {type: int, default: -1, doc: ...}}`."""

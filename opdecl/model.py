@@ -52,11 +52,12 @@ RESULTS = (*OP_RESULTS, "sum")
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """A tensor argument; a variadic one takes any number of tensors."""
+    """A tensor argument; a variadic one takes any number of tensors, an optional one none or one."""
 
     name: str
     category: Category
     is_variadic: bool = False
+    is_optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,6 +150,8 @@ def describe_arg(arg: Arg, entry: Entry) -> str:
     dtype = DTYPES[arg.category]
     if isinstance(entry, ScalarEntry) and arg.category in (Category.NUMERIC, Category.REAL_NUMERIC):
         dtype = f"{arg.category.text} (booleans are promoted to int64)"
+    if arg.is_optional:
+        return f"{arg.name}: {shape}, {dtype}; or None."
     if arg.is_variadic:
         return f"{arg.name}: tensors, {dtype}."
     return f"{arg.name}: {shape}, {dtype}."

@@ -219,10 +219,10 @@ def _one_hot(labels: Array, depth: int) -> Array:
     return np.equal(np.asarray(labels)[..., None], np.arange(depth))
 
 
-def _full(shape: Sequence[int], value: Any, dtype: Any = None, device: Any = None) -> Array:
+def _full(shape: Sequence[int], fill_value: Any, dtype: Any = None, device: Any = None) -> Array:
     import numpy as np
 
-    return np.full(shape, value, dtype)
+    return np.full(shape, fill_value, dtype)
 
 
 def _arange(start: Any, stop: Any, step: Any, dtype: Any = None, device: Any = None) -> Array:
@@ -231,7 +231,7 @@ def _arange(start: Any, stop: Any, step: Any, dtype: Any = None, device: Any = N
     return np.arange(start, stop, step, dtype)  # type: ignore[call-overload]
 
 
-def _cast(x: Array, dtype: Any) -> Array:
+def _cast(x: Array, dtype: Any, copy: bool = True, device: Any = None) -> Array:
     import numpy as np
 
     return np.asarray(x).astype(dtype)
@@ -319,6 +319,7 @@ OWN: Mapping[str, Callable[..., Any]] = {
     "Fill": _full,
     "Arange": _arange,
     "Cast": _cast,
+    "Reshape": lambda x, shape, copy=None: x.reshape(shape),
     "Copy": lambda x, device: x,
     "Split": _split,
     "OneHot": _one_hot,

@@ -59,6 +59,7 @@ class ArgSpec:
     name: str
     category: str = "all"
     variadic: bool = False
+    optional: bool = False
 
 
 @dataclass(frozen=True, slots=True)

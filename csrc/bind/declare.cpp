@@ -68,7 +68,7 @@ std::vector<ArgSpec> args_from(const py::handle& args) {
   std::vector<ArgSpec> out;
   for (const py::handle& arg : args) {
     out.push_back({arg.attr("name").cast<std::string>(), to_category(arg.attr("category")),
-                   arg.attr("variadic").cast<bool>()});
+                   arg.attr("variadic").cast<bool>(), arg.attr("optional").cast<bool>()});
   }
   return out;
 }

@@ -55,7 +55,8 @@ struct Call {
 std::string signature(const FunctionSpec& spec) {
   std::string out = spec.name + "(";
   for (const ArgSpec& arg : spec.args) {
-    out += (out.back() == '(' ? "" : ", ") + std::string(arg.variadic ? "*" : "") + arg.name;
+    out += (out.back() == '(' ? "" : ", ") + std::string(arg.variadic && !arg.optional ? "*" : "");
+    out += arg.name + (arg.optional ? "=None" : "");
   }
   for (const AttrSpec& attr : spec.attrs) {
     out += (out.back() == '(' ? "" : ", ") + attr.name;
@@ -72,7 +73,8 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
            Call& call) {
   const FunctionSpec& spec = self.function->spec;
   const size_t fixed = spec.args.size();
-  const bool is_variadic = fixed > 0 && spec.args.back().variadic;
+  const bool is_optional = fixed > 0 && spec.args.back().optional;
+  const bool is_variadic = fixed > 0 && spec.args.back().variadic && !is_optional;
   size_t position = 0;
   const size_t given = static_cast<size_t>(n);
   call.attrs.resize(spec.attrs.size(), nullptr);
@@ -115,6 +117,9 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
       fail_call(spec, text("'", PyUnicode_AsUTF8(name), "' was given twice"));
     }
     slot = args[n + k];
+  }
+  if (is_optional && (call.tensors.back() == nullptr || call.tensors.back() == Py_None)) {
+    call.tensors.resize(fixed - 1, nullptr);
   }
   for (size_t i = 0; i < call.tensors.size(); ++i) {
     if (call.tensors[i] == nullptr) {

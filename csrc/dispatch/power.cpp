@@ -27,7 +27,10 @@ Ref<Value> power_of_number(Value& x, const Literal& exponent) {
                             : std::get<double>(exponent);
   if (number != 2 && number != 3 && number != 0.5 && number != -1) return nullptr;
   Spec spec;
-  if (!x.spec(spec) || kind_of(spec.dtype) != Kind::kFloating) return nullptr;
+  if (!x.spec(spec)) return nullptr;
+  const Kind kind = kind_of(spec.dtype);
+  const bool is_whole = std::holds_alternative<int64_t>(exponent) && number > 0;
+  if (kind != Kind::kFloating && (kind != Kind::kInteger || !is_whole)) return nullptr;
   Value* args[] = {&x};
   if (number == 0.5) return call(functions.sqrt, args);
   if (number == -1) return call(functions.reciprocal, args);

@@ -258,6 +258,20 @@ inline bool isfinite(T a) {
   return true;
 }
 
+template <class T>
+inline bool signbit(T a) {
+  return (vm::to_bits(a) & vm::kSignBit<T>) != 0;
+}
+// Neighbours have neighbouring bits, away from zero as integers grow.
+template <class T>
+inline T nextafter(T a, T b) {
+  const vm::Uint<T> bits = vm::to_bits(a);
+  const bool is_outward = (a < b) == (a > T(0));
+  const T step = vm::from_bits<T>(is_outward ? bits + 1 : bits - 1);
+  const T moved = a == T(0) ? vm::copysign(std::numeric_limits<T>::denorm_min(), b) : step;
+  return a != a ? a : (b != b ? b : (a == b ? b : moved));
+}
+
 // Always inlined, as is what is generated from the declarations: the longer ones would otherwise
 // stay calls, and no loop vectorises around a call.
 #define TL_INLINE [[gnu::always_inline]] inline
@@ -293,7 +307,6 @@ TL_MATH_1(erfc)
 TL_MATH_1(lgamma)
 TL_MATH_1(digamma)
 TL_MATH_1(trigamma)
-TL_MATH_2(pow)
 TL_MATH_2(atan2)
 TL_MATH_2(hypot)
 TL_MATH_2(copysign)
@@ -314,6 +327,26 @@ TL_WATCHED_1(sin)
 TL_WATCHED_1(cos)
 TL_WATCHED_1(tan)
 #undef TL_WATCHED_1
+
+// Integers wrap around; what a negative power leaves is not 0 for 1 and -1 only.
+template <class T>
+[[gnu::always_inline]] inline T pow(T a, T b) {
+  if constexpr (!std::is_integral_v<T>) {
+    return vm::pow(a, b);
+  } else {
+    if (is_negative(b)) {
+      if (a != T(1) && a != static_cast<T>(-1)) return T(0);
+      return (b & T(1)) != 0 ? a : T(1);
+    }
+    Wrapping<T> result = 1;
+    Wrapping<T> factor = static_cast<Wrapping<T>>(a);
+    for (Wrapping<T> left = static_cast<Wrapping<T>>(b); left != 0; left >>= 1) {
+      if ((left & 1) != 0) result *= factor;
+      factor *= factor;
+    }
+    return static_cast<T>(result);
+  }
+}
 
 template <class T>
 TL_INLINE T exp(T a) {
@@ -345,6 +378,7 @@ inline T trunc(T a) {
 template <class T>
 inline T round(T a) {
   if constexpr (kFloats<T>) return vm::round(a);
+  if constexpr (is_complex<T>) return {vm::round(a.real()), vm::round(a.imag())};
   return a;
 }
 

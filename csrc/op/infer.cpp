@@ -267,7 +267,7 @@ Specs infer_fill(const Op& op, Inputs inputs) {
   infer_copy(op, std::array<Spec, 1>{});
   const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   element_count(shape);
-  return one(dtype_or(op.attr("dtype"), kind_of(literal_of(op.attr("value")))), shape);
+  return one(dtype_or(op.attr("dtype"), kind_of(literal_of(op.attr("fill_value")))), shape);
 }
 
 Specs infer_arange(const Op& op, Inputs inputs) {
@@ -428,8 +428,10 @@ void check_arity(const Op& op, size_t got) {
   const std::vector<ArgSpec>& args = op.scalar != nullptr ? op.scalar->spec.args : op.cls.spec.args;
   const size_t wanted = op.reduction != nullptr ? 1 : args.size();
   const bool is_variadic = op.scalar == nullptr && !args.empty() && args.back().variadic;
-  if (is_variadic ? got + 1 >= wanted : got == wanted) return;
-  fail(ErrorKind::kDispatch, op.name(), ": takes ", is_variadic ? "at least " : "",
+  const bool is_optional = is_variadic && args.back().optional;
+  if (got == wanted || (is_variadic && got + 1 == wanted)) return;
+  if (is_variadic && !is_optional && got > wanted) return;
+  fail(ErrorKind::kDispatch, op.name(), ": takes ", is_variadic && !is_optional ? "at least " : "",
        is_variadic ? wanted - 1 : wanted, wanted == 1 ? " tensor" : " tensors", "; got ", got, ".");
 }
 

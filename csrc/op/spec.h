@@ -96,6 +96,7 @@ struct ArgSpec {
   std::string name;
   Category category = Category::kAll;
   bool variadic = false;
+  bool optional = false;  // a variadic one of at most one tensor
 };
 
 // A scalar function: a mode of Elemwise.

@@ -16,7 +16,10 @@ namespace {
 constexpr int64_t kGrain = 16384;
 constexpr int64_t kLong = 65536;
 
-Values reshape(const Op&, RawArgs inputs, const Specs& outputs, uint32_t) {
+Values reshape(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  if (op.attr("copy") == Attr(false) && !inputs[0]->is_contiguous) {
+    fail(ErrorKind::kShape, op.name(), ": elements that lie apart must be copied; got copy=False.");
+  }
   const Ref<RawTensor> x = contiguous(*inputs[0]);
   return one(x->view(outputs[0].shape, contiguous_strides(outputs[0].shape)));
 }
@@ -112,8 +115,8 @@ Values fill(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
   const int64_t n = out->size();
   visit_dtype(out->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    check_literal(literal_of(op.attr("value")), out->dtype);
-    const T value = literal_as<T>(literal_of(op.attr("value")));
+    check_literal(literal_of(op.attr("fill_value")), out->dtype);
+    const T value = literal_as<T>(literal_of(op.attr("fill_value")));
     BlockingRegion blocking(n > kLong);
     parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
       std::fill(out->as<T>() + begin, out->as<T>() + end, value);

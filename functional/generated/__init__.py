@@ -33,6 +33,7 @@ from .elementwise_arithmetic import minimum as minimum
 from .elementwise_arithmetic import multiply as multiply
 from .elementwise_arithmetic import multiply_add as multiply_add
 from .elementwise_arithmetic import negative as negative
+from .elementwise_arithmetic import nextafter as nextafter
 from .elementwise_arithmetic import positive as positive
 from .elementwise_arithmetic import pow as pow
 from .elementwise_arithmetic import real as real
@@ -40,6 +41,7 @@ from .elementwise_arithmetic import reciprocal as reciprocal
 from .elementwise_arithmetic import remainder as remainder
 from .elementwise_arithmetic import round as round
 from .elementwise_arithmetic import sign as sign
+from .elementwise_arithmetic import signbit as signbit
 from .elementwise_arithmetic import square as square
 from .elementwise_arithmetic import subtract as subtract
 from .elementwise_arithmetic import trunc as trunc
@@ -335,6 +337,7 @@ __all__ = [
     "multiply",
     "multiply_add",
     "negative",
+    "nextafter",
     "not_equal",
     "one_hot",
     "pad",
@@ -360,6 +363,7 @@ __all__ = [
     "sgd_step",
     "sigmoid",
     "sign",
+    "signbit",
     "silu",
     "sin",
     "sinc",

@@ -14,7 +14,7 @@ def attention(
     query: TensorLike,
     key: TensorLike,
     value: TensorLike,
-    *mask: TensorLike,
+    mask: TensorLike | None = None,
     scale: bool | int | float | None = None,
     is_causal: bool = False,
 ) -> Tensor:
@@ -24,7 +24,7 @@ def attention(
         query: any shape, real floating-point (integers and booleans are promoted to float32).
         key: any shape, real floating-point (integers and booleans are promoted to float32).
         value: any shape, real floating-point (integers and booleans are promoted to float32).
-        mask: tensors, any dtype.
+        mask: any shape, any dtype; or None.
         scale: what scores are multiplied by; None: 1 / sqrt(width).
         is_causal: let query i see keys up to number i only.
 
@@ -51,7 +51,7 @@ def attention_grad(
     key: TensorLike,
     value: TensorLike,
     cotangent: TensorLike,
-    *mask: TensorLike,
+    mask: TensorLike | None = None,
     scale: bool | int | float | None = None,
     is_causal: bool = False,
 ) -> tuple[Tensor, ...]:
@@ -62,7 +62,7 @@ def attention_grad(
         key: any shape, real floating-point (integers and booleans are promoted to float32).
         value: any shape, real floating-point (integers and booleans are promoted to float32).
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
-        mask: tensors, any dtype.
+        mask: any shape, any dtype; or None.
         scale: what scores are multiplied by; None: 1 / sqrt(width).
         is_causal: let query i see keys up to number i only.
 

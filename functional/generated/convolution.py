@@ -15,7 +15,7 @@ from ...imperative import Tensor, TensorLike, native
 def convolution(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     dilation: int | Sequence[int] = (1,),
@@ -27,7 +27,8 @@ def convolution(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the step of the window, for each dimension or for all.
         padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
         dilation: the distance between elements of the kernel.
@@ -55,7 +56,7 @@ def convolution(
 def conv1d(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     dilation: int | Sequence[int] = (1,),
@@ -66,7 +67,8 @@ def conv1d(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the step of the window, for each dimension or for all.
         padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
         dilation: the distance between elements of the kernel.
@@ -94,7 +96,7 @@ def conv1d(
 def conv2d(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     dilation: int | Sequence[int] = (1,),
@@ -105,7 +107,8 @@ def conv2d(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the step of the window, for each dimension or for all.
         padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
         dilation: the distance between elements of the kernel.
@@ -132,7 +135,7 @@ def conv2d(
 def conv3d(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     dilation: int | Sequence[int] = (1,),
@@ -143,7 +146,8 @@ def conv3d(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the step of the window, for each dimension or for all.
         padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
         dilation: the distance between elements of the kernel.
@@ -170,7 +174,7 @@ def conv3d(
 def convolution_transpose(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
@@ -183,7 +187,8 @@ def convolution_transpose(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
@@ -213,7 +218,7 @@ def convolution_transpose(
 def conv_transpose1d(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
@@ -225,7 +230,8 @@ def conv_transpose1d(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
@@ -254,7 +260,7 @@ def conv_transpose1d(
 def conv_transpose2d(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
@@ -266,7 +272,8 @@ def conv_transpose2d(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
@@ -295,7 +302,7 @@ def conv_transpose2d(
 def conv_transpose3d(
     x: TensorLike,
     weight: TensorLike,
-    *bias: TensorLike,
+    bias: TensorLike | None = None,
     stride: int | Sequence[int] = (1,),
     padding: str | int | Sequence[int] = (0,),
     output_padding: int | Sequence[int] = (0,),
@@ -307,7 +314,8 @@ def conv_transpose3d(
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.

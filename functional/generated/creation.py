@@ -14,7 +14,7 @@ from ...imperative import Tensor, native
 @native
 def full(
     shape: int | Sequence[int],
-    value: bool | int | float,
+    fill_value: bool | int | float,
     dtype: object = None,
     device: str | None = None,
 ) -> Tensor:
@@ -22,7 +22,7 @@ def full(
 
     Args:
         shape: the shape of the result.
-        value: the value of every element.
+        fill_value: the value of every element.
         dtype: the dtype; None takes that of the value.
         device: where it lives; None is the default device.
 
@@ -34,7 +34,7 @@ def full(
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.full(shape=(2, 2), value=7).tolist()
+        >>> tl.functional.full(shape=(2, 2), fill_value=7).tolist()
         [[7, 7], [7, 7]]
     """
     ...

@@ -383,13 +383,11 @@ def reciprocal(x: TensorLike) -> Tensor:
 # opdecl/elementwise_arithmetic.yaml:104
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 to the power of x2.
+    """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
 
     Args:
-        x1: any shape that broadcasts with the others, floating-point (integers and booleans are
-            promoted to float32).
-        x2: any shape that broadcasts with the others, floating-point (integers and booleans are
-            promoted to float32).
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -601,10 +599,10 @@ def trunc(x: TensorLike) -> Tensor:
 # opdecl/elementwise_arithmetic.yaml:161
 @native
 def round(x: TensorLike) -> Tensor:
-    """The nearest integer; halves go to the even one.
+    """The nearest integer; halves go to the even one. Of complex numbers, both parts are rounded.
 
     Args:
-        x: any shape, real numeric (booleans are promoted to int64).
+        x: any shape, numeric (booleans are promoted to int64).
 
     Returns:
         The shape of x, the dtype of x.
@@ -676,5 +674,57 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         >>> x2 = tl.tensor([2.0, 0.25])
         >>> tl.functional.copysign(x1, x2).tolist()
         [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:182
+@native
+def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The number next to x1 in the direction of x2. Halves step as float32 does, and round.
+
+    Args:
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:182.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.nextafter(x1, x2).tolist()]
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:187
+@native
+def signbit(x: TensorLike) -> Tensor:
+    """Whether the sign is negative, that of -0 and of NaN too.
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:187.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.signbit(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
     """
     ...

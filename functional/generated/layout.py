@@ -12,12 +12,13 @@ from ...imperative import Tensor, TensorLike, native
 
 # opdecl/layout.yaml:3
 @native
-def reshape(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
+def reshape(x: TensorLike, shape: int | Sequence[int], copy: object = None) -> Tensor:
     """The elements in the same order, in another shape.
 
     Args:
         x: any shape, any dtype.
         shape: the new shape; one size may be -1.
+        copy: False raises where elements must move; True and None make no difference to values.
 
     Returns:
         One tensor.
@@ -33,7 +34,7 @@ def reshape(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:13
+# opdecl/layout.yaml:18
 @native
 def permute_dims(x: TensorLike, axes: int | Sequence[int]) -> Tensor:
     """The axes in another order.
@@ -46,7 +47,7 @@ def permute_dims(x: TensorLike, axes: int | Sequence[int]) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:13.
+        Declared in opdecl/layout.yaml:18.
 
     Example:
         >>> import tensorlike as tl
@@ -57,7 +58,7 @@ def permute_dims(x: TensorLike, axes: int | Sequence[int]) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:25
+# opdecl/layout.yaml:30
 @native
 def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     """Axes of size 1 repeated, new axes added in front.
@@ -70,7 +71,7 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:25.
+        Declared in opdecl/layout.yaml:30.
 
     Example:
         >>> import tensorlike as tl
@@ -80,7 +81,7 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:35
+# opdecl/layout.yaml:40
 @native
 def subtensor(x: TensorLike, items: Sequence[int]) -> Tensor:
     """The part of a tensor that integers and slices select.
@@ -93,12 +94,12 @@ def subtensor(x: TensorLike, items: Sequence[int]) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:35.
+        Declared in opdecl/layout.yaml:40.
     """
     ...
 
 
-# opdecl/layout.yaml:43
+# opdecl/layout.yaml:48
 @native
 def set_subtensor(x: TensorLike, value: TensorLike, items: Sequence[int]) -> Tensor:
     """The tensor with the part that integers and slices select replaced by a value.
@@ -112,12 +113,12 @@ def set_subtensor(x: TensorLike, value: TensorLike, items: Sequence[int]) -> Ten
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:43.
+        Declared in opdecl/layout.yaml:48.
     """
     ...
 
 
-# opdecl/layout.yaml:51
+# opdecl/layout.yaml:56
 @native
 def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
@@ -130,7 +131,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:51.
+        Declared in opdecl/layout.yaml:56.
 
     Example:
         >>> import tensorlike as tl
@@ -140,7 +141,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:61
+# opdecl/layout.yaml:66
 @native
 def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis.
@@ -153,7 +154,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:61.
+        Declared in opdecl/layout.yaml:66.
 
     Example:
         >>> import tensorlike as tl
@@ -163,7 +164,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:70
+# opdecl/layout.yaml:75
 @native
 def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """A tensor cut into parts along an axis.
@@ -177,7 +178,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:70.
+        Declared in opdecl/layout.yaml:75.
 
     Example:
         >>> import tensorlike as tl
@@ -187,20 +188,22 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
     ...
 
 
-# opdecl/layout.yaml:82
+# opdecl/layout.yaml:87
 @native
-def astype(x: TensorLike, dtype: object) -> Tensor:
+def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None = None) -> Tensor:
     """The elements converted to another dtype.
 
     Args:
         x: any shape, any dtype.
         dtype: the new dtype.
+        copy: no matter: tensors are values.
+        device: where the result lives.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:82.
+        Declared in opdecl/layout.yaml:87.
 
     Example:
         >>> import tensorlike as tl
@@ -210,7 +213,7 @@ def astype(x: TensorLike, dtype: object) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:93
+# opdecl/layout.yaml:101
 @native
 def to_device(x: TensorLike, device: str | None = None) -> Tensor:
     """The tensor on a device.
@@ -223,7 +226,7 @@ def to_device(x: TensorLike, device: str | None = None) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:93.
+        Declared in opdecl/layout.yaml:101.
 
     Example:
         >>> import tensorlike as tl

@@ -23,8 +23,8 @@ def layer_norm(
 
     ``(x - mean(x, axis=axes, keepdims=True)) / sqrt(mean((x - mean(x, axis=axes,
     keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) +
-    full(shape=(), value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias``
+    full(shape=(), fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x
+    - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -64,22 +64,22 @@ def layer_norm_grad(
 
     ``(cotangent * weight - (mean(cotangent * weight, axis=axes, keepdims=True) + (x - mean(x,
     axis=axes, keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(), value=eps,
+    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
+    axis=axes, keepdims=True)), axis=axes, keepdims=True))))) * mean(cotangent * weight * ((x -
+    mean(x, axis=axes, keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True))
+    * (x - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
+    axis=axes, keepdims=True)), axis=axes, keepdims=True)))))), axis=axes, keepdims=True))) * (1
+    / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes,
+    keepdims=True)), axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
     dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes,
-    keepdims=True)), axis=axes, keepdims=True))))) * mean(cotangent * weight * ((x - mean(x,
-    axis=axes, keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(), value=eps,
+    keepdims=True)), axis=axes, keepdims=True))))), sum(cotangent * ((x - mean(x, axis=axes,
+    keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
+    axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
     dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes,
-    keepdims=True)), axis=axes, keepdims=True)))))), axis=axes, keepdims=True))) * (1 /
-    sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)),
-    axis=axes, keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean((x - mean(x,
-    axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes,
-    keepdims=True))))), sum(cotangent * ((x - mean(x, axis=axes, keepdims=True)) * (1 /
-    sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)),
-    axis=axes, keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean((x - mean(x,
-    axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes,
-    keepdims=True)))))), axis=sum_axes, keepdims=True), sum(cotangent, axis=sum_axes,
-    keepdims=True)``
+    keepdims=True)), axis=axes, keepdims=True)))))), axis=sum_axes, keepdims=True),
+    sum(cotangent, axis=sum_axes, keepdims=True)``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -114,7 +114,7 @@ def rms_norm(
 ) -> Tensor:
     """Divided by the root of the mean of the squares along axes, then times weight.
 
-    ``x / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), value=eps,
+    ``x / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
     dtype=dtype(mean(x * x, axis=axes, keepdims=True)))) * weight``
 
     Args:
@@ -152,13 +152,13 @@ def rms_norm_grad(
     """The gradients of rms_norm by x and weight, given its result's cotangent.
 
     ``(cotangent * weight - x * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(),
-    value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True))))) * mean(cotangent * weight *
-    (x * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), value=eps,
-    dtype=dtype(mean(x * x, axis=axes, keepdims=True)))))), axis=axes, keepdims=True)) * (1 /
-    sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean(x *
-    x, axis=axes, keepdims=True))))), sum(cotangent * (x * (1 / sqrt(mean(x * x, axis=axes,
-    keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean(x * x, axis=axes,
-    keepdims=True)))))), axis=sum_axes, keepdims=True)``
+    fill_value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True))))) * mean(cotangent *
+    weight * (x * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True)))))), axis=axes,
+    keepdims=True)) * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True))))), sum(cotangent * (x *
+    (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
+    dtype=dtype(mean(x * x, axis=axes, keepdims=True)))))), axis=sum_axes, keepdims=True)``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -199,8 +199,8 @@ def batch_norm(
 
     ``(x - mean(x, axis=axes, keepdims=True)) / sqrt(mean((x - mean(x, axis=axes,
     keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) +
-    full(shape=(), value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias, mean(x,
+    full(shape=(), fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x
+    - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias, mean(x,
     axis=axes, keepdims=True), mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
     axis=axes, keepdims=True)), axis=axes, keepdims=True)``
 

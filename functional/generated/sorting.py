@@ -85,13 +85,15 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
 
 # opdecl/sorting.yaml:42
 @native
-def searchsorted(x1: TensorLike, x2: TensorLike, *sorter: TensorLike, side: str = "left") -> Tensor:
+def searchsorted(
+    x1: TensorLike, x2: TensorLike, sorter: TensorLike | None = None, side: str = "left"
+) -> Tensor:
     """Where in x1, sorted (or put in order by sorter), the elements of x2 would be inserted.
 
     Args:
         x1: any shape, real numeric or boolean.
         x2: any shape, real numeric or boolean.
-        sorter: tensors, integer.
+        sorter: any shape, integer; or None.
         side: 'left' or 'right' of elements that are equal.
 
     Returns:

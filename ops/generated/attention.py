@@ -21,7 +21,7 @@ class Attention(OpBase, native="Attention"):
         query: any shape, real floating-point (integers and booleans are promoted to float32).
         key: any shape, real floating-point (integers and booleans are promoted to float32).
         value: any shape, real floating-point (integers and booleans are promoted to float32).
-        mask: tensors, any dtype.
+        mask: any shape, any dtype; or None.
 
     Returns:
         One tensor.
@@ -54,7 +54,7 @@ class AttentionGrad(OpBase, native="AttentionGrad"):
         key: any shape, real floating-point (integers and booleans are promoted to float32).
         value: any shape, real floating-point (integers and booleans are promoted to float32).
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
-        mask: tensors, any dtype.
+        mask: any shape, any dtype; or None.
 
     Returns:
         3 tensors.

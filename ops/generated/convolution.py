@@ -23,7 +23,8 @@ class Convolution(OpBase, native="Convolution"):
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
 
     Returns:
         One tensor.
@@ -68,7 +69,8 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
-        bias: tensors, real floating-point (integers and booleans are promoted to float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32); or
+            None.
 
     Returns:
         One tensor.

@@ -15,7 +15,7 @@ class Fill(OpBase, native="Fill"):
 
     Args:
         shape: the shape of the result.
-        value: the value of every element.
+        fill_value: the value of every element.
         dtype: the dtype; None takes that of the value.
         device: where it lives; None is the default device.
 
@@ -28,7 +28,7 @@ class Fill(OpBase, native="Fill"):
 
     __slots__ = ()
     shape: tuple[int, ...]
-    value: bool | int | float
+    fill_value: bool | int | float
     dtype: object
     device: str | None
 
@@ -38,7 +38,7 @@ class Fill(OpBase, native="Fill"):
             self,
             *,
             shape: tuple[int, ...],
-            value: bool | int | float,
+            fill_value: bool | int | float,
             dtype: object = None,
             device: str | None = None,
         ) -> None: ...

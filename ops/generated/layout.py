@@ -15,6 +15,7 @@ class Reshape(OpBase, native="Reshape"):
 
     Args:
         shape: the new shape; one size may be -1.
+        copy: False raises where elements must move; True and None make no difference to values.
 
     Inputs:
         x: any shape, any dtype.
@@ -28,13 +29,14 @@ class Reshape(OpBase, native="Reshape"):
 
     __slots__ = ()
     shape: tuple[int, ...]
+    copy: object
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, shape: tuple[int, ...]) -> None: ...
+        def __init__(self, *, shape: tuple[int, ...], copy: object = None) -> None: ...
 
 
-# opdecl/layout.yaml:13
+# opdecl/layout.yaml:18
 class Transpose(OpBase, native="Transpose"):
     """The axes in another order.
 
@@ -48,7 +50,7 @@ class Transpose(OpBase, native="Transpose"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:13.
+        Declared in opdecl/layout.yaml:18.
     """
 
     __slots__ = ()
@@ -59,7 +61,7 @@ class Transpose(OpBase, native="Transpose"):
         def __init__(self, *, axes: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:25
+# opdecl/layout.yaml:30
 class Broadcast(OpBase, native="Broadcast"):
     """Axes of size 1 repeated, new axes added in front.
 
@@ -73,7 +75,7 @@ class Broadcast(OpBase, native="Broadcast"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:25.
+        Declared in opdecl/layout.yaml:30.
     """
 
     __slots__ = ()
@@ -84,7 +86,7 @@ class Broadcast(OpBase, native="Broadcast"):
         def __init__(self, *, shape: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:35
+# opdecl/layout.yaml:40
 class Subtensor(OpBase, native="Subtensor"):
     """The part of a tensor that integers and slices select.
 
@@ -98,7 +100,7 @@ class Subtensor(OpBase, native="Subtensor"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:35.
+        Declared in opdecl/layout.yaml:40.
     """
 
     __slots__ = ()
@@ -109,7 +111,7 @@ class Subtensor(OpBase, native="Subtensor"):
         def __init__(self, *, items: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:43
+# opdecl/layout.yaml:48
 class SetSubtensor(OpBase, native="SetSubtensor"):
     """The tensor with the part that integers and slices select replaced by a value.
 
@@ -124,7 +126,7 @@ class SetSubtensor(OpBase, native="SetSubtensor"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:43.
+        Declared in opdecl/layout.yaml:48.
     """
 
     __slots__ = ()
@@ -135,7 +137,7 @@ class SetSubtensor(OpBase, native="SetSubtensor"):
         def __init__(self, *, items: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:51
+# opdecl/layout.yaml:56
 class Concat(OpBase, native="Concat"):
     """Tensors joined along an axis that they have.
 
@@ -149,7 +151,7 @@ class Concat(OpBase, native="Concat"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:51.
+        Declared in opdecl/layout.yaml:56.
     """
 
     __slots__ = ()
@@ -160,7 +162,7 @@ class Concat(OpBase, native="Concat"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:61
+# opdecl/layout.yaml:66
 class Stack(OpBase, native="Stack"):
     """Tensors of one shape joined along a new axis.
 
@@ -174,7 +176,7 @@ class Stack(OpBase, native="Stack"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:61.
+        Declared in opdecl/layout.yaml:66.
     """
 
     __slots__ = ()
@@ -185,7 +187,7 @@ class Stack(OpBase, native="Stack"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:70
+# opdecl/layout.yaml:75
 class Split(OpBase, native="Split"):
     """A tensor cut into parts along an axis.
 
@@ -200,7 +202,7 @@ class Split(OpBase, native="Split"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:70.
+        Declared in opdecl/layout.yaml:75.
     """
 
     __slots__ = ()
@@ -212,12 +214,14 @@ class Split(OpBase, native="Split"):
         def __init__(self, *, sizes: tuple[int, ...], axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:82
+# opdecl/layout.yaml:87
 class Cast(OpBase, native="Cast"):
     """The elements converted to another dtype.
 
     Args:
         dtype: the new dtype.
+        copy: no matter: tensors are values.
+        device: where the result lives.
 
     Inputs:
         x: any shape, any dtype.
@@ -226,18 +230,22 @@ class Cast(OpBase, native="Cast"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:82.
+        Declared in opdecl/layout.yaml:87.
     """
 
     __slots__ = ()
     dtype: object
+    copy: bool
+    device: str | None
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, dtype: object) -> None: ...
+        def __init__(
+            self, *, dtype: object, copy: bool = True, device: str | None = None
+        ) -> None: ...
 
 
-# opdecl/layout.yaml:93
+# opdecl/layout.yaml:101
 class Copy(OpBase, native="Copy"):
     """The tensor on a device.
 
@@ -251,7 +259,7 @@ class Copy(OpBase, native="Copy"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:93.
+        Declared in opdecl/layout.yaml:101.
     """
 
     __slots__ = ()

@@ -15,8 +15,8 @@ class LayerNorm(OpBase, native="LayerNorm"):
 
     ``(x - mean(x, axis=axes, keepdims=True)) / sqrt(mean((x - mean(x, axis=axes,
     keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) +
-    full(shape=(), value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias``
+    full(shape=(), fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x
+    - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias``
 
     Args:
         axes: the axes that are normalised together.
@@ -49,22 +49,22 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
 
     ``(cotangent * weight - (mean(cotangent * weight, axis=axes, keepdims=True) + (x - mean(x,
     axis=axes, keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(), value=eps,
+    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
+    axis=axes, keepdims=True)), axis=axes, keepdims=True))))) * mean(cotangent * weight * ((x -
+    mean(x, axis=axes, keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True))
+    * (x - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
+    axis=axes, keepdims=True)), axis=axes, keepdims=True)))))), axis=axes, keepdims=True))) * (1
+    / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes,
+    keepdims=True)), axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
     dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes,
-    keepdims=True)), axis=axes, keepdims=True))))) * mean(cotangent * weight * ((x - mean(x,
-    axis=axes, keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(), value=eps,
+    keepdims=True)), axis=axes, keepdims=True))))), sum(cotangent * ((x - mean(x, axis=axes,
+    keepdims=True)) * (1 / sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
+    axis=axes, keepdims=True)), axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
     dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes,
-    keepdims=True)), axis=axes, keepdims=True)))))), axis=axes, keepdims=True))) * (1 /
-    sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)),
-    axis=axes, keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean((x - mean(x,
-    axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes,
-    keepdims=True))))), sum(cotangent * ((x - mean(x, axis=axes, keepdims=True)) * (1 /
-    sqrt(mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)),
-    axis=axes, keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean((x - mean(x,
-    axis=axes, keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes,
-    keepdims=True)))))), axis=sum_axes, keepdims=True), sum(cotangent, axis=sum_axes,
-    keepdims=True)``
+    keepdims=True)), axis=axes, keepdims=True)))))), axis=sum_axes, keepdims=True),
+    sum(cotangent, axis=sum_axes, keepdims=True)``
 
     Args:
         axes: the axes that are normalised together.
@@ -103,7 +103,7 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
 class RMSNorm(OpBase, native="RMSNorm"):
     """Divided by the root of the mean of the squares along axes, then times weight.
 
-    ``x / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), value=eps,
+    ``x / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
     dtype=dtype(mean(x * x, axis=axes, keepdims=True)))) * weight``
 
     Args:
@@ -135,13 +135,13 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
     """The gradients of rms_norm by x and weight, given its result's cotangent.
 
     ``(cotangent * weight - x * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(),
-    value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True))))) * mean(cotangent * weight *
-    (x * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), value=eps,
-    dtype=dtype(mean(x * x, axis=axes, keepdims=True)))))), axis=axes, keepdims=True)) * (1 /
-    sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean(x *
-    x, axis=axes, keepdims=True))))), sum(cotangent * (x * (1 / sqrt(mean(x * x, axis=axes,
-    keepdims=True) + full(shape=(), value=eps, dtype=dtype(mean(x * x, axis=axes,
-    keepdims=True)))))), axis=sum_axes, keepdims=True)``
+    fill_value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True))))) * mean(cotangent *
+    weight * (x * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True)))))), axis=axes,
+    keepdims=True)) * (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(),
+    fill_value=eps, dtype=dtype(mean(x * x, axis=axes, keepdims=True))))), sum(cotangent * (x *
+    (1 / sqrt(mean(x * x, axis=axes, keepdims=True) + full(shape=(), fill_value=eps,
+    dtype=dtype(mean(x * x, axis=axes, keepdims=True)))))), axis=sum_axes, keepdims=True)``
 
     Args:
         axes: the axes that are normalised together.
@@ -182,8 +182,8 @@ class BatchNorm(OpBase, native="BatchNorm"):
 
     ``(x - mean(x, axis=axes, keepdims=True)) / sqrt(mean((x - mean(x, axis=axes,
     keepdims=True)) * (x - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True) +
-    full(shape=(), value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x -
-    mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias, mean(x,
+    full(shape=(), fill_value=eps, dtype=dtype(mean((x - mean(x, axis=axes, keepdims=True)) * (x
+    - mean(x, axis=axes, keepdims=True)), axis=axes, keepdims=True)))) * weight + bias, mean(x,
     axis=axes, keepdims=True), mean((x - mean(x, axis=axes, keepdims=True)) * (x - mean(x,
     axis=axes, keepdims=True)), axis=axes, keepdims=True)``
 

@@ -110,7 +110,7 @@ class SearchSorted(OpBase, native="SearchSorted"):
     Inputs:
         x1: any shape, real numeric or boolean.
         x2: any shape, real numeric or boolean.
-        sorter: tensors, integer.
+        sorter: any shape, integer; or None.
 
     Returns:
         One tensor.

@@ -42,6 +42,8 @@ from ._C import complex64 as complex64
 from ._C import complex128 as complex128
 from ._C import num_threads as num_threads
 from ._C import set_num_threads as set_num_threads
+from .functional.array_api import *  # noqa: F403
+from .functional.array_api import __all__ as _array_api
 from .imperative import Grad as Grad
 from .imperative import Listing as Listing
 from .imperative import Parameter as Parameter
@@ -54,6 +56,12 @@ from .imperative import TensorWrapper as TensorWrapper
 from .imperative import Tracer as Tracer
 from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
+from .imperative import broadcast_shapes as broadcast_shapes
+from .imperative import can_cast as can_cast
+from .imperative import finfo as finfo
+from .imperative import iinfo as iinfo
+from .imperative import isdtype as isdtype
+from .imperative import result_type as result_type
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
@@ -65,8 +73,12 @@ from .imperative import value_and_grad as value_and_grad
 from .imperative import vjp as vjp
 from .ops import declare as declare
 
+bool = bool_
+
 __all__ = sorted(
     [
+        *_array_api,
+        "bool",
         "AmbiguityError",
         "AutodiffError",
         "DTypeError",
@@ -123,5 +135,11 @@ __all__ = sorted(
         "tensor",
         "value_and_grad",
         "vjp",
+        "result_type",
+        "isdtype",
+        "iinfo",
+        "finfo",
+        "can_cast",
+        "broadcast_shapes",
     ]
 )

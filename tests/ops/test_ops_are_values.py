@@ -13,14 +13,14 @@ from support.declarations import OPS, REDUCTIONS, SCALARS, cases_of
 import tensorlike as tl
 
 SPECIAL: list[tuple[str, dict[str, Any]]] = [
-    ("Fill", {"shape": (2,), "value": float("nan")}),
-    ("Fill", {"shape": (), "value": float("inf"), "dtype": tl.float64}),
-    ("Fill", {"shape": (0, 3), "value": True, "dtype": tl.bool_, "device": "cpu"}),
-    ("Fill", {"shape": (2,), "value": -0.0}),
-    ("Fill", {"shape": (2,), "value": 1.0}),
-    ("Fill", {"shape": (2,), "value": 1e300}),
-    ("Fill", {"shape": (2,), "value": 2**63 - 1}),
-    ("Fill", {"shape": (2,), "value": 0.1}),
+    ("Fill", {"shape": (2,), "fill_value": float("nan")}),
+    ("Fill", {"shape": (), "fill_value": float("inf"), "dtype": tl.float64}),
+    ("Fill", {"shape": (0, 3), "fill_value": True, "dtype": tl.bool_, "device": "cpu"}),
+    ("Fill", {"shape": (2,), "fill_value": -0.0}),
+    ("Fill", {"shape": (2,), "fill_value": 1.0}),
+    ("Fill", {"shape": (2,), "fill_value": 1e300}),
+    ("Fill", {"shape": (2,), "fill_value": 2**63 - 1}),
+    ("Fill", {"shape": (2,), "fill_value": 0.1}),
     ("Subtensor", {"items": (0, 1, 0, 0)}),
     ("SetSubtensor", {"items": ()}),
     ("Reduce", {"mode": "sum", "axis": (0, -1), "keepdims": True}),
@@ -109,7 +109,7 @@ def hostile() -> list[bytes]:
         {**good, "params": {"mode": "sum", "axis": 2**70}},
         {**good, "params": {"mode": "sum", "axis": [[1], [2]]}},
         {**good, "params": {"mode": "sum", "axis": [0.5]}},
-        {"op": "Fill", "params": {"shape": [2], "value": [1]}},
+        {"op": "Fill", "params": {"shape": [2], "fill_value": [1]}},
         [], None, 3, "Reduce", {},
     ]  # fmt: skip
     whole = tl.ops.serialize(tl.ops.Reduce(mode="sum", axis=0))

@@ -1,0 +1,341 @@
+"""Calls that make tensors, composed of the ops that fill and count.
+
+All take `dtype` and `device` as the Array API has them; the only device is "cpu".
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..imperative import (
+    ParameterError,
+    ShapeError,
+    Tensor,
+    TensorBase,
+    TensorLike,
+    as_dtype,
+    from_dlpack,
+    tensor,
+)
+from .arranging import as_tensor, broadcast_arrays
+from .generated import arange, astype, broadcast_to, equal, full, reshape, to_device, where
+
+__all__ = [
+    "asarray",
+    "empty",
+    "empty_like",
+    "eye",
+    "full_like",
+    "linspace",
+    "meshgrid",
+    "ones",
+    "ones_like",
+    "zeros",
+    "zeros_like",
+]
+
+_Shape = int | Sequence[int]
+
+
+def asarray(
+    obj: TensorLike, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
+) -> Tensor:
+    """The data as a tensor.
+
+    Args:
+        obj: a number, (nested) sequences of numbers, an array of any library, or a tensor.
+        dtype: the dtype to convert to; by default float32 for Python floats, int64 for integers,
+            complex64 for complex numbers, and an array's own.
+        device: where the tensor lives.
+        copy: True copies the elements in any case; False shares the memory of obj, and raises
+            where that can't be. None shares what cannot change (tensors) and copies what can.
+
+    Raises:
+        DTypeError: the data are not numbers.
+        ValueError: copy=False, but the elements must be converted or are not in shareable memory.
+
+    Source:
+        Array API 2025.12, ``asarray``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.asarray([1, 2], dtype=tl.float32)
+        tensor([1., 2.])
+    """
+    if copy is False and not isinstance(obj, TensorBase):
+        if not hasattr(obj, "__dlpack__"):
+            raise ValueError(f"asarray: a {type(obj).__name__} must be copied; got copy=False")
+        obj = from_dlpack(obj)
+    if not isinstance(obj, TensorBase):
+        return to_device(tensor(obj, dtype), device=device) if device else tensor(obj, dtype)
+    x = obj if isinstance(obj, Tensor) else Tensor(obj)
+    if dtype is not None and x.dtype is not as_dtype(dtype):
+        if copy is False:
+            raise ValueError(f"asarray: {x.dtype} to {dtype} needs a copy; got copy=False")
+        return astype(x, dtype=dtype)
+    return to_device(x, device=device) if copy or device else x
+
+
+def zeros(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Zeros.
+
+    Args:
+        shape: the shape.
+        dtype: the dtype, float32 by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``zeros``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.zeros(2)
+        tensor([0., 0.])
+    """
+    return full(_dims(shape), 0, dtype="float32" if dtype is None else dtype, device=device)
+
+
+def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Ones.
+
+    Args:
+        shape: the shape.
+        dtype: the dtype, float32 by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``ones``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.ones((1, 2), dtype=tl.int64)
+        tensor([[1, 1]])
+    """
+    return full(_dims(shape), 1, dtype="float32" if dtype is None else dtype, device=device)
+
+
+def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """A tensor whose elements do not matter; they are zeros, since tensors are values.
+
+    Args:
+        shape: the shape.
+        dtype: the dtype, float32 by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``empty``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.empty((2, 3)).shape
+        (2, 3)
+    """
+    return zeros(shape, dtype=dtype, device=device)
+
+
+def full_like(
+    x: TensorLike, /, fill_value: Any, *, dtype: Any = None, device: str | None = None
+) -> Tensor:
+    """One value everywhere, in the shape of a tensor.
+
+    Args:
+        x: gives the shape.
+        fill_value: a number.
+        dtype: the dtype, that of x by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``full_like``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.full_like(tl.tensor([1.0, 2.0]), 7)
+        tensor([7., 7.])
+    """
+    x = as_tensor(x)
+    return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
+
+
+def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Zeros, in the shape of a tensor.
+
+    Args:
+        x: gives the shape.
+        dtype: the dtype, that of x by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``zeros_like``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.zeros_like(tl.tensor([1.0, 2.0]))
+        tensor([0., 0.])
+    """
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def ones_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """Ones, in the shape of a tensor.
+
+    Args:
+        x: gives the shape.
+        dtype: the dtype, that of x by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``ones_like``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.ones_like(tl.tensor([3, 4]))
+        tensor([1, 1])
+    """
+    return full_like(x, 1, dtype=dtype, device=device)
+
+
+def empty_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
+    """A tensor whose elements do not matter, in the shape of a tensor; they are zeros.
+
+    Args:
+        x: gives the shape.
+        dtype: the dtype, that of x by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``empty_like``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.empty_like(tl.tensor([[3, 4]])).shape
+        (1, 2)
+    """
+    return full_like(x, 0, dtype=dtype, device=device)
+
+
+def eye(
+    n_rows: int,
+    n_cols: int | None = None,
+    /,
+    *,
+    k: int = 0,
+    dtype: Any = None,
+    device: str | None = None,
+) -> Tensor:
+    """Ones on a diagonal, zeros elsewhere.
+
+    Args:
+        n_rows: the number of rows.
+        n_cols: the number of columns, as many as rows by default.
+        k: the diagonal; 0 is the main one, above it they are positive.
+        dtype: the dtype, float32 by default.
+        device: where the tensor lives.
+
+    Source:
+        Array API 2025.12, ``eye``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.eye(2, 3, k=1)
+        tensor([[0., 1., 0.],
+                [0., 0., 1.]])
+    """
+    (rows,) = _dims(n_rows)
+    (columns,) = _dims(n_rows if n_cols is None else n_cols)
+    k = max(-rows, min(operator.index(k), columns))  # further off there are only zeros
+    row = reshape(arange(k, rows + k, device=device), (rows, 1))
+    column = reshape(arange(columns, device=device), (1, columns))
+    return astype(equal(row, column), dtype="float32" if dtype is None else dtype)
+
+
+def linspace(
+    start: complex,
+    stop: complex,
+    /,
+    num: int,
+    *,
+    dtype: Any = None,
+    device: str | None = None,
+    endpoint: bool = True,
+) -> Tensor:
+    """Evenly spaced numbers, the ends exactly as given.
+
+    Args:
+        start: the first number.
+        stop: the last number, or the one that would come after it.
+        num: how many.
+        dtype: the dtype, float32 or complex64 by default.
+        device: where the tensor lives.
+        endpoint: whether `stop` is the last number.
+
+    Raises:
+        ShapeError: num is negative.
+
+    Source:
+        Array API 2025.12, ``linspace``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linspace(0, 1, 5)
+        tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
+    """
+    (count,) = _dims(num)
+    is_complex = isinstance(start, complex) or isinstance(stop, complex)
+    if dtype is None:
+        dtype = "complex64" if is_complex else "float32"
+    steps = max(1, count - 1 if endpoint else count)
+    wide = "complex128" if is_complex else "float64"
+    at = arange(count, dtype="float64", device=device)
+    step = (stop - start) / steps
+    if np.isfinite(step):
+        values = astype(at, dtype=wide) * step + start
+    else:  # the distance is too large for a number, its parts are not
+        values = astype(1 - at / steps, dtype=wide) * start + astype(at / steps, dtype=wide) * stop
+    if endpoint and count > 1:
+        values = where(equal(at, count - 1), stop, values)
+    return astype(values, dtype=dtype)
+
+
+def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> tuple[Tensor, ...]:
+    """The coordinates of the points of a grid.
+
+    Args:
+        arrays: the coordinates along each axis, one dimension each, one dtype.
+        indexing: "ij" varies the first array along the first axis; "xy" (Cartesian) exchanges the
+            first two axes.
+
+    Returns:
+        A tensor for each array, all of the shape of the grid.
+
+    Raises:
+        ShapeError: an array has more than one dimension.
+        ParameterError: indexing is another word.
+
+    Source:
+        Array API 2025.12, ``meshgrid``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [x.tolist() for x in tl.meshgrid(tl.tensor([1, 2]), tl.tensor([3, 4]))]
+        [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
+    """
+    if indexing not in ("xy", "ij"):
+        raise ParameterError(f"meshgrid: indexing must be 'xy' or 'ij'; got {indexing!r}.")
+    xs = [as_tensor(x) for x in arrays]
+    for x in xs:
+        if len(x.shape) > 1:
+            raise ShapeError(f"meshgrid: arrays must have one dimension; got shape {x.shape}.")
+    places = list(range(len(xs)))
+    if indexing == "xy" and len(xs) > 1:
+        places[:2] = [1, 0]
+    shapes = [tuple(-1 if i == place else 1 for i in range(len(xs))) for place in places]
+    return broadcast_arrays(*(reshape(x, shape) for x, shape in zip(xs, shapes, strict=True)))
+
+
+def _dims(shape: Any) -> tuple[int, ...]:
+    dims = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    return tuple(operator.index(dim) for dim in dims)

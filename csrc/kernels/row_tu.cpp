@@ -70,18 +70,6 @@ void log_softmax_grad(const RowBlock& block) {
   }
 }
 
-// A row whose largest element is infinite is not moved: -inf alone gives -inf, inf gives inf.
-template <class T>
-void log_sum_exp(const RowBlock& block) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    const T* x = block.read<T>(0, r);
-    const T largest = row_maximum(x, block.n);
-    const bool is_finite = largest - largest == T(0);
-    const T shift = is_finite ? largest : T(0);
-    *block.write<T>(0, r) = static_cast<T>(log_of_sum(x, shift, block.n) + double{shift});
-  }
-}
-
 template <class T>
 void cross_entropy(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
@@ -115,7 +103,6 @@ constexpr RowPrograms row_programs() {
   programs.log_softmax = log_softmax<T>;
   programs.softmax_grad = softmax_grad<T>;
   programs.log_softmax_grad = log_softmax_grad<T>;
-  programs.log_sum_exp = log_sum_exp<T>;
   programs.cross_entropy = cross_entropy<T>;
   programs.cross_entropy_grad = cross_entropy_grad<T>;
   return programs;

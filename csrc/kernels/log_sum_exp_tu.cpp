@@ -28,7 +28,9 @@ struct Loops {
   static void add(double& sum, T& shift, double other, T other_shift) {
     const T larger = maximum(shift, other_shift);
     auto moved = [=](double value, T from) {
-      return from == larger ? value : value * __builtin_exp(double{from} - double{larger});
+      // Exponentials that underflow are slow, and there is one at each start.
+      const bool stays = value == 0 || from == larger;
+      return stays ? value : value * __builtin_exp(double{from} - double{larger});
     };
     sum = moved(sum, shift) + moved(other, other_shift);
     shift = larger;

@@ -100,20 +100,21 @@ class Reducer {
   void rows(int64_t begin, int64_t end) const {
     alignas(16) char acc[ReductionKernel::kWidest];
     const int64_t together = count_ == 0 ? 1 : std::max<int64_t>(1, kTile / count_);
+    std::optional<TileRunner> runner;
+    if (bound_) runner.emplace(*bound_);
     if (!bound_ || together == 1) {
       for (int64_t i = begin; i < end; ++i) {
         kernel_.start(acc, 1);
-        fold(acc, i, 0, count_);
+        fold(runner, acc, i, 0, count_);
         kernel_.finish(out_at(i), acc, 1, count_);
       }
       return;
     }
     // Several short rows in one run of the program.
-    TileRunner runner(*bound_);
     alignas(64) char tile[kTile * 16];
     for (int64_t i = begin; i < end; i += together) {
       const int64_t n = std::min(together, end - i);
-      compute(runner, i * count_, n * count_, tile);
+      compute(*runner, i * count_, n * count_, tile);
       for (int64_t k = 0; k < n; ++k) {
         kernel_.start(acc, 1);
         kernel_.row(acc, tile + k * count_ * size(), count_);
@@ -122,15 +123,16 @@ class Reducer {
     }
   }
 
-  // Combines elements [begin, end) of the i-th result into one accumulator.
-  void fold(char* acc, int64_t i, int64_t begin, int64_t end) const {
+  // Combines elements [begin, end) of the i-th result into one accumulator. There is a runner
+  // where there is a program.
+  void fold(std::optional<TileRunner>& runner, char* acc, int64_t i, int64_t begin,
+            int64_t end) const {
     if (begin == end) return;
     alignas(64) char tile[kTile * 16];
-    if (bound_) {
-      TileRunner runner(*bound_);
+    if (runner) {
       for (int64_t at = begin; at < end; at += kTile) {
         const int64_t n = std::min(kTile, end - at);
-        compute(runner, i * count_ + at, n, tile);
+        compute(*runner, i * count_ + at, n, tile);
         kernel_.row(acc, tile, n);
       }
       return;
@@ -155,10 +157,12 @@ class Reducer {
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(chunks) * width);
     char* accumulators = partial->data();
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      std::optional<TileRunner> runner;
+      if (bound_) runner.emplace(*bound_);
       for (int64_t c = begin; c < end; ++c) {
         char* acc = accumulators + static_cast<size_t>(c) * width;
         kernel_.start(acc, 1);
-        fold(acc, i, c * kChunk, std::min(count_, (c + 1) * kChunk));
+        fold(runner, acc, i, c * kChunk, std::min(count_, (c + 1) * kChunk));
       }
     });
     for (int64_t c = 1; c < chunks; ++c) {

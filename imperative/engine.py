@@ -114,7 +114,8 @@ def explain() -> str:
         places = ", ".join(dict.fromkeys(place for place in program["places"] if place))
         lines.append(
             f"{' + '.join(program['ops'])} over {program['shape']}: {program['operands']} operands,"
-            f" {outputs}{reused}, because of: {program['reason']}" + (f" [{places}]" if places else "")
+            f" {outputs}{reused}, because of: {program['reason']}"
+            + (f" [{places}]" if places else "")
         )
     waiting = _C.waiting_ops()
     if waiting:

@@ -18,6 +18,7 @@
 #include "base/signals.h"
 #include "engine/task.h"
 #include "op/infer.h"
+#include "tensor/layout.h"
 
 namespace tensorlike {
 namespace {
@@ -169,6 +170,10 @@ bool push_async(const Op& op, Args args, Values& out) {
   const bool is_known = op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel != nullptr;
   if (!is_known || args.empty()) return false;
   check_arity(op, args.size());
+  // What is pending lies in order, and sums walk memory as it lies.
+  SmallVector<RawTensor*, 4> tensors;
+  for (Value* arg : args) tensors.push_back(static_cast<RawTensor*>(arg));
+  if (may_give_views(op, {tensors.data(), tensors.size()})) return false;
   SmallVector<Spec, 3> inputs;
   int64_t work = 0;
   for (Value* arg : args) {

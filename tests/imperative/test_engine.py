@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.engine import normal
 
 import tensorlike as tl
 from tensorlike import _C
 from tensorlike import functional as F
-from tests.support.engine import normal
 
 MODES = ("sync", "async", "lazy")
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.engine import normal, programs_of
 
 import tensorlike as tl
 from tensorlike import _C
 from tensorlike import functional as F
-from tests.support.engine import normal, programs_of
 
 
 @pytest.mark.parametrize("shape", [(70000,), (300, 700), (3, 5, 1, 1100), (1, 4097), (9000, 3)])

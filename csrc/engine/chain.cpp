@@ -191,6 +191,8 @@ void Chain::run() {
   SmallVector<TileOperand, 8> operands;
   for (const RawTensor* operand : operands_) operands.push_back(tile_operand(*operand, shape_));
   const auto to = outputs();
+  // Whoever is stopped in here, by an exception or in a child of fork, has no operands any more.
+  for (size_t i = 0; taken_ > 0 && i < nodes_.size(); ++i) nodes_[i]->lose();
   run_tiles(prepared_->program, shape_, {operands.data(), operands.size()}, {to.data(), to.size()});
 }
 
@@ -209,11 +211,6 @@ Reducible Chain::feed(DType dtype) const {
 void Chain::fill() {
   for (Written& written : written_) written.tensor->fill(std::move(written.storage));
   for (const Ref<LazyNode>& node : nodes_) node->settle();
-}
-
-void Chain::lose() {
-  if (taken_ == 0) return;
-  for (const Ref<LazyNode>& node : nodes_) node->lose();
 }
 
 FusedProgram Chain::describe(const char* reason) const {

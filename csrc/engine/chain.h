@@ -36,14 +36,12 @@ class Chain {
   // Gives memory to what is written: that of a dying operand where `may_take` and the program lets
   // it, else fresh.
   void allocate(bool may_take);
-  // Runs it over the memory.
+  // Runs it over the memory. Nodes whose operands are written over are lost until they are filled.
   void run();
   // What a reduction reads.
   Reducible feed(DType dtype) const;
   // It has run: hands the memory out; the nodes are done.
   void fill();
-  // It was stopped: nodes whose operands are written over have nothing to start from any more.
-  void lose();
 
   FusedProgram describe(const char* reason) const;
   int64_t bytes() const;  // read and written

@@ -22,7 +22,7 @@ class LazyNode final : public Pending {
   size_t index_of(const RawTensor& tensor) const;
   // The results are there (or nobody wants them): the inputs are not needed any more.
   void settle();
-  // The inputs are written over in part: there will be no result.
+  // The inputs are being written over: without the results there is nothing to start from again.
   void lose() { is_lost_ = true; }
   bool is_lost() const { return is_lost_; }
   // Throws where there will be no result.

@@ -43,13 +43,10 @@ LazyNode* run_elementwise(LazyNode& node, const char* reason) {
   if (chain.writes()) {
     chain.allocate(true);
     FusedProgram program = chain.describe(reason);
-    try {
+    {
       ProfileScope scope;
       chain.run();
       tell(scope, program, chain.bytes());
-    } catch (...) {
-      chain.lose();
-      throw;
     }
     remember(std::move(program));
   }

@@ -125,6 +125,23 @@ def test_memory_of_an_operand_that_dies_is_written_over() -> None:
         assert 1 not in run(keeps=True)[:2]
 
 
+def test_what_numpy_looks_at_is_not_written_over() -> None:
+    with tl.engine.mode("lazy", threshold=1):
+        for share in (np.asarray, np.from_dlpack, memoryview):
+            a = F.exp(normal(1000))
+            seen: Any = share(a)
+            elements = np.array(seen)
+            b = a * 2
+            del a
+            np.testing.assert_array_equal(np.asarray(b), elements * 2)
+            np.testing.assert_array_equal(np.asarray(seen), elements)
+            c = F.exp(normal(1000))
+            seen = share(c)
+            c += 1
+            np.testing.assert_array_equal(np.asarray(c), elements + 1)
+            np.testing.assert_array_equal(np.asarray(seen), elements)
+
+
 def test_an_operand_is_not_written_over_while_later_instructions_read_it() -> None:
     with tl.engine.mode("lazy", threshold=1):
         a = normal(1000) + 0

@@ -102,6 +102,14 @@ void Chain::prepare() {
 void Chain::prepare_for_reduction(const RawTensor& fed, DType dtype) {
   number_operands();
   choose_written(&fed);
+  const auto of_fed = std::find_if(written_.begin(), written_.end(), [&](const Written& written) {
+    return written.tensor.get() == &fed && fed.dtype == dtype;
+  });
+  if (of_fed != written_.end()) {
+    std::iter_swap(written_.begin(), of_fed);
+    find_program({}, {});
+    return;
+  }
   const int slot = first_slot_.back() + static_cast<int>(nodes_.back()->index_of(fed));
   first_written_ = 1;
   find_program({slot}, {dtype});
@@ -205,6 +213,7 @@ Reducible Chain::feed(DType dtype) const {
     source.operands.push_back(tile_operand(*operand, shape_));
   }
   for (const TileOutput& output : outputs()) source.written.push_back(output);
+  source.is_written = first_written_ == 0;
   return source;
 }
 
@@ -218,7 +227,7 @@ FusedProgram Chain::describe(const char* reason) const {
   program.reason = reason;
   program.shape = shape_;
   program.operands = prepared_->program.operands;
-  program.outputs = prepared_->program.outputs;
+  program.outputs = static_cast<int>(written_.size());
   program.reused = taken_;
   program.instructions = static_cast<int>(prepared_->program.instructions.size());
   for (const Ref<LazyNode>& node : nodes_) {

@@ -94,6 +94,7 @@ LazyNode* run_reduction(LazyNode& node, const char* reason) {
   FusedProgram program = chain.describe(reason);
   program.ops.push_back(node.op->name());
   program.places.push_back(node.place);
+  ++program.outputs;
   Ref<RawTensor> out;
   {
     ProfileScope scope;

@@ -84,14 +84,16 @@ class Reducer {
   const char* kept_data(int64_t i) const {
     return x_.operands[0].data + offset_of(i, plan_.kept_shape, plan_.kept_strides) * size();
   }
-  // Elements [begin, begin + n) in the order of walking, from the program.
-  void compute(TileRunner& runner, int64_t begin, int64_t n, char* tile) const {
+  // Elements [begin, begin + n) in the order of walking, from the program: in the tile, or where
+  // they are written to.
+  const char* compute(TileRunner& runner, int64_t begin, int64_t n, char* tile) const {
     SmallVector<char*, 4> to;
-    to.push_back(tile);
+    if (!x_.is_written) to.push_back(tile);
     for (const TileOutput& other : x_.written) {
       to.push_back(other.data + begin * static_cast<int64_t>(other.size));
     }
     runner.run(begin, n, to.data());
+    return to[0];
   }
   char* out_at(int64_t i) const { return out_ + i * static_cast<int64_t>(out_size_); }
   int64_t size() const { return static_cast<int64_t>(x_.size); }
@@ -114,10 +116,10 @@ class Reducer {
     alignas(64) char tile[kTile * 16];
     for (int64_t i = begin; i < end; i += together) {
       const int64_t n = std::min(together, end - i);
-      compute(*runner, i * count_, n * count_, tile);
+      const char* data = compute(*runner, i * count_, n * count_, tile);
       for (int64_t k = 0; k < n; ++k) {
         kernel_.start(acc, 1);
-        kernel_.row(acc, tile + k * count_ * size(), count_);
+        kernel_.row(acc, data + k * count_ * size(), count_);
         kernel_.finish(out_at(i + k), acc, 1, count_);
       }
     }
@@ -132,8 +134,7 @@ class Reducer {
     if (runner) {
       for (int64_t at = begin; at < end; at += kTile) {
         const int64_t n = std::min(kTile, end - at);
-        compute(*runner, i * count_ + at, n, tile);
-        kernel_.row(acc, tile, n);
+        kernel_.row(acc, compute(*runner, i * count_ + at, n, tile), n);
       }
       return;
     }
@@ -255,8 +256,8 @@ class Reducer {
     const int64_t together = n == inner ? std::max<int64_t>(1, kTile / n) : 1;
     for (int64_t r = begin; r < end; r += together) {
       const int64_t count = std::min(together, end - r);
-      compute(runner, (outer * count_ + r) * inner + at, count * n, buffer);
-      kernel_.rows(acc, buffer, n, count, n);
+      const char* data = compute(runner, (outer * count_ + r) * inner + at, count * n, buffer);
+      kernel_.rows(acc, data, n, count, n);
     }
   }
 

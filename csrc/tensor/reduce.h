@@ -16,6 +16,8 @@ struct Reducible {
   SmallVector<TileOperand, 4> operands;
   // Where the program's other results go, contiguous; none unless `is_walked_in_order`.
   SmallVector<TileOutput, 2> written;
+  // The first of these is what is reduced, and no result of its own.
+  bool is_written = false;
 };
 
 // x with the reduced axes last, collapsed: kept dimensions, then reduced ones.

@@ -187,7 +187,7 @@ struct KernelTable {
   SortKernels sort64;
   ByDType<KeyKernels> keys;
   std::map<std::string, ByDType<ScanKernels>, std::less<>> scans;  // by mode
-  TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
+  TileKernel casts[kDTypeCount][kDTypeCount] = {};                 // [from][to]
 };
 
 // The table of the level that this process runs at.

@@ -110,10 +110,12 @@ def explain() -> str:
     lines = []
     for program in _C.fused_programs():
         outputs = f"{program['outputs']} output" + "s" * (program["outputs"] != 1)
+        reused = f" ({program['reused']} over an operand)" if program["reused"] else ""
         places = ", ".join(dict.fromkeys(place for place in program["places"] if place))
         lines.append(
             f"{' + '.join(program['ops'])} over {program['shape']}: {program['operands']} operands,"
-            f" {outputs}, because of: {program['reason']}" + (f" [{places}]" if places else "")
+            f" {outputs}{reused}, because of: {program['reason']}"
+            + (f" [{places}]" if places else "")
         )
     waiting = _C.waiting_ops()
     if waiting:

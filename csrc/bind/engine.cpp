@@ -44,6 +44,7 @@ py::list programs() {
         py::tuple(py::cast(std::vector<int64_t>(program.shape.begin(), program.shape.end())));
     row["operands"] = program.operands;
     row["outputs"] = program.outputs;
+    row["reused"] = program.reused;
     row["instructions"] = program.instructions;
     out.append(row);
   }

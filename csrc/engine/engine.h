@@ -32,6 +32,10 @@ void update_small_launches();
 // Applies any op to RawTensors, as the engine's mode has it; see `execute` for the donations.
 Values launch(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
 
+// Whether somebody else may write to the elements at any time, since the memory is theirs and we
+// only look at it: to launch later would be too late.
+inline bool is_changeable(const RawTensor& x) { return !x.pending && !x.storage->is_owned(); }
+
 // What went wrong in a kernel that ran later than its launch, told with the op and the line that
 // applied it; as it is when it names a place already.
 std::string with_place(const std::string& what, const Op& op, const std::string& place);
@@ -47,6 +51,7 @@ struct FusedProgram {
   Dims shape;
   int operands = 0;
   int outputs = 0;  // written to memory
+  int reused = 0;   // of these, over an operand that nobody needed any more
   int instructions = 0;
 };
 

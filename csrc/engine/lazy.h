@@ -8,25 +8,35 @@ namespace tensorlike {
 
 class LazyNode final : public Pending {
  public:
-  LazyNode(const Op& op, Args args, Spec result);
+  LazyNode(const Op& op, Args args, Spec result, int64_t size);
 
   void finish(const char* reason) override;
   void forget(const RawTensor& tensor) override;
 
+  // The node that a tensor waits for; null: it is there.
+  static LazyNode* of(const RawTensor& tensor) {
+    return static_cast<LazyNode*>(tensor.pending.get());
+  }
   bool is_elementwise() const { return op->scalar != nullptr; }
   // The place of a tensor among the results.
   size_t index_of(const RawTensor& tensor) const;
   // The results are there (or nobody wants them): the inputs are not needed any more.
   void settle();
+  // The inputs are being written over: without the results there is nothing to start from again.
+  void lose() { is_lost_ = true; }
+  bool is_lost() const { return is_lost_; }
+  // Throws where there will be no result.
+  void check_lost() const;
 
   const Ref<const Op> op;
   const Spec result;
   const std::string place;  // the user's line
   SmallVector<Ref<RawTensor>, 3> inputs;
   SmallVector<RawTensor*, 1> outputs;  // null: nobody can ask for this one
-  int64_t size = 1;                    // nodes of the chain that ends here, at most
+  const int64_t size;                  // nodes of the chain that ends here, at most
   bool is_settled = false;
-  int mark = -1;  // its place in the chain that is being collected
+  int mark = -1;                 // its place in the chain that is being collected
+  mutable uint64_t counted = 0;  // by which count of a chain's nodes
   // The one that was made after it, of those that wait.
   LazyNode* next() const { return next_; }
 
@@ -34,15 +44,21 @@ class LazyNode final : public Pending {
   ~LazyNode() override;
 
  private:
+  friend void finish_lazy(const char* reason);
   void drop_inputs();
 
   // All nodes that wait form a list, oldest first.
   LazyNode* previous_ = nullptr;
   LazyNode* next_ = nullptr;
+  bool is_lost_ = false;
 };
 
 // Makes tensors that wait for `op`, where the engine's options let it wait; none otherwise.
 bool push_lazily(const Op& op, Args args, Values& out);
+
+// Runs a node after what it needs, without recursion: what waits may be deeper than the stack. An
+// error is told with the op and the line that applied it.
+void run_node(LazyNode& node, const char* reason);
 
 // What ran before is not of interest any more.
 void forget_programs();

@@ -1,5 +1,6 @@
-// Where the extreme lies, for one ISA level. A row is looked at in blocks: the extreme of a block
-// is a plain vectorised reduction, and only the block that wins is searched for the position.
+// Where the first extreme lies, for one ISA level; NaN is the most extreme. A row is looked at in
+// blocks: the extreme of a block is a plain vectorised reduction, and only the block that wins is
+// searched for the position.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/scalar.h"
@@ -75,13 +76,9 @@ struct Loops {
     return winner;
   }
 
-  static int64_t row(const void* data, int64_t n, void* extreme) {
-    const T* x = static_cast<const T*>(data);
-    if (n < 2 * kLanes) {
-      const int64_t winner = short_row(x, n);
-      *static_cast<T*>(extreme) = x[winner];
-      return winner;
-    }
+  // Where the extreme of n > 0 elements is.
+  static int64_t find(const T* x, int64_t n) {
+    if (n < 2 * kLanes) return short_row(x, n);
     int64_t winner = 0;
     T best = extreme_of(x, std::min(n, kBlock));
     for (int64_t at = kBlock; at < n && !is_nan(best); at += kBlock) {
@@ -97,16 +94,48 @@ struct Loops {
     } else {
       while (x[i] != best) ++i;
     }
-    *static_cast<T*>(extreme) = x[i];
     return i;
   }
 
-  static void rows(void* bests, void* positions, const void* data, int64_t n, int64_t position) {
-    T* best = static_cast<T*>(bests);
-    Position* at = static_cast<Position*>(positions);
+  // n accumulators: how many elements each has seen, then their positions, then their extremes.
+  // Rows are counted in integers as narrow as the elements, which are widened at the first join.
+  struct Head {
+    int64_t seen;
+    int64_t is_narrow;
+  };
+  static constexpr size_t kAccumulator = sizeof(Head) + 2 * sizeof(int64_t);
+  static Head& head_of(void* acc) { return *static_cast<Head*>(acc); }
+  static int64_t* positions_of(void* acc) { return reinterpret_cast<int64_t*>(&head_of(acc) + 1); }
+  static T* bests_of(void* acc, int64_t n) { return reinterpret_cast<T*>(positions_of(acc) + n); }
+
+  static void start(void* acc, int64_t) { head_of(acc) = {0, 0}; }
+
+  // Bits, not logic: loops over this must stay free of branches.
+  static bool wins(T value, T old) {
+    return static_cast<bool>(static_cast<int>(Order::beats(value, old)) |
+                             (static_cast<int>(is_nan(value)) & static_cast<int>(!is_nan(old))));
+  }
+
+  static void row(void* acc, const void* data, int64_t n) {
+    Head& head = head_of(acc);
     const T* x = static_cast<const T*>(data);
-    const Position here = static_cast<Position>(position);
-    if (position == 0) {
+    if (n == 0) return;
+    const int64_t at = find(x, n);
+    T& best = *bests_of(acc, 1);
+    if (head.seen == 0 || wins(x[at], best)) {
+      best = x[at];
+      *positions_of(acc) = head.seen + at;
+    }
+    head.seen += n;
+  }
+
+  static void next_row(void* acc, const T* x, int64_t n) {
+    Head& head = head_of(acc);
+    T* best = bests_of(acc, n);
+    Position* at = reinterpret_cast<Position*>(positions_of(acc));
+    const Position here = static_cast<Position>(head.seen++);
+    if (here == 0) {
+      head.is_narrow = sizeof(Position) < sizeof(int64_t) ? 1 : 0;
       std::copy_n(x, n, best);
       std::fill_n(at, n, Position{0});
       return;
@@ -114,26 +143,57 @@ struct Loops {
     for (int64_t j = 0; j < n; ++j) {
       const T value = x[j];
       const T old = best[j];
-      // Bits, not logic: the loop must stay free of branches.
-      const bool wins =
-          static_cast<bool>(static_cast<int>(Order::beats(value, old)) |
-                            (static_cast<int>(is_nan(value)) & static_cast<int>(!is_nan(old))));
-      best[j] = wins ? value : old;
-      at[j] = wins ? here : at[j];
+      const bool is_better = wins(value, old);
+      best[j] = is_better ? value : old;
+      at[j] = is_better ? here : at[j];
     }
+  }
+
+  static void rows(void* acc, const void* data, int64_t n, int64_t count, int64_t step) {
+    const T* x = static_cast<const T*>(data);
+    for (int64_t r = 0; r < count; ++r) next_row(acc, x + r * step, n);
+  }
+
+  static int64_t position(const void* acc, int64_t j) {
+    const Head& head = *static_cast<const Head*>(acc);
+    return head.is_narrow != 0 ? reinterpret_cast<const Position*>(&head + 1)[j]
+                               : reinterpret_cast<const int64_t*>(&head + 1)[j];
+  }
+
+  static void join(void* acc, const void* other, int64_t n) {
+    Head& head = head_of(acc);
+    const Head& added = *static_cast<const Head*>(other);
+    if (added.seen == 0) return;
+    int64_t* at = positions_of(acc);
+    T* best = bests_of(acc, n);
+    const T* rival = reinterpret_cast<const T*>(reinterpret_cast<const int64_t*>(&added + 1) + n);
+    for (int64_t j = n; head.is_narrow != 0 && j-- > 0;) at[j] = position(acc, j);
+    head.is_narrow = 0;
+    for (int64_t j = 0; j < n; ++j) {
+      if (head.seen > 0 && !wins(rival[j], best[j])) continue;
+      best[j] = rival[j];
+      at[j] = head.seen + position(other, j);
+    }
+    head.seen += added.seen;
+  }
+
+  static void finish(void* out, const void* acc, int64_t n, int64_t) {
+    for (int64_t j = 0; j < n; ++j) static_cast<int64_t*>(out)[j] = position(acc, j);
   }
 };
 
 template <class T, class Order>
-ArgKernel kernel() {
+ReductionKernel kernel() {
   using L = Loops<T, Order>;
-  return {sizeof(typename L::Position), L::row, L::rows};
+  constexpr int64_t kFewColumns = 8;
+  static_assert(L::kAccumulator <= ReductionKernel::kWidest);
+  return {L::kAccumulator, L::start, L::row, L::rows, L::join, L::finish, kFewColumns};
 }
 
 template <class T>
 void add(KernelTable& table, DType dtype) {
-  table.argmax[dtype] = kernel<T, Largest>();
-  table.argmin[dtype] = kernel<T, Smallest>();
+  table.reductions["argmax"][dtype] = kernel<T, Largest>();
+  table.reductions["argmin"][dtype] = kernel<T, Smallest>();
 }
 
 }  // namespace

@@ -18,6 +18,7 @@
   TL_PART(sorts, ISA)        \
   TL_PART(scans, ISA)        \
   TL_PART(moments, ISA)      \
+  TL_PART(log_sum_exp, ISA)  \
   TL_STEMS(ISA)
 
 #include "stems.inc"

@@ -14,12 +14,16 @@
 
 namespace tensorlike {
 
-// A reduction's loops for one input dtype. The accumulator is `accumulator` bytes wide.
+// A reduction's loops for one input dtype. n accumulators take n * accumulator bytes, and how they
+// lie in there is the kernel's own: those that were started together go together into each other
+// call. They are given elements, by `row` or by `rows`, before they are joined.
 struct ReductionKernel {
-  size_t accumulator = 0;
+  static constexpr size_t kWidest = 32;
+  size_t accumulator = 0;  // bytes, kWidest at most
   // acc[j] = the identity, for j < n.
   void (*start)(void* acc, int64_t n) = nullptr;
-  // *acc = combine(*acc, map(x[0]), ..., map(x[n-1])).
+  // *acc = combine(*acc, map(x[0]), ..., map(x[n-1])): with the same bits when the elements come
+  // kTile at a time.
   void (*row)(void* acc, const void* x, int64_t n) = nullptr;
   // acc[j] = combine(acc[j], map(x[0][j]), ..., map(x[count-1][j])), for j < n; `step` elements lie
   // between rows.
@@ -28,6 +32,8 @@ struct ReductionKernel {
   void (*join)(void* acc, const void* other, int64_t n) = nullptr;
   // out[j] = finish(acc[j], count), for j < n.
   void (*finish)(void* out, const void* acc, int64_t n, int64_t count) = nullptr;
+  // Fewer columns than these are better gathered one after the other than reduced side by side.
+  int64_t least_columns = 2;
 };
 
 // y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and
@@ -124,16 +130,6 @@ struct PoolKernels {
   void (*mean_spread)(const PoolWindow& w, const void* dy, void* dx) = nullptr;
 };
 
-// The position of the first extreme; NaN is the most extreme.
-struct ArgKernel {
-  size_t position = 0;  // bytes of a position in `rows`
-  // The extreme of n > 0 elements side by side, and where it is.
-  int64_t (*row)(const void* x, int64_t n, void* extreme) = nullptr;
-  // Where x[j] beats best[j], for j < n, it takes its place, and positions[j] becomes `position`;
-  // at position 0 it always does.
-  void (*rows)(void* best, void* positions, const void* x, int64_t n, int64_t position) = nullptr;
-};
-
 // Sorting unsigned keys by comparing them; null at levels where sorting by digits is faster.
 struct SortKernels {
   // Moves the smaller of n >= 128 keys to the front, and returns how many those are; `is_done`:
@@ -164,30 +160,6 @@ struct ScanKernels {
   void (*join)(void* acc, const void* other, int64_t width) = nullptr;
 };
 
-// How many elements there were, their mean, and the sum of the squares of what is left.
-struct Moments {
-  double count = 0;
-  double mean = 0;
-  double squares = 0;
-};
-
-// Chan's formula: as if the elements of both had been looked at together. Of internal linkage, as
-// all that is included into code for several ISA levels.
-static inline void join(Moments& moments, const Moments& other) {
-  if (other.count == 0) return;
-  const double count = moments.count + other.count;
-  const double apart = other.mean - moments.mean;
-  moments.mean += apart * (other.count / count);
-  moments.squares += other.squares + apart * apart * (moments.count * other.count / count);
-  moments.count = count;
-}
-
-struct MomentKernels {
-  Moments (*row)(const void* x, int64_t n) = nullptr;
-  // One more row of n columns, the `count`th: means and squares are updated.
-  void (*rows)(double* means, double* squares, const void* x, int64_t n, int64_t count) = nullptr;
-};
-
 template <class T>
 struct ByDType {
   T kernel[kDTypeCount] = {};
@@ -198,6 +170,8 @@ struct ByDType {
 struct KernelTable {
   std::map<std::string, ByDType<TileKernel>, std::less<>> scalars;
   std::map<std::string, ByDType<ReductionKernel>, std::less<>> reductions;
+  ByDType<ReductionKernel> square_deviations;  // from the mean; their sum, as a double
+  ByDType<ReductionKernel> log_sum_exp;
   ByDType<RowPrograms> rows;
   ByDType<NormPrograms> norms;
   ByDType<DropoutKernel> dropout;
@@ -209,14 +183,11 @@ struct KernelTable {
   ByDType<AddKernels> adds;  // of the dtypes that are computed in
   ByDType<ConvolutionKernels> convolutions;
   ByDType<PoolKernels> pools;
-  ByDType<ArgKernel> argmax;
-  ByDType<ArgKernel> argmin;
   SortKernels sort32;
   SortKernels sort64;
   ByDType<KeyKernels> keys;
   std::map<std::string, ByDType<ScanKernels>, std::less<>> scans;  // by mode
-  ByDType<MomentKernels> moments;
-  TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
+  TileKernel casts[kDTypeCount][kDTypeCount] = {};                 // [from][to]
 };
 
 // The table of the level that this process runs at.

@@ -99,20 +99,6 @@ void log_softmax_grad(const RowBlock& block) {
   }
 }
 
-// A row whose largest element is infinite is not moved: -inf alone gives -inf, inf gives inf.
-template <class T>
-void log_sum_exp(const RowBlock& block) {
-  for (int64_t r = 0; r < block.rows; ++r) {
-    const T* x = block.read<T>(0, r);
-    const ExpSum<T> sum(x, block.n);
-    double found = sum.logarithm() + double{sum.largest};
-    if (!(sum.largest - sum.largest == T(0))) {
-      found = __builtin_log(row_sum<T>(block.n, [=](int64_t i) { return vm::exp(x[i]); }));
-    }
-    *block.write<T>(0, r) = static_cast<T>(found);
-  }
-}
-
 template <class T>
 void cross_entropy(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
@@ -146,7 +132,6 @@ constexpr RowPrograms row_programs() {
   programs.log_softmax = log_softmax<T>;
   programs.softmax_grad = softmax_grad<T>;
   programs.log_softmax_grad = log_softmax_grad<T>;
-  programs.log_sum_exp = log_sum_exp<T>;
   programs.cross_entropy = cross_entropy<T>;
   programs.cross_entropy_grad = cross_entropy_grad<T>;
   return programs;

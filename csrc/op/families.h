@@ -36,7 +36,6 @@ RuleTable<Kernel> attention_kernels();
 RuleTable<Kernel> recurrent_kernels();
 RuleTable<Kernel> convolution_kernels();
 RuleTable<Kernel> pooling_kernels();
-RuleTable<Kernel> moment_kernels();
 RuleTable<Kernel> scan_kernels();
 RuleTable<Kernel> search_kernels();
 RuleTable<Kernel> sorting_kernels();

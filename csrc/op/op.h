@@ -29,6 +29,13 @@ using RawArgs = std::span<RawTensor* const>;
 using InferRule = Specs (*)(const Op& op, std::span<const Spec> inputs);
 // Bit i of `reusable`: input i may be written over.
 using Kernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t reusable);
+// An op that reduces its one input over the axes that its attribute `axis` names.
+struct ReduceRule {
+  const ReductionKernel& (*kernel)(DType loop) = nullptr;
+  // The dtype of what the kernel gives; what is done to `count` elements' results (null: nothing).
+  DType (*found)(DType loop) = nullptr;
+  Ref<RawTensor> (*finish)(const Op& op, Ref<RawTensor> found, int64_t count) = nullptr;
+};
 // A hand-written gradient: fills call.results. What it reads beyond shapes it must list.
 struct GradRule {
   void (*run)(GradCall& call) = nullptr;
@@ -98,6 +105,7 @@ class OpClass : public Type {
   bool is_declared = false;  // the core knows its parameters
   InferRule infer = nullptr;
   Kernel kernel = nullptr;
+  const ReduceRule* reduce = nullptr;  // beside the kernel, which follows from it
   GradRule grad = {};
   Gradients gradients;
   std::shared_ptr<CompiledBody> define;

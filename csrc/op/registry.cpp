@@ -102,6 +102,7 @@ void Registry::add(OpSpec spec) {
   op->is_declared = true;
   op->infer = find_infer(op->spec.infer);
   op->kernel = find_kernel(op->spec.kernel);
+  op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
   for (const auto& [name, wanted, found] :
        {std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},

@@ -72,6 +72,7 @@ const Type& op_base_type();
 // Rules by the names that declarations use; null for an unknown name.
 InferRule find_infer(std::string_view name);
 Kernel find_kernel(std::string_view name);
+const ReduceRule* find_reduce(std::string_view name);
 const GradRule* find_grad(std::string_view name);
 
 }  // namespace tensorlike

@@ -285,6 +285,18 @@ PreparedProgram prepare_chain(std::span<const DType> operands, std::span<const C
   return writer.finish(wanted);
 }
 
+bool may_write_over(const TileProgram& program, int operand, int output) {
+  const int written = program.first_output() + output;
+  bool is_written = false;
+  for (const TileInstruction& instruction : program.instructions) {
+    for (int slot : instruction.in) {
+      if (is_written && slot == operand) return false;
+    }
+    for (int slot : instruction.out) is_written = is_written || slot == written;
+  }
+  return true;
+}
+
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args) {
   uint64_t key = 0;
   for (DType dtype : args) key = key << 4 | static_cast<uint64_t>(dtype);

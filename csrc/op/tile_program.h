@@ -42,6 +42,10 @@ struct ChainStep {
 PreparedProgram prepare_chain(std::span<const DType> operands, std::span<const ChainStep> steps,
                               std::span<const int> results, std::span<const DType> converted = {});
 
+// Whether an output may be written to an operand's memory: nothing reads the operand after the
+// output is there.
+bool may_write_over(const TileProgram& program, int operand, int output);
+
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args);
 
 }  // namespace tensorlike

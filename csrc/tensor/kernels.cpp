@@ -1,10 +1,12 @@
 // The CPU kernels of all families by name.
 #include "op/families.h"
 #include "op/registry.h"
+#include "tensor/reductions.h"
 
 namespace tensorlike {
 
 Kernel find_kernel(std::string_view name) {
+  if (find_reduce(name) != nullptr) return reduce_memory;
   for (const auto& family : {
            layout_kernels(),
            matmul_kernels(),
@@ -17,7 +19,6 @@ Kernel find_kernel(std::string_view name) {
            recurrent_kernels(),
            convolution_kernels(),
            pooling_kernels(),
-           moment_kernels(),
            scan_kernels(),
            search_kernels(),
            sorting_kernels(),

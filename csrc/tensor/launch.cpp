@@ -5,11 +5,10 @@
 #include "op/infer.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
-#include "tensor/arg_reduce.h"
 #include "tensor/body.h"
 #include "tensor/layout.h"
 #include "tensor/raw_tensor.h"
-#include "tensor/reduce.h"
+#include "tensor/reductions.h"
 
 namespace tensorlike {
 namespace {
@@ -55,6 +54,8 @@ Values launch_elemwise(const Op& op, Args args, uint32_t donated, int64_t holds)
     Ref<RawTensor> out;
     for (size_t i = 0; available != 0 && i < count; ++i) {
       if ((available >> i & 1U) == 0 || !can_reuse(raw(args[i]), dtype, shape, holds)) continue;
+      const int output = static_cast<int>(results.size());
+      if (!may_write_over(prepared.program, static_cast<int>(i), output)) continue;
       const RawTensor& x = raw(args[i]);
       out = make_ref<RawTensor>(dtype, shape, x.strides, x.storage, x.data);
       available &= ~(1U << i);
@@ -69,8 +70,8 @@ Values launch_elemwise(const Op& op, Args args, uint32_t donated, int64_t holds)
 }
 
 constexpr int64_t kSmall = 4096;
-constexpr int64_t kRepeated = 256;  // elements that a single one may be repeated to
-constexpr int64_t kSmallRow = 256;  // accumulators that fit the stack
+constexpr int64_t kRepeated = 256;      // elements that a single one may be repeated to
+constexpr size_t kAccumulators = 4096;  // bytes of them on the stack
 
 // The shortest way for a small tensor in order, reduced along one axis or all.
 Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
@@ -101,9 +102,9 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
       shape.push_back(1);
     }
   }
-  if (inner > kSmallRow) return nullptr;
+  if (static_cast<size_t>(inner) * kernel.accumulator > kAccumulators) return nullptr;
   Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(x.dtype), std::move(shape));
-  alignas(64) char acc[kSmallRow * 16];
+  alignas(64) char acc[kAccumulators];
   const int64_t size = static_cast<int64_t>(size_of(x.dtype));
   const int64_t out_size = static_cast<int64_t>(size_of(out->dtype));
   for (int64_t o = 0; o < outer; ++o) {
@@ -120,7 +121,7 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
 }
 
 Values launch_reduce(const Op& op, Args args) {
-  const RawTensor* x = &raw(args[0]);
+  RawTensor* x = static_cast<RawTensor*>(args[0]);
   if (Ref<Value> out = reduce_small(op, *x)) {
     Values results;
     results.push_back(std::move(out));
@@ -128,17 +129,7 @@ Values launch_reduce(const Op& op, Args args) {
   }
   const Spec spec = x->spec();
   const Specs specs = infer_reduce(op, {&spec, args.size()});
-  const Reduction& reduction = *op.reduction;
-  const Dims axes = named_axes(op, static_cast<int64_t>(x->shape.size()));
-  if (reduction.spec.single_axis) {
-    Ref<RawTensor> out = RawTensor::empty(specs[0].dtype, specs[0].shape);
-    arg_reduce(*x, axes, reduction.spec.name == "argmax", *out);
-    return one(out);
-  }
-  const DType loop = reduction_loop(reduction, x->dtype);
-  Reducible input{x->shape, size_of(loop), nullptr, {{x->data, size_of(x->dtype), x->strides}}};
-  if (loop != x->dtype) input.program = &prepare_cast(x->dtype, loop).program;
-  return one(reduce(op, input, loop, specs[0]));
+  return reduce_memory(op, {&x, 1}, specs, 0);
 }
 
 }  // namespace

@@ -181,6 +181,15 @@ void write_strided(const RawTensor& target, const RawTensor& value) {
                size_of(target.dtype));
 }
 
+bool may_give_views(const Op& op, RawArgs inputs) {
+  const Kernel kernel = op.cls.kernel;
+  if (kernel == transpose || kernel == broadcast || kernel == subtensor || kernel == split) {
+    return true;
+  }
+  const bool passes_through = kernel == reshape || kernel == cast_kernel;
+  return passes_through && !inputs[0]->is_contiguous;
+}
+
 Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype) {
   return x.dtype == dtype ? Ref<RawTensor>(const_cast<RawTensor*>(&x)) : cast(x, dtype);
 }

@@ -5,8 +5,6 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
-#include "op/infer.h"
-#include "tensor/layout.h"
 
 namespace tensorlike {
 namespace {
@@ -46,9 +44,7 @@ class Reducer {
         out_size_(out_size),
         plan_(plan_reduction(x.shape, strides(), axes)),
         count_(element_count(plan_.shape)) {
-    const Dims& kept = plan_.kept_strides;
-    in_columns_ = !kept.empty() && kept.back() == 1 && plan_.kept_shape.back() > 1 &&
-                  (plan_.shape.empty() || plan_.strides.back() != 1);
+    in_columns_ = plan_.has_columns(kernel.least_columns);
     if (x.program != nullptr) bind(axes);
   }
 
@@ -88,47 +84,57 @@ class Reducer {
   const char* kept_data(int64_t i) const {
     return x_.operands[0].data + offset_of(i, plan_.kept_shape, plan_.kept_strides) * size();
   }
+  // Elements [begin, begin + n) in the order of walking, from the program: in the tile, or where
+  // they are written to.
+  const char* compute(TileRunner& runner, int64_t begin, int64_t n, char* tile) const {
+    SmallVector<char*, 4> to;
+    if (!x_.is_written) to.push_back(tile);
+    for (const TileOutput& other : x_.written) {
+      to.push_back(other.data + begin * static_cast<int64_t>(other.size));
+    }
+    runner.run(begin, n, to.data());
+    return to[0];
+  }
   char* out_at(int64_t i) const { return out_ + i * static_cast<int64_t>(out_size_); }
   int64_t size() const { return static_cast<int64_t>(x_.size); }
 
   // Results [begin, end), each of all its elements.
   void rows(int64_t begin, int64_t end) const {
-    alignas(16) char acc[16];
+    alignas(16) char acc[ReductionKernel::kWidest];
     const int64_t together = count_ == 0 ? 1 : std::max<int64_t>(1, kTile / count_);
+    std::optional<TileRunner> runner;
+    if (bound_) runner.emplace(*bound_);
     if (!bound_ || together == 1) {
       for (int64_t i = begin; i < end; ++i) {
         kernel_.start(acc, 1);
-        fold(acc, i, 0, count_);
+        fold(runner, acc, i, 0, count_);
         kernel_.finish(out_at(i), acc, 1, count_);
       }
       return;
     }
     // Several short rows in one run of the program.
-    TileRunner runner(*bound_);
     alignas(64) char tile[kTile * 16];
-    char* const to[] = {tile};
     for (int64_t i = begin; i < end; i += together) {
       const int64_t n = std::min(together, end - i);
-      runner.run(i * count_, n * count_, to);
+      const char* data = compute(*runner, i * count_, n * count_, tile);
       for (int64_t k = 0; k < n; ++k) {
         kernel_.start(acc, 1);
-        kernel_.row(acc, tile + k * count_ * size(), count_);
+        kernel_.row(acc, data + k * count_ * size(), count_);
         kernel_.finish(out_at(i + k), acc, 1, count_);
       }
     }
   }
 
-  // Combines elements [begin, end) of the i-th result into one accumulator.
-  void fold(char* acc, int64_t i, int64_t begin, int64_t end) const {
+  // Combines elements [begin, end) of the i-th result into one accumulator. There is a runner
+  // where there is a program.
+  void fold(std::optional<TileRunner>& runner, char* acc, int64_t i, int64_t begin,
+            int64_t end) const {
     if (begin == end) return;
     alignas(64) char tile[kTile * 16];
-    if (bound_) {
-      TileRunner runner(*bound_);
-      char* const to[] = {tile};
+    if (runner) {
       for (int64_t at = begin; at < end; at += kTile) {
         const int64_t n = std::min(kTile, end - at);
-        runner.run(i * count_ + at, n, to);
-        kernel_.row(acc, tile, n);
+        kernel_.row(acc, compute(*runner, i * count_ + at, n, tile), n);
       }
       return;
     }
@@ -151,11 +157,13 @@ class Reducer {
     const size_t width = kernel_.accumulator;
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(chunks) * width);
     char* accumulators = partial->data();
-    kernel_.start(accumulators, chunks);
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      std::optional<TileRunner> runner;
+      if (bound_) runner.emplace(*bound_);
       for (int64_t c = begin; c < end; ++c) {
-        fold(accumulators + static_cast<size_t>(c) * width, i, c * kChunk,
-             std::min(count_, (c + 1) * kChunk));
+        char* acc = accumulators + static_cast<size_t>(c) * width;
+        kernel_.start(acc, 1);
+        fold(runner, acc, i, c * kChunk, std::min(count_, (c + 1) * kChunk));
       }
     });
     for (int64_t c = 1; c < chunks; ++c) {
@@ -244,13 +252,12 @@ class Reducer {
                      int64_t end) const {
     TileRunner runner(*bound_);
     alignas(64) char buffer[kTile * 16];
-    char* const to[] = {buffer};
     // Narrow rows come several at a time.
     const int64_t together = n == inner ? std::max<int64_t>(1, kTile / n) : 1;
     for (int64_t r = begin; r < end; r += together) {
       const int64_t count = std::min(together, end - r);
-      runner.run((outer * count_ + r) * inner + at, count * n, to);
-      kernel_.rows(acc, buffer, n, count, n);
+      const char* data = compute(runner, (outer * count_ + r) * inner + at, count * n, buffer);
+      kernel_.rows(acc, data, n, count, n);
     }
   }
 
@@ -296,21 +303,16 @@ int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides) {
   return offset + position * strides[0];
 }
 
-DType reduction_loop(const Reduction& reduction, DType dtype) {
-  const bool is_floating = reduction.kernels[DType::kInt32].row == nullptr;
-  const bool converts = is_floating && kind_of(dtype) < Kind::kFloating;
-  if (converts) return DType::kFloat32;
-  // The square of a uint16 does not fit the int32 that it would be computed in.
-  const bool is_sum = reduction.spec.result == Result::kSum;
-  return is_sum && dtype == DType::kUInt16 ? DType::kInt64 : compute_of(dtype);
-}
-
-Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result) {
-  const Reduction& reduction = *op.reduction;
-  const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
-  Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(loop), result.shape);
-  reduce(x, axes, reduction.kernels[loop], out->data, size_of(out->dtype));
-  return cast_if_needed(*out, result.dtype);
+bool is_walked_in_order(const Dims& shape, const Dims& axes, const ReductionKernel& kernel) {
+  const ReducePlan plan = plan_reduction(shape, contiguous_strides(shape), axes);
+  size_t place = 0;
+  for (size_t d : walking_order(shape, axes, plan.has_columns(kernel.least_columns))) {
+    // Dimensions of size 1 may stand anywhere.
+    if (shape[d] == 1) continue;
+    while (shape[place] == 1) ++place;
+    if (d != place++) return false;
+  }
+  return true;
 }
 
 void reduce(const Reducible& x, const Dims& axes, const ReductionKernel& kernel, char* out,

@@ -1,5 +1,5 @@
-// Reducing: a declared reduction over some axes of a tensor, or of what a tile program computes,
-// which is then never written to memory.
+// Reducing some axes of a tensor, or of what a tile program computes, which need then never be
+// written to memory. One driver for all reductions: what differs is the kernel.
 #pragma once
 
 #include "kernels/kernel_table.h"
@@ -7,13 +7,17 @@
 
 namespace tensorlike {
 
-// What is reduced: elements of `shape`, which `program` computes from operands broadcast to that
-// shape; without a program they are the one operand's.
+// What is reduced: elements of `shape`, which are the first results of `program` on operands
+// broadcast to that shape; without a program they are the one operand's.
 struct Reducible {
   Dims shape;
   size_t size = 0;  // bytes of an element
   const TileProgram* program = nullptr;
   SmallVector<TileOperand, 4> operands;
+  // Where the program's other results go, contiguous; none unless `is_walked_in_order`.
+  SmallVector<TileOutput, 2> written;
+  // The first of these is what is reduced, and no result of its own.
+  bool is_written = false;
 };
 
 // x with the reduced axes last, collapsed: kept dimensions, then reduced ones.
@@ -21,11 +25,10 @@ struct ReducePlan {
   Dims kept_shape, kept_strides;
   Dims shape, strides;  // of the reduced axes
 
-  // The reduced elements lie side by side.
-  bool has_rows() const { return shape.empty() || (shape.size() == 1 && strides[0] == 1); }
   // Neighbours belong to different results, so that whole rows of results are made at once.
-  bool has_columns() const {
-    return !has_rows() && !kept_shape.empty() && kept_strides.back() == 1 && kept_shape.back() > 1;
+  bool has_columns(int64_t least) const {
+    return !kept_shape.empty() && kept_strides.back() == 1 && kept_shape.back() >= least &&
+           (shape.empty() || strides.back() != 1);
   }
 };
 ReducePlan plan_reduction(std::span<const int64_t> shape, std::span<const int64_t> strides,
@@ -34,11 +37,9 @@ ReducePlan plan_reduction(std::span<const int64_t> shape, std::span<const int64_
 // The offset of a linear position of a strided shape, in elements.
 int64_t offset_of(int64_t position, const Dims& shape, const Dims& strides);
 
-// The dtype that a declared reduction computes in, for elements of this one.
-DType reduction_loop(const Reduction& reduction, DType dtype);
-
-// Applies a declared reduction: the elements come in its loop dtype.
-Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result);
+// Whether a program's elements are reduced in the order of memory, so that what else it computes
+// can be written on the way.
+bool is_walked_in_order(const Dims& shape, const Dims& axes, const ReductionKernel& kernel);
 
 // Writes the contiguous results, `out_size` bytes each, in the order of the kept dimensions. The
 // bits do not depend on the number of threads, nor on whether the elements come from memory or

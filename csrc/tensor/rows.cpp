@@ -39,18 +39,6 @@ Values rows(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
-Values log_sum_exp(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  const Dims axes = axes_of(op, *inputs[0]);
-  RowRun run(inputs[0]->shape, axes);
-  const Ref<RawTensor> kept = RawTensor::empty(dtype, with_ones(inputs[0]->shape, axes));
-  run.read(*cast_if_needed(*inputs[0], dtype));
-  run.write_each(*kept);
-  run.run(kernel_table().rows[dtype].log_sum_exp);
-  const Ref<RawTensor> out = kept->view(outputs[0].shape, contiguous_strides(outputs[0].shape));
-  return one(cast_if_needed(*out, outputs[0].dtype));
-}
-
 // The labels, checked, with a last axis of size 1.
 Ref<RawTensor> checked_labels(const Op& op, const RawTensor& labels, int64_t classes) {
   const Ref<RawTensor> found = contiguous(*cast_if_needed(labels, DType::kInt64));
@@ -205,7 +193,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"log_softmax", rows<&RowPrograms::log_softmax>},
     {"softmax_grad", rows<&RowPrograms::softmax_grad>},
     {"log_softmax_grad", rows<&RowPrograms::log_softmax_grad>},
-    {"log_sum_exp", log_sum_exp},
     {"cross_entropy", cross_entropy},
     {"cross_entropy_rows", cross_entropy_rows},
     {"cross_entropy_grad", cross_entropy_grad},

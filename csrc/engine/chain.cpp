@@ -1,0 +1,247 @@
+#include "engine/chain.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "engine/profile.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr size_t kMaxPrograms = 4096;  // that are kept for the next time
+
+// Programs by what they do: the same lines of a loop find theirs again.
+using Key = std::u32string;
+
+std::unordered_map<Key, PreparedProgram>& known_programs() {
+  static auto* cache = new std::unordered_map<Key, PreparedProgram>;
+  return *cache;
+}
+
+}  // namespace
+
+LazyNode* Chain::collect(LazyNode& root) {
+  struct Frame {
+    LazyNode* node;
+    size_t next;
+  };
+  std::vector<Frame> stack = {{&root, 0}};
+  while (!stack.empty()) {
+    auto& [node, next] = stack.back();
+    node->check_lost();
+    if (next == node->inputs.size()) {
+      node->mark = static_cast<int>(nodes_.size());
+      nodes_.push_back(Ref<LazyNode>(node));
+      stack.pop_back();
+      continue;
+    }
+    LazyNode* input = LazyNode::of(*node->inputs[next++]);
+    if (input == nullptr || input->mark >= 0) continue;
+    if (!input->is_elementwise() || !(input->result.shape == shape_)) return input;
+    stack.push_back({input, 0});
+  }
+  return nullptr;
+}
+
+int64_t Chain::inner_uses(const RawTensor& tensor) const {
+  int64_t uses = 0;
+  for (const Ref<LazyNode>& node : nodes_) {
+    for (const Ref<RawTensor>& input : node->inputs) uses += input.get() == &tensor;
+  }
+  return uses;
+}
+
+void Chain::number_operands() {
+  for (const Ref<LazyNode>& node : nodes_) {
+    for (const Ref<RawTensor>& input : node->inputs) {
+      if (input->pending) continue;
+      if (std::find(operands_.begin(), operands_.end(), input.get()) == operands_.end()) {
+        operands_.push_back(input.get());
+      }
+    }
+  }
+  int slot = static_cast<int>(operands_.size());
+  for (const Ref<LazyNode>& node : nodes_) {
+    ChainStep& step = steps_.emplace_back();
+    step.scalar = node->op->scalar;
+    for (const Ref<RawTensor>& input : node->inputs) {
+      if (const LazyNode* from = LazyNode::of(*input)) {
+        step.args.push_back(first_slot_[static_cast<size_t>(from->mark)] +
+                            static_cast<int>(from->index_of(*input)));
+      } else {
+        const auto at = std::find(operands_.begin(), operands_.end(), input.get());
+        step.args.push_back(static_cast<int>(at - operands_.begin()));
+      }
+    }
+    first_slot_.push_back(slot);
+    slot += node->op->scalar->spec.outputs;
+  }
+}
+
+// `fed`: the result that is reduced, of which the reduction's reference does not count; null: the
+// last node's results are asked for.
+void Chain::choose_written(const RawTensor* fed) {
+  for (const Ref<LazyNode>& node : nodes_) {
+    const bool is_asked = fed == nullptr && node == nodes_.back();
+    for (RawTensor* output : node->outputs) {
+      if (output == nullptr) continue;
+      const int64_t known = inner_uses(*output) + (output == fed ? 1 : 0);
+      if (!is_asked && output->use_count() == known) continue;
+      written_.push_back({node.get(), Ref<RawTensor>(output), nullptr});
+    }
+  }
+}
+
+void Chain::prepare() {
+  number_operands();
+  choose_written(nullptr);
+  if (written_.empty()) return;
+  find_program({}, {});
+}
+
+void Chain::prepare_for_reduction(const RawTensor& fed, DType dtype) {
+  number_operands();
+  choose_written(&fed);
+  const auto of_fed = std::find_if(written_.begin(), written_.end(), [&](const Written& written) {
+    return written.tensor.get() == &fed && fed.dtype == dtype;
+  });
+  if (of_fed != written_.end()) {
+    std::iter_swap(written_.begin(), of_fed);
+    find_program({}, {});
+    return;
+  }
+  const int slot = first_slot_.back() + static_cast<int>(nodes_.back()->index_of(fed));
+  first_written_ = 1;
+  find_program({slot}, {dtype});
+}
+
+// The program whose outputs are `results`, converted, and then what is written.
+void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted) {
+  SmallVector<DType, 4> wanted(converted);
+  for (const Written& written : written_) {
+    const size_t node = static_cast<size_t>(written.node->mark);
+    results.push_back(first_slot_[node] +
+                      static_cast<int>(written.node->index_of(*written.tensor)));
+    wanted.push_back(written.tensor->dtype);
+  }
+  Key key;
+  SmallVector<DType, 8> dtypes;
+  for (const RawTensor* operand : operands_) {
+    dtypes.push_back(operand->dtype);
+    key.push_back(static_cast<char32_t>(operand->dtype));
+  }
+  key.push_back(999U);
+  for (const ChainStep& step : steps_) {
+    const auto address = reinterpret_cast<uintptr_t>(step.scalar);
+    key.push_back(static_cast<char32_t>(address));
+    key.push_back(static_cast<char32_t>(address >> 32));
+    for (int arg : step.args) key.push_back(static_cast<char32_t>(arg));
+  }
+  key.push_back(998U);
+  for (size_t i = 0; i < results.size(); ++i) {
+    key.push_back(static_cast<char32_t>(results[i]));
+    key.push_back(static_cast<char32_t>(wanted[i]));
+  }
+  auto& known = known_programs();
+  auto found = known.find(key);
+  if (found == known.end()) {
+    if (known.size() >= kMaxPrograms) known.clear();
+    found = known
+                .emplace(std::move(key), prepare_chain({dtypes.data(), dtypes.size()}, steps_,
+                                                       {results.data(), results.size()},
+                                                       {wanted.data(), wanted.size()}))
+                .first;
+  }
+  prepared_ = &found->second;
+}
+
+// Whether the chain alone holds an operand, and the operand alone its memory.
+bool Chain::is_dying(const RawTensor& operand) const {
+  return operand.storage->use_count() == 1 && operand.storage->is_owned() &&
+         operand.is_contiguous && operand.shape == shape_ &&
+         operand.use_count() == inner_uses(operand);
+}
+
+void Chain::allocate(bool may_take) {
+  std::vector<int> dying;
+  for (size_t i = 0; may_take && i < operands_.size(); ++i) {
+    if (is_dying(*operands_[i])) dying.push_back(static_cast<int>(i));
+  }
+  std::vector<Ref<Storage>> taken;
+  for (size_t w = 0; w < written_.size(); ++w) {
+    const RawTensor& tensor = *written_[w].tensor;
+    const auto fits = std::find_if(dying.begin(), dying.end(), [&](int i) {
+      const RawTensor& operand = *operands_[static_cast<size_t>(i)];
+      return size_of(operand.dtype) == size_of(tensor.dtype) &&
+             operand.data == operand.storage->data() &&
+             may_write_over(prepared_->program, i, first_written_ + static_cast<int>(w));
+    });
+    if (fits == dying.end()) {
+      const size_t bytes = static_cast<size_t>(tensor.count) * size_of(tensor.dtype);
+      written_[w].storage = Storage::allocate(bytes);
+      continue;
+    }
+    written_[w].storage = operands_[static_cast<size_t>(*fits)]->storage;
+    dying.erase(fits);
+    ++taken_;
+  }
+}
+
+SmallVector<TileOutput, 4> Chain::outputs() const {
+  SmallVector<TileOutput, 4> outputs;
+  for (const Written& written : written_) {
+    outputs.push_back({written.storage->data(), size_of(written.tensor->dtype)});
+  }
+  return outputs;
+}
+
+void Chain::run() {
+  SmallVector<TileOperand, 8> operands;
+  for (const RawTensor* operand : operands_) operands.push_back(tile_operand(*operand, shape_));
+  const auto to = outputs();
+  // Whoever is stopped in here, by an exception or in a child of fork, has no operands any more.
+  for (size_t i = 0; taken_ > 0 && i < nodes_.size(); ++i) nodes_[i]->lose();
+  run_tiles(prepared_->program, shape_, {operands.data(), operands.size()}, {to.data(), to.size()});
+}
+
+Reducible Chain::feed(DType dtype) const {
+  Reducible source;
+  source.shape = shape_;
+  source.size = size_of(dtype);
+  source.program = &prepared_->program;
+  for (const RawTensor* operand : operands_) {
+    source.operands.push_back(tile_operand(*operand, shape_));
+  }
+  for (const TileOutput& output : outputs()) source.written.push_back(output);
+  source.is_written = first_written_ == 0;
+  return source;
+}
+
+void Chain::fill() {
+  for (Written& written : written_) written.tensor->fill(std::move(written.storage));
+  for (const Ref<LazyNode>& node : nodes_) node->settle();
+}
+
+FusedProgram Chain::describe(const char* reason) const {
+  FusedProgram program;
+  program.reason = reason;
+  program.shape = shape_;
+  program.operands = prepared_->program.operands;
+  program.outputs = static_cast<int>(written_.size());
+  program.reused = taken_;
+  program.instructions = static_cast<int>(prepared_->program.instructions.size());
+  for (const Ref<LazyNode>& node : nodes_) {
+    program.ops.push_back(node->op->name());
+    program.places.push_back(node->place);
+  }
+  return program;
+}
+
+int64_t Chain::bytes() const {
+  int64_t bytes = 0;
+  for (const RawTensor* operand : operands_) bytes += bytes_of(*operand);
+  for (const Written& written : written_) bytes += bytes_of(*written.tensor);
+  return bytes;
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,75 @@
+// Elementwise nodes of one shape, which run as one tile program: alone, or as what a reduction
+// reads. Its outputs are the results that somebody outside of the chain holds.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/lazy.h"
+#include "op/tile_program.h"
+#include "tensor/reduce.h"
+
+namespace tensorlike {
+
+class Chain {
+ public:
+  explicit Chain(const Dims& shape) : shape_(shape) {}
+  ~Chain() {
+    for (const Ref<LazyNode>& node : nodes_) node->mark = -1;
+  }
+  Chain(const Chain&) = delete;
+  Chain& operator=(const Chain&) = delete;
+
+  // Adds a node and what it can be fused with; returns a node that must run before, or null.
+  LazyNode* collect(LazyNode& root);
+  // Prepares to write the last node's results, and what else is held.
+  void prepare();
+  // Prepares to compute one result of the last node in a dtype, without writing it unless somebody
+  // beside the one who reduces it holds it.
+  void prepare_for_reduction(const RawTensor& fed, DType dtype);
+
+  // What is prepared to be written, other than what is computed for a reduction.
+  bool writes() const { return !written_.empty(); }
+  // An intermediate result that is written, or the last.
+  LazyNode* written_node() const { return written_.front().node; }
+
+  // Gives memory to what is written: that of a dying operand where `may_take` and the program lets
+  // it, else fresh.
+  void allocate(bool may_take);
+  // Runs it over the memory. Nodes whose operands are written over are lost until they are filled.
+  void run();
+  // What a reduction reads.
+  Reducible feed(DType dtype) const;
+  // It has run: hands the memory out; the nodes are done.
+  void fill();
+
+  FusedProgram describe(const char* reason) const;
+  int64_t bytes() const;  // read and written
+
+ private:
+  struct Written {
+    LazyNode* node;
+    Ref<RawTensor> tensor;
+    Ref<Storage> storage;
+  };
+
+  // References to a result from inside the chain.
+  int64_t inner_uses(const RawTensor& tensor) const;
+  bool is_dying(const RawTensor& operand) const;
+  void number_operands();
+  void choose_written(const RawTensor* fed);
+  void find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted);
+  SmallVector<TileOutput, 4> outputs() const;
+
+  const Dims shape_;
+  std::vector<Ref<LazyNode>> nodes_;  // inputs before users
+  std::vector<RawTensor*> operands_;
+  std::vector<ChainStep> steps_;
+  std::vector<int> first_slot_;  // of each node's results
+  std::vector<Written> written_;
+  const PreparedProgram* prepared_ = nullptr;
+  int first_written_ = 0;  // of the program's outputs
+  int taken_ = 0;          // operands whose memory is written over
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,137 @@
+// Running the lazy graph. A node runs as the last of a chain of elementwise ones, or as the
+// reduction that swallows such a chain. What a chain needs beside (another shape, a reduction) runs
+// before it.
+#include <deque>
+
+#include "engine/chain.h"
+#include "engine/profile.h"
+#include "op/infer.h"
+#include "tensor/reductions.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr size_t kRemembered = 64;  // programs that `fused_programs` knows
+
+std::deque<FusedProgram>& remembered() {
+  static auto* instance = new std::deque<FusedProgram>;
+  return *instance;
+}
+
+void remember(FusedProgram program) {
+  remembered().push_back(std::move(program));
+  if (remembered().size() > kRemembered) remembered().pop_front();
+}
+
+// Tells a profile what runs.
+void tell(ProfileScope& scope, const FusedProgram& program, int64_t bytes) {
+  if (!scope) return;
+  for (const std::string& op : program.ops) {
+    scope.event.name += (scope.event.name.empty() ? "" : " + ") + op;
+  }
+  scope.event.ops = program.ops;
+  scope.event.place = program.places.back();
+  scope.event.shape = to_string(program.shape);
+  scope.event.bytes = bytes;
+}
+
+// Both run the node and return null, or return a node that must run before.
+LazyNode* run_elementwise(LazyNode& node, const char* reason) {
+  Chain chain(node.result.shape);
+  if (LazyNode* first = chain.collect(node)) return first;
+  chain.prepare();
+  if (chain.writes()) {
+    chain.allocate(true);
+    FusedProgram program = chain.describe(reason);
+    {
+      ProfileScope scope;
+      chain.run();
+      tell(scope, program, chain.bytes());
+    }
+    remember(std::move(program));
+  }
+  chain.fill();
+  return nullptr;
+}
+
+void run_plain_reduction(LazyNode& node) {
+  const RawTensor& x = *node.inputs[0];
+  const DType loop = reduction_loop(*node.op, x.dtype);
+  FusedProgram program;
+  program.ops = {node.op->name()};
+  program.places = {node.place};
+  program.shape = x.shape;
+  Ref<RawTensor> out;
+  {
+    ProfileScope scope;
+    out = reduce(*node.op, reducible(x, loop), loop, node.result);
+    tell(scope, program, bytes_of(x) + bytes_of(*out));
+  }
+  if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
+  node.settle();
+}
+
+// Intermediate results that somebody holds are written on the way where the reduction walks them in
+// the order of memory; else the first of them runs before. Operands are not written over: a
+// reduction may run out of memory before it begins, and can then be repeated.
+LazyNode* run_reduction(LazyNode& node, const char* reason) {
+  const RawTensor& x = *node.inputs[0];
+  LazyNode* const from = LazyNode::of(x);
+  if (from == nullptr) {
+    run_plain_reduction(node);
+    return nullptr;
+  }
+  if (!from->is_elementwise()) return from;
+  Chain chain(x.shape);
+  if (LazyNode* first = chain.collect(*from)) return first;
+  const DType loop = reduction_loop(*node.op, x.dtype);
+  chain.prepare_for_reduction(x, loop);
+  const Dims axes = named_axes(*node.op, static_cast<int64_t>(x.shape.size()));
+  if (chain.writes() && !is_walked_in_order(x.shape, axes, reduction_kernel(*node.op, loop))) {
+    return chain.written_node();
+  }
+  chain.allocate(false);
+  FusedProgram program = chain.describe(reason);
+  program.ops.push_back(node.op->name());
+  program.places.push_back(node.place);
+  ++program.outputs;
+  Ref<RawTensor> out;
+  {
+    ProfileScope scope;
+    out = reduce(*node.op, chain.feed(loop), loop, node.result);
+    tell(scope, program, chain.bytes() + bytes_of(*out));
+  }
+  if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
+  node.settle();
+  chain.fill();
+  remember(std::move(program));
+  return nullptr;
+}
+
+}  // namespace
+
+void run_node(LazyNode& node, const char* reason) {
+  std::vector<Ref<LazyNode>> stack = {Ref<LazyNode>(&node)};
+  while (!stack.empty()) {
+    LazyNode& top = *stack.back();
+    LazyNode* first = nullptr;
+    try {
+      if (!top.is_settled) {
+        first = top.is_elementwise() ? run_elementwise(top, reason) : run_reduction(top, reason);
+      }
+    } catch (const Error& error) {
+      throw Error(error.kind(), with_place(error.what(), *top.op, top.place));
+    }
+    if (first != nullptr) {
+      stack.push_back(Ref<LazyNode>(first));
+    } else {
+      stack.pop_back();
+    }
+  }
+}
+
+void forget_programs() { remembered().clear(); }
+
+std::vector<FusedProgram> fused_programs() { return {remembered().begin(), remembered().end()}; }
+
+}  // namespace tensorlike

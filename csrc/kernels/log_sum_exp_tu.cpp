@@ -42,7 +42,7 @@ struct Loops {
     T& shift = *shifts_of(acc, 1);
     for (int64_t at = 0; at < n; at += kTile) {
       const int64_t size = std::min(kTile, n - at);
-      const T largest = row_maximum(x + at, size);
+      const T largest = row_largest(x + at, size);
       if (largest != largest || largest == std::numeric_limits<T>::infinity()) {
         add(sum, shift, 1.0, largest);
         continue;
@@ -50,7 +50,7 @@ struct Loops {
       if (largest > shift) add(sum, shift, 0.0, largest);
       const T fixed = shift;
       const T* from = x + at;
-      sum += row_sum<T>(size, [=](int64_t i) { return vm::exp(from[i] - fixed); });
+      sum += row_sum<T>(size, [=](int64_t i) { return exp_of_negative(from[i] - fixed); });
     }
   }
 

@@ -378,7 +378,7 @@ inline T trunc(T a) {
 template <class T>
 inline T round(T a) {
   if constexpr (kFloats<T>) return vm::round(a);
-  if constexpr (is_complex<T>) return {vm::round(a.real()), vm::round(a.imag())};
+  if constexpr (is_complex<T>) return {vm::round(a.re), vm::round(a.im)};
   return a;
 }
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from .generated import *  # noqa: F403
-from .generated import __all__ as _generated
 from .algebra import *  # noqa: F403
 from .algebra import __all__ as _algebra
 from .arranging import *  # noqa: F403
 from .arranging import __all__ as _arranging
 from .creation import *  # noqa: F403
 from .creation import __all__ as _creation
+from .generated import *  # noqa: F403
+from .generated import __all__ as _generated
 from .picking import *  # noqa: F403
 from .picking import __all__ as _picking
 

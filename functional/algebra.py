@@ -9,11 +9,11 @@ import builtins
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
 
 from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, result_type
 from .arranging import _axes, as_tensor, axis_of
 from .generated import (
+    clip_between,
     concat,
     equal,
     logical_not,
@@ -27,7 +27,6 @@ from .generated import (
     sort,
     subtract,
 )
-from .generated import clip as clip_between
 from .picking import take
 
 __all__ = [
@@ -124,7 +123,9 @@ def tensordot(
     """
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if isinstance(axes, Sequence):
-        first, second = (_axes("tensordot", part, len(x.shape)) for part, x in zip(axes, (x1, x2)))
+        first, second = (
+            _axes("tensordot", part, len(x.shape)) for part, x in zip(axes, (x1, x2), strict=True)
+        )
     else:
         count = operator.index(axes)
         if not 0 <= count <= builtins.min(len(x1.shape), len(x2.shape)):
@@ -188,7 +189,8 @@ def diff(
     before = (slice(None),) * at
     step = not_equal if x.dtype.name == "bool" else subtract
     for _ in range(builtins.min(n, x.shape[at])):
-        x = step(x[(*before, slice(1, None))], x[(*before, slice(None, -1))])
+        later, earlier = (*before, slice(1, None)), (*before, slice(None, -1))
+        x = step(x[later], x[earlier])
     return x  # type: ignore[no-any-return]
 
 

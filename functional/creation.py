@@ -22,7 +22,7 @@ from ..imperative import (
     tensor,
 )
 from .arranging import as_tensor, broadcast_arrays
-from .generated import arange, astype, broadcast_to, equal, full, reshape, to_device, where
+from .generated import arange, astype, equal, full, reshape, to_device, where
 
 __all__ = [
     "asarray",
@@ -284,7 +284,7 @@ def linspace(
         tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
     (count,) = _dims(num)
-    is_complex = isinstance(start, complex) or isinstance(stop, complex)
+    is_complex = any(isinstance(end, complex) for end in (start, stop))
     if dtype is None:
         dtype = "complex64" if is_complex else "float32"
     steps = max(1, count - 1 if endpoint else count)

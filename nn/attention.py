@@ -75,8 +75,7 @@ class MultiHeadAttention(Layer):
         query = self._split(self.query(x))
         key = self._split(self.key(seen))
         value = self._split(self.value(seen))
-        masks = () if mask is None else (mask,)
-        heads = F.attention(query, key, value, *masks, is_causal=is_causal)
+        heads = F.attention(query, key, value, mask, is_causal=is_causal)
         return self.out.forward(self._join(heads))
 
     def _split(self, x: Tensor) -> Tensor:

@@ -154,7 +154,7 @@ def _wrong_attr(function: str, kind: str, name: str, attr: Attr) -> list[str]:
         is_right, got = accepts(attr.literal), _shown(attr.literal)
     else:
         return []
-    words = words.replace("null", "None").replace("true or false", "True or False")
+    words = words.replace("null", "None").replace("true", "True").replace("false", "False")
     return [] if is_right else [f"{function}: {name} must be {words}; got {got}"]
 
 

@@ -46,7 +46,7 @@ def _is_ints(value: object) -> bool:
 
 # What a default may be: a test, and the words for a message.
 ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
-    "bool": (lambda value: isinstance(value, bool), "true or false"),
+    "bool": (lambda value: value is None or isinstance(value, bool), "true, false or null"),
     "int": (_is_int, "an integer"),
     "float": (lambda value: type(value) in (int, float), "a number"),
     "str": (lambda value: isinstance(value, str), "text"),

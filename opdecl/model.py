@@ -52,7 +52,7 @@ RESULTS = (*OP_RESULTS, "sum")
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """A tensor argument; a variadic one takes any number of tensors, an optional one none or one."""
+    """A tensor argument; a variadic one takes any number of tensors, an optional one at most one."""
 
     name: str
     category: Category

@@ -59,8 +59,8 @@ STRICT = (Category.INTEGER, Category.INTEGER_OR_BOOLEAN, Category.BOOLEAN)
 
 
 def type_of(attr: AttrDecl, table: Mapping[str, str]) -> str:
-    """The attribute's Python type; a number that may be left out may be None too."""
-    is_optional = attr.type == "scalar" and not attr.is_required and attr.default is None
+    """The attribute's Python type; a number or a flag that may be left out may be None too."""
+    is_optional = attr.type in ("bool", "scalar") and not attr.is_required and attr.default is None
     return f"{table[attr.type]} | None" if is_optional else table[attr.type]
 
 

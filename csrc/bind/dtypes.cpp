@@ -139,6 +139,8 @@ Attr converted(const std::string& owner, const AttrSpec& spec, PyObject* object,
 
 Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   const std::string& type = spec.type;
+  const bool may_be_none = !spec.required && std::holds_alternative<std::monostate>(spec.fallback);
+  if (object == Py_None && may_be_none) return Attr();
   if (type == "bool") {
     if (object == Py_True || object == Py_False) return object == Py_True;
     fail_type(owner, spec, object);

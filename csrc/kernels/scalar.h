@@ -173,7 +173,7 @@ inline T maximum(T a, T b) {
   return a > b ? a : b;
 }
 template <class T>
-inline T clip(T x, T lower, T upper) {
+inline T clip_between(T x, T lower, T upper) {
   return minimum(maximum(x, lower), upper);
 }
 template <class T>

@@ -230,7 +230,15 @@ Specs infer_split(const Op& op, Inputs inputs) {
   return specs;
 }
 
+void check_device(const Op& op) {
+  const auto* name = std::get_if<std::string>(&op.attr("device"));
+  if (name == nullptr || *name == "cpu") return;
+  fail(ErrorKind::kDevice, op.name(), ": device must be one that this build has: 'cpu'; got '",
+       *name, "'.");
+}
+
 Specs infer_cast(const Op& op, Inputs inputs) {
+  check_device(op);
   const DType dtype = op.get<DType>("dtype");
   const bool drops = kind_of(inputs[0].dtype) == Kind::kComplex &&
                      kind_of(dtype) != Kind::kComplex && dtype != DType::kBool;
@@ -242,11 +250,7 @@ Specs infer_cast(const Op& op, Inputs inputs) {
 }
 
 Specs infer_copy(const Op& op, Inputs inputs) {
-  const Attr& device = op.attr("device");
-  if (const auto* name = std::get_if<std::string>(&device); name != nullptr && *name != "cpu") {
-    fail(ErrorKind::kDevice, op.name(), ": device must be one that this build has: 'cpu'; got '",
-         *name, "'.");
-  }
+  check_device(op);
   return one(inputs[0].dtype, inputs[0].shape);
 }
 
@@ -264,7 +268,7 @@ DType dtype_or(const Attr& given, Kind kind) {
 
 Specs infer_fill(const Op& op, Inputs inputs) {
   (void)inputs;
-  infer_copy(op, std::array<Spec, 1>{});
+  check_device(op);
   const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   element_count(shape);
   return one(dtype_or(op.attr("dtype"), kind_of(literal_of(op.attr("fill_value")))), shape);
@@ -272,7 +276,7 @@ Specs infer_fill(const Op& op, Inputs inputs) {
 
 Specs infer_arange(const Op& op, Inputs inputs) {
   (void)inputs;
-  infer_copy(op, std::array<Spec, 1>{});
+  check_device(op);
   const ArangeRange range = arange_range(op);
   const double start = number(range.start);
   const double stop = number(range.stop);

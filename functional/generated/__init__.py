@@ -20,7 +20,7 @@ from .creation import full as full
 from .elementwise_arithmetic import abs as abs
 from .elementwise_arithmetic import add as add
 from .elementwise_arithmetic import ceil as ceil
-from .elementwise_arithmetic import clip as clip
+from .elementwise_arithmetic import clip_between as clip_between
 from .elementwise_arithmetic import conj as conj
 from .elementwise_arithmetic import copysign as copysign
 from .elementwise_arithmetic import divide as divide
@@ -243,7 +243,7 @@ __all__ = [
     "bitwise_xor",
     "broadcast_to",
     "ceil",
-    "clip",
+    "clip_between",
     "concat",
     "conj",
     "conv1d",

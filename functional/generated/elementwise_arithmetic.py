@@ -470,7 +470,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
 
 # opdecl/elementwise_arithmetic.yaml:131
 @native
-def clip(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
+def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
 
     Args:
@@ -494,7 +494,7 @@ def clip(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
         >>> x = tl.tensor([0.5, 2.0])
         >>> lower = tl.tensor([2.0, 0.25])
         >>> upper = tl.tensor([1.0, 3.0])
-        >>> tl.functional.clip(x, lower, upper).tolist()
+        >>> tl.functional.clip_between(x, lower, upper).tolist()
         [1.0, 2.0]
     """
     ...

@@ -12,7 +12,7 @@ from ...imperative import Tensor, TensorLike, native
 
 # opdecl/layout.yaml:3
 @native
-def reshape(x: TensorLike, shape: int | Sequence[int], copy: object = None) -> Tensor:
+def reshape(x: TensorLike, shape: int | Sequence[int], copy: bool | None = None) -> Tensor:
     """The elements in the same order, in another shape.
 
     Args:

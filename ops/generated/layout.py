@@ -29,11 +29,11 @@ class Reshape(OpBase, native="Reshape"):
 
     __slots__ = ()
     shape: tuple[int, ...]
-    copy: object
+    copy: bool | None
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, shape: tuple[int, ...], copy: object = None) -> None: ...
+        def __init__(self, *, shape: tuple[int, ...], copy: bool | None = None) -> None: ...
 
 
 # opdecl/layout.yaml:18

@@ -86,6 +86,6 @@ def test_every_functional_call_is_documented(entry: Any) -> None:
 
 def test_the_examples_were_found() -> None:
     names = set(DOCUMENTED)
-    assert {"tensorlike.functional.exp", "tensorlike.grad", "tensorlike.Tensor"} <= names
+    assert {"tensorlike.exp", "tensorlike.functional.gelu", "tensorlike.Tensor"} <= names
     shown = [e for e in DECLARED.entries if example_lines(e, Reference(DECLARED))]
-    assert len([n for n in names if n.startswith("tensorlike.functional.")]) >= len(shown)
+    assert len([n for n in names if n.startswith("tensorlike.")]) >= len(shown)

@@ -36,7 +36,7 @@ LONG = settings(QUICK, max_examples=4000)
 TAME = {
     "sin", "cos", "tanh", "atan", "asinh", "erf", "sigmoid", "softsign", "relu", "elu", "silu",
     "gelu", "abs", "negative", "square", "softplus", "hardtanh", "add", "subtract", "multiply",
-    "maximum", "minimum", "hypot", "logaddexp", "multiply_add", "clip", "leaky_relu",
+    "maximum", "minimum", "hypot", "logaddexp", "multiply_add", "clip_between", "leaky_relu",
 }  # fmt: skip
 TAME_SCALARS = sorted((e for e in SCALARS if e.name in TAME), key=lambda e: e.name)
 FOLDS = [e for e in REDUCTIONS if e.name in ("sum", "mean", "max", "min", "sumsq")]

@@ -162,8 +162,6 @@ REFUSED: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
      tl.ShapeError, r"mask must broadcast to the scores \(2, 4\)"),
     ("mask dtype", lambda: F.attention(ones(2, 3), ones(4, 3), ones(4, 3), tl.tensor([1, 0, 1, 1])),
      tl.DTypeError, "mask must be boolean"),
-    ("masks", lambda: F.attention(ones(2, 3), ones(4, 3), ones(4, 3), ones(4), ones(4)),
-     tl.DispatchError, "one mask"),
 ]  # fmt: skip
 
 

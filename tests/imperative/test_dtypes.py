@@ -125,7 +125,7 @@ def test_a_complex_literal_is_as_wide_as_the_tensor() -> None:
 
 
 def test_complex_attributes_are_serialised() -> None:
-    op = tl.ops.Fill(shape=(2,), value=1 - 2j)
+    op = tl.ops.Fill(shape=(2,), fill_value=1 - 2j)
     assert tl.ops.deserialize(tl.ops.serialize(op)) == op
     assert pickle.loads(pickle.dumps(op)) == op
 

@@ -94,12 +94,12 @@ def test_running_out_names_the_op_the_bytes_and_what_is_held() -> None:
 
 def test_more_than_any_machine_has_is_a_memory_error() -> None:
     with pytest.raises(tl.OutOfMemoryError, match=r"^Fill: \d+ bytes could not be had"):
-        F.full(shape=(2**21, 2**20), value=1.0)
+        F.full(shape=(2**21, 2**20), fill_value=1.0)
 
 
 def test_statistics_count_what_is_in_use_and_the_peak() -> None:
     before = tl.memory.stats()["allocated"]
-    x = F.full(shape=(1 << 20,), value=1.0)
+    x = F.full(shape=(1 << 20,), fill_value=1.0)
     assert tl.memory.stats()["allocated"] - before >= 4 << 20
     tl.memory.reset_peak()
     y = x + 1

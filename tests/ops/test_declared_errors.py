@@ -65,7 +65,10 @@ def signature(entry: Entry) -> str:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)
 def test_the_signature_is_that_of_the_declaration(entry: Entry) -> None:
-    names = [("*" if arg.is_variadic else "") + arg.name for arg in entry.args]
+    names = [
+        f"{arg.name}=None" if arg.is_optional else "*" * arg.is_variadic + arg.name
+        for arg in entry.args
+    ]
     names += [a.name if a.is_required else f"{a.name}={a.default!r}" for a in entry.attrs]
     assert signature(entry) == f"{entry.function}({', '.join(names)})"
     parameters = inspect.signature(function_of(entry)).parameters
@@ -109,6 +112,8 @@ def test_what_is_no_tensor_is_refused_by_name(entry: Entry) -> None:
     for position in range(len(tensors)):
         arg = entry.args[min(position, len(entry.args) - 1)]
         for wrong in NOT_TENSORS:
+            if wrong is None and arg.is_optional:
+                continue
             changed = [*tensors[:position], wrong, *tensors[position + 1 :]]
             with pytest.raises((tl.ParameterError, tl.DTypeError)) as caught:
                 function_of(entry)(*changed, **attrs)

@@ -91,8 +91,8 @@ def test_different_ops_are_different() -> None:
         for j in range(i):
             if texts[i] != texts[j]:
                 assert op != OPS_MADE[j], (texts[i], texts[j])
-    assert tl.ops.Fill(shape=(2,), value=1) != tl.ops.Fill(shape=(2,), value=1.0)
-    assert tl.ops.Fill(shape=(2,), value=1) != tl.ops.Fill(shape=(2,), value=True)
+    assert tl.ops.Fill(shape=(2,), fill_value=1) != tl.ops.Fill(shape=(2,), fill_value=1.0)
+    assert tl.ops.Fill(shape=(2,), fill_value=1) != tl.ops.Fill(shape=(2,), fill_value=True)
     assert tl.ops.Elemwise(mode="exp") != "Elemwise(mode='exp')"
 
 

@@ -410,6 +410,69 @@ def lstm_cell(
 
 # opdecl/elementwise_nn.yaml:136
 @native
+def lstm_cell_grad(
+    input_gate: TensorLike,
+    forget_gate: TensorLike,
+    candidate: TensorLike,
+    output_gate: TensorLike,
+    cell: TensorLike,
+    kept: TensorLike,
+    dhidden: TensorLike,
+    dkept: TensorLike,
+) -> tuple[Tensor, ...]:
+    """All gradients of lstm_cell at once; kept is the new cell state that it gave.
+
+    ``dinput_gate: (dkept + dhidden * sigmoid(output_gate) * (1 - square(tanh(kept)))) *
+    tanh(candidate) * sigmoid(input_gate) * (1 - sigmoid(input_gate))``
+    ``dforget_gate: (dkept + dhidden * sigmoid(output_gate) * (1 - square(tanh(kept)))) * cell *
+    sigmoid(forget_gate) * (1 - sigmoid(forget_gate))``
+    ``dcandidate: (dkept + dhidden * sigmoid(output_gate) * (1 - square(tanh(kept)))) *
+    sigmoid(input_gate) * (1 - square(tanh(candidate)))``
+    ``doutput_gate: dhidden * tanh(kept) * sigmoid(output_gate) * (1 - sigmoid(output_gate))``
+    ``dcell: (dkept + dhidden * sigmoid(output_gate) * (1 - square(tanh(kept)))) *
+    sigmoid(forget_gate)``
+
+    Args:
+        input_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        forget_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        candidate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        output_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        cell: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        kept: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        dhidden: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        dkept: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        5 tensors: dinput_gate, dforget_gate, dcandidate, doutput_gate, dcell. The broadcast shape,
+            the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml:136.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> y = tl.functional.lstm_cell_grad(*tensors)
+        >>> [[round(v, 4) for v in part.tolist()] for part in y]
+        [[0.1428], [0.0419], [0.2086], [0.2101], [0.7029]]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:163
+@native
 def gru_cell(
     reset_gate: TensorLike,
     update_gate: TensorLike,
@@ -441,7 +504,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:136.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:163.
 
     Example:
         >>> import tensorlike as tl

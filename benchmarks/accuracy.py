@@ -14,6 +14,8 @@ exact result, rounded to the dtype.
 
 from __future__ import annotations
 
+import hashlib
+import itertools
 import json
 import os
 import subprocess
@@ -133,7 +135,13 @@ def measure(name: str, dtype: str, reference: Reference) -> dict[str, Any]:
         if error > worst:
             worst, place = error, int(i)
     at = [float(x[place]) for x in inputs]
-    return {"ulp": worst, "at": at, "wrong": [[float(x[i]) for x in inputs] for i in wrong]}
+    bits = hashlib.sha256(np.where(np.isnan(got), got.dtype.type(np.nan), got).tobytes())
+    return {
+        "ulp": worst,
+        "at": at,
+        "wrong": [[float(x[i]) for x in inputs] for i in wrong],
+        "bits": bits.hexdigest(),
+    }
 
 
 def measure_all(names: list[str]) -> dict[str, Any]:
@@ -164,6 +172,22 @@ def table(results: list[dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def same_bits(results: list[dict[str, Any]]) -> str:
+    """For each two levels, the functions whose results differ in some bit."""
+    lines = []
+    for one, other in itertools.combinations(results, 2):
+        differ = [
+            f"{name} ({dtype})"
+            for name, found in one["found"].items()
+            for dtype in found
+            if found[dtype]["bits"] != other["found"][name][dtype]["bits"]
+        ]
+        count = sum(len(found) for found in one["found"].values())
+        names = f"{len(differ)} of {count}" if len(differ) > 8 else ", ".join(differ)
+        lines.append(f"  - {one['isa']} and {other['isa']}: {names or 'none'}")
+    return "\n".join(lines) or f"  - not measured: this build has {results[0]['isa']} alone"
+
+
 def page(results: list[dict[str, Any]]) -> str:
     return f"""# Accuracy of the mathematical functions
 
@@ -176,13 +200,17 @@ exact one is not: at most four of them.
 
 {table(results)}
 
+- The rows in which any bit of any result differs, on the same arguments (v2 has no fused
+  multiply-add, so that products are rounded there before they are added):
+{same_bits(results)}
 - Left of 0, float64 `lgamma`, `digamma` and `tetragamma` keep the absolute error small and not the
   relative one: their zeros there are where two parts cancel. So the errors there are those in ulp
   of 1 where the result is smaller. float32 `lgamma`, `digamma` and `trigamma` are worked out in
   float64 and have no such trouble.
 - Functions declared by a formula (`tetragamma`, `sinc`, `logit`, `sigmoid`, `softplus`) are as good
-  as its steps. `gelu` is not listed: by its formula with `erf` it is -0 left of -6 in float32,
-  where the exact value is below 1e-8; `erfc` would save it at twice the time.
+  as its steps. Left of 0 `tetragamma` cubes a sine, and with it its error. `gelu` is not listed: by
+  its formula with `erf` it is -0 left of -6 in float32, where the exact value is below 1e-8; `erfc`
+  would save it at twice the time. `sigmoid`, `silu` and `gelu_tanh` keep their digits there.
 """
 
 

@@ -18,16 +18,21 @@ _argwhere = _C.Function("argwhere")
 _astype = _C.Function("astype")
 _broadcast_to = _C.Function("broadcast_to")
 _gather = _C.Function("gather")
-_masked_scatter = _C.Function("masked_scatter")
 _masked_select = _C.Function("masked_select")
 _permute_dims = _C.Function("permute_dims")
 _reshape = _C.Function("reshape")
 _scatter_set = _C.Function("scatter_set")
-_set_subtensor = _C.Function("set_subtensor")
-_where = _C.Function("where")
 
 # How the core reads the items of a Subtensor: a kind and three bounds each.
 _SLICE, _NEW_AXIS, _NO_BOUND = 1, 2, -(2**63)
+
+
+class _Call(NamedTuple):
+    """A functional call, for the core to make."""
+
+    function: str
+    attrs: dict[str, Any]
+    args: tuple[Any, ...]
 
 
 class _Mask(NamedTuple):
@@ -238,8 +243,11 @@ def _items(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(items)
 
 
-def setitem(x: Any, key: Any, value: Any) -> Any:
-    """x with ``value`` at ``x[key]``, where the key holds arrays; later duplicates win."""
+def setitem(x: Any, key: Any, value: Any) -> _Call:
+    """The call that makes x with ``value`` at ``x[key]``, where the key holds arrays.
+
+    Later duplicates win. The core makes the call, in x's own memory where nobody else holds it.
+    """
     if not isinstance(value, _C.TensorBase):
         value = _C.tensor(value, x.dtype)
     mask = _whole_mask(x, key)
@@ -259,19 +267,22 @@ def setitem(x: Any, key: Any, value: Any) -> Any:
         order = [*range(first, first + len(index_shape)), *range(first)]
         order += range(first + len(index_shape), len(target))
         value = _permute_dims(_broadcast_to(value, target), tuple(order))
-    out = _scatter_set(view, value, *split.arrays, axes=split.axes)
-    return out if is_whole else _set_subtensor(x, out, items=_items(split.basic, shape))
+    arrays = [a if isinstance(a, _C.TensorBase) else _C.RawTensor(a) for a in split.arrays]
+    if is_whole:
+        return _Call("scatter_set", {"axes": split.axes}, (x, value, *arrays))
+    out = _scatter_set(view, value, *arrays, axes=split.axes)
+    return _Call("set_subtensor", {"items": _items(split.basic, shape)}, (x, out))
 
 
-def _set_mask(x: Any, mask: Any, value: Any) -> Any:
-    """x with the elements where the mask is true replaced."""
+def _set_mask(x: Any, mask: Any, value: Any) -> _Call:
+    """The call that makes x with the elements where the mask is true replaced."""
     ndim, mask_ndim = len(x.shape), len(mask.shape)
     if all(size == 1 for size in value.shape) and len(value.shape) <= ndim - mask_ndim + 1:
         # One value for all: no need to count them.
         number = _astype(_reshape(value, ()), dtype=x.dtype)
         wide = _reshape(mask, (*mask.shape, *itertools.repeat(1, ndim - mask_ndim)))
-        return _where(wide, number, x)
+        return _Call("where", {}, (wide, number, x))
     extra = len(value.shape) - (ndim - mask_ndim + 1)
     if extra > 0 and all(size == 1 for size in value.shape[:extra]):
         value = _reshape(value, value.shape[extra:])
-    return _masked_scatter(x, mask, value)
+    return _Call("masked_scatter", {}, (x, mask, value))

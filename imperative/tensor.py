@@ -48,10 +48,51 @@ def _as_array(data: Any, dtype: Any = None) -> Any:
         raise _C.DTypeError(_not_numbers(data)) from error
     if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
         return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
+    if is_python and array.dtype.kind in "fO":
+        array = _exactly(data, array, dtype)
     if array.dtype == object or array.dtype.kind in "USOMmV":
         raise _C.DTypeError(_not_numbers(data))
+    if is_python and dtype is not None:
+        _refuse_outside(array, dtype)
     default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
     return array.astype(default) if is_python and dtype is None and default else array
+
+
+def _exactly(data: Any, array: Any, dtype: Any) -> Any:
+    """What NumPy makes floats or objects of, though all are integers: integers too large for int64,
+    or so large beside others.
+    """
+    exact = np.asarray(data, dtype=object)
+    if exact.size == 0 or any(type(item) is not int for item in exact.flat):
+        return array
+    if dtype is not None and dtype.kind in ("floating", "complex"):
+        return exact.astype(np.float64)
+    name = "uint64" if dtype is None or dtype.kind == "bool" else dtype.name
+    limits = np.iinfo(name)
+    for item in exact.flat:
+        if not limits.min <= item <= limits.max:
+            raise _C.LiteralRangeError(
+                f"literal: must fit {name}; got {item}; use a wider dtype."
+                if abs(item) < 2**70
+                else f"literal: must fit {name}; got an integer beyond 64 bits; use floats."
+            )
+    return exact.astype(name)
+
+
+def _refuse_outside(array: Any, dtype: Any) -> None:
+    """Raises LiteralRangeError where a number of a list is none of this integer dtype.
+
+    Python's numbers mean what they say; an array is cast, as `astype` does it.
+    """
+    if dtype.kind != "integer" or array.dtype.kind not in "iuf" or array.size == 0:
+        return
+    limits = np.iinfo(dtype.name)
+    whole = np.trunc(array) if array.dtype.kind == "f" else array
+    fits = (whole >= limits.min) & (whole <= limits.max)
+    if array.dtype.kind == "f" and limits.bits == 64:  # the largest rounds up to a power of 2
+        fits &= whole < float(limits.max)
+    if not fits.all():
+        _full(shape=(), fill_value=array[~fits].flat[0].item(), dtype=dtype)
 
 
 def _to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> Any:
@@ -503,6 +544,7 @@ _reshape = _C.Function("reshape")
 _permute_dims = _C.Function("permute_dims")
 _broadcast_to = _C.Function("broadcast_to")
 _to_device = _C.Function("to_device")
+_full = _C.Function("full")
 _astype = _C.Function("astype")
 _round = _C.Function("round")
 _floor = _C.Function("floor")

@@ -39,6 +39,7 @@ KINDS: Mapping[Category, frozenset[int]] = {
     Category.INTEGER_OR_BOOLEAN: frozenset([0, 1]),
     Category.BOOLEAN: frozenset([0]),
 }
+FIXED_RANKS = {"bool": 0, "int64": 1, "complex": 3}  # of results that don't follow the arguments
 RANK_WORDS = ("boolean", "integer", "real floating-point", "complex")
 
 
@@ -179,14 +180,15 @@ def _check_ranks(
             mistakes.append(f"{node.function}: {arg.name} must be {needed}; got {got}")
         if not is_condition(arg, args):
             flowing.append(rank)
-    if entry.result in ("bool", "int64"):
-        return 0 if entry.result == "bool" else 1
+    if entry.result in FIXED_RANKS:
+        return FIXED_RANKS[entry.result]
     if not is_known or (entry.kind == "op" and any(a.type == "dtype" for a in entry.attrs)):
         return None
     floor = min(
         (min(KINDS[arg.category]) for arg in args if not is_condition(arg, args)), default=0
     )
-    return max([*flowing, floor, 1 if entry.result == "sum" else 0])
+    found = max([*flowing, floor, 1 if entry.result == "sum" else 0])
+    return min(found, 2) if entry.result == "real" else found
 
 
 def is_condition(arg: Arg, args: tuple[Arg, ...]) -> bool:
@@ -213,7 +215,7 @@ def value_types(
             types[node] = "bool" if node.id in conditions else "T"
         elif isinstance(node, Call):
             entry = functions[node.function]
-            if entry.result not in ("same", "real"):
+            if entry.result not in ("same", "real", "complex"):
                 types[node] = {"bool": "bool", "int64": "int64_t"}[entry.result]
             else:
                 types[node] = "bool" if computes_in_bool(node, entry, types) else "T"

@@ -28,6 +28,7 @@ RESULTS = {
     "int64": "Result::kInt64",
     "sum": "Result::kSum",
     "real": "Result::kReal",
+    "complex": "Result::kComplex",
 }
 
 
@@ -70,6 +71,7 @@ def _scalar(spec: ScalarSpec) -> str:
             ("result", RESULTS.get(spec.result, "")),
             ("outputs", str(spec.outputs) if spec.outputs != 1 else ""),
             ("grads", _list(map(_grad, spec.grads))),
+            ("complex_grads", _list(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("expansion", _body(spec.expansion)),
             ("derived", "true" if spec.derived else ""),
@@ -86,6 +88,7 @@ def _reduction(spec: ReductionSpec) -> str:
             ("arg", _arg(spec.arg)),
             ("result", RESULTS.get(spec.result, "")),
             ("grads", _list(map(_grad, spec.grads))),
+            ("complex_grads", _list(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("has_identity", "" if spec.has_identity else "false"),
             ("single_axis", "true" if spec.single_axis else ""),
@@ -106,6 +109,7 @@ def _op(spec: OpSpec) -> str:
             ("kernel", _text(spec.kernel)),
             ("grad", _text(spec.grad)),
             ("grads", _list(map(_grad, spec.grads))),
+            ("complex_grads", _list(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("define", _body(spec.define)),
             ("source", _text(spec.source)),

@@ -5,6 +5,11 @@ rule is itself an expression, in the argument names of its function, its output 
 a defined function without a rule is differentiated in turn, so derivatives exist of any order.
 What a function declared `grad: none` reads gets nothing from it.
 
+Where complex numbers flow, a cotangent is the conjugate Wirtinger derivative: a function that is
+holomorphic pulls dy back to dy * conj(f'(x)). Its rules are written as those of real numbers, and
+`conjugated` makes them hold: f' of conjugated inputs and outputs is the conjugate of f'. Functions
+that are not holomorphic (abs, real, conj) have a `complex_grad`.
+
 A rule may be guarded, `where((dy == 0) & isnan(flow), 0, flow)`: a cotangent of zero gives zero
 where the slope is infinite or NaN, too. The guards of the functions called are left out of a
 derivative, which gets one of its own where it needs any.
@@ -13,20 +18,30 @@ derivative, which gets one of its own where it needs any.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
-from .expression import Call, Expr, Name, Num, names_read, rebuild, topological
-from .model import Entry, ScalarEntry, is_differentiable, rule_names
+from .expression import SIZE, Attr, Attrs, Call, Expr, Name, Num, names_read, rebuild, topological
+from .model import (
+    Entry,
+    Formula,
+    ScalarEntry,
+    complex_names,
+    is_differentiable,
+    rule_names,
+)
 from .simplify import ZERO, is_zero, simplify
 
 
 class Differentiator:
     """Derivatives of the scalar functions of one set of declarations, each made once.
 
-    The definitions must be free of cycles.
+    The definitions must be free of cycles. `is_complex` asks for those of complex numbers, which
+    need a `conj` among the functions.
     """
 
-    def __init__(self, functions: Mapping[str, Entry]) -> None:
+    def __init__(self, functions: Mapping[str, Entry], is_complex: bool = False) -> None:
         self.functions = functions
+        self.is_complex = is_complex and "conj" in functions
         self._gradients: dict[str, Mapping[str, Expr]] = {}
 
     def know(self, other: Differentiator) -> None:
@@ -45,9 +60,9 @@ class Differentiator:
         return found
 
     def _make_gradients(self, entry: ScalarEntry) -> Mapping[str, Expr]:
-        if not is_differentiable(entry):
+        if not (is_differentiable(entry) or (self.is_complex and entry.complex_grad is not None)):
             return {}
-        rules = dict(entry.grad.rules) if entry.grad is not None else {}
+        rules = declared_rules(entry, self.is_complex)
         wanted = [
             arg.name
             for arg in entry.args
@@ -57,7 +72,7 @@ class Differentiator:
         gradients: dict[str, Expr] = {}
         for arg in entry.args:
             rule = rules.get(arg.name)
-            gradient = rule.results[0] if rule is not None else derived.get(arg.name, ZERO)
+            gradient = rule if rule is not None else derived.get(arg.name, ZERO)
             (gradient,) = rebuild([gradient], {}, simplify)
             if rule is None and self._is_singular(gradient):
                 gradient = _guard(gradient, rule_names(entry)[1])
@@ -105,12 +120,55 @@ class Differentiator:
             return
         (output_name,), (cotangent_name,) = rule_names(entry)
         names = {arg.name: value for arg, value in zip(entry.args, node.args, strict=True)}
+        if self.is_complex and entry.result == "real":
+            cotangent = simplify("real", (cotangent,))
         names |= {output_name: output, cotangent_name: cotangent}
         gradients = self.gradients(entry)
         for arg, value in zip(entry.args, node.args, strict=True):
             if arg.name in gradients and names_read([value]):
                 (pushed,) = rebuild([_unguarded(gradients[arg.name])], names, simplify)
                 cotangents[value] = simplify("add", (cotangents.get(value, ZERO), pushed))
+
+
+def declared_rules(entry: Entry, is_complex: bool) -> dict[str, Expr | None]:
+    """The gradients that an entry declares; None where it says that there is none.
+
+    Those of complex numbers: `complex_grad`, else the others, conjugated.
+    """
+    own = entry.grad.rules if entry.grad is not None else ()
+    rules = {name: _result(rule) for name, rule in own}
+    if not is_complex:
+        return rules
+    names = complex_names(entry)
+    found = {
+        name: None if rule is None else conjugated(rule, names) for name, rule in rules.items()
+    }
+    others = entry.complex_grad.rules if entry.complex_grad is not None else ()
+    return found | {name: _result(rule) for name, rule in others}
+
+
+def _result(rule: Formula | None) -> Expr | None:
+    return rule.results[0] if rule is not None else None
+
+
+def conjugated(rule: Expr, names: frozenset[str]) -> Expr:
+    """The rule with these names conjugated; their shapes and dtypes are as they were."""
+
+    def build(function: str, args: tuple[Expr, ...], attrs: Attrs) -> Expr:
+        if function == SIZE:
+            args = tuple(_plain(arg) for arg in args)
+        return Call(function, args, tuple((name, _plain_attr(attr)) for name, attr in attrs))
+
+    (found,) = rebuild([rule], {name: Call("conj", (Name(name),)) for name in names}, build)
+    return found
+
+
+def _plain(expr: Expr) -> Expr:
+    return expr.args[0] if isinstance(expr, Call) and expr.function == "conj" else expr
+
+
+def _plain_attr(attr: Attr) -> Attr:
+    return attr if attr.of is None else replace(attr, of=_plain(attr.of))
 
 
 def _is_regular(call: Call) -> bool:

@@ -35,6 +35,8 @@ def emit_scalars(declarations: Declarations, stem: str) -> str:
             writer.define(entry)
         rows.append(_row(entry.name, entry.args, is_watched(declarations, entry.name)))
         for derived in declarations.derived_scalars(entry):
+            if derived.is_complex:
+                continue  # a program of its steps
             writer.define_called([derived.result])
             writer.write(entry, derived.name, derived.args, (derived.result,))
             watched = calls_watched(declarations, [derived.result])

@@ -8,11 +8,11 @@ backward passes run one fused kernel too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from .checks import is_condition
-from .derivative import Differentiator
+from .derivative import Differentiator, declared_rules
 from .expression import Attr, Call, Expr, Name, Num, Value, names_read, rebuild, topological
 from .model import (
     HANDWRITTEN,
@@ -26,9 +26,11 @@ from .model import (
     ScalarEntry,
     is_differentiable,
     rule_names,
+    takes_complex,
 )
 from .read import snake_case
-from .simplify import simplify_forward
+from .reductions import derived_rule
+from .simplify import is_zero, simplify_forward
 from .specs import (
     ArgSpec,
     AttrExpr,
@@ -53,6 +55,7 @@ class DerivedScalar:
     result: Expr
     of: ScalarEntry
     of_arg: str
+    is_complex: bool = False
 
 
 def lower_body(results: Sequence[Expr], inputs: Sequence[str]) -> Body:
@@ -97,25 +100,43 @@ def scalar_results(entry: ScalarEntry) -> tuple[Expr, ...]:
 class Lowering:
     """Lowers entries of one checked set of declarations."""
 
-    def __init__(self, differentiator: Differentiator) -> None:
+    def __init__(self, differentiator: Differentiator, complex_one: Differentiator) -> None:
         self._differentiator = differentiator
+        self._complex = complex_one
 
     def derived_scalars(self, entry: ScalarEntry) -> list[DerivedScalar]:
-        """The gradients of a scalar function that are worth a kernel of their own."""
+        """The gradients of a scalar function that are fused: those of two or more steps.
+
+        Those of complex numbers are programs of their steps; the others have loops of their own.
+        """
+        found = self._derive(entry, is_complex=False)
+        return (
+            [*found, *self._derive(entry, is_complex=True)] if self._has_complex(entry) else found
+        )
+
+    def _has_complex(self, entry: Entry) -> bool:
+        return self._complex.is_complex and takes_complex(entry)
+
+    def _derive(self, entry: ScalarEntry, is_complex: bool) -> list[DerivedScalar]:
         inputs = self._rule_inputs(entry)
+        conditions = {a.name for a in entry.args if is_condition(a, entry.args)}
+        category = Category.FLOATING if is_complex else Category.REAL_FLOATING
+        ending = "_complex" if is_complex else ""
         derived = []
-        for arg, gradient in self._differentiator.gradients(entry).items():
-            body = lower_body([gradient], inputs)
-            if len(body.steps) >= 2:
+        for arg, gradient in self._gradients(entry, is_complex).items():
+            if len(lower_body([gradient], inputs).steps) >= 2:
                 read = names_read([gradient])
-                conditions = {a.name for a in entry.args if is_condition(a, entry.args)}
                 args = tuple(
-                    Arg(name, Category.BOOLEAN if name in conditions else Category.REAL_FLOATING)
+                    Arg(name, Category.BOOLEAN if name in conditions else category)
                     for name in inputs
                     if name in read
                 )
-                derived.append(DerivedScalar(f"{entry.name}_d{arg}", args, gradient, entry, arg))
+                name = f"{entry.name}_d{arg}{ending}"
+                derived.append(DerivedScalar(name, args, gradient, entry, arg, is_complex))
         return derived
+
+    def _gradients(self, entry: ScalarEntry, is_complex: bool) -> Mapping[str, Expr]:
+        return (self._complex if is_complex else self._differentiator).gradients(entry)
 
     @staticmethod
     def _rule_inputs(entry: Entry) -> list[str]:
@@ -134,29 +155,37 @@ class Lowering:
         return [*specs, *(lower_function(call) for call in (entry, *entry.variants))]
 
     def _lower_scalar(self, entry: ScalarEntry) -> list[Spec]:
-        inputs = self._rule_inputs(entry)
-        derived = {item.of_arg: item for item in self.derived_scalars(entry)}
-        grads = []
-        for i, arg in enumerate(entry.args):
-            gradient = self._differentiator.gradients(entry).get(arg.name)
-            if gradient is None:
-                continue
-            if arg.name in derived:
-                item = derived[arg.name]
-                gradient = Call(item.name, tuple(Name(read.name) for read in item.args))
-            grads.append(Grad(i, lower_body([gradient], inputs)))
+        grads = self._scalar_grads(entry, is_complex=False)
+        complex_grads = grads
+        if self._has_complex(entry):
+            complex_grads = self._scalar_grads(entry, is_complex=True)
         own = [arg.name for arg in entry.args]
         spec = ScalarSpec(
             name=entry.name,
             args=tuple(arg_spec(arg) for arg in entry.args),
             result=entry.result,
             outputs=entry.output_count,
-            grads=tuple(grads),
+            grads=grads,
+            complex_grads=complex_grads if complex_grads != grads else (),
             differentiable=is_differentiable(entry),
             expansion=lower_body(scalar_results(entry), own) if entry.outputs else Body(),
             source=str(entry.place),
         )
-        return [*(self._lower_derived(item) for item in derived.values()), spec]
+        return [*(self._lower_derived(item) for item in self.derived_scalars(entry)), spec]
+
+    def _scalar_grads(self, entry: ScalarEntry, is_complex: bool) -> tuple[Grad, ...]:
+        inputs = self._rule_inputs(entry)
+        derived = {item.of_arg: item for item in self._derive(entry, is_complex)}
+        grads = []
+        for i, arg in enumerate(entry.args):
+            gradient = self._gradients(entry, is_complex).get(arg.name)
+            if gradient is None:
+                continue
+            if arg.name in derived:
+                item = derived[arg.name]
+                gradient = Call(item.name, tuple(Name(read.name) for read in item.args))
+            grads.append(Grad(i, lower_body([gradient], inputs)))
+        return tuple(grads)
 
     @staticmethod
     def _lower_derived(item: DerivedScalar) -> ScalarSpec:
@@ -168,27 +197,58 @@ class Lowering:
             source=str(item.of.place),
         )
 
-    def _rule_grads(self, entry: Entry) -> tuple[Grad, ...]:
-        rules = dict(entry.grad.rules) if entry.grad is not None else {}
+    def _rule_grads(self, entry: Entry, is_complex: bool = False) -> tuple[Grad, ...]:
+        rules = declared_rules(entry, is_complex)
         inputs = self._rule_inputs(entry)
         grads = []
         for i, arg in enumerate(entry.args):
             rule = rules.get(arg.name)
             if rule is not None:
-                grads.append(Grad(i, lower_body(rule.results, inputs)))
+                grads.append(Grad(i, lower_body([rule], inputs)))
         return tuple(grads)
 
+    def _complex_rule_grads(self, entry: Entry) -> tuple[Grad, ...]:
+        """Where they differ from those of real numbers."""
+        if not self._has_complex(entry):
+            return ()
+        if isinstance(entry, ReductionEntry):
+            found = self._reduction_grads(entry, self._complex)
+            return found if found != self._reduction_grads(entry, self._differentiator) else ()
+        found = self._rule_grads(entry, is_complex=True)
+        return found if found != self._rule_grads(entry) else ()
+
     def _lower_reduction(self, entry: ReductionEntry) -> ReductionSpec:
+        parts = {
+            key: lower_body([formula.results[0] if formula is not None else Name(names[0])], names)
+            for key, formula, names in (
+                ("map", entry.map, [entry.args[0].name]),
+                ("combine", entry.combine, ["a", "b"]),
+                ("finish", entry.finish, ["acc", "n"]),
+            )
+            if not entry.is_native
+        }
         return ReductionSpec(
             name=entry.name,
             arg=arg_spec(entry.args[0]),
             result=entry.result,
-            grads=self._rule_grads(entry),
+            grads=self._reduction_grads(entry, self._differentiator),
+            complex_grads=self._complex_rule_grads(entry),
             differentiable=is_differentiable(entry),
             has_identity=entry.has_identity,
             single_axis=entry.is_native,
             source=str(entry.place),
+            init=entry.init,
+            **parts,
         )
+
+    def _reduction_grads(
+        self, entry: ReductionEntry, differentiator: Differentiator
+    ) -> tuple[Grad, ...]:
+        if entry.grad is not None or not is_differentiable(entry):
+            return self._rule_grads(entry, differentiator.is_complex)
+        rule = derived_rule(entry, differentiator)
+        inputs = self._rule_inputs(entry)
+        return () if rule is None or is_zero(rule) else (Grad(0, lower_body([rule], inputs)),)
 
     def _lower_op(self, entry: OpEntry) -> OpSpec:
         is_handwritten = entry.grad is not None and entry.grad.kind == HANDWRITTEN
@@ -204,6 +264,7 @@ class Lowering:
             kernel=entry.kernel,
             grad=snake_case(entry.name) if is_handwritten else "",
             grads=self._rule_grads(entry),
+            complex_grads=self._complex_rule_grads(entry),
             differentiable=is_differentiable(entry),
             define=define,
             source=str(entry.place),

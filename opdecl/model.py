@@ -42,17 +42,22 @@ class Category(Enum):
         """Whether its dtypes have gradients at all."""
         return self.rank >= 2
 
+    @property
+    def takes_complex(self) -> bool:
+        """Whether complex dtypes belong to it."""
+        return self.rank >= 3
+
 
 CATEGORIES: Mapping[str, Category] = {category.text: category for category in Category}
 # What the dtype of a result may be: of an op, of a scalar function, of a reduction.
 OP_RESULTS = ("same", "bool", "int64")
-SCALAR_RESULTS = (*OP_RESULTS, "real")
+SCALAR_RESULTS = (*OP_RESULTS, "real", "complex")
 RESULTS = (*OP_RESULTS, "sum")
 
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """A tensor argument; a variadic one takes any number of tensors, an optional one at most one."""
+    """A tensor argument; a variadic one takes any number of tensors, an optional one or none."""
 
     name: str
     category: Category
@@ -116,6 +121,7 @@ class Entry:
     see: str = ""
     numpy: str = ""
     grad: GradRules | None = None
+    complex_grad: GradRules | None = None  # in place of `grad` where complex numbers flow
     result: str = "same"
     is_method: bool = False
     example: tuple[tuple[str, ExampleValue], ...] = ()
@@ -314,6 +320,18 @@ def is_differentiable(entry: Entry) -> bool:
     if entry.result in ("bool", "int64"):
         return False
     return any(arg.category.is_differentiable for arg in entry.args)
+
+
+def takes_complex(entry: Entry) -> bool:
+    """Whether complex numbers may flow in or out of it."""
+    return entry.result == "complex" or any(arg.category.takes_complex for arg in entry.args)
+
+
+def complex_names(entry: Entry) -> frozenset[str]:
+    """The inputs and outputs, by their names in rules, that may be complex."""
+    inputs = [a.name for a in entry.args if a.category.takes_complex and not a.is_variadic]
+    keeps = entry.result in ("same", "sum") and bool(inputs)
+    return frozenset([*inputs, *(rule_names(entry)[0] if keeps else ())])
 
 
 # The dtype that stands for a category in examples and tests.

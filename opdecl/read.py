@@ -36,7 +36,7 @@ from .model import (
 )
 from .parse import FORMS
 
-SHARED = ("args", "result", "grad", "numpy", "doc", "see", "method", "example")
+SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "scalar": ("scalar", *SHARED, "expr"),
     "reduction": (
@@ -112,7 +112,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
     _refuse_variadic(fields, args, allow_last=False)
     outputs = _outputs(fields, [arg.name for arg in args])
     names = [f"y{i}" for i in range(len(outputs))] if len(outputs) > 1 else ["y"]
-    grad = _grad(fields, args, _rule_names(args, names), allow_handwritten=False)
+    taken = _rule_names(args, names)
     result = fields.choice("result", SCALAR_RESULTS, "same")
     return ScalarEntry(
         name=name,
@@ -121,7 +121,8 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         doc=_doc(fields),
         see=fields.text("see"),
         numpy=_numpy(fields),
-        grad=grad,
+        grad=_grad(fields, args, taken, allow_handwritten=False),
+        complex_grad=_complex_grad(fields, args, taken),
         result=result,
         is_method=fields.flag("method", False),
         example=_example(fields, args, ()),
@@ -159,9 +160,13 @@ def _refuse_variadic(fields: Fields, args: tuple[Arg, ...], allow_last: bool) ->
 
 
 def _grad(
-    fields: Fields, args: tuple[Arg, ...], taken: Collection[str], allow_handwritten: bool
+    fields: Fields,
+    args: tuple[Arg, ...],
+    taken: Collection[str],
+    allow_handwritten: bool,
+    key: str = "grad",
 ) -> GradRules | None:
-    node = fields.get("grad")
+    node = fields.get(key)
     words = (NONE, HANDWRITTEN) if allow_handwritten else (NONE,)
     if node is None:
         return None
@@ -170,22 +175,29 @@ def _grad(
             return GradRules(node.text)
         expected = listing([f"`{word}`" for word in words])
         text = f"a mapping from argument to rule, or {expected}, is expected"
-        fields.refuse(node.place, f"grad: {text}; got {shorten(node.text)}")
+        fields.refuse(node.place, f"{key}: {text}; got {shorten(node.text)}")
         return None
     if not isinstance(node, MappingNode):
-        fields.refuse(node.place, "grad: a mapping from argument to rule is expected; got a list")
+        fields.refuse(node.place, f"{key}: a mapping from argument to rule is expected; got a list")
         return None
     known = [arg.name for arg in args]
     rules: list[tuple[str, Formula | None]] = []
     for name, value in node.items.items():
         if name not in known:
             hint = did_you_mean(name, known)
-            fields.refuse(node.keys[name].place, f"grad: there is no argument {name!r}{hint}")
+            fields.refuse(node.keys[name].place, f"{key}: there is no argument {name!r}{hint}")
         elif isinstance(value, Scalar) and value.text == NONE:
             rules.append((name, None))
         else:
-            rules.append((name, fields.formula(f"grad {name}", value, taken)))
+            rules.append((name, fields.formula(f"{key} {name}", value, taken)))
     return GradRules("rules", tuple(rules))
+
+
+def _complex_grad(
+    fields: Fields, args: tuple[Arg, ...], taken: Collection[str]
+) -> GradRules | None:
+    """The rules where complex numbers flow; the others hold there as those of real numbers do."""
+    return _grad(fields, args, taken, allow_handwritten=False, key="complex_grad")
 
 
 def _example(
@@ -239,6 +251,7 @@ def _read_reduction(fields: Fields, name: str) -> Entry:
         see=fields.text("see"),
         numpy=_numpy(fields),
         grad=_grad(fields, args, taken, allow_handwritten=False),
+        complex_grad=_complex_grad(fields, args, taken),
         result=fields.choice("result", RESULTS, "same"),
         is_method=fields.flag("method", False),
         example=_example(fields, args, ("axis", "keepdims")),
@@ -269,6 +282,7 @@ def _read_op(fields: Fields, name: str) -> Entry:
         "see": fields.text("see"),
         "numpy": _numpy(fields),
         "grad": _grad(fields, args, [*taken, *numbered, "dy"], allow_handwritten=True),
+        "complex_grad": _complex_grad(fields, args, [*taken, *numbered, "dy"]),
         "result": fields.choice("result", OP_RESULTS, "same"),
         "is_method": fields.flag("method", False),
         "example": _example(fields, args, tuple(attr.name for attr in attrs)),

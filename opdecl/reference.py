@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from .expression import ELEMWISE, SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
@@ -18,15 +18,22 @@ from .reference_gamma import digamma, lgamma, trigamma
 from .reference_order import ORDER
 from .reference_recurrent import RECURRENT
 from .reference_windows import WINDOWS
-from .registry import Declarations
 
 Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
+
+
+class HasFunctions(Protocol):
+    """A set of declarations."""
+
+    @property
+    def functions(self) -> Mapping[str, Entry]:
+        """The entries by their functional calls."""
 
 
 class Reference:
     """Calls the functions of a set of declarations."""
 
-    def __init__(self, declarations: Declarations) -> None:
+    def __init__(self, declarations: HasFunctions) -> None:
         self.functions = declarations.functions
 
     def call(self, function: str, *args: Array, **attrs: Any) -> Any:
@@ -118,7 +125,7 @@ class Reference:
         if entry.result in ("int64", "sum") and mapped.dtype.kind not in "fc":
             mapped = mapped.astype(np.uint64 if mapped.dtype.kind == "u" else np.int64)
         rows = mapped.transpose([*reduced, *kept]).reshape([count, *shape])
-        acc = np.full(shape, _first(entry.init, mapped), dtype=mapped.dtype)
+        acc = np.full(shape, first_value(entry.init, mapped), dtype=mapped.dtype)
         for row in rows:
             acc = self.evaluate(entry.combine.results, {"a": acc, "b": row})[0]
         if entry.finish is not None:
@@ -128,7 +135,17 @@ class Reference:
         return np.reshape(acc, [1 if i in reduced else x.shape[i] for i in range(x.ndim)])
 
 
-def _first(init: str, mapped: Array) -> Any:
+def _complex(re: Array, im: Array) -> Array:
+    """Part by part: 1j * inf would be NaN."""
+    import numpy as np
+
+    result = np.empty(np.broadcast(re, im).shape, np.result_type(re, im, np.complex64))
+    result.real, result.imag = re, im
+    return result
+
+
+def first_value(init: str, mapped: Array) -> Any:
+    """What a reduction of such elements starts with."""
     import numpy as np
 
     if init in ("lowest", "highest"):
@@ -325,6 +342,7 @@ OWN: Mapping[str, Callable[..., Any]] = {
     **WINDOWS,
     **ORDER,
     **RECURRENT,
+    "complex": _complex,
     "Fill": _full,
     "Arange": _arange,
     "Cast": _cast,

@@ -23,9 +23,12 @@ from .model import (
     ReductionEntry,
     ScalarEntry,
     rule_names,
+    takes_complex,
 )
 from .parse import parse_expression
 from .read import read_file, read_text
+from .reductions import reduction_mistakes
+from .reference import Reference
 from .specs import Spec
 
 MAX_GRADIENT = 2_000
@@ -45,9 +48,11 @@ class Declarations:
         }
         self.by_name: Mapping[str, Entry] = {entry.name: entry for entry in self.entries}
         self._differentiator = Differentiator(self.functions)
+        self._complex = Differentiator(self.functions, is_complex=True)
         if base is not None:
             self._differentiator.know(base._differentiator)
-        self._lowering = Lowering(self._differentiator)
+            self._complex.know(base._complex)
+        self._lowering = Lowering(self._differentiator, self._complex)
 
     @property
     def stems(self) -> list[str]:
@@ -79,11 +84,18 @@ class Declarations:
             entry = self.functions[name]
             if not isinstance(entry, ScalarEntry):
                 continue
-            gradients = self._differentiator.gradients(entry)
-            if len(topological(gradients.values())) > MAX_GRADIENT:
-                text = f"its gradient has more than {MAX_GRADIENT} steps; write `grad:`"
+            for differentiator in (self._differentiator, self._complex):
+                gradients = differentiator.gradients(entry)
+                if len(topological(gradients.values())) > MAX_GRADIENT:
+                    text = f"its gradient has more than {MAX_GRADIENT} steps; write `grad:`"
+                    return problems.add(entry.place, entry.name, text)
+
+    def check_reductions(self, problems: Problems) -> None:
+        """Reductions must keep their laws, and have a gradient or say that they have none."""
+        reference = Reference(self)
+        for entry in self.new:
+            for text in reduction_mistakes(entry, reference, self._differentiator):
                 problems.add(entry.place, entry.name, text)
-                return
 
     def gradients(self, entry: ScalarEntry) -> Mapping[str, Expr]:
         """The symbolic gradients of a scalar function, by argument."""
@@ -153,6 +165,8 @@ def _checked(
         order = _check_cycles(declarations, problems)
     if not len(problems):
         declarations.differentiate(order, problems)
+    if not len(problems):
+        declarations.check_reductions(problems)
     if not len(problems):
         _check_derived_names(declarations, problems)
         _check_shadowing(declarations, problems)
@@ -246,28 +260,48 @@ class _Checker:
 
     def check_rules(self) -> None:
         entry = self.entry
-        if entry.grad is None:
-            return
+        own = entry.complex_grad.rules if entry.complex_grad is not None else ()
+        if own and not takes_complex(entry):
+            text = "complex_grad: no argument takes complex numbers; write `grad:`"
+            self.refuse(entry.place, text)
+        for arg, formula in own:
+            self.check_rule("complex_grad", arg, formula, self.rule_scope(3))
+        for arg, formula in entry.grad.rules if entry.grad is not None else ():
+            if self.check_rule("grad", arg, formula, self.rule_scope(2)) and arg not in dict(own):
+                self.check_conjugated(arg, formula)
+
+    def rule_scope(self, highest: int) -> Scope:
+        """What a rule may read where dtypes up to this rank flow."""
+        entry = self.entry
         outputs, cotangents = rule_names(entry)
-        # Gradients flow through real numbers.
-        names = {name: rank and min(rank, 2) for name, rank in self.args().items()}
-        rank = {"bool": 0, "int64": 1}.get(entry.result, 2)
-        names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, 2)
+        names = {name: rank and min(rank, highest) for name, rank in self.args().items()}
+        is_complex = highest == 3 and takes_complex(entry) and entry.result != "real"
+        flowing = 3 if is_complex else 2
+        rank = {"bool": 0, "int64": 1}.get(entry.result, flowing)
+        names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, flowing)
         attrs = frozenset(attr.name for attr in entry.attrs)
-        scope = Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
-        for arg, formula in entry.grad.rules:
-            if formula is None:
-                continue
-            category = next(a.category for a in entry.args if a.name == arg)
-            if not category.is_differentiable:
-                words = RANK_WORDS[category.rank]
-                self.refuse(formula.place, f"grad {arg}: {arg} is {words}; it has no gradient")
-            self.check_formula(f"grad {arg}", formula, scope)
+        return Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
+
+    def check_rule(self, key: str, arg: str, formula: Formula | None, scope: Scope) -> bool:
+        if formula is None:
+            return False
+        category = next(a.category for a in self.entry.args if a.name == arg)
+        if not category.is_differentiable:
+            words = RANK_WORDS[category.rank]
+            self.refuse(formula.place, f"{key} {arg}: {arg} is {words}; it has no gradient")
+        return self.check_formula(f"{key} {arg}", formula, scope)
+
+    def check_conjugated(self, arg: str, formula: Formula | None) -> None:
+        """The rule of an entry that takes complex numbers holds for them too, or another does."""
+        if formula is None or not takes_complex(self.entry):
+            return
+        for mistake in check_formula(formula, self.rule_scope(3)):
+            text = f"grad {arg}: where complex numbers flow, {mistake}; write `complex_grad:`"
+            self.refuse(formula.place, text)
 
     def check_completeness(self) -> None:
         entry = self.entry
-        needs_rules = entry.is_native or isinstance(entry, ReductionEntry)
-        missing = missing_gradients(entry) if needs_rules else []
+        missing = missing_gradients(entry) if entry.is_native else []
         if missing and entry.grad is None:
             text = "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
             self.refuse(entry.place, text)
@@ -278,9 +312,8 @@ class _Checker:
     def check_run_time(self) -> None:
         """What needs the compiler cannot be declared at run time."""
         entry = self.entry
-        if isinstance(entry, ReductionEntry):
-            text = "a reduction needs the compiler; declare an op with `define` instead"
-            self.refuse(entry.place, text)
+        if isinstance(entry, ReductionEntry) and entry.is_native:
+            self.refuse(entry.place, "a native reduction needs the compiler; write `map`")
         elif isinstance(entry, ScalarEntry) and entry.is_native:
             self.refuse(entry.place, "the key 'expr' is missing: the function has no meaning")
         elif isinstance(entry, OpEntry):

@@ -264,6 +264,13 @@ def _pow(a: Expr, b: Expr) -> Expr | None:
     return Call("reciprocal", (a,)) if _is(b, -1) else None
 
 
+def _conj(a: Expr) -> Expr | None:
+    if isinstance(a, Num):
+        return a
+    inner = _call(a, "conj")
+    return inner[0] if inner is not None else None
+
+
 def _where(condition: Expr, a: Expr, b: Expr) -> Expr | None:
     if isinstance(condition, Num) and isinstance(condition.value, bool):
         return a if condition.value else b
@@ -277,5 +284,6 @@ RULES: Mapping[str, Callable[..., Expr | None]] = {
     "multiply": _multiply,
     "divide": _divide,
     "pow": _pow,
+    "conj": _conj,
     "where": _where,
 }

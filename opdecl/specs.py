@@ -2,7 +2,8 @@
 
 The emitter of tables.cpp prints them and the binding converts them, so that what is declared at
 run time becomes exactly what is built in. A category is its C++ enumerator's text ("real
-floating-point"), a result "same", "bool", "int64", "sum" or "real". `FunctionSpec.doc` is
+floating-point"), a result "same", "bool", "int64", "sum", "real" or
+"complex". `FunctionSpec.doc` is
 Python's alone.
 """
 
@@ -71,6 +72,7 @@ class ScalarSpec:
     result: str = "same"
     outputs: int = 1
     grads: tuple[Grad, ...] = ()
+    complex_grads: tuple[Grad, ...] = ()
     differentiable: bool = True
     expansion: Body = Body()
     derived: bool = False
@@ -85,9 +87,15 @@ class ReductionSpec:
     arg: ArgSpec
     result: str = "same"
     grads: tuple[Grad, ...] = ()
+    complex_grads: tuple[Grad, ...] = ()
     differentiable: bool = True
     has_identity: bool = True
     single_axis: bool = False
+    # What one declared at run time means; the built-in ones are compiled.
+    map: Body = Body()
+    combine: Body = Body()
+    finish: Body = Body()
+    init: str = ""
     source: str = ""
 
 
@@ -113,6 +121,7 @@ class OpSpec:
     kernel: str = ""
     grad: str = ""
     grads: tuple[Grad, ...] = ()
+    complex_grads: tuple[Grad, ...] = ()
     differentiable: bool = True
     define: Body = Body()
     source: str = ""

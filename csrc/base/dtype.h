@@ -110,9 +110,18 @@ inline constexpr DType promote(DType a, DType b) {
   return size_of(a) > size_of(b) ? a : b;
 }
 
-// A Python number that has not met a tensor yet; the alternatives are in the order of Kind.
-using Literal = std::variant<bool, int64_t, double, std::complex<double>>;
-inline constexpr Kind kind_of(const Literal& literal) { return static_cast<Kind>(literal.index()); }
+// A Python number that has not met a tensor yet; the alternatives are in the order of Kind, and
+// last the integers that only uint64 holds.
+using Literal = std::variant<bool, int64_t, double, std::complex<double>, uint64_t>;
+inline constexpr Kind kind_of(const Literal& literal) {
+  const bool is_wide = std::holds_alternative<uint64_t>(literal);
+  return is_wide ? Kind::kInteger : static_cast<Kind>(literal.index());
+}
+// What a literal becomes by itself.
+inline constexpr DType default_dtype(const Literal& literal) {
+  const bool is_wide = std::holds_alternative<uint64_t>(literal);
+  return is_wide ? DType::kUInt64 : default_dtype(kind_of(literal));
+}
 
 // The dtype that a literal takes beside a tensor: the tensor's, unless its own category is higher.
 inline constexpr DType literal_dtype(Kind kind, DType beside) {

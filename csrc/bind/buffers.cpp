@@ -85,7 +85,9 @@ Ref<RawTensor> from_data(PyObject* object, PyObject* dtype) {
     PyErr_Clear();
   }
   if (hooks.as_array == nullptr) fail(ErrorKind::kDispatch, "tensor: not set up.");
-  PyObject* args[] = {object, dtype};
+  Object wanted = Object::share(dtype);
+  if (dtype != Py_None) wanted = own(from_dtype(to_dtype(dtype)));
+  PyObject* args[] = {object, wanted.get()};
   Object array = own(PyObject_Vectorcall(hooks.as_array, args, 2, nullptr));
   if (is_tensor_like(array.get())) return copy(*as_raw(array.get(), Py_None));
   if (!get_view(array.get(), view)) throw PythonError();

@@ -49,6 +49,7 @@ Result to_result(const py::handle& value) {
   if (name == "int64") return Result::kInt64;
   if (name == "sum") return Result::kSum;
   if (name == "real") return Result::kReal;
+  if (name == "complex") return Result::kComplex;
   return Result::kSame;
 }
 
@@ -64,12 +65,14 @@ Attr attr_from(const py::handle& value) {
   return to_dtype(value.ptr());
 }
 
+ArgSpec arg_from(const py::handle& arg) {
+  return {arg.attr("name").cast<std::string>(), to_category(arg.attr("category")),
+          arg.attr("variadic").cast<bool>(), arg.attr("optional").cast<bool>()};
+}
+
 std::vector<ArgSpec> args_from(const py::handle& args) {
   std::vector<ArgSpec> out;
-  for (const py::handle& arg : args) {
-    out.push_back({arg.attr("name").cast<std::string>(), to_category(arg.attr("category")),
-                   arg.attr("variadic").cast<bool>(), arg.attr("optional").cast<bool>()});
-  }
+  for (const py::handle& arg : args) out.push_back(arg_from(arg));
   return out;
 }
 
@@ -137,14 +140,24 @@ void add_spec(const py::handle& spec) {
   if (kind == "ScalarSpec") {
     target.add(ScalarSpec{std::move(name), args_from(spec.attr("args")),
                           to_result(spec.attr("result")), spec.attr("outputs").cast<int>(),
-                          grads_from(spec.attr("grads")), spec.attr("differentiable").cast<bool>(),
+                          grads_from(spec.attr("grads")), grads_from(spec.attr("complex_grads")),
+                          spec.attr("differentiable").cast<bool>(),
                           body_from(spec.attr("expansion")), spec.attr("derived").cast<bool>(),
                           spec.attr("source").cast<std::string>()});
+  } else if (kind == "ReductionSpec") {
+    target.add(ReductionSpec{
+        std::move(name), arg_from(spec.attr("arg")), to_result(spec.attr("result")),
+        grads_from(spec.attr("grads")), grads_from(spec.attr("complex_grads")),
+        spec.attr("differentiable").cast<bool>(), spec.attr("has_identity").cast<bool>(),
+        spec.attr("single_axis").cast<bool>(), body_from(spec.attr("map")),
+        body_from(spec.attr("combine")), body_from(spec.attr("finish")),
+        spec.attr("init").cast<std::string>(), spec.attr("source").cast<std::string>()});
   } else if (kind == "OpSpec") {
     target.add(OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
                       spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
                       spec.attr("kernel").cast<std::string>(),
                       spec.attr("grad").cast<std::string>(), grads_from(spec.attr("grads")),
+                      grads_from(spec.attr("complex_grads")),
                       spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
                       spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {

@@ -160,10 +160,18 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   }
   const bool takes_int = type == "int" || type == "axis" || type == "scalar" || type == "shape" ||
                          type == "axes" || type == "padding" || type == "any";
+  const bool takes_number = type == "scalar" || type == "any";
   if (takes_int && PyIndex_Check(object) && !PySequence_Check(object)) {
+    if (takes_number && PyLong_CheckExact(object)) {
+      const unsigned long long wide = PyLong_AsUnsignedLongLong(object);
+      if (PyErr_Occurred() == nullptr && wide > static_cast<uint64_t>(INT64_MAX)) {
+        return Attr(static_cast<uint64_t>(wide));
+      }
+      PyErr_Clear();
+    }
     return converted(owner, spec, object, [&] { return Attr(to_int(object)); });
   }
-  if (PyComplex_Check(object) && (type == "scalar" || type == "any")) {
+  if (PyComplex_Check(object) && takes_number) {
     return std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
   }
   if (type == "float" || type == "scalar" || (type == "any" && PyFloat_Check(object))) {
@@ -191,6 +199,7 @@ PyObject* from_attr(const Attr& attr) {
     PyObject* operator()(std::monostate) const { return Py_NewRef(Py_None); }
     PyObject* operator()(bool value) const { return PyBool_FromLong(value); }
     PyObject* operator()(int64_t value) const { return PyLong_FromLongLong(value); }
+    PyObject* operator()(uint64_t value) const { return PyLong_FromUnsignedLongLong(value); }
     PyObject* operator()(double value) const { return PyFloat_FromDouble(value); }
     PyObject* operator()(const std::string& value) const {
       return PyUnicode_FromString(value.c_str());

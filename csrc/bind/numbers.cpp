@@ -125,34 +125,6 @@ PyObject* unary(Operator which, PyObject* x) {
   });
 }
 
-// Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.
-void assign(PyObject* self, Ref<Value> result) {
-  Value* previous = value_of(self);
-  if (previous->tag == Value::kTracer) {
-    auto* tracer = static_cast<Tracer*>(previous);
-    const Ref<Node>& node = tracer->edge.node;
-    const bool stays = node && node->is_leaf() && tracer->tape->level <= paused_level() &&
-                       result->tag != Value::kTracer;
-    if (stays) {
-      const Spec was = node->outputs[0];
-      Spec is;
-      if (result->spec(is) && was.dtype == is.dtype && was.shape == is.shape) {
-        rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape));
-        return;
-      }
-    }
-  }
-  rebind(self, std::move(result));
-}
-
-// The value under a leaf whose tape is paused, else the value itself.
-Value* writable(PyObject* self) {
-  Value* value = value_of(self);
-  if (value->tag != Value::kTracer) return value;
-  auto* tracer = static_cast<Tracer*>(value);
-  return tracer->tape->level <= paused_level() ? tracer->primal.get() : value;
-}
-
 // x += y: the result keeps x's shape and, where nothing is lost, x's dtype.
 PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
   if (!is_wrapper(self) || value_of(self) == nullptr) return binary(which, self, other);
@@ -274,11 +246,6 @@ PyObject* as_index(PyObject* self) {
   return nullptr;
 }
 
-// Indexing makes an op of the key and applies it: no rule of its own.
-Ref<Op> index_op(const char* name, std::vector<int64_t> items) {
-  return registry().find_function(name)->make_op({std::move(items)});
-}
-
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
     std::vector<int64_t> items;
@@ -289,45 +256,6 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     }
     const Ref<Op> op = index_op("subtensor", std::move(items));
     return apply_single(*op, &self, 1);
-  });
-}
-
-int set_item(PyObject* self, PyObject* key, PyObject* value) {
-  return guarded_status([&] {
-    if (value == nullptr) {
-      PyErr_SetString(PyExc_TypeError, "elements of a tensor cannot be deleted");
-      throw PythonError();
-    }
-    if (!is_wrapper(self)) {
-      PyErr_Format(PyExc_TypeError,
-                   "%s: tensor-likes are values and do not change; wrap it in a Tensor to assign",
-                   Py_TYPE(self)->tp_name);
-      throw PythonError();
-    }
-    std::vector<int64_t> items;
-    if (!parse_items(key, items)) {
-      PyObject* args[] = {self, key, value};
-      Object out = own(PyObject_Vectorcall(hooks.setitem, args, 3, nullptr));
-      assign(self, to_value(out.get()));
-      return;
-    }
-    const Ref<Op> op = index_op("set_subtensor", std::move(items));
-    Value* target = writable(self);
-    const bool is_plain = target->tag == Value::kRaw && op->cls.plain &&
-                          dispatcher().is_wrapper_plain() &&
-                          (is_number(value) || is_plain_tensor(value));
-    if (is_plain) {
-      const Ref<Value> x(target);
-      const Ref<Value> y = is_number(value) ? lift_operand(value, *x) : Ref<Value>(value_of(value));
-      if (y->tag == Value::kRaw) {
-        Value* args[] = {x.get(), y.get()};
-        assign(self, launch(*op, args, 1U, 2)[0]);
-        return;
-      }
-    }
-    PyObject* args[] = {self, value};
-    Object out = own(apply_single(*op, args, 2));
-    assign(self, to_value(out.get()));
   });
 }
 

@@ -128,7 +128,7 @@ PyObject* to_tuple(const Values& values, PyTypeObject* wrapper);
 // What is written in Python: set once by the imperative room.
 struct Hooks {
   PyObject* getitem = nullptr;   // (x, key) -> tensor: advanced indexing
-  PyObject* setitem = nullptr;   // (x, key, value) -> tensor
+  PyObject* setitem = nullptr;   // (x, key, value) -> (function, attributes, arguments)
   PyObject* as_array = nullptr;  // (object, dtype) -> an array with a buffer, or a tensor-like
   PyObject* to_array = nullptr;  // (x, dtype, copy) -> a NumPy array of what has no buffer
   PyObject* repr = nullptr;      // (x) -> text
@@ -138,6 +138,15 @@ extern Hooks hooks;
 
 // Reads brackets into an index attribute; false when a key needs advanced indexing.
 bool parse_items(PyObject* key, std::vector<int64_t>& items);
+
+// The op of a basic index: no rule of its own.
+Ref<Op> index_op(const char* name, std::vector<int64_t> items);
+// x[key] = value
+int set_item(PyObject* self, PyObject* key, PyObject* value);
+// Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.
+void assign(PyObject* self, Ref<Value> result);
+// The value under a leaf whose tape is paused, else the value itself.
+Value* writable(PyObject* self);
 
 void add_errors(PyObject* module);
 void add_dtypes(PyObject* module);

@@ -111,7 +111,14 @@ PyObject* run_backward(PyObject*, PyObject* args) {
       const Spec spec = spec_of("backward", *root);
       PyObject* seed = PyTuple_GET_ITEM(cotangents, i);
       Ref<Value> value;
+      const bool is_complex = kind_of(spec.dtype) == Kind::kComplex;
       if (seed == Py_None) {
+        if (is_complex) {
+          fail(ErrorKind::kAutodiff,
+               "backward: an output must be real where no cotangent is given; "
+               "got ",
+               name_of(spec.dtype), "; take real(y) or abs(y), or pass a cotangent.");
+        }
         if (element_count(spec.shape) != 1) {
           fail(ErrorKind::kAutodiff, "backward: a cotangent is needed for an output of shape ",
                to_string(spec.shape), "; pass one, or reduce the output to one element.");
@@ -124,6 +131,10 @@ PyObject* run_backward(PyObject*, PyObject* args) {
         if (!(broadcast_shapes("backward", got.shape, spec.shape) == spec.shape)) {
           fail(ErrorKind::kShape, "backward: a cotangent must have its output's shape ",
                to_string(spec.shape), "; got ", to_string(got.shape), ".");
+        }
+        if (kind_of(got.dtype) == Kind::kComplex && !is_complex) {
+          fail(ErrorKind::kDType, "backward: the cotangent of a real output must be real; got ",
+               name_of(got.dtype), "; take its real part: real(dy).");
         }
         value = fit(value, spec);
       }

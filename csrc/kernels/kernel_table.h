@@ -14,6 +14,8 @@
 
 namespace tensorlike {
 
+struct ReductionProgram;
+
 // A reduction's loops for one input dtype. n accumulators take n * accumulator bytes, and how they
 // lie in there is the kernel's own: those that were started together go together into each other
 // call. They are given elements, by `row` or by `rows`, before they are joined.
@@ -34,6 +36,8 @@ struct ReductionKernel {
   void (*finish)(void* out, const void* acc, int64_t n, int64_t count) = nullptr;
   // Fewer columns than these are better gathered one after the other than reduced side by side.
   int64_t least_columns = 2;
+  // What runs in place of the loops where there are none.
+  const ReductionProgram* program = nullptr;
 };
 
 // y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and

@@ -166,6 +166,15 @@ TL_INLINE T minus_product(T x, T y, T z) {
   }
 }
 
+// x / (hi + lo) as a pair, good to a few bits beyond T; what x itself lacks may be given.
+template <Real T>
+TL_INLINE Pair<T> divide_pairs(Pair<T> x, Pair<T> divisor) {
+  const T inverse = T{1} / divisor.hi;
+  const T quotient = x.hi * inverse;
+  const T rest = minus_product(x.hi, quotient, divisor.hi) + (x.lo - quotient * divisor.lo);
+  return {quotient, rest * inverse};
+}
+
 }  // namespace vm
 }  // namespace
 }  // namespace tensorlike

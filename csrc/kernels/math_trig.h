@@ -77,13 +77,19 @@ TL_INLINE T cos(T x) {
   return from_bits<T>(to_bits(size) ^ quadrant_sign<T>(t.quadrant + 1));
 }
 
+// The quotient of two rounded numbers would be 2.7 ulp off: both keep what they lose.
 template <Real T>
 TL_INLINE T tan(T x) {
   const TrigReduction<T> t = reduce_trig(vm::abs(x));
-  const SinCos<T> v = sin_cos_reduced(t.r, t.low);
+  const T z = t.r * t.r, rough_cos = mul_add(z, T(-0.5), T{1});
+  const T lost = mul_add(z, T(-0.5), T{1} - rough_cos);
+  const Pair<T> sin = fast_two_sum(t.r, mul_add(t.r * z, sin_tail(z), t.low * rough_cos));
+  const Pair<T> cos = fast_two_sum(rough_cos, mul_add(z * z, cos_tail(z), lost - t.r * t.low));
   const bool is_odd = (t.quadrant & 1) != 0;
-  const T size = (is_odd ? -v.cos : v.sin) / (is_odd ? v.sin : v.cos);
-  return from_bits<T>(to_bits(size) ^ (to_bits(x) & kSignBit<T>));
+  const Pair<T> above = {is_odd ? -cos.hi : sin.hi, is_odd ? -cos.lo : sin.lo};
+  const Pair<T> below = {is_odd ? sin.hi : cos.hi, is_odd ? sin.lo : cos.lo};
+  const Pair<T> size = divide_pairs(above, below);
+  return from_bits<T>(to_bits(size.hi + size.lo) ^ (to_bits(x) & kSignBit<T>));
 }
 
 // Huge arguments: see math.h.

@@ -397,6 +397,15 @@ inline T conj(T a) {
 }
 
 template <class T>
+inline T angle(T a) {
+  return vm::atan2(T(0), a);
+}
+template <class T>
+inline Complex<T> complex(T re, T im) {
+  return {re, im};
+}
+
+template <class T>
 inline T real(Complex<T> a) {
   return a.re;
 }
@@ -415,6 +424,10 @@ inline Complex<T> negative(Complex<T> a) {
 template <class T>
 inline T abs(Complex<T> a) {
   return vm::hypot(a.re, a.im);
+}
+template <class T>
+inline T angle(Complex<T> a) {
+  return vm::atan2(a.im, a.re);
 }
 template <class T>
 inline Complex<T> sign(Complex<T> a) {

@@ -254,47 +254,21 @@ Specs infer_copy(const Op& op, Inputs inputs) {
   return one(inputs[0].dtype, inputs[0].shape);
 }
 
-double number(const Attr& attr) {
-  if (const auto* value = std::get_if<int64_t>(&attr)) return static_cast<double>(*value);
-  if (const auto* value = std::get_if<bool>(&attr)) return *value ? 1.0 : 0.0;
-  if (const auto* value = std::get_if<double>(&attr)) return *value;
-  return NAN;  // a complex number is no place in a range
-}
-
-DType dtype_or(const Attr& given, Kind kind) {
-  const auto* dtype = std::get_if<DType>(&given);
-  return dtype != nullptr ? *dtype : default_dtype(kind);
-}
-
 Specs infer_fill(const Op& op, Inputs inputs) {
   (void)inputs;
   check_device(op);
   const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   element_count(shape);
-  return one(dtype_or(op.attr("dtype"), kind_of(literal_of(op.attr("fill_value")))), shape);
+  const auto* given = std::get_if<DType>(&op.attr("dtype"));
+  return one(given != nullptr ? *given : default_dtype(literal_of(op.attr("fill_value"))), shape);
 }
 
 Specs infer_arange(const Op& op, Inputs inputs) {
   (void)inputs;
   check_device(op);
-  const ArangeRange range = arange_range(op);
-  const double start = number(range.start);
-  const double stop = number(range.stop);
-  const double step = number(range.step);
-  if (!(step != 0) || !std::isfinite(step) || !std::isfinite(start) || !std::isfinite(stop)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": start, stop and step must be finite, and step not 0; got start=", start,
-         ", stop=", stop, ", step=", step, ".");
-  }
-  const double length = std::max(0.0, std::ceil((stop - start) / step));
-  if (length > 1e15) {
-    fail(ErrorKind::kShape, op.name(), ": the range is too long: ", length, " elements.");
-  }
-  Kind kind = Kind::kInteger;
-  for (const Attr* attr : {&range.start, &range.stop, &range.step}) {
-    kind = std::max(kind, kind_of(literal_of(*attr)));
-  }
-  return one(dtype_or(op.attr("dtype"), kind), {static_cast<int64_t>(length)});
+  Specs specs;
+  specs.push_back(range_spec(op));
+  return specs;
 }
 
 Specs infer_one_hot(const Op& op, Inputs inputs) {
@@ -345,15 +319,6 @@ InferRule find_infer(std::string_view name) {
     }
   }
   return nullptr;
-}
-
-ArangeRange arange_range(const Op& op) {
-  ArangeRange range{op.attr("start"), op.attr("stop"), op.attr("step")};
-  if (std::holds_alternative<std::monostate>(range.stop)) {
-    range.stop = range.start;
-    range.start = int64_t{0};
-  }
-  return range;
 }
 
 Specs infer_elemwise(const Op& op, std::span<const Spec> inputs) {

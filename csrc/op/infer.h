@@ -31,5 +31,7 @@ struct ArangeRange {
   Attr step;
 };
 ArangeRange arange_range(const Op& op);
+// Length and dtype of an arange; ErrorKind::kOverflow where that does not hold the numbers.
+Spec range_spec(const Op& op);
 
 }  // namespace tensorlike

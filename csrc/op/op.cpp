@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "op/reduction_program.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
 
@@ -59,7 +60,8 @@ bool is_of(const Attr& value, std::string_view type) {
   if (type == "axes" || type == "shape" || type == "index") return is_ints;
   if (type == "scalar") {
     return is_int || std::holds_alternative<double>(value) || std::holds_alternative<bool>(value) ||
-           std::holds_alternative<std::complex<double>>(value);
+           std::holds_alternative<std::complex<double>>(value) ||
+           std::holds_alternative<uint64_t>(value);
   }
   return true;
 }
@@ -141,6 +143,8 @@ DType Scalar::result_dtype(DType compute) const {
       return DType::kInt64;
     case Result::kReal:
       return real_of(compute);
+    case Result::kComplex:
+      return complex_of(compute);
     default:
       return compute;
   }
@@ -154,11 +158,30 @@ void check_real(const Op& op, std::span<const Spec> inputs) {
   }
 }
 
+Reduction::Reduction(ReductionSpec spec) : spec(std::move(spec)) {}
+Reduction::~Reduction() = default;
+
+bool reduces(Category category, Kind kind) {
+  switch (category) {
+    case Category::kAll:
+    case Category::kNumeric:
+    case Category::kFloating:
+      return true;
+    case Category::kRealNumeric:
+    case Category::kRealOrBoolean:
+    case Category::kRealFloating:
+      return kind <= Kind::kFloating;
+    case Category::kInteger:
+    case Category::kIntegerOrBoolean:
+      return kind <= Kind::kInteger;
+    case Category::kBoolean:
+      break;
+  }
+  return kind == Kind::kBool;
+}
+
 void Reduction::check_dtype(DType input) const {
-  const Category category = spec.arg.category;
-  const bool takes_complex = category == Category::kAll || category == Category::kNumeric ||
-                             category == Category::kFloating;
-  if (kind_of(input) == Kind::kComplex && !takes_complex) fail_category(spec.name, spec.arg, input);
+  if (!reduces(spec.arg.category, kind_of(input))) fail_category(spec.name, spec.arg, input);
 }
 
 DType Reduction::result_dtype(DType input) const {
@@ -172,6 +195,7 @@ DType Reduction::result_dtype(DType input) const {
       if (kind >= Kind::kFloating) return input;
       return is_unsigned(input) ? DType::kUInt64 : DType::kInt64;
     case Result::kReal:
+    case Result::kComplex:
     case Result::kSame:
       break;
   }
@@ -214,6 +238,7 @@ std::string to_string(const Attr& attr) {
     std::string operator()(std::monostate) const { return "None"; }
     std::string operator()(bool value) const { return value ? "True" : "False"; }
     std::string operator()(int64_t value) const { return std::to_string(value); }
+    std::string operator()(uint64_t value) const { return std::to_string(value); }
     std::string operator()(double value) const {
       char digits[40];
       const auto end = std::to_chars(digits, digits + sizeof(digits), value).ptr;
@@ -233,6 +258,31 @@ std::string to_string(const Attr& attr) {
     }
   };
   return std::visit(Printer{}, attr);
+}
+
+void check_literal(const Literal& literal, DType dtype) {
+  const Kind kind = kind_of(literal);
+  if (kind == Kind::kComplex && kind_of(dtype) < Kind::kComplex) {
+    fail(ErrorKind::kDType, "literal: must be real for ", name_of(dtype),
+         "; got a complex number; use complex64 or complex128.");
+  }
+  if (kind_of(dtype) != Kind::kInteger || kind == Kind::kBool) return;
+  const int bits = static_cast<int>(size_of(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1);
+  const double limit = std::ldexp(1.0, bits);
+  const double least = is_unsigned(dtype) ? 0.0 : -limit;
+  bool fits = true;
+  if (const auto* integer = std::get_if<int64_t>(&literal)) {
+    const double value = static_cast<double>(*integer);
+    fits = bits >= 63 ? *integer >= 0 || !is_unsigned(dtype) : value >= least && value < limit;
+  } else if (std::holds_alternative<uint64_t>(literal)) {
+    fits = dtype == DType::kUInt64;
+  } else {
+    const double value = std::get<double>(literal);
+    fits = std::trunc(value) >= least && value < limit;
+  }
+  if (fits) return;
+  fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype), "; got ",
+       std::visit([](auto v) { return to_string(Attr(v)); }, literal), "; use a wider dtype.");
 }
 
 std::string to_string(const Op& op) {

@@ -58,6 +58,12 @@ struct Gradients {
   std::vector<CompiledGrad> rules;
   uint32_t inputs_read = 0;  // which values the rules read: the others are not kept alive
   uint32_t outputs_read = 0;
+  // Where an input or output is complex; null: the same.
+  std::shared_ptr<const Gradients> complex = nullptr;
+
+  const Gradients& of(bool is_complex) const {
+    return is_complex && complex != nullptr ? *complex : *this;
+  }
 };
 
 struct TileProgramCache;
@@ -82,11 +88,19 @@ class Scalar {
   std::unique_ptr<TileProgramCache> programs;
 };
 
+// Whether a reduction takes numbers of this kind: booleans count as numbers, and what must be
+// floating-point may be cast.
+bool reduces(Category category, Kind kind);
+
 class Reduction {
  public:
-  explicit Reduction(ReductionSpec spec) : spec(std::move(spec)) {}
+  explicit Reduction(ReductionSpec spec);
+  ~Reduction();
   ReductionSpec spec;
   ByDType<ReductionKernel> kernels;
+  // Of one declared at run time: its parts, and the programs that they make.
+  std::shared_ptr<CompiledBody> map, combine, finish;
+  std::vector<std::unique_ptr<ReductionProgram>> programs;
   Gradients gradients;
   DType result_dtype(DType input) const;
   // ErrorKind::kDType unless the category takes it.
@@ -141,6 +155,9 @@ class Op : public RefCounted {
   // Same class and attributes; NaN is equal to itself, since ops are values.
   bool equals(const Op& other) const;
 };
+
+// ErrorKind::kOverflow unless the dtype holds the literal.
+void check_literal(const Literal& literal, DType dtype);
 
 // "Reduce(mode='sum', axis=0, keepdims=False)".
 std::string to_string(const Op& op);

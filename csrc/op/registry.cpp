@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "op/reduction_program.h"
+
 namespace tensorlike {
 namespace {
 
@@ -135,6 +137,19 @@ void Registry::add(FunctionSpec spec) {
   functions_.emplace(function->spec.name, std::move(function));
 }
 
+template <class Spec>
+Gradients Registry::compile_gradients(const Spec& spec, int inputs, int outputs) const {
+  Gradients out;
+  out.differentiable = spec.differentiable;
+  compile_rules(spec.grads, inputs, outputs, spec.source, out);
+  if (!spec.complex_grads.empty()) {
+    auto found = std::make_shared<Gradients>();
+    compile_rules(spec.complex_grads, inputs, outputs, spec.source, *found);
+    out.complex = std::move(found);
+  }
+  return out;
+}
+
 void Registry::link() {
   for (Scalar* scalar : unlinked_scalars_) {
     scalar->op = make_op(*elemwise_, {{"mode", scalar->spec.name}});
@@ -155,17 +170,20 @@ void Registry::link() {
     if (!s->spec.expansion.results.empty())
       s->expansion = compile(s->spec.expansion, s->spec.source);
     s->gradients =
-        compile_gradients(s->spec.grads, s->spec.differentiable,
-                          static_cast<int>(s->spec.args.size()), s->spec.outputs, s->spec.source);
+        compile_gradients(s->spec, static_cast<int>(s->spec.args.size()), s->spec.outputs);
   }
   for (Reduction* r : unlinked_reductions_) {
-    r->gradients = compile_gradients(r->spec.grads, r->spec.differentiable, 1, 1, r->spec.source);
+    r->gradients = compile_gradients(r->spec, 1, 1);
+    if (r->spec.map.results.empty()) continue;
+    r->map = compile(r->spec.map, r->spec.source);
+    r->combine = compile(r->spec.combine, r->spec.source);
+    r->finish = compile(r->spec.finish, r->spec.source);
+    prepare_reduction(*r);
   }
   for (OpClass* op : unlinked_ops_) {
     if (!op->spec.define.results.empty()) op->define = compile(op->spec.define, op->spec.source);
-    op->gradients = compile_gradients(op->spec.grads, op->spec.differentiable,
-                                      static_cast<int>(op->spec.args.size()), op->spec.outputs,
-                                      op->spec.source);
+    op->gradients =
+        compile_gradients(op->spec, static_cast<int>(op->spec.args.size()), op->spec.outputs);
   }
   unlinked_scalars_.clear();
   unlinked_reductions_.clear();
@@ -216,10 +234,8 @@ std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::str
   return compiled;
 }
 
-Gradients Registry::compile_gradients(const std::vector<Grad>& grads, bool differentiable,
-                                      int inputs, int outputs, const std::string& source) const {
-  Gradients out;
-  out.differentiable = differentiable;
+void Registry::compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
+                             const std::string& source, Gradients& out) const {
   for (const Grad& grad : grads) {
     out.rules.push_back({grad.input, compile(grad.body, source)});
     auto read = [&](int slot) {
@@ -235,7 +251,6 @@ Gradients Registry::compile_gradients(const std::vector<Grad>& grads, bool diffe
     }
     std::for_each(grad.body.results.begin(), grad.body.results.end(), read);
   }
-  return out;
 }
 
 const Scalar* Registry::find_scalar(std::string_view name) const { return find_in(scalars_, name); }

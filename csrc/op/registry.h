@@ -42,8 +42,10 @@ class Registry {
   friend Registry& registry();
   Registry();
   std::shared_ptr<CompiledBody> compile(const Body& body, const std::string& source) const;
-  Gradients compile_gradients(const std::vector<Grad>& grads, bool differentiable, int inputs,
-                              int outputs, const std::string& source) const;
+  template <class Spec>
+  Gradients compile_gradients(const Spec& spec, int inputs, int outputs) const;
+  void compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
+                     const std::string& source, Gradients& out) const;
 
   std::map<std::string, std::unique_ptr<Scalar>, std::less<>> scalars_;
   std::map<std::string, std::unique_ptr<Reduction>, std::less<>> reductions_;

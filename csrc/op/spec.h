@@ -13,15 +13,16 @@
 
 namespace tensorlike {
 
-// The value of an op's attribute. `monostate` is Python's None.
+// The value of an op's attribute. `monostate` is Python's None; `uint64_t` an integer beyond int64.
 using Attr = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,
-                          DType, std::complex<double>>;
+                          DType, std::complex<double>, uint64_t>;
 
 // A number among attributes as a literal.
 inline Literal literal_of(const Attr& attr) {
   if (const auto* value = std::get_if<bool>(&attr)) return *value;
   if (const auto* value = std::get_if<int64_t>(&attr)) return *value;
   if (const auto* value = std::get_if<double>(&attr)) return *value;
+  if (const auto* value = std::get_if<uint64_t>(&attr)) return *value;
   return std::get<std::complex<double>>(attr);
 }
 
@@ -40,11 +41,12 @@ enum class Category : uint8_t {
 
 // How the result's dtype follows from the promoted dtype of the inputs.
 enum class Result : uint8_t {
-  kSame,   // the promoted dtype
-  kBool,   // bool
-  kInt64,  // int64
-  kSum,    // as kSame, but integers and booleans accumulate in int64, unsigned ones in uint64
-  kReal,   // the dtype of the promoted dtype's parts
+  kSame,     // the promoted dtype
+  kBool,     // bool
+  kInt64,    // int64
+  kSum,      // as kSame, but integers and booleans accumulate in int64, unsigned ones in uint64
+  kReal,     // the dtype of the promoted dtype's parts
+  kComplex,  // the complex dtype of such parts
 };
 
 // A step's attribute: a literal, the value of an attribute of the op whose rule this is, the shape
@@ -86,7 +88,8 @@ struct Body {
 };
 
 // The gradient of one input. The body's inputs are, in order, the op's inputs, its outputs, and
-// the outputs' cotangents; what it does not read is not kept alive.
+// the outputs' cotangents; what it does not read is not kept alive. Specs hold `complex_grads`
+// where an input or output that is complex needs other ones than `grads`.
 struct Grad {
   int input = 0;
   Body body;
@@ -106,6 +109,7 @@ struct ScalarSpec {
   Result result = Result::kSame;
   int outputs = 1;
   std::vector<Grad> grads = {};
+  std::vector<Grad> complex_grads = {};
   bool differentiable = true;  // false: declared `grad: none`
   // The expression as calls of other scalar functions; no steps: the function is native.
   Body expansion = {};
@@ -116,15 +120,21 @@ struct ScalarSpec {
 };
 
 // A reduction: a mode of Reduce. Gradient bodies see y and dy with the reduced axes kept as 1;
-// the result is broadcast back to x.
+// the result is broadcast back to x. One declared at run time brings its meaning: `map` of an
+// element, `combine` of two results, `finish` of the last one and the number of elements.
 struct ReductionSpec {
   std::string name;
   ArgSpec arg;
   Result result = Result::kSame;
   std::vector<Grad> grads = {};
+  std::vector<Grad> complex_grads = {};
   bool differentiable = true;
   bool has_identity = true;  // false: an empty reduction is an error (max, argmax)
   bool single_axis = false;  // argmax, argmin
+  Body map = {};
+  Body combine = {};
+  Body finish = {};
+  std::string init = {};  // "0", "1", "lowest", "highest", "false" or "true"
   std::string source = {};
 };
 
@@ -145,6 +155,7 @@ struct OpSpec {
   std::string kernel = {};  // name of the CPU kernel; empty: the body runs
   std::string grad = {};    // name of a hand-written gradient; empty: `grads` or through the body
   std::vector<Grad> grads = {};
+  std::vector<Grad> complex_grads = {};
   bool differentiable = true;
   Body define = {};
   std::string source = {};

@@ -57,6 +57,22 @@ class Writer {
     return results;
   }
 
+  // Applies the steps of a body, which are scalar functions, to symbols.
+  std::vector<Symbol> expand(const CompiledBody& body, const std::vector<Symbol>& args) {
+    std::vector<Symbol> slots(args);
+    for (const auto& value : body.body.constants) {
+      slots.push_back({Symbol::Place::kConstant, -1, DType::kFloat32, true, value});
+    }
+    for (const CompiledStep& step : body.steps) {
+      std::vector<Symbol> in;
+      for (int slot : step.args) in.push_back(slots[static_cast<size_t>(slot)]);
+      slots.push_back(call(*step.op->scalar, std::move(in))[0]);
+    }
+    std::vector<Symbol> results;
+    for (int slot : body.body.results) results.push_back(slots[static_cast<size_t>(slot)]);
+    return results;
+  }
+
   Symbol as_dtype(Symbol symbol, DType dtype) {
     if (symbol.is_literal) return constant(symbol, dtype);
     if (symbol.dtype == dtype) return symbol;
@@ -115,21 +131,6 @@ class Writer {
     }
     constants_.push_back(value);
     return {Symbol::Place::kConstant, static_cast<int>(constants_.size()) - 1, dtype, false, {}};
-  }
-
-  std::vector<Symbol> expand(const CompiledBody& body, const std::vector<Symbol>& args) {
-    std::vector<Symbol> slots(args);
-    for (const auto& value : body.body.constants) {
-      slots.push_back({Symbol::Place::kConstant, -1, DType::kFloat32, true, value});
-    }
-    for (const CompiledStep& step : body.steps) {
-      std::vector<Symbol> in;
-      for (int slot : step.args) in.push_back(slots[static_cast<size_t>(slot)]);
-      slots.push_back(call(*step.op->scalar, std::move(in))[0]);
-    }
-    std::vector<Symbol> results;
-    for (int slot : body.body.results) results.push_back(slots[static_cast<size_t>(slot)]);
-    return results;
   }
 
   // One instruction; the results of an equal one that is there already.
@@ -295,6 +296,16 @@ bool may_write_over(const TileProgram& program, int operand, int output) {
     for (int slot : instruction.out) is_written = is_written || slot == written;
   }
   return true;
+}
+
+PreparedProgram prepare_body(const CompiledBody& body, std::span<const DType> operands,
+                             std::span<const DType> converted) {
+  Writer writer(operands);
+  std::vector<Symbol> results = writer.expand(body, writer.operands());
+  for (size_t i = 0; i < converted.size(); ++i) {
+    results[i] = writer.as_dtype(results[i], converted[i]);
+  }
+  return writer.finish(results);
 }
 
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args) {

@@ -46,6 +46,11 @@ PreparedProgram prepare_chain(std::span<const DType> operands, std::span<const C
 // output is there.
 bool may_write_over(const TileProgram& program, int operand, int output);
 
+// The program of a body of scalar functions, its results converted to these dtypes (empty: as they
+// come).
+PreparedProgram prepare_body(const CompiledBody& body, std::span<const DType> operands,
+                             std::span<const DType> converted);
+
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args);
 
 }  // namespace tensorlike

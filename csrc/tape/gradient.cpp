@@ -1,5 +1,6 @@
 // Gradient rules: the declared ones, run as bodies over any tensor-likes, and the few that need
-// code. No rule mentions broadcasting: the result is fitted to the input's shape here, once.
+// code. No rule mentions broadcasting, or that an input is real among complex ones: the result is
+// fitted to the input's shape and dtype here, once.
 #include "tape/gradient.h"
 
 #include <algorithm>
@@ -42,9 +43,18 @@ std::vector<Spec> slot_specs(const GradCall& call) {
   return specs;
 }
 
+bool has_complex(const Node& node) {
+  auto any = [](const Specs& specs) {
+    return std::any_of(specs.begin(), specs.end(),
+                       [](const Spec& spec) { return kind_of(spec.dtype) == Kind::kComplex; });
+  };
+  return any(node.outputs) || (node.input_specs && any(*node.input_specs));
+}
+
 }  // namespace
 
-void run_declared(const Gradients& gradients, GradCall& call) {
+void run_declared(const Gradients& declared, GradCall& call) {
+  const Gradients& gradients = declared.of(has_complex(call.node));
   SmallVector<Value*, 8> slots;
   for (Value* input : call.inputs) slots.push_back(input);
   for (Value* output : call.outputs) slots.push_back(output);
@@ -263,6 +273,11 @@ Ref<Value> call(const char* function, std::initializer_list<Value*> args,
   return apply(*op, {pointers.data(), pointers.size()})[0];
 }
 
+Ref<Value> conjugate(Value& x) {
+  const bool is_real = kind_of(spec_of("gradient", x).dtype) != Kind::kComplex;
+  return is_real ? Ref<Value>(&x) : call("conj", {&x});
+}
+
 Ref<Value> zeros(const Spec& spec, Value& like) {
   Ref<Value> zero = lift_literal(int64_t{0}, like);
   if (spec_of("zeros", *zero).dtype != spec.dtype) {
@@ -276,7 +291,11 @@ Ref<Value> fit(Ref<Value> value, const Spec& spec) {
     const auto& raw = static_cast<const RawTensor&>(*value);
     if (raw.dtype == spec.dtype && raw.shape == spec.shape) return value;
   }
-  const Spec got = spec_of("gradient", *value);
+  Spec got = spec_of("gradient", *value);
+  if (kind_of(got.dtype) == Kind::kComplex && kind_of(spec.dtype) != Kind::kComplex) {
+    value = call("real", {value.get()});
+    got.dtype = real_of(got.dtype);
+  }
   if (got.shape.size() >= spec.shape.size()) {
     const size_t lead = got.shape.size() - spec.shape.size();
     std::vector<int64_t> axes;
@@ -309,7 +328,7 @@ bool small_gradients(const Node& node, Value& cotangent, Values& out) {
   for (size_t i = 0; i < n; ++i) slots[i] = node.inputs[i].saved.get();
   slots[n] = node.saved_outputs[0].get();
   slots[n + 1] = &cotangent;
-  for (const CompiledGrad& rule : scalar->gradients.rules) {
+  for (const CompiledGrad& rule : scalar->gradients.of(has_complex(node)).rules) {
     const size_t input = static_cast<size_t>(rule.input);
     if (!node.inputs[input].node) continue;
     const CompiledBody& body = *rule.body;

@@ -26,14 +26,19 @@ bool small_gradients(const Node& node, Value& cotangent, Values& out);
 // The gradients of a node's inputs, in the inputs' own shapes and dtypes.
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph);
 
-// Fills call.results by the rules that a declaration gives: one body per input.
+// Fills call.results by the rules that a declaration gives, those of complex numbers where any
+// input or output is complex: one body per input.
 void run_declared(const Gradients& gradients, GradCall& call);
+
+// x, conjugated where it is complex: rules written in code pull dy back by the adjoint.
+Ref<Value> conjugate(Value& x);
 
 // Functional calls for rules written in C++.
 Ref<Value> call(const char* function, std::initializer_list<Value*> args,
                 std::vector<std::pair<std::string, Attr>> attrs = {});
 
-// A gradient of `value`'s shape summed or broadcast, and cast, to `spec`.
+// A gradient of `value`'s shape summed or broadcast, and cast, to `spec`: its real part, where only
+// that can move.
 Ref<Value> fit(Ref<Value> value, const Spec& spec);
 // Zeros of this spec, as the kind of tensor-like that `like` is.
 Ref<Value> zeros(const Spec& spec, Value& like);

@@ -1,4 +1,5 @@
-// Gradients of matrix products. They are products with one operand transposed, which no one copies.
+// Gradients of matrix products. They are products with the adjoint of one operand: transposed,
+// which no one copies, and conjugated where it is complex.
 #include "op/families.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
@@ -45,7 +46,7 @@ void product_gradients(GradCall& c, Value& cotangent) {
   if (c.wants(0)) {
     const Ref<Value> dy = seen_as(cotangent, dy_shape, y_shape);
     const Ref<Value> b = seen_as(*c.inputs[1], b_matrix, b_shape);
-    const Ref<Value> bt = swap_last_two(*b, b_matrix.size());
+    const Ref<Value> bt = swap_last_two(*conjugate(*b), b_matrix.size());
     finish(call("matmul", {dy.get(), bt.get()}), 0, a_matrix, a_shape);
   }
   if (c.wants(1)) {
@@ -55,7 +56,7 @@ void product_gradients(GradCall& c, Value& cotangent) {
     }
     const Ref<Value> dy = seen_as(cotangent, dy_shape, y_shape);
     const Ref<Value> a = seen_as(*c.inputs[0], a_matrix, a_shape);
-    const Ref<Value> at = swap_last_two(*a, a_matrix.size());
+    const Ref<Value> at = swap_last_two(*conjugate(*a), a_matrix.size());
     finish(call("matmul", {at.get(), dy.get()}), 1, b_matrix, b_shape);
   }
 }
@@ -68,7 +69,9 @@ const Scalar& activation_of(const Op& op) {
 
 bool activation_reads_output(const Op& op) {
   const Scalar& activation = activation_of(op);
-  return activation.spec.name != "positive" && activation.gradients.outputs_read != 0;
+  const uint32_t read =
+      activation.gradients.outputs_read | activation.gradients.of(true).outputs_read;
+  return activation.spec.name != "positive" && read != 0;
 }
 
 // The cotangent before the activation, by the activation's own rule. Most of them read only the
@@ -76,7 +79,8 @@ bool activation_reads_output(const Op& op) {
 Ref<Value> before_activation(GradCall& c) {
   const Scalar& activation = activation_of(c.op);
   if (activation.spec.name == "positive") return Ref<Value>(c.cotangents[0]);
-  const Gradients& gradients = activation.gradients;
+  const bool is_complex = kind_of(c.node.outputs[0].dtype) == Kind::kComplex;
+  const Gradients& gradients = activation.gradients.of(is_complex);
   if (!gradients.differentiable || gradients.rules.empty()) {
     fail(ErrorKind::kAutodiff, c.op.name(),
          ": activation must have a derivative where gradients flow; got '", activation.spec.name,

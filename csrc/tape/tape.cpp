@@ -33,7 +33,7 @@ ThreadState& state() {
   return instance;
 }
 
-bool is_differentiable(DType dtype) { return kind_of(dtype) == Kind::kFloating; }
+bool is_differentiable(DType dtype) { return kind_of(dtype) >= Kind::kFloating; }
 
 // The innermost tape among the tracers.
 Tape* innermost_tape(Args args) {
@@ -46,11 +46,25 @@ Tape* innermost_tape(Args args) {
   return top;
 }
 
-const Gradients* declared_gradients(const Op& op) {
-  if (op.scalar != nullptr) return &op.scalar->gradients;
-  if (op.reduction != nullptr) return &op.reduction->gradients;
-  return op.cls.gradients.differentiable || op.grad_rule().run != nullptr ? &op.cls.gradients
-                                                                          : nullptr;
+const Gradients* declared_gradients(const Op& op, bool is_complex) {
+  if (op.scalar != nullptr) return &op.scalar->gradients.of(is_complex);
+  if (op.reduction != nullptr) return &op.reduction->gradients.of(is_complex);
+  const Gradients& gradients = op.cls.gradients.of(is_complex);
+  return gradients.differentiable || op.grad_rule().run != nullptr ? &gradients : nullptr;
+}
+
+// Whether a rule for complex numbers is asked for, as far as the inputs tell. Only `complex` itself
+// makes complex numbers of real ones; its one rule serves both.
+bool has_complex(Args values) {
+  for (Value* value : values) {
+    if (value->tag == Value::kRaw) {
+      if (kind_of(static_cast<const RawTensor&>(*value).dtype) == Kind::kComplex) return true;
+      continue;
+    }
+    Spec spec;
+    if (value->spec(spec) && kind_of(spec.dtype) == Kind::kComplex) return true;
+  }
+  return false;
 }
 
 void remember_cut(const Op& op, int level) {
@@ -156,10 +170,8 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
   node->outputs.push_back(spec_of("requires_grad", *primal));
   if (!is_differentiable(node->outputs[0].dtype)) {
     const DType dtype = node->outputs[0].dtype;
-    fail(ErrorKind::kDType, "requires_grad: only real floating-point tensors carry gradients; got ",
-         name_of(dtype),
-         kind_of(dtype) == Kind::kComplex ? "; keep its parts apart: real(x), imag(x)."
-                                          : "; cast it: x.astype(float32).");
+    fail(ErrorKind::kDType, "requires_grad: only floating-point tensors carry gradients; got ",
+         name_of(dtype), "; cast it: x.astype(float32).");
   }
   return make_ref<Tracer>(std::move(primal), Edge{node, 0}, std::move(tape));
 }
@@ -215,7 +227,7 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
     return true;
   }
   // Without a rule of its own, an op is differentiated through its body.
-  const Gradients* gradients = declared_gradients(op);
+  const Gradients* gradients = declared_gradients(op, has_complex(values));
   const bool has_rule =
       gradients != nullptr && (!gradients->rules.empty() || op.grad_rule().run != nullptr);
   if (!has_rule) {

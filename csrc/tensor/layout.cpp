@@ -130,10 +130,15 @@ Values arange(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
   const ArangeRange range = arange_range(op);
   visit_dtype(out->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    // Integers exactly; floats as start + i * step in double, so that errors do not add up.
-    using Wide = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
-    const Wide start = literal_as<Wide>(literal_of(range.start));
-    const Wide step = literal_as<Wide>(literal_of(range.step));
+    // Integers exactly, modulo 2^64 on the way; floats as start + i * step in double, so that
+    // errors do not add up.
+    using Signed = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+    using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+    const Literal first = literal_of(range.start);
+    const bool is_wide = std::holds_alternative<uint64_t>(first);
+    const Wide start = is_wide ? static_cast<Wide>(std::get<uint64_t>(first))
+                               : static_cast<Wide>(literal_as<Signed>(first));
+    const Wide step = static_cast<Wide>(literal_as<Signed>(literal_of(range.step)));
     for (int64_t i = 0; i < out->size(); ++i) {
       out->as<T>()[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
     }

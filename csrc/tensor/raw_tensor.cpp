@@ -44,29 +44,6 @@ Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape) {
                              std::move(storage));
 }
 
-void check_literal(const Literal& literal, DType dtype) {
-  const Kind kind = kind_of(literal);
-  if (kind == Kind::kComplex && kind_of(dtype) < Kind::kComplex) {
-    fail(ErrorKind::kDType, "literal: must be real for ", name_of(dtype),
-         "; got a complex number; use complex64 or complex128.");
-  }
-  if (kind_of(dtype) != Kind::kInteger || kind == Kind::kBool) return;
-  const int bits = static_cast<int>(size_of(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1);
-  const double limit = std::ldexp(1.0, bits);
-  const double least = is_unsigned(dtype) ? 0.0 : -limit;
-  bool fits = true;
-  if (const auto* integer = std::get_if<int64_t>(&literal)) {
-    const double value = static_cast<double>(*integer);
-    fits = bits >= 63 ? *integer >= 0 || !is_unsigned(dtype) : value >= least && value < limit;
-  } else {
-    const double value = std::get<double>(literal);
-    fits = std::trunc(value) >= least && value < limit;
-  }
-  if (fits) return;
-  fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype), "; got ",
-       std::visit([](auto v) { return to_string(Attr(v)); }, literal), "; use a wider dtype.");
-}
-
 Ref<RawTensor> RawTensor::scalar(DType dtype, Literal value) {
   check_literal(value, dtype);
   Ref<RawTensor> out = empty(dtype, {});

@@ -125,9 +125,6 @@ inline bool small_launches_are_direct = true;
 // Const: the value, as a RawTensor of the dtype that suits beside `like` (null: the default).
 Ref<RawTensor> make_const(const Op& op, const Spec* like);
 
-// ErrorKind::kOverflow unless the dtype holds the literal.
-void check_literal(const Literal& literal, DType dtype);
-
 // The op that carries a literal or an array. Arrays are kept as RawTensors.
 class ConstOp final : public Op {
  public:

@@ -5,6 +5,7 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
+#include "tensor/folding.h"
 
 namespace tensorlike {
 namespace {
@@ -100,15 +101,16 @@ class Reducer {
 
   // Results [begin, end), each of all its elements.
   void rows(int64_t begin, int64_t end) const {
+    Folding folding(kernel_);
     alignas(16) char acc[ReductionKernel::kWidest];
     const int64_t together = count_ == 0 ? 1 : std::max<int64_t>(1, kTile / count_);
     std::optional<TileRunner> runner;
     if (bound_) runner.emplace(*bound_);
     if (!bound_ || together == 1) {
       for (int64_t i = begin; i < end; ++i) {
-        kernel_.start(acc, 1);
-        fold(runner, acc, i, 0, count_);
-        kernel_.finish(out_at(i), acc, 1, count_);
+        folding.start(acc, 1);
+        fold(folding, runner, acc, i, 0, count_);
+        folding.finish(out_at(i), acc, 1, count_);
       }
       return;
     }
@@ -118,36 +120,36 @@ class Reducer {
       const int64_t n = std::min(together, end - i);
       const char* data = compute(*runner, i * count_, n * count_, tile);
       for (int64_t k = 0; k < n; ++k) {
-        kernel_.start(acc, 1);
-        kernel_.row(acc, data + k * count_ * size(), count_);
-        kernel_.finish(out_at(i + k), acc, 1, count_);
+        folding.start(acc, 1);
+        folding.row(acc, data + k * count_ * size(), count_);
+        folding.finish(out_at(i + k), acc, 1, count_);
       }
     }
   }
 
   // Combines elements [begin, end) of the i-th result into one accumulator. There is a runner
   // where there is a program.
-  void fold(std::optional<TileRunner>& runner, char* acc, int64_t i, int64_t begin,
-            int64_t end) const {
+  void fold(Folding& folding, std::optional<TileRunner>& runner, char* acc, int64_t i,
+            int64_t begin, int64_t end) const {
     if (begin == end) return;
     alignas(64) char tile[kTile * 16];
     if (runner) {
       for (int64_t at = begin; at < end; at += kTile) {
         const int64_t n = std::min(kTile, end - at);
-        kernel_.row(acc, compute(*runner, i * count_ + at, n, tile), n);
+        folding.row(acc, compute(*runner, i * count_ + at, n, tile), n);
       }
       return;
     }
     const char* data = kept_data(i);
     if (plan_.shape.empty() || (plan_.shape.size() == 1 && plan_.strides[0] == 1)) {
-      kernel_.row(acc, data + begin * size(), end - begin);
+      folding.row(acc, data + begin * size(), end - begin);
       return;
     }
     const TileOperand operand{data, x_.size, plan_.strides};
     for (int64_t at = begin; at < end; at += kTile) {
       const int64_t n = std::min(kTile, end - at);
       gather_tile(operand, plan_.shape, at, n, tile);
-      kernel_.row(acc, tile, n);
+      folding.row(acc, tile, n);
     }
   }
 
@@ -158,18 +160,20 @@ class Reducer {
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(chunks) * width);
     char* accumulators = partial->data();
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
+      Folding folding(kernel_);
       std::optional<TileRunner> runner;
       if (bound_) runner.emplace(*bound_);
       for (int64_t c = begin; c < end; ++c) {
         char* acc = accumulators + static_cast<size_t>(c) * width;
-        kernel_.start(acc, 1);
-        fold(runner, acc, i, c * kChunk, std::min(count_, (c + 1) * kChunk));
+        folding.start(acc, 1);
+        fold(folding, runner, acc, i, c * kChunk, std::min(count_, (c + 1) * kChunk));
       }
     });
+    Folding folding(kernel_);
     for (int64_t c = 1; c < chunks; ++c) {
-      kernel_.join(accumulators, accumulators + static_cast<size_t>(c) * width, 1);
+      folding.join(accumulators, accumulators + static_cast<size_t>(c) * width, 1);
     }
-    kernel_.finish(out_at(i), accumulators, 1, count_);
+    folding.finish(out_at(i), accumulators, 1, count_);
   }
 
   // How the columns are shared: tiles of them, and parts of the rows, which are joined in order.
@@ -216,40 +220,42 @@ class Reducer {
   void join_parts(const Columns& c, int64_t tile, char* first, size_t bytes) const {
     const int64_t at = tile % c.tiles * c.width;
     const int64_t n = std::min(c.width, c.inner - at);
+    Folding folding(kernel_);
     for (int64_t p = 1; p < c.parts; ++p) {
-      kernel_.join(first, first + static_cast<size_t>(p) * bytes, n);
+      folding.join(first, first + static_cast<size_t>(p) * bytes, n);
     }
-    kernel_.finish(out_at(tile / c.tiles * c.inner + at), first, n, count_);
+    folding.finish(out_at(tile / c.tiles * c.inner + at), first, n, count_);
   }
 
   void column_part(const Columns& c, int64_t tile, int64_t part, char* acc) const {
     const int64_t outer = tile / c.tiles;
     const int64_t at = tile % c.tiles * c.width;
     const int64_t n = std::min(c.width, c.inner - at);
-    kernel_.start(acc, n);
+    Folding folding(kernel_);
+    folding.start(acc, n);
     const int64_t begin = part * c.rows;
     const int64_t end = std::min(count_, begin + c.rows);
     if (bound_) {
-      computed_rows(acc, outer, c.inner, at, n, begin, end);
+      computed_rows(folding, acc, outer, c.inner, at, n, begin, end);
       return;
     }
     if (plan_.shape.empty()) {
-      kernel_.rows(acc, kept_data(outer * c.inner + at), n, end - begin, 0);
+      folding.rows(acc, kept_data(outer * c.inner + at), n, end - begin, 0);
       return;
     }
     const char* data = kept_data(outer * c.inner + at);
     const int64_t length = plan_.shape.back();
     for (int64_t r = begin; r < end;) {
       const int64_t count = std::min(end - r, length - r % length);
-      kernel_.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n, count,
+      folding.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n, count,
                    plan_.strides.back());
       r += count;
     }
   }
 
   // Columns [at, at + n) of rows [begin, end), from the program.
-  void computed_rows(char* acc, int64_t outer, int64_t inner, int64_t at, int64_t n, int64_t begin,
-                     int64_t end) const {
+  void computed_rows(Folding& folding, char* acc, int64_t outer, int64_t inner, int64_t at,
+                     int64_t n, int64_t begin, int64_t end) const {
     TileRunner runner(*bound_);
     alignas(64) char buffer[kTile * 16];
     // Narrow rows come several at a time.
@@ -257,7 +263,7 @@ class Reducer {
     for (int64_t r = begin; r < end; r += together) {
       const int64_t count = std::min(together, end - r);
       const char* data = compute(runner, (outer * count_ + r) * inner + at, count * n, buffer);
-      kernel_.rows(acc, data, n, count, n);
+      folding.rows(acc, data, n, count, n);
     }
   }
 

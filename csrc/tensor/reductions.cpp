@@ -11,14 +11,14 @@ namespace tensorlike {
 namespace {
 
 DType loop_of(const Reduction& reduction, DType dtype) {
-  const bool is_floating = reduction.kernels[DType::kInt32].row == nullptr;
+  const bool is_floating = reduction.kernels[DType::kInt32].accumulator == 0;
   const bool converts = is_floating && kind_of(dtype) < Kind::kFloating;
   if (converts) return DType::kFloat32;
   // The square of a uint16 does not fit the int32 that it would be computed in.
   const bool is_sum = reduction.spec.result == Result::kSum;
   if (is_sum && dtype == DType::kUInt16) return DType::kInt64;
   const DType loop = compute_of(dtype);
-  return reduction.kernels[loop].row == nullptr && loop == DType::kBool ? DType::kInt32 : loop;
+  return reduction.kernels[loop].accumulator == 0 && loop == DType::kBool ? DType::kInt32 : loop;
 }
 
 const ReductionKernel& log_sum_exp_kernel(DType loop) { return kernel_table().log_sum_exp[loop]; }

@@ -19,8 +19,10 @@ from .creation import arange as arange
 from .creation import full as full
 from .elementwise_arithmetic import abs as abs
 from .elementwise_arithmetic import add as add
+from .elementwise_arithmetic import angle as angle
 from .elementwise_arithmetic import ceil as ceil
 from .elementwise_arithmetic import clip_between as clip_between
+from .elementwise_arithmetic import complex as complex
 from .elementwise_arithmetic import conj as conj
 from .elementwise_arithmetic import copysign as copysign
 from .elementwise_arithmetic import divide as divide
@@ -215,6 +217,7 @@ __all__ = [
     "adaptive_max_pool3d",
     "add",
     "all",
+    "angle",
     "any",
     "arange",
     "argmax",
@@ -244,6 +247,7 @@ __all__ = [
     "broadcast_to",
     "ceil",
     "clip_between",
+    "complex",
     "concat",
     "conj",
     "conv1d",

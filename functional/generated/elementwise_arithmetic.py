@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_arithmetic.yaml:4
+# opdecl/elementwise_arithmetic.yaml:5
 @native
 def add(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of two numbers.
@@ -24,7 +24,7 @@ def add(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:4.
+        Declared in opdecl/elementwise_arithmetic.yaml:5.
 
     Example:
         >>> import tensorlike as tl
@@ -36,7 +36,7 @@ def add(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:10
+# opdecl/elementwise_arithmetic.yaml:11
 @native
 def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The difference of two numbers.
@@ -52,7 +52,7 @@ def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:10.
+        Declared in opdecl/elementwise_arithmetic.yaml:11.
 
     Example:
         >>> import tensorlike as tl
@@ -64,7 +64,7 @@ def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:16
+# opdecl/elementwise_arithmetic.yaml:17
 @native
 def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The product of two numbers.
@@ -80,7 +80,7 @@ def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:16.
+        Declared in opdecl/elementwise_arithmetic.yaml:17.
 
     Example:
         >>> import tensorlike as tl
@@ -92,7 +92,7 @@ def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:22
+# opdecl/elementwise_arithmetic.yaml:23
 @native
 def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient of two numbers.
@@ -110,7 +110,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:22.
+        Declared in opdecl/elementwise_arithmetic.yaml:23.
 
     Example:
         >>> import tensorlike as tl
@@ -122,7 +122,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:34
+# opdecl/elementwise_arithmetic.yaml:35
 @native
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient rounded towards minus infinity.
@@ -140,7 +140,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:34.
+        Declared in opdecl/elementwise_arithmetic.yaml:35.
 
     Example:
         >>> import tensorlike as tl
@@ -152,7 +152,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:40
+# opdecl/elementwise_arithmetic.yaml:41
 @native
 def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The remainder of the division rounded towards minus infinity; it has the sign of x2.
@@ -170,7 +170,7 @@ def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:40.
+        Declared in opdecl/elementwise_arithmetic.yaml:41.
 
     Example:
         >>> import tensorlike as tl
@@ -182,7 +182,7 @@ def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:50
+# opdecl/elementwise_arithmetic.yaml:51
 @native
 def negative(x: TensorLike) -> Tensor:
     """The number with the opposite sign.
@@ -194,7 +194,7 @@ def negative(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:50.
+        Declared in opdecl/elementwise_arithmetic.yaml:51.
 
     Example:
         >>> import tensorlike as tl
@@ -204,7 +204,7 @@ def negative(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:56
+# opdecl/elementwise_arithmetic.yaml:57
 @native
 def positive(x: TensorLike) -> Tensor:
     """The number itself.
@@ -216,7 +216,7 @@ def positive(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:56.
+        Declared in opdecl/elementwise_arithmetic.yaml:57.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def positive(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:62
+# opdecl/elementwise_arithmetic.yaml:63
 @native
 def abs(x: TensorLike) -> Tensor:
     """The absolute value.
@@ -238,7 +238,7 @@ def abs(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:62.
+        Declared in opdecl/elementwise_arithmetic.yaml:63.
 
     Example:
         >>> import tensorlike as tl
@@ -248,7 +248,7 @@ def abs(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:69
+# opdecl/elementwise_arithmetic.yaml:71
 @native
 def sign(x: TensorLike) -> Tensor:
     """-1, 0 or 1 for a negative number, a zero or a positive one; a complex one over its size.
@@ -260,7 +260,7 @@ def sign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:69.
+        Declared in opdecl/elementwise_arithmetic.yaml:71.
 
     Example:
         >>> import tensorlike as tl
@@ -270,32 +270,10 @@ def sign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:74
+# opdecl/elementwise_arithmetic.yaml:80
 @native
 def real(x: TensorLike) -> Tensor:
     """The real part.
-
-    Args:
-        x: any shape, numeric (booleans are promoted to int64).
-
-    Returns:
-        The shape of x, the dtype of its real part.
-
-    Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:74.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.functional.real(tl.tensor([0.5, 2.0])).tolist()
-        [0.5, 2.0]
-    """
-    ...
-
-
-# opdecl/elementwise_arithmetic.yaml:80
-@native
-def imag(x: TensorLike) -> Tensor:
-    """The imaginary part; that of a real number is 0.
 
     Args:
         x: any shape, numeric (booleans are promoted to int64).
@@ -308,13 +286,35 @@ def imag(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
+        >>> tl.functional.real(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:86
+@native
+def imag(x: TensorLike) -> Tensor:
+    """The imaginary part; that of a real number is 0.
+
+    Args:
+        x: any shape, numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, the dtype of its real part.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:86.
+
+    Example:
+        >>> import tensorlike as tl
         >>> tl.functional.imag(tl.tensor([0.5, 2.0])).tolist()
         [0.0, 0.0]
     """
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:86
+# opdecl/elementwise_arithmetic.yaml:93
 @native
 def conj(x: TensorLike) -> Tensor:
     """The complex conjugate; a real number is its own.
@@ -326,7 +326,7 @@ def conj(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:86.
+        Declared in opdecl/elementwise_arithmetic.yaml:93.
 
     Example:
         >>> import tensorlike as tl
@@ -336,7 +336,59 @@ def conj(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:91
+# opdecl/elementwise_arithmetic.yaml:99
+@native
+def complex(re: TensorLike, im: TensorLike) -> Tensor:
+    """The complex number of these parts.
+
+    Args:
+        re: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        im: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:99.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> re = tl.tensor([0.5, 2.0])
+        >>> im = tl.tensor([2.0, 0.25])
+        >>> tl.functional.complex(re, im).tolist()
+        [(0.5+2j), (2+0.25j)]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:105
+@native
+def angle(x: TensorLike) -> Tensor:
+    """The angle of a complex number in radians, from -pi to pi.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of its real part.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:105.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.angle(tl.tensor([0.5, 2.0])).tolist()
+        [0.0, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:116
 @native
 def square(x: TensorLike) -> Tensor:
     """The square.
@@ -348,7 +400,7 @@ def square(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:91.
+        Declared in opdecl/elementwise_arithmetic.yaml:116.
 
     Example:
         >>> import tensorlike as tl
@@ -358,7 +410,7 @@ def square(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:96
+# opdecl/elementwise_arithmetic.yaml:121
 @native
 def reciprocal(x: TensorLike) -> Tensor:
     """One divided by the number.
@@ -370,7 +422,7 @@ def reciprocal(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:96.
+        Declared in opdecl/elementwise_arithmetic.yaml:121.
 
     Example:
         >>> import tensorlike as tl
@@ -380,7 +432,7 @@ def reciprocal(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:104
+# opdecl/elementwise_arithmetic.yaml:129
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
@@ -396,7 +448,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:104.
+        Declared in opdecl/elementwise_arithmetic.yaml:129.
 
     Example:
         >>> import tensorlike as tl
@@ -408,7 +460,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:117
+# opdecl/elementwise_arithmetic.yaml:142
 @native
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The smaller of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -426,7 +478,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:117.
+        Declared in opdecl/elementwise_arithmetic.yaml:142.
 
     Example:
         >>> import tensorlike as tl
@@ -438,7 +490,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:124
+# opdecl/elementwise_arithmetic.yaml:149
 @native
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The larger of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -456,7 +508,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:124.
+        Declared in opdecl/elementwise_arithmetic.yaml:149.
 
     Example:
         >>> import tensorlike as tl
@@ -468,7 +520,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:131
+# opdecl/elementwise_arithmetic.yaml:156
 @native
 def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
@@ -487,7 +539,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:131.
+        Declared in opdecl/elementwise_arithmetic.yaml:156.
 
     Example:
         >>> import tensorlike as tl
@@ -500,7 +552,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:140
+# opdecl/elementwise_arithmetic.yaml:165
 @native
 def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     """The product of x and y, plus z.
@@ -517,7 +569,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:140.
+        Declared in opdecl/elementwise_arithmetic.yaml:165.
 
     Example:
         >>> import tensorlike as tl
@@ -530,7 +582,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:146
+# opdecl/elementwise_arithmetic.yaml:171
 @native
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not larger.
@@ -542,7 +594,7 @@ def floor(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:146.
+        Declared in opdecl/elementwise_arithmetic.yaml:171.
 
     Example:
         >>> import tensorlike as tl
@@ -552,7 +604,7 @@ def floor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:151
+# opdecl/elementwise_arithmetic.yaml:176
 @native
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not smaller.
@@ -564,7 +616,7 @@ def ceil(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:151.
+        Declared in opdecl/elementwise_arithmetic.yaml:176.
 
     Example:
         >>> import tensorlike as tl
@@ -574,7 +626,7 @@ def ceil(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:156
+# opdecl/elementwise_arithmetic.yaml:181
 @native
 def trunc(x: TensorLike) -> Tensor:
     """The integer part.
@@ -586,7 +638,7 @@ def trunc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:156.
+        Declared in opdecl/elementwise_arithmetic.yaml:181.
 
     Example:
         >>> import tensorlike as tl
@@ -596,7 +648,7 @@ def trunc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:161
+# opdecl/elementwise_arithmetic.yaml:186
 @native
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one. Of complex numbers, both parts are rounded.
@@ -608,7 +660,7 @@ def round(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:161.
+        Declared in opdecl/elementwise_arithmetic.yaml:186.
 
     Example:
         >>> import tensorlike as tl
@@ -618,7 +670,7 @@ def round(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:166
+# opdecl/elementwise_arithmetic.yaml:191
 @native
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The square root of x1 ** 2 + x2 ** 2, without overflow on the way.
@@ -636,7 +688,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:166.
+        Declared in opdecl/elementwise_arithmetic.yaml:191.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +700,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:177
+# opdecl/elementwise_arithmetic.yaml:202
 @native
 def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The absolute value of x1 with the sign of x2.
@@ -666,7 +718,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:177.
+        Declared in opdecl/elementwise_arithmetic.yaml:202.
 
     Example:
         >>> import tensorlike as tl
@@ -678,7 +730,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:182
+# opdecl/elementwise_arithmetic.yaml:207
 @native
 def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The number next to x1 in the direction of x2. Halves step as float32 does, and round.
@@ -696,7 +748,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:182.
+        Declared in opdecl/elementwise_arithmetic.yaml:207.
 
     Example:
         >>> import tensorlike as tl
@@ -708,7 +760,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:187
+# opdecl/elementwise_arithmetic.yaml:212
 @native
 def signbit(x: TensorLike) -> Tensor:
     """Whether the sign is negative, that of -0 and of NaN too.
@@ -720,7 +772,7 @@ def signbit(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:187.
+        Declared in opdecl/elementwise_arithmetic.yaml:212.
 
     Example:
         >>> import tensorlike as tl

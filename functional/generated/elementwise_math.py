@@ -456,7 +456,7 @@ def asinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:146
+# opdecl/elementwise_math.yaml:147
 @native
 def acosh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic cosine.
@@ -468,7 +468,7 @@ def acosh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:146.
+        Declared in opdecl/elementwise_math.yaml:147.
 
     Example:
         >>> import tensorlike as tl
@@ -478,7 +478,7 @@ def acosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:156
+# opdecl/elementwise_math.yaml:161
 @native
 def atanh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic tangent.
@@ -490,7 +490,7 @@ def atanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:156.
+        Declared in opdecl/elementwise_math.yaml:161.
 
     Example:
         >>> import tensorlike as tl
@@ -500,7 +500,7 @@ def atanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:166
+# opdecl/elementwise_math.yaml:171
 @native
 def erf(x: TensorLike) -> Tensor:
     """The error function.
@@ -512,7 +512,7 @@ def erf(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:166.
+        Declared in opdecl/elementwise_math.yaml:171.
 
     Example:
         >>> import tensorlike as tl
@@ -522,7 +522,7 @@ def erf(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:172
+# opdecl/elementwise_math.yaml:177
 @native
 def erfc(x: TensorLike) -> Tensor:
     """1 - erf(x), accurate where x is large.
@@ -534,7 +534,7 @@ def erfc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:172.
+        Declared in opdecl/elementwise_math.yaml:177.
 
     Example:
         >>> import tensorlike as tl
@@ -544,7 +544,7 @@ def erfc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:178
+# opdecl/elementwise_math.yaml:183
 @native
 def lgamma(x: TensorLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -556,7 +556,7 @@ def lgamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:178.
+        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:183.
 
     Example:
         >>> import tensorlike as tl
@@ -566,7 +566,7 @@ def lgamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:187
+# opdecl/elementwise_math.yaml:192
 @native
 def digamma(x: TensorLike) -> Tensor:
     """The derivative of the logarithm of the gamma function.
@@ -578,7 +578,7 @@ def digamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:187.
+        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:192.
 
     Example:
         >>> import tensorlike as tl
@@ -588,7 +588,7 @@ def digamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:196
+# opdecl/elementwise_math.yaml:201
 @native
 def trigamma(x: TensorLike) -> Tensor:
     """The derivative of digamma.
@@ -600,7 +600,7 @@ def trigamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:196.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:201.
 
     Example:
         >>> import tensorlike as tl
@@ -610,25 +610,26 @@ def trigamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:207
+# opdecl/elementwise_math.yaml:213
 @native
 def tetragamma(x: TensorLike) -> Tensor:
     """The derivative of trigamma.
 
-    ``-2 * (1 / (0.5 + abs(x - 0.5)) ** 3 + 1 / (0.5 + abs(x - 0.5) + 1) ** 3 + 1 / (0.5 + abs(x
-    - 0.5) + 2) ** 3 + 1 / (0.5 + abs(x - 0.5) + 3) ** 3 + (1 / (0.5 + abs(x - 0.5) + 4) ** 3 +
-    1 / (0.5 + abs(x - 0.5) + 5) ** 3 + 1 / (0.5 + abs(x - 0.5) + 6) ** 3 + 1 / (0.5 + abs(x -
-    0.5) + 7) ** 3)) - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (1 + 1 /
-    (0.5 + abs(x - 0.5) + 8) + 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) *
-    (0.5 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (1 / 6 - 1 / (0.5 +
-    abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (1 / 6 - 1 / (0.5 + abs(x - 0.5) + 8) *
-    (1 / (0.5 + abs(x - 0.5) + 8)) * (0.3 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x -
-    0.5) + 8)) * (5 / 6 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (691 /
-    210 - 1 / (0.5 + abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (17.5 - 1 / (0.5 +
-    abs(x - 0.5) + 8) * (1 / (0.5 + abs(x - 0.5) + 8)) * (3617 / 30 - 1 / (0.5 + abs(x - 0.5) +
-    8) * (1 / (0.5 + abs(x - 0.5) + 8)) * 1044.452))))))))) - where(x < 0.5, 2 * PI ** 3 *
-    cos(PI * where(x < 0.5, x - round(x), 0.5)) / sin(PI * where(x < 0.5, x - round(x), 0.5)) **
-    3, 0)``
+    ``-2 * (1 / where(x < 0, 1 - x, x) ** 3 + 1 / (where(x < 0, 1 - x, x) + 1) ** 3 + 1 /
+    (where(x < 0, 1 - x, x) + 2) ** 3 + 1 / (where(x < 0, 1 - x, x) + 3) ** 3 + (1 / (where(x <
+    0, 1 - x, x) + 4) ** 3 + 1 / (where(x < 0, 1 - x, x) + 5) ** 3 + 1 / (where(x < 0, 1 - x, x)
+    + 6) ** 3 + 1 / (where(x < 0, 1 - x, x) + 7) ** 3)) - 1 / (where(x < 0, 1 - x, x) + 8) * (1
+    / (where(x < 0, 1 - x, x) + 8)) * (1 + 1 / (where(x < 0, 1 - x, x) + 8) + 1 / (where(x < 0,
+    1 - x, x) + 8) * (1 / (where(x < 0, 1 - x, x) + 8)) * (0.5 - 1 / (where(x < 0, 1 - x, x) +
+    8) * (1 / (where(x < 0, 1 - x, x) + 8)) * (1 / 6 - 1 / (where(x < 0, 1 - x, x) + 8) * (1 /
+    (where(x < 0, 1 - x, x) + 8)) * (1 / 6 - 1 / (where(x < 0, 1 - x, x) + 8) * (1 / (where(x <
+    0, 1 - x, x) + 8)) * (0.3 - 1 / (where(x < 0, 1 - x, x) + 8) * (1 / (where(x < 0, 1 - x, x)
+    + 8)) * (5 / 6 - 1 / (where(x < 0, 1 - x, x) + 8) * (1 / (where(x < 0, 1 - x, x) + 8)) *
+    (691 / 210 - 1 / (where(x < 0, 1 - x, x) + 8) * (1 / (where(x < 0, 1 - x, x) + 8)) * (17.5 -
+    1 / (where(x < 0, 1 - x, x) + 8) * (1 / (where(x < 0, 1 - x, x) + 8)) * (3617 / 30 - 1 /
+    (where(x < 0, 1 - x, x) + 8) * (1 / (where(x < 0, 1 - x, x) + 8)) * 1044.452))))))))) -
+    where(x < 0, 2 * PI ** 3 * sin(PI * (0.5 - abs(where(x < 0, x - round(x), 0.5)))) / sin(PI *
+    where(x < 0, x - round(x), 0.5)) ** 3, 0)``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -637,7 +638,7 @@ def tetragamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:207.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:213.
 
     Example:
         >>> import tensorlike as tl
@@ -647,7 +648,7 @@ def tetragamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:224
+# opdecl/elementwise_math.yaml:230
 @native
 def sinc(x: TensorLike) -> Tensor:
     """sin(pi x) / (pi x), and 1 where x is 0.
@@ -662,7 +663,7 @@ def sinc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:224.
+        Declared in opdecl/elementwise_math.yaml:230.
 
     Example:
         >>> import tensorlike as tl
@@ -672,7 +673,7 @@ def sinc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:241
+# opdecl/elementwise_math.yaml:247
 @native
 def logit(x: TensorLike) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid.
@@ -686,7 +687,7 @@ def logit(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:241.
+        Declared in opdecl/elementwise_math.yaml:247.
 
     Example:
         >>> import tensorlike as tl

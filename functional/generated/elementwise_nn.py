@@ -81,12 +81,12 @@ def gelu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:24
+# opdecl/elementwise_nn.yaml:25
 @native
 def gelu_tanh(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, approximated with tanh.
 
-    ``0.5 * x * (1 + tanh(SQRT_2_OVER_PI * (x + 0.044715 * x ** 3)))``
+    ``x * sigmoid(2 * SQRT_2_OVER_PI * (x + 0.044715 * x ** 3))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -95,7 +95,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:24.
+        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:25.
 
     Example:
         >>> import tensorlike as tl
@@ -105,7 +105,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:30
+# opdecl/elementwise_nn.yaml:31
 @native
 def silu(x: TensorLike) -> Tensor:
     """Sigmoid linear unit, also called swish.
@@ -119,7 +119,7 @@ def silu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:30.
+        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:31.
 
     Example:
         >>> import tensorlike as tl
@@ -129,7 +129,7 @@ def silu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:36
+# opdecl/elementwise_nn.yaml:37
 @native
 def softplus(x: TensorLike) -> Tensor:
     """A smooth relu, log(1 + exp(x)), which does not overflow.
@@ -143,7 +143,7 @@ def softplus(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:36.
+        Declared in opdecl/elementwise_nn.yaml:37.
 
     Example:
         >>> import tensorlike as tl
@@ -153,7 +153,7 @@ def softplus(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:42
+# opdecl/elementwise_nn.yaml:43
 @native
 def elu(x: TensorLike) -> Tensor:
     """Exponential linear unit.
@@ -167,7 +167,7 @@ def elu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:42.
+        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:43.
 
     Example:
         >>> import tensorlike as tl
@@ -177,7 +177,7 @@ def elu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:49
+# opdecl/elementwise_nn.yaml:50
 @native
 def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
     """The number where it is positive, else slope times it.
@@ -197,7 +197,7 @@ def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:49.
+        Declared in opdecl/elementwise_nn.yaml:50.
 
     Example:
         >>> import tensorlike as tl
@@ -209,7 +209,7 @@ def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:54
+# opdecl/elementwise_nn.yaml:55
 @native
 def softsign(x: TensorLike) -> Tensor:
     """A sigmoid that approaches -1 and 1 as 1 / x does.
@@ -223,7 +223,7 @@ def softsign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:54.
+        Declared in opdecl/elementwise_nn.yaml:55.
 
     Example:
         >>> import tensorlike as tl
@@ -233,7 +233,7 @@ def softsign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:60
+# opdecl/elementwise_nn.yaml:61
 @native
 def mish(x: TensorLike) -> Tensor:
     """A smooth activation that lets small negative numbers through.
@@ -247,7 +247,7 @@ def mish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:60.
+        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:61.
 
     Example:
         >>> import tensorlike as tl
@@ -257,7 +257,7 @@ def mish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:66
+# opdecl/elementwise_nn.yaml:67
 @native
 def hardtanh(x: TensorLike) -> Tensor:
     """The number moved into the range from -1 to 1.
@@ -271,7 +271,7 @@ def hardtanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:66.
+        Declared in opdecl/elementwise_nn.yaml:67.
 
     Example:
         >>> import tensorlike as tl
@@ -281,7 +281,7 @@ def hardtanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:72
+# opdecl/elementwise_nn.yaml:73
 @native
 def hardsigmoid(x: TensorLike) -> Tensor:
     """Straight lines in place of the logistic function.
@@ -295,7 +295,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:72.
+        Declared in opdecl/elementwise_nn.yaml:73.
 
     Example:
         >>> import tensorlike as tl
@@ -305,7 +305,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:78
+# opdecl/elementwise_nn.yaml:79
 @native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
@@ -325,7 +325,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:78.
+        Declared in opdecl/elementwise_nn.yaml:79.
 
     Example:
         >>> import tensorlike as tl
@@ -337,7 +337,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:92
+# opdecl/elementwise_nn.yaml:93
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -351,7 +351,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:92.
+        Declared in opdecl/elementwise_nn.yaml:93.
 
     Example:
         >>> import tensorlike as tl
@@ -361,7 +361,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:102
+# opdecl/elementwise_nn.yaml:103
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -396,7 +396,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:102.
+            opdecl/elementwise_nn.yaml:103.
 
     Example:
         >>> import tensorlike as tl
@@ -408,7 +408,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:135
+# opdecl/elementwise_nn.yaml:136
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -458,7 +458,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:135.
+        Declared in opdecl/elementwise_nn.yaml:136.
 
     Example:
         >>> import tensorlike as tl
@@ -471,7 +471,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:162
+# opdecl/elementwise_nn.yaml:163
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -504,7 +504,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:162.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:163.
 
     Example:
         >>> import tensorlike as tl

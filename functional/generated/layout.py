@@ -191,7 +191,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
 # opdecl/layout.yaml:87
 @native
 def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None = None) -> Tensor:
-    """The elements converted to another dtype.
+    """The elements in another dtype; what int32 or int64 cannot hold becomes their lowest number.
 
     Args:
         x: any shape, any dtype.

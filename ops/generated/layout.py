@@ -216,7 +216,7 @@ class Split(OpBase, native="Split"):
 
 # opdecl/layout.yaml:87
 class Cast(OpBase, native="Cast"):
-    """The elements converted to another dtype.
+    """The elements in another dtype; what int32 or int64 cannot hold becomes their lowest number.
 
     Args:
         dtype: the new dtype.

@@ -305,7 +305,7 @@ def test_an_integer_has_no_gradient() -> None:
     with pytest.raises(tl.DTypeError) as caught:
         grad(lambda x: x)(3)
     assert str(caught.value) == (
-        "requires_grad: only real floating-point tensors carry gradients; got int64; cast it: "
+        "requires_grad: only floating-point tensors carry gradients; got int64; cast it: "
         "x.astype(float32)."
     )
 

@@ -197,9 +197,8 @@ def test_damaged_declarations_give_problems_or_entries(seed: int) -> None:
 
 RUN_TIME = {
     SCALAR: "the key 'expr' is missing: the function has no meaning",
-    '- reduction: f\n  args: ["x: numeric"]\n  map: x\n  combine: a + b\n  init: 0\n'
-    "  grad: none\n  doc: A test.\n": (
-        "a reduction needs the compiler; declare an op with `define` instead"
+    '- reduction: f\n  args: ["x: numeric"]\n  native: true\n  grad: none\n  doc: A test.\n': (
+        "a native reduction needs the compiler; write `map`"
     ),
     '- op: F\n  args: ["x: numeric"]\n  define: x * x\n  kernel: {cpu: softmax}\n'
     "  doc: A test.\n": (

@@ -105,6 +105,8 @@ def closed_gradients(entry: ScalarEntry) -> Iterator[tuple[str, Expr]]:
 
 @pytest.mark.parametrize("entry", SCALARS, ids=lambda entry: entry.name)
 def test_gradient_of_scalar(entry: ScalarEntry) -> None:
+    if entry.result == "complex":
+        pytest.skip("differences are those of real numbers here")
     at = points(entry)
     flows = cotangents(entry, 1.5)
     gradients = dict(closed_gradients(entry))
@@ -292,12 +294,15 @@ def test_gradients_of_functions_that_are_none_have_no_grads() -> None:
 
 
 def test_fused_gradients_read_only_what_they_need() -> None:
-    lowering = Lowering(DIFFERENTIATOR)
+    lowering = Lowering(DIFFERENTIATOR, Differentiator(BUILTIN.functions, is_complex=True))
     sigmoid = BUILTIN.functions["sigmoid"]
     assert isinstance(sigmoid, ScalarEntry)
     (fused,) = lowering.derived_scalars(sigmoid)
     assert fused.name == "sigmoid_dx"
     assert [arg.name for arg in fused.args] == ["y", "dy"]
+    log = BUILTIN.functions["log"]
+    assert isinstance(log, ScalarEntry)
+    assert [fused.name for fused in lowering.derived_scalars(log)] == ["log_dx", "log_dx_complex"]
     add = BUILTIN.functions["add"]
     assert isinstance(add, ScalarEntry)
     assert lowering.derived_scalars(add) == []

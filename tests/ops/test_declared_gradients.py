@@ -120,6 +120,12 @@ def label(value: Any) -> str:
     return str(value)
 
 
+def as_real(y: Any) -> Any:
+    """A number of both parts, where there are two."""
+    is_complex = y.dtype.kind == "complex"
+    return tl.functional.real(y) + 2 * tl.functional.imag(y) if is_complex else y
+
+
 def loss_of(case: Case, seed: int = 3) -> Callable[..., Any]:
     """The sum of the outputs, each multiplied by a random constant."""
     rng = np.random.default_rng(seed)
@@ -128,7 +134,7 @@ def loss_of(case: Case, seed: int = 3) -> Callable[..., Any]:
     def loss(*xs: Any) -> Any:
         out = function_of(case.entry)(*xs, **case.attrs)
         outputs = out if isinstance(out, tuple) else (out,)
-        terms = [tl.functional.sum(y * w) for y, w in zip(outputs, weights, strict=True)]
+        terms = [tl.functional.sum(as_real(y) * w) for y, w in zip(outputs, weights, strict=True)]
         total = terms[0]
         for term in terms[1:]:
             total = total + term

@@ -109,6 +109,9 @@ def test_halves_are_float32_rounded_once(entry: ScalarEntry, dtype: str) -> None
     wide = wide if isinstance(wide, tuple) else (wide,)
     for output, want in zip(outputs, wide, strict=True):
         rounded = want.astype(output.dtype)
+        if output.dtype.kind == "complex":  # no complex number has halves for parts
+            np.testing.assert_array_equal(np.asarray(output), np.asarray(want))
+            continue
         np.testing.assert_array_equal(as_float32(output), as_float32(rounded))
 
 
@@ -307,16 +310,8 @@ SMOOTH = [
 def test_gradients_of_halves_are_halves(entry: ScalarEntry, dtype: str) -> None:
     rng = np.random.default_rng(6)
     rough = [tl.tensor(rng.uniform(0.3, 0.8, 30), dtype) for _ in entry.args]
-    found = tl.grad(lambda *xs: function_of(entry)(*xs).sum())(*rough)
-    wanted = tl.grad(lambda *xs: function_of(entry)(*xs).sum())(
-        *(x.astype(tl.float32) for x in rough)
-    )
+    gradient = tl.grad(lambda *xs: tl.functional.real(function_of(entry)(*xs)).sum())
+    found, wanted = gradient(*rough), gradient(*(x.astype(tl.float32) for x in rough))
     assert found.dtype.name == dtype
     bound = 0.02 if dtype == "float16" else 0.1
     np.testing.assert_allclose(as_float32(found), np.asarray(wanted), bound, bound)
-
-
-@pytest.mark.parametrize("dtype", COMPLEX)
-def test_complex_tensors_carry_no_gradients(dtype: str) -> None:
-    with pytest.raises(tl.DTypeError, match=rf"requires_grad: .* got {dtype}; .*real\(x\)"):
-        tl.tensor([1j], dtype, requires_grad=True)

@@ -129,6 +129,8 @@ def result_dtype(entry: Entry, compute: str) -> str:
         return "uint64" if compute in UNSIGNED else "int64"
     if entry.result == "real":
         return {"complex64": "float32", "complex128": "float64"}.get(compute, compute)
+    if entry.result == "complex":
+        return "complex128" if compute in ("float64", "complex128") else "complex64"
     return compute if entry.result == "same" else entry.result
 
 

@@ -1,0 +1,121 @@
+// Assignment to a Tensor and to its parts: an op makes the new value, in the memory of the old one
+// where nobody else holds that, and the wrapper gets it.
+#include "bind/objects.h"
+#include "engine/engine.h"
+
+namespace tensorlike::bind {
+
+void assign(PyObject* self, Ref<Value> result) {
+  Value* previous = value_of(self);
+  if (previous->tag == Value::kTracer) {
+    auto* tracer = static_cast<Tracer*>(previous);
+    const Ref<Node>& node = tracer->edge.node;
+    const bool stays = node && node->is_leaf() && tracer->tape->level <= paused_level() &&
+                       result->tag != Value::kTracer;
+    if (stays) {
+      const Spec was = node->outputs[0];
+      Spec is;
+      if (result->spec(is) && was.dtype == is.dtype && was.shape == is.shape) {
+        rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape));
+        return;
+      }
+    }
+  }
+  rebind(self, std::move(result));
+}
+
+Value* writable(PyObject* self) {
+  Value* value = value_of(self);
+  if (value->tag != Value::kTracer) return value;
+  auto* tracer = static_cast<Tracer*>(value);
+  return tracer->tape->level <= paused_level() ? tracer->primal.get() : value;
+}
+
+namespace {
+
+// An operand beside a plain tensor, where it is an element-holding value itself; null otherwise.
+Ref<Value> plain_operand(PyObject* object, Value& like) {
+  if (!is_tensor_like(object)) return lift_operand(object, like);
+  const bool is_plain = is_own_wrapper(Py_TYPE(object)) || Py_TYPE(object) == types.raw_tensor;
+  return is_plain ? Ref<Value>(value_of(object)) : nullptr;
+}
+
+// The new value, if the op could be launched at once; null where dispatch has to see it.
+Ref<Value> launch_over(PyObject* self, const Op& op, std::span<PyObject* const> args) {
+  Value* target = writable(self);
+  if (target->tag != Value::kRaw || !op.cls.plain || !dispatcher().is_wrapper_plain()) {
+    return nullptr;
+  }
+  Values held;
+  SmallVector<Value*, 6> pointers;
+  uint32_t donated = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    if (args[i] == self && donated == 0) {
+      donated = 1U << i;
+      held.push_back(Ref<Value>(target));
+    } else {
+      held.push_back(plain_operand(args[i], *target));
+    }
+    if (!held.back() || held.back()->tag != Value::kRaw) return nullptr;
+    pointers.push_back(held.back().get());
+  }
+  // Held by the wrapper (or its tracer) and here.
+  return launch(op, {pointers.data(), pointers.size()}, donated, 2)[0];
+}
+
+void replace(PyObject* self, const Op& op, std::span<PyObject* const> args) {
+  Ref<Value> result = launch_over(self, op, args);
+  if (!result) {
+    Object out = own(apply_single(op, args.data(), args.size()));
+    result = to_value(out.get());
+  }
+  assign(self, std::move(result));
+}
+
+// What the hook says is to be done: (function, {attribute: value}, arguments).
+void replace_by_call(PyObject* self, PyObject* call) {
+  const Function& function = *registry().find_function(PyUnicode_AsUTF8(PyTuple_GET_ITEM(call, 0)));
+  std::vector<Attr> attrs;
+  for (const AttrSpec& spec : function.spec.attrs) {
+    PyObject* given = PyDict_GetItemString(PyTuple_GET_ITEM(call, 1), spec.name.c_str());
+    attrs.push_back(given != nullptr ? to_attr(given, function.spec.name, spec) : spec.fallback);
+  }
+  const Ref<Op> op = function.make_op(std::move(attrs));
+  PyObject* args = PyTuple_GET_ITEM(call, 2);
+  std::vector<PyObject*> items;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
+    items.push_back(PyTuple_GET_ITEM(args, i));
+  replace(self, *op, items);
+}
+
+}  // namespace
+
+Ref<Op> index_op(const char* name, std::vector<int64_t> items) {
+  return registry().find_function(name)->make_op({std::move(items)});
+}
+
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  return guarded_status([&] {
+    if (value == nullptr) {
+      PyErr_SetString(PyExc_TypeError, "elements of a tensor cannot be deleted");
+      throw PythonError();
+    }
+    if (!is_wrapper(self)) {
+      PyErr_Format(PyExc_TypeError,
+                   "%s: tensor-likes are values and do not change; wrap it in a Tensor to assign",
+                   Py_TYPE(self)->tp_name);
+      throw PythonError();
+    }
+    std::vector<int64_t> items;
+    if (!parse_items(key, items)) {
+      PyObject* args[] = {self, key, value};
+      Object call = own(PyObject_Vectorcall(hooks.setitem, args, 3, nullptr));
+      replace_by_call(self, call.get());
+      return;
+    }
+    PyObject* args[] = {self, value};
+    replace(self, *index_op("set_subtensor", std::move(items)), args);
+  });
+}
+
+}  // namespace tensorlike::bind

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tempfile
@@ -15,14 +16,18 @@ ROOT = Path(__file__).resolve().parent.parent
 def imports(settings: Settings) -> list[Result]:
     """Importing, in fresh processes. NumPy's own import is part of ours."""
 
+    installed = dict(os.environ)  # an installed package has its bytecode
+    installed.pop("PYTHONDONTWRITEBYTECODE", None)
+
     def measure(module: str) -> float:
         code = f"import time; t = time.perf_counter(); import {module}; "
         code += "print(time.perf_counter() - t)"
         done = subprocess.run(
-            [sys.executable, "-c", code], check=True, capture_output=True, text=True
+            [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=installed
         )
         return float(done.stdout)
 
+    measure("tensorlike")
     timings = in_turns(
         {"tensorlike": lambda: measure("tensorlike"), "NumPy": lambda: measure("numpy")},
         settings.rounds,

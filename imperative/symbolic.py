@@ -24,7 +24,7 @@ class Listing:
         x: float32(2, 3)
         _1 = Const(value=2, dtype=None, device=None)(x)  # float32()
         _2 = Elemwise(mode='multiply')(x, _1)  # float32(2, 3)
-        _3 = Reduce(mode='sum', axis=1, keepdims=False)(_2)  # float32(2,)
+        _3 = Reduce(mode='sum', axis=1, keepdims=False, dtype=None)(_2)  # float32(2,)
     """
 
     def __init__(self) -> None:

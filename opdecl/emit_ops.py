@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from .lower import ELEMWISE, REDUCE
-from .model import AXIS, KEEPDIMS, AttrDecl, OpEntry
+from .model import AXIS, KEEPDIMS, SUM_DTYPE, AttrDecl, OpEntry
 from .python_text import (
     HELD,
     WIDTH,
@@ -118,7 +118,7 @@ def _emit_elemwise(declarations: Declarations) -> list[str]:
 
 
 def _emit_reduce(declarations: Declarations) -> list[str]:
-    attrs = [AttrDecl("mode", "str"), AXIS, KEEPDIMS]
+    attrs = [AttrDecl("mode", "str"), AXIS, KEEPDIMS, SUM_DTYPE]
     told = [f"{attr.name}: {attr.doc}" for attr in attrs[1:]]
     doc = docstring(
         [

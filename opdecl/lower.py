@@ -301,5 +301,6 @@ REDUCE = OpSpec(
         AttrSpec("mode", "str"),
         AttrSpec("axis", "axis", False, None),
         AttrSpec("keepdims", "bool", False, False),
+        AttrSpec("dtype", "dtype", False, None),
     ),
 )

@@ -196,6 +196,13 @@ class ScalarEntry(Entry):
 
 AXIS = AttrDecl("axis", "axis", False, None, "the axis or axes to reduce; None reduces all.")
 KEEPDIMS = AttrDecl("keepdims", "bool", False, False, "keep the reduced axes with size 1.")
+SUM_DTYPE = AttrDecl(
+    "dtype",
+    "dtype",
+    False,
+    None,
+    "the dtype that elements are converted to first, and the result's.",
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,7 +221,7 @@ class ReductionEntry(Entry):
 
     @property
     def attrs(self) -> tuple[AttrDecl, ...]:
-        return (AXIS, KEEPDIMS)
+        return (AXIS, KEEPDIMS, SUM_DTYPE) if self.result == "sum" else (AXIS, KEEPDIMS)
 
     @property
     def is_native(self) -> bool:

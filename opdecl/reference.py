@@ -111,6 +111,7 @@ class Reference:
 
         x = np.asarray(x)
         axis, keepdims = attrs["axis"], attrs["keepdims"]
+        x = x if attrs.get("dtype") is None else x.astype(attrs["dtype"])
         if entry.map is None or entry.combine is None:
             oracle = getattr(np, entry.numpy or entry.name, None)
             if oracle is None:

@@ -114,3 +114,38 @@ def test_functions_of_two_tensors(name: str, dtype: str) -> None:
     if name == "floor_divide" and x1.dtype.kind == "f":  # NumPy has NaN where the standard says inf
         x1 = np.where(np.isinf(x1), x1.dtype.type(3), x1)
     assert_as_strict(name, x1, x2)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("wanted", ["int8", "int64", "uint64", "float32", "float64", "complex128"])
+@pytest.mark.parametrize("name", ["sum", "prod"])
+def test_sums_are_made_in_the_dtype_that_is_asked_for(name: str, wanted: str, dtype: str) -> None:
+    x = np.resize(values_of(dtype, 3), (4, 10))
+    x = np.where(np.isfinite(x), x, x.dtype.type(1)) if x.dtype.kind in "fc" else x
+    if x.dtype.kind == "c" and wanted != "complex128":
+        with pytest.raises(tl.DTypeError, match="a complex number has no"):
+            getattr(tl, name)(tl.asarray(x), dtype=wanted)
+        return
+    if x.dtype.kind == "f" and wanted in ("int8", "uint64"):
+        x = np.abs(x) % 8  # what does not fit an integer is no one value
+    found = getattr(tl, name)(tl.asarray(x), axis=1, dtype=wanted)
+    assert found.dtype.name == wanted
+    with np.errstate(all="ignore"):
+        converted = x.astype(wanted)
+        exact = getattr(np, name)(converted, axis=1, dtype=wanted)
+    size = np.abs(converted.astype("complex128")).sum(axis=1) if name == "sum" else np.abs(exact)
+    for got, right, around in zip(found.numpy(), exact, size, strict=True):
+        np.testing.assert_allclose(got, right, rtol=1e-5, atol=1e-5 * min(float(around), 1e30))
+
+
+def test_the_namespace_says_what_it_can_do() -> None:
+    x = tl.asarray([[1.0, 2.0]])
+    assert x.__array_namespace__(api_version="2025.12") is tl
+    with pytest.raises(ValueError, match="no version '2019.12'"):
+        x.__array_namespace__(api_version="2019.12")
+    info = tl.__array_namespace_info__()
+    assert info.capabilities()["boolean indexing"]
+    assert info.default_dtypes(device="cpu")["indexing"] is tl.int64
+    assert set(info.dtypes(kind=("bool", "integral"))) <= set(info.dtypes())
+    assert x.to_device(x.device).device == info.default_device()
+    assert x.mT.shape == (2, 1)

@@ -237,15 +237,17 @@ void check_device(const Op& op) {
        *name, "'.");
 }
 
+void check_converts(const Op& op, DType from, DType to) {
+  if (kind_of(from) != Kind::kComplex || kind_of(to) == Kind::kComplex || to == DType::kBool)
+    return;
+  fail(ErrorKind::kDType, op.name(), ": a complex number has no ", name_of(to),
+       " value; take one of its parts: real(x), imag(x), abs(x).");
+}
+
 Specs infer_cast(const Op& op, Inputs inputs) {
   check_device(op);
   const DType dtype = op.get<DType>("dtype");
-  const bool drops = kind_of(inputs[0].dtype) == Kind::kComplex &&
-                     kind_of(dtype) != Kind::kComplex && dtype != DType::kBool;
-  if (drops) {
-    fail(ErrorKind::kDType, op.name(), ": a complex number has no ", name_of(dtype),
-         " value; take one of its parts: real(x), imag(x), abs(x).");
-  }
+  check_converts(op, inputs[0].dtype, dtype);
   return one(dtype, inputs[0].shape);
 }
 
@@ -390,7 +392,10 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
     }
     shape = kept;
   }
-  return one(reduction.result_dtype(x.dtype), shape);
+  const DType* wanted = summed_as(op);
+  if (wanted == nullptr) return one(reduction.result_dtype(x.dtype), shape);
+  check_converts(op, x.dtype, *wanted);
+  return one(*wanted, shape);
 }
 
 void check_arity(const Op& op, size_t got) {

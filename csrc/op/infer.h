@@ -21,6 +21,9 @@ void check_arity(const Op& op, size_t got);
 // ErrorKind::kDType for an op that no complex number has a meaning for, where an input is one.
 void check_real(const Op& op, std::span<const Spec> inputs);
 
+// The dtype that a sum is asked to be made in; null where it is the usual one.
+inline const DType* summed_as(const Op& op) { return std::get_if<DType>(&op.attrs[3]); }
+
 // The axes that the attribute `axis` names (None: all), non-negative, each once.
 Dims named_axes(const Op& op, int64_t ndim);
 

@@ -159,7 +159,7 @@ class Op : public RefCounted {
 // ErrorKind::kOverflow unless the dtype holds the literal.
 void check_literal(const Literal& literal, DType dtype);
 
-// "Reduce(mode='sum', axis=0, keepdims=False)".
+// "Reduce(mode='sum', axis=0, keepdims=False, dtype=None)".
 std::string to_string(const Op& op);
 std::string to_string(const Attr& attr);
 

@@ -78,6 +78,7 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   const Reduction& reduction = *op.reduction;
   const ReductionKernel& kernel = reduction.kernels[x.dtype];
   if (!x.is_contiguous || x.count > kSmall || x.count == 0 || kernel.row == nullptr) return nullptr;
+  if (summed_as(op) != nullptr) return nullptr;
   const int64_t ndim = static_cast<int64_t>(x.shape.size());
   int64_t first = 0;
   int64_t last = ndim;  // the reduced axes are [first, last)

@@ -59,7 +59,10 @@ const ReduceRule* find_reduce(std::string_view name) {
 }
 
 DType reduction_loop(const Op& op, DType dtype) {
-  if (op.reduction != nullptr) return loop_of(*op.reduction, dtype);
+  if (op.reduction != nullptr) {
+    const DType* wanted = summed_as(op);
+    return loop_of(*op.reduction, wanted != nullptr ? *wanted : dtype);
+  }
   return compute_of(real_floating(op, "x", dtype));
 }
 

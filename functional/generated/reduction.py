@@ -12,13 +12,19 @@ from ...imperative import Tensor, TensorLike, native
 
 # opdecl/reduction.yaml:3
 @native
-def sum(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def sum(
+    x: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    dtype: object = None,
+) -> Tensor:
     """The sum of the elements.
 
     Args:
         x: any shape, any dtype.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
+        dtype: the dtype that elements are converted to first, and the result's.
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
@@ -61,13 +67,19 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool 
 
 # opdecl/reduction.yaml:23
 @native
-def prod(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def prod(
+    x: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    dtype: object = None,
+) -> Tensor:
     """The product of the elements.
 
     Args:
         x: any shape, any dtype.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
+        dtype: the dtype that elements are converted to first, and the result's.
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
@@ -188,13 +200,19 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
 
 # opdecl/reduction.yaml:84
 @native
-def sumsq(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
+def sumsq(
+    x: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    dtype: object = None,
+) -> Tensor:
     """The sum of the squares of the elements.
 
     Args:
         x: any shape, numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
+        dtype: the dtype that elements are converted to first, and the result's.
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give
@@ -214,7 +232,10 @@ def sumsq(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool
 # opdecl/reduction.yaml:93
 @native
 def sumabs(
-    x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
+    x: TensorLike,
+    axis: int | Sequence[int] | None = None,
+    keepdims: bool = False,
+    dtype: object = None,
 ) -> Tensor:
     """The sum of the absolute values of the elements.
 
@@ -222,6 +243,7 @@ def sumabs(
         x: any shape, real numeric or boolean.
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
+        dtype: the dtype that elements are converted to first, and the result's.
 
     Returns:
         The shape of x without the reduced axes, the promoted dtype; integers and booleans give

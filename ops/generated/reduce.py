@@ -16,6 +16,7 @@ class Reduce(OpBase, native="Reduce"):
         mode: the name of the declared reduction, such as "sum".
         axis: the axis or axes to reduce; None reduces all.
         keepdims: keep the reduced axes with size 1.
+        dtype: the dtype that elements are converted to first, and the result's.
 
     Inputs:
         x: any shape.
@@ -31,9 +32,15 @@ class Reduce(OpBase, native="Reduce"):
     mode: str
     axis: int | tuple[int, ...] | None
     keepdims: bool
+    dtype: object
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, mode: str, axis: int | tuple[int, ...] | None = None, keepdims: bool = False
+            self,
+            *,
+            mode: str,
+            axis: int | tuple[int, ...] | None = None,
+            keepdims: bool = False,
+            dtype: object = None,
         ) -> None: ...

@@ -193,7 +193,7 @@ def test_O2_ops_are_values() -> None:
     assert hash(op) == hash(ops.Reduce(mode="Sum", axis=(0, 1)))
     assert op != ops.Reduce(mode="sum")
     assert op != ops.Elemwise(mode="add")
-    assert repr(op) == "Reduce(mode='sum', axis=(0, 1), keepdims=False)"
+    assert repr(op) == "Reduce(mode='sum', axis=(0, 1), keepdims=False, dtype=None)"
     for change in (lambda: setattr(op, "mode", "max"), lambda: delattr(op, "mode")):
         with pytest.raises(AttributeError) as caught:
             change()

@@ -134,6 +134,8 @@ def _function(spec: FunctionSpec) -> str:
 def _arg(arg: ArgSpec) -> str:
     fields = [text_literal(arg.name), f"Category::{CATEGORIES[arg.category].cpp}"]
     flags = ["true", "true"] if arg.optional else ["true"] * arg.variadic
+    if arg.fallback is not None:
+        flags = ["false", "false", attr_literal(arg.fallback)]
     return "ArgSpec" + _braces([*fields, *flags])
 
 

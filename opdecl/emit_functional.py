@@ -15,6 +15,7 @@ from .python_text import (
     docstring,
     formula_lines,
     header,
+    literal,
     natural_key,
     parameter,
     section,
@@ -94,6 +95,8 @@ def _parameters(entry: Entry) -> list[str]:
     for i, arg in enumerate(entry.args):
         if arg.is_optional:
             parameters.append(f"{arg.name}: TensorLike | None = None")
+        elif arg.default is not None:
+            parameters.append(f"{arg.name}: TensorLike = {literal(arg.default)}")
         elif not arg.is_variadic:
             parameters.append(f"{arg.name}: TensorLike")
         elif i == 0:

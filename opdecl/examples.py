@@ -160,7 +160,7 @@ def _shown(call: str, result: Any) -> Sequence[str]:
     if array.ndim == 0:
         return [f">>> round({call}.tolist(), {DIGITS})", repr(shown)]
     if array.ndim == 1:
-        return [f">>> [round(v, {DIGITS}) for v in {call}.tolist()]", repr(shown)]
+        return [*_fitted(f">>> [round(v, {DIGITS}) for v in ", call, ".tolist()]"), repr(shown)]
     if array.ndim == 2:
         inner = f"[round(v, {DIGITS}) for v in row]"
         return [*_fitted(f">>> [{inner} for row in ", call, ".tolist()]"), repr(shown)]

@@ -7,6 +7,7 @@ finds all its mistakes.
 from __future__ import annotations
 
 import keyword
+import math
 import re
 from collections.abc import Callable, Collection
 from itertools import pairwise
@@ -202,6 +203,10 @@ class Fields:
                 args[arg.name] = arg
         if needs_some and not node.items:
             self.refuse(node.place, "args: at least one argument is expected")
+        for earlier, later in pairwise(args.values()):
+            if earlier.default is not None and later.default is None:
+                text = f"{later.name!r} has no default, but {earlier.name!r} before it has"
+                self.refuse(node.place, f"args: {text}; put it first")
         return tuple(args.values())
 
     def arg(self, node: Node) -> Arg:
@@ -215,6 +220,7 @@ class Fields:
             got = shorten(node.text) if isinstance(node, Scalar) else f"a {_kind_of(node)}"
             self.refuse(node.place, f'args: "name: category" is expected; got {got}')
             return Arg(name, Category.ALL)  # known by name, so that no rule stumbles over it
+        text, _, default = text.partition("=")
         is_optional = name.strip().endswith("?")
         is_variadic = name.startswith("*") or is_optional
         name = name.strip().removeprefix("*").removesuffix("?")
@@ -227,7 +233,23 @@ class Fields:
         if text not in CATEGORIES:
             hint = did_you_mean(text, CATEGORIES) or f"; one of {listing(CATEGORIES)} is expected"
             self.refuse(node.place, f"args: {name}: unknown category {shorten(text)}{hint}")
-        return Arg(name, CATEGORIES.get(text, Category.ALL), is_variadic, is_optional)
+        category = CATEGORIES.get(text, Category.ALL)
+        number = self.arg_default(node, name, default.strip()) if default.strip() else None
+        return Arg(name, category, is_variadic, is_optional, number)
+
+    def arg_default(self, node: Node, name: str, text: str) -> int | float | None:
+        """The number that a scalar function takes for an argument that is not given."""
+        try:
+            number = int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else float(text)
+        except ValueError:
+            number = math.nan
+        if "scalar" not in self.mapping.keys:
+            self.refuse(node.place, f"args: {name}: only a scalar function's may have a default")
+        elif not math.isfinite(number):
+            self.refuse(node.place, f"args: {name}: the default must be a number; got {text!r}")
+        else:
+            return number
+        return None
 
     def attrs(self) -> tuple[AttrDecl, ...]:
         """`attrs: {axis: {type: int, default: -1, doc: ...}}`."""

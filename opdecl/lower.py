@@ -88,7 +88,7 @@ def _lower_attr(attr: Attr, slots: dict[Expr, int]) -> AttrExpr:
 
 def arg_spec(arg: Arg) -> ArgSpec:
     """An argument as the core knows it."""
-    return ArgSpec(arg.name, arg.category.text, arg.is_variadic, arg.is_optional)
+    return ArgSpec(arg.name, arg.category.text, arg.is_variadic, arg.is_optional, arg.default)
 
 
 def scalar_results(entry: ScalarEntry) -> tuple[Expr, ...]:

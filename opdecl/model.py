@@ -57,12 +57,16 @@ RESULTS = (*OP_RESULTS, "sum")
 
 @dataclass(frozen=True, slots=True)
 class Arg:
-    """A tensor argument; a variadic one takes any number of tensors, an optional one or none."""
+    """A tensor argument; a variadic one takes any number of tensors, an optional one or none.
+
+    `default` is the number that it is where a functional call is not given it.
+    """
 
     name: str
     category: Category
     is_variadic: bool = False
     is_optional: bool = False
+    default: int | float | None = None
 
 
 @dataclass(frozen=True, slots=True)

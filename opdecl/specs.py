@@ -61,6 +61,7 @@ class ArgSpec:
     category: str = "all"
     variadic: bool = False
     optional: bool = False
+    fallback: int | float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,8 @@ Attr attr_from(const py::handle& value) {
 
 ArgSpec arg_from(const py::handle& arg) {
   return {arg.attr("name").cast<std::string>(), to_category(arg.attr("category")),
-          arg.attr("variadic").cast<bool>(), arg.attr("optional").cast<bool>()};
+          arg.attr("variadic").cast<bool>(), arg.attr("optional").cast<bool>(),
+          attr_from(arg.attr("fallback"))};
 }
 
 std::vector<ArgSpec> args_from(const py::handle& args) {

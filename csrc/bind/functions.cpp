@@ -27,7 +27,8 @@ struct MadeOps {
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   const Function* function;
-  PyObject* names;  // interned: the tensors' names, then the attributes'
+  PyObject* names;      // interned: the tensors' names, then the attributes'
+  PyObject* fallbacks;  // for each tensor, the number that it is where it is not given, or None
   PyObject* dict;
   MadeOps* made;
 };
@@ -52,11 +53,16 @@ struct Call {
   Object sequence;                  // keeps a list of tensors alive
 };
 
+bool has_fallback(const ArgSpec& arg) {
+  return !std::holds_alternative<std::monostate>(arg.fallback);
+}
+
 std::string signature(const FunctionSpec& spec) {
   std::string out = spec.name + "(";
   for (const ArgSpec& arg : spec.args) {
     out += (out.back() == '(' ? "" : ", ") + std::string(arg.variadic && !arg.optional ? "*" : "");
     out += arg.name + (arg.optional ? "=None" : "");
+    if (has_fallback(arg)) out += "=" + to_string(arg.fallback);
   }
   for (const AttrSpec& attr : spec.attrs) {
     out += (out.back() == '(' ? "" : ", ") + attr.name;
@@ -122,6 +128,9 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
     call.tensors.resize(fixed - 1, nullptr);
   }
   for (size_t i = 0; i < call.tensors.size(); ++i) {
+    if (call.tensors[i] == nullptr && has_fallback(spec.args[i])) {
+      call.tensors[i] = PyTuple_GET_ITEM(self.fallbacks, static_cast<Py_ssize_t>(i));
+    }
     if (call.tensors[i] == nullptr) {
       fail_call(spec, text("the argument '", spec.args[i].name, "' is missing"));
     }
@@ -238,6 +247,12 @@ PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
       PyTuple_SET_ITEM(names.get(), at++, checked(PyUnicode_InternFromString(attr.name.c_str())));
     }
     as_function(self)->names = names.release();
+    Object fallbacks = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size())));
+    for (size_t i = 0; i < spec.args.size(); ++i) {
+      PyTuple_SET_ITEM(fallbacks.get(), static_cast<Py_ssize_t>(i),
+                       checked(from_attr(spec.args[i].fallback)));
+    }
+    as_function(self)->fallbacks = fallbacks.release();
     return owner.release();
   });
 }
@@ -246,6 +261,7 @@ void function_dealloc(PyObject* self) {
   PyTypeObject* cls = Py_TYPE(self);
   PyObject_GC_UnTrack(self);
   Py_CLEAR(as_function(self)->names);
+  Py_CLEAR(as_function(self)->fallbacks);
   Py_CLEAR(as_function(self)->dict);
   delete as_function(self)->made;
   cls->tp_free(self);

@@ -39,7 +39,7 @@ struct RowPrograms {
   RowProgram log_softmax = nullptr;         // x -> y
   RowProgram softmax_grad = nullptr;        // y, dy -> dx
   RowProgram log_softmax_grad = nullptr;    // y, dy -> dx
-  RowProgram cross_entropy = nullptr;       // x, [label: int64] -> [loss]
+  RowProgram cross_entropy = nullptr;       // x, [label: int64, < 0: none] -> [loss]
   RowProgram cross_entropy_grad = nullptr;  // x, [label: int64], [dy] -> dx
 };
 

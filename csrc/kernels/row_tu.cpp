@@ -103,8 +103,13 @@ template <class T>
 void cross_entropy(const RowBlock& block) {
   for (int64_t r = 0; r < block.rows; ++r) {
     const T* x = block.read<T>(0, r);
+    const int64_t label = *block.read<int64_t>(1, r);
+    if (label < 0) {  // a row that is left out
+      *block.write<T>(0, r) = T(0);
+      continue;
+    }
     const ExpSum<T> sum(x, block.n);
-    const double of_label = double{x[*block.read<int64_t>(1, r)]} - double{sum.largest};
+    const double of_label = double{x[label]} - double{sum.largest};
     *block.write<T>(0, r) = static_cast<T>(sum.logarithm() - of_label);
   }
 }
@@ -116,9 +121,13 @@ void cross_entropy_grad(const RowBlock& block) {
     const T* x = block.read<T>(0, r);
     const T dy = *block.read<T>(2, r);
     T* dx = block.write<T>(0, r);
+    const int64_t label = *block.read<int64_t>(1, r);
+    if (label < 0) {
+      for (int64_t i = 0; i < n; ++i) dx[i] = T(0);
+      continue;
+    }
     const double total = exp_shifted(dx, x, row_largest(x, n), n);
     const T scale = static_cast<T>(1.0 / total);
-    const int64_t label = *block.read<int64_t>(1, r);
     const T of_label = dx[label] * scale - T(1);
     for (int64_t i = 0; i < n; ++i) dx[i] = dx[i] * scale * dy;
     dx[label] = of_label * dy;

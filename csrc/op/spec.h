@@ -100,6 +100,7 @@ struct ArgSpec {
   Category category = Category::kAll;
   bool variadic = false;
   bool optional = false;  // a variadic one of at most one tensor
+  Attr fallback = {};     // the number that a functional call takes where none is given
 };
 
 // A scalar function: a mode of Elemwise.

@@ -39,45 +39,59 @@ Values rows(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
-// The labels, checked, with a last axis of size 1.
+// The labels, checked, with a last axis of size 1; those of rows to be left out are -1.
 Ref<RawTensor> checked_labels(const Op& op, const RawTensor& labels, int64_t classes) {
-  const Ref<RawTensor> found = contiguous(*cast_if_needed(labels, DType::kInt64));
+  Ref<RawTensor> found = contiguous(*cast_if_needed(labels, DType::kInt64));
+  const int64_t ignored = op.get<int64_t>("ignore_index");
+  const int64_t count = found->size();
   const int64_t* label = found->as<int64_t>();
-  for (int64_t r = 0; r < found->size(); ++r) {
-    if (label[r] >= 0 && label[r] < classes) continue;
-    fail(ErrorKind::kIndex, op.name(), ": labels must be in [0, ", classes - 1, "]; got ", label[r],
-         " at position ", r, ".");
+  bool are_all_kept = true;
+  for (int64_t r = 0; r < count; ++r) {
+    are_all_kept = are_all_kept && label[r] != ignored;
+    if (label[r] == ignored || (label[r] >= 0 && label[r] < classes)) continue;
+    fail(ErrorKind::kIndex, op.name(), ": labels must be in [0, ", classes - 1,
+         "] or ignore_index=", ignored, "; got ", label[r], " at position ", r, ".");
+  }
+  if (!are_all_kept) {
+    const Ref<RawTensor> marked = RawTensor::empty(DType::kInt64, found->shape);
+    std::replace_copy(label, label + count, marked->as<int64_t>(), ignored, int64_t{-1});
+    found = marked;
   }
   Dims shape = found->shape;
   shape.push_back(1);
   return found->view(shape, contiguous_strides(shape));
 }
 
-Ref<RawTensor> row_losses(const Op& op, RawArgs inputs, DType dtype) {
-  const Ref<RawTensor> logits = cast_if_needed(*inputs[0], dtype);
-  const Ref<RawTensor> labels = checked_labels(op, *inputs[1], logits->shape.back());
-  const Ref<RawTensor> losses = RawTensor::empty(dtype, labels->shape);
+// The loss of each row; labels as checked_labels gives them.
+Ref<RawTensor> row_losses(const RawTensor& given, const RawTensor& labels, DType dtype) {
+  const Ref<RawTensor> logits = cast_if_needed(given, dtype);
+  const Ref<RawTensor> losses = RawTensor::empty(dtype, labels.shape);
   RowRun run(logits->shape, {static_cast<int64_t>(logits->shape.size()) - 1});
   run.read(*logits);
-  run.read_each(*labels);
+  run.read_each(labels);
   run.write_each(*losses);
   run.run(kernel_table().rows[dtype].cross_entropy);
-  return losses->view(inputs[1]->shape, contiguous_strides(inputs[1]->shape));
+  return losses;
 }
 
 Values cross_entropy_rows(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const Ref<RawTensor> losses = row_losses(op, inputs, compute_of(outputs[0].dtype));
-  return one(cast_if_needed(*losses, outputs[0].dtype));
+  const Ref<RawTensor> labels = checked_labels(op, *inputs[1], inputs[0]->shape.back());
+  const Ref<RawTensor> losses = row_losses(*inputs[0], *labels, compute_of(outputs[0].dtype));
+  const Dims& shape = inputs[1]->shape;
+  return one(cast_if_needed(*losses->view(shape, contiguous_strides(shape)), outputs[0].dtype));
 }
 
 Values cross_entropy(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = compute_of(outputs[0].dtype);
-  const Ref<RawTensor> losses = row_losses(op, inputs, dtype);
+  const Ref<RawTensor> labels = checked_labels(op, *inputs[1], inputs[0]->shape.back());
+  const Ref<RawTensor> losses = row_losses(*inputs[0], *labels, dtype);
   double total = 0;
+  int64_t rows = 0;
   for (int64_t r = 0; r < losses->size(); ++r) {
     total += dtype == DType::kFloat32 ? double{losses->as<float>()[r]} : losses->as<double>()[r];
+    rows += labels->as<int64_t>()[r] >= 0 ? 1 : 0;
   }
-  return one(RawTensor::scalar(outputs[0].dtype, total / static_cast<double>(losses->size())));
+  return one(RawTensor::scalar(outputs[0].dtype, total / static_cast<double>(rows)));
 }
 
 Values cross_entropy_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {

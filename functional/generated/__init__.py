@@ -67,6 +67,20 @@ from .elementwise_logic import logical_or as logical_or
 from .elementwise_logic import logical_xor as logical_xor
 from .elementwise_logic import not_equal as not_equal
 from .elementwise_logic import where as where
+from .elementwise_loss import absolute_error as absolute_error
+from .elementwise_loss import binary_cross_entropy_error as binary_cross_entropy_error
+from .elementwise_loss import gaussian_nll_error as gaussian_nll_error
+from .elementwise_loss import hinge_embedding_error as hinge_embedding_error
+from .elementwise_loss import huber_error as huber_error
+from .elementwise_loss import kl_div_error as kl_div_error
+from .elementwise_loss import kl_div_log_error as kl_div_log_error
+from .elementwise_loss import logistic_error as logistic_error
+from .elementwise_loss import margin_ranking_error as margin_ranking_error
+from .elementwise_loss import poisson_nll_error as poisson_nll_error
+from .elementwise_loss import poisson_nll_rate_error as poisson_nll_rate_error
+from .elementwise_loss import smooth_l1_error as smooth_l1_error
+from .elementwise_loss import squared_error as squared_error
+from .elementwise_loss import stirling as stirling
 from .elementwise_math import acos as acos
 from .elementwise_math import acosh as acosh
 from .elementwise_math import asin as asin
@@ -97,11 +111,14 @@ from .elementwise_math import tan as tan
 from .elementwise_math import tanh as tanh
 from .elementwise_math import tetragamma as tetragamma
 from .elementwise_math import trigamma as trigamma
+from .elementwise_nn import celu as celu
 from .elementwise_nn import elu as elu
 from .elementwise_nn import gelu as gelu
 from .elementwise_nn import gelu_tanh as gelu_tanh
 from .elementwise_nn import gru_cell as gru_cell
+from .elementwise_nn import hardshrink as hardshrink
 from .elementwise_nn import hardsigmoid as hardsigmoid
+from .elementwise_nn import hardswish as hardswish
 from .elementwise_nn import hardtanh as hardtanh
 from .elementwise_nn import leaky_relu as leaky_relu
 from .elementwise_nn import log_sigmoid as log_sigmoid
@@ -110,10 +127,15 @@ from .elementwise_nn import lstm_cell as lstm_cell
 from .elementwise_nn import lstm_cell_grad as lstm_cell_grad
 from .elementwise_nn import mish as mish
 from .elementwise_nn import relu as relu
+from .elementwise_nn import relu6 as relu6
+from .elementwise_nn import selu as selu
 from .elementwise_nn import sigmoid as sigmoid
 from .elementwise_nn import silu as silu
 from .elementwise_nn import softplus as softplus
+from .elementwise_nn import softshrink as softshrink
 from .elementwise_nn import softsign as softsign
+from .elementwise_nn import tanhshrink as tanhshrink
+from .elementwise_nn import threshold as threshold
 from .fft import fourier_transform as fourier_transform
 from .indexing import argwhere as argwhere
 from .indexing import gather as gather
@@ -137,8 +159,8 @@ from .layout import to_device as to_device
 from .linear_algebra import linear as linear
 from .linear_algebra import matmul as matmul
 from .linear_algebra import vecdot as vecdot
-from .nn import cross_entropy as cross_entropy
 from .nn import cross_entropy_grad as cross_entropy_grad
+from .nn import cross_entropy_mean as cross_entropy_mean
 from .nn import cross_entropy_rows as cross_entropy_rows
 from .nn import dropout as dropout
 from .nn import log_softmax as log_softmax
@@ -208,6 +230,7 @@ from .statistics import var as var
 
 __all__ = [
     "abs",
+    "absolute_error",
     "acos",
     "acosh",
     "adam_step",
@@ -241,6 +264,7 @@ __all__ = [
     "avg_pool3d",
     "avg_pool_spread",
     "batch_norm",
+    "binary_cross_entropy_error",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
@@ -249,6 +273,7 @@ __all__ = [
     "bitwise_xor",
     "broadcast_to",
     "ceil",
+    "celu",
     "clip_between",
     "complex",
     "concat",
@@ -266,8 +291,8 @@ __all__ = [
     "cos",
     "cosh",
     "count_nonzero",
-    "cross_entropy",
     "cross_entropy_grad",
+    "cross_entropy_mean",
     "cross_entropy_rows",
     "cumulative_max",
     "cumulative_min",
@@ -288,18 +313,25 @@ __all__ = [
     "fourier_transform",
     "full",
     "gather",
+    "gaussian_nll_error",
     "gelu",
     "gelu_tanh",
     "greater",
     "greater_equal",
     "gru_cell",
+    "hardshrink",
     "hardsigmoid",
+    "hardswish",
     "hardtanh",
+    "hinge_embedding_error",
+    "huber_error",
     "hypot",
     "imag",
     "isfinite",
     "isinf",
     "isnan",
+    "kl_div_error",
+    "kl_div_log_error",
     "layer_norm",
     "layer_norm_grad",
     "leaky_relu",
@@ -320,12 +352,14 @@ __all__ = [
     "logical_not",
     "logical_or",
     "logical_xor",
+    "logistic_error",
     "logit",
     "logsumexp",
     "lstm",
     "lstm_cell",
     "lstm_cell_grad",
     "lstm_grad",
+    "margin_ranking_error",
     "masked_scatter",
     "masked_select",
     "matmul",
@@ -350,6 +384,8 @@ __all__ = [
     "one_hot",
     "pad",
     "permute_dims",
+    "poisson_nll_error",
+    "poisson_nll_rate_error",
     "positive",
     "pow",
     "prod",
@@ -359,6 +395,7 @@ __all__ = [
     "real",
     "reciprocal",
     "relu",
+    "relu6",
     "remainder",
     "reshape",
     "rms_norm",
@@ -369,6 +406,7 @@ __all__ = [
     "scatter_add",
     "scatter_set",
     "searchsorted",
+    "selu",
     "set_subtensor",
     "sgd_step",
     "sigmoid",
@@ -378,16 +416,20 @@ __all__ = [
     "sin",
     "sinc",
     "sinh",
+    "smooth_l1_error",
     "softmax",
     "softmax_grad",
     "softplus",
+    "softshrink",
     "softsign",
     "sort",
     "split",
     "sqrt",
     "square",
+    "squared_error",
     "stack",
     "std",
+    "stirling",
     "subtensor",
     "subtract",
     "sum",
@@ -396,7 +438,9 @@ __all__ = [
     "take_along_axis",
     "tan",
     "tanh",
+    "tanhshrink",
     "tetragamma",
+    "threshold",
     "to_device",
     "topk",
     "trigamma",

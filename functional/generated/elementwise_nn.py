@@ -179,16 +179,16 @@ def elu(x: TensorLike) -> Tensor:
 
 # opdecl/elementwise_nn.yaml:50
 @native
-def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
-    """The number where it is positive, else slope times it.
+def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
+    """The number where it is positive, else negative_slope times it.
 
-    ``where(x > 0, x, slope * x)``
+    ``where(x > 0, x, negative_slope * x)``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
             promoted to float32).
-        slope: any shape that broadcasts with the others, real floating-point (integers and booleans
-            are promoted to float32).
+        negative_slope: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
 
     Returns:
         The broadcast shape, the promoted dtype.
@@ -202,8 +202,8 @@ def leaky_relu(x: TensorLike, slope: TensorLike) -> Tensor:
     Example:
         >>> import tensorlike as tl
         >>> x = tl.tensor([0.5, 2.0])
-        >>> slope = tl.tensor([2.0, 0.25])
-        >>> tl.functional.leaky_relu(x, slope).tolist()
+        >>> negative_slope = tl.tensor([2.0, 0.25])
+        >>> tl.functional.leaky_relu(x, negative_slope).tolist()
         [0.5, 2.0]
     """
     ...
@@ -307,6 +307,227 @@ def hardsigmoid(x: TensorLike) -> Tensor:
 
 # opdecl/elementwise_nn.yaml:79
 @native
+def relu6(x: TensorLike) -> Tensor:
+    """The number moved into the range from 0 to 6.
+
+    ``minimum(maximum(x, 0), 6)``
+
+    Args:
+        x: any shape, real numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, the dtype of x.
+
+    Source:
+        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:79.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.relu6(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:86
+@native
+def selu(x: TensorLike) -> Tensor:
+    """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
+
+    ``1.0507009873554805 * where(x > 0, x, 1.6732632423543772 * expm1(minimum(x, 0)))``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:86.
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:93
+@native
+def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
+    """An exponential linear unit whose slope is continuous for every alpha.
+
+    ``where(x > 0, x, alpha * expm1(minimum(x, 0) / alpha))``
+
+    Args:
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        alpha: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:93.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> alpha = tl.tensor([2.0, 0.25])
+        >>> tl.functional.celu(x, alpha).tolist()
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:99
+@native
+def hardswish(x: TensorLike) -> Tensor:
+    """Silu with straight lines in place of the logistic function.
+
+    ``x * (minimum(maximum(x + 3, 0), 6) / 6)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:99.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.hardswish(tl.tensor([0.5, 2.0])).tolist()]
+        [0.2917, 1.6667]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:106
+@native
+def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
+    """The number, or 0 where it is no further than lambd from 0.
+
+    ``where(abs(x) <= lambd, 0, x)``
+
+    Args:
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        lambd: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml:106.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> lambd = tl.tensor([2.0, 0.25])
+        >>> tl.functional.hardshrink(x, lambd).tolist()
+        [0.0, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:111
+@native
+def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
+    """The number moved towards 0 by lambd, and 0 where it is nearer than that.
+
+    ``x - minimum(maximum(x, -lambd), lambd)``
+
+    Args:
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        lambd: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml:111.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> lambd = tl.tensor([2.0, 0.25])
+        >>> tl.functional.softshrink(x, lambd).tolist()
+        [0.0, 1.75]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:117
+@native
+def tanhshrink(x: TensorLike) -> Tensor:
+    """What tanh takes away from a number.
+
+    ``x - tanh(x)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml:117.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.tanhshrink(tl.tensor([0.5, 2.0])).tolist()]
+        [0.0379, 1.036]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:123
+@native
+def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
+    """The number where it is above the limit, else the value.
+
+    ``where(x <= limit, value, x)``
+
+    Args:
+        x: any shape that broadcasts with the others, real numeric (booleans are promoted to int64).
+        limit: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        value: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml:123.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> limit = tl.tensor([2.0, 0.25])
+        >>> value = tl.tensor([1.0, 3.0])
+        >>> tl.functional.threshold(x, limit, value).tolist()
+        [1.0, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml:128
+@native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
 
@@ -325,7 +546,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:79.
+        Declared in opdecl/elementwise_nn.yaml:128.
 
     Example:
         >>> import tensorlike as tl
@@ -337,7 +558,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:93
+# opdecl/elementwise_nn.yaml:142
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -351,7 +572,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:93.
+        Declared in opdecl/elementwise_nn.yaml:142.
 
     Example:
         >>> import tensorlike as tl
@@ -361,7 +582,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:103
+# opdecl/elementwise_nn.yaml:152
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -396,7 +617,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:103.
+            opdecl/elementwise_nn.yaml:152.
 
     Example:
         >>> import tensorlike as tl
@@ -408,7 +629,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:136
+# opdecl/elementwise_nn.yaml:185
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -458,7 +679,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:136.
+        Declared in opdecl/elementwise_nn.yaml:185.
 
     Example:
         >>> import tensorlike as tl
@@ -471,7 +692,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:163
+# opdecl/elementwise_nn.yaml:212
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -504,7 +725,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:163.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:212.
 
     Example:
         >>> import tensorlike as tl

@@ -176,15 +176,16 @@ def one_hot(labels: TensorLike, depth: int) -> Tensor:
 
 # opdecl/nn.yaml:84
 @native
-def cross_entropy_rows(logits: TensorLike, labels: TensorLike) -> Tensor:
+def cross_entropy_rows(logits: TensorLike, labels: TensorLike, ignore_index: int = -100) -> Tensor:
     """Minus the logarithm of the softmax at the label, of each row.
 
-    ``-sum(where(one_hot(labels, depth=shape(logits)[-1]), log_softmax(logits, axis=-1), 0),
-    axis=-1)``
+    ``where(labels == full(shape=(), fill_value=ignore_index), 0, -sum(where(one_hot(labels,
+    depth=shape(logits)[-1]), log_softmax(logits, axis=-1), 0), axis=-1))``
 
     Args:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
         labels: any shape, integer.
+        ignore_index: the label of rows that have no loss.
 
     Returns:
         One tensor.
@@ -205,18 +206,22 @@ def cross_entropy_rows(logits: TensorLike, labels: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/nn.yaml:95
+# opdecl/nn.yaml:98
 @native
-def cross_entropy_grad(logits: TensorLike, labels: TensorLike, cotangent: TensorLike) -> Tensor:
+def cross_entropy_grad(
+    logits: TensorLike, labels: TensorLike, cotangent: TensorLike, ignore_index: int = -100
+) -> Tensor:
     """The gradient of cross_entropy_rows by the logits, given the cotangent of each row's loss.
 
-    ``(softmax(logits, axis=-1) - one_hot(labels, depth=shape(logits)[-1])) * reshape(cotangent,
+    ``(softmax(logits, axis=-1) - one_hot(labels, depth=shape(logits)[-1])) *
+    reshape(where(labels == full(shape=(), fill_value=ignore_index), 0, cotangent),
     shape=shape(sum(softmax(logits, axis=-1), axis=-1, keepdims=True)))``
 
     Args:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
         labels: any shape, integer.
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
+        ignore_index: the label of rows that have no loss.
 
     Returns:
         One tensor.
@@ -225,7 +230,7 @@ def cross_entropy_grad(logits: TensorLike, labels: TensorLike, cotangent: Tensor
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:95.
+        Declared in opdecl/nn.yaml:98.
 
     Example:
         >>> import tensorlike as tl
@@ -239,16 +244,18 @@ def cross_entropy_grad(logits: TensorLike, labels: TensorLike, cotangent: Tensor
     ...
 
 
-# opdecl/nn.yaml:114
+# opdecl/nn.yaml:122
 @native
-def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
+def cross_entropy_mean(logits: TensorLike, labels: TensorLike, ignore_index: int = -100) -> Tensor:
     """The mean over all rows of minus the logarithm of the softmax at the label.
 
-    ``mean(cross_entropy_rows(logits, labels))``
+    ``sum(cross_entropy_rows(logits, labels, ignore_index=ignore_index)) / count_nonzero(labels
+    != full(shape=(), fill_value=ignore_index))``
 
     Args:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
         labels: any shape, integer.
+        ignore_index: the label of rows that do not count.
 
     Returns:
         One tensor.
@@ -257,19 +264,19 @@ def cross_entropy(logits: TensorLike, labels: TensorLike) -> Tensor:
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:114.
+        Declared in opdecl/nn.yaml:122.
 
     Example:
         >>> import tensorlike as tl
         >>> logits = tl.tensor([[2.0, 0.0], [0.0, 1.0]])
         >>> labels = tl.tensor([0, 1])
-        >>> round(tl.functional.cross_entropy(logits, labels).tolist(), 4)
+        >>> round(tl.functional.cross_entropy_mean(logits, labels).tolist(), 4)
         0.2201
     """
     ...
 
 
-# opdecl/nn.yaml:124
+# opdecl/nn.yaml:140
 @native
 def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
     """Elements set to 0 with probability p, the others divided by 1 - p; the same for one seed.
@@ -283,7 +290,7 @@ def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:124.
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:140.
 
     Example:
         >>> import tensorlike as tl

@@ -186,8 +186,11 @@ class OneHot(OpBase, native="OneHot"):
 class CrossEntropyRows(OpBase, native="CrossEntropyRows"):
     """Minus the logarithm of the softmax at the label, of each row.
 
-    ``-sum(where(one_hot(labels, depth=shape(logits)[-1]), log_softmax(logits, axis=-1), 0),
-    axis=-1)``
+    ``where(labels == full(shape=(), fill_value=ignore_index), 0, -sum(where(one_hot(labels,
+    depth=shape(logits)[-1]), log_softmax(logits, axis=-1), 0), axis=-1))``
+
+    Args:
+        ignore_index: the label of rows that have no loss.
 
     Inputs:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -204,18 +207,23 @@ class CrossEntropyRows(OpBase, native="CrossEntropyRows"):
     """
 
     __slots__ = ()
+    ignore_index: int
 
     if TYPE_CHECKING:
 
-        def __init__(self) -> None: ...
+        def __init__(self, *, ignore_index: int = -100) -> None: ...
 
 
-# opdecl/nn.yaml:95
+# opdecl/nn.yaml:98
 class CrossEntropyGrad(OpBase, native="CrossEntropyGrad"):
     """The gradient of cross_entropy_rows by the logits, given the cotangent of each row's loss.
 
-    ``(softmax(logits, axis=-1) - one_hot(labels, depth=shape(logits)[-1])) * reshape(cotangent,
+    ``(softmax(logits, axis=-1) - one_hot(labels, depth=shape(logits)[-1])) *
+    reshape(where(labels == full(shape=(), fill_value=ignore_index), 0, cotangent),
     shape=shape(sum(softmax(logits, axis=-1), axis=-1, keepdims=True)))``
+
+    Args:
+        ignore_index: the label of rows that have no loss.
 
     Inputs:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -229,21 +237,26 @@ class CrossEntropyGrad(OpBase, native="CrossEntropyGrad"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:95.
+        Declared in opdecl/nn.yaml:98.
     """
 
     __slots__ = ()
+    ignore_index: int
 
     if TYPE_CHECKING:
 
-        def __init__(self) -> None: ...
+        def __init__(self, *, ignore_index: int = -100) -> None: ...
 
 
-# opdecl/nn.yaml:114
+# opdecl/nn.yaml:122
 class CrossEntropy(OpBase, native="CrossEntropy"):
     """The mean over all rows of minus the logarithm of the softmax at the label.
 
-    ``mean(cross_entropy_rows(logits, labels))``
+    ``sum(cross_entropy_rows(logits, labels, ignore_index=ignore_index)) / count_nonzero(labels
+    != full(shape=(), fill_value=ignore_index))``
+
+    Args:
+        ignore_index: the label of rows that do not count.
 
     Inputs:
         logits: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -256,17 +269,18 @@ class CrossEntropy(OpBase, native="CrossEntropy"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:114.
+        Declared in opdecl/nn.yaml:122.
     """
 
     __slots__ = ()
+    ignore_index: int
 
     if TYPE_CHECKING:
 
-        def __init__(self) -> None: ...
+        def __init__(self, *, ignore_index: int = -100) -> None: ...
 
 
-# opdecl/nn.yaml:124
+# opdecl/nn.yaml:140
 class Dropout(OpBase, native="Dropout"):
     """Elements set to 0 with probability p, the others divided by 1 - p; the same for one seed.
 
@@ -281,7 +295,7 @@ class Dropout(OpBase, native="Dropout"):
         One tensor.
 
     Source:
-        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:124.
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:140.
     """
 
     __slots__ = ()

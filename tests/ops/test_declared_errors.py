@@ -65,10 +65,11 @@ def signature(entry: Entry) -> str:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)
 def test_the_signature_is_that_of_the_declaration(entry: Entry) -> None:
-    names = [
-        f"{arg.name}=None" if arg.is_optional else "*" * arg.is_variadic + arg.name
-        for arg in entry.args
-    ]
+    names = []
+    for arg in entry.args:
+        default = "" if arg.default is None else f"={arg.default}"
+        default = "=None" if arg.is_optional else default
+        names.append("*" * (arg.is_variadic and not arg.is_optional) + arg.name + default)
     names += [a.name if a.is_required else f"{a.name}={a.default!r}" for a in entry.attrs]
     assert signature(entry) == f"{entry.function}({', '.join(names)})"
     parameters = inspect.signature(function_of(entry)).parameters
@@ -91,11 +92,11 @@ def test_a_call_with_too_little_or_too_much_is_refused(entry: Entry) -> None:
         ):
             call(*positional, 1)
     if tensors and not is_variadic(entry):
-        last = re.escape(entry.args[-1].name)
+        needed = [arg.name for arg in entry.args if arg.default is None]
         with pytest.raises(
-            tl.ParameterError, match=f"^{name}: the argument '{last}' is missing{usage}$"
+            tl.ParameterError, match=f"^{name}: the argument '{needed[-1]}' is missing{usage}$"
         ):
-            call(*tensors[:-1], **attrs)
+            call(*tensors[: len(needed) - 1], **attrs)
         first = entry.args[0].name
         with pytest.raises(tl.ParameterError, match=f"^{name}: '{first}' was given twice{usage}$"):
             call(*tensors, **attrs, **{first: tensors[0]})

@@ -401,6 +401,9 @@ def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
             logits = np.asarray(rng.normal(size=shape), dtype=floating)
             rest = [np.asarray(rng.normal(size=shape[:-1]), dtype=floating)] * (len(entry.args) - 2)
             cases.append(Case(entry, (logits, labels, *rest)))
+            cases.append(
+                Case(entry, (logits, labels, *rest), {"ignore_index": int(labels.flat[0])})
+            )
     return cases
 
 

@@ -1,0 +1,250 @@
+"""Activations that look at more than one element, and dropout of more than one.
+
+Those of one element are declared, in `elementwise_nn.yaml`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arranging import as_tensor, axis_of
+from .creation import ones
+from .generated import dropout, leaky_relu, reshape, sigmoid, softmax, where
+
+__all__ = [
+    "alpha_dropout",
+    "dropout1d",
+    "dropout2d",
+    "dropout3d",
+    "feature_alpha_dropout",
+    "glu",
+    "prelu",
+    "softmin",
+]
+
+# What selu gives far below 0: the value that alpha dropout sets elements to.
+_SELU_LIMIT = -1.0507009873554805 * 1.6732632423543772
+
+
+def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
+    """The first half of the channels, times the logistic function of the second.
+
+    Args:
+        x: any shape, real floating-point.
+        axis: the dimension to halve.
+
+    Raises:
+        ShapeError: the size of the dimension is odd.
+        IndexRangeError: the axis is out of range.
+
+    Source:
+        Dauphin et al. 2016, https://arxiv.org/abs/1612.08083.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.glu(tl.tensor([1.0, 2.0, 0.0, 0.0])).tolist()
+        [0.5, 1.0]
+    """
+    x = as_tensor(x)
+    at = axis_of("glu", axis, len(x.shape))
+    size = x.shape[at]
+    if size % 2:
+        raise ShapeError(f"glu: the size of dimension {at} must be even; got x.shape={x.shape}.")
+    before = (slice(None),) * at
+    first, second = (*before, slice(size // 2)), (*before, slice(size // 2, None))
+    return x[first] * sigmoid(x[second])  # type: ignore[no-any-return]
+
+
+def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
+    """The number where it is positive, else a weight, which is learnt, times it.
+
+    Args:
+        x: (images, channels, ...), or any shape where there is one weight; floating-point.
+        weight: one, or one for each channel.
+
+    Raises:
+        ShapeError: there is neither one weight nor one for each channel.
+
+    Source:
+        He et al. 2015, https://arxiv.org/abs/1502.01852.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.prelu(tl.tensor([[-1.0, -1.0]]), tl.tensor([0.5, 0.25])).tolist()
+        [[-0.5, -0.25]]
+    """
+    x, weight = as_tensor(x), as_tensor(weight)
+    if weight.size == 1:
+        return leaky_relu(x, reshape(weight, ()))
+    if len(weight.shape) != 1 or len(x.shape) < 2 or x.shape[1] != weight.shape[0]:
+        raise ShapeError(
+            "prelu: weight must have one element, or one for each channel of x, its second "
+            f"dimension; got weight.shape={weight.shape} and x.shape={x.shape}."
+        )
+    return leaky_relu(x, reshape(weight, (-1, *([1] * (len(x.shape) - 2)))))
+
+
+def softmin(x: TensorLike, *, axis: int = -1) -> Tensor:
+    """The softmax of the negative.
+
+    Args:
+        x: any shape, real floating-point.
+        axis: the axis that sums to 1.
+
+    Raises:
+        IndexRangeError: the axis is out of range.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.softmin(tl.tensor([1.0, 1.0])).tolist()
+        [0.5, 0.5]
+    """
+    return softmax(-as_tensor(x), axis=axis)
+
+
+def _dropped(call: str, x: Any, kept_dims: int, p: float, seed: int) -> Any:
+    """x times a mask whose last `kept_dims` dimensions are alike."""
+    if len(x.shape) < kept_dims + 1:
+        raise ShapeError(
+            f"{call}: x must be (..., channels) and {kept_dims} spatial dimensions; "
+            f"got x.shape={x.shape}."
+        )
+    lead = tuple(x.shape[: len(x.shape) - kept_dims])
+    mask = dropout(ones((*lead, *([1] * kept_dims)), dtype=x.dtype), p=p, seed=seed)
+    # Not a product where an element is dropped: it may be infinite.
+    return where(mask == 0, 0, x * mask)
+
+
+def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
+    """Whole channels set to 0 with probability p, the others divided by 1 - p.
+
+    Args:
+        x: (..., channels, length), real floating-point.
+        p: the share of channels that become 0, in [0, 1].
+        seed: decides, with a channel's number, what becomes of it.
+
+    Raises:
+        ShapeError: x has fewer than two dimensions.
+        ParameterError: p is not in [0, 1].
+
+    Source:
+        Tompson et al. 2014, https://arxiv.org/abs/1411.4280.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.dropout1d(tl.ones((2, 3)), p=0.0).tolist()
+        [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
+    """
+    return _dropped("dropout1d", as_tensor(x), 1, p, seed)  # type: ignore[no-any-return]
+
+
+def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
+    """Whole channels set to 0 with probability p, the others divided by 1 - p.
+
+    Args:
+        x: (..., channels, height, width), real floating-point.
+        p: the share of channels that become 0, in [0, 1].
+        seed: decides, with a channel's number, what becomes of it.
+
+    Raises:
+        ShapeError: x has fewer than three dimensions.
+        ParameterError: p is not in [0, 1].
+
+    Source:
+        Tompson et al. 2014, https://arxiv.org/abs/1411.4280.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.dropout2d(tl.ones((1, 2, 2)), p=1.0).tolist()
+        [[[0.0, 0.0], [0.0, 0.0]]]
+    """
+    return _dropped("dropout2d", as_tensor(x), 2, p, seed)  # type: ignore[no-any-return]
+
+
+def dropout3d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
+    """Whole channels set to 0 with probability p, the others divided by 1 - p.
+
+    Args:
+        x: (..., channels, depth, height, width), real floating-point.
+        p: the share of channels that become 0, in [0, 1].
+        seed: decides, with a channel's number, what becomes of it.
+
+    Raises:
+        ShapeError: x has fewer than four dimensions.
+        ParameterError: p is not in [0, 1].
+
+    Source:
+        Tompson et al. 2014, https://arxiv.org/abs/1411.4280.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.dropout3d(tl.ones((1, 1, 1, 2)), p=1.0).tolist()
+        [[[[0.0, 0.0]]]]
+    """
+    return _dropped("dropout3d", as_tensor(x), 3, p, seed)  # type: ignore[no-any-return]
+
+
+def _alpha_dropped(call: str, x: Any, lead: int, p: float, seed: int) -> Any:
+    p = float(p)
+    if not 0.0 <= p <= 1.0:
+        raise ParameterError(f"{call}: p must be in [0, 1]; got p={p}.")
+    if p == 1.0:  # nothing is left whose variance could be given back
+        return where(x == x, 0, 0 * x)
+    shape = (*x.shape[:lead], *([1] * (len(x.shape) - lead)))
+    is_kept = dropout(ones(shape, dtype=x.dtype), p=p, seed=seed) != 0
+    # An affine map then gives the mean 0 and the variance 1 back.
+    scale = 1 / math.sqrt((1 - p) * (1 + p * _SELU_LIMIT**2))
+    return where(is_kept, x, _SELU_LIMIT) * scale - scale * p * _SELU_LIMIT
+
+
+def alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
+    """Elements set to selu's limit with probability p, then moved to the same mean and variance.
+
+    Args:
+        x: any shape, real floating-point.
+        p: the share of elements that are dropped, in [0, 1].
+        seed: decides, with an element's number, what becomes of it.
+
+    Raises:
+        ParameterError: p is not in [0, 1].
+
+    Source:
+        Klambauer et al. 2017, https://arxiv.org/abs/1706.02515.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.alpha_dropout(tl.tensor([1.0, 2.0]), p=0.0).tolist()
+        [1.0, 2.0]
+    """
+    x = as_tensor(x)
+    return _alpha_dropped("alpha_dropout", x, len(x.shape), p, seed)  # type: ignore[no-any-return]
+
+
+def feature_alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
+    """Alpha dropout of whole channels.
+
+    Args:
+        x: (images, channels, ...), real floating-point.
+        p: the share of channels that are dropped, in [0, 1].
+        seed: decides, with a channel's number, what becomes of it.
+
+    Raises:
+        ShapeError: x has fewer than two dimensions.
+        ParameterError: p is not in [0, 1].
+
+    Source:
+        Klambauer et al. 2017, https://arxiv.org/abs/1706.02515.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.feature_alpha_dropout(tl.tensor([[1.0, 2.0]]), p=0.0).tolist()
+        [[1.0, 2.0]]
+    """
+    x = as_tensor(x)
+    if len(x.shape) < 2:
+        raise ShapeError(
+            f"feature_alpha_dropout: x must be (images, channels, ...); got x.shape={x.shape}."
+        )
+    return _alpha_dropped("feature_alpha_dropout", x, 2, p, seed)  # type: ignore[no-any-return]

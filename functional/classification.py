@@ -1,0 +1,192 @@
+"""Losses of class numbers and class probabilities.
+
+The plain case of cross entropy is one fused op; weights, smoothing and soft targets go through
+`log_softmax`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
+from .arranging import as_tensor, axis_of, expand_dims, moveaxis
+from .generated import (
+    cross_entropy_mean,
+    cross_entropy_rows,
+    full,
+    log_softmax,
+    not_equal,
+    sum,
+    take_along_axis,
+    where,
+)
+from .losses import reduced
+from .picking import take
+
+__all__ = ["cross_entropy", "nll_loss"]
+
+
+def checked_labels(call: str, x: Any, labels: Any) -> None:
+    """That there is an integer label for each row of x along its last dimension."""
+    if not x.shape or tuple(labels.shape) != tuple(x.shape[:-1]):
+        raise ShapeError(
+            f"{call}: labels must have the shape of x without the classes; "
+            f"got labels.shape={labels.shape} and x.shape={x.shape}."
+        )
+    if not isdtype(labels.dtype, "integral"):
+        raise DTypeError(
+            f"{call}: labels must be integer class numbers; got {labels.dtype.name}; "
+            "cast them: labels.astype(int64)."
+        )
+
+
+def _checked_weight(call: str, weight: TensorLike | None, classes: int) -> Any:
+    if weight is None:
+        return None
+    weight = as_tensor(weight)
+    if tuple(weight.shape) != (classes,):
+        raise ShapeError(
+            f"{call}: weight must have one element for each of {classes} classes; "
+            f"got weight.shape={weight.shape}."
+        )
+    return weight
+
+
+def cross_entropy(
+    logits: TensorLike,
+    labels: TensorLike,
+    weight: TensorLike | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+    axis: int = -1,
+) -> Tensor:
+    """Minus the logarithm of the softmax at the label.
+
+    Args:
+        logits: (..., classes), real floating-point.
+        labels: class numbers of shape (...), or probabilities of the shape of logits.
+        weight: (classes,), how much each class counts; None is 1.
+        ignore_index: the label of rows that do not count.
+        reduction: "mean" divides the sum by the weights of the labels (by the number of rows where
+            labels are probabilities); "sum"; or "none" for a loss of each row.
+        label_smoothing: the share of each label that is spread over all classes, in [0, 1].
+        axis: the dimension of the classes; 1 for images (images, classes, height, width).
+
+    Raises:
+        ShapeError: labels do not have the shape of logits without the classes.
+        IndexRangeError: a label is no class.
+        DTypeError: labels are boolean.
+        ParameterError: label_smoothing is not in [0, 1], or reduction is another word.
+
+    Source:
+        Smoothing: Szegedy et al. 2015, https://arxiv.org/abs/1512.00567.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> F = tl.functional
+        >>> logits = tl.tensor([[0.0, 0.0], [0.0, 2.0]])
+        >>> round(F.cross_entropy(logits, tl.tensor([0, 1])).item(), 4)
+        0.41
+        >>> round(F.cross_entropy(logits, tl.tensor([0, -100])).item(), 4)
+        0.6931
+    """
+    logits, labels = as_tensor(logits), as_tensor(labels)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise ParameterError(
+            f"cross_entropy: label_smoothing must be in [0, 1]; got {label_smoothing}."
+        )
+    are_soft = isdtype(labels.dtype, "real floating")
+    if axis != -1:
+        at = axis_of("cross_entropy", axis, len(logits.shape))
+        logits = moveaxis(logits, at, -1)
+        labels = moveaxis(labels, at, -1) if are_soft else labels
+    if not are_soft and weight is None and label_smoothing == 0.0:
+        if reduction == "mean":
+            return cross_entropy_mean(logits, labels, ignore_index=ignore_index)
+        rows = cross_entropy_rows(logits, labels, ignore_index=ignore_index)
+        return reduced("cross_entropy", rows, reduction)
+    logp = log_softmax(logits, axis=-1)
+    if are_soft:
+        return _soft(logp, labels, weight, reduction, label_smoothing)
+    return _hard("cross_entropy", logp, labels, weight, ignore_index, reduction, label_smoothing)
+
+
+def _soft(logp: Any, labels: Any, weight: Any, reduction: str, smoothing: float) -> Tensor:
+    if tuple(labels.shape) != tuple(logp.shape):
+        raise ShapeError(
+            "cross_entropy: probabilities must have the shape of logits; "
+            f"got labels.shape={labels.shape} and logits.shape={logp.shape}."
+        )
+    classes = logp.shape[-1]
+    if smoothing:
+        labels = labels * (1 - smoothing) + smoothing / classes
+    weight = _checked_weight("cross_entropy", weight, classes)
+    terms = logp * labels if weight is None else logp * labels * weight
+    return reduced("cross_entropy", -sum(terms, axis=-1), reduction)
+
+
+def _hard(
+    call: str,
+    logp: Any,
+    labels: Any,
+    weight: Any,
+    ignore_index: int,
+    reduction: str,
+    smoothing: float = 0.0,
+) -> Tensor:
+    checked_labels(call, logp, labels)
+    weight = _checked_weight(call, weight, logp.shape[-1])
+    is_counted = not_equal(labels, full((), ignore_index))
+    place = where(is_counted, labels, 0)
+    each = 1 if weight is None else take(weight, place)
+    each = where(is_counted, each, full((), 0, dtype=logp.dtype))
+    found = take_along_axis(logp, expand_dims(place, -1), axis=-1)[..., 0]
+    # What isn't counted may be infinite, and is not to become NaN by a product with 0.
+    rows = -where(is_counted, found, 0) * each
+    if smoothing:
+        spread = sum(logp if weight is None else logp * weight, axis=-1)
+        spread = -where(is_counted, spread, 0)
+        rows = rows * (1 - smoothing) + spread * (smoothing / logp.shape[-1])
+    if reduction == "mean":
+        return sum(rows) / sum(each)
+    return reduced(call, rows, reduction)
+
+
+def nll_loss(
+    x: TensorLike,
+    labels: TensorLike,
+    weight: TensorLike | None = None,
+    *,
+    ignore_index: int = -100,
+    reduction: str = "mean",
+    axis: int = -1,
+) -> Tensor:
+    """Minus the logarithms of probabilities at labels.
+
+    Args:
+        x: (..., classes), logarithms of probabilities, as log_softmax gives them.
+        labels: class numbers of shape (...).
+        weight: (classes,), how much each class counts; None is 1.
+        ignore_index: the label of rows that do not count.
+        reduction: "mean" divides the sum by the weights of the labels; "sum"; or "none" for a loss
+            of each row.
+        axis: the dimension of the classes; 1 for images (images, classes, height, width).
+
+    Raises:
+        ShapeError: labels do not have the shape of x without the classes.
+        IndexRangeError: a label is no class.
+        DTypeError: labels are not integer.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[-0.5, -1.0], [-2.0, -0.25]])
+        >>> tl.functional.nll_loss(x, tl.tensor([0, 1])).item()
+        0.375
+    """
+    x, labels = as_tensor(x), as_tensor(labels)
+    if axis != -1:
+        x = moveaxis(x, axis_of("nll_loss", axis, len(x.shape)), -1)
+    return _hard("nll_loss", x, labels, weight, ignore_index, reduction)

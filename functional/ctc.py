@@ -1,0 +1,166 @@
+"""Connectionist temporal classification: the loss of label sequences without an alignment."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..imperative import DTypeError, IndexRangeError, ShapeError, Tensor, TensorLike
+from .arranging import as_tensor, unstack
+from .generated import (
+    broadcast_to,
+    concat,
+    full,
+    isinf,
+    logaddexp,
+    maximum,
+    mean,
+    take_along_axis,
+    where,
+)
+from .losses import reduced
+
+__all__ = ["ctc_loss"]
+
+
+def ctc_loss(
+    log_probs: TensorLike,
+    targets: TensorLike,
+    input_lengths: TensorLike,
+    target_lengths: TensorLike,
+    *,
+    blank: int = 0,
+    reduction: str = "mean",
+    zero_infinity: bool = False,
+) -> Tensor:
+    """Minus the logarithms of the probabilities of label sequences, summed over all alignments.
+
+    Args:
+        log_probs: (steps, sequences, classes), logarithms of probabilities, as log_softmax gives
+            them.
+        targets: labels, (sequences, longest), or those of all sequences one after the other.
+        input_lengths: (sequences,), how many steps of each sequence count.
+        target_lengths: (sequences,), how many labels each sequence has.
+        blank: the class that stands for no label.
+        reduction: "mean" divides each loss by its number of labels first; "sum"; or "none" for a
+            loss of each sequence.
+        zero_infinity: count labels that have no alignment, and their gradients, as 0.
+
+    Raises:
+        ShapeError: shapes or lengths do not fit each other.
+        IndexRangeError: a label or the blank is no class.
+        DTypeError: labels or lengths are not integer.
+        ParameterError: reduction is another word.
+
+    Source:
+        Graves et al. 2006, https://doi.org/10.1145/1143844.1143891.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> F = tl.functional
+        >>> even = F.log_softmax(tl.zeros((2, 1, 2)))
+        >>> round(F.ctc_loss(even, [[1]], [2], [1]).item(), 4)
+        0.2877
+    """
+    log_probs = as_tensor(log_probs)
+    if len(log_probs.shape) != 3:
+        raise ShapeError(
+            "ctc_loss: log_probs must be (steps, sequences, classes); "
+            f"got log_probs.shape={log_probs.shape}."
+        )
+    steps, count, classes = log_probs.shape
+    if not 0 <= blank < classes:
+        raise IndexRangeError(f"ctc_loss: blank must be in [0, {classes - 1}]; got {blank}.")
+    inputs = _lengths("input_lengths", input_lengths, count, steps)
+    labels, lengths = _labels(targets, target_lengths, count, classes)
+    path = np.full((count, 2 * labels.shape[1] + 1), blank)
+    path[:, 1::2] = labels
+    losses = -_log_likelihood(log_probs, path, inputs, lengths, blank)
+    if zero_infinity:
+        losses = where(isinf(losses), 0, losses)
+    if reduction == "mean":
+        return mean(losses / np.maximum(lengths, 1))
+    return reduced("ctc_loss", losses, reduction)
+
+
+def _log_likelihood(log_probs: Any, path: Any, inputs: Any, lengths: Any, blank: int) -> Any:
+    """The forward recursion over steps; states are labels with blanks between and around them."""
+    steps, count, _ = log_probs.shape
+    width = path.shape[1]
+    nothing = full((), -math.inf, dtype=log_probs.dtype)
+    # A state is reached from itself, from the one before, and, where that is a blank between
+    # different labels, from the one before that.
+    can_skip = np.zeros((count, width), bool)
+    can_skip[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
+    emitted = take_along_axis(
+        log_probs, as_tensor(np.broadcast_to(path, (steps, count, width)).copy()), axis=-1
+    )
+    starts = as_tensor(np.broadcast_to(np.arange(width) < 2, (count, width)).copy())
+    before = as_tensor(can_skip)
+    ahead = broadcast_to(nothing, (count, 2))
+    state = where(as_tensor(np.arange(width) == 0), full((), 0, dtype=log_probs.dtype), nothing)
+    state = broadcast_to(state, (count, width))
+    for step, emission in enumerate(unstack(emitted)):
+        if step == 0:
+            new = where(starts, emission, nothing)
+        else:
+            shifted = concat([ahead, state], axis=1)
+            one, two = shifted[:, 1 : width + 1], where(before, shifted[:, :width], nothing)
+            new = logaddexp(logaddexp(state, one), two) + emission
+        is_over = step >= inputs
+        state = where(as_tensor(is_over[:, None]), state, new) if is_over.any() else new
+    last = as_tensor(2 * lengths[:, None])
+    final = take_along_axis(state, last, axis=1)[:, 0]
+    label = take_along_axis(state, maximum(last - 1, 0), axis=1)[:, 0]
+    return logaddexp(final, where(as_tensor(lengths > 0), label, nothing))
+
+
+def _integers(name: str, given: TensorLike) -> Any:
+    values = np.asarray(given)
+    if values.dtype.kind not in "iu" and values.size > 0:
+        raise DTypeError(f"ctc_loss: {name} must be integer; got {values.dtype}.")
+    return values.astype(np.int64)
+
+
+def _lengths(name: str, given: TensorLike, count: int, most: int) -> Any:
+    values = _integers(name, given)
+    if values.shape != (count,):
+        raise ShapeError(
+            f"ctc_loss: {name} must have one element for each of {count} sequences; "
+            f"got {name}.shape={values.shape}."
+        )
+    if ((values < 0) | (values > most)).any():
+        raise ShapeError(f"ctc_loss: {name} must be in [0, {most}]; got {values.tolist()}.")
+    return values
+
+
+def _labels(targets: TensorLike, lengths: TensorLike, count: int, classes: int) -> tuple[Any, Any]:
+    """The labels as rows, and how many of each row count; the rest of a row is class 0."""
+    labels = _integers("targets", targets)
+    if labels.ndim == 1 and not (count == 1 and labels.size == 0):
+        sizes = _lengths("target_lengths", lengths, count, labels.size)
+        if sizes.sum() != labels.size:
+            raise ShapeError(
+                "ctc_loss: target_lengths must add up to the number of targets; "
+                f"got {sizes.sum()} and {labels.size}."
+            )
+        ends = np.cumsum(sizes)
+        rows = np.zeros((count, int(sizes.max(initial=0))), np.int64)
+        for row, size, end in zip(rows, sizes, ends, strict=True):
+            row[:size] = labels[end - size : end]
+        labels = rows
+    if labels.ndim != 2 or labels.shape[0] != count:
+        raise ShapeError(
+            f"ctc_loss: targets must be ({count}, longest) or of one dimension; "
+            f"got targets.shape={labels.shape}."
+        )
+    sizes = _lengths("target_lengths", lengths, count, labels.shape[1])
+    counted = np.arange(labels.shape[1]) < sizes[:, None]
+    wrong = counted & ((labels < 0) | (labels >= classes))
+    if wrong.any():
+        raise IndexRangeError(
+            f"ctc_loss: targets must be in [0, {classes - 1}]; got {labels[wrong][0]}."
+        )
+    return np.where(counted, labels, 0), sizes

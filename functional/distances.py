@@ -1,0 +1,157 @@
+"""Lengths, angles and distances of vectors.
+
+The slope of a length at 0 is taken as 0: the smallest of the subgradients.
+"""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .algebra import matrix_transpose
+from .arranging import as_tensor, expand_dims
+from .generated import abs, astype, matmul, max, maximum, not_equal, pow, sqrt, sum, sumsq, where
+from .generated import min as smallest
+
+__all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance"]
+
+# With more vectors than this on either side, Euclidean distances come from a matrix product.
+_FEW = 25
+
+
+def root(x: Any) -> Any:
+    """The square root, whose slope at 0 is 0."""
+    return where(x > 0, sqrt(x), x)
+
+
+def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
+    """The p-norms of the vectors along an axis."""
+    if p == 2:
+        return root(sumsq(x, axis=axis, keepdims=keepdims))
+    if p == 1:
+        return sum(abs(x), axis=axis, keepdims=keepdims)
+    if p == 0:
+        return sum(astype(not_equal(x, 0), dtype=x.dtype), axis=axis, keepdims=keepdims)
+    if p == math.inf:
+        return max(abs(x), axis=axis, keepdims=keepdims)
+    if p == -math.inf:
+        return smallest(abs(x), axis=axis, keepdims=keepdims)
+    if math.isnan(p):
+        raise ParameterError(f"{call}: p must be a number; got p={p}.")
+    total = sum(pow(abs(x), p), axis=axis, keepdims=keepdims)
+    return where(total > 0, pow(where(total > 0, total, 1), 1 / p), total)
+
+
+def pairwise_distance(
+    x1: TensorLike, x2: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False
+) -> Tensor:
+    """The distances of the vectors of two tensors along the last dimension.
+
+    Args:
+        x1: (..., features), real floating-point.
+        x2: a shape that broadcasts with x1.
+        p: the order of the norm.
+        eps: added to differences, so that none is 0.
+        keepdims: keep the last dimension with size 1.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1, x2 = tl.tensor([[0.0, 0.0]]), tl.tensor([[3.0, 4.0]])
+        >>> tl.functional.pairwise_distance(x1, x2, eps=0.0).tolist()
+        [5.0]
+    """
+    return length("pairwise_distance", as_tensor(x1) - x2 + eps, p, -1, keepdims)  # type: ignore[no-any-return]
+
+
+def cosine_similarity(
+    x1: TensorLike, x2: TensorLike, *, axis: int = 1, eps: float = 1e-8
+) -> Tensor:
+    """The cosines of the angles between the vectors of two tensors.
+
+    Args:
+        x1: any shape, real floating-point.
+        x2: a shape that broadcasts with x1.
+        axis: the dimension of the vectors.
+        eps: the least length that a vector is taken to have.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        IndexRangeError: the axis is out of range.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1, x2 = tl.tensor([[1.0, 0.0]]), tl.tensor([[2.0, 0.0]])
+        >>> tl.functional.cosine_similarity(x1, x2).tolist()
+        [1.0]
+    """
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    ndim = builtins.max(len(x1.shape), len(x2.shape))
+    at = axis - ndim if axis >= 0 else axis
+    scale = [maximum(length("cosine_similarity", x, 2, at, True), eps) for x in (x1, x2)]
+    return sum(x1 / scale[0] * (x2 / scale[1]), axis=at)
+
+
+def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
+    """The vectors of a tensor divided by their lengths.
+
+    Args:
+        x: any shape, real floating-point.
+        p: the order of the norm.
+        axis: the dimension of the vectors.
+        eps: the least length that a vector is taken to have.
+
+    Raises:
+        IndexRangeError: the axis is out of range.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [[round(v, 4) for v in row] for row in
+        ...  tl.functional.normalize(tl.tensor([[3.0, 4.0]])).tolist()]
+        [[0.6, 0.8]]
+    """
+    x = as_tensor(x)
+    return x / maximum(length("normalize", x, p, axis, True), eps)  # type: ignore[no-any-return]
+
+
+def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
+    """The distances of all vectors of one tensor from all of another.
+
+    Euclidean distances among more than 25 vectors come from a matrix product, which loses digits
+    where vectors are much longer than their distance.
+
+    Args:
+        x1: (..., n, features), real floating-point.
+        x2: (..., m, features); leading dimensions broadcast.
+        p: the order of the norm, at least 0.
+
+    Returns:
+        One tensor of shape (..., n, m).
+
+    Raises:
+        ShapeError: the tensors have less than two dimensions, or other features.
+        ParameterError: p is negative.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.cdist(tl.tensor([[0.0], [1.0]]), tl.tensor([[3.0]])).tolist()
+        [[3.0], [2.0]]
+    """
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    if len(x1.shape) < 2 or len(x2.shape) < 2 or x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(
+            "cdist: x1 and x2 must be (..., vectors, features) with as many features; "
+            f"got {x1.shape} and {x2.shape}."
+        )
+    if not p >= 0:
+        raise ParameterError(f"cdist: p must not be negative; got p={p}.")
+    if p == 2 and (x1.shape[-2] > _FEW or x2.shape[-2] > _FEW):
+        own = sumsq(x1, axis=-1, keepdims=True) + matrix_transpose(
+            sumsq(x2, axis=-1, keepdims=True)
+        )
+        return root(maximum(own - 2 * matmul(x1, matrix_transpose(x2)), 0))  # type: ignore[no-any-return]
+    return length("cdist", expand_dims(x1, -2) - expand_dims(x2, -3), p, -1, False)  # type: ignore[no-any-return]

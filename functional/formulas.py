@@ -1,0 +1,295 @@
+"""Calls that work out a formula or a rule over tensors: contractions, integrals, interpolation."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
+from .algebra import diff
+from .arranging import as_tensor, axis_of, moveaxis
+from .creation import asarray
+from .generated import (
+    arange,
+    astype,
+    broadcast_to,
+    clip_between,
+    gather,
+    isnan,
+    matmul,
+    permute_dims,
+    reshape,
+    searchsorted,
+    sum,
+    where,
+)
+from .picking import take
+
+__all__ = ["einsum", "interp", "kron", "trapezoid"]
+
+
+def einsum(equation: str, *operands: TensorLike) -> Tensor:
+    """Products summed over named dimensions.
+
+    Args:
+        equation: for each operand a letter for each dimension, separated by commas, and after "->"
+            those of the result; without "->" it has those that occur once, in alphabetic order.
+            "..." stands for leading dimensions, which broadcast; a letter twice in an operand
+            takes the diagonal.
+        operands: tensors, numeric.
+
+    Raises:
+        ShapeError: a letter stands for different sizes.
+        ParameterError: the equation has no meaning, or not as many parts as there are operands.
+
+    Source:
+        Order of contraction: opt_einsum, https://doi.org/10.21105/joss.00753.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[1.0, 2.0], [3.0, 4.0]])
+        >>> tl.functional.einsum("ij,jk->ik", x, x).tolist()
+        [[7.0, 10.0], [15.0, 22.0]]
+    """
+    tensors = [as_tensor(x) for x in operands]
+    parts, result = _letters(equation, tensors)
+    sizes: dict[str, int] = {}
+    for letters, x in zip(parts, tensors, strict=True):
+        for letter, size in zip(letters, x.shape, strict=True):
+            known = sizes.setdefault(letter, size)
+            if known != size and 1 not in (known, size):
+                raise ShapeError(
+                    f"einsum: {letter!r} must stand for one size; got {known} and {size} "
+                    f"in {equation!r}."
+                )
+            sizes[letter] = size if known == 1 else known
+    terms = [_simple(letters, x, sizes) for letters, x in zip(parts, tensors, strict=True)]
+    for chosen in _order([letters for letters, _ in terms], result, sizes):
+        taken = [terms.pop(i) for i in sorted(chosen, reverse=True)]
+        kept = set(result).union(*(letters for letters, _ in terms))
+        term = taken.pop()
+        while taken:
+            later = set().union(*(letters for letters, _ in taken[:-1])) | kept
+            term = _contracted(term, taken.pop(), later, sizes)
+        terms.append(_summed(term, kept))
+    letters, x = terms[0]
+    x = permute_dims(x, tuple(letters.index(letter) for letter in result))
+    return broadcast_to(x, tuple(sizes[letter] for letter in result))
+
+
+def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
+    """The letters of operands and result, those that "..." stands for included."""
+    text = "".join(equation.split())
+    left, arrow, right = text.partition("->")
+    parts = left.split(",")
+    if len(parts) != len(tensors):
+        raise ParameterError(
+            f"einsum: the equation must have a part for each operand; got {equation!r} for "
+            f"{len(tensors)}."
+        )
+    for part in (*parts, right):
+        plain = part.replace("...", "", 1)
+        if plain and not (plain.isascii() and plain.isalpha()):
+            raise ParameterError(f"einsum: dimensions must be letters; got {equation!r}.")
+    # Letters that nobody can write, the last for the last dimension.
+    extra = 0
+    for part, x in zip(parts, tensors, strict=True):
+        named = len(part.replace("...", ""))
+        more = len(x.shape) - named
+        if more < 0 or (more > 0 and "..." not in part):
+            raise ParameterError(
+                f"einsum: a part must name each dimension; got {part!r} for shape {x.shape}."
+            )
+        extra = max(extra, more)
+    dots = "".join(chr(0x3B1 + i) for i in range(extra))
+    full = []
+    for part, x in zip(parts, tensors, strict=True):
+        more = len(x.shape) - len(part.replace("...", ""))
+        full.append(part.replace("...", dots[extra - more :]))
+    if arrow:
+        result = right.replace("...", dots)
+    else:
+        once = sorted(
+            letter for letter in set(left) if left.count(letter) == 1 and letter.isalpha()
+        )
+        result = dots + "".join(once)
+    unknown = set(result) - set("".join(full)) - set(dots)
+    if unknown or len(set(result)) != len(result):
+        raise ParameterError(
+            f"einsum: the result must name dimensions of operands, each once; got {equation!r}."
+        )
+    return full, result
+
+
+def _simple(letters: str, x: Any, sizes: dict[str, int]) -> tuple[str, Any]:
+    """The operand with each letter once: diagonals taken."""
+    for letter in dict.fromkeys(letters):
+        while letters.count(letter) > 1:
+            first = letters.index(letter)
+            second = letters.index(letter, first + 1)
+            steps = arange(sizes[letter])
+            index = [steps if x.shape[i] == sizes[letter] else steps * 0 for i in (first, second)]
+            x = moveaxis(gather(x, *index, axes=(first, second)), 0, first)
+            letters = letters[:second] + letters[second + 1 :]
+    return letters, x
+
+
+def _order(parts: list[str], result: str, sizes: dict[str, int]) -> list[tuple[int, ...]]:
+    """Which operands to contract, step by step."""
+    if len(parts) <= 2:
+        return [tuple(range(len(parts)))]
+    import opt_einsum
+
+    shapes = [tuple(sizes[letter] for letter in part) for part in parts]
+    path, _ = opt_einsum.contract_path(
+        f"{','.join(parts)}->{result}", *shapes, shapes=True, optimize="auto"
+    )
+    return [tuple(step) for step in path]
+
+
+def _summed(term: tuple[str, Any], kept: set[str]) -> tuple[str, Any]:
+    letters, x = term
+    gone = tuple(i for i, letter in enumerate(letters) if letter not in kept)
+    if not gone:
+        return term
+    return "".join(letter for letter in letters if letter in kept), sum(x, axis=gone)
+
+
+def _contracted(
+    first: tuple[str, Any], second: tuple[str, Any], kept: set[str], sizes: dict[str, int]
+) -> tuple[str, Any]:
+    """The product of two operands, summed over what neither others nor the result name."""
+    (a, x), (b, y) = _summed(first, kept | set(second[0])), _summed(second, kept | set(first[0]))
+    batch = [letter for letter in a if letter in b and letter in kept]
+    inner = [letter for letter in a if letter in b and letter not in kept]
+    rows = [letter for letter in a if letter not in b]
+    columns = [letter for letter in b if letter not in a]
+    x = _arranged(a, x, [batch, rows, inner], sizes)
+    y = _arranged(b, y, [batch, inner, columns], sizes)
+    letters = "".join(batch + rows + columns)
+    return letters, reshape(matmul(x, y), tuple(sizes[letter] for letter in letters))
+
+
+def _arranged(letters: str, x: Any, groups: list[list[str]], sizes: dict[str, int]) -> Any:
+    """Groups of dimensions in order, the last two of them as one dimension each."""
+    order = [letter for group in groups for letter in group]
+    x = permute_dims(x, tuple(letters.index(letter) for letter in order))
+    x = broadcast_to(x, tuple(sizes[letter] for letter in order))
+    lead = [sizes[letter] for letter in groups[0]]
+    joined = [math.prod(sizes[letter] for letter in group) for group in groups[1:]]
+    return reshape(x, (*lead, *joined))
+
+
+def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The Kronecker product: a copy of x2, multiplied, in place of each element of x1.
+
+    Args:
+        x1: any shape, numeric.
+        x2: any shape, numeric; the one with fewer dimensions gets leading ones of size 1.
+
+    Source:
+        NumPy, ``numpy.kron``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.kron(tl.tensor([1, 10]), tl.tensor([1, 2])).tolist()
+        [1, 2, 10, 20]
+    """
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    ndim = max(len(x1.shape), len(x2.shape))
+    big = (1,) * (ndim - len(x1.shape)) + tuple(x1.shape)
+    small = (1,) * (ndim - len(x2.shape)) + tuple(x2.shape)
+    apart = [size for n in big for size in (n, 1)], [size for n in small for size in (1, n)]
+    product = reshape(x1, tuple(apart[0])) * reshape(x2, tuple(apart[1]))
+    return reshape(product, tuple(n * m for n, m in zip(big, small, strict=True)))
+
+
+def trapezoid(
+    y: TensorLike, x: TensorLike | None = None, *, dx: float = 1.0, axis: int = -1
+) -> Tensor:
+    """The integral along an axis by the trapezoidal rule.
+
+    Args:
+        y: the values, at least one dimension, floating-point.
+        x: their places: along the axis, or in the shape of y; None: `dx` apart.
+        dx: the distance of values where x is None.
+        axis: the dimension to integrate along.
+
+    Raises:
+        ShapeError: x does not fit y.
+        IndexRangeError: the axis is out of range.
+
+    Source:
+        NumPy, ``numpy.trapezoid``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.trapezoid(tl.tensor([1.0, 2.0, 4.0])).item()
+        4.5
+    """
+    y = moveaxis(as_tensor(y), axis_of("trapezoid", axis, len(as_tensor(y).shape)), -1)
+    steps: Any = dx
+    if x is not None:
+        places = as_tensor(x)
+        if len(places.shape) > 1:
+            places = moveaxis(places, axis, -1)
+        if not places.shape or places.shape[-1] != y.shape[-1]:
+            raise ShapeError(
+                f"trapezoid: x must have a place for each value; got {places.shape} and {y.shape}."
+            )
+        steps = diff(places)
+    return sum((y[..., 1:] + y[..., :-1]) * 0.5 * steps, axis=-1)
+
+
+def interp(
+    x: TensorLike,
+    xp: TensorLike,
+    fp: TensorLike,
+    *,
+    left: float | None = None,
+    right: float | None = None,
+) -> Tensor:
+    """Values between given ones, on straight lines.
+
+    Args:
+        x: where, any shape, real floating-point.
+        xp: the places of given values, one dimension, increasing.
+        fp: the given values, as many.
+        left: the value before all places; None is the first one.
+        right: the value after all places; None is the last one.
+
+    Raises:
+        ShapeError: xp and fp are not of one dimension and one size, or are empty.
+        DTypeError: a tensor is complex.
+
+    Source:
+        NumPy, ``numpy.interp``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.interp(tl.tensor([0.5, 5.0]), [0.0, 1.0], [10.0, 30.0]).tolist()
+        [20.0, 30.0]
+    """
+    x, xp, fp = (_real(asarray(each)) for each in (x, xp, fp))
+    if len(xp.shape) != 1 or xp.shape != fp.shape or not xp.shape[0]:
+        raise ShapeError(
+            "interp: xp and fp must have one dimension of one size, which is not 0; "
+            f"got {xp.shape} and {fp.shape}."
+        )
+    last = xp.shape[0] - 1
+    after = clip_between(searchsorted(xp, x, side="right"), min(1, last), last)
+    before = after - min(1, last)
+    low, high = take(xp, before), take(xp, after)
+    start, end = take(fp, before), take(fp, after)
+    width = high - low
+    share = where(width == 0, 0, (x - low) / where(width == 0, 1, width))
+    value = start + share * (end - start)
+    value = where(x < xp[0], fp[0] if left is None else left, value)
+    value = where(x > xp[last], fp[last] if right is None else right, value)
+    return where(isnan(x), x, value)
+
+
+def _real(x: Any) -> Any:
+    if isdtype(x.dtype, "complex floating"):
+        raise DTypeError(f"interp: tensors must be real; got {x.dtype.name}.")
+    return x if isdtype(x.dtype, "real floating") else astype(x, dtype="float32")

@@ -1,0 +1,316 @@
+"""Losses whose terms stand for one element each, and what reduces them.
+
+The terms are declared scalar functions (`elementwise_loss.yaml`), so that each is one pass over
+memory; the losses here add weights, and the reduction.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..imperative import ParameterError, Tensor, TensorLike
+from .generated import (
+    absolute_error,
+    binary_cross_entropy_error,
+    gaussian_nll_error,
+    huber_error,
+    kl_div_error,
+    kl_div_log_error,
+    logistic_error,
+    mean,
+    poisson_nll_error,
+    poisson_nll_rate_error,
+    smooth_l1_error,
+    squared_error,
+    stirling,
+    sum,
+)
+
+__all__ = [
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "gaussian_nll_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+]
+
+
+def reduced(call: str, terms: Any, reduction: str) -> Tensor:
+    """The terms of a loss as they are, their mean or their sum."""
+    if reduction == "mean":
+        return mean(terms)
+    if reduction == "sum":
+        return sum(terms)
+    if reduction == "none":
+        return terms  # type: ignore[no-any-return]
+    raise ParameterError(f"{call}: reduction must be 'mean', 'sum' or 'none'; got {reduction!r}.")
+
+
+def _check_not_negative(call: str, name: str, value: float) -> None:
+    if not value >= 0:
+        raise ParameterError(f"{call}: {name} must not be negative; got {name}={value}.")
+
+
+def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
+    """The mean of the squared differences.
+
+    Args:
+        x: any shape, real floating-point.
+        target: a shape that broadcasts with x.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.mse_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
+        2.0
+    """
+    return reduced("mse_loss", squared_error(x, target), reduction)
+
+
+def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
+    """The mean of the sizes of the differences.
+
+    Args:
+        x: any shape, real floating-point.
+        target: a shape that broadcasts with x.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.l1_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
+        1.0
+    """
+    return reduced("l1_loss", absolute_error(x, target), reduction)
+
+
+def smooth_l1_loss(
+    x: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0
+) -> Tensor:
+    """The mean of the sizes of the differences, with a parabola below beta.
+
+    Args:
+        x: any shape, real floating-point.
+        target: a shape that broadcasts with x.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+        beta: where the parabola becomes a straight line of slope 1; 0 gives `l1_loss`.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: beta is negative, or reduction is another word.
+
+    Source:
+        Girshick 2015, https://arxiv.org/abs/1504.08083.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.smooth_l1_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
+        0.75
+    """
+    _check_not_negative("smooth_l1_loss", "beta", beta)
+    return reduced("smooth_l1_loss", smooth_l1_error(x, target, beta), reduction)
+
+
+def huber_loss(
+    x: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0
+) -> Tensor:
+    """The mean of half the squared differences, which go on as straight lines beyond delta.
+
+    Args:
+        x: any shape, real floating-point.
+        target: a shape that broadcasts with x.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+        delta: where the parabola becomes a straight line.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: delta is not positive, or reduction is another word.
+
+    Source:
+        Huber 1964, https://doi.org/10.1214/aoms/1177703732.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.huber_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
+        0.75
+    """
+    if not delta > 0:
+        raise ParameterError(f"huber_loss: delta must be positive; got delta={delta}.")
+    return reduced("huber_loss", huber_error(x, target, delta), reduction)
+
+
+def binary_cross_entropy(
+    x: TensorLike,
+    target: TensorLike,
+    weight: TensorLike | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean of minus the logarithms of the probabilities of targets of 0 or 1.
+
+    Args:
+        x: probabilities, any shape; logarithms end at -100.
+        target: the probability that is wished, a shape that broadcasts with x.
+        weight: of each element; None is 1.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> F = tl.functional
+        >>> round(F.binary_cross_entropy(tl.tensor([0.5, 1.0]), tl.tensor([1.0, 1.0])).item(), 4)
+        0.3466
+    """
+    terms = binary_cross_entropy_error(x, target)
+    terms = terms if weight is None else terms * weight
+    return reduced("binary_cross_entropy", terms, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    x: TensorLike,
+    target: TensorLike,
+    weight: TensorLike | None = None,
+    pos_weight: TensorLike | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """The binary cross entropy of sigmoid(x), which neither overflows nor underflows.
+
+    Args:
+        x: any shape, real floating-point.
+        target: the probability that is wished, a shape that broadcasts with x.
+        weight: of each element; None is 1.
+        pos_weight: how much a target of 1 counts, where a target of 0 counts 1.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> F = tl.functional
+        >>> round(F.binary_cross_entropy_with_logits(tl.tensor([0.0]), tl.tensor([1.0])).item(), 4)
+        0.6931
+    """
+    call = "binary_cross_entropy_with_logits"
+    more = () if pos_weight is None else (pos_weight,)
+    terms = logistic_error(x, target, *more)
+    return reduced(call, terms if weight is None else terms * weight, reduction)
+
+
+def kl_div(
+    x: TensorLike, target: TensorLike, *, reduction: str = "mean", log_target: bool = False
+) -> Tensor:
+    """The Kullback-Leibler divergence of probabilities from those whose logarithms are given.
+
+    Args:
+        x: logarithms of probabilities, any shape.
+        target: probabilities, a shape that broadcasts with x.
+        reduction: "batchmean" divides the sum by the size of the first dimension, and is the
+            divergence; "mean" divides by the number of elements; "sum"; or "none".
+        log_target: whether the target is given as logarithms too.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x, target = tl.tensor([[0.5, 0.5]]), tl.tensor([[0.25, 0.75]])
+        >>> round(tl.functional.kl_div(tl.log(x), target, reduction="batchmean").item(), 4)
+        0.1308
+    """
+    terms = kl_div_log_error(x, target) if log_target else kl_div_error(x, target)
+    if reduction == "batchmean":
+        return sum(terms) / (terms.shape[0] if terms.shape else 1)
+    if reduction not in ("mean", "sum", "none"):
+        raise ParameterError(
+            f"kl_div: reduction must be 'batchmean', 'mean', 'sum' or 'none'; got {reduction!r}."
+        )
+    return reduced("kl_div", terms, reduction)
+
+
+def poisson_nll_loss(
+    x: TensorLike,
+    target: TensorLike,
+    *,
+    log_input: bool = True,
+    full: bool = False,
+    eps: float = 1e-8,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the logarithms of the probabilities of counts.
+
+    Args:
+        x: the logarithms of the counts' means, any shape.
+        target: counts, a shape that broadcasts with x.
+        log_input: whether x holds logarithms; else it holds the means.
+        full: add what does not depend on x, by Stirling's approximation.
+        eps: added to means before their logarithm is taken.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.poisson_nll_loss(tl.tensor([0.0, 0.0]), tl.tensor([1.0, 2.0])).item()
+        1.0
+    """
+    terms = poisson_nll_error(x, target) if log_input else poisson_nll_rate_error(x, target, eps)
+    return reduced("poisson_nll_loss", terms + stirling(target) if full else terms, reduction)
+
+
+def gaussian_nll_loss(
+    x: TensorLike,
+    target: TensorLike,
+    var: TensorLike,
+    *,
+    full: bool = False,
+    eps: float = 1e-6,
+    reduction: str = "mean",
+) -> Tensor:
+    """Minus the logarithms of normal densities.
+
+    Args:
+        x: the means, any shape.
+        target: a shape that broadcasts with x.
+        var: the variances, a shape that broadcasts with x.
+        full: add the constant, half the logarithm of 2 pi.
+        eps: the least variance.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: eps is not positive, or reduction is another word.
+
+    Source:
+        Nix and Weigend 1994, https://doi.org/10.1109/ICNN.1994.374138.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.gaussian_nll_loss(tl.tensor([1.0]), tl.tensor([3.0]), 1.0).item()
+        2.0
+    """
+    if not eps > 0:
+        raise ParameterError(f"gaussian_nll_loss: eps must be positive; got eps={eps}.")
+    terms = gaussian_nll_error(x, target, var, eps)
+    constant = 0.5 * math.log(2 * math.pi)
+    return reduced("gaussian_nll_loss", terms + constant if full else terms, reduction)

@@ -1,0 +1,264 @@
+"""Losses that ask for a margin: between right and wrong, near and far, in order and not."""
+
+from __future__ import annotations
+
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arranging import as_tensor, expand_dims
+from .classification import checked_labels
+from .distances import cosine_similarity, pairwise_distance
+from .generated import (
+    arange,
+    hinge_embedding_error,
+    logistic_error,
+    margin_ranking_error,
+    maximum,
+    mean,
+    minimum,
+    softplus,
+    take_along_axis,
+    where,
+)
+from .losses import reduced
+from .picking import take
+
+__all__ = [
+    "cosine_embedding_loss",
+    "hinge_embedding_loss",
+    "margin_ranking_loss",
+    "multi_margin_loss",
+    "multilabel_soft_margin_loss",
+    "soft_margin_loss",
+    "triplet_margin_loss",
+]
+
+
+def soft_margin_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
+    """The mean of log(1 + exp(-target * x)).
+
+    Args:
+        x: any shape, real floating-point.
+        target: 1 or -1, a shape that broadcasts with x.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> round(tl.functional.soft_margin_loss(tl.tensor([0.0]), tl.tensor([1.0])).item(), 4)
+        0.6931
+    """
+    return reduced("soft_margin_loss", softplus(-(as_tensor(x) * target)), reduction)
+
+
+def multilabel_soft_margin_loss(
+    x: TensorLike,
+    target: TensorLike,
+    weight: TensorLike | None = None,
+    *,
+    reduction: str = "mean",
+) -> Tensor:
+    """The binary cross entropy of sigmoid(x), averaged over the classes.
+
+    Args:
+        x: (..., classes), real floating-point.
+        target: 0 or 1, a shape that broadcasts with x.
+        weight: of each class; None is 1.
+        reduction: "mean", "sum", or "none" for a loss of each row.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> F = tl.functional
+        >>> x, target = tl.tensor([[0.0, 0.0]]), tl.tensor([[1.0, 0.0]])
+        >>> round(F.multilabel_soft_margin_loss(x, target).item(), 4)
+        0.6931
+    """
+    terms = logistic_error(x, target)
+    terms = terms if weight is None else terms * weight
+    return reduced("multilabel_soft_margin_loss", mean(terms, axis=-1), reduction)
+
+
+def hinge_embedding_loss(
+    x: TensorLike, target: TensorLike, *, margin: float = 1.0, reduction: str = "mean"
+) -> Tensor:
+    """The mean of distances of what is alike, and of what others lack of a margin.
+
+    Args:
+        x: distances, any shape.
+        target: 1 where they should be small, -1 where large; a shape that broadcasts with x.
+        margin: the distance that is large enough.
+        reduction: "mean", "sum", or "none" for a loss of each element.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x, target = tl.tensor([0.5, 0.25]), tl.tensor([1.0, -1.0])
+        >>> tl.functional.hinge_embedding_loss(x, target).item()
+        0.625
+    """
+    return reduced("hinge_embedding_loss", hinge_embedding_error(x, target, margin), reduction)
+
+
+def margin_ranking_loss(
+    x1: TensorLike,
+    x2: TensorLike,
+    target: TensorLike,
+    *,
+    margin: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """The mean of what pairs lack of being in the right order.
+
+    Args:
+        x1: any shape, real floating-point.
+        x2: a shape that broadcasts with x1.
+        target: 1 where x1 should be larger, -1 where x2 should.
+        margin: by how much.
+        reduction: "mean", "sum", or "none" for a loss of each pair.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1, x2, target = tl.tensor([1.0, 2.0]), tl.tensor([3.0, 0.0]), tl.tensor([1.0, 1.0])
+        >>> tl.functional.margin_ranking_loss(x1, x2, target).item()
+        1.0
+    """
+    return reduced("margin_ranking_loss", margin_ranking_error(x1, x2, target, margin), reduction)
+
+
+def multi_margin_loss(
+    x: TensorLike,
+    labels: TensorLike,
+    weight: TensorLike | None = None,
+    *,
+    p: int = 1,
+    margin: float = 1.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """What the scores of labels lack of being larger than all others by a margin.
+
+    Args:
+        x: (..., classes), real floating-point.
+        labels: class numbers, one for each row.
+        weight: of each class; None is 1.
+        p: 1, or 2 for squares.
+        margin: by how much.
+        reduction: "mean", "sum", or "none" for a loss of each row.
+
+    Raises:
+        ShapeError: labels do not have the shape of x without its last dimension.
+        IndexRangeError: a label is no class.
+        ParameterError: p is neither 1 nor 2, or reduction is another word.
+
+    Source:
+        Crammer and Singer 2001, https://www.jmlr.org/papers/v2/crammer01a.html.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.multi_margin_loss(tl.tensor([[1.0, 0.5]]), tl.tensor([0])).item()
+        0.25
+    """
+    x, labels = as_tensor(x), as_tensor(labels)
+    if p not in (1, 2):
+        raise ParameterError(f"multi_margin_loss: p must be 1 or 2; got p={p}.")
+    checked_labels("multi_margin_loss", x, labels)
+    own = expand_dims(labels, -1)
+    lack = maximum(margin - take_along_axis(x, own, axis=-1) + x, 0)
+    lack = lack if p == 1 else lack * lack
+    lack = lack if weight is None else lack * expand_dims(take(weight, labels), -1)
+    is_own = own == arange(x.shape[-1])
+    return reduced("multi_margin_loss", mean(where(is_own, 0, lack), axis=-1), reduction)
+
+
+def triplet_margin_loss(
+    anchor: TensorLike,
+    positive: TensorLike,
+    negative: TensorLike,
+    *,
+    margin: float = 1.0,
+    p: float = 2.0,
+    eps: float = 1e-6,
+    swap: bool = False,
+    reduction: str = "mean",
+) -> Tensor:
+    """What anchors lack of being nearer to the like than to the unlike by a margin.
+
+    Args:
+        anchor: (..., features), real floating-point.
+        positive: what is like the anchor, a shape that broadcasts with it.
+        negative: what is unlike the anchor, a shape that broadcasts with it.
+        margin: by how much.
+        p: the order of the norm.
+        eps: added to differences, so that none is 0.
+        swap: take the distance of positive and negative where that is less.
+        reduction: "mean", "sum", or "none" for a loss of each triplet.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: the margin is not positive, or reduction is another word.
+
+    Source:
+        Balntas et al. 2016, https://doi.org/10.5244/C.30.119.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> near, far = tl.tensor([[1.0, 0.0]]), tl.tensor([[0.0, 1.0]])
+        >>> round(tl.functional.triplet_margin_loss(near, far, near).item(), 4)
+        2.4142
+    """
+    if not margin > 0:
+        raise ParameterError(f"triplet_margin_loss: margin must be positive; got margin={margin}.")
+    near = pairwise_distance(anchor, positive, p=p, eps=eps)
+    far = pairwise_distance(anchor, negative, p=p, eps=eps)
+    if swap:
+        far = minimum(far, pairwise_distance(positive, negative, p=p, eps=eps))
+    return reduced("triplet_margin_loss", maximum(margin + near - far, 0), reduction)
+
+
+def cosine_embedding_loss(
+    x1: TensorLike,
+    x2: TensorLike,
+    target: TensorLike,
+    *,
+    margin: float = 0.0,
+    reduction: str = "mean",
+) -> Tensor:
+    """What the directions of pairs lack of being the same, or of being different.
+
+    Args:
+        x1: (..., features), real floating-point.
+        x2: a shape that broadcasts with x1.
+        target: 1 where directions should be the same, -1 where not.
+        margin: the cosine that is small enough.
+        reduction: "mean", "sum", or "none" for a loss of each pair.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        ParameterError: reduction is another word.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1, x2 = tl.tensor([[1.0, 0.0], [1.0, 0.0]]), tl.tensor([[0.0, 1.0], [1.0, 0.0]])
+        >>> tl.functional.cosine_embedding_loss(x1, x2, tl.tensor([1, -1])).item()
+        1.0
+    """
+    cosine, target = cosine_similarity(x1, x2, axis=-1, eps=1e-8), as_tensor(target)
+    if target.shape != cosine.shape:
+        raise ShapeError(
+            "cosine_embedding_loss: target must have one element for each pair; "
+            f"got target.shape={target.shape} for {cosine.shape}."
+        )
+    like = where(target == 1, 1 - cosine, 0)
+    unlike = where(target == -1, maximum(cosine - margin, 0), 0)
+    return reduced("cosine_embedding_loss", like + unlike, reduction)

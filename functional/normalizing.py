@@ -1,0 +1,147 @@
+"""Norms over groups of channels and over neighbours; those over axes are declared ops."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arranging import as_tensor, expand_dims
+from .generated import avg_pool2d, layer_norm, multiply_add, pad, pow, reshape, square
+
+__all__ = ["group_norm", "instance_norm", "local_response_norm"]
+
+
+def _per_channel(call: str, name: str, given: TensorLike | None, x: Any, default: float) -> Any:
+    """A weight or bias that broadcasts along the channels of x."""
+    if given is None:
+        return default
+    value = as_tensor(given)
+    if tuple(value.shape) != (x.shape[1],):
+        raise ShapeError(
+            f"{call}: {name} must have one element for each channel of x, its second dimension; "
+            f"got {name}.shape={value.shape} and x.shape={x.shape}."
+        )
+    return reshape(value, (-1, *([1] * (len(x.shape) - 2))))
+
+
+def group_norm(
+    x: TensorLike,
+    num_groups: int,
+    weight: TensorLike | None = None,
+    bias: TensorLike | None = None,
+    *,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Groups of channels, each with all its positions, moved and scaled to mean 0 and variance 1.
+
+    Args:
+        x: (images, channels, ...), real floating-point.
+        num_groups: into how many groups the channels fall.
+        weight: (channels,), what the result is multiplied by; None is 1.
+        bias: (channels,), what is added then; None is 0.
+        eps: added to the variance.
+
+    Raises:
+        ShapeError: the groups do not divide the channels, or weight or bias has another shape.
+        ParameterError: num_groups is not positive.
+
+    Source:
+        Wu and He 2018, https://arxiv.org/abs/1803.08494.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.group_norm(tl.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0).tolist()
+        [[-1.0, 1.0, -1.0, 1.0]]
+    """
+    x, groups = as_tensor(x), operator.index(num_groups)
+    if groups < 1:
+        raise ParameterError(f"group_norm: num_groups must be positive; got {num_groups}.")
+    if len(x.shape) < 2 or x.shape[1] % groups:
+        raise ShapeError(
+            f"group_norm: x must be (images, channels, ...) of channels that {groups} divides; "
+            f"got x.shape={x.shape}."
+        )
+    scale = _per_channel("group_norm", "weight", weight, x, 1.0)
+    shift = _per_channel("group_norm", "bias", bias, x, 0.0)
+    images, channels, *rest = x.shape
+    apart = reshape(x, (images, groups, channels // groups, *rest))
+    y = layer_norm(apart, 1.0, 0.0, axes=tuple(range(2, len(apart.shape))), eps=eps)
+    y = reshape(y, tuple(x.shape))
+    return y if weight is None and bias is None else multiply_add(y, scale, shift)
+
+
+def instance_norm(
+    x: TensorLike,
+    weight: TensorLike | None = None,
+    bias: TensorLike | None = None,
+    *,
+    eps: float = 1e-5,
+) -> Tensor:
+    """Each channel of each image moved and scaled to the mean 0 and the variance 1.
+
+    Args:
+        x: (images, channels, *spatial), real floating-point.
+        weight: (channels,), what the result is multiplied by; None is 1.
+        bias: (channels,), what is added then; None is 0.
+        eps: added to the variance.
+
+    Raises:
+        ShapeError: x has no spatial dimensions, or weight or bias has another shape.
+
+    Source:
+        Ulyanov et al. 2016, https://arxiv.org/abs/1607.08022.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.instance_norm(tl.tensor([[[1.0, 3.0], [5.0, 9.0]]]), eps=0.0).tolist()
+        [[[-1.0, 1.0], [-1.0, 1.0]]]
+    """
+    x = as_tensor(x)
+    if len(x.shape) < 3:
+        raise ShapeError(
+            f"instance_norm: x must be (images, channels, *spatial); got x.shape={x.shape}."
+        )
+    scale = _per_channel("instance_norm", "weight", weight, x, 1.0)
+    shift = _per_channel("instance_norm", "bias", bias, x, 0.0)
+    return layer_norm(x, scale, shift, axes=tuple(range(2, len(x.shape))), eps=eps)
+
+
+def local_response_norm(
+    x: TensorLike, size: int, *, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
+) -> Tensor:
+    """Elements divided by a power of the mean of the squares in neighbouring channels.
+
+    Args:
+        x: (images, channels, *spatial), real floating-point.
+        size: how many channels are neighbours; beyond the first and the last one there are zeros.
+        alpha: what the mean is multiplied by.
+        beta: the power.
+        k: what is added to the mean.
+
+    Raises:
+        ShapeError: x has no spatial dimensions.
+        ParameterError: size is not positive.
+
+    Source:
+        Krizhevsky et al. 2012, section 3.3,
+        https://papers.nips.cc/paper/4824-imagenet-classification-with-deep-convolutional-neural.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.local_response_norm(tl.tensor([[[2.0]]]), 1, alpha=3.75, beta=0.5).item()
+        0.5
+    """
+    x, count = as_tensor(x), operator.index(size)
+    if count < 1:
+        raise ParameterError(f"local_response_norm: size must be positive; got size={size}.")
+    if len(x.shape) < 3:
+        raise ShapeError(
+            f"local_response_norm: x must be (images, channels, *spatial); got x.shape={x.shape}."
+        )
+    if not x.size:
+        return +x  # type: ignore[no-any-return]
+    flat = reshape(square(x), (x.shape[0], x.shape[1], -1))
+    wide = pad(flat, (0, 0, count // 2, (count - 1) // 2, 0, 0))
+    means = avg_pool2d(expand_dims(wide, 1), kernel_size=(count, 1), stride=(1, 1))
+    return x / pow(reshape(means, tuple(x.shape)) * alpha + k, beta)  # type: ignore[no-any-return]

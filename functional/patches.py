@@ -1,0 +1,248 @@
+"""Calls that move blocks of images: windows in columns and back, channels into space and back."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arranging import as_tensor, checked_shape, moveaxis
+from .creation import zeros
+from .generated import pad, permute_dims, reshape, scatter_add
+from .picking import take
+
+__all__ = ["channel_shuffle", "fold", "pixel_shuffle", "pixel_unshuffle", "unfold"]
+
+_Size = int | Sequence[int]
+
+
+def _per_dimension(call: str, name: str, given: _Size, count: int, least: int) -> tuple[int, ...]:
+    values = tuple(given) if isinstance(given, Sequence) else (given,) * count
+    sizes = tuple(operator.index(value) for value in values)
+    if len(sizes) != count or min(sizes, default=least) < least:
+        raise ShapeError(
+            f"{call}: {name} must be at least {least}, one number or one for each of {count} "
+            f"spatial dimensions; got {name}={given}."
+        )
+    return sizes
+
+
+def _windows(
+    call: str,
+    sizes: Sequence[int],
+    kernel_size: _Size,
+    dilation: _Size,
+    padding: _Size,
+    stride: _Size,
+) -> tuple[Any, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """Places in the padded image of (offsets in the window, windows), as one number each."""
+    count = len(sizes)
+    kernel = _per_dimension(call, "kernel_size", kernel_size, count, 1)
+    dilations = _per_dimension(call, "dilation", dilation, count, 1)
+    paddings = _per_dimension(call, "padding", padding, count, 0)
+    strides = _per_dimension(call, "stride", stride, count, 1)
+    padded = tuple(n + 2 * p for n, p in zip(sizes, paddings, strict=True))
+    spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
+    if any(n < span for n, span in zip(padded, spans, strict=True)):
+        raise ShapeError(f"{call}: the window must fit; got a span of {spans} in {padded}.")
+    places = np.zeros((1, 1), np.int64)
+    for n, k, d, s, span in zip(padded, kernel, dilations, strides, spans, strict=True):
+        along = np.arange(k)[:, None] * d + np.arange(0, n - span + 1, s)
+        places = (places[:, None, :, None] * n + along[None, :, None, :]).reshape(
+            places.shape[0] * k, -1
+        )
+    return places, padded, kernel, paddings
+
+
+def unfold(
+    x: TensorLike,
+    kernel_size: _Size,
+    *,
+    dilation: _Size = 1,
+    padding: _Size = 0,
+    stride: _Size = 1,
+) -> Tensor:
+    """The windows of images as columns.
+
+    Args:
+        x: (images, channels, *spatial), any dtype.
+        kernel_size: the size of the window, for each dimension or for all.
+        dilation: the distance between elements of the window.
+        padding: zeros on either side.
+        stride: the step of the window.
+
+    Returns:
+        One tensor of shape (images, channels * elements of a window, windows).
+
+    Raises:
+        ShapeError: x has no spatial dimensions, or the window does not fit.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.unfold(tl.tensor([[[1.0, 2.0, 3.0]]]), 2).tolist()
+        [[[1.0, 2.0], [2.0, 3.0]]]
+    """
+    x = as_tensor(x)
+    if len(x.shape) < 3:
+        raise ShapeError(f"unfold: x must be (images, channels, *spatial); got x.shape={x.shape}.")
+    images, channels, *sizes = x.shape
+    places, padded, _, paddings = _windows("unfold", sizes, kernel_size, dilation, padding, stride)
+    checked_shape("unfold", [images, channels, *places.shape])
+    if any(paddings):
+        x = pad(x, (0, 0, 0, 0, *(p for p in paddings for _ in range(2))))
+    flat = reshape(x, (images, channels, int(np.prod(padded))))
+    return reshape(take(flat, places, axis=2), (images, channels * places.shape[0], -1))
+
+
+def fold(
+    x: TensorLike,
+    output_size: Sequence[int],
+    kernel_size: _Size,
+    *,
+    dilation: _Size = 1,
+    padding: _Size = 0,
+    stride: _Size = 1,
+) -> Tensor:
+    """Images as sums of windows that are given as columns: the transpose of `unfold`.
+
+    Args:
+        x: (images, channels * elements of a window, windows), numeric.
+        output_size: the spatial dimensions of the images.
+        kernel_size: the size of the window, for each dimension or for all.
+        dilation: the distance between elements of the window.
+        padding: what is cut off on either side.
+        stride: the step of the window.
+
+    Returns:
+        One tensor of shape (images, channels, *output_size).
+
+    Raises:
+        ShapeError: x does not have as many windows, or elements of them.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.fold(tl.tensor([[[1.0, 2.0], [2.0, 3.0]]]), (3,), 2).tolist()
+        [[[1.0, 4.0, 3.0]]]
+    """
+    x = as_tensor(x)
+    sizes = _per_dimension("fold", "output_size", tuple(output_size), len(output_size), 1)
+    places, padded, _, paddings = _windows("fold", sizes, kernel_size, dilation, padding, stride)
+    elements, windows = places.shape
+    if len(x.shape) != 3 or x.shape[2] != windows or x.shape[1] % elements:
+        raise ShapeError(
+            f"fold: x must be (images, channels * {elements}, {windows}); got x.shape={x.shape}."
+        )
+    images, channels = x.shape[0], x.shape[1] // elements
+    columns = permute_dims(reshape(x, (images, channels, elements, windows)), (2, 3, 0, 1))
+    nothing = zeros((int(np.prod(padded)), images, channels), dtype=x.dtype)
+    summed = moveaxis(scatter_add(nothing, columns, places, axes=(0,)), 0, -1)
+    whole = reshape(summed, (images, channels, *padded))
+    inner = [slice(p, p + n) for p, n in zip(paddings, sizes, strict=True)]
+    key = (slice(None), slice(None), *inner)
+    return whole[key] if any(paddings) else whole
+
+
+def _factor(call: str, name: str, given: int) -> int:
+    factor = operator.index(given)
+    if factor < 1:
+        raise ParameterError(f"{call}: {name} must be positive; got {name}={given}.")
+    return factor
+
+
+def pixel_shuffle(x: TensorLike, upscale_factor: int) -> Tensor:
+    """Channels moved into space: images that are larger by a factor, with fewer channels.
+
+    Args:
+        x: (..., channels, height, width), any dtype.
+        upscale_factor: the factor; its square divides the channels.
+
+    Raises:
+        ShapeError: x has fewer than three dimensions, or channels are not divided.
+        ParameterError: the factor is not positive.
+
+    Source:
+        Shi et al. 2016, https://arxiv.org/abs/1609.05158.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[1]], [[2]], [[3]], [[4]]])
+        >>> tl.functional.pixel_shuffle(x, 2).tolist()
+        [[[1, 2], [3, 4]]]
+    """
+    x, r = as_tensor(x), _factor("pixel_shuffle", "upscale_factor", upscale_factor)
+    if len(x.shape) < 3 or x.shape[-3] % (r * r):
+        raise ShapeError(
+            f"pixel_shuffle: x must be (..., channels, height, width) of channels that {r * r} "
+            f"divides; got x.shape={x.shape}."
+        )
+    *lead, channels, height, width = x.shape
+    apart = reshape(x, (*lead, channels // (r * r), r, r, height, width))
+    n = len(lead)
+    order = (*range(n), n, n + 3, n + 1, n + 4, n + 2)
+    return reshape(permute_dims(apart, order), (*lead, channels // (r * r), height * r, width * r))
+
+
+def pixel_unshuffle(x: TensorLike, downscale_factor: int) -> Tensor:
+    """Space moved into channels: the inverse of `pixel_shuffle`.
+
+    Args:
+        x: (..., channels, height, width), any dtype.
+        downscale_factor: the factor, which divides height and width.
+
+    Raises:
+        ShapeError: x has fewer than three dimensions, or height or width is not divided.
+        ParameterError: the factor is not positive.
+
+    Source:
+        Shi et al. 2016, https://arxiv.org/abs/1609.05158.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.pixel_unshuffle(tl.tensor([[[1, 2], [3, 4]]]), 2).tolist()
+        [[[1]], [[2]], [[3]], [[4]]]
+    """
+    x, r = as_tensor(x), _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
+    if len(x.shape) < 3 or x.shape[-2] % r or x.shape[-1] % r:
+        raise ShapeError(
+            f"pixel_unshuffle: x must be (..., channels, height, width) of sizes that {r} "
+            f"divides; got x.shape={x.shape}."
+        )
+    *lead, channels, height, width = x.shape
+    apart = reshape(x, (*lead, channels, height // r, r, width // r, r))
+    n = len(lead)
+    order = (*range(n), n, n + 2, n + 4, n + 1, n + 3)
+    return reshape(permute_dims(apart, order), (*lead, channels * r * r, height // r, width // r))
+
+
+def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
+    """The channels of groups taken in turn: the first of each group, the second of each, and on.
+
+    Args:
+        x: (images, channels, ...), any dtype.
+        groups: the number of groups, which divides the channels.
+
+    Raises:
+        ShapeError: x has fewer than two dimensions, or the channels are not divided.
+        ParameterError: groups is not positive.
+
+    Source:
+        Zhang et al. 2017, https://arxiv.org/abs/1707.01083.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.channel_shuffle(tl.tensor([[1, 2, 3, 4]]), 2).tolist()
+        [[1, 3, 2, 4]]
+    """
+    x, groups = as_tensor(x), _factor("channel_shuffle", "groups", groups)
+    if len(x.shape) < 2 or x.shape[1] % groups:
+        raise ShapeError(
+            f"channel_shuffle: x must be (images, channels, ...) of channels that {groups} "
+            f"divides; got x.shape={x.shape}."
+        )
+    images, channels, *rest = x.shape
+    apart = reshape(x, (images, groups, channels // groups, *rest))
+    order = (0, 2, 1, *range(3, 3 + len(rest)))
+    return reshape(permute_dims(apart, order), tuple(x.shape))

@@ -1,0 +1,153 @@
+"""Images in other sizes: `interpolate`, one axis after the other.
+
+Where the elements of the result lie in the input depends on sizes alone, so places and weights are
+worked out here; the ops see gathers and products, and gradients follow.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arranging import as_tensor, checked_shape
+from .generated import astype, avg_pool, reshape
+from .picking import take
+
+__all__ = ["interpolate"]
+
+_SPATIAL = {
+    "nearest": (1, 2, 3),
+    "nearest-exact": (1, 2, 3),
+    "linear": (1,),
+    "bilinear": (2,),
+    "trilinear": (3,),
+    "bicubic": (2,),
+    "area": (1, 2, 3),
+}
+_CUBIC = -0.75  # what is free in Keys' kernel, as PyTorch and OpenCV choose it
+
+
+def interpolate(
+    x: TensorLike,
+    size: int | Sequence[int] | None = None,
+    scale_factor: float | Sequence[float] | None = None,
+    mode: str = "nearest",
+    align_corners: bool = False,
+) -> Tensor:
+    """Images in another size.
+
+    Args:
+        x: (images, channels, *spatial) of one to three spatial dimensions, real floating-point.
+        size: the size of the result, for each dimension or for all.
+        scale_factor: or how many times larger the result is, for each dimension or for all.
+        mode: "nearest" (the place rounded down), "nearest-exact" (the nearest centre), "linear",
+            "bilinear", "trilinear", "bicubic", or "area" (means).
+        align_corners: whether the centres of corners, not their outer edges, fall together; for
+            the linear modes and "bicubic".
+
+    Raises:
+        ShapeError: x has other dimensions than the mode, is empty, or sizes are not positive.
+        ParameterError: the mode is unknown, or not exactly one of size and scale_factor is given.
+
+    Source:
+        Keys 1981, https://doi.org/10.1109/TASSP.1981.1163711, for "bicubic".
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[[1.0, 3.0]]])
+        >>> tl.functional.interpolate(x, size=4, mode="linear").tolist()
+        [[[1.0, 1.5, 2.5, 3.0]]]
+    """
+    x = as_tensor(x)
+    spatial = len(x.shape) - 2
+    if mode not in _SPATIAL:
+        raise ParameterError(f"interpolate: mode must be one of {list(_SPATIAL)}; got {mode!r}.")
+    if spatial not in _SPATIAL[mode]:
+        raise ShapeError(
+            f"interpolate: {mode!r} needs (images, channels, *spatial) of "
+            f"{' or '.join(map(str, _SPATIAL[mode]))} spatial dimensions; got x.shape={x.shape}."
+        )
+    if align_corners and mode in ("nearest", "nearest-exact", "area"):
+        raise ParameterError(
+            f"interpolate: {mode!r} does not align corners; leave align_corners out."
+        )
+    sizes, steps = _sizes(tuple(x.shape[2:]), size, scale_factor)
+    checked_shape("interpolate", [*x.shape[:2], *sizes])
+    if mode == "area":
+        return avg_pool(x, output_size=sizes)
+    for i, (new, step) in enumerate(zip(sizes, steps, strict=True)):
+        x = _along(x, i + 2, new, step, mode, align_corners)
+    return x  # type: ignore[no-any-return]
+
+
+def _each(name: str, given: Any, count: int) -> list[Any]:
+    values = list(given) if isinstance(given, Sequence) else [given] * count
+    if len(values) != count:
+        raise ShapeError(
+            f"interpolate: {name} must be one number, or one for each of {count} dimensions; "
+            f"got {tuple(values)}."
+        )
+    return values
+
+
+def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...], list[float]]:
+    """The sizes of the result, and the steps through the input from element to element."""
+    if (size is None) == (scale is None):
+        raise ParameterError(
+            "interpolate: one of size and scale_factor must be given; "
+            f"got size={size} and scale_factor={scale}."
+        )
+    if scale is None:
+        new = [operator.index(n) for n in _each("size", size, len(old))]
+        steps = [n / m if m else 0.0 for n, m in zip(old, new, strict=True)]
+    else:
+        factors = [float(factor) for factor in _each("scale_factor", scale, len(old))]
+        if not all(0 < factor < math.inf for factor in factors):
+            raise ParameterError(f"interpolate: scale_factor must be positive; got {scale}.")
+        new = [math.floor(n * factor) for n, factor in zip(old, factors, strict=True)]
+        steps = [1 / factor for factor in factors]
+    if min(*old, *new) < 1:
+        raise ShapeError(f"interpolate: sizes must be positive; got {old} to {tuple(new)}.")
+    return tuple(new), steps
+
+
+def _along(x: Any, axis: int, new: int, step: float, mode: str, align_corners: bool) -> Any:
+    old = x.shape[axis]
+    at = np.arange(new, dtype=np.float64)
+    if mode.startswith("nearest"):
+        # In single precision, which decides between neighbours as elsewhere.
+        shift = 0.5 if mode == "nearest-exact" else 0.0
+        places = np.floor((at.astype(np.float32) + np.float32(shift)) * np.float32(step))
+        return take(x, np.minimum(places.astype(np.int64), old - 1), axis)
+    if align_corners:
+        places = at * ((old - 1) / (new - 1)) if new > 1 else at * 0.0
+    else:
+        places = (at + 0.5) * step - 0.5
+    if mode == "bicubic":
+        first = np.floor(places)
+        rest = places - first
+        taps = [(first + k, _cubic(np.abs(rest - k))) for k in (-1, 0, 1, 2)]
+    else:
+        places = np.clip(places, 0, old - 1)
+        first = np.floor(places)
+        taps = [(first, 1 - (places - first)), (first + 1, places - first)]
+    total: Any = None
+    for index, weight in taps:
+        index = np.clip(index, 0, old - 1).astype(np.int64)
+        shape = (-1, *([1] * (len(x.shape) - axis - 1)))
+        factor = reshape(astype(as_tensor(weight), dtype=x.dtype), shape)
+        part = take(x, index, axis) * factor
+        total = part if total is None else total + part
+    return total
+
+
+def _cubic(distance: Any) -> Any:
+    """Keys' kernel."""
+    near = ((_CUBIC + 2) * distance - (_CUBIC + 3)) * distance * distance + 1
+    far = ((distance - 5) * distance + 8) * distance - 4
+    return np.where(distance <= 1, near, np.where(distance < 2, _CUBIC * far, 0.0))

@@ -1,0 +1,303 @@
+"""Calls that gather elements into groups: segments of rows, bins of numbers."""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..imperative import (
+    DTypeError,
+    IndexRangeError,
+    ParameterError,
+    ShapeError,
+    Tensor,
+    TensorLike,
+    isdtype,
+)
+from .algebra import diff
+from .arranging import as_tensor, checked_shape
+from .creation import linspace, ones, zeros
+from .generated import (
+    argsort,
+    astype,
+    cumulative_sum,
+    max,
+    maximum,
+    min,
+    reshape,
+    scatter_add,
+    searchsorted,
+    sum,
+    take_along_axis,
+    where,
+)
+from .picking import take
+
+__all__ = [
+    "bincount",
+    "histogram",
+    "segment_max",
+    "segment_mean",
+    "segment_min",
+    "segment_sum",
+]
+
+
+def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> int:
+    """The number of segments, after checks of what can be wrong."""
+    if not x.shape or tuple(segment_ids.shape) != (x.shape[0],):
+        raise ShapeError(
+            f"{call}: segment_ids must have one element for each row of x; "
+            f"got segment_ids.shape={segment_ids.shape} and x.shape={x.shape}."
+        )
+    if not isdtype(segment_ids.dtype, "integral"):
+        raise DTypeError(f"{call}: segment_ids must be integer; got {segment_ids.dtype.name}.")
+    if num_segments is not None:
+        count = operator.index(num_segments)
+    else:
+        count = int(max(segment_ids).item()) + 1 if x.shape[0] else 0
+    if count < 0:
+        raise IndexRangeError(f"{call}: there must be no negative number of segments; got {count}.")
+    # A negative number would count from the end.
+    if x.shape[0] and (lowest := int(min(segment_ids).item())) < 0:
+        raise IndexRangeError(f"{call}: segment_ids must not be negative; got {lowest}.")
+    checked_shape(call, [count, *x.shape[1:]])
+    return count
+
+
+def _summed(x: Any, segment_ids: Any, count: int) -> Any:
+    return scatter_add(zeros((count, *x.shape[1:]), dtype=x.dtype), x, segment_ids, axes=(0,))
+
+
+def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
+    """The sums of the rows of each segment; 0 for a segment without rows.
+
+    Args:
+        x: (rows, ...), numeric.
+        segment_ids: (rows,), integer: which segment each row belongs to, in any order.
+        num_segments: the number of segments; None finds it in segment_ids.
+
+    Raises:
+        ShapeError: there is not one number for each row.
+        DTypeError: segment_ids are not integer.
+        IndexRangeError: a segment's number is out of range.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.segment_sum(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
+        [5.0, 2.0]
+    """
+    x, segment_ids = as_tensor(x), as_tensor(segment_ids)
+    return _summed(x, segment_ids, _segments("segment_sum", x, segment_ids, num_segments))  # type: ignore[no-any-return]
+
+
+def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
+    """The means of the rows of each segment; 0 for a segment without rows.
+
+    Args:
+        x: (rows, ...), floating-point.
+        segment_ids: (rows,), integer: which segment each row belongs to, in any order.
+        num_segments: the number of segments; None finds it in segment_ids.
+
+    Raises:
+        ShapeError: there is not one number for each row.
+        DTypeError: segment_ids are not integer.
+        IndexRangeError: a segment's number is out of range.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.segment_mean(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
+        [2.5, 2.0]
+    """
+    x, segment_ids = as_tensor(x), as_tensor(segment_ids)
+    count = _segments("segment_mean", x, segment_ids, num_segments)
+    rows = maximum(bincount(segment_ids, minlength=count), 1)
+    return _summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))  # type: ignore[no-any-return]
+
+
+def segment_max(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
+    """The largest elements of each segment; the lowest number for a segment without rows.
+
+    Args:
+        x: (rows, ...), real numeric.
+        segment_ids: (rows,), integer: which segment each row belongs to, in any order.
+        num_segments: the number of segments; None finds it in segment_ids.
+
+    Returns:
+        One tensor; NaN where there is one in the segment, and of equal ones the last has the
+        gradient.
+
+    Raises:
+        ShapeError: there is not one number for each row.
+        DTypeError: segment_ids are not integer.
+        IndexRangeError: a segment's number is out of range.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.segment_max(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
+        [4.0, 2.0]
+    """
+    return _extreme("segment_max", x, segment_ids, num_segments, is_largest=True)
+
+
+def segment_min(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
+    """The smallest elements of each segment; the highest number for a segment without rows.
+
+    Args:
+        x: (rows, ...), real numeric.
+        segment_ids: (rows,), integer: which segment each row belongs to, in any order.
+        num_segments: the number of segments; None finds it in segment_ids.
+
+    Returns:
+        One tensor; NaN where the segment holds nothing else, and of equal ones the first has the
+        gradient.
+
+    Raises:
+        ShapeError: there is not one number for each row.
+        DTypeError: segment_ids are not integer.
+        IndexRangeError: a segment's number is out of range.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.segment_min(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
+        [1.0, 2.0]
+    """
+    return _extreme("segment_min", x, segment_ids, num_segments, is_largest=False)
+
+
+def _extreme(
+    call: str, given: TensorLike, ids: Any, num_segments: int | None, *, is_largest: bool
+) -> Tensor:
+    """Sorted by value and then, stably, by segment, the extremes stand at the segments' ends."""
+    x, ids = as_tensor(given), as_tensor(ids)
+    count = _segments(call, x, ids, num_segments)
+    if isdtype(x.dtype, "real floating"):
+        empty = -np.inf if is_largest else np.inf
+    else:
+        info = np.iinfo(x.dtype.name)
+        empty = info.min if is_largest else info.max
+    sizes = bincount(ids, minlength=count)
+    if not x.shape[0]:
+        return zeros((count, *x.shape[1:]), dtype=x.dtype) + empty
+    if sizes.shape[0] > count:
+        raise IndexRangeError(
+            f"{call}: segment_ids must be in [0, {count - 1}]; got {sizes.shape[0] - 1}."
+        )
+    by_value = argsort(x, axis=0)
+    by_segment = argsort(take(ids, by_value), axis=0)
+    order = take_along_axis(by_value, by_segment, axis=0)
+    ends = cumulative_sum(sizes)
+    place = ends - 1 if is_largest else ends - sizes
+    place = where(sizes > 0, place, 0)
+    found = take_along_axis(x, take(order, place, 0), axis=0)
+    is_there = reshape(sizes > 0, (count, *([1] * (len(x.shape) - 1))))
+    return where(is_there, found, empty)
+
+
+def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int = 0) -> Tensor:
+    """How often each number from 0 up occurs, or the sums of the weights of each.
+
+    Args:
+        x: one dimension, not negative, integer.
+        weights: one for each element, numeric.
+        minlength: the least number of counts.
+
+    Raises:
+        ShapeError: x has not one dimension, or weights another size.
+        DTypeError: x is not integer.
+        IndexRangeError: a number is negative.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.bincount(tl.tensor([1, 3, 1])).tolist()
+        [0, 2, 0, 1]
+    """
+    x = as_tensor(x)
+    if len(x.shape) != 1:
+        raise ShapeError(f"bincount: x must have one dimension; got shape {x.shape}.")
+    values = ones(x.shape, dtype="int64") if weights is None else as_tensor(weights)
+    _segments("bincount", values, x, 0)
+    count = int(max(x).item()) + 1 if x.shape[0] else 0
+    return _summed(values, x, builtins.max(count, operator.index(minlength)))  # type: ignore[no-any-return]
+
+
+def histogram(
+    x: TensorLike,
+    bins: int | TensorLike = 10,
+    *,
+    range: Sequence[float] | None = None,
+    weight: TensorLike | None = None,
+    density: bool = False,
+) -> tuple[Tensor, Tensor]:
+    """How many elements lie in each of several intervals, and the edges of these.
+
+    Intervals hold their left edge, the last one its right edge too.
+
+    Args:
+        x: any shape, real floating-point.
+        bins: the number of intervals, or their edges in order.
+        range: where equal intervals begin and end; None: at the least and the largest element.
+        weight: how much each element counts, in the shape of x; None is 1.
+        density: divide by the sum and by the widths, so that the integral is 1.
+
+    Returns:
+        Two tensors: the counts, in the dtype of x, and the edges, one more.
+
+    Raises:
+        ShapeError: edges have not one dimension and at least two elements, or weight another shape.
+        ParameterError: there is no interval, or the range is not finite or has no width.
+
+    Source:
+        NumPy, ``numpy.histogram``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> counts, edges = tl.functional.histogram(tl.tensor([1.0, 2.0, 1.5, 4.0]), bins=3)
+        >>> counts.tolist(), edges.tolist()
+        ([2.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0])
+    """
+    x = as_tensor(x)
+    if not isdtype(x.dtype, "real floating"):
+        x = astype(x, dtype="float32")
+    flat = reshape(x, (-1,))
+    edges = _edges(flat, bins, range)
+    count = edges.shape[0] - 1
+    values = ones(flat.shape, dtype=x.dtype) if weight is None else as_tensor(weight)
+    if tuple(values.shape) != tuple(x.shape if weight is not None else flat.shape):
+        raise ShapeError(
+            f"histogram: weight must have the shape of x; got {values.shape} and {x.shape}."
+        )
+    values = astype(reshape(values, (-1,)), dtype=x.dtype)
+    place = searchsorted(edges, flat, side="right") - 1
+    place = where(flat == edges[count], count - 1, place)
+    # What lies outside, or is no number, is counted in an interval more, which is dropped.
+    is_inside = (flat >= edges[0]) & (flat <= edges[count])
+    counts = _summed(values, where(is_inside, place, count), count + 1)[:count]
+    return (counts / (sum(counts) * diff(edges)) if density else counts), edges
+
+
+def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
+    if not isinstance(bins, int):
+        edges = astype(as_tensor(bins), dtype=flat.dtype)
+        if len(edges.shape) != 1 or edges.shape[0] < 2:
+            raise ShapeError(f"histogram: edges must be two or more; got shape {edges.shape}.")
+        return edges
+    if bins < 1:
+        raise ParameterError(f"histogram: there must be at least one bin; got bins={bins}.")
+    if limits is not None:
+        low, high = (float(limit) for limit in limits)
+    elif flat.shape[0]:
+        low, high = min(flat).item(), max(flat).item()
+    else:
+        low, high = 0.0, 1.0
+    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
+        raise ParameterError(
+            f"histogram: the range must be finite and in order; got {low}, {high}."
+        )
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return linspace(low, high, bins + 1, dtype=flat.dtype)

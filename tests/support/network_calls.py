@@ -1,0 +1,193 @@
+"""Calls of neural networks, as one table: activations, losses, norms, images, formulas."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from support.network_call import NetworkCall, integers
+from support.network_losses import classification, losses
+from tensorlike import functional as F
+
+
+def _activations() -> list[NetworkCall]:
+    one = [(5, 7)]
+    found = [
+        NetworkCall(name, getattr(F, name), lambda T, x, name=name: getattr(T, name)(x), tuple(one))
+        for name in ("relu6", "selu", "celu", "hardswish", "hardshrink", "softshrink",
+                     "tanhshrink", "leaky_relu", "hardtanh", "elu", "mish")
+    ]  # fmt: skip
+    found += [
+        NetworkCall("celu-2", lambda x: F.celu(x, 2.0), lambda T, x: T.celu(x, 2.0), ((5, 7),)),
+        NetworkCall("celu-minus", lambda x: F.celu(x, -0.5), lambda T, x: T.celu(x, -0.5), ((9,),)),
+        NetworkCall("hardshrink-1", lambda x: F.hardshrink(x, 1.0),
+                    lambda T, x: T.hardshrink(x, 1.0), ((5, 7),)),
+        NetworkCall("softshrink-1", lambda x: F.softshrink(x, lambd=1.0),
+                    lambda T, x: T.softshrink(x, 1.0), ((5, 7),)),
+        NetworkCall("leaky_relu-0.3", lambda x: F.leaky_relu(x, negative_slope=0.3),
+                    lambda T, x: T.leaky_relu(x, 0.3), ((5, 7),)),
+        NetworkCall("threshold", lambda x: F.threshold(x, 0.25, -3.0),
+                    lambda T, x: T.threshold(x, 0.25, -3.0), ((5, 7),)),
+        NetworkCall("prelu-one", F.prelu, lambda T, x, w: T.prelu(x, w), ((5, 7), (1,))),
+        NetworkCall("prelu-channels", F.prelu, lambda T, x, w: T.prelu(x, w), ((5, 3, 4), (3,))),
+        NetworkCall("glu", F.glu, lambda T, x: T.glu(x), ((5, 8),)),
+        NetworkCall("glu-0", lambda x: F.glu(x, axis=0), lambda T, x: T.glu(x, 0), ((6, 3),)),
+        NetworkCall("softmin", lambda x: F.softmin(x, axis=0), lambda T, x: T.softmin(x, 0),
+                    ((4, 3),)),
+    ]  # fmt: skip
+    return found
+
+
+def _norms_and_distances() -> list[NetworkCall]:
+    found = [
+        NetworkCall("group_norm", lambda x, w, b: F.group_norm(x, 2, w, b),
+                    lambda T, x, w, b: T.group_norm(x, 2, w, b), ((3, 4, 5), (4,), (4,))),
+        NetworkCall("instance_norm", F.instance_norm,
+                    lambda T, x, w, b: T.instance_norm(x, weight=w, bias=b),
+                    ((3, 4, 5, 2), (4,), (4,))),
+        NetworkCall("local_response_norm",
+                    lambda x: F.local_response_norm(x, 3, alpha=0.5, beta=0.6, k=2.0),
+                    lambda T, x: T.local_response_norm(x, 3, 0.5, 0.6, 2.0), ((2, 5, 3, 2),)),
+        NetworkCall("local_response_norm-even", lambda x: F.local_response_norm(x, 4),
+                    lambda T, x: T.local_response_norm(x, 4), ((2, 5, 3),)),
+        NetworkCall("normalize", F.normalize, lambda T, x: T.normalize(x), ((4, 3, 2),)),
+        NetworkCall("normalize-3", lambda x: F.normalize(x, p=3, axis=-1),
+                    lambda T, x: T.normalize(x, 3, -1), ((4, 3),)),
+        NetworkCall("cosine_similarity", F.cosine_similarity,
+                    lambda T, x, y: T.cosine_similarity(x, y), ((4, 3), (1, 3))),
+        NetworkCall("pairwise_distance", F.pairwise_distance,
+                    lambda T, x, y: T.pairwise_distance(x, y), ((4, 3), (4, 3))),
+    ]  # fmt: skip
+    for p in (0.5, 1.0, 2.0, 3.0, float("inf")):
+        for rows in (4, 30):
+            found.append(NetworkCall(
+                f"cdist-{p}-{rows}", lambda x, y, p=p: F.cdist(x, y, p=p),
+                lambda T, x, y, p=p: __import__("torch").cdist(x, y, p), ((2, rows, 3), (5, 3)),
+            ))  # fmt: skip
+    return found
+
+
+def _images() -> list[NetworkCall]:
+    found = [
+        NetworkCall("unfold", lambda x: F.unfold(x, (2, 3), dilation=(2, 1), padding=1, stride=2),
+                    lambda T, x: T.unfold(x, (2, 3), (2, 1), 1, 2), ((2, 3, 5, 6),)),
+        NetworkCall("fold",
+                    lambda x: F.fold(x, (5, 6), (2, 3), dilation=(2, 1), padding=1, stride=2),
+                    lambda T, x: T.fold(x, (5, 6), (2, 3), (2, 1), 1, 2), ((2, 12, 9),)),
+        NetworkCall("pixel_shuffle", lambda x: F.pixel_shuffle(x, 2),
+                    lambda T, x: T.pixel_shuffle(x, 2), ((2, 8, 3, 2),)),
+        NetworkCall("pixel_unshuffle", lambda x: F.pixel_unshuffle(x, 2),
+                    lambda T, x: T.pixel_unshuffle(x, 2), ((2, 2, 4, 6),)),
+        NetworkCall("channel_shuffle", lambda x: F.channel_shuffle(x, 3),
+                    lambda T, x: __import__("torch").channel_shuffle(x, 3), ((2, 6, 2),)),
+    ]  # fmt: skip
+    shapes = {1: (2, 3, 7), 2: (2, 3, 5, 7), 3: (1, 2, 3, 4, 5)}
+    modes = [("nearest", 1), ("nearest", 2), ("nearest-exact", 2), ("linear", 1), ("bilinear", 2),
+             ("trilinear", 3), ("bicubic", 2), ("area", 1), ("area", 2)]  # fmt: skip
+    for mode, n in modes:
+        corners = (False, True) if "linear" in mode or mode == "bicubic" else (False,)
+        for aligned in corners:
+            for given in ({"size": (3, 9, 4)[:n]}, {"scale_factor": (2.5, 0.6, 1.0)[:n]}):
+                ours = {**given, "mode": mode, **({"align_corners": True} if aligned else {})}
+                found.append(NetworkCall(
+                    f"interpolate-{ours}", lambda x, ours=ours: F.interpolate(x, **ours),
+                    lambda T, x, ours=ours: T.interpolate(x, **ours), (shapes[n],),
+                ))  # fmt: skip
+    for mode in ("bilinear", "nearest", "bicubic"):
+        for padding in ("zeros", "border", "reflection"):
+            for aligned in (False, True):
+                given = {"mode": mode, "padding_mode": padding, "align_corners": aligned}
+                for n in (2, 3) if mode != "bicubic" else (2,):
+                    places = (2, 4, 3, 2) if n == 2 else (2, 2, 3, 2, 3)
+                    found.append(NetworkCall(
+                        f"grid_sample-{n}-{given}",
+                        lambda x, g, given=given: F.grid_sample(x, g, **given),
+                        lambda T, x, g, given=given: T.grid_sample(x, g, **given),
+                        ((2, 3, 5, 4, 3)[: n + 2], places),
+                    ))  # fmt: skip
+    for aligned in (False, True):
+        for size in ((2, 3, 4, 5), (2, 3, 2, 4, 1)):
+            n = len(size) - 2
+            found.append(NetworkCall(
+                f"affine_grid-{n}-{aligned}",
+                lambda t, s=size, a=aligned: F.affine_grid(t, s, align_corners=a),
+                lambda T, t, s=size, a=aligned: T.affine_grid(t, s, align_corners=a),
+                ((2, n, n + 1),),
+            ))  # fmt: skip
+    return found
+
+
+def _bags() -> list[NetworkCall]:
+    flat, starts = integers(0, 6, (9,), 4), np.array([0, 3, 3, 7])
+    found = []
+    for mode in ("mean", "sum", "max"):
+        found += [
+            NetworkCall(
+                f"embedding_bag-{mode}",
+                lambda w, mode=mode: F.embedding_bag(flat, w, starts, mode=mode),
+                lambda T, w, mode=mode: T.embedding_bag(
+                    w.new_tensor(flat).long(), w, w.new_tensor(starts).long(), mode=mode),
+                ((6, 3),),
+            ),
+            NetworkCall(
+                f"embedding_bag-rows-{mode}",
+                lambda w, mode=mode: F.embedding_bag(
+                    flat.reshape(3, 3), w, mode=mode, padding_idx=int(flat[1])),
+                lambda T, w, mode=mode: T.embedding_bag(
+                    w.new_tensor(flat.reshape(3, 3)).long(), w, mode=mode,
+                    padding_idx=int(flat[1])),
+                ((6, 3),),
+            ),
+        ]  # fmt: skip
+    found.append(NetworkCall(
+        "embedding_bag-weights",
+        lambda w, p: F.embedding_bag(flat, w, starts, p, mode="sum"),
+        lambda T, w, p: T.embedding_bag(
+            w.new_tensor(flat).long(), w, w.new_tensor(starts).long(), mode="sum",
+            per_sample_weights=p),
+        ((6, 3), (9,)),
+    ))  # fmt: skip
+    return found
+
+
+def _formulas() -> list[NetworkCall]:
+    equations = [
+        ("ij,jk->ik", ((3, 4), (4, 2))), ("ij,jk,kl,l->i", ((3, 4), (4, 2), (2, 5), (5,))),
+        ("bhqd,bhkd->bhqk", ((2, 3, 4, 5), (2, 3, 6, 5))), ("ii->i", ((4, 4),)),
+        ("ii", ((4, 4),)), ("ij->", ((3, 4),)), ("ij->ji", ((3, 4),)), ("i,j", ((3,), (4,))),
+        ("...ij,...jk->...ik", ((2, 1, 3, 4), (5, 4, 2))), ("b...,b...->...", ((2, 3), (2, 3))),
+        ("iij,jk->ki", ((3, 3, 4), (4, 2))), ("ij,ij,ij->j", ((3, 4), (3, 4), (3, 4))),
+        ("abc,cd,a->bd", ((2, 3, 4), (4, 5), (2,))), ("ba", ((2, 3),)),
+    ]  # fmt: skip
+    found = [
+        NetworkCall(
+            f"einsum-{text}", lambda *xs, text=text: F.einsum(text, *xs),
+            lambda T, *xs, text=text: __import__("torch").einsum(text, *xs), shapes)
+        for text, shapes in equations
+    ]  # fmt: skip
+    found += [
+        NetworkCall("kron", F.kron, lambda T, x, y: __import__("torch").kron(x, y),
+                    ((2, 3), (4, 2))),
+        NetworkCall("kron-3", F.kron, lambda T, x, y: __import__("torch").kron(x, y),
+                    ((2,), (3, 1, 2))),
+        NetworkCall("trapezoid", F.trapezoid, lambda T, y, x: __import__("torch").trapezoid(y, x),
+                    ((3, 4), (4,))),
+        NetworkCall("trapezoid-0", lambda y: F.trapezoid(y, dx=0.5, axis=0),
+                    lambda T, y: __import__("torch").trapezoid(y, dx=0.5, dim=0), ((3, 4),)),
+    ]  # fmt: skip
+    ids = np.array([2, 0, 2, 4, 0, 2])
+    for name in ("sum", "mean", "max", "min"):
+        found.append(NetworkCall(
+            f"segment_{name}",
+            lambda x, name=name: getattr(F, f"segment_{name}")(x, ids, 5)[np.array([0, 2, 4])],
+            lambda T, x, name=name: x.new_zeros(5, 3).index_reduce(
+                0, x.new_tensor(ids).long(), x, {"max": "amax", "min": "amin"}[name],
+                include_self=False)[[0, 2, 4]] if name in ("max", "min")
+            else (x.new_zeros(5, 3).index_add(0, x.new_tensor(ids).long(), x) / (
+                1 if name == "sum" else x.new_tensor([2.0, 1, 3, 1, 1])[:, None]))[[0, 2, 4]],
+            ((6, 3),),
+        ))  # fmt: skip
+    return found
+
+
+CALLS = [*_activations(), *losses(), *classification(), *_norms_and_distances(), *_images(),
+         *_bags(), *_formulas()]  # fmt: skip

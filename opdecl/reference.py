@@ -15,6 +15,7 @@ from .expression import ELEMWISE, SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
 from .reference_gamma import digamma, lgamma, trigamma
+from .reference_linear import LINEAR
 from .reference_order import ORDER
 from .reference_recurrent import RECURRENT
 from .reference_windows import WINDOWS
@@ -315,6 +316,7 @@ def _attention_grad(
 OWN: Mapping[str, Callable[..., Any]] = {
     **WINDOWS,
     **ORDER,
+    **LINEAR,
     **RECURRENT,
     "Fill": _full,
     "Arange": _arange,

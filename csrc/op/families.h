@@ -23,6 +23,7 @@ RuleTable<InferRule> linear_algebra_rules();
 RuleTable<InferRule> window_rules();
 RuleTable<InferRule> scan_rules();
 RuleTable<InferRule> sorting_rules();
+RuleTable<InferRule> linear_solver_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
@@ -39,6 +40,9 @@ RuleTable<Kernel> pooling_kernels();
 RuleTable<Kernel> scan_kernels();
 RuleTable<Kernel> search_kernels();
 RuleTable<Kernel> sorting_kernels();
+RuleTable<Kernel> linear_solver_kernels();
+RuleTable<Kernel> spectral_kernels();
+RuleTable<Kernel> matrix_exp_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
@@ -50,5 +54,7 @@ RuleTable<GradRule> linear_algebra_gradients();
 RuleTable<GradRule> convolution_gradients();
 RuleTable<GradRule> scan_gradients();
 RuleTable<GradRule> sorting_gradients();
+RuleTable<GradRule> linear_solver_gradients();
+RuleTable<GradRule> spectral_gradients();
 
 }  // namespace tensorlike

@@ -335,6 +335,7 @@ InferRule find_infer(std::string_view name) {
            window_rules(),
            scan_rules(),
            sorting_rules(),
+           linear_solver_rules(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;

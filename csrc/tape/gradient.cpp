@@ -240,6 +240,8 @@ const GradRule* find_grad(std::string_view name) {
            convolution_gradients(),
            scan_gradients(),
            sorting_gradients(),
+           linear_solver_gradients(),
+           spectral_gradients(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return &rule;

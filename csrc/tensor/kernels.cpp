@@ -22,6 +22,9 @@ Kernel find_kernel(std::string_view name) {
            scan_kernels(),
            search_kernels(),
            sorting_kernels(),
+           linear_solver_kernels(),
+           spectral_kernels(),
+           matrix_exp_kernels(),
        }) {
     for (const auto& [key, kernel] : family) {
       if (key == name) return kernel;

@@ -187,7 +187,7 @@ Sides sides_of(const Op& op, Inputs inputs, const Stack& a, bool is_left) {
   return sides;
 }
 
-Spec solution(const Op& op, Inputs inputs, const Sides& sides, bool is_left) {
+Spec solution(Inputs inputs, const Sides& sides, bool is_left) {
   Stack found = sides.a;
   found.batch = sides.batch;
   if (sides.is_vector) return {floating(inputs), found.shape(sides.a.columns)};
@@ -197,13 +197,13 @@ Spec solution(const Op& op, Inputs inputs, const Sides& sides, bool is_left) {
 
 Specs infer_solve(const Op& op, Inputs inputs) {
   const Sides sides = sides_of(op, inputs, square(op, inputs, 0), true);
-  return Specs(1, solution(op, inputs, sides, true));
+  return Specs(1, solution(inputs, sides, true));
 }
 
 Specs infer_solve_triangular(const Op& op, Inputs inputs) {
   const bool is_left = op.get<bool>("left");
   const Sides sides = sides_of(op, inputs, square(op, inputs, 0), is_left);
-  return Specs(1, solution(op, inputs, sides, is_left));
+  return Specs(1, solution(inputs, sides, is_left));
 }
 
 Specs infer_lstsq(const Op& op, Inputs inputs) {
@@ -211,7 +211,7 @@ Specs infer_lstsq(const Op& op, Inputs inputs) {
   const Sides sides = sides_of(op, inputs, a, true);
   const DType dtype = floating(inputs);
   least_squares_tolerance(op, dtype, a.rows, a.columns);  // refuses a wrong one
-  const Spec x = solution(op, inputs, sides, true);
+  const Spec x = solution(inputs, sides, true);
   Stack batch = a;
   batch.batch = sides.batch;
   return {x, {DType::kInt64, sides.batch}, {real_of(dtype), batch.shape(a.smaller())}};

@@ -10,6 +10,7 @@ import pytest
 PUBLIC = [
     "tensorlike",
     "tensorlike.functional",
+    "tensorlike.functional.linalg",
     "tensorlike.imperative",
     "tensorlike.nn",
     "tensorlike.ops",

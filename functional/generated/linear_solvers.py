@@ -103,7 +103,7 @@ def svdvals(x: TensorLike) -> Tensor:
 # opdecl/linear_solvers.yaml:42
 @native
 def eigh(x: TensorLike) -> tuple[Tensor, ...]:
-    """Eigenvalues in rising order, and eigenvectors as columns, of the Hermitian part of x.
+    """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
@@ -243,7 +243,7 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
 # opdecl/linear_solvers.yaml:103
 @native
 def cofactor(x: TensorLike) -> Tensor:
-    """The cofactors, conjugated; they are the gradient of the determinant, of singular matrices too.
+    """The cofactors, conjugated; the gradient of the determinant, of singular matrices too.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
@@ -345,7 +345,7 @@ def solve_triangular(
 def lstsq(
     x1: TensorLike, x2: TensorLike, rtol: bool | int | float | None = None
 ) -> tuple[Tensor, ...]:
-    """The x of least norm for which x1 @ x is nearest to x2, the rank of x1, its singular values.
+    """The x of least norm with x1 @ x nearest to x2, the rank of x1, its singular values.
 
     Args:
         x1: any shape, floating-point (integers and booleans are promoted to float32).

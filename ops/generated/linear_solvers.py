@@ -107,7 +107,7 @@ class SVDVals(OpBase, native="SVDVals"):
 
 # opdecl/linear_solvers.yaml:42
 class Eigh(OpBase, native="Eigh"):
-    """Eigenvalues in rising order, and eigenvectors as columns, of the Hermitian part of x.
+    """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
 
     Inputs:
         x: any shape, floating-point (integers and booleans are promoted to float32).
@@ -254,7 +254,7 @@ class Slogdet(OpBase, native="Slogdet"):
 
 # opdecl/linear_solvers.yaml:103
 class Cofactor(OpBase, native="Cofactor"):
-    """The cofactors, conjugated; they are the gradient of the determinant, of singular matrices too.
+    """The cofactors, conjugated; the gradient of the determinant, of singular matrices too.
 
     Inputs:
         x: any shape, floating-point (integers and booleans are promoted to float32).
@@ -350,7 +350,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
 
 # opdecl/linear_solvers.yaml:140
 class LeastSquares(OpBase, native="LeastSquares"):
-    """The x of least norm for which x1 @ x is nearest to x2, the rank of x1, its singular values.
+    """The x of least norm with x1 @ x nearest to x2, the rank of x1, its singular values.
 
     Args:
         rtol: smaller singular values of x1, relative to the largest, count as 0; None: the

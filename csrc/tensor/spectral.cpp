@@ -266,7 +266,7 @@ Values cofactor(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
             }
             const T phase = conjugate_of(unit_determinant(table, u.data(), n, lu, pivots) *
                                          unit_determinant(table, vh.data(), n, lu, pivots));
-            for (size_t j = 0; j < all; ++j) u[j] = u[j] * T(rest[j % s.size()]) * phase;
+            for (size_t j = 0; j < u.size(); ++j) u[j] = u[j] * T(rest[j % s.size()]) * phase;
             const int sides = as_int(n);
             const T one(1);
             const T zero(0);

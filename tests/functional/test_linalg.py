@@ -203,11 +203,11 @@ def test_the_gradient_of_a_norm_is_zero_at_zero() -> None:
 
 def test_matrices_that_will_not_do_are_refused() -> None:
     zero, nan = tl.tensor([[0.0, 0.0], [0.0, 0.0]]), tl.tensor([[float("nan"), 0.0], [0.0, 1.0]])
-    with pytest.raises(tl.MatrixError, match=r"^inv: x must be invertible; got a singular matrix"):
+    with pytest.raises(tl.MatrixError, match=r"^Inverse: x must be invertible; got a singular matrix"):
         linalg.inv(zero)
-    with pytest.raises(tl.MatrixError, match=r"^solve: x1 must be invertible"):
+    with pytest.raises(tl.MatrixError, match=r"^Solve: x1 must be invertible"):
         linalg.solve(zero, tl.tensor([1.0, 2.0]))
-    with pytest.raises(tl.MatrixError, match=r"^cholesky: x must be positive definite"):
+    with pytest.raises(tl.MatrixError, match=r"^Cholesky: x must be positive definite"):
         linalg.cholesky(zero)
     with pytest.raises(tl.MatrixError, match="number 1 of the batch"):
         linalg.inv(tl.tensor(np.stack([np.eye(2), np.zeros((2, 2))])))

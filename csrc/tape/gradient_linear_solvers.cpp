@@ -137,9 +137,11 @@ void grad_solve_triangular(GradCall& c) {
 // With the pseudo-inverse p of a, x = p b. Where the rank stays the same,
 // dx = -p da x + p p^H da^H (b - a x) + (1 - p a) da^H p^H x; products with p are least squares.
 void grad_least_squares(GradCall& c) {
-  if (flows(c, 2)) {
-    fail(ErrorKind::kAutodiff, c.op.name(),
-         ": the singular values that it gives carry no gradient; take those of svdvals(x1).");
+  Term by_values;
+  if (flows(c, 2) && c.wants(0)) {
+    const std::vector<Term> found = results_of("svd", input(c, 0), {false});
+    by_values = product(found[0] * as_row(cotangent(c, 2)), found[2]);
+    c.result(0) = by_values.value;
   }
   if (!flows(c, 0)) return;
   const Attr rtol = c.op.attr("rtol");
@@ -160,6 +162,7 @@ void grad_least_squares(GradCall& c) {
     };
     return std::pair(by_matrix, back);
   });
+  if (by_values.value) c.result(0) = (Term{c.result(0)} + by_values).value;
 }
 
 // The derivative of exp at x^H along dy stands beside exp(x^H) in exp([[x^H, dy], [0, x^H]]).

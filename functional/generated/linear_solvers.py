@@ -152,11 +152,16 @@ def eig(x: TensorLike) -> tuple[Tensor, ...]:
 
     Source:
         Declared in opdecl/linear_solvers.yaml:60.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [part.tolist() for part in tl.functional.eig(tl.tensor([[2.0, 0.0], [0.0, 3.0]]))]
+        [[2.0, 3.0], [[1.0, 0.0], [0.0, 1.0]]]
     """
     ...
 
 
-# opdecl/linear_solvers.yaml:68
+# opdecl/linear_solvers.yaml:69
 @native
 def eigvals(x: TensorLike) -> Tensor:
     """The eigenvalues, complex and in no order.
@@ -168,12 +173,17 @@ def eigvals(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:68.
+        Declared in opdecl/linear_solvers.yaml:69.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.eigvals(tl.tensor([[2.0, 0.0], [0.0, 3.0]])).tolist()
+        [2.0, 3.0]
     """
     ...
 
 
-# opdecl/linear_solvers.yaml:76
+# opdecl/linear_solvers.yaml:78
 @native
 def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
@@ -185,7 +195,7 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:76.
+        Declared in opdecl/linear_solvers.yaml:78.
 
     Example:
         >>> import tensorlike as tl
@@ -196,7 +206,7 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:86
+# opdecl/linear_solvers.yaml:88
 @native
 def det(x: TensorLike) -> Tensor:
     """The determinant.
@@ -208,7 +218,7 @@ def det(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:86.
+        Declared in opdecl/linear_solvers.yaml:88.
 
     Example:
         >>> import tensorlike as tl
@@ -218,7 +228,7 @@ def det(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:94
+# opdecl/linear_solvers.yaml:96
 @native
 def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
     """The sign of the determinant (0 where it is 0), and the logarithm of its absolute value.
@@ -230,7 +240,7 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:94.
+        Declared in opdecl/linear_solvers.yaml:96.
 
     Example:
         >>> import tensorlike as tl
@@ -240,7 +250,7 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:103
+# opdecl/linear_solvers.yaml:105
 @native
 def cofactor(x: TensorLike) -> Tensor:
     """The cofactors, conjugated; the gradient of the determinant, of singular matrices too.
@@ -252,7 +262,7 @@ def cofactor(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:103.
+        Declared in opdecl/linear_solvers.yaml:105.
 
     Example:
         >>> import tensorlike as tl
@@ -263,7 +273,7 @@ def cofactor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:111
+# opdecl/linear_solvers.yaml:113
 @native
 def inv(x: TensorLike) -> Tensor:
     """The inverse.
@@ -275,7 +285,7 @@ def inv(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:111.
+        Declared in opdecl/linear_solvers.yaml:113.
 
     Example:
         >>> import tensorlike as tl
@@ -285,7 +295,7 @@ def inv(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:120
+# opdecl/linear_solvers.yaml:122
 @native
 def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
@@ -298,7 +308,7 @@ def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:120.
+        Declared in opdecl/linear_solvers.yaml:122.
 
     Example:
         >>> import tensorlike as tl
@@ -310,7 +320,7 @@ def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:128
+# opdecl/linear_solvers.yaml:130
 @native
 def solve_triangular(
     x1: TensorLike, x2: TensorLike, upper: bool, left: bool = True, unitriangular: bool = False
@@ -328,7 +338,7 @@ def solve_triangular(
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:128.
+        Declared in opdecl/linear_solvers.yaml:130.
 
     Example:
         >>> import tensorlike as tl
@@ -340,7 +350,7 @@ def solve_triangular(
     ...
 
 
-# opdecl/linear_solvers.yaml:140
+# opdecl/linear_solvers.yaml:142
 @native
 def lstsq(
     x1: TensorLike, x2: TensorLike, rtol: bool | int | float | None = None
@@ -357,7 +367,7 @@ def lstsq(
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:140.
+        Declared in opdecl/linear_solvers.yaml:142.
 
     Example:
         >>> import tensorlike as tl
@@ -369,7 +379,7 @@ def lstsq(
     ...
 
 
-# opdecl/linear_solvers.yaml:155
+# opdecl/linear_solvers.yaml:157
 @native
 def matrix_exp(x: TensorLike) -> Tensor:
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
@@ -381,7 +391,7 @@ def matrix_exp(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:155.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:157.
 
     Example:
         >>> import tensorlike as tl

@@ -168,7 +168,7 @@ class Eig(OpBase, native="Eig"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:68
+# opdecl/linear_solvers.yaml:69
 class EigVals(OpBase, native="EigVals"):
     """The eigenvalues, complex and in no order.
 
@@ -179,7 +179,7 @@ class EigVals(OpBase, native="EigVals"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:68.
+        Declared in opdecl/linear_solvers.yaml:69.
     """
 
     __slots__ = ()
@@ -189,7 +189,7 @@ class EigVals(OpBase, native="EigVals"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:76
+# opdecl/linear_solvers.yaml:78
 class LU(OpBase, native="LU"):
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
 
@@ -200,7 +200,7 @@ class LU(OpBase, native="LU"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:76.
+        Declared in opdecl/linear_solvers.yaml:78.
     """
 
     __slots__ = ()
@@ -210,7 +210,7 @@ class LU(OpBase, native="LU"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:86
+# opdecl/linear_solvers.yaml:88
 class Det(OpBase, native="Det"):
     """The determinant.
 
@@ -221,7 +221,7 @@ class Det(OpBase, native="Det"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:86.
+        Declared in opdecl/linear_solvers.yaml:88.
     """
 
     __slots__ = ()
@@ -231,7 +231,7 @@ class Det(OpBase, native="Det"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:94
+# opdecl/linear_solvers.yaml:96
 class Slogdet(OpBase, native="Slogdet"):
     """The sign of the determinant (0 where it is 0), and the logarithm of its absolute value.
 
@@ -242,7 +242,7 @@ class Slogdet(OpBase, native="Slogdet"):
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:94.
+        Declared in opdecl/linear_solvers.yaml:96.
     """
 
     __slots__ = ()
@@ -252,7 +252,7 @@ class Slogdet(OpBase, native="Slogdet"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:103
+# opdecl/linear_solvers.yaml:105
 class Cofactor(OpBase, native="Cofactor"):
     """The cofactors, conjugated; the gradient of the determinant, of singular matrices too.
 
@@ -263,7 +263,7 @@ class Cofactor(OpBase, native="Cofactor"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:103.
+        Declared in opdecl/linear_solvers.yaml:105.
     """
 
     __slots__ = ()
@@ -273,7 +273,7 @@ class Cofactor(OpBase, native="Cofactor"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:111
+# opdecl/linear_solvers.yaml:113
 class Inverse(OpBase, native="Inverse"):
     """The inverse.
 
@@ -284,7 +284,7 @@ class Inverse(OpBase, native="Inverse"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:111.
+        Declared in opdecl/linear_solvers.yaml:113.
     """
 
     __slots__ = ()
@@ -294,7 +294,7 @@ class Inverse(OpBase, native="Inverse"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:120
+# opdecl/linear_solvers.yaml:122
 class Solve(OpBase, native="Solve"):
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
 
@@ -306,7 +306,7 @@ class Solve(OpBase, native="Solve"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:120.
+        Declared in opdecl/linear_solvers.yaml:122.
     """
 
     __slots__ = ()
@@ -316,7 +316,7 @@ class Solve(OpBase, native="Solve"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:128
+# opdecl/linear_solvers.yaml:130
 class SolveTriangular(OpBase, native="SolveTriangular"):
     """The solution of equations with a triangular matrix; the other triangle is not read.
 
@@ -333,7 +333,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:128.
+        Declared in opdecl/linear_solvers.yaml:130.
     """
 
     __slots__ = ()
@@ -348,7 +348,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         ) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:140
+# opdecl/linear_solvers.yaml:142
 class LeastSquares(OpBase, native="LeastSquares"):
     """The x of least norm with x1 @ x nearest to x2, the rank of x1, its singular values.
 
@@ -364,7 +364,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:140.
+        Declared in opdecl/linear_solvers.yaml:142.
     """
 
     __slots__ = ()
@@ -375,7 +375,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         def __init__(self, *, rtol: bool | int | float | None = None) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:155
+# opdecl/linear_solvers.yaml:157
 class MatrixExp(OpBase, native="MatrixExp"):
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
 
@@ -386,7 +386,7 @@ class MatrixExp(OpBase, native="MatrixExp"):
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:155.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:157.
     """
 
     __slots__ = ()

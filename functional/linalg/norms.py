@@ -203,5 +203,5 @@ def cond(x: TensorLike, p: float | str | None = None) -> Tensor:
     if p is None or p in (2, -2):
         values = ops.svdvals(x)
         largest, smallest = ops.max(values, axis=-1), ops.min(values, axis=-1)
-        return largest / smallest if p != -2 else smallest / largest  # type: ignore[no-any-return]
-    return matrix_norm(x, ord=p) * matrix_norm(ops.inv(x), ord=p)  # type: ignore[no-any-return]
+        return largest / smallest if p != -2 else smallest / largest
+    return matrix_norm(x, ord=p) * matrix_norm(ops.inv(x), ord=p)

@@ -75,7 +75,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         raise ShapeError(
             f"outer: x1 and x2 must have one dimension; got shapes {x1.shape} and {x2.shape}."
         )
-    return expand_dims(x1, 1) * expand_dims(x2, 0)  # type: ignore[no-any-return]
+    return expand_dims(x1, 1) * expand_dims(x2, 0)
 
 
 def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
@@ -176,13 +176,13 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
         return ops.broadcast_to(eye(rows, dtype=x.dtype), tuple(x.shape))
     factor = ops.inv(x) if power < 0 else x
     power = abs(power)
-    result = None
+    result: Any = None
     while True:
         if power & 1:
             result = factor if result is None else ops.matmul(result, factor)
         power >>= 1
         if not power:
-            return result  # type: ignore[no-any-return]
+            return result
         factor = ops.matmul(factor, factor)
 
 

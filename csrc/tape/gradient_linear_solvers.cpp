@@ -110,7 +110,12 @@ void with_matrices(GradCall& c, bool is_column, Rule rule) {
   const auto [by_matrix, by_sides] = rule(seen(output(c, 0)), seen(cotangent(c, 0)));
   if (c.wants(0)) c.result(0) = by_matrix().value;
   if (!c.wants(1)) return;
-  c.result(1) = is_vector ? reshaped(by_sides, c.node.outputs[0].shape).value : by_sides.value;
+  Dims shape = by_sides.spec().shape;
+  if (is_vector) {  // without the one column, or the one row
+    shape[shape.size() - 2] = is_column ? by_sides.rows() : by_sides.columns();
+    shape.resize(shape.size() - 1);
+  }
+  c.result(1) = is_vector ? reshaped(by_sides, shape).value : by_sides.value;
 }
 
 void grad_solve(GradCall& c) {

@@ -154,7 +154,7 @@ def test_ops_keep_the_width_of_floats(entry: OpEntry) -> None:
         ]
         outputs = outputs_of(entry, *(tl.tensor(x) for x in floats), **case.attrs)
         found = [output.dtype.name for output in outputs]  # positions are integers
-        assert {name for name in found if name.startswith("float")} == {dtype}
+        assert {name for name in found if name.startswith("float")} <= {dtype}
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
 from .reference_fft import FFT
 from .reference_gamma import digamma, lgamma, trigamma
+from .reference_linear import LINEAR
 from .reference_order import ORDER
 from .reference_random import RANDOM
 from .reference_recurrent import RECURRENT
@@ -314,6 +315,7 @@ OWN: Mapping[str, Callable[..., Any]] = {
     **FFT,
     **ORDER,
     **RANDOM,
+    **LINEAR,
     **RECURRENT,
     "complex": _complex,
     "Fill": _full,

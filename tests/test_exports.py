@@ -11,6 +11,7 @@ PUBLIC = [
     "tensorlike",
     "tensorlike.fft",
     "tensorlike.functional",
+    "tensorlike.functional.linalg",
     "tensorlike.imperative",
     "tensorlike.nn",
     "tensorlike.ops",

@@ -21,6 +21,7 @@ enum class ErrorKind : unsigned char {
   kAutodiff,
   kMemory,
   kOverflow,
+  kMatrix,
 };
 
 class Error : public std::exception {

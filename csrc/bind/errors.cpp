@@ -55,6 +55,9 @@ void add_errors(PyObject* module) {
                                       "Memory is exhausted, or the limit is reached.");
   class_of(ErrorKind::kOverflow) = make(module, "LiteralRangeError", root, PyExc_OverflowError,
                                         "A literal does not fit the dtype that it meets.");
+  class_of(ErrorKind::kMatrix) =
+      make(module, "MatrixError", root, PyExc_ValueError,
+           "A matrix is not what an op needs it to be: invertible, positive definite, finite.");
   class_of(ErrorKind::kDeclaration) = Py_NewRef(PyExc_ValueError);
 }
 

@@ -80,6 +80,7 @@ PYBIND11_MODULE(_C, m) {
     add_tapes(module);
     add_apply(module);
     add_engine(module);
+    add_lapack();
   } catch (const PythonError&) {
     throw py::error_already_set();
   }

@@ -156,6 +156,7 @@ void add_functions(PyObject* module);
 void add_apply(PyObject* module);
 void add_tapes(PyObject* module);
 void add_engine(PyObject* module);
+void add_lapack();
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);
 
 // Slots and methods that every tensor-like has.

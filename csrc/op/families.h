@@ -25,6 +25,7 @@ RuleTable<InferRule> scan_rules();
 RuleTable<InferRule> sorting_rules();
 RuleTable<InferRule> fft_rules();
 RuleTable<InferRule> random_rules();
+RuleTable<InferRule> linear_solver_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
@@ -43,6 +44,9 @@ RuleTable<Kernel> search_kernels();
 RuleTable<Kernel> sorting_kernels();
 RuleTable<Kernel> fft_kernels();
 RuleTable<Kernel> random_kernels();
+RuleTable<Kernel> linear_solver_kernels();
+RuleTable<Kernel> spectral_kernels();
+RuleTable<Kernel> matrix_exp_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
@@ -55,5 +59,7 @@ RuleTable<GradRule> convolution_gradients();
 RuleTable<GradRule> scan_gradients();
 RuleTable<GradRule> sorting_gradients();
 RuleTable<GradRule> fft_gradients();
+RuleTable<GradRule> linear_solver_gradients();
+RuleTable<GradRule> spectral_gradients();
 
 }  // namespace tensorlike

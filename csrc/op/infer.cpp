@@ -317,6 +317,7 @@ InferRule find_infer(std::string_view name) {
            sorting_rules(),
            fft_rules(),
            random_rules(),
+           linear_solver_rules(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;

@@ -251,6 +251,8 @@ const GradRule* find_grad(std::string_view name) {
            scan_gradients(),
            sorting_gradients(),
            fft_gradients(),
+           linear_solver_gradients(),
+           spectral_gradients(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return &rule;

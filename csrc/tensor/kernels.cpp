@@ -24,6 +24,9 @@ Kernel find_kernel(std::string_view name) {
            sorting_kernels(),
            fft_kernels(),
            random_kernels(),
+           linear_solver_kernels(),
+           spectral_kernels(),
+           matrix_exp_kernels(),
        }) {
     for (const auto& [key, kernel] : family) {
       if (key == name) return kernel;

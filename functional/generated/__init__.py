@@ -159,6 +159,23 @@ from .layout import to_device as to_device
 from .linear_algebra import linear as linear
 from .linear_algebra import matmul as matmul
 from .linear_algebra import vecdot as vecdot
+from .linear_solvers import cholesky as cholesky
+from .linear_solvers import cofactor as cofactor
+from .linear_solvers import det as det
+from .linear_solvers import eig as eig
+from .linear_solvers import eigh as eigh
+from .linear_solvers import eigvals as eigvals
+from .linear_solvers import eigvalsh as eigvalsh
+from .linear_solvers import inv as inv
+from .linear_solvers import lstsq as lstsq
+from .linear_solvers import lu_factors as lu_factors
+from .linear_solvers import matrix_exp as matrix_exp
+from .linear_solvers import qr as qr
+from .linear_solvers import slogdet as slogdet
+from .linear_solvers import solve as solve
+from .linear_solvers import solve_triangular as solve_triangular
+from .linear_solvers import svd as svd
+from .linear_solvers import svdvals as svdvals
 from .nn import cross_entropy_grad as cross_entropy_grad
 from .nn import cross_entropy_mean as cross_entropy_mean
 from .nn import cross_entropy_rows as cross_entropy_rows
@@ -274,7 +291,9 @@ __all__ = [
     "broadcast_to",
     "ceil",
     "celu",
+    "cholesky",
     "clip_between",
+    "cofactor",
     "complex",
     "concat",
     "conj",
@@ -298,9 +317,14 @@ __all__ = [
     "cumulative_min",
     "cumulative_prod",
     "cumulative_sum",
+    "det",
     "digamma",
     "divide",
     "dropout",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
     "elu",
     "equal",
     "erf",
@@ -327,6 +351,7 @@ __all__ = [
     "huber_error",
     "hypot",
     "imag",
+    "inv",
     "isfinite",
     "isinf",
     "isnan",
@@ -359,10 +384,13 @@ __all__ = [
     "lstm_cell",
     "lstm_cell_grad",
     "lstm_grad",
+    "lstsq",
+    "lu_factors",
     "margin_ranking_error",
     "masked_scatter",
     "masked_select",
     "matmul",
+    "matrix_exp",
     "max",
     "max_pool",
     "max_pool1d",
@@ -390,6 +418,7 @@ __all__ = [
     "pow",
     "prod",
     "put_along_axis",
+    "qr",
     "random_draw",
     "random_from",
     "real",
@@ -416,12 +445,15 @@ __all__ = [
     "sin",
     "sinc",
     "sinh",
+    "slogdet",
     "smooth_l1_error",
     "softmax",
     "softmax_grad",
     "softplus",
     "softshrink",
     "softsign",
+    "solve",
+    "solve_triangular",
     "sort",
     "split",
     "sqrt",
@@ -435,6 +467,8 @@ __all__ = [
     "sum",
     "sumabs",
     "sumsq",
+    "svd",
+    "svdvals",
     "take_along_axis",
     "tan",
     "tanh",

@@ -35,6 +35,23 @@ from .layout import Transpose as Transpose
 from .linear_algebra import Linear as Linear
 from .linear_algebra import MatMul as MatMul
 from .linear_algebra import Vecdot as Vecdot
+from .linear_solvers import Cholesky as Cholesky
+from .linear_solvers import Cofactor as Cofactor
+from .linear_solvers import Det as Det
+from .linear_solvers import Eig as Eig
+from .linear_solvers import EigVals as EigVals
+from .linear_solvers import EigValsH as EigValsH
+from .linear_solvers import Eigh as Eigh
+from .linear_solvers import Inverse as Inverse
+from .linear_solvers import LU as LU
+from .linear_solvers import LeastSquares as LeastSquares
+from .linear_solvers import MatrixExp as MatrixExp
+from .linear_solvers import QR as QR
+from .linear_solvers import SVD as SVD
+from .linear_solvers import SVDVals as SVDVals
+from .linear_solvers import Slogdet as Slogdet
+from .linear_solvers import Solve as Solve
+from .linear_solvers import SolveTriangular as SolveTriangular
 from .nn import CrossEntropy as CrossEntropy
 from .nn import CrossEntropyGrad as CrossEntropyGrad
 from .nn import CrossEntropyRows as CrossEntropyRows
@@ -83,6 +100,8 @@ __all__ = [
     "BatchNorm",
     "Broadcast",
     "Cast",
+    "Cholesky",
+    "Cofactor",
     "Concat",
     "Convolution",
     "ConvolutionTranspose",
@@ -91,15 +110,23 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyGrad",
     "CrossEntropyRows",
+    "Det",
     "Dropout",
+    "Eig",
+    "EigVals",
+    "EigValsH",
+    "Eigh",
     "Elemwise",
     "Fill",
     "FourierTransform",
     "Gather",
+    "Inverse",
     "LSTM",
     "LSTMGrad",
+    "LU",
     "LayerNorm",
     "LayerNormGrad",
+    "LeastSquares",
     "Linear",
     "LogSoftmax",
     "LogSoftmaxGrad",
@@ -107,25 +134,32 @@ __all__ = [
     "MaskedScatter",
     "MaskedSelect",
     "MatMul",
+    "MatrixExp",
     "MaxPool",
     "MaxPoolSelect",
     "MaxPoolSpread",
     "OneHot",
     "Pad",
     "PutAlongAxis",
+    "QR",
     "RMSNorm",
     "RMSNormGrad",
     "Random",
     "RandomFrom",
     "Reduce",
     "Reshape",
+    "SVD",
+    "SVDVals",
     "Scan",
     "ScatterAdd",
     "ScatterSet",
     "SearchSorted",
     "SetSubtensor",
+    "Slogdet",
     "Softmax",
     "SoftmaxGrad",
+    "Solve",
+    "SolveTriangular",
     "Sort",
     "Split",
     "Stack",

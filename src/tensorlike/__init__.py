@@ -21,6 +21,7 @@ from ._C import DispatchError as DispatchError
 from ._C import DTypeError as DTypeError
 from ._C import IndexRangeError as IndexRangeError
 from ._C import LiteralRangeError as LiteralRangeError
+from ._C import MatrixError as MatrixError
 from ._C import OutOfMemoryError as OutOfMemoryError
 from ._C import ParameterError as ParameterError
 from ._C import ShapeError as ShapeError
@@ -44,6 +45,7 @@ from ._C import complex64 as complex64
 from ._C import complex128 as complex128
 from ._C import num_threads as num_threads
 from ._C import set_num_threads as set_num_threads
+from .functional import linalg as linalg
 from .functional.array_api import *  # noqa: F403
 from .functional.array_api import __all__ as _array_api
 from .imperative import Grad as Grad
@@ -90,6 +92,7 @@ __all__ = sorted(
         "IndexRangeError",
         "Listing",
         "LiteralRangeError",
+        "MatrixError",
         "OutOfMemoryError",
         "Parameter",
         "ParameterError",
@@ -126,6 +129,7 @@ __all__ = sorted(
         "grad",
         "int32",
         "int64",
+        "linalg",
         "manual_seed",
         "memory",
         "nn",

@@ -19,7 +19,7 @@ from tensorlike import functional, imperative, memory, nn, ops, optim
 from tensorlike.opdecl.examples import example_lines
 from tensorlike.opdecl.reference import Reference
 
-MODULES = [tl, functional, imperative, memory, nn, ops, optim]
+MODULES = [tl, functional, functional.linalg, imperative, memory, nn, ops, optim]
 PARSER = doctest.DocTestParser()
 
 

@@ -1,0 +1,241 @@
+// Inference of factorisations of matrices and of what they solve. Matrices are the last two
+// dimensions, and the others are a batch of them.
+#include <algorithm>
+#include <limits>
+
+#include "op/families.h"
+#include "op/infer.h"
+#include "op/linear_solvers.h"
+
+namespace tensorlike {
+
+double least_squares_tolerance(const Op& op, DType dtype, int64_t m, int64_t n) {
+  const Attr& given = op.attr("rtol");
+  if (std::holds_alternative<std::monostate>(given)) {
+    const double precision = real_of(compute_of(dtype)) == DType::kFloat32
+                                 ? std::numeric_limits<float>::epsilon()
+                                 : std::numeric_limits<double>::epsilon();
+    return precision * static_cast<double>(std::max(m, n));
+  }
+  const double tolerance = literal_as<double>(literal_of(given));
+  if (std::holds_alternative<std::complex<double>>(given) || !(tolerance >= 0)) {
+    fail(ErrorKind::kAttribute, op.name(), ": rtol must be a number of at least 0 or None; got ",
+         to_string(given), ".");
+  }
+  return tolerance;
+}
+
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+const std::string& name_of_arg(const Op& op, size_t i) { return op.cls.spec.args[i].name; }
+
+// The dtype that the inputs are computed in: integers become float32.
+DType floating(Inputs inputs) {
+  DType dtype = inputs[0].dtype;
+  for (const Spec& input : inputs) dtype = promote(dtype, input.dtype);
+  return kind_of(dtype) < Kind::kFloating ? default_dtype(Kind::kFloating) : dtype;
+}
+
+[[noreturn]] void refuse(const Op& op, size_t i, const char* what, const Dims& got,
+                         const char* fix = ".") {
+  const std::string& name = name_of_arg(op, i);
+  fail(ErrorKind::kShape, op.name(), ": ", name, " must be ", what, "; got ", name,
+       ".shape=", to_string(got), fix);
+}
+
+// A stack of matrices: its rows and columns, whose numbers LAPACK counts in 32 bits.
+struct Stack {
+  Dims batch;
+  int64_t rows, columns;
+
+  int64_t smaller() const { return std::min(rows, columns); }
+  Dims shape(int64_t m, int64_t n) const {
+    Dims made = batch;
+    made.push_back(m);
+    made.push_back(n);
+    element_count(made);
+    return made;
+  }
+  Dims shape(int64_t n) const {
+    Dims made = batch;
+    made.push_back(n);
+    return made;
+  }
+};
+
+Stack stack_of(const Op& op, Inputs inputs, size_t i) {
+  const Dims& shape = inputs[i].shape;
+  if (shape.size() < 2) {
+    refuse(op, i, "a matrix or a stack of matrices, with two dimensions or more", shape);
+  }
+  const Stack stack = {Dims(shape.begin(), shape.end() - 2), shape[shape.size() - 2],
+                       shape[shape.size() - 1]};
+  if (std::max(stack.rows, stack.columns) > std::numeric_limits<int32_t>::max() / 2) {
+    refuse(op, i, "of fewer than 2**30 rows and columns", shape);
+  }
+  return stack;
+}
+
+Stack square(const Op& op, Inputs inputs, size_t i) {
+  const Stack stack = stack_of(op, inputs, i);
+  if (stack.rows != stack.columns) {
+    refuse(op, i, "square, shape[-2] equal to shape[-1]", inputs[i].shape);
+  }
+  return stack;
+}
+
+Specs infer_square(const Op& op, Inputs inputs) {
+  square(op, inputs, 0);
+  return Specs(1, Spec{floating(inputs), inputs[0].shape});
+}
+
+// What a mode must be one of two.
+bool is_second_mode(const Op& op, const char* first, const char* second) {
+  const std::string& mode = op.get<std::string>("mode");
+  if (mode != first && mode != second) {
+    fail(ErrorKind::kAttribute, op.name(), ": mode must be '", first, "' or '", second, "'; got '",
+         mode, "'.");
+  }
+  return mode == second;
+}
+
+Specs infer_qr(const Op& op, Inputs inputs) {
+  const bool is_complete = is_second_mode(op, "reduced", "complete");
+  const Stack x = stack_of(op, inputs, 0);
+  const DType dtype = floating(inputs);
+  const int64_t width = is_complete ? x.rows : x.smaller();
+  return {{dtype, x.shape(x.rows, width)}, {dtype, x.shape(width, x.columns)}};
+}
+
+Specs infer_svd(const Op& op, Inputs inputs) {
+  const Stack x = stack_of(op, inputs, 0);
+  const DType dtype = floating(inputs);
+  const bool is_full = op.get<bool>("full_matrices");
+  return {{dtype, x.shape(x.rows, is_full ? x.rows : x.smaller())},
+          {real_of(dtype), x.shape(x.smaller())},
+          {dtype, x.shape(is_full ? x.columns : x.smaller(), x.columns)}};
+}
+
+Specs infer_svdvals(const Op& op, Inputs inputs) {
+  const Stack x = stack_of(op, inputs, 0);
+  return Specs(1, Spec{real_of(floating(inputs)), x.shape(x.smaller())});
+}
+
+Specs infer_eigh(const Op& op, Inputs inputs) {
+  const Stack x = square(op, inputs, 0);
+  const DType dtype = floating(inputs);
+  return {{real_of(dtype), x.shape(x.rows)}, {dtype, inputs[0].shape}};
+}
+
+Specs infer_eigvalsh(const Op& op, Inputs inputs) { return {infer_eigh(op, inputs)[0]}; }
+
+Specs infer_eig(const Op& op, Inputs inputs) {
+  const Stack x = square(op, inputs, 0);
+  const DType dtype = complex_of(floating(inputs));
+  return {{dtype, x.shape(x.rows)}, {dtype, inputs[0].shape}};
+}
+
+Specs infer_eigvals(const Op& op, Inputs inputs) { return {infer_eig(op, inputs)[0]}; }
+
+Specs infer_lu(const Op& op, Inputs inputs) {
+  const Stack x = stack_of(op, inputs, 0);
+  const DType dtype = floating(inputs);
+  return {{DType::kInt64, x.shape(x.rows)},
+          {dtype, x.shape(x.rows, x.smaller())},
+          {dtype, x.shape(x.smaller(), x.columns)}};
+}
+
+Specs infer_det(const Op& op, Inputs inputs) {
+  const Stack x = square(op, inputs, 0);
+  return Specs(1, Spec{floating(inputs), x.batch});
+}
+
+Specs infer_slogdet(const Op& op, Inputs inputs) {
+  const Stack x = square(op, inputs, 0);
+  const DType dtype = floating(inputs);
+  return {{dtype, x.batch}, {real_of(dtype), x.batch}};
+}
+
+// Right sides b of equations with matrices a: how many numbers b and the solution have along the
+// axis of the equations. A b of one dimension is one right side.
+struct Sides {
+  Stack a;
+  Dims batch;
+  bool is_vector;
+  int64_t count;  // of right sides
+};
+
+Sides sides_of(const Op& op, Inputs inputs, const Stack& a, bool is_left) {
+  const Dims& b = inputs[1].shape;
+  if (b.empty()) refuse(op, 1, "a vector, a matrix or a stack of matrices", b);
+  Sides sides{a, a.batch, b.size() == 1, 1};
+  int64_t equations = b[0];
+  if (!sides.is_vector) {
+    const Stack stack = stack_of(op, inputs, 1);
+    equations = is_left ? stack.rows : stack.columns;
+    sides.count = is_left ? stack.columns : stack.rows;
+    sides.batch = broadcast_shapes(op.name(), a.batch, stack.batch);
+  }
+  if (equations != a.rows) {
+    const std::string &left = name_of_arg(op, 0), &right = name_of_arg(op, 1);
+    fail(ErrorKind::kShape, op.name(), ": ", left, ".shape[-2] must equal ", right, ".shape[",
+         sides.is_vector ? "0" : (is_left ? "-2" : "-1"), "]; got ", left,
+         ".shape=", to_string(inputs[0].shape), ", ", right, ".shape=", to_string(b), ".");
+  }
+  return sides;
+}
+
+Spec solution(Inputs inputs, const Sides& sides, bool is_left) {
+  Stack found = sides.a;
+  found.batch = sides.batch;
+  if (sides.is_vector) return {floating(inputs), found.shape(sides.a.columns)};
+  return {floating(inputs), is_left ? found.shape(sides.a.columns, sides.count)
+                                        : found.shape(sides.count, sides.a.columns)};
+}
+
+Specs infer_solve(const Op& op, Inputs inputs) {
+  const Sides sides = sides_of(op, inputs, square(op, inputs, 0), true);
+  return Specs(1, solution(inputs, sides, true));
+}
+
+Specs infer_solve_triangular(const Op& op, Inputs inputs) {
+  const bool is_left = op.get<bool>("left");
+  const Sides sides = sides_of(op, inputs, square(op, inputs, 0), is_left);
+  return Specs(1, solution(inputs, sides, is_left));
+}
+
+Specs infer_lstsq(const Op& op, Inputs inputs) {
+  const Stack a = stack_of(op, inputs, 0);
+  const Sides sides = sides_of(op, inputs, a, true);
+  const DType dtype = floating(inputs);
+  least_squares_tolerance(op, dtype, a.rows, a.columns);  // refuses a wrong one
+  const Spec x = solution(inputs, sides, true);
+  Stack batch = a;
+  batch.batch = sides.batch;
+  return {x, {DType::kInt64, sides.batch}, {real_of(dtype), batch.shape(a.smaller())}};
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"square_matrices", infer_square},
+    {"qr", infer_qr},
+    {"svd", infer_svd},
+    {"svdvals", infer_svdvals},
+    {"eigh", infer_eigh},
+    {"eigvalsh", infer_eigvalsh},
+    {"eig", infer_eig},
+    {"eigvals", infer_eigvals},
+    {"lu", infer_lu},
+    {"det", infer_det},
+    {"slogdet", infer_slogdet},
+    {"solve", infer_solve},
+    {"solve_triangular", infer_solve_triangular},
+    {"lstsq", infer_lstsq},
+};
+
+}  // namespace
+
+RuleTable<InferRule> linear_solver_rules() { return kRules; }
+
+}  // namespace tensorlike

@@ -1,0 +1,355 @@
+// Factors of matrices, determinants, inverses and solutions of equations, by LAPACK. It wants
+// columns where we have rows: most often the transposed problem is solved, which copies nothing.
+#include "op/linear_solvers.h"
+
+#include <numbers>
+
+#include "kernels/lapack_calls.h"
+#include "op/families.h"
+#include "tensor/matrix_stack.h"
+
+namespace tensorlike {
+namespace {
+
+Values cholesky(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const int64_t n = x.rows;
+    if (n == 0) return;
+    const Lapack<T>& table = lapack<T>(op.name());
+    const bool is_upper = op.get<bool>("upper");
+    T* const to = elements<T>(out, 0);
+    const int64_t count = element_count(outputs[0].shape) / (n * n);
+    each_matrix(op, count, cube(n) / 3, [&] {
+      return [&](int64_t i) -> const Refusal* {
+        T* const factor = to + i * n * n;
+        if (!x.read_hermitian(i, factor)) return &kNotFinite;
+        const int size = as_int(n);
+        int info = 0;
+        table.potrf(is_upper ? "L" : "U", &size, factor, &size, &info, 1);
+        if (info != 0) return &kIndefinite;
+        for (int64_t r = 0; r < n; ++r) {
+          T* const row = factor + r * n;
+          is_upper ? std::fill_n(row, r, T(0)) : std::fill_n(row + r + 1, n - r - 1, T(0));
+        }
+        return nullptr;
+      };
+    });
+  });
+}
+
+// The LU factors of one matrix after the other, by the rows of the matrix: of its transpose.
+template <class T>
+class Factors {
+ public:
+  Factors(const Lapack<T>& table, int64_t n)
+      : table_(table), n_(as_int(n)), lu_(static_cast<size_t>(n * n)), pivots_(lu_.size()) {
+    pivots_.resize(static_cast<size_t>(n));
+  }
+  // Whether the matrix is invertible.
+  bool factor(const Matrices<T>& x, int64_t i) {
+    x.read_rows(i, lu_.data());
+    return factor();
+  }
+  bool factor(const T* x) {
+    std::copy_n(x, lu_.size(), lu_.data());
+    return factor();
+  }
+  void solve(const char* trans, T* b, int64_t count) const {
+    const int sides = as_int(count);
+    int info = 0;
+    table_.getrs(trans, &n_, &sides, lu_.data(), &n_, pivots_.data(), b, &n_, &info, 1);
+  }
+  // The determinant as mantissa * 2**exponent, so that it overflows no sooner than it must.
+  std::pair<T, int64_t> determinant() const {
+    T mantissa(1);
+    int64_t exponent = 0;
+    for (int i = 0; i < n_; ++i) {
+      const size_t at = static_cast<size_t>(i);
+      mantissa = mantissa * lu_[at * static_cast<size_t>(n_) + at];
+      if (pivots_[at] != i + 1) mantissa = -mantissa;
+      exponent += normalise(mantissa);
+    }
+    return {mantissa, exponent};
+  }
+
+ private:
+  bool factor() {
+    int info = 0;
+    table_.getrf(&n_, &n_, lu_.data(), &n_, pivots_.data(), &info);
+    return info == 0;
+  }
+  // Takes out a power of two.
+  static int normalise(T& x) {
+    if constexpr (is_complex<T>) {
+      const auto size = std::max(std::abs(x.re), std::abs(x.im));
+      if (size == 0 || !is_finite(x)) return 0;
+      const int exponent = std::ilogb(size);
+      x = {std::scalbn(x.re, -exponent), std::scalbn(x.im, -exponent)};
+      return exponent;
+    } else {
+      if (x == 0 || !is_finite(x)) return 0;
+      const int exponent = std::ilogb(x);
+      x = std::scalbn(x, -exponent);
+      return exponent;
+    }
+  }
+
+  const Lapack<T>& table_;
+  int n_;
+  std::vector<T> lu_;
+  std::vector<int> pivots_;
+};
+
+template <class T>
+T scaled(T x, int64_t exponent) {
+  const int power = static_cast<int>(std::clamp<int64_t>(exponent, -100000, 100000));
+  if constexpr (is_complex<T>) {
+    return {std::scalbn(x.re, power), std::scalbn(x.im, power)};
+  } else {
+    return std::scalbn(x, power);
+  }
+}
+
+// Calls found(i, mantissa, exponent) with each determinant.
+template <class T, class Found>
+void each_determinant(const Op& op, const RawTensor& input, const Spec& output, Found found) {
+  const Matrices<T> x(*in_dtype<T>(input), output.shape);
+  const int64_t n = x.rows;
+  const int64_t count = element_count(output.shape);
+  if (n == 0) {
+    for (int64_t i = 0; i < count; ++i) found(i, T(1), 0);
+    return;
+  }
+  const Lapack<T>& table = lapack<T>(op.name());
+  each_matrix(op, count, cube(n) / 3, [&] {
+    return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
+      factors.factor(x, i);  // that of a singular matrix is 0
+      const auto [mantissa, exponent] = factors.determinant();
+      found(i, mantissa, exponent);
+      return nullptr;
+    };
+  });
+}
+
+Values det(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    T* const to = elements<T>(out, 0);
+    each_determinant<T>(op, *inputs[0], outputs[0], [to](int64_t i, T mantissa, int64_t exponent) {
+      to[i] = scaled(mantissa, exponent);
+    });
+  });
+}
+
+Values slogdet(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    using R = Real<T>;
+    T* const sign = elements<T>(out, 0);
+    R* const log = elements<R>(out, 1);
+    each_determinant<T>(op, *inputs[0], outputs[0], [=](int64_t i, T mantissa, int64_t exponent) {
+      R size;
+      if constexpr (is_complex<T>) {
+        size = std::hypot(mantissa.re, mantissa.im);
+      } else {
+        size = std::abs(mantissa);
+      }
+      sign[i] = size == 0 ? T(0) : mantissa / T(size);
+      const double whole = static_cast<double>(exponent) * std::numbers::ln2;
+      log[i] = static_cast<R>(std::log(static_cast<double>(size)) + whole);
+    });
+  });
+}
+
+Values inverse(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const int64_t n = x.rows;
+    if (n == 0) return;
+    const Lapack<T>& table = lapack<T>(op.name());
+    T* const to = elements<T>(out, 0);
+    each_matrix(op, element_count(outputs[0].shape) / (n * n), cube(n), [&] {
+      return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
+        if (!factors.factor(x, i)) return &kSingular;
+        write_identity(to + i * n * n, n, n);
+        factors.solve("N", to + i * n * n, n);
+        return nullptr;
+      };
+    });
+  });
+}
+
+// A vector as a matrix of one column, or of one row.
+Ref<RawTensor> as_matrix(const RawTensor& b, bool is_column) {
+  if (b.shape.size() > 1) return b.view(b.shape, b.strides);
+  const int64_t n = b.shape[0];
+  const int64_t stride = b.strides[0];
+  return is_column ? b.view({n, 1}, {stride, 0}) : b.view({1, n}, {0, stride});
+}
+
+// The batch of a solution: a vector has one dimension, a matrix two.
+std::span<const int64_t> batch_of(const Spec& solution, const RawTensor& b) {
+  return leading(solution.shape, b.shape.size() == 1 ? 1 : 2);
+}
+
+Values solve(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    const std::span<const int64_t> batch = batch_of(outputs[0], *inputs[1]);
+    const Matrices<T> a(*in_dtype<T>(*inputs[0]), batch);
+    const Matrices<T> b(*as_matrix(*in_dtype<T>(*inputs[1]), true), batch);
+    const int64_t n = a.rows;
+    const int64_t k = b.columns;
+    if (n == 0) return;
+    const Lapack<T>& table = lapack<T>(op.name());
+    T* const to = elements<T>(out, 0);
+    const double work = cube(n) / 3 + static_cast<double>(n * n) * static_cast<double>(k);
+    each_matrix(op, element_count(batch), work, [&] {
+      return [&, factors = Factors<T>(table, n), factored = static_cast<const T*>(nullptr),
+              sides =
+                  std::vector<T>(static_cast<size_t>(n * k))](int64_t i) mutable -> const Refusal* {
+        // One matrix may meet many right sides.
+        if (factored != a.at(i) && !factors.factor(a, i)) return &kSingular;
+        factored = a.at(i);
+        b.read_columns(i, sides.data());
+        factors.solve("T", sides.data(), k);
+        write_rows(sides.data(), n, n, k, to + i * n * k);
+        return nullptr;
+      };
+    });
+  });
+}
+
+Values solve_triangular(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  const bool is_left = op.get<bool>("left");
+  const bool is_upper = op.get<bool>("upper");
+  const bool is_unit = op.get<bool>("unitriangular");
+  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    const std::span<const int64_t> batch = batch_of(outputs[0], *inputs[1]);
+    const Matrices<T> a(*in_dtype<T>(*inputs[0]), batch);
+    const Matrices<T> b(*as_matrix(*in_dtype<T>(*inputs[1]), is_left), batch);
+    const int64_t n = a.rows;
+    const int64_t k = is_left ? b.columns : b.rows;
+    if (n == 0 || k == 0) return;
+    const Lapack<T>& table = lapack<T>(op.name());
+    T* const to = elements<T>(out, 0);
+    const double work = static_cast<double>(n * n) * static_cast<double>(k) / 2;
+    each_matrix(op, element_count(batch), work, [&] {
+      return [&, rows = std::vector<T>(static_cast<size_t>(n * n))](
+                 int64_t i) mutable -> const Refusal* {
+        a.read_rows(i, rows.data());
+        for (int64_t d = 0; d < n && !is_unit; ++d) {
+          if (rows[static_cast<size_t>(d * n + d)] == T(0)) return &kSingular;
+        }
+        b.read_rows(i, to + i * n * k);
+        const int size = as_int(n);
+        const int sides = as_int(k);
+        const T one(1);
+        table.trsm(is_left ? "R" : "L", is_upper ? "L" : "U", "N", is_unit ? "U" : "N",
+                   is_left ? &sides : &size, is_left ? &size : &sides, &one, rows.data(), &size,
+                   to + i * n * k, is_left ? &sides : &size, 1, 1, 1, 1);
+        return nullptr;
+      };
+    });
+  });
+}
+
+// From the factors of a (m, n), by columns, and its pivots.
+template <class T>
+void write_lu(const T* lu, const int* pivots, int64_t m, int64_t n, int64_t* order, T* l, T* u) {
+  const int64_t k = std::min(m, n);
+  for (int64_t i = 0; i < m; ++i) order[i] = i;
+  for (int64_t i = 0; i < k; ++i) std::swap(order[i], order[pivots[i] - 1]);
+  for (int64_t r = 0; r < m; ++r) {
+    for (int64_t c = 0; c < k; ++c) l[r * k + c] = r > c ? lu[r + c * m] : T(r == c ? 1 : 0);
+  }
+  for (int64_t r = 0; r < k; ++r) {
+    for (int64_t c = 0; c < n; ++c) u[r * n + c] = r <= c ? lu[r + c * m] : T(0);
+  }
+}
+
+Values lu(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  return with_lapack(outputs[1].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[1].shape));
+    const int64_t m = x.rows;
+    const int64_t n = x.columns;
+    const int64_t k = std::min(m, n);
+    int64_t* const order = elements<int64_t>(out, 0);
+    T* const lower = elements<T>(out, 1);
+    T* const upper = elements<T>(out, 2);
+    const Lapack<T>* const table = k == 0 ? nullptr : &lapack<T>(op.name());
+    const int64_t count = element_count(leading(outputs[1].shape));
+    each_matrix(op, count, static_cast<double>(m * n) * static_cast<double>(k), [&] {
+      return
+          [&, a = std::vector<T>(static_cast<size_t>(m * n)),
+           pivots = std::vector<int>(static_cast<size_t>(k))](int64_t i) mutable -> const Refusal* {
+            x.read_columns(i, a.data());
+            const int rows = as_int(m);
+            const int columns = as_int(n);
+            int info = 0;
+            if (k > 0) table->getrf(&rows, &columns, a.data(), &rows, pivots.data(), &info);
+            write_lu(a.data(), pivots.data(), m, n, order + i * m, lower + i * m * k,
+                     upper + i * k * n);
+            return nullptr;
+          };
+    });
+  });
+}
+
+Values qr(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const int64_t m = x.rows;
+    const int64_t n = x.columns;
+    const int64_t k = std::min(m, n);
+    const int64_t width = outputs[0].shape.back();
+    const int64_t count = element_count(leading(outputs[0].shape));
+    T* const q = elements<T>(out, 0);
+    T* const r = elements<T>(out, 1);
+    if (k == 0) {  // there is no R, and Q, where it is wanted whole, is anything orthogonal
+      for (int64_t i = 0; i < count; ++i) write_identity(q + i * m * width, m, width);
+      return;
+    }
+    const Lapack<T>& table = lapack<T>(op.name());
+    each_matrix(op, count, 2 * static_cast<double>(m * width) * static_cast<double>(n), [&] {
+      return [&, a = std::vector<T>(static_cast<size_t>(m * std::max(n, width))),
+              factors = QrFactors<T>(table, as_int(m), as_int(n), as_int(width))](
+                 int64_t i) mutable -> const Refusal* {
+        x.read_columns(i, a.data());
+        factors.factor(a.data());
+        for (int64_t row = 0; row < width; ++row) {
+          for (int64_t c = 0; c < n; ++c) {
+            r[(i * width + row) * n + c] =
+                row <= c && row < k ? a[static_cast<size_t>(row + c * m)] : T(0);
+          }
+        }
+        factors.make(a.data());
+        write_rows(a.data(), m, m, width, q + i * m * width);
+        return nullptr;
+      };
+    });
+  });
+}
+
+constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+    {"cholesky", cholesky},
+    {"det", det},
+    {"slogdet", slogdet},
+    {"inverse", inverse},
+    {"solve", solve},
+    {"solve_triangular", solve_triangular},
+    {"lu", lu},
+    {"qr", qr},
+};
+
+}  // namespace
+
+RuleTable<Kernel> linear_solver_kernels() { return kKernels; }
+
+}  // namespace tensorlike

@@ -1,0 +1,86 @@
+"""Linear algebra: the Array API's `linalg` extension, and what else is solved with matrices.
+
+The last two dimensions of a tensor are a matrix, the others a batch of them. LAPACK does the work
+(the package scipy-openblas32, loaded at first use); integers become float32. All but `eig` and
+`eigvals` have gradients of any order; those of vectors exist where the values are distinct.
+"""
+
+from __future__ import annotations
+
+from ..algebra import matrix_transpose as matrix_transpose
+from ..algebra import tensordot as tensordot
+from ..generated import matmul as matmul
+from ..generated import vecdot as vecdot
+from .equations import LstsqResult as LstsqResult
+from .equations import SlogdetResult as SlogdetResult
+from .equations import det as det
+from .equations import inv as inv
+from .equations import lstsq as lstsq
+from .equations import pinv as pinv
+from .equations import slogdet as slogdet
+from .equations import solve as solve
+from .equations import solve_triangular as solve_triangular
+from .factors import EighResult as EighResult
+from .factors import EigResult as EigResult
+from .factors import LUResult as LUResult
+from .factors import QRResult as QRResult
+from .factors import SVDResult as SVDResult
+from .factors import cholesky as cholesky
+from .factors import eig as eig
+from .factors import eigh as eigh
+from .factors import eigvals as eigvals
+from .factors import eigvalsh as eigvalsh
+from .factors import lu as lu
+from .factors import qr as qr
+from .factors import svd as svd
+from .factors import svdvals as svdvals
+from .norms import cond as cond
+from .norms import matrix_norm as matrix_norm
+from .norms import matrix_rank as matrix_rank
+from .norms import vector_norm as vector_norm
+from .products import cross as cross
+from .products import diagonal as diagonal
+from .products import matrix_exp as matrix_exp
+from .products import matrix_power as matrix_power
+from .products import outer as outer
+from .products import trace as trace
+
+__all__ = [
+    "EigResult",
+    "EighResult",
+    "LUResult",
+    "LstsqResult",
+    "QRResult",
+    "SVDResult",
+    "SlogdetResult",
+    "cholesky",
+    "cond",
+    "cross",
+    "det",
+    "diagonal",
+    "eig",
+    "eigh",
+    "eigvals",
+    "eigvalsh",
+    "inv",
+    "lstsq",
+    "lu",
+    "matmul",
+    "matrix_exp",
+    "matrix_norm",
+    "matrix_power",
+    "matrix_rank",
+    "matrix_transpose",
+    "outer",
+    "pinv",
+    "qr",
+    "slogdet",
+    "solve",
+    "solve_triangular",
+    "svd",
+    "svdvals",
+    "tensordot",
+    "trace",
+    "vecdot",
+    "vector_norm",
+]

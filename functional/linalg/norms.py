@@ -1,0 +1,207 @@
+"""Sizes of vectors and matrices: norms, ranks, condition numbers. They are compositions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .. import generated as ops
+from ..arranging import as_tensor, expand_dims
+from ..creation import zeros
+
+
+def as_floating(x: TensorLike) -> Any:
+    """Integers and booleans become float32."""
+    x = as_tensor(x)
+    is_floating = x.dtype.name.startswith(("float", "bfloat", "complex"))
+    return x if is_floating else ops.astype(x, dtype="float32")
+
+
+def matrix_shape(call: str, x: Any) -> tuple[int, int]:
+    """The last two sizes of a tensor that must have them."""
+    if len(x.shape) < 2:
+        raise ShapeError(f"{call}: x must have two dimensions or more; got x.shape={x.shape}.")
+    return x.shape[-2], x.shape[-1]
+
+
+def largest_of(values: Any) -> Tensor:
+    """The largest along the last axis, which is kept; 0 where there is none."""
+    if not values.shape[-1]:
+        return zeros((*values.shape[:-1], 1), dtype=values.dtype)
+    return ops.max(values, axis=-1, keepdims=True)
+
+
+def _root(total: Any, order: float) -> Any:
+    """total ** (1 / order), whose gradient is 0 where the total is."""
+    is_zero = ops.equal(total, 0)
+    safe = ops.where(is_zero, 1, total)
+    root = ops.sqrt(safe) if order == 2 else ops.pow(safe, 1 / order)
+    return ops.where(is_zero, math.inf if order < 0 else 0, root)
+
+
+def vector_norm(
+    x: TensorLike,
+    /,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+    ord: float = 2,
+) -> Tensor:
+    """The norm of vectors: the sum of abs(x) ** ord, to the power of 1 / ord.
+
+    Args:
+        x: any shape, floating-point.
+        axis: the dimensions of a vector; None takes all elements for one.
+        keepdims: keep these dimensions with size 1.
+        ord: any number; infinity for the largest element, minus infinity for the smallest, 0 for
+            the number of elements that are not 0.
+
+    Returns:
+        One real tensor. Its gradient at 0 is 0.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ParameterError: ord is no number.
+        ShapeError: a vector without elements has no largest one.
+
+    Source:
+        Array API 2025.12, ``linalg.vector_norm``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.vector_norm(tl.tensor([3.0, -4.0])).item()
+        5.0
+    """
+    x = as_floating(x)
+    if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
+        raise ParameterError(f"vector_norm: ord must be a number; got {ord!r}.")
+    size = ops.abs(x)
+    if ord == 0:
+        is_counted = ops.astype(ops.not_equal(x, 0), dtype=size.dtype)
+        return ops.sum(is_counted, axis=axis, keepdims=keepdims)
+    if math.isinf(ord):
+        reduce = ops.max if ord > 0 else ops.min
+        return reduce(size, axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return ops.sum(size, axis=axis, keepdims=keepdims)
+    powers = size * size if ord == 2 else ops.pow(size, ord)
+    total = ops.sum(powers, axis=axis, keepdims=keepdims)
+    return _root(total, ord) if ord > 0 else ops.pow(total, 1 / ord)
+
+
+def matrix_norm(
+    x: TensorLike, /, *, keepdims: bool = False, ord: float | str | None = "fro"
+) -> Tensor:
+    """The norm of matrices.
+
+    Args:
+        x: (..., m, n), floating-point.
+        keepdims: keep the last two dimensions with size 1.
+        ord: 'fro', the root of the sum of squares; 'nuc', the sum of the singular values; 1 and
+            infinity, the largest sum of a column, of a row; 2, the largest singular value; the same
+            numbers with a minus, the smallest. None is 'fro'.
+
+    Returns:
+        One real tensor, (...) without `keepdims`.
+
+    Raises:
+        MatrixError: singular values are wanted of NaN or an infinity.
+        ParameterError: ord is something else.
+        ShapeError: x has fewer than two dimensions, or no elements where the largest is wanted.
+
+    Source:
+        Array API 2025.12, ``linalg.matrix_norm``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.matrix_norm(tl.tensor([[1.0, -2.0], [3.0, 4.0]]), ord=1).item()
+        6.0
+    """
+    x = as_floating(x)
+    matrix_shape("matrix_norm", x)
+    if ord is None or ord == "fro":
+        return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
+    if isinstance(ord, bool) or ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise ParameterError(
+            "matrix_norm: ord must be 'fro', 'nuc', 1, 2 or infinity, or these numbers with a "
+            f"minus; got {ord!r}."
+        )
+    if ord == "nuc":
+        found = ops.sum(ops.svdvals(x), axis=-1)
+    else:
+        is_largest = float(ord) > 0
+        reduce = ops.max if is_largest else ops.min
+        if abs(float(ord)) == 2:
+            sizes = ops.svdvals(x)
+        else:
+            sizes = ops.sum(ops.abs(x), axis=-2 if abs(float(ord)) == 1 else -1)
+        found = reduce(sizes, axis=-1)
+    return expand_dims(found, (-2, -1)) if keepdims else found
+
+
+def matrix_rank(x: TensorLike, /, *, rtol: float | TensorLike | None = None) -> Tensor:
+    """How many singular values are not 0.
+
+    Args:
+        x: (..., m, n), floating-point, finite.
+        rtol: values up to it, relative to the largest, count as 0; the precision of the dtype times
+            max(m, n) by default. A tensor has one for each matrix.
+
+    Returns:
+        One tensor of int64, (...).
+
+    Raises:
+        MatrixError: a matrix has NaN or an infinity.
+        ShapeError: x has fewer than two dimensions.
+
+    Source:
+        Array API 2025.12, ``linalg.matrix_rank``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.matrix_rank(tl.tensor([[1.0, 2.0], [2.0, 4.0]])).item()
+        1
+    """
+    x = as_floating(x)
+    rows, columns = matrix_shape("matrix_rank", x)
+    values = ops.svdvals(x)
+    if rtol is None:
+        precision = 2.0**-52 if values.dtype.name == "float64" else 2.0**-23
+        bound = largest_of(values) * (precision * max(rows, columns))
+    elif isinstance(rtol, (int, float)):
+        bound = largest_of(values) * rtol
+    else:
+        bound = largest_of(values) * expand_dims(as_tensor(rtol), -1)
+    return ops.count_nonzero(ops.greater(values, bound), axis=-1)
+
+
+def cond(x: TensorLike, p: float | str | None = None) -> Tensor:
+    """The condition number: how much relative errors may grow when equations with x are solved.
+
+    Args:
+        x: (..., m, n), floating-point, finite; square unless p is None, 2 or -2.
+        p: the norm, as `matrix_norm` takes it; None is 2.
+
+    Returns:
+        One real tensor, (...); infinite for singular matrices where p is None or 2.
+
+    Raises:
+        MatrixError: a matrix has NaN or an infinity, or is singular where p needs its inverse.
+        ParameterError: p is no norm.
+        ShapeError: x has fewer than two dimensions, or is not square where p needs its inverse.
+
+    Source:
+        ``numpy.linalg.cond``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.cond(tl.tensor([[4.0, 0.0], [0.0, 2.0]])).item()
+        2.0
+    """
+    x = as_floating(x)
+    if p is None or p in (2, -2):
+        values = ops.svdvals(x)
+        largest, smallest = ops.max(values, axis=-1), ops.min(values, axis=-1)
+        return largest / smallest if p != -2 else smallest / largest
+    return matrix_norm(x, ord=p) * matrix_norm(ops.inv(x), ord=p)

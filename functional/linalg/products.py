@@ -1,0 +1,210 @@
+"""Products and parts of matrices and vectors, composed of a few ops."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .. import generated as ops
+from ..arranging import as_tensor, axis_of, expand_dims, moveaxis
+from ..creation import eye
+from .norms import matrix_shape
+
+
+def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
+    """The vector product of vectors of three elements.
+
+    Args:
+        x1: any shape with 3 elements along the axis, numeric.
+        x2: the same; the other dimensions broadcast.
+        axis: the dimension of the vectors.
+
+    Returns:
+        One tensor of the broadcast shape.
+
+    Raises:
+        IndexRangeError: the axis is out of range.
+        ShapeError: a vector does not have 3 elements.
+
+    Source:
+        Array API 2025.12, ``linalg.cross``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.cross(tl.tensor([1, 0, 0]), tl.tensor([0, 1, 0])).tolist()
+        [0, 0, 1]
+    """
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    for x in (x1, x2):
+        if x.shape[axis_of("cross", axis, len(x.shape))] != 3:
+            raise ShapeError(
+                "cross: vectors must have 3 elements along the axis; "
+                f"got shapes {x1.shape} and {x2.shape} for axis={axis}."
+            )
+    (a0, a1, a2), (b0, b1, b2) = (
+        [moveaxis(x, axis, -1)[..., i] for i in range(3)] for x in (x1, x2)
+    )
+    parts = [a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0]
+    return moveaxis(ops.stack(parts, axis=-1), -1, axis)
+
+
+def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
+    """All products of an element of one vector and one of the other.
+
+    Args:
+        x1: (m,), numeric.
+        x2: (n,), numeric.
+
+    Returns:
+        One tensor, (m, n).
+
+    Raises:
+        ShapeError: they are no vectors.
+
+    Source:
+        Array API 2025.12, ``linalg.outer``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.outer(tl.tensor([1, 2]), tl.tensor([3, 4])).tolist()
+        [[3, 4], [6, 8]]
+    """
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    if len(x1.shape) != 1 or len(x2.shape) != 1:
+        raise ShapeError(
+            f"outer: x1 and x2 must have one dimension; got shapes {x1.shape} and {x2.shape}."
+        )
+    return expand_dims(x1, 1) * expand_dims(x2, 0)
+
+
+def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
+    """The elements of matrices on a diagonal.
+
+    Args:
+        x: (..., m, n), any dtype.
+        offset: which diagonal; 0 is the main one, above it they are positive.
+
+    Returns:
+        One tensor with as many elements in its last dimension as the diagonal has.
+
+    Raises:
+        ShapeError: x has fewer than two dimensions.
+
+    Source:
+        Array API 2025.12, ``linalg.diagonal``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.diagonal(tl.tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
+        [2, 6]
+    """
+    x = as_tensor(x)
+    rows, columns = matrix_shape("diagonal", x)
+    offset = operator.index(offset)
+    count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
+    # In rows that lie end to end, the next element is one row and one column further.
+    first = offset if offset >= 0 else -offset * columns
+    in_order = ops.reshape(x, (*x.shape[:-2], rows * columns))
+    if count <= 0:
+        return in_order[..., :0]
+    return in_order[..., first : first + (count - 1) * (columns + 1) + 1 : columns + 1]
+
+
+def trace(x: TensorLike, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    """The sum along a diagonal.
+
+    Args:
+        x: (..., m, n), numeric.
+        offset: which diagonal; 0 is the main one, above it they are positive.
+        dtype: that of the sum; by default that of x, int64 for integers (uint64 without sign).
+
+    Returns:
+        One tensor, (...).
+
+    Raises:
+        ShapeError: x has fewer than two dimensions.
+
+    Source:
+        Array API 2025.12, ``linalg.trace``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.trace(tl.tensor([[1, 2], [3, 4]])).item()
+        5
+    """
+    x = as_tensor(x)
+    matrix_shape("trace", x)
+    found = diagonal(x, offset=offset)
+    if dtype is None:
+        return ops.sum(found, axis=-1)
+    return ops.astype(ops.sum(ops.astype(found, dtype=dtype), axis=-1), dtype=dtype)
+
+
+def matrix_power(x: TensorLike, n: int, /) -> Tensor:
+    """A matrix multiplied by itself n times; its inverse for a negative n.
+
+    Args:
+        x: (..., n, n), numeric.
+        n: any integer; 0 gives the identity.
+
+    Returns:
+        One tensor of the shape of x.
+
+    Raises:
+        MatrixError: n is negative and a matrix singular.
+        ParameterError: n is no integer.
+        ShapeError: x is not square.
+
+    Source:
+        Array API 2025.12, ``linalg.matrix_power``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.matrix_power(tl.tensor([[1, 1], [0, 1]]), 5).tolist()
+        [[1, 5], [0, 1]]
+    """
+    x = as_tensor(x)
+    rows, columns = matrix_shape("matrix_power", x)
+    if rows != columns:
+        raise ShapeError(f"matrix_power: x must be square; got x.shape={x.shape}.")
+    try:
+        power = operator.index(n)
+    except TypeError:
+        raise ParameterError(f"matrix_power: n must be an integer; got {n!r}.") from None
+    if power == 0:
+        return ops.broadcast_to(eye(rows, dtype=x.dtype), tuple(x.shape))
+    factor = ops.inv(x) if power < 0 else x
+    power = abs(power)
+    result: Any = None
+    while True:
+        if power & 1:
+            result = factor if result is None else ops.matmul(result, factor)
+        power >>= 1
+        if not power:
+            return result
+        factor = ops.matmul(factor, factor)
+
+
+def matrix_exp(x: TensorLike, /) -> Tensor:
+    """The exponential of matrices: the sum of x**k / k!, with powers of matrices.
+
+    Args:
+        x: (..., n, n), floating-point, finite.
+
+    Returns:
+        One tensor of the shape of x.
+
+    Raises:
+        MatrixError: a matrix has NaN or an infinity.
+        ShapeError: x is not square.
+
+    Source:
+        Higham (2005), https://doi.org/10.1137/04061101X; SciPy's ``linalg.expm``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.matrix_exp(tl.tensor([[0.0, 1.0], [0.0, 0.0]])).tolist()
+        [[1.0, 1.0], [0.0, 1.0]]
+    """
+    return ops.matrix_exp(x)

@@ -1,0 +1,237 @@
+"""Linear algebra: against NumPy, gradients against finite differences, and bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorlike as tl
+
+Array = np.ndarray[Any, Any]
+linalg = tl.linalg
+DTYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def matrices(shape: tuple[int, ...], dtype: str = "float64", seed: int = 0) -> Array:
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=shape)
+    return np.asarray(x + 1j * rng.normal(size=shape) if "complex" in dtype else x).astype(dtype)
+
+
+def adjoint(x: Array) -> Array:
+    return np.asarray(np.conj(np.swapaxes(x, -1, -2)))
+
+
+def positive(shape: tuple[int, ...], dtype: str = "float64", seed: int = 0) -> Array:
+    x = matrices(shape, dtype, seed)
+    return np.asarray(x @ adjoint(x) + np.eye(shape[-1], dtype=dtype))
+
+
+def assert_near(found: Any, wanted: Any, dtype: str = "float64") -> None:
+    bound = 5e-4 if dtype in ("float32", "complex64") else 1e-9
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=bound, atol=bound)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(3, 3), (5, 3), (3, 5), (2, 4, 3), (2, 0, 3, 3), (0, 3), (4, 0)])
+def test_factors_multiply_to_the_matrix(shape: tuple[int, ...], dtype: str) -> None:
+    x = matrices(shape, dtype)
+    q, r = linalg.qr(tl.tensor(x))
+    assert_near(q @ r, x, dtype)
+    q, r = linalg.qr(tl.tensor(x), mode="complete")
+    assert_near(q @ r, x, dtype)
+    assert_near(
+        adjoint(np.asarray(q)) @ np.asarray(q), np.eye(shape[-2]) + 0 * adjoint(q) @ q, dtype
+    )
+    for full in (False, True):
+        u, s, vh = (np.asarray(part) for part in linalg.svd(tl.tensor(x), full_matrices=full))
+        k = min(shape[-2:])
+        assert_near((u[..., :k] * s[..., None, :]) @ vh[..., :k, :], x, dtype)
+        assert [y.shape for y in np.linalg.svd(x, full)] == [u.shape, s.shape, vh.shape]
+        assert_near(linalg.svdvals(tl.tensor(x)), s, dtype)
+    p, lower, upper = linalg.lu(tl.tensor(x))
+    assert_near(p @ lower @ upper, x, dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (2, 3, 3), (0, 3, 3), (2, 0, 0)])
+def test_square_matrices(shape: tuple[int, ...], dtype: str) -> None:
+    x, spd = matrices(shape, dtype), positive(shape, dtype)
+    t = tl.tensor(x)
+    assert_near(linalg.cholesky(tl.tensor(spd)), np.linalg.cholesky(spd), dtype)
+    upper = np.asarray(linalg.cholesky(tl.tensor(spd), upper=True))
+    assert_near(adjoint(upper) @ upper, spd, dtype)
+    w, v = (np.asarray(part) for part in linalg.eigh(tl.tensor(spd)))
+    assert_near(w, np.linalg.eigvalsh(spd), dtype)
+    assert_near(spd @ v, v * w[..., None, :], dtype)
+    w, v = (np.asarray(part) for part in linalg.eig(t))
+    assert_near(x @ v, v * w[..., None, :], dtype)
+    assert_near(linalg.det(t), np.linalg.det(x), dtype)
+    for found, wanted in zip(linalg.slogdet(t), np.linalg.slogdet(x), strict=True):
+        assert_near(found, wanted, dtype)
+    assert_near(linalg.inv(t), np.linalg.inv(x), dtype)
+    assert_near(linalg.matrix_power(t, 3), np.linalg.matrix_power(x, 3), dtype)
+    b = matrices((*shape[:-1], 2), dtype, 1)
+    assert_near(linalg.solve(t, tl.tensor(b)), np.linalg.solve(x, b), dtype)
+
+
+def test_right_sides_broadcast_and_may_be_vectors() -> None:
+    a, b, v = matrices((3, 1, 4, 4)), matrices((2, 4, 2), seed=1), matrices((4,), seed=2)
+    assert_near(linalg.solve(tl.tensor(a), tl.tensor(b)), np.linalg.solve(a, b))
+    assert_near(linalg.solve(tl.tensor(a), tl.tensor(v)), np.linalg.solve(a, v[:, None])[..., 0])
+    for upper in (False, True):
+        triangle = np.triu(a) if upper else np.tril(a)
+        found = linalg.solve_triangular(tl.tensor(a), tl.tensor(b), upper=upper)
+        assert_near(found, np.linalg.solve(triangle, b))
+        found = linalg.solve_triangular(
+            tl.tensor(a), tl.tensor(np.swapaxes(b, -1, -2)), upper=upper, left=False
+        )
+        assert_near(
+            np.asarray(found) @ triangle, np.broadcast_to(np.swapaxes(b, -1, -2), (3, 2, 2, 4))
+        )
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4)])
+def test_least_squares_and_pseudo_inverses(shape: tuple[int, int]) -> None:
+    a = matrices(shape)
+    a[:, -1] = a[:, 0]  # not of full rank
+    b = matrices((shape[0], 2), seed=1)
+    wanted = np.linalg.lstsq(a, b)
+    found = linalg.lstsq(tl.tensor(a), tl.tensor(b))
+    assert_near(found.solution, wanted[0])
+    assert found.rank.item() == wanted[2] == linalg.matrix_rank(tl.tensor(a)).item()
+    assert_near(linalg.pinv(tl.tensor(a)), np.linalg.pinv(a))
+    assert_near(
+        linalg.pinv(tl.tensor(a), rtol=tl.tensor([1e-9], "float64")[0:1]), [np.linalg.pinv(a)]
+    )
+
+
+@pytest.mark.parametrize("ord", ["fro", "nuc", 1, -1, 2, -2, np.inf, -np.inf])
+def test_norms_of_matrices(ord: Any) -> None:
+    x = matrices((2, 3, 4))
+    wanted = np.linalg.norm(x, ord, axis=(-2, -1), keepdims=True)
+    assert_near(linalg.matrix_norm(tl.tensor(x), ord=ord, keepdims=True), wanted)
+
+
+@pytest.mark.parametrize("ord", [0, 1, 2, 3, 0.5, -1, -2, np.inf, -np.inf])
+def test_norms_of_vectors(ord: float) -> None:
+    x = matrices((3, 4))
+    assert_near(linalg.vector_norm(tl.tensor(x), ord=ord), np.linalg.norm(x.ravel(), ord))
+    assert_near(linalg.vector_norm(tl.tensor(x), axis=0, ord=ord), np.linalg.norm(x, ord, axis=0))
+
+
+def test_parts_and_products() -> None:
+    x = matrices((2, 3, 4))
+    for offset in range(-4, 6):
+        wanted = np.diagonal(x, offset, -2, -1) if -3 <= offset <= 4 else np.zeros((2, 0))
+        assert_near(linalg.diagonal(tl.tensor(x), offset=offset), wanted)
+        assert_near(linalg.trace(tl.tensor(x), offset=offset), wanted.sum(-1))
+    a, b = matrices((2, 3)), matrices((4, 1, 3), seed=1)
+    assert_near(linalg.cross(tl.tensor(a), tl.tensor(b)), np.cross(a, b))
+    assert_near(linalg.outer(tl.tensor(a[0]), tl.tensor(b[0, 0])), np.outer(a[0], b[0, 0]))
+
+
+def symmetric(x: Any) -> Any:
+    return x + linalg.matrix_transpose(x)
+
+
+SMOOTH: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
+    "cholesky": (lambda x: linalg.cholesky(x @ x.mT + tl.eye(3, dtype="float64")), (2, 3, 3)),
+    "cholesky, upper": (lambda x: linalg.cholesky(x @ x.mT, upper=True), (3, 3)),
+    "Q of tall": (lambda x: linalg.qr(x)[0], (4, 3)),
+    "R of wide": (lambda x: linalg.qr(x)[1], (3, 5)),
+    "Q of wide": (lambda x: linalg.qr(x)[0], (3, 5)),
+    "svdvals": (linalg.svdvals, (4, 3)),
+    "projection": (lambda x: (u := linalg.svd(x, full_matrices=False)[0])[..., :1] @ u[..., :1].mT,
+                   (4, 3)),
+    "right projection": (
+        lambda x: (v := linalg.svd(x, full_matrices=False)[2])[..., :1, :].mT @ v[..., :1, :],
+        (3, 4)),
+    "eigvalsh": (linalg.eigvalsh, (3, 3)),
+    "eigenvectors": (lambda x: (v := linalg.eigh(x)[1])[:, :1] @ v[:, :1].mT, (3, 3)),
+    "L of tall": (lambda x: linalg.lu(x)[1], (5, 3)),
+    "U of wide": (lambda x: linalg.lu(x)[2], (3, 5)),
+    "L of square": (lambda x: linalg.lu(x)[1], (3, 3)),
+    "det": (linalg.det, (2, 3, 3)),
+    "det of singular": (lambda x: linalg.det(x * tl.tensor([[1.0], [0.0], [1.0]])), (3, 3)),
+    "logabsdet": (lambda x: linalg.slogdet(x)[1], (3, 3)),
+    "inv": (linalg.inv, (2, 3, 3)),
+    "pinv": (linalg.pinv, (4, 3)),
+    "solve": (lambda x: linalg.solve(x[..., :3], x[..., 3:]), (3, 5)),
+    "triangular": (lambda x: linalg.solve_triangular(x[:, :3], x[:, 3:], upper=True), (3, 5)),
+    "triangular on the right": (
+        lambda x: linalg.solve_triangular(x[:3], x[3:], upper=False, left=False,
+                                          unitriangular=True), (5, 3)),
+    "least squares": (lambda x: linalg.lstsq(x[:, :3], x[:, 3:]).solution, (5, 5)),
+    "least norm": (lambda x: linalg.lstsq(x[:, :4], x[:, 4:]).solution, (3, 5)),
+    "matrix_exp": (linalg.matrix_exp, (3, 3)),
+    "vector_norm": (linalg.vector_norm, (3, 4)),
+    "3-norm": (lambda x: linalg.vector_norm(x, ord=3), (5,)),
+    "nuclear norm": (lambda x: linalg.matrix_norm(x, ord="nuc"), (3, 4)),
+    "matrix_power": (lambda x: linalg.matrix_power(x, -3), (3, 3)),
+    "diagonal": (lambda x: linalg.diagonal(x, offset=1), (3, 4)),
+    "cross": (lambda x: linalg.cross(x[0], x[1]), (2, 3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_gradients_to_second_order(name: str) -> None:
+    function, shape = SMOOTH[name]
+    x, along, other = (matrices(shape, seed=seed) for seed in (1, 2, 3))
+    weights = tl.tensor(matrices(function(tl.tensor(x)).shape, seed=4))
+
+    def loss(x: Any) -> Any:
+        return (function(x) * weights).sum()
+
+    def slope(x: Any) -> Any:
+        return (tl.grad(loss)(x) * tl.tensor(other)).sum()
+
+    for step, bound, of in ((1e-6, 1e-5, loss), (1e-5, 1e-4, slope)):
+        high, low = (of(tl.tensor(x + sign * step * along)).item() for sign in (1, -1))
+        found = float(np.sum(np.asarray(tl.grad(of)(tl.tensor(x))) * along))
+        wanted = (high - low) / (2 * step)
+        np.testing.assert_allclose(found, wanted, rtol=bound, atol=bound)
+
+
+def test_the_gradient_of_a_norm_is_zero_at_zero() -> None:
+    assert tl.grad(linalg.vector_norm)(tl.tensor([0.0, 0.0])).tolist() == [0.0, 0.0]
+    assert tl.grad(linalg.matrix_norm)(tl.tensor([[0.0, 0.0]])).tolist() == [[0.0, 0.0]]
+
+
+def test_matrices_that_will_not_do_are_refused() -> None:
+    zero, nan = tl.tensor([[0.0, 0.0], [0.0, 0.0]]), tl.tensor([[float("nan"), 0.0], [0.0, 1.0]])
+    with pytest.raises(
+        tl.MatrixError, match=r"^Inverse: x must be invertible; got a singular matrix"
+    ):
+        linalg.inv(zero)
+    with pytest.raises(tl.MatrixError, match=r"^Solve: x1 must be invertible"):
+        linalg.solve(zero, tl.tensor([1.0, 2.0]))
+    with pytest.raises(tl.MatrixError, match=r"^Cholesky: x must be positive definite"):
+        linalg.cholesky(zero)
+    with pytest.raises(tl.MatrixError, match="number 1 of the batch"):
+        linalg.inv(tl.tensor(np.stack([np.eye(2), np.zeros((2, 2))])))
+    for call in (
+        linalg.svd,
+        linalg.svdvals,
+        linalg.eigh,
+        linalg.eig,
+        linalg.pinv,
+        linalg.matrix_exp,
+    ):
+        with pytest.raises(tl.MatrixError, match="must be finite"):
+            call(nan)
+    for call in (linalg.det, linalg.inv, linalg.eigh, linalg.cholesky, linalg.matrix_exp):
+        with pytest.raises(tl.ShapeError, match="square"):
+            call(tl.tensor([[1.0, 2.0]]))
+    assert issubclass(tl.MatrixError, ValueError)
+
+
+def test_huge_determinants_overflow_no_sooner_than_they_must() -> None:
+    x = np.diag([1e200, 1e200, 1e-200, 1e-200])
+    assert linalg.det(tl.tensor(x)).item() == pytest.approx(1.0)
+    assert linalg.slogdet(tl.tensor(np.diag([1e300] * 4))).logabsdet.item() == pytest.approx(
+        1200 * np.log(10)
+    )

@@ -192,7 +192,7 @@ Spec solution(Inputs inputs, const Sides& sides, bool is_left) {
   found.batch = sides.batch;
   if (sides.is_vector) return {floating(inputs), found.shape(sides.a.columns)};
   return {floating(inputs), is_left ? found.shape(sides.a.columns, sides.count)
-                                        : found.shape(sides.count, sides.a.columns)};
+                                    : found.shape(sides.count, sides.a.columns)};
 }
 
 Specs infer_solve(const Op& op, Inputs inputs) {

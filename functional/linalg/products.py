@@ -182,7 +182,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
             result = factor if result is None else ops.matmul(result, factor)
         power >>= 1
         if not power:
-            return result
+            return result  # type: ignore[no-any-return]
         factor = ops.matmul(factor, factor)
 
 

@@ -27,6 +27,10 @@ from .data_types import result_type as result_type
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
 from .profiler import profile as profile
+from .random import Stream as Stream
+from .random import as_int64 as as_int64
+from .random import default_stream as default_stream
+from .random import derived_key as derived_key
 from .random import manual_seed as manual_seed
 from .random import next_seed as next_seed
 from .symbolic import Listing as Listing
@@ -51,6 +55,7 @@ __all__ = [
     "RawTensor",
     "ShapeError",
     "ShapeTensor",
+    "Stream",
     "SymbolicTensor",
     "Tensor",
     "TensorBase",
@@ -59,9 +64,12 @@ __all__ = [
     "Tracer",
     "apply",
     "as_dtype",
+    "as_int64",
     "as_raw_tensor",
     "broadcast_shapes",
     "can_cast",
+    "default_stream",
+    "derived_key",
     "engine",
     "finfo",
     "from_dlpack",

@@ -1,7 +1,8 @@
-"""Where the seeds of random ops come from: one generator for the whole process.
+"""Where random numbers come from: keys, and streams of draws under a key.
 
-An op that draws takes its seed as an attribute, so that it is a plain function of its arguments.
-Layers draw a fresh seed for each call here.
+All numbers are Philox4x32-10's (Salmon et al. 2011), a function of a 64-bit key and a 128-bit
+counter. An op that draws takes key and counter as attributes, so that it is a plain function of its
+arguments; who draws without naming them takes the next draw of the process's own stream.
 """
 
 from __future__ import annotations
@@ -9,13 +10,86 @@ from __future__ import annotations
 import os
 import threading
 
+_WORD = 2**32 - 1
 _MASK = 2**64 - 1
-_lock = threading.Lock()
-_state = int.from_bytes(os.urandom(8), "little")  # `secrets` would take 7 ms to import
+# The third word of a counter counts attempts, of which draws make far fewer.
+_NO_ATTEMPT = _WORD
+FOLD, SPLIT, MORE, SEED = range(4)  # what a new key is for: the fourth word
+
+
+def _philox(key: int, counter: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
+    """The four words of a counter under a key."""
+    c0, c1, c2, c3 = counter
+    k0, k1 = key & _WORD, key >> 32
+    for _ in range(10):
+        first, second = 0xD2511F53 * c0, 0xCD9E8D57 * c2
+        c0, c1, c2, c3 = (
+            (second >> 32) ^ c1 ^ k0,
+            second & _WORD,
+            (first >> 32) ^ c3 ^ k1,
+            first & _WORD,
+        )
+        k0, k1 = (k0 + 0x9E3779B9) & _WORD, (k1 + 0xBB67AE85) & _WORD
+    return c0, c1, c2, c3
+
+
+def derived_key(key: int, data: int, purpose: int = FOLD) -> int:
+    """A key that has nothing to do with `key`, or with those of other data and purposes."""
+    low, high, *_ = _philox(key, (data & _WORD, data >> 32 & _WORD, _NO_ATTEMPT, purpose))
+    return high << 32 | low
+
+
+def as_int64(key: int) -> int:
+    """The same 64 bits as ops hold them."""
+    return key - 2**64 if key >> 63 else key
+
+
+class Stream:
+    """Draws under one key, numbered in the order in which they are taken, by any thread.
+
+    Args:
+        seed: any integer, of which the lowest 64 bits are the key; None asks the system for one.
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        """Begins with draw 0."""
+        self._lock = threading.Lock()
+        self.restart(seed)
+
+    def restart(self, seed: int | None, taken: int = 0) -> None:
+        """Begins anew under a seed's key, behind as many draws as were taken."""
+        # `secrets` would take 7 ms to import.
+        key = int.from_bytes(os.urandom(8), "little") if seed is None else int(seed) & _MASK
+        with self._lock:
+            self._key, self._taken = key, taken
+
+    def state(self) -> tuple[int, int]:
+        """The key, and how many draws were taken."""
+        with self._lock:
+            return self._key, self._taken
+
+    def _next(self) -> tuple[int, int]:
+        with self._lock:
+            self._taken += 1
+            return self._key, self._taken - 1
+
+    def take(self) -> tuple[int, int]:
+        """The key, an int64, and the counter of the next draw."""
+        key, number = self._next()
+        if number > _WORD:
+            key = derived_key(key, number >> 32, MORE)
+        return as_int64(key), number & _WORD
+
+    def take_key(self, purpose: int = SEED) -> int:
+        """A key for one draw, an int64; it counts as a draw."""
+        return as_int64(derived_key(*self._next(), purpose))
+
+
+default_stream = Stream()
 
 
 def manual_seed(seed: int) -> None:
-    """Starts the process's sequence of seeds anew, so that what follows can be repeated.
+    """Starts the process's sequence of random numbers anew, so that what follows can be repeated.
 
     Args:
         seed: any integer; its lowest 64 bits count.
@@ -29,19 +103,9 @@ def manual_seed(seed: int) -> None:
         >>> drop(tl.tensor([1.0, 2.0, 3.0, 4.0])).tolist() == first
         True
     """
-    global _state
-    with _lock:
-        _state = int(seed) & _MASK
+    default_stream.restart(int(seed))
 
 
 def next_seed() -> int:
-    """The next seed of the sequence, an int64."""
-    global _state
-    with _lock:
-        _state = (_state + 0x9E3779B97F4A7C15) & _MASK
-        mixed = _state
-    # SplitMix64: Steele et al. 2014, "Fast splittable pseudorandom number generators".
-    mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & _MASK
-    mixed = ((mixed ^ mixed >> 27) * 0x94D049BB133111EB) & _MASK
-    mixed ^= mixed >> 31
-    return mixed - 2**64 if mixed >= 2**63 else mixed
+    """A key for an op that draws once, from the process's sequence: an int64."""
+    return default_stream.take_key()

@@ -14,8 +14,10 @@ from typing import Any, Protocol, TypeAlias
 from .expression import ELEMWISE, SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
+from .reference_fft import FFT
 from .reference_gamma import digamma, lgamma, trigamma
 from .reference_order import ORDER
+from .reference_random import RANDOM
 from .reference_recurrent import RECURRENT
 from .reference_windows import WINDOWS
 
@@ -255,38 +257,6 @@ def _cast(x: Array, dtype: Any, copy: bool = True, device: Any = None) -> Array:
     return np.asarray(x).astype(dtype)
 
 
-def _philox(key: int, blocks: Array) -> Array:
-    """Philox4x32-10 of the counters (low, high, 0, 0): four words for each block."""
-    import numpy as np
-
-    low = np.uint64(0xFFFFFFFF)
-    half = np.uint64(32)
-    counters = np.asarray(blocks, dtype=np.uint64)
-    zeros = np.zeros_like(counters)
-    words = [counters & low, counters >> half, zeros, zeros]
-    keys = [key & 0xFFFFFFFF, key >> 32 & 0xFFFFFFFF]
-    for _ in range(10):
-        first = words[0] * np.uint64(0xD2511F53)
-        second = words[2] * np.uint64(0xCD9E8D57)
-        words = [
-            (second >> half) ^ words[1] ^ np.uint64(keys[0]),
-            second & low,
-            (first >> half) ^ words[3] ^ np.uint64(keys[1]),
-            first & low,
-        ]
-        keys = [(keys[0] + 0x9E3779B9) & 0xFFFFFFFF, (keys[1] + 0xBB67AE85) & 0xFFFFFFFF]
-    return np.stack(words, axis=-1)
-
-
-def _dropout(x: Array, p: float, seed: int) -> Array:
-    import numpy as np
-
-    x = np.asarray(x)
-    words = _philox(seed, np.arange(-(-x.size // 4))).reshape(-1)[: x.size]
-    stays = words.reshape(x.shape) >= np.uint64(round(p * 2**32))
-    return np.where(stays, x / (1 - p) if p < 1 else 0, x.dtype.type(0))
-
-
 def _attention_weights(query: Array, key: Array, mask: Sequence[Array], attrs: Any) -> Array:
     """The softmax of the scores; 0 where a query sees no key."""
     import numpy as np
@@ -341,7 +311,9 @@ def _pow(x1: Array, x2: Array) -> Array:
 
 OWN: Mapping[str, Callable[..., Any]] = {
     **WINDOWS,
+    **FFT,
     **ORDER,
+    **RANDOM,
     **RECURRENT,
     "complex": _complex,
     "Fill": _full,
@@ -355,7 +327,6 @@ OWN: Mapping[str, Callable[..., Any]] = {
     "MaskedSelect": lambda x, mask: x[mask],
     "MaskedScatter": _masked_scatter,
     "Pad": _pad,
-    "Dropout": _dropout,
     "Attention": _attention,
     "AttentionGrad": _attention_grad,
     "Gather": lambda x, *indices, axes: x[_index(x, indices, axes)],

@@ -9,11 +9,13 @@ import pytest
 
 PUBLIC = [
     "tensorlike",
+    "tensorlike.fft",
     "tensorlike.functional",
     "tensorlike.imperative",
     "tensorlike.nn",
     "tensorlike.ops",
     "tensorlike.optim",
+    "tensorlike.random",
 ]
 
 

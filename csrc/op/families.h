@@ -23,6 +23,8 @@ RuleTable<InferRule> linear_algebra_rules();
 RuleTable<InferRule> window_rules();
 RuleTable<InferRule> scan_rules();
 RuleTable<InferRule> sorting_rules();
+RuleTable<InferRule> fft_rules();
+RuleTable<InferRule> random_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<Kernel> layout_kernels();
@@ -39,6 +41,8 @@ RuleTable<Kernel> pooling_kernels();
 RuleTable<Kernel> scan_kernels();
 RuleTable<Kernel> search_kernels();
 RuleTable<Kernel> sorting_kernels();
+RuleTable<Kernel> fft_kernels();
+RuleTable<Kernel> random_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
@@ -50,5 +54,6 @@ RuleTable<GradRule> linear_algebra_gradients();
 RuleTable<GradRule> convolution_gradients();
 RuleTable<GradRule> scan_gradients();
 RuleTable<GradRule> sorting_gradients();
+RuleTable<GradRule> fft_gradients();
 
 }  // namespace tensorlike

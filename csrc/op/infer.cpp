@@ -315,6 +315,8 @@ InferRule find_infer(std::string_view name) {
            window_rules(),
            scan_rules(),
            sorting_rules(),
+           fft_rules(),
+           random_rules(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;

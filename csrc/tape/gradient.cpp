@@ -250,6 +250,7 @@ const GradRule* find_grad(std::string_view name) {
            convolution_gradients(),
            scan_gradients(),
            sorting_gradients(),
+           fft_gradients(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return &rule;

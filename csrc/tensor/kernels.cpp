@@ -22,6 +22,8 @@ Kernel find_kernel(std::string_view name) {
            scan_kernels(),
            search_kernels(),
            sorting_kernels(),
+           fft_kernels(),
+           random_kernels(),
        }) {
     for (const auto& [key, kernel] : family) {
       if (key == name) return kernel;

@@ -114,6 +114,7 @@ from .elementwise_nn import sigmoid as sigmoid
 from .elementwise_nn import silu as silu
 from .elementwise_nn import softplus as softplus
 from .elementwise_nn import softsign as softsign
+from .fft import fourier_transform as fourier_transform
 from .indexing import argwhere as argwhere
 from .indexing import gather as gather
 from .indexing import masked_scatter as masked_scatter
@@ -172,6 +173,8 @@ from .pooling import max_pool2d as max_pool2d
 from .pooling import max_pool3d as max_pool3d
 from .pooling import max_pool_select as max_pool_select
 from .pooling import max_pool_spread as max_pool_spread
+from .random import random_draw as random_draw
+from .random import random_from as random_from
 from .recurrent import lstm as lstm
 from .recurrent import lstm_grad as lstm_grad
 from .reduction import all as all
@@ -282,6 +285,7 @@ __all__ = [
     "expm1",
     "floor",
     "floor_divide",
+    "fourier_transform",
     "full",
     "gather",
     "gelu",
@@ -350,6 +354,8 @@ __all__ = [
     "pow",
     "prod",
     "put_along_axis",
+    "random_draw",
+    "random_from",
     "real",
     "reciprocal",
     "relu",

@@ -12,6 +12,7 @@ from .convolution import ConvolutionWeight as ConvolutionWeight
 from .creation import Arange as Arange
 from .creation import Fill as Fill
 from .elemwise import Elemwise as Elemwise
+from .fft import FourierTransform as FourierTransform
 from .indexing import Argwhere as Argwhere
 from .indexing import Gather as Gather
 from .indexing import MaskedScatter as MaskedScatter
@@ -54,6 +55,8 @@ from .pooling import AvgPoolSpread as AvgPoolSpread
 from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
+from .random import Random as Random
+from .random import RandomFrom as RandomFrom
 from .recurrent import LSTM as LSTM
 from .recurrent import LSTMGrad as LSTMGrad
 from .reduce import Reduce as Reduce
@@ -91,6 +94,7 @@ __all__ = [
     "Dropout",
     "Elemwise",
     "Fill",
+    "FourierTransform",
     "Gather",
     "LSTM",
     "LSTMGrad",
@@ -111,6 +115,8 @@ __all__ = [
     "PutAlongAxis",
     "RMSNorm",
     "RMSNormGrad",
+    "Random",
+    "RandomFrom",
     "Reduce",
     "Reshape",
     "Scan",

@@ -7,11 +7,13 @@ Tensor is the mutable face that people hold, and yours is a class of twenty line
 
 from __future__ import annotations
 
+from . import fft as fft
 from . import functional as functional
 from . import memory as memory
 from . import nn as nn
 from . import ops as ops
 from . import optim as optim
+from . import random as random
 from ._C import AmbiguityError as AmbiguityError
 from ._C import AutodiffError as AutodiffError
 from ._C import DeviceError as DeviceError
@@ -106,6 +108,7 @@ __all__ = sorted(
         "declare",
         "dtype",
         "engine",
+        "fft",
         "float32",
         "float64",
         "from_dlpack",
@@ -131,6 +134,7 @@ __all__ = sorted(
         "ops",
         "optim",
         "profile",
+        "random",
         "set_num_threads",
         "tensor",
         "value_and_grad",

@@ -364,6 +364,15 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
             ([(2, 3)], {"keepdims": True}), ([(4, 1)], {"axis": 1})],
     "std": [([(3, 4)], {"axis": 0}), ([(2, 3, 5)], {"axis": (0, -1), "correction": 1.0}),
             ([(2, 3)], {"keepdims": True})],
+    "fourier_transform": [
+        ([(3, 5)], {"axes": (1,), "kind": "c2r", "n": 9}),
+        ([(2, 3, 4)], {"axes": (0, 2, 1), "kind": "c2r", "n": 4, "inverse": True, "scale": 0.25}),
+        ([(3, 1)], {"axes": (-1,), "kind": "c2r", "n": 1}),
+        ([(0, 3)], {"axes": (1,), "kind": "c2r", "n": 5})],
+    "random_draw": [([], {"shape": (3, 500), "key": -3, "counter": 2**32 - 1, "dtype": tl.float64}),
+                    ([], {"shape": (7,), "mode": "bits", "key": 2**63 - 1}),
+                    ([], {"shape": (0, 2)}), ([], {"shape": (), "key": 5})],
+    "random_from": [([()], {"mode": "poisson"}), ([(0, 3)], {"mode": "poisson"})],
     "to_device": [([(2, 3)], {"device": "cpu"}), ([()], {"device": "cpu"})],
 }  # fmt: skip
 _INDEXED: dict[str, list[tuple[list[tuple[int, ...]], tuple[int, ...]]]] = {

@@ -1,0 +1,103 @@
+// Inference of random draws.
+#include <cmath>
+
+#include "op/families.h"
+#include "op/infer.h"
+
+namespace tensorlike {
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+void check_stream(const Op& op) {
+  const int64_t counter = op.get<int64_t>("counter");
+  if (counter < 0 || counter >= int64_t{1} << 32) {
+    fail(ErrorKind::kAttribute, op.name(), ": counter must be in [0, 2^32); got counter=", counter,
+         "; go on with another key.");
+  }
+}
+
+void check_device(const Op& op) {
+  const auto* device = std::get_if<std::string>(&op.attr("device"));
+  if (device == nullptr || *device == "cpu") return;
+  fail(ErrorKind::kDevice, op.name(), ": device must be 'cpu'; got '", *device, "'.");
+}
+
+double number(const Op& op, const char* name) {
+  const Attr& attr = op.attr(name);
+  if (const auto* whole = std::get_if<int64_t>(&attr)) return static_cast<double>(*whole);
+  const auto* real = std::get_if<double>(&attr);
+  return real != nullptr ? *real : std::nan("");
+}
+
+void check_integers(const Op& op) {
+  const auto* low = std::get_if<int64_t>(&op.attr("low"));
+  const auto* high = std::get_if<int64_t>(&op.attr("high"));
+  if (low == nullptr || high == nullptr || *low >= *high) {
+    fail(ErrorKind::kAttribute, op.name(),
+         ": low and high must be integers, low the smaller one; got low=",
+         to_string(op.attr("low")), ", high=", to_string(op.attr("high")), ".");
+  }
+}
+
+// The dtype where none is asked for, once the mode and what belongs to it are right.
+DType default_of(const Op& op, const std::string& mode, DType dtype) {
+  const Kind kind = kind_of(dtype);
+  if (mode == "integers") {
+    check_integers(op);
+    if (kind == Kind::kInteger) return DType::kInt64;
+  } else if (mode == "bits") {
+    if (kind == Kind::kInteger) return DType::kUInt64;
+  } else if (mode == "uniform" || mode == "normal" || mode == "truncated_normal") {
+    const double low = number(op, "low");
+    const double high = number(op, "high");
+    if (mode == "truncated_normal" && !(low < high)) {
+      fail(ErrorKind::kAttribute, op.name(), ": low must be less than high; got low=", low,
+           ", high=", high, ".");
+    }
+    if (kind == Kind::kFloating) return DType::kFloat32;
+  } else {
+    fail(ErrorKind::kAttribute, op.name(),
+         ": mode must be one of 'uniform', 'normal', 'truncated_normal', 'integers', 'bits'; got '",
+         mode, "'.");
+  }
+  fail(ErrorKind::kDType, op.name(), ": dtype must be ",
+       mode == "integers" || mode == "bits" ? "integer" : "real floating-point", " for mode='",
+       mode, "'; got ", name_of(dtype), "; cast the result.");
+}
+
+Specs infer_random(const Op& op, Inputs) {
+  check_stream(op);
+  check_device(op);
+  const std::string& mode = op.get<std::string>("mode");
+  const bool is_whole = mode == "integers" || mode == "bits";
+  const auto* given = std::get_if<DType>(&op.attr("dtype"));
+  const DType usual = default_of(op, mode,
+                                 given != nullptr ? *given
+                                 : is_whole       ? DType::kInt64
+                                                  : DType::kFloat32);
+  const Dims shape{std::span<const int64_t>(op.get<std::vector<int64_t>>("shape"))};
+  element_count(shape);
+  return Specs(1, Spec{given != nullptr ? *given : usual, shape});
+}
+
+Specs infer_random_from(const Op& op, Inputs inputs) {
+  check_stream(op);
+  const std::string& mode = op.get<std::string>("mode");
+  if (mode != "gamma" && mode != "log_gamma" && mode != "poisson") {
+    fail(ErrorKind::kAttribute, op.name(),
+         ": mode must be 'gamma', 'log_gamma' or 'poisson'; got '", mode, "'.");
+  }
+  return Specs(1, Spec{real_floating(op, "parameter", inputs[0].dtype), inputs[0].shape});
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"random", infer_random},
+    {"random_from", infer_random_from},
+};
+
+}  // namespace
+
+RuleTable<InferRule> random_rules() { return kRules; }
+
+}  // namespace tensorlike

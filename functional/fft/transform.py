@@ -1,0 +1,98 @@
+"""What the transforms have in common: sizes, scale, and the one op behind them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..arranging import as_tensor, axis_of
+from ..generated import fourier_transform, pad
+
+
+def axes_of(call: str, ndim: int, s: Sequence[int] | None, axes: Sequence[int] | None) -> list[int]:
+    """The axes from the front: those given, the last ones that `s` has sizes for, or all."""
+    if axes is None:
+        count = ndim if s is None else len(s)
+        if count > ndim:
+            raise ShapeError(f"{call}: s must have at most {ndim} sizes; got {tuple(s or ())}.")
+        return list(range(ndim - count, ndim))
+    found = [axis_of(call, axis, ndim) for axis in axes]
+    if len(set(found)) != len(found):
+        raise ShapeError(f"{call}: axes must differ; got {tuple(axes)}.")
+    if s is not None and len(s) != len(found):
+        raise ShapeError(
+            f"{call}: s and axes must be equally many; got {tuple(s)} and {tuple(axes)}."
+        )
+    return found
+
+
+def _size_of(call: str, given: Any, default: int) -> int:
+    """The size of a transform; None and -1 leave it as it is."""
+    size = default if given is None or operator.index(given) == -1 else operator.index(given)
+    if size < 1:
+        raise ShapeError(f"{call}: the size of a transform must be at least 1; got {size}.")
+    return size
+
+
+def _resized(x: Any, axes: Sequence[int], sizes: Sequence[int]) -> Any:
+    """The tensor cut, or padded with zeros at the end, to sizes along axes."""
+    key = [slice(None)] * len(x.shape)
+    widths = [0] * (2 * len(x.shape))
+    for axis, size in zip(axes, sizes, strict=True):
+        if size < x.shape[axis]:
+            key[axis] = slice(size)
+        widths[2 * axis + 1] = max(0, size - x.shape[axis])
+    if any(one != slice(None) for one in key):
+        x = x[tuple(key)]
+    return pad(x, widths=tuple(widths)) if any(widths) else x
+
+
+def _scale(call: str, norm: str, is_inverse: bool, sizes: Sequence[int]) -> float:
+    """What a transform is multiplied by: one of the two directions, or both, divide."""
+    if norm not in ("backward", "ortho", "forward"):
+        raise ParameterError(
+            f"{call}: norm must be 'backward', 'ortho' or 'forward'; got {norm!r}."
+        )
+    count = math.prod(sizes)
+    if norm == "ortho":
+        return 1 / math.sqrt(count)
+    return 1 / count if is_inverse == (norm == "backward") else 1.0
+
+
+def transform(
+    call: str,
+    x: TensorLike,
+    s: Sequence[int | None] | None,
+    axes: Sequence[int] | None,
+    norm: str,
+    *,
+    kind: str,
+    is_inverse: bool,
+) -> Tensor:
+    """Any of the transforms, along several axes."""
+    x = as_tensor(x)
+    shape = tuple(x.shape)
+    given: Any = None if s is None else list(s)
+    found = axes_of(call, len(shape), given, axes)
+    if not found and kind != "c2c":
+        raise ShapeError(f"{call}: there must be an axis to transform; got shape {shape}.")
+    defaults = [shape[axis] for axis in found]
+    if kind == "c2r":
+        defaults[-1] = 2 * (defaults[-1] - 1)
+    sizes = [
+        _size_of(call, one, default)
+        for one, default in zip(given or [None] * len(found), defaults, strict=True)
+    ]
+    scale = _scale(call, norm, is_inverse, sizes)
+    inputs = [*sizes[:-1], sizes[-1] // 2 + 1] if kind == "c2r" else sizes
+    return fourier_transform(
+        _resized(x, found, inputs),
+        axes=tuple(found),
+        kind=kind,
+        n=sizes[-1] if kind == "c2r" else 0,
+        inverse=is_inverse,
+        scale=scale,
+    )

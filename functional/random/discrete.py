@@ -1,0 +1,212 @@
+"""Draws of integers, of choices and of orders: what generators and keys have in common."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..arranging import as_tensor, axis_of, moveaxis
+from ..generated import argmax, argsort, astype, broadcast_to, less, log, random_draw, random_from
+from ..generated import topk as _topk
+from ..picking import take
+from .continuous import Continuous, Shape, dims, parameter
+
+
+class Draws(Continuous):
+    """All distributions, over whatever names the next draw."""
+
+    def randint(self, low: int, high: int, shape: Shape = (), *, dtype: Any = None) -> Tensor:
+        """Integers that are equally likely in [low, high).
+
+        Args:
+            low: the least integer.
+            high: the integer above the greatest; both are int64.
+            shape: the shape of the result.
+            dtype: an integer dtype, int64 by default.
+
+        Raises:
+            ParameterError: low is not less than high.
+
+        Source:
+            Lemire 2019, "Fast random integer generation in an interval".
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.random.Generator(0).randint(7, 8, 3).tolist()
+            [7, 7, 7]
+        """
+        bounds: dict[str, Any] = {"low": operator.index(low), "high": operator.index(high)}
+        return random_draw(dims(shape), mode="integers", dtype=dtype, **bounds, **self._take())
+
+    def bits(self, shape: Shape = (), *, dtype: Any = None) -> Tensor:
+        """Integers of random bits.
+
+        Args:
+            shape: the shape of the result.
+            dtype: an integer dtype, uint64 by default.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.random.Generator(0).bits(2, dtype=tl.uint8).dtype
+            tensorlike.uint8
+        """
+        return random_draw(dims(shape), mode="bits", dtype=dtype, **self._take())
+
+    def bernoulli(self, p: TensorLike = 0.5, *, shape: Shape | None = None) -> Tensor:
+        """Booleans that are true with a probability.
+
+        Args:
+            p: the probability, a number or a tensor.
+            shape: the shape of the result; None is that of p.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.random.Generator(0).bernoulli(tl.tensor([0.0, 1.0])).tolist()
+            [False, True]
+        """
+        chance = parameter(p, shape, None)
+        dtype = chance.dtype if chance.dtype.name in ("float32", "float64") else None
+        return less(random_draw(tuple(chance.shape), dtype=dtype, **self._take()), chance)
+
+    def poisson(self, rate: TensorLike, *, shape: Shape | None = None, dtype: Any = None) -> Tensor:
+        """How often something happens that happens independently at a rate.
+
+        Args:
+            rate: the mean, not negative, a number or a tensor.
+            shape: the shape of the result; None is that of rate.
+            dtype: a numeric dtype, int64 by default.
+
+        Raises:
+            ParameterError: an element of rate is negative, NaN, or above 2^62.
+
+        Source:
+            Hormann 1993, "The transformed rejection method for generating Poisson random
+            variables".
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.random.Generator(0).poisson(0.0, shape=3).tolist()
+            [0, 0, 0]
+        """
+        drawn = random_from(parameter(rate, shape, "float64"), mode="poisson", **self._take())
+        return astype(drawn, dtype="int64" if dtype is None else dtype)
+
+    def categorical(
+        self, logits: TensorLike, *, axis: int = -1, shape: Shape | None = None
+    ) -> Tensor:
+        """Choices among categories, given the logarithms of weights that need not sum to 1.
+
+        Args:
+            logits: real floating-point; minus infinity is never chosen.
+            axis: the axis that runs through the categories.
+            shape: how many independent choices to make, as dimensions in front; None makes one.
+
+        Raises:
+            IndexRangeError: the axis is out of range.
+            ShapeError: there is no category.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> logits = tl.log(tl.tensor([0.0, 0.0, 1.0]))
+            >>> tl.random.Generator(0).categorical(logits, shape=4).tolist()
+            [2, 2, 2, 2]
+        """
+        scores = self._perturbed("categorical", logits, axis, () if shape is None else dims(shape))
+        return argmax(scores, axis=-1)
+
+    def multinomial(self, weights: TensorLike, count: int, *, replacement: bool = False) -> Tensor:
+        """Several choices among categories, each row of weights by itself.
+
+        Args:
+            weights: not negative, real floating-point; the last axis runs through the categories.
+            count: how many to choose.
+            replacement: whether one category may be chosen again.
+
+        Raises:
+            ShapeError: there are fewer categories than are to be chosen, or none.
+
+        Source:
+            Efraimidis and Spirakis 2006, "Weighted random sampling with a reservoir".
+
+        Example:
+            >>> import tensorlike as tl
+            >>> sorted(tl.random.Generator(0).multinomial(tl.tensor([1.0, 0.0, 3.0]), 2).tolist())
+            [0, 2]
+        """
+        count = operator.index(count)
+        logits = log(weights)
+        if replacement:
+            return moveaxis(self.categorical(logits, shape=(count,)), 0, -1)
+        scores = self._perturbed("multinomial", logits, -1, ())
+        if not 0 <= count <= scores.shape[-1]:
+            raise ShapeError(
+                f"multinomial: count must be at most {scores.shape[-1]}, the number of categories, "
+                f"without replacement; got {count}; pass replacement=True."
+            )
+        return _topk(scores, k=count)[1]
+
+    def _perturbed(self, call: str, logits: TensorLike, axis: int, lead: tuple[int, ...]) -> Any:
+        """Logits plus independent Gumbel noise: the greatest one is the choice."""
+        given = as_tensor(logits)
+        at = axis_of(call, axis, len(given.shape))
+        if not given.shape[at]:
+            raise ShapeError(f"{call}: there must be a category; got shape {tuple(given.shape)}.")
+        last = moveaxis(given, at, -1)
+        shape = (*lead, *last.shape)
+        u = random_draw(shape, dtype="float64", **self._take())
+        # In (0, 1): the half of a step is added.
+        noise = -log(-log(u + 2.0**-54))
+        return broadcast_to(last, shape) + noise
+
+    def permutation(self, x: int | TensorLike, *, axis: int = 0) -> Tensor:
+        """The integers below a number, or the slices of a tensor, in random order.
+
+        Args:
+            x: a number, or a tensor of any dtype.
+            axis: the axis along which slices change their places.
+
+        Raises:
+            IndexRangeError: the axis is out of range.
+            ParameterError: the number is negative.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> sorted(tl.random.Generator(0).permutation(4).tolist())
+            [0, 1, 2, 3]
+        """
+        if isinstance(x, int):
+            if x < 0:
+                raise ParameterError(f"permutation: x must not be negative; got {x}.")
+            return self._order(x)
+        given = as_tensor(x)
+        at = axis_of("permutation", axis, len(given.shape))
+        return take(given, self._order(given.shape[at]), axis=at)
+
+    def shuffle(self, x: Tensor, *, axis: int = 0) -> None:
+        """Puts the slices of a tensor into random order, in place.
+
+        Args:
+            x: a tensor of any dtype.
+            axis: the axis along which slices change their places.
+
+        Raises:
+            IndexRangeError: the axis is out of range.
+            ParameterError: x is no Tensor, so it can't change.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> x = tl.arange(4)
+            >>> tl.random.Generator(0).shuffle(x)
+            >>> sorted(x.tolist())
+            [0, 1, 2, 3]
+        """
+        if not isinstance(x, Tensor):
+            raise ParameterError(
+                f"shuffle: x must be a Tensor; got {type(x).__name__}; use permutation(x)."
+            )
+        x[...] = self.permutation(x, axis=axis)
+
+    def _order(self, size: int) -> Tensor:
+        """The positions in the order of random bits, which hardly ever are equal."""
+        return argsort(random_draw((size,), mode="bits", **self._take()))

@@ -1,0 +1,144 @@
+"""Who draws: generators, which count their draws, and keys, which are values."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from ...imperative import ParameterError, Stream, as_int64, default_stream, derived_key
+from .discrete import Draws
+
+_FOLD, _SPLIT = 0, 1
+
+
+class Generator(Draws):
+    """A sequence of independent draws. Its methods are the distributions.
+
+    Two generators of the same seed draw the same numbers, on any number of threads.
+
+    Args:
+        seed: any integer, of which the lowest 64 bits count; None asks the system for one.
+
+    Source:
+        Salmon et al. 2011, "Parallel random numbers: as easy as 1, 2, 3".
+
+    Example:
+        >>> import tensorlike as tl
+        >>> generator = tl.random.Generator(7)
+        >>> x = generator.normal((2, 3))
+        >>> bool(tl.all(tl.random.Generator(7).normal((2, 3)) == x))
+        True
+    """
+
+    def __init__(self, seed: int | None = None) -> None:
+        """Begins with the first draw of the seed."""
+        self._stream = Stream(None if seed is None else operator.index(seed))
+
+    def __repr__(self) -> str:
+        """The key, and how far it is."""
+        key, taken = self._stream.state()
+        return f"Generator(key={key:#018x}, taken={taken})"
+
+    @property
+    def state(self) -> tuple[int, int]:
+        """The key, and how many draws were taken; it can be set."""
+        return self._stream.state()
+
+    @state.setter
+    def state(self, state: tuple[int, int]) -> None:
+        key, taken = state
+        if taken < 0:
+            raise ParameterError(f"state: taken must not be negative; got {taken}.")
+        self._stream.restart(operator.index(key), operator.index(taken))
+
+    def spawn(self, count: int) -> list[Generator]:
+        """Generators that have nothing to do with this one or each other, say for workers."""
+        key = Key(self._stream.take_key(_SPLIT))
+        return [Generator(part.value) for part in key.split(count)]
+
+    def _take(self) -> dict[str, Any]:
+        key, counter = self._stream.take()
+        return {"key": key, "counter": counter}
+
+
+class _Default(Generator):
+    """The generator that `tl.manual_seed` seeds."""
+
+    def __init__(self) -> None:
+        self._stream = default_stream
+
+
+default_generator: Generator = _Default()
+
+
+class Key(Draws):
+    """A key as a value: its draws are always the same, so use each key for one draw.
+
+    For functions without state: hand parts of a key on instead of advancing a generator.
+
+    Args:
+        seed: any integer; its lowest 64 bits count.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> first, second = tl.random.split(tl.random.key(0))
+        >>> bool(tl.all(first.uniform(3) == first.uniform(3)))
+        True
+        >>> bool(tl.any(first.uniform(3) == second.uniform(3)))
+        False
+    """
+
+    __slots__ = ("value",)
+
+    def __init__(self, seed: int) -> None:
+        """Keeps 64 bits."""
+        object.__setattr__(self, "value", operator.index(seed) & (2**64 - 1))
+
+    value: int
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Refuses: a key is a value."""
+        raise AttributeError(f"a Key can't be changed; got {name}={value!r}")
+
+    def __repr__(self) -> str:
+        """The 64 bits."""
+        return f"Key({self.value:#018x})"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both draw the same numbers."""
+        return isinstance(other, Key) and self.value == other.value
+
+    def __hash__(self) -> int:
+        """That of the bits."""
+        return hash((Key, self.value))
+
+    def split(self, count: int = 2) -> list[Key]:
+        """Keys that have nothing to do with this one or each other."""
+        if operator.index(count) < 0:
+            raise ParameterError(f"split: count must not be negative; got {count}.")
+        return [Key(derived_key(self.value, i, _SPLIT)) for i in range(operator.index(count))]
+
+    def fold_in(self, data: int) -> Key:
+        """The key that belongs to a number, such as that of a step or of a layer."""
+        return Key(derived_key(self.value, operator.index(data) & (2**64 - 1), _FOLD))
+
+    def _take(self) -> dict[str, Any]:
+        return {"key": as_int64(self.value), "counter": 0}
+
+    def _pair(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        return self._take(), self._take() | {"counter": 1}
+
+
+def key(seed: int) -> Key:
+    """The key of a seed."""
+    return Key(seed)
+
+
+def split(key: Key, count: int = 2) -> list[Key]:
+    """Keys that have nothing to do with `key` or each other."""
+    return key.split(count)
+
+
+def fold_in(key: Key, data: int) -> Key:
+    """The key that belongs to `key` and a number."""
+    return key.fold_in(data)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 import tensorlike
 
 NOT_LOADED = ["cupy", "hypothesis", "onnx", "scipy", "torch", "yaml"]
-MODULE_LIMIT = 8 * 2**20  # bytes, stripped: a wheel, which is compressed, must stay below 8 MiB
+MODULE_LIMIT = (
+    8 * 2**20
+)  # bytes, stripped and compressed as in a wheel; three ISA levels take 4 MiB
 
 
 def test_import_loads_no_optional_library() -> None:
@@ -32,4 +35,4 @@ def test_compiled_module_stays_small(tmp_path: Path) -> None:
         pytest.skip("needs strip, of binutils")
     stripped = tmp_path / "stripped.so"
     subprocess.run([strip, "-o", stripped, tensorlike._C.__file__], check=True)
-    assert stripped.stat().st_size < MODULE_LIMIT
+    assert len(zlib.compress(stripped.read_bytes())) < MODULE_LIMIT

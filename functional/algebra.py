@@ -11,7 +11,7 @@ import operator
 from collections.abc import Sequence
 
 from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, result_type
-from .arranging import _axes, as_tensor, axis_of
+from .arranging import as_tensor, axes_of, axis_of
 from .generated import (
     clip_between,
     concat,
@@ -124,7 +124,7 @@ def tensordot(
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if isinstance(axes, Sequence):
         first, second = (
-            _axes("tensordot", part, len(x.shape)) for part, x in zip(axes, (x1, x2), strict=True)
+            axes_of("tensordot", part, len(x.shape)) for part, x in zip(axes, (x1, x2), strict=True)
         )
     else:
         count = operator.index(axes)

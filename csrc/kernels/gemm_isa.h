@@ -201,6 +201,7 @@ TL_INLINE void pack_short_rows(T* to, int64_t step, const T* from, int64_t k_str
 #if defined(__AVX512F__)
   const uint32_t mask = mask_of<T>(count);
   for (int64_t p = 0; p < k; ++p, to += step, from += k_stride) {
+    __builtin_prefetch(from + 8 * k_stride);  // rows are in different pages
     store_masked(to, mask, load_masked(mask, from));
   }
 #else

@@ -11,8 +11,9 @@ import operator
 from collections.abc import Sequence
 
 from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, result_type
-from .arranging import _axes, as_tensor, axis_of
+from .arranging import as_tensor, axes_of, axis_of
 from .generated import (
+    astype,
     clip_between,
     concat,
     equal,
@@ -124,7 +125,7 @@ def tensordot(
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if isinstance(axes, Sequence):
         first, second = (
-            _axes("tensordot", part, len(x.shape)) for part, x in zip(axes, (x1, x2), strict=True)
+            axes_of("tensordot", part, len(x.shape)) for part, x in zip(axes, (x1, x2), strict=True)
         )
     else:
         count = operator.index(axes)
@@ -218,7 +219,7 @@ def isin(x1: TensorLike, x2: TensorLike, *, invert: bool = False) -> Tensor:
         found = not_equal(x1, x1) if x1.dtype.name == "bool" else x1 < x1
     else:
         wanted = result_type(x1, x2)
-        x1, x2 = x1.astype(wanted), sort(reshape(x2.astype(wanted), (-1,)))
+        x1, x2 = astype(x1, wanted), sort(reshape(astype(x2, wanted), (-1,)))
         place = minimum(searchsorted(x2, x1), x2.shape[0] - 1)
         found = equal(take(x2, place), x1)
     return logical_not(found) if invert else found

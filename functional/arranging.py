@@ -49,7 +49,13 @@ def axis_of(call: str, axis: Any, ndim: int) -> int:
     return given % ndim
 
 
-def _axes(call: str, axis: Any, ndim: int) -> list[int]:
+def dims_of(shape: Any) -> tuple[int, ...]:
+    """The dimensions of a shape, which may be given as one size."""
+    dims = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    return tuple(operator.index(dim) for dim in dims)
+
+
+def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     """Several axes, or all for None, each once."""
     if axis is None:
         return list(range(ndim))
@@ -81,7 +87,7 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     """
     x = as_tensor(x)
     count = len(axis) if isinstance(axis, Sequence) else 1
-    new = _axes("expand_dims", axis, len(x.shape) + count)
+    new = axes_of("expand_dims", axis, len(x.shape) + count)
     key = tuple(None if i in new else slice(None) for i in range(len(x.shape) + count))
     return x[key]  # type: ignore[no-any-return]
 
@@ -106,7 +112,7 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         (2, 1)
     """
     x = as_tensor(x)
-    axes = _axes("squeeze", axis, len(x.shape))
+    axes = axes_of("squeeze", axis, len(x.shape))
     if axis is None:
         axes = [i for i in axes if x.shape[i] == 1]
     for i in axes:
@@ -139,8 +145,8 @@ def moveaxis(
     """
     x = as_tensor(x)
     ndim = len(x.shape)
-    sources = _axes("moveaxis", source, ndim)
-    targets = _axes("moveaxis", destination, ndim)
+    sources = axes_of("moveaxis", source, ndim)
+    targets = axes_of("moveaxis", destination, ndim)
     if len(sources) != len(targets):
         raise ShapeError(
             "moveaxis: source and destination must be equally many; "
@@ -172,7 +178,7 @@ def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         [3, 2, 1]
     """
     x = as_tensor(x)
-    axes = _axes("flip", axis, len(x.shape))
+    axes = axes_of("flip", axis, len(x.shape))
     key = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
     return x[key]  # type: ignore[no-any-return]
 

@@ -21,7 +21,7 @@ from ..imperative import (
     from_dlpack,
     tensor,
 )
-from .arranging import as_tensor, broadcast_arrays
+from .arranging import as_tensor, broadcast_arrays, dims_of
 from .generated import arange, astype, equal, full, reshape, to_device, where
 
 __all__ = [
@@ -96,7 +96,7 @@ def zeros(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
         >>> tl.zeros(2)
         tensor([0., 0.])
     """
-    return full(_dims(shape), 0, dtype="float32" if dtype is None else dtype, device=device)
+    return full(dims_of(shape), 0, dtype="float32" if dtype is None else dtype, device=device)
 
 
 def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
@@ -115,7 +115,7 @@ def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tens
         >>> tl.ones((1, 2), dtype=tl.int64)
         tensor([[1, 1]])
     """
-    return full(_dims(shape), 1, dtype="float32" if dtype is None else dtype, device=device)
+    return full(dims_of(shape), 1, dtype="float32" if dtype is None else dtype, device=device)
 
 
 def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
@@ -244,8 +244,8 @@ def eye(
         tensor([[0., 1., 0.],
                 [0., 0., 1.]])
     """
-    (rows,) = _dims(n_rows)
-    (columns,) = _dims(n_rows if n_cols is None else n_cols)
+    (rows,) = dims_of(n_rows)
+    (columns,) = dims_of(n_rows if n_cols is None else n_cols)
     k = max(-rows, min(operator.index(k), columns))  # further off there are only zeros
     row = reshape(arange(k, rows + k, device=device), (rows, 1))
     column = reshape(arange(columns, device=device), (1, columns))
@@ -283,7 +283,7 @@ def linspace(
         >>> tl.linspace(0, 1, 5)
         tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    (count,) = _dims(num)
+    (count,) = dims_of(num)
     is_complex = any(isinstance(end, complex) for end in (start, stop))
     if dtype is None:
         dtype = "complex64" if is_complex else "float32"
@@ -334,8 +334,3 @@ def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> tuple[Tensor, ...]:
         places[:2] = [1, 0]
     shapes = [tuple(-1 if i == place else 1 for i in range(len(xs))) for place in places]
     return broadcast_arrays(*(reshape(x, shape) for x, shape in zip(xs, shapes, strict=True)))
-
-
-def _dims(shape: Any) -> tuple[int, ...]:
-    dims = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    return tuple(operator.index(dim) for dim in dims)

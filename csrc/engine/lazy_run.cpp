@@ -64,7 +64,7 @@ void run_plain_reduction(LazyNode& node) {
   Ref<RawTensor> out;
   {
     ProfileScope scope;
-    out = reduce(*node.op, reducible(x, loop), loop, node.result);
+    out = reduce(*node.op, reducible(x, tile_operand(x, x.shape), loop), loop, node.result);
     tell(scope, program, bytes_of(x) + bytes_of(*out));
   }
   if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);

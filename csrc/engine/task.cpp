@@ -71,9 +71,8 @@ void Task::run_elementwise() {
 void Task::run_reduction() {
   const RawTensor& x = *inputs_[0];
   const DType loop = reduction_loop(*op_, x.dtype);
-  Reducible source = reducible(x, loop);
-  source.operands = {operands_[0]};
-  const Ref<RawTensor> result = reduce(*op_, source, loop, specs_[0]);
+  // Where its elements are is not asked of the tensor, which another thread may be filling.
+  const Ref<RawTensor> result = reduce(*op_, reducible(x, operands_[0], loop), loop, specs_[0]);
   std::memcpy(storages_[0]->data(), result->data,
               static_cast<size_t>(result->count) * size_of(result->dtype));
 }

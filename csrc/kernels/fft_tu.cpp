@@ -3,8 +3,8 @@
 // start threads of their own.
 #include <cstring>
 
-#include "kernels/family_tables.h"
 #include "kernels/isa_names.h"
+#include "kernels/kernel_table.h"
 
 #define POCKETFFT_NO_MULTITHREADING
 #define POCKETFFT_CACHE_SIZE 0
@@ -192,11 +192,10 @@ void free_plan(void* plan, bool is_real) {
 
 }  // namespace
 
-void TL_FILL(ffts)(FamilyTables& tables);
-void TL_FILL(ffts)(FamilyTables& tables) {
-  tables.ffts[DType::kFloat32] = {make_plan<float>, free_plan<float>, run<float>, kWidth<float>};
-  tables.ffts[DType::kFloat64] = {make_plan<double>, free_plan<double>, run<double>,
-                                  kWidth<double>};
+void TL_FILL(ffts)(KernelTable& table);
+void TL_FILL(ffts)(KernelTable& table) {
+  table.ffts[DType::kFloat32] = {make_plan<float>, free_plan<float>, run<float>, kWidth<float>};
+  table.ffts[DType::kFloat64] = {make_plan<double>, free_plan<double>, run<double>, kWidth<double>};
 }
 
 }  // namespace tensorlike

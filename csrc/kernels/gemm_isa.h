@@ -194,6 +194,21 @@ TL_INLINE void pack_rows(T* to, int64_t step, const T* from, int64_t k_stride, i
   }
 }
 
+// Rows of fewer elements than a vector has.
+template <class T>
+TL_INLINE void pack_short_rows(T* to, int64_t step, const T* from, int64_t k_stride, int64_t count,
+                               int64_t k) {
+#if defined(__AVX512F__)
+  const uint32_t mask = mask_of<T>(count);
+  for (int64_t p = 0; p < k; ++p, to += step, from += k_stride) {
+    __builtin_prefetch(from + 8 * k_stride);  // rows are in different pages
+    store_masked(to, mask, load_masked(mask, from));
+  }
+#else
+  pack_rows<T, Small<T>>(to, step, from, k_stride, count, k);
+#endif
+}
+
 // Columns of `count` >= kSmallLanes contiguous runs along k: squares, transposed in registers. The
 // last square overlaps the one before it if the count asks for it.
 template <class T>
@@ -237,7 +252,7 @@ void pack(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_str
   } else if (lane_stride == 1 && count >= kLanes<T>) {
     pack_rows<T, Vector<T>>(to, step, from, k_stride, count, k);
   } else if (lane_stride == 1 && count >= kSmallLanes<T>) {
-    pack_rows<T, Small<T>>(to, step, from, k_stride, count, k);
+    pack_short_rows<T>(to, step, from, k_stride, count, k);
   } else if (k_stride == 1 && count >= kSmallLanes<T>) {
     pack_columns<T>(to, step, from, lane_stride, count, k);
   } else {

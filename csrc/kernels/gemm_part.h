@@ -10,6 +10,8 @@
 namespace tensorlike::detail {
 
 constexpr int64_t kSmallB = 24 * 1024;  // bytes that stay in the first-level cache beside a and c
+constexpr int64_t kPanelsAtOnce = 4;    // that are packed together
+constexpr int64_t kStepsAtOnce = 8;
 
 // One packed part of the problem: c[rows, columns] += a[rows, depth] @ b[depth, columns].
 template <class T>
@@ -43,7 +45,8 @@ class Part {
 
   // Of a only if `fresh_a`, else it is still in the buffer; the same for b.
   void pack(bool fresh_a, bool fresh_b, bool in_parallel) {
-    const int64_t a_jobs = plan_.packs_a && fresh_a ? panels_.count : 0;
+    const Split groups = split_at_most(panels_.count, is_transposed(x_.a) ? kPanelsAtOnce : 1);
+    const int64_t a_jobs = plan_.packs_a && fresh_a ? groups.count : 0;
     const int64_t b_first = plan_.packs_b ? 0 : tiles_ - 1;
     const int64_t b_jobs = packs_last_ && fresh_b ? tiles_ - b_first : 0;
     const int64_t jobs = (a_jobs + b_jobs) * blocks_.count;
@@ -55,7 +58,7 @@ class Part {
         const int64_t block = job % blocks_.count;
         const int64_t which = job / blocks_.count;
         if (which < a_jobs) {
-          pack_panel(which, block);
+          pack_panels(groups.begin(which), groups.begin(which + 1), block);
         } else {
           pack_tile(b_first + which - a_jobs, block);
         }
@@ -124,9 +127,23 @@ class Part {
     }
   }
 
-  void pack_panel(int64_t panel, int64_t block) const {
-    pack_operand(x_.a, packed_panel(panel, block), panels_.size(panel), row_ + panels_.begin(panel),
-                 depth_begin_ + blocks_.begin(block), panels_.size(panel), blocks_.size(block));
+  static bool is_transposed(const Operand<T>& a) {
+    return a.source == nullptr && a.lane_stride == 1;
+  }
+
+  // Panels side by side, a few steps along k at a time: where a is transposed, they share cache
+  // lines, which lie so far apart along k that few of them stay.
+  void pack_panels(int64_t begin, int64_t end, int64_t block) const {
+    const int64_t depth = blocks_.size(block);
+    const int64_t steps = is_transposed(x_.a) ? kStepsAtOnce : depth;
+    for (int64_t from = 0; from < depth; from += steps) {
+      for (int64_t panel = begin; panel < end; ++panel) {
+        const int64_t rows = panels_.size(panel);
+        pack_operand(x_.a, packed_panel(panel, block) + from * rows, rows,
+                     row_ + panels_.begin(panel), depth_begin_ + blocks_.begin(block) + from, rows,
+                     std::min(steps, depth - from));
+      }
+    }
   }
 
   void pack_tile(int64_t tile, int64_t block) const {

@@ -71,11 +71,19 @@ struct Plan {
     tile_columns = kernels.lanes << width;
     tile_rows = kernels.max_rows[width];
     packs_b = x.b.source != nullptr || !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
-    packs_a = x.a.source != nullptr ||
-              !(ceil_div(x.n, tile_columns) <= 4 || (x.a.lane_stride == 1 && x.k <= kBlockK));
+    packs_a = x.a.source != nullptr || ceil_div(x.n, tile_columns) > tiles_in_place(x.a);
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);
     super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);
+  }
+
+ private:
+  // For how many tiles side by side a is read where it is. The columns of a transposed one take a
+  // cache line each: those that are far apart push each other out of the cache.
+  static int64_t tiles_in_place(const Operand<T>& a) {
+    constexpr int64_t kNear = 1024 / static_cast<int64_t>(sizeof(T));
+    if (a.lane_stride != 1) return 4;
+    return a.k_stride >= 0 && a.k_stride <= kNear ? 16 : 1;
   }
 };
 

@@ -19,6 +19,8 @@
   TL_PART(scans, ISA)        \
   TL_PART(moments, ISA)      \
   TL_PART(log_sum_exp, ISA)  \
+  TL_PART(ffts, ISA)         \
+  TL_PART(random, ISA)       \
   TL_STEMS(ISA)
 
 #include "stems.inc"

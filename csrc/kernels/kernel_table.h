@@ -8,6 +8,8 @@
 
 #include "base/dtype.h"
 #include "kernels/attention.h"
+#include "kernels/fft.h"
+#include "kernels/random.h"
 #include "kernels/row.h"
 #include "kernels/tile.h"
 #include "kernels/window.h"
@@ -191,7 +193,9 @@ struct KernelTable {
   SortKernels sort64;
   ByDType<KeyKernels> keys;
   std::map<std::string, ByDType<ScanKernels>, std::less<>> scans;  // by mode
-  TileKernel casts[kDTypeCount][kDTypeCount] = {};                 // [from][to]
+  ByDType<FftKernels> ffts;                         // by the dtype of the real numbers
+  ByDType<RandomKernels> random;                    // by what comes out
+  TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]
 };
 
 // The table of the level that this process runs at.

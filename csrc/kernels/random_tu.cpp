@@ -4,8 +4,8 @@
 // another.
 #include <cstring>
 
-#include "kernels/family_tables.h"
 #include "kernels/isa_names.h"
+#include "kernels/kernel_table.h"
 #include "kernels/math.h"
 #include "kernels/philox.h"
 
@@ -288,19 +288,19 @@ void poisson(double* out, const double* rate, int64_t n, RandomStream stream, in
 
 }  // namespace
 
-void TL_FILL(random)(FamilyTables& tables);
-void TL_FILL(random)(FamilyTables& tables) {
-  tables.random[DType::kFloat32].uniform = uniform32;
-  tables.random[DType::kFloat32].normal = normal32;
-  RandomKernels& wide = tables.random[DType::kFloat64];
+void TL_FILL(random)(KernelTable& table);
+void TL_FILL(random)(KernelTable& table) {
+  table.random[DType::kFloat32].uniform = uniform32;
+  table.random[DType::kFloat32].normal = normal32;
+  RandomKernels& wide = table.random[DType::kFloat64];
   wide.uniform = uniform64;
   wide.normal = normal64;
   wide.truncated_normal = truncated_normal;
   wide.gamma = gamma;
   wide.poisson = poisson;
-  tables.random[DType::kUInt32].bits = bits32;
-  tables.random[DType::kUInt64].bits = bits64;
-  tables.random[DType::kInt64].integers = integers;
+  table.random[DType::kUInt32].bits = bits32;
+  table.random[DType::kUInt64].bits = bits64;
+  table.random[DType::kInt64].integers = integers;
 }
 
 }  // namespace tensorlike

@@ -77,12 +77,17 @@ struct PoolWindow : Window {
     const int64_t limit = in[dim] + before[dim];
     return (stop < limit ? stop : limit) - start;
   }
-  // Whether single cells are better than rows of them: long windows, or few beside each other.
-  bool is_by_cell() const {
-    if (is_irregular) return true;
-    const bool is_dense = dilation[0] == 1 && dilation[1] == 1 && dilation[2] == 1;
-    return is_dense && (out[2] < 4 || kernel[2] > 16);
+  // How far a window reaches along a row.
+  int64_t span() const { return (kernel[2] - 1) * dilation[2] + 1; }
+  bool is_dense() const { return dilation[0] == 1 && dilation[1] == 1 && dilation[2] == 1; }
+  // Whether windows are better taken one by one than in rows: where they differ, are long or far
+  // apart, or few of them are beside each other.
+  bool is_by_window() const {
+    return is_irregular || out[2] < 4 || kernel[2] > 16 || stride[2] > 16 || span() > kMostSpan ||
+           in_size() > kMostPlace;
   }
+  static constexpr int64_t kMostSpan = 512;
+  static constexpr int64_t kMostPlace = int64_t{1} << 30;
 };
 
 }  // namespace tensorlike

@@ -230,13 +230,6 @@ Specs infer_split(const Op& op, Inputs inputs) {
   return specs;
 }
 
-void check_device(const Op& op) {
-  const auto* name = std::get_if<std::string>(&op.attr("device"));
-  if (name == nullptr || *name == "cpu") return;
-  fail(ErrorKind::kDevice, op.name(), ": device must be one that this build has: 'cpu'; got '",
-       *name, "'.");
-}
-
 void check_converts(const Op& op, DType from, DType to) {
   if (kind_of(from) != Kind::kComplex || kind_of(to) == Kind::kComplex || to == DType::kBool)
     return;
@@ -401,15 +394,26 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   return one(*wanted, shape);
 }
 
+void check_device(const Op& op) {
+  const auto* name = std::get_if<std::string>(&op.attr("device"));
+  if (name == nullptr || *name == "cpu") return;
+  fail(ErrorKind::kDevice, op.name(), ": device must be one that this build has: 'cpu'; got '",
+       *name, "'.");
+}
+
 void check_arity(const Op& op, size_t got) {
   const std::vector<ArgSpec>& args = op.scalar != nullptr ? op.scalar->spec.args : op.cls.spec.args;
-  const size_t wanted = op.reduction != nullptr ? 1 : args.size();
-  const bool is_variadic = op.scalar == nullptr && !args.empty() && args.back().variadic;
-  const bool is_optional = is_variadic && args.back().optional;
-  if (got == wanted || (is_variadic && got + 1 == wanted)) return;
-  if (is_variadic && !is_optional && got > wanted) return;
-  fail(ErrorKind::kDispatch, op.name(), ": takes ", is_variadic && !is_optional ? "at least " : "",
-       is_variadic ? wanted - 1 : wanted, wanted == 1 ? " tensor" : " tensors", "; got ", got, ".");
+  const size_t most = op.reduction != nullptr ? 1 : args.size();
+  const bool may_lack = op.scalar == nullptr && !args.empty() && args.back().variadic;
+  const bool is_bounded = !may_lack || args.back().optional;
+  const size_t least = may_lack ? most - 1 : most;
+  if (got >= least && (got <= most || !is_bounded)) return;
+  const std::string wanted = !is_bounded ? text("at least ", least)
+                             : may_lack  ? text(least, " or ", most)
+                                         : text(most);
+  const bool is_one = (is_bounded ? most : least) == 1;
+  fail(ErrorKind::kDispatch, op.name(), ": takes ", wanted, is_one ? " tensor" : " tensors",
+       "; got ", got, ".");
 }
 
 Specs infer(const Op& op, std::span<const Spec> inputs) {

@@ -21,9 +21,6 @@ using Inputs = std::span<const Spec>;
 
 void check_mask(const Op& op, Inputs masks, const AttentionSizes& sizes) {
   if (masks.empty()) return;
-  if (masks.size() > 1) {
-    fail(ErrorKind::kDispatch, op.name(), ": there may be one mask; got ", masks.size(), ".");
-  }
   const Kind kind = kind_of(masks[0].dtype);
   if (kind != Kind::kBool && kind != Kind::kFloating) {
     fail(ErrorKind::kDType, op.name(),

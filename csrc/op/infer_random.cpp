@@ -17,12 +17,6 @@ void check_stream(const Op& op) {
   }
 }
 
-void check_device(const Op& op) {
-  const auto* device = std::get_if<std::string>(&op.attr("device"));
-  if (device == nullptr || *device == "cpu") return;
-  fail(ErrorKind::kDevice, op.name(), ": device must be 'cpu'; got '", *device, "'.");
-}
-
 double number(const Op& op, const char* name) {
   const Attr& attr = op.attr(name);
   if (const auto* whole = std::get_if<int64_t>(&attr)) return static_cast<double>(*whole);

@@ -46,9 +46,6 @@ Specs infer_searchsorted(const Op& op, Inputs inputs) {
     fail(ErrorKind::kShape, op.name(),
          ": x1 must have one dimension; got x1.shape=", to_string(sorted), ".");
   }
-  if (inputs.size() > 3) {
-    fail(ErrorKind::kDispatch, op.name(), ": takes at most 3 tensors; got ", inputs.size(), ".");
-  }
   if (inputs.size() == 3 && kind_of(inputs[2].dtype) != Kind::kInteger) {
     fail(ErrorKind::kDType, op.name(), ": sorter must be integer; got ", name_of(inputs[2].dtype),
          "; cast it: x.astype(int64).");

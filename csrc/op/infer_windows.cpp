@@ -41,10 +41,6 @@ Dims image_shape(const Dims& like, int64_t channels, const int64_t (&size)[Windo
 
 void check_bias(const Op& op, Inputs inputs, int64_t channels) {
   if (inputs.size() == 2) return;
-  if (inputs.size() > 3) {
-    fail(ErrorKind::kShape, op.name(), ": takes x, weight and at most one bias; got ",
-         inputs.size(), " tensors; attributes are given by name: stride=2.");
-  }
   const Dims& shape = inputs[2].shape;
   if (shape.size() == 1 && shape[0] == channels) return;
   fail(ErrorKind::kShape, op.name(), ": bias.shape must be (", channels,

@@ -44,6 +44,8 @@ struct GradRule {
   // Where it depends on the op's attributes whether the outputs are read, or any input.
   bool (*reads_outputs)(const Op& op) = nullptr;
   bool (*reads_inputs)(const Op& op) = nullptr;
+  // Adds to what has arrived for an input (GradCall::take_total) instead of giving a summand.
+  bool adds_up = false;
 };
 
 // The gradient of one input, ready to run.

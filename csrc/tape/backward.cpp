@@ -134,8 +134,15 @@ class Pass {
       any = any || cotangent;
     }
     if (!any) return;
-    gradients =
-        input_gradients(node, tape_, {pointers.data(), pointers.size()}, options_.create_graph);
+    SmallVector<Ref<Value>*, 2> totals;
+    if (node.op->grad_rule().adds_up) {
+      for (const Edge& edge : node.inputs) {
+        totals.push_back(edge.node ? &at(*edge.node).cotangents[static_cast<size_t>(edge.slot)]
+                                   : nullptr);
+      }
+    }
+    gradients = input_gradients(node, tape_, {pointers.data(), pointers.size()},
+                                options_.create_graph, {totals.data(), totals.size()});
   }
 
   void step(size_t place) {

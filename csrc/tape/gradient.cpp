@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "engine/engine.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
@@ -125,10 +126,17 @@ void grad_transpose(GradCall& c) {
   c.result(0) = call("permute_dims", {c.cotangents[0]}, {{"axes", inverse}});
 }
 
+// Each of many parts of one tensor adds to its own elements: they cost what the parts cost.
 void grad_subtensor(GradCall& c) {
-  const Ref<Value> empty = zeros(c.node.input_spec(0), *c.cotangents[0]);
-  c.result(0) =
-      call("set_subtensor", {empty.get(), c.cotangents[0]}, {{"items", c.op.attr("items")}});
+  const std::vector<std::pair<std::string, Attr>> items{{"items", c.op.attr("items")}};
+  Ref<Value> part(c.cotangents[0]);
+  if (c.has_total(0)) {
+    const Ref<Value> before = call("subtensor", {c.totals[0]->get()}, items);
+    part = call("add", {before.get(), part.get()});
+  }
+  const Ref<Op> set = registry().find_function("set_subtensor")->make_op({items[0].second});
+  Value* value = part.get();
+  c.result(0) = apply_over(*set, c.take_total(0), {&value, 1});
 }
 
 void grad_set_subtensor(GradCall& c) {
@@ -152,8 +160,10 @@ Ref<Value> index_call(GradCall& c, const char* name, std::initializer_list<Value
 }
 
 void grad_gather(GradCall& c) {
-  const Ref<Value> empty = zeros(c.node.input_spec(0), *c.cotangents[0]);
-  c.result(0) = index_call(c, "scatter_add", {empty.get(), c.cotangents[0]}, 1);
+  SmallVector<Value*, 4> others{c.cotangents[0]};
+  for (size_t i = 1; i < c.inputs.size(); ++i) others.push_back(c.inputs[i]);
+  const Ref<Op> add = registry().find_function("scatter_add")->make_op({c.op.attr("axes")});
+  c.result(0) = apply_over(*add, c.take_total(0), {others.data(), others.size()});
 }
 
 void grad_scatter_set(GradCall& c) {
@@ -225,9 +235,9 @@ constexpr uint32_t kIndices2 = ~3U;
 
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
     {"transpose", {grad_transpose, 0, false}},
-    {"subtensor", {grad_subtensor, 0, false}},
+    {"subtensor", {grad_subtensor, 0, false, nullptr, nullptr, true}},
     {"set_subtensor", {grad_set_subtensor, 0, false}},
-    {"gather", {grad_gather, kIndices1, false}},
+    {"gather", {grad_gather, kIndices1, false, nullptr, nullptr, true}},
     {"scatter_set", {grad_scatter_set, kIndices2, false}},
     {"scatter_add", {grad_scatter_add, kIndices2, false}},
     {"concat", {grad_concat, 0, false}},
@@ -358,7 +368,22 @@ bool small_gradients(const Node& node, Value& cotangent, Values& out) {
   return true;
 }
 
-Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph) {
+Ref<Value> GradCall::take_total(size_t input) {
+  if (has_total(input)) return std::move(*totals[input]);
+  return zeros(node.input_spec(input), *cotangents[0]);
+}
+
+Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others) {
+  bool is_plain = engine_options().mode == EngineMode::kSync && op.cls.plain;
+  SmallVector<Value*, 4> args{first.get()};
+  for (Value* other : others) args.push_back(other);
+  for (Value* arg : args) is_plain = is_plain && arg->tag == Value::kRaw;
+  if (!is_plain) return apply_one(op, {args.data(), args.size()});
+  return launch(op, {args.data(), args.size()}, 1, 1)[0];
+}
+
+Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph,
+                       std::span<Ref<Value>* const> totals) {
   const Op& op = *node.op;
   Values held;
   SmallVector<Value*, 4> inputs;
@@ -377,7 +402,8 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
                 {inputs.data(), inputs.size()},
                 {outputs.data(), outputs.size()},
                 cotangents,
-                Values(node.inputs.size())};
+                Values(node.inputs.size()),
+                totals};
   if (op.scalar != nullptr) {
     run_declared(op.scalar->gradients, call);
   } else if (op.reduction != nullptr) {

@@ -14,9 +14,16 @@ struct GradCall {
   Args outputs;
   Args cotangents;  // null where nothing flows into that output
   Values results;   // one per input; null: no gradient
+  // What has arrived for the inputs so far; of rules that add to that themselves.
+  std::span<Ref<Value>* const> totals = {};
 
   bool wants(size_t input) const { return static_cast<bool>(node.inputs[input].node); }
   Ref<Value>& result(size_t input) { return results[input]; }
+  bool has_total(size_t input) const {
+    return !totals.empty() && totals[input] != nullptr && *totals[input];
+  }
+  // The total of an input so far, zeros where there is none; the result is to be the new one.
+  Ref<Value> take_total(size_t input);
 };
 
 // The same for the commonest node: a scalar function of small RawTensors whose rules are single
@@ -24,7 +31,8 @@ struct GradCall {
 bool small_gradients(const Node& node, Value& cotangent, Values& out);
 
 // The gradients of a node's inputs, in the inputs' own shapes and dtypes.
-Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph);
+Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph,
+                       std::span<Ref<Value>* const> totals = {});
 
 // Fills call.results by the rules that a declaration gives, those of complex numbers where any
 // input or output is complex: one body per input.
@@ -36,6 +44,9 @@ Ref<Value> conjugate(Value& x);
 // Functional calls for rules written in C++.
 Ref<Value> call(const char* function, std::initializer_list<Value*> args,
                 std::vector<std::pair<std::string, Attr>> attrs = {});
+
+// The op's result, in the memory of its first argument where nobody else holds that.
+Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others);
 
 // A gradient of `value`'s shape summed or broadcast, and cast, to `spec`: its real part, where only
 // that can move.

@@ -6,7 +6,7 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
-#include "kernels/family_tables.h"
+#include "kernels/kernel_table.h"
 #include "op/families.h"
 #include "tensor/layout.h"
 
@@ -21,7 +21,7 @@ struct Plan {
       : dtype(dtype),
         length(length),
         is_real(is_real),
-        kernels(family_tables().ffts[dtype]),
+        kernels(kernel_table().ffts[dtype]),
         roots(kernels.make_plan(length, is_real)) {}
   ~Plan() { kernels.free_plan(roots, is_real); }
   Plan(const Plan&) = delete;

@@ -4,7 +4,7 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
-#include "kernels/family_tables.h"
+#include "kernels/kernel_table.h"
 #include "op/families.h"
 #include "tensor/layout.h"
 
@@ -49,7 +49,7 @@ double bound_of(const Op& op, const char* name) {
 Ref<RawTensor> draw_floats(const Op& op, const std::string& mode, const Spec& spec) {
   const RandomStream stream = stream_of(op);
   const DType dtype = mode == "truncated_normal" ? DType::kFloat64 : compute_of(spec.dtype);
-  const RandomKernels& kernels = family_tables().random[dtype];
+  const RandomKernels& kernels = kernel_table().random[dtype];
   if (mode == "truncated_normal") {
     const double low = bound_of(op, "low");
     const double high = bound_of(op, "high");
@@ -73,7 +73,7 @@ Ref<RawTensor> draw_integers(const Op& op, const Spec& spec) {
   const int64_t low = std::get<int64_t>(op.attr("low"));
   const int64_t high = std::get<int64_t>(op.attr("high"));
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
-  const RandomKernels& kernels = family_tables().random[DType::kInt64];
+  const RandomKernels& kernels = kernel_table().random[DType::kInt64];
   return drawn(DType::kInt64, spec.shape, [&](void* out, int64_t n, int64_t first) {
     kernels.integers(static_cast<int64_t*>(out), n, stream, first, low, range);
   });
@@ -82,7 +82,7 @@ Ref<RawTensor> draw_integers(const Op& op, const Spec& spec) {
 Ref<RawTensor> draw_bits(const Op& op, const Spec& spec) {
   const RandomStream stream = stream_of(op);
   const DType dtype = size_of(spec.dtype) == 8 ? DType::kUInt64 : DType::kUInt32;
-  const RandomKernels& kernels = family_tables().random[dtype];
+  const RandomKernels& kernels = kernel_table().random[dtype];
   return drawn(dtype, spec.shape,
                [&](void* out, int64_t n, int64_t first) { kernels.bits(out, n, stream, first); });
 }
@@ -114,7 +114,7 @@ Values random_from(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t)
   const Ref<RawTensor> given = contiguous(*cast_if_needed(*inputs[0], DType::kFloat64));
   check_parameters(op, *given, mode == "poisson");
   const double* parameter = given->as<double>();
-  const RandomKernels& kernels = family_tables().random[DType::kFloat64];
+  const RandomKernels& kernels = kernel_table().random[DType::kFloat64];
   const Ref<RawTensor> out =
       drawn(DType::kFloat64, outputs[0].shape, [&](void* part, int64_t n, int64_t first) {
         double* y = static_cast<double*>(part);

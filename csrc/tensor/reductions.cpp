@@ -70,8 +70,8 @@ const ReductionKernel& reduction_kernel(const Op& op, DType loop) {
   return op.reduction != nullptr ? op.reduction->kernels[loop] : op.cls.reduce->kernel(loop);
 }
 
-Reducible reducible(const RawTensor& x, DType loop) {
-  Reducible made{x.shape, size_of(loop), nullptr, {{x.data, size_of(x.dtype), x.strides}}, {}};
+Reducible reducible(const RawTensor& x, const TileOperand& elements, DType loop) {
+  Reducible made{x.shape, size_of(loop), nullptr, {elements}, {}};
   if (loop != x.dtype) made.program = &prepare_cast(x.dtype, loop).program;
   return made;
 }
@@ -94,7 +94,7 @@ Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& 
 Values reduce_memory(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const RawTensor& x = *inputs[0];
   const DType loop = reduction_loop(op, x.dtype);
-  return one(reduce(op, reducible(x, loop), loop, outputs[0]));
+  return one(reduce(op, reducible(x, tile_operand(x, x.shape), loop), loop, outputs[0]));
 }
 
 }  // namespace tensorlike

@@ -16,8 +16,8 @@ DType reduction_loop(const Op& op, DType dtype);
 // The kernel for elements of this dtype.
 const ReductionKernel& reduction_kernel(const Op& op, DType loop);
 
-// A tensor in memory, converted on the way where the reduction computes in another dtype.
-Reducible reducible(const RawTensor& x, DType loop);
+// A tensor's elements, converted on the way where the reduction computes in another dtype.
+Reducible reducible(const RawTensor& x, const TileOperand& elements, DType loop);
 
 // Applies a reducing op to elements of its loop dtype.
 Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result);

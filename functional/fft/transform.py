@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
-from ..arranging import as_tensor, axis_of
+from .. import arranging
+from ..arranging import as_tensor
 from ..generated import fourier_transform, pad
 
 
@@ -19,9 +20,7 @@ def axes_of(call: str, ndim: int, s: Sequence[int] | None, axes: Sequence[int] |
         if count > ndim:
             raise ShapeError(f"{call}: s must have at most {ndim} sizes; got {tuple(s or ())}.")
         return list(range(ndim - count, ndim))
-    found = [axis_of(call, axis, ndim) for axis in axes]
-    if len(set(found)) != len(found):
-        raise ShapeError(f"{call}: axes must differ; got {tuple(axes)}.")
+    found = arranging.axes_of(call, tuple(axes), ndim)
     if s is not None and len(s) != len(found):
         raise ShapeError(
             f"{call}: s and axes must be equally many; got {tuple(s)} and {tuple(axes)}."

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...imperative import Tensor, TensorLike
-from ..arranging import as_tensor
+from ..arranging import as_tensor, dims_of
 from ..generated import (
     astype,
     broadcast_to,
@@ -23,16 +23,12 @@ from ..generated import (
 Shape = int | Sequence[int]
 
 
-def dims(shape: Shape) -> tuple[int, ...]:
-    return (shape,) if isinstance(shape, int) else tuple(shape)
-
-
 def parameter(value: TensorLike, shape: Shape | None, dtype: Any) -> Any:
     """A parameter as a floating-point tensor, stretched to the shape where one is given."""
     given = as_tensor(value)
     if dtype is not None:
         given = astype(given, dtype=dtype)
-    return given if shape is None else broadcast_to(given, dims(shape))
+    return given if shape is None else broadcast_to(given, dims_of(shape))
 
 
 class Continuous:
@@ -67,7 +63,7 @@ class Continuous:
             >>> tl.random.Generator(0).uniform((2, 3)).shape
             (2, 3)
         """
-        u = random_draw(dims(shape), dtype=dtype, **self._take())
+        u = random_draw(dims_of(shape), dtype=dtype, **self._take())
         if _is(low, 0) and _is(high, 1):
             return u
         low, high = _given(low), _given(high)
@@ -95,7 +91,7 @@ class Continuous:
             >>> tl.random.Generator(0).normal(3, mean=tl.tensor([1.0, 2.0, 3.0]), std=0.0).tolist()
             [1.0, 2.0, 3.0]
         """
-        z = random_draw(dims(shape), mode="normal", dtype=dtype, **self._take())
+        z = random_draw(dims_of(shape), mode="normal", dtype=dtype, **self._take())
         return _moved(z, mean, std)
 
     def truncated_normal(
@@ -128,7 +124,7 @@ class Continuous:
             True
         """
         mode = "truncated_normal"
-        z = random_draw(dims(shape), mode=mode, dtype=dtype, low=low, high=high, **self._take())
+        z = random_draw(dims_of(shape), mode=mode, dtype=dtype, low=low, high=high, **self._take())
         return _moved(z, mean, std)
 
     def exponential(
@@ -146,7 +142,7 @@ class Continuous:
             >>> bool(tl.min(tl.random.Generator(0).exponential(100)) >= 0.0)
             True
         """
-        drawn = -log1p(-random_draw(dims(shape), dtype=dtype, **self._take()))
+        drawn = -log1p(-random_draw(dims_of(shape), dtype=dtype, **self._take()))
         return drawn if _is(scale, 1) else drawn * _given(scale)
 
     def gamma(
@@ -201,7 +197,7 @@ class Continuous:
         first, second = parameter(a, None, dtype), parameter(b, None, dtype)
         if shape is None:
             shape = tuple((first + second).shape)
-        first, second = broadcast_to(first, dims(shape)), broadcast_to(second, dims(shape))
+        first, second = broadcast_to(first, dims_of(shape)), broadcast_to(second, dims_of(shape))
         # g1 / (g1 + g2), from logarithms: small parameters give gammas that vanish.
         streams = self._pair()
         logs = [

@@ -6,11 +6,11 @@ import operator
 from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
-from ..arranging import as_tensor, axis_of, moveaxis
+from ..arranging import as_tensor, axis_of, dims_of, moveaxis
 from ..generated import argmax, argsort, astype, broadcast_to, less, log, random_draw, random_from
 from ..generated import topk as _topk
 from ..picking import take
-from .continuous import Continuous, Shape, dims, parameter
+from .continuous import Continuous, Shape, parameter
 
 
 class Draws(Continuous):
@@ -37,7 +37,7 @@ class Draws(Continuous):
             [7, 7, 7]
         """
         bounds: dict[str, Any] = {"low": operator.index(low), "high": operator.index(high)}
-        return random_draw(dims(shape), mode="integers", dtype=dtype, **bounds, **self._take())
+        return random_draw(dims_of(shape), mode="integers", dtype=dtype, **bounds, **self._take())
 
     def bits(self, shape: Shape = (), *, dtype: Any = None) -> Tensor:
         """Integers of random bits.
@@ -51,7 +51,7 @@ class Draws(Continuous):
             >>> tl.random.Generator(0).bits(2, dtype=tl.uint8).dtype
             tensorlike.uint8
         """
-        return random_draw(dims(shape), mode="bits", dtype=dtype, **self._take())
+        return random_draw(dims_of(shape), mode="bits", dtype=dtype, **self._take())
 
     def bernoulli(self, p: TensorLike = 0.5, *, shape: Shape | None = None) -> Tensor:
         """Booleans that are true with a probability.
@@ -112,7 +112,9 @@ class Draws(Continuous):
             >>> tl.random.Generator(0).categorical(logits, shape=4).tolist()
             [2, 2, 2, 2]
         """
-        scores = self._perturbed("categorical", logits, axis, () if shape is None else dims(shape))
+        scores = self._perturbed(
+            "categorical", logits, axis, () if shape is None else dims_of(shape)
+        )
         return argmax(scores, axis=-1)
 
     def multinomial(self, weights: TensorLike, count: int, *, replacement: bool = False) -> Tensor:

@@ -357,3 +357,33 @@ def test_in_place_changes_do_not_corrupt_what_was_recorded() -> None:
     y *= y
     y.sum().backward()
     assert x.grad.tolist() == [32.0]
+
+
+def test_gradients_of_many_parts_cost_what_the_parts_cost() -> None:
+    """Parts that are taken in any way add up in place, in the order in which they come back."""
+    values = np.random.default_rng(0).normal(size=(3, 50, 40))
+
+    def loss(x: Any) -> Any:
+        taken = (x[0], x[1], x[2], x[0, 3], x[:, ::2], x[tl.tensor([0, 0, 1])], x)
+        return sum(F.sum(F.sin(part) * (i + 1)) for i, part in enumerate(taken))
+
+    x = Tensor(values, requires_grad=True)
+    loss(x).backward()
+    slope = np.cos(values)
+    wanted = slope * np.array([1.0, 2.0, 3.0])[:, None, None] + 7 * slope
+    wanted[0, 3] += 4 * slope[0, 3]
+    wanted[:, ::2] += 5 * slope[:, ::2]
+    np.add.at(wanted, [0, 0, 1], 6 * slope[[0, 0, 1]])
+    np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-12)
+    again = tl.grad(lambda y: F.sum(tl.grad(loss)(y) ** 2))(tl.tensor(values))
+    assert again.shape == values.shape
+
+
+def test_a_cotangent_that_somebody_holds_is_not_written_over() -> None:
+    """What arrives first is the caller's own tensor; the part adds to a copy of it."""
+    whole, part = Tensor(np.full((2, 3), 5.0)), Tensor(np.ones(3))
+    _, pull_back = tl.vjp(lambda x: (x[0], x.reshape(2, 3)), Tensor(np.ones((2, 3))))
+    (gradient,) = pull_back((part, whole))
+    assert gradient.tolist() == [[6.0] * 3, [5.0] * 3]
+    assert whole.tolist() == [[5.0] * 3] * 2
+    assert part.tolist() == [1.0] * 3

@@ -1,0 +1,163 @@
+// How pooling walks over a plane. Rows of windows are taken together, in two steps: what a row of
+// windows sees of each column of the input is combined into one element of a strip; then windows
+// combine elements of strips that lie side by side, so that vectors go on from one row of windows
+// to the next. Long or irregular windows are taken one by one, so that vectors hold a window's own
+// elements. Compiled once per ISA level, by pool_tu.cpp.
+#pragma once
+
+#include "kernels/window.h"
+
+#define TL_INLINE inline __attribute__((always_inline))
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kElements = 1024;  // of the strips that are handled together
+constexpr int kLanes = 16;
+
+TL_INLINE int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
+TL_INLINE int64_t most(int64_t a, int64_t b) { return a > b ? a : b; }
+TL_INLINE int64_t rounded_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
+
+// Windows that are handled together: parts of `rows` rows of them, one strip for each.
+struct Band {
+  int64_t depth, row, rows, column, columns;
+  int64_t cells;     // windows of a strip, those without meaning at its end included
+  int64_t pitch;     // from strip to strip: cells * stride
+  int64_t place;     // of the first window in the output
+  int64_t out_step;  // from row to row of the output
+  int64_t all() const { return rows * cells; }
+};
+
+// The longest band, and what the last windows see beyond it.
+constexpr int64_t kMostElements = kElements + PoolWindow::kMostSpan + 4 * kLanes;
+
+template <class F>
+TL_INLINE void for_bands(const PoolWindow& w, F&& f) {
+  const int64_t stride = w.stride[2];
+  const int64_t columns = least(w.out[2], most(1, (kElements - w.span() - kLanes) / stride));
+  const int64_t seen = (columns - 1) * stride + w.span();
+  Band band{};
+  band.cells = (rounded_up(seen, kLanes) + stride - 1) / stride;
+  band.pitch = band.cells * stride;
+  band.out_step = w.out[2];
+  const int64_t rows = most(1, kElements / band.pitch);
+  for (band.depth = 0; band.depth < w.out[0]; ++band.depth) {
+    for (band.row = 0; band.row < w.out[1]; band.row += rows) {
+      for (band.column = 0; band.column < w.out[2]; band.column += columns) {
+        band.rows = least(rows, w.out[1] - band.row);
+        band.columns = least(columns, w.out[2] - band.column);
+        band.place = (band.depth * w.out[1] + band.row) * w.out[2] + band.column;
+        f(band);
+      }
+    }
+  }
+}
+
+// The input column of the first element of a strip; less than 0 in the padding.
+TL_INLINE int64_t lead_of(const Window& w, const Band& band) {
+  return band.column * w.stride[2] - w.before[2];
+}
+
+// Calls f(place in the input of the strip's element 0) for each row of the input that row `row` of
+// windows sees, in order.
+template <class F>
+TL_INLINE void for_rows(const Window& w, const Band& band, int64_t row, F&& f) {
+  for (int64_t plane = 0; plane < w.kernel[0]; ++plane) {
+    const int64_t d = w.position(0, band.depth, plane);
+    if (d < 0 || d >= w.in[0]) continue;
+    for (int64_t above = 0; above < w.kernel[1]; ++above) {
+      const int64_t h = w.position(1, row, above);
+      if (h < 0 || h >= w.in[1]) continue;
+      f((d * w.in[1] + h) * w.in[2] + lead_of(w, band));
+    }
+  }
+}
+
+// Calls combine(element of a strip, place in the input) for all strips of the band, row after row,
+// and clear(element) for those that are padding. What it does to elements beyond those that windows
+// see is of no account.
+template <class Combine, class Clear>
+TL_INLINE void fill_strips(const PoolWindow& w, const Band& band, Combine&& combine,
+                           Clear&& clear) {
+  const int64_t first = most(0, -lead_of(w, band));
+  const int64_t last = least(band.pitch, w.in[2] - lead_of(w, band));
+  for (int64_t row = 0; row < band.rows; ++row) {
+    const int64_t strip = row * band.pitch;
+    for (int64_t i = 0; i < band.pitch; ++i) clear(strip + i);
+    int64_t filled = last;
+    for_rows(w, band, band.row + row, [&](int64_t place) __attribute__((always_inline)) {
+      // Whole vectors, where that does not leave the input.
+      const int64_t whole = least(first + rounded_up(most(last - first, 0), kLanes), band.pitch);
+      const int64_t end = place + whole <= w.in_size() ? whole : last;
+      filled = most(filled, end);
+      for (int64_t i = first; i < end; ++i) combine(strip + i, place + i);
+    });
+    for (int64_t i = most(last, 0); i < filled; ++i) clear(strip + i);
+  }
+  for (int64_t i = 0; i < w.span(); ++i) clear(band.rows * band.pitch + i);
+}
+
+// Calls f(cell, element of a strip) for all that the windows' tap `tap` sees, with the stride as a
+// constant where it is a usual one.
+template <class F>
+TL_INLINE void for_cells(const PoolWindow& w, const Band& band, int64_t tap, F&& f) {
+  const int64_t from = tap * w.dilation[2];
+  const int64_t n = band.all();
+  if (w.stride[2] == 1) {
+    for (int64_t i = 0; i < n; ++i) f(i, from + i);
+  } else if (w.stride[2] == 2) {
+    for (int64_t i = 0; i < n; ++i) f(i, from + i * 2);
+  } else {
+    for (int64_t i = 0; i < n; ++i) f(i, from + i * w.stride[2]);
+  }
+}
+
+// Calls f(place of a window in the output, its cell).
+template <class F>
+TL_INLINE void for_windows(const Band& band, F&& f) {
+  for (int64_t row = 0; row < band.rows; ++row) {
+    for (int64_t i = 0; i < band.columns; ++i) {
+      f(band.place + row * band.out_step + i, row * band.cells + i);
+    }
+  }
+}
+
+// Calls f(window) for one window after the other.
+template <class F>
+TL_INLINE void for_each_window(const PoolWindow& w, F&& f) {
+  Band band{0, 0, 1, 0, 1, 1, 1, 0, 1};
+  for (band.depth = 0; band.depth < w.out[0]; ++band.depth) {
+    for (band.row = 0; band.row < w.out[1]; ++band.row) {
+      for (band.column = 0; band.column < w.out[2]; ++band.column) {
+        f(band);
+        ++band.place;
+      }
+    }
+  }
+}
+
+// Calls f(place of a run of the input, its length) for what one window sees, in order.
+template <class F>
+TL_INLINE void for_runs(const PoolWindow& w, const Band& window, F&& f) {
+  if (w.is_dense()) {
+    const int64_t first = w.begin(2, window.column);
+    const int64_t length = w.end(2, window.column) - first;
+    if (length <= 0) return;
+    for (int64_t d = w.begin(0, window.depth); d < w.end(0, window.depth); ++d) {
+      for (int64_t h = w.begin(1, window.row); h < w.end(1, window.row); ++h) {
+        f((d * w.in[1] + h) * w.in[2] + first, length);
+      }
+    }
+    return;
+  }
+  for_rows(w, window, window.row, [&](int64_t place) __attribute__((always_inline)) {
+    for (int64_t tap = 0; tap < w.kernel[2]; ++tap) {
+      const int64_t column = w.position(2, window.column, tap);
+      if (column >= 0 && column < w.in[2]) f(place + tap * w.dilation[2], 1);
+    }
+  });
+}
+
+}  // namespace
+}  // namespace tensorlike

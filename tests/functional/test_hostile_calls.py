@@ -1,0 +1,73 @@
+"""Bad calls of every public function, each in turn and at random; support/hostile.py makes them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+
+import pytest
+from support import hostile
+
+import tensorlike as tl
+
+SHARDS = 4
+
+
+def run(*options: str) -> tuple[int, ...]:
+    """Runs calls in a process of their own; the number of functions, of calls, of those refused,
+    and of calls of the function that got the fewest."""
+    command = [sys.executable, hostile.__file__, *options]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    text = f"exit {result.returncode}\n{result.stderr[-3000:]}"
+    assert result.returncode == 0, text
+    return tuple(int(word) for word in re.findall(r"\d+", result.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_every_function_survives_every_bad_argument(shard: int) -> None:
+    functions, calls, refused, least = run("--shard", str(shard), "--shards", str(SHARDS))
+    assert functions >= 60
+    assert least >= 100
+    assert refused > calls // 2
+
+
+def test_ten_thousand_random_calls_return_or_raise_what_is_documented() -> None:
+    _, calls, refused, _ = run("--random", "10000")
+    assert calls == 10_000
+    assert refused > 2_000
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 11))
+def test_a_hundred_thousand_random_calls(seed: int) -> None:
+    _, calls, _, _ = run("--random", "100000", "--shard", str(seed))
+    assert calls == 100_000
+
+
+def test_bad_calls_are_made_of_nearly_every_public_function() -> None:
+    """The few others have no example, or act on the process."""
+    covered = {id(good.function) for good in hostile.good_calls()}
+    missing = {name for name, function in hostile.functions() if id(function) not in covered}
+    assert missing <= {
+        "as_raw_tensor", "num_threads", "functional.set_subtensor", "functional.subtensor",
+        "random.fold_in", "random.key", "random.split", *hostile.LEFT_OUT,
+    }  # fmt: skip
+
+
+def test_a_function_that_leaks_internals_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The checks can fail."""
+
+    def broken(x: object) -> object:
+        if isinstance(x, str):
+            raise RuntimeError("oh")
+        if x is None:
+            raise ValueError("std::bad_thing")
+        return x
+
+    runner = hostile.Runner()
+    good = hostile.Good("broken", broken, (tl.tensor([1.0]),), {}, ("x",))
+    for value in ("a", None, 1):
+        runner.attempt(good, (value,), {})
+    assert len(runner.wrong) == 2
+    assert (runner.calls, runner.refused) == (3, 1)

@@ -1,0 +1,282 @@
+"""Bad calls of every public function, made from its own documented example.
+
+The example says what a good call is; one argument after the other is then replaced by every value
+of a pool, or several at once by random ones. Nothing here knows any function: what is declared, or
+written with a docstring that has an example, is covered. `python hostile.py` runs calls in a
+process of their own and prints how many there were; anything wrong ends it with a text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import contextlib
+import doctest
+import faulthandler
+import inspect
+import io
+import re
+import resource
+import signal
+import sys
+import time
+import types
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import tensorlike as tl
+
+DOCUMENTED = (
+    tl.TensorlikeError, TypeError, ValueError, IndexError, OverflowError, MemoryError, BufferError,
+    np.linalg.LinAlgError,
+)  # fmt: skip
+MOST_SECONDS = 20  # for one call: this machine may be busy; a hang takes for ever
+MOST_MEMORY = 3 << 30
+NOT_FOR_USERS = re.compile(r"0x[0-9a-f]{6}|std::|INTERNAL|Assertion|bad_alloc|vector::")
+# What acts on the process, reads a file, or takes no argument.
+LEFT_OUT = {"set_num_threads", "declare", "no_grad"}
+
+
+@dataclass(frozen=True)
+class Good:
+    """A call that works."""
+
+    name: str
+    function: Callable[..., Any]
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    keywords: tuple[str, ...]
+
+    def __call__(self) -> Any:
+        return self.function(*self.args, **self.kwargs)
+
+
+def modules() -> Iterator[tuple[str, types.ModuleType]]:
+    yield "", tl
+    for name in ("functional", "linalg", "fft", "random"):
+        if hasattr(tl, name):
+            yield f"{name}.", getattr(tl, name)
+
+
+def functions() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """The public functions, each once."""
+    seen = set()
+    for prefix, module in modules():
+        for name, function in sorted(vars(module).items()):
+            is_function = callable(function) and not isinstance(function, type)
+            if is_function and not name.startswith("_") and id(function) not in seen:
+                seen.add(id(function))
+                yield prefix + name, function
+
+
+def good_calls() -> list[Good]:
+    """Of each public function that has an example with a call of it, in order of names."""
+    made = (from_example(name, function) for name, function in functions() if name not in LEFT_OUT)
+    return sorted((good for good in made if good is not None), key=lambda good: good.name)
+
+
+def from_example(label: str, function: Callable[..., Any]) -> Good | None:
+    name = label.rsplit(".", 1)[-1]
+    space: dict[str, Any] = {"tl": tl, "F": tl.functional, "np": np}
+    for example in doctest.DocTestParser().get_examples(function.__doc__ or ""):
+        for node in ast.walk(ast.parse(example.source)):
+            called = getattr(node, "func", None)
+            if isinstance(node, ast.Call) and name in (
+                getattr(called, "attr", None), getattr(called, "id", None),
+            ):  # fmt: skip
+                node.func = ast.copy_location(ast.Name("_note", ast.Load()), node)
+                code = compile(ast.fix_missing_locations(ast.Expression(node)), label, "eval")
+                args, kwargs = eval(code, space | {"_note": lambda *a, **k: (a, k)})
+                return Good(label, function, args, kwargs, keywords_of(function))
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(example.source, label, "exec"), space)
+    return None
+
+
+def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
+    text = getattr(function, "text_signature", None)
+    if text is not None:
+        inner = text[text.index("(") + 1 : -1]
+        parts = re.findall(r"(\*?\w+)(?:=|,|$)", re.sub(r"=\([^)]*\)|='[^']*'", "=0", inner))
+        return tuple(part for part in parts if not part.startswith("*") and not part.isdigit())
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return ()
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return tuple(parameter.name for parameter in parameters if parameter.kind in named)
+
+
+def pool() -> list[Any]:
+    """Values that are wrong nearly everywhere, and extreme ones that may be right."""
+    huge = [2**31, 2**40, 2**62, 2**63 - 1, 2**63, 2**200, -(2**31), -(2**63), -(2**63) - 1]
+    numbers: list[Any] = [*huge, -2, -1, 0, 1, 2, 3, 7, True, False, 0.0, -0.5, 0.5, 1e-300, 1e300]
+    numbers += [float("nan"), float("inf"), -float("inf"), 1j, complex("nan"), np.int8(-1)]
+    others: list[Any] = [None, "", "a", "sum", "float32", b"a", object(), {}, len, tl.Tensor]
+    others += [slice(None), slice(None, None, 0), Ellipsis, tl.float32, tl.bool_, range(3)]
+    lists: list[Any] = [[], (), [[]], [None], ["a"], [[1], [1, 2]], (0, 0), (0, -1), (1, 0), (5,)]
+    lists += [(-1,), (-1, -1), (2**63,), (2**40, 2**40), (0, 2**62), (2**62, 2), (1.5,), (True,)]
+    lists += [(1,) * 64, (1,) * 65, [0] * 1000, (None,), [[1.0, 2.0], [3.0, 4.0]], "ij,jk->ik"]
+    return [*numbers, *others, *lists, *tensors()]
+
+
+def tensors() -> list[Any]:
+    rng = np.random.default_rng(0)
+    dtypes = ["bool", "int8", "int32", "int64", "uint8", "uint64", "float16", "float32", "float64"]
+    dtypes += ["complex64", "complex128"]
+    made: list[Any] = [tl.tensor(np.ones((2, 3)).astype(dtype)) for dtype in dtypes]
+    made.append(tl.tensor([1.0, 2.0], dtype="bfloat16"))
+    shapes: list[tuple[int, ...]] = [(), (0,), (1,), (0, 3), (3, 0), (2, 0, 3), (3, 3), (2, 3, 3)]
+    shapes += [(1, 1, 4, 4), (2, 3, 4, 5), (1, 1, 2, 2, 2), (1,) * 32]
+    made += [tl.tensor(rng.normal(size=shape)) for shape in shapes]
+    values: list[Any] = [float("nan"), float("inf"), -float("inf"), 1e300, -0.0, 5e-324]
+    made += [tl.tensor(np.full((2, 3), value)) for value in values]
+    integers = [-(2**63), 2**63 - 1, -1, 0, 1, 2, 10**9]
+    made += [tl.tensor(np.full(3, value)) for value in integers]
+    made += [tl.tensor(rng.normal(size=(6, 6)))[::2, ::-2], tl.tensor(np.broadcast_to(1.0, (3, 3)))]
+    made += [np.array("a"), np.array([object()]), np.zeros(3, "V8")]
+    made += [tl.ShapeTensor((2, 3), tl.float32), tl.RawTensor([1.0, 2.0])]
+    made.append(tl.tensor([1.0, 2.0], requires_grad=True))
+    return made
+
+
+class Runner:
+    """Makes calls, and keeps what was wrong about them."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.refused = 0
+        self.wrong: list[str] = []
+        self.by_name: dict[str, int] = {}
+
+    def attempt(self, good: Good, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        self.calls += 1
+        self.by_name[good.name] = self.by_name.get(good.name, 0) + 1
+        what = f"{good.name}({', '.join([*map(shown, args), *map(pair, kwargs.items())])})"
+        print(what, file=sys.stderr)  # the last line is what crashed
+        signal.alarm(MOST_SECONDS)
+        start = time.perf_counter()
+        try:
+            out = good.function(*args, **kwargs)
+            if isinstance(out, tl.Tensor) and out.size < 1000:
+                repr(out)
+        except DOCUMENTED as error:
+            self.refused += 1
+            self.check_text(what, error)
+        except TimeoutError:
+            self.wrong.append(f"{what}: does not end in {MOST_SECONDS} s")
+        except BaseException as error:
+            self.wrong.append(f"{what}: {error!r} is not documented")
+        finally:
+            signal.alarm(0)
+        taken = time.perf_counter() - start
+        if taken > 5:
+            print(f"slow: {what}: {taken:.1f} s", file=sys.stdout)
+
+    def check_text(self, what: str, error: BaseException) -> None:
+        if not str(error):
+            self.wrong.append(f"{what}: {type(error).__name__} without a text")
+        elif NOT_FOR_USERS.search(str(error)) and " at 0x" not in str(error):
+            self.wrong.append(f"{what}: {error!r} is not for users")
+
+    def check_still_right(self, good: Good, before: str, stats: int) -> None:
+        """After all that, the good call gives what it gave, and nothing is kept."""
+        after = value_of(good)
+        if before != after:
+            self.wrong.append(f"{good.name}: gives {after} after bad calls, {before} before")
+        kept = tl.memory.stats()["allocated"] - stats
+        if kept > 1 << 20:
+            self.wrong.append(f"{good.name}: {kept} bytes stay allocated after bad calls")
+
+
+def value_of(good: Good) -> str:
+    """What the good call gives, from the same random numbers."""
+    tl.manual_seed(0)
+    return re.sub(r" at 0x\w+", "", repr(good()))
+
+
+def shown(value: Any) -> str:
+    if isinstance(value, tl.Tensor | np.ndarray):
+        return f"{type(value).__name__}{tuple(value.shape)}:{value.dtype}"
+    return repr(value)[:60]
+
+
+def pair(item: tuple[str, Any]) -> str:
+    return f"{item[0]}={shown(item[1])}"
+
+
+def one_by_one(runner: Runner, good: Good, values: list[Any]) -> None:
+    """Every argument replaced by every value of the pool; too few, too many, unknown ones."""
+    for i in range(len(good.args)):
+        for value in values:
+            runner.attempt(good, (*good.args[:i], value, *good.args[i + 1 :]), good.kwargs)
+        runner.attempt(good, good.args[:i], good.kwargs)
+    for keyword in good.keywords[len(good.args) :]:
+        for value in values:
+            runner.attempt(good, good.args, good.kwargs | {keyword: value})
+    for count in (1, 2, 70):
+        runner.attempt(good, (*good.args, *[1] * count), good.kwargs)
+    runner.attempt(good, good.args, good.kwargs | {"no_such_argument": 1})
+
+
+def at_random(runner: Runner, goods: list[Good], values: list[Any], count: int, seed: int) -> None:
+    """Calls with some arguments replaced by random values, others exchanged or left out."""
+    rng = np.random.default_rng(seed)
+    every = [value for good in goods for value in (*good.args, *good.kwargs.values())]
+    for _ in range(count):
+        good = goods[rng.integers(len(goods))]
+        args, kwargs = list(good.args), dict(good.kwargs)
+        for i in range(len(args)):
+            if rng.random() < 0.5:
+                source = values if rng.random() < 0.6 else every
+                args[i] = source[rng.integers(len(source))]
+        for keyword in good.keywords[len(args) :]:
+            if rng.random() < 0.3:
+                source = values if rng.random() < 0.6 else every
+                kwargs[keyword] = source[rng.integers(len(source))]
+        if rng.random() < 0.05:
+            args.append(values[rng.integers(len(values))])
+        if rng.random() < 0.05 and args:
+            args.pop(rng.integers(len(args)))
+        runner.attempt(good, tuple(args), kwargs)
+
+
+def expire(*_: Any) -> None:
+    raise TimeoutError
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--shard", type=int, default=0)
+    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--random", type=int, default=0, help="how many random calls")
+    parser.add_argument("--only", default="", help="a function's name")
+    options = parser.parse_args()
+    faulthandler.enable()
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
+    signal.signal(signal.SIGALRM, expire)
+    np.seterr(all="ignore")
+    goods = good_calls()
+    if options.only:
+        goods = [good for good in goods if good.name == options.only]
+    runner, values = Runner(), pool()
+    if options.random:
+        at_random(runner, goods, values, options.random, options.shard)
+    else:
+        for good in goods[options.shard :: options.shards]:
+            before, stats = value_of(good), tl.memory.stats()["allocated"]
+            one_by_one(runner, good, values)
+            runner.check_still_right(good, before, stats)
+    least = min(runner.by_name.values(), default=0)
+    assert not runner.wrong, "\n".join([f"{len(runner.wrong)} are wrong", *runner.wrong[:40]])
+    print(
+        f"{len(runner.by_name)} functions, {runner.calls} calls, {runner.refused} refused, ", end=""
+    )
+    print(f"{least} at least")
+
+
+if __name__ == "__main__":
+    main()

@@ -97,7 +97,8 @@ def cross_entropy(
         raise ParameterError(
             f"cross_entropy: label_smoothing must be in [0, 1]; got {label_smoothing}."
         )
-    are_soft = isdtype(labels.dtype, "real floating")
+    # Numbers of one dimension less are class numbers in a wrong dtype, and refused as such.
+    are_soft = isdtype(labels.dtype, "real floating") and len(labels.shape) >= len(logits.shape)
     if axis != -1:
         at = axis_of("cross_entropy", axis, len(logits.shape))
         logits = moveaxis(logits, at, -1)

@@ -344,11 +344,16 @@ def selu(x: TensorLike) -> Tensor:
 
     Source:
         https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:86.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.selu(tl.tensor([1.0, -1.0])).tolist()]
+        [1.0507, -1.1113]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:93
+# opdecl/elementwise_nn.yaml:94
 @native
 def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """An exponential linear unit whose slope is continuous for every alpha.
@@ -368,7 +373,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:93.
+        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:94.
 
     Example:
         >>> import tensorlike as tl
@@ -380,7 +385,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:99
+# opdecl/elementwise_nn.yaml:100
 @native
 def hardswish(x: TensorLike) -> Tensor:
     """Silu with straight lines in place of the logistic function.
@@ -394,7 +399,7 @@ def hardswish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:99.
+        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:100.
 
     Example:
         >>> import tensorlike as tl
@@ -404,7 +409,7 @@ def hardswish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:106
+# opdecl/elementwise_nn.yaml:107
 @native
 def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number, or 0 where it is no further than lambd from 0.
@@ -424,7 +429,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:106.
+        Declared in opdecl/elementwise_nn.yaml:107.
 
     Example:
         >>> import tensorlike as tl
@@ -436,7 +441,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:111
+# opdecl/elementwise_nn.yaml:113
 @native
 def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number moved towards 0 by lambd, and 0 where it is nearer than that.
@@ -456,7 +461,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:111.
+        Declared in opdecl/elementwise_nn.yaml:113.
 
     Example:
         >>> import tensorlike as tl
@@ -468,7 +473,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:117
+# opdecl/elementwise_nn.yaml:119
 @native
 def tanhshrink(x: TensorLike) -> Tensor:
     """What tanh takes away from a number.
@@ -482,7 +487,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:117.
+        Declared in opdecl/elementwise_nn.yaml:119.
 
     Example:
         >>> import tensorlike as tl
@@ -492,7 +497,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:123
+# opdecl/elementwise_nn.yaml:125
 @native
 def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     """The number where it is above the limit, else the value.
@@ -513,7 +518,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:123.
+        Declared in opdecl/elementwise_nn.yaml:125.
 
     Example:
         >>> import tensorlike as tl
@@ -526,7 +531,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:128
+# opdecl/elementwise_nn.yaml:131
 @native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
@@ -546,7 +551,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:128.
+        Declared in opdecl/elementwise_nn.yaml:131.
 
     Example:
         >>> import tensorlike as tl
@@ -558,7 +563,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:142
+# opdecl/elementwise_nn.yaml:145
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -572,7 +577,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:142.
+        Declared in opdecl/elementwise_nn.yaml:145.
 
     Example:
         >>> import tensorlike as tl
@@ -582,7 +587,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:152
+# opdecl/elementwise_nn.yaml:155
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -617,7 +622,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:152.
+            opdecl/elementwise_nn.yaml:155.
 
     Example:
         >>> import tensorlike as tl
@@ -629,7 +634,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:185
+# opdecl/elementwise_nn.yaml:188
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -679,7 +684,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:185.
+        Declared in opdecl/elementwise_nn.yaml:188.
 
     Example:
         >>> import tensorlike as tl
@@ -692,7 +697,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:212
+# opdecl/elementwise_nn.yaml:215
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -725,7 +730,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:212.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:215.
 
     Example:
         >>> import tensorlike as tl

@@ -401,9 +401,10 @@ def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
             logits = np.asarray(rng.normal(size=shape), dtype=floating)
             rest = [np.asarray(rng.normal(size=shape[:-1]), dtype=floating)] * (len(entry.args) - 2)
             cases.append(Case(entry, (logits, labels, *rest)))
-            cases.append(
-                Case(entry, (logits, labels, *rest), {"ignore_index": int(labels.flat[0])})
-            )
+            ignored = int(labels.flat[0])
+            # The mean of no rows is NaN, and has no slope.
+            if entry.function != "cross_entropy_mean" or (labels != ignored).any():
+                cases.append(Case(entry, (logits, labels, *rest), {"ignore_index": ignored}))
     return cases
 
 

@@ -1,4 +1,4 @@
-"""Activations that look at more than one element, and dropout of more than one.
+"""Activations that look at more than one element or at random numbers, and dropout of channels.
 
 Those of one element are declared, in `elementwise_nn.yaml`.
 """
@@ -9,9 +9,21 @@ import math
 from typing import Any
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
-from .arranging import as_tensor, axis_of
+from .arranging import as_tensor, axis_of, moveaxis
 from .creation import ones
-from .generated import dropout, leaky_relu, reshape, sigmoid, softmax, where
+from .generated import (
+    argmax,
+    astype,
+    dropout,
+    leaky_relu,
+    one_hot,
+    random_draw,
+    reshape,
+    sigmoid,
+    softmax,
+    where,
+)
+from .random.discrete import gumbel_noise
 
 __all__ = [
     "alpha_dropout",
@@ -20,7 +32,9 @@ __all__ = [
     "dropout3d",
     "feature_alpha_dropout",
     "glu",
+    "gumbel_softmax",
     "prelu",
+    "rrelu",
     "softmin",
 ]
 
@@ -84,6 +98,91 @@ def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
             f"dimension; got weight.shape={weight.shape} and x.shape={x.shape}."
         )
     return leaky_relu(x, reshape(weight, (-1, *([1] * (len(x.shape) - 2)))))
+
+
+def rrelu(
+    x: TensorLike,
+    *,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    seed: int = 0,
+) -> Tensor:
+    """The number where it is positive, else a random slope times it.
+
+    Args:
+        x: any shape, real floating-point.
+        lower: the least slope.
+        upper: the greatest slope.
+        training: draw a slope for each element; else all are (lower + upper) / 2.
+        seed: decides, with an element's number, what its slope is.
+
+    Raises:
+        ParameterError: lower is greater than upper.
+
+    Source:
+        Xu et al. 2015, https://arxiv.org/abs/1505.00853.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.rrelu(tl.tensor([-1.0, 2.0]), lower=0.25, upper=0.75).tolist()
+        [-0.5, 2.0]
+    """
+    x = as_tensor(x)
+    if not lower <= upper:
+        raise ParameterError(
+            f"rrelu: lower must not be greater than upper; got lower={lower}, upper={upper}."
+        )
+    if not training:
+        return leaky_relu(x, (lower + upper) / 2)
+    share = random_draw(tuple(x.shape), dtype="float64", key=seed)
+    return leaky_relu(x, astype(share * (upper - lower) + lower, dtype=x.dtype))
+
+
+def gumbel_softmax(
+    logits: TensorLike, *, tau: float = 1.0, hard: bool = False, seed: int = 0, axis: int = -1
+) -> Tensor:
+    """A random choice among categories that gradients flow through: softmax((logits + g) / tau).
+
+    g is Gumbel noise, whose greatest sum with the logits is a choice by their softmax.
+
+    Args:
+        logits: any shape, real floating-point.
+        tau: the temperature; the lower it is, the nearer to a choice.
+        hard: give the choice itself, 0 or 1, with the gradient of the softmax.
+        seed: decides the noise.
+        axis: the axis that runs through the categories.
+
+    Raises:
+        ParameterError: tau is not positive.
+        IndexRangeError: the axis is out of range.
+        ShapeError: there is no category.
+
+    Source:
+        Jang et al. 2016, https://arxiv.org/abs/1611.01144; Maddison et al. 2016,
+        https://arxiv.org/abs/1611.00712.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> logits = tl.tensor([-float("inf"), 0.0])
+        >>> tl.functional.gumbel_softmax(logits, hard=True).tolist()
+        [0.0, 1.0]
+    """
+    logits = as_tensor(logits)
+    at = axis_of("gumbel_softmax", axis, len(logits.shape))
+    if not tau > 0:
+        raise ParameterError(f"gumbel_softmax: tau must be positive; got tau={tau}.")
+    if not logits.shape[at]:
+        raise ShapeError(
+            f"gumbel_softmax: there must be a category; got logits.shape={logits.shape}."
+        )
+    noise = gumbel_noise(tuple(logits.shape), key=seed)
+    soft = softmax((logits + astype(noise, dtype=logits.dtype)) / tau, axis=at)
+    if not hard:
+        return soft
+    chosen = moveaxis(one_hot(argmax(soft, axis=at), soft.shape[at]), -1, at)
+    # The difference is 0, and has the gradient of soft.
+    return astype(chosen, dtype=soft.dtype) + (soft - soft.detach())
 
 
 def softmin(x: TensorLike, *, axis: int = -1) -> Tensor:

@@ -26,18 +26,23 @@ from .picking import take
 __all__ = ["cross_entropy", "nll_loss"]
 
 
-def checked_labels(call: str, x: Any, labels: Any) -> None:
+def check_integers(call: str, labels: Any) -> None:
+    """That class numbers are integers."""
+    if not isdtype(labels.dtype, "integral"):
+        raise DTypeError(
+            f"{call}: labels must be integer class numbers; got {labels.dtype.name}; "
+            "cast them: labels.astype(int64)."
+        )
+
+
+def check_labels(call: str, x: Any, labels: Any) -> None:
     """That there is an integer label for each row of x along its last dimension."""
     if not x.shape or tuple(labels.shape) != tuple(x.shape[:-1]):
         raise ShapeError(
             f"{call}: labels must have the shape of x without the classes; "
             f"got labels.shape={labels.shape} and x.shape={x.shape}."
         )
-    if not isdtype(labels.dtype, "integral"):
-        raise DTypeError(
-            f"{call}: labels must be integer class numbers; got {labels.dtype.name}; "
-            "cast them: labels.astype(int64)."
-        )
+    check_integers(call, labels)
 
 
 def _checked_weight(call: str, weight: TensorLike | None, classes: int) -> Any:
@@ -137,7 +142,7 @@ def _hard(
     reduction: str,
     smoothing: float = 0.0,
 ) -> Tensor:
-    checked_labels(call, logp, labels)
+    check_labels(call, logp, labels)
     weight = _checked_weight(call, weight, logp.shape[-1])
     is_counted = not_equal(labels, full((), ignore_index))
     place = where(is_counted, labels, 0)

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import IndexRangeError, ParameterError, ShapeError, Tensor, TensorLike
 from .arranging import as_tensor, expand_dims
-from .classification import checked_labels
+from .classification import check_integers, check_labels
 from .distances import cosine_similarity, pairwise_distance
+from .generated import any as any_
 from .generated import (
     arange,
+    astype,
+    cumulative_min,
     hinge_embedding_error,
     logistic_error,
     margin_ranking_error,
+    masked_select,
     maximum,
     mean,
     minimum,
+    one_hot,
     softplus,
+    sum,
     take_along_axis,
     where,
 )
@@ -26,6 +32,7 @@ __all__ = [
     "hinge_embedding_loss",
     "margin_ranking_loss",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "soft_margin_loss",
     "triplet_margin_loss",
@@ -172,13 +179,63 @@ def multi_margin_loss(
     x, labels = as_tensor(x), as_tensor(labels)
     if p not in (1, 2):
         raise ParameterError(f"multi_margin_loss: p must be 1 or 2; got p={p}.")
-    checked_labels("multi_margin_loss", x, labels)
+    check_labels("multi_margin_loss", x, labels)
     own = expand_dims(labels, -1)
     lack = maximum(margin - take_along_axis(x, own, axis=-1) + x, 0)
     lack = lack if p == 1 else lack * lack
     lack = lack if weight is None else lack * expand_dims(take(weight, labels), -1)
     is_own = own == arange(x.shape[-1])
     return reduced("multi_margin_loss", mean(where(is_own, 0, lack), axis=-1), reduction)
+
+
+def multilabel_margin_loss(x: TensorLike, labels: TensorLike, *, reduction: str = "mean") -> Tensor:
+    """What the scores of labels lack of being larger than those of all other classes by 1.
+
+    For each row, the sum over labels j and other classes i of max(0, 1 - (x_j - x_i)), divided by
+    the number of classes.
+
+    Args:
+        x: (..., classes), real floating-point.
+        labels: class numbers in the shape of x; those of a row end before its first -1.
+        reduction: "mean", "sum", or "none" for a loss of each row.
+
+    Raises:
+        ShapeError: labels do not have the shape of x, or there is no class.
+        IndexRangeError: a label is no class.
+        DTypeError: labels are not integer.
+        ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.multilabel_margin_loss``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x, labels = tl.tensor([[0.0, 0.5, 0.75, 1.0]]), tl.tensor([[3, 0, -1, 1]])
+        >>> tl.functional.multilabel_margin_loss(x, labels).item()
+        1.125
+    """
+    x, labels = as_tensor(x), as_tensor(labels)
+    if not x.shape or not x.shape[-1] or tuple(labels.shape) != tuple(x.shape):
+        raise ShapeError(
+            "multilabel_margin_loss: labels must have the shape of x, (..., classes); "
+            f"got labels.shape={labels.shape} and x.shape={x.shape}."
+        )
+    check_integers("multilabel_margin_loss", labels)
+    classes = x.shape[-1]
+    wrong = (labels < -1) | (labels >= classes)
+    if any_(wrong):
+        raise IndexRangeError(
+            f"multilabel_margin_loss: labels must be in [-1, {classes - 1}]; "
+            f"got {masked_select(labels, wrong)[0].item()}."
+        )
+    is_label = cumulative_min(astype(labels, dtype="int64"), axis=-1) >= 0
+    place = where(is_label, labels, 0)
+    own = expand_dims(take_along_axis(x, place, axis=-1), -1)
+    is_given = expand_dims(is_label, -1)
+    is_other = ~any_(one_hot(place, classes) & is_given, axis=-2)
+    is_pair = is_given & expand_dims(is_other, -2)
+    lack = where(is_pair, maximum(1 - own + expand_dims(x, -2), 0), 0)
+    return reduced("multilabel_margin_loss", sum(lack, axis=(-2, -1)) / classes, reduction)
 
 
 def triplet_margin_loss(

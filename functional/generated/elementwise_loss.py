@@ -173,7 +173,7 @@ def binary_cross_entropy_error(x: TensorLike, target: TensorLike) -> Tensor:
 def logistic_error(x: TensorLike, target: TensorLike, pos_weight: TensorLike = 1.0) -> Tensor:
     """The binary cross entropy of sigmoid(x), where pos_weight counts for a target of 1.
 
-    ``multiply_add(1 - target, x, (1 + (pos_weight - 1) * target) * softplus(-x))``
+    ``multiply_add(1 - target, x, (1 + (pos_weight - 1) * target) * softplus(-x, 1))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are

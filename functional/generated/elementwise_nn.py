@@ -131,53 +131,69 @@ def silu(x: TensorLike) -> Tensor:
 
 # opdecl/elementwise_nn.yaml:37
 @native
-def softplus(x: TensorLike) -> Tensor:
-    """A smooth relu, log(1 + exp(x)), which does not overflow.
+def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
+    """A smooth relu, log(1 + exp(beta x)) / beta, which does not overflow.
 
-    ``maximum(x, 0) + log1p(exp(-abs(x)))``
+    ``where(beta > 0, maximum(x, 0), minimum(x, 0)) + log1p(exp(-abs(beta * x))) / beta``
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        beta: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
-        The shape of x, the dtype of x (floating-point).
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     Source:
         Declared in opdecl/elementwise_nn.yaml:37.
 
     Example:
         >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.softplus(tl.tensor([0.5, 2.0])).tolist()]
-        [0.9741, 2.1269]
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> beta = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.softplus(x, beta).tolist()]
+        [0.6566, 3.8963]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:43
+# opdecl/elementwise_nn.yaml:45
 @native
-def elu(x: TensorLike) -> Tensor:
+def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """Exponential linear unit.
 
-    ``where(x > 0, x, expm1(minimum(x, 0)))``
+    ``where(x > 0, x, alpha * expm1(minimum(x, 0)))``
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        alpha: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
-        The shape of x, the dtype of x (floating-point).
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:43.
+        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:45.
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.elu(tl.tensor([0.5, 2.0])).tolist()
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> alpha = tl.tensor([2.0, 0.25])
+        >>> tl.functional.elu(x, alpha).tolist()
         [0.5, 2.0]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:50
+# opdecl/elementwise_nn.yaml:54
 @native
 def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     """The number where it is positive, else negative_slope times it.
@@ -197,7 +213,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:50.
+        Declared in opdecl/elementwise_nn.yaml:54.
 
     Example:
         >>> import tensorlike as tl
@@ -209,7 +225,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:55
+# opdecl/elementwise_nn.yaml:59
 @native
 def softsign(x: TensorLike) -> Tensor:
     """A sigmoid that approaches -1 and 1 as 1 / x does.
@@ -223,7 +239,7 @@ def softsign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:55.
+        Declared in opdecl/elementwise_nn.yaml:59.
 
     Example:
         >>> import tensorlike as tl
@@ -233,12 +249,12 @@ def softsign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:61
+# opdecl/elementwise_nn.yaml:65
 @native
 def mish(x: TensorLike) -> Tensor:
     """A smooth activation that lets small negative numbers through.
 
-    ``x * tanh(softplus(x))``
+    ``x * tanh(softplus(x, 1))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -247,7 +263,7 @@ def mish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:61.
+        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:65.
 
     Example:
         >>> import tensorlike as tl
@@ -257,31 +273,41 @@ def mish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:67
+# opdecl/elementwise_nn.yaml:71
 @native
-def hardtanh(x: TensorLike) -> Tensor:
-    """The number moved into the range from -1 to 1.
+def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -> Tensor:
+    """The number moved into the range from min_val to max_val.
 
-    ``minimum(maximum(x, -1), 1)``
+    ``minimum(maximum(x, min_val), max_val)``
 
     Args:
-        x: any shape, real numeric (booleans are promoted to int64).
+        x: any shape that broadcasts with the others, real numeric (booleans are promoted to int64).
+        min_val: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        max_val: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
 
     Returns:
-        The shape of x, the dtype of x.
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:67.
+        Declared in opdecl/elementwise_nn.yaml:71.
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.hardtanh(tl.tensor([0.5, 2.0])).tolist()
-        [0.5, 1.0]
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> min_val = tl.tensor([2.0, 0.25])
+        >>> max_val = tl.tensor([1.0, 3.0])
+        >>> tl.functional.hardtanh(x, min_val, max_val).tolist()
+        [1.0, 2.0]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:73
+# opdecl/elementwise_nn.yaml:80
 @native
 def hardsigmoid(x: TensorLike) -> Tensor:
     """Straight lines in place of the logistic function.
@@ -295,7 +321,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:73.
+        Declared in opdecl/elementwise_nn.yaml:80.
 
     Example:
         >>> import tensorlike as tl
@@ -305,7 +331,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:79
+# opdecl/elementwise_nn.yaml:86
 @native
 def relu6(x: TensorLike) -> Tensor:
     """The number moved into the range from 0 to 6.
@@ -319,7 +345,7 @@ def relu6(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:79.
+        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:86.
 
     Example:
         >>> import tensorlike as tl
@@ -329,7 +355,7 @@ def relu6(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:86
+# opdecl/elementwise_nn.yaml:93
 @native
 def selu(x: TensorLike) -> Tensor:
     """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
@@ -343,7 +369,7 @@ def selu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:86.
+        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:93.
 
     Example:
         >>> import tensorlike as tl
@@ -353,7 +379,7 @@ def selu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:94
+# opdecl/elementwise_nn.yaml:101
 @native
 def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """An exponential linear unit whose slope is continuous for every alpha.
@@ -373,7 +399,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:94.
+        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:101.
 
     Example:
         >>> import tensorlike as tl
@@ -385,7 +411,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:100
+# opdecl/elementwise_nn.yaml:107
 @native
 def hardswish(x: TensorLike) -> Tensor:
     """Silu with straight lines in place of the logistic function.
@@ -399,7 +425,7 @@ def hardswish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:100.
+        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:107.
 
     Example:
         >>> import tensorlike as tl
@@ -409,7 +435,7 @@ def hardswish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:107
+# opdecl/elementwise_nn.yaml:114
 @native
 def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number, or 0 where it is no further than lambd from 0.
@@ -429,7 +455,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:107.
+        Declared in opdecl/elementwise_nn.yaml:114.
 
     Example:
         >>> import tensorlike as tl
@@ -441,7 +467,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:113
+# opdecl/elementwise_nn.yaml:120
 @native
 def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number moved towards 0 by lambd, and 0 where it is nearer than that.
@@ -461,7 +487,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:113.
+        Declared in opdecl/elementwise_nn.yaml:120.
 
     Example:
         >>> import tensorlike as tl
@@ -473,7 +499,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:119
+# opdecl/elementwise_nn.yaml:126
 @native
 def tanhshrink(x: TensorLike) -> Tensor:
     """What tanh takes away from a number.
@@ -487,7 +513,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:119.
+        Declared in opdecl/elementwise_nn.yaml:126.
 
     Example:
         >>> import tensorlike as tl
@@ -497,7 +523,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:125
+# opdecl/elementwise_nn.yaml:132
 @native
 def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     """The number where it is above the limit, else the value.
@@ -518,7 +544,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:125.
+        Declared in opdecl/elementwise_nn.yaml:132.
 
     Example:
         >>> import tensorlike as tl
@@ -531,7 +557,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:131
+# opdecl/elementwise_nn.yaml:138
 @native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
@@ -551,7 +577,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:131.
+        Declared in opdecl/elementwise_nn.yaml:138.
 
     Example:
         >>> import tensorlike as tl
@@ -563,7 +589,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:145
+# opdecl/elementwise_nn.yaml:152
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -577,7 +603,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:145.
+        Declared in opdecl/elementwise_nn.yaml:152.
 
     Example:
         >>> import tensorlike as tl
@@ -587,7 +613,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:155
+# opdecl/elementwise_nn.yaml:162
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -622,7 +648,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:155.
+            opdecl/elementwise_nn.yaml:162.
 
     Example:
         >>> import tensorlike as tl
@@ -634,7 +660,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:188
+# opdecl/elementwise_nn.yaml:195
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -684,7 +710,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:188.
+        Declared in opdecl/elementwise_nn.yaml:195.
 
     Example:
         >>> import tensorlike as tl
@@ -697,7 +723,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:215
+# opdecl/elementwise_nn.yaml:222
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -730,7 +756,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:215.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:222.
 
     Example:
         >>> import tensorlike as tl

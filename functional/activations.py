@@ -9,6 +9,7 @@ import math
 from typing import Any
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arguments import named, number
 from .arranging import as_tensor, axis_of, moveaxis
 from .creation import ones
 from .generated import (
@@ -42,6 +43,7 @@ __all__ = [
 _SELU_LIMIT = -1.0507009873554805 * 1.6732632423543772
 
 
+@named
 def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
     """The first half of the channels, times the logistic function of the second.
 
@@ -71,6 +73,7 @@ def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
     return x[first] * sigmoid(x[second])  # type: ignore[no-any-return]
 
 
+@named
 def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
     """The number where it is positive, else a weight, which is learnt, times it.
 
@@ -100,6 +103,7 @@ def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
     return leaky_relu(x, reshape(weight, (-1, *([1] * (len(x.shape) - 2)))))
 
 
+@named
 def rrelu(
     x: TensorLike,
     *,
@@ -129,6 +133,7 @@ def rrelu(
         [-0.5, 2.0]
     """
     x = as_tensor(x)
+    lower, upper = number("rrelu", "lower", lower), number("rrelu", "upper", upper)
     if not lower <= upper:
         raise ParameterError(
             f"rrelu: lower must not be greater than upper; got lower={lower}, upper={upper}."
@@ -139,6 +144,7 @@ def rrelu(
     return leaky_relu(x, astype(share * (upper - lower) + lower, dtype=x.dtype))
 
 
+@named
 def gumbel_softmax(
     logits: TensorLike, *, tau: float = 1.0, hard: bool = False, seed: int = 0, axis: int = -1
 ) -> Tensor:
@@ -170,8 +176,7 @@ def gumbel_softmax(
     """
     logits = as_tensor(logits)
     at = axis_of("gumbel_softmax", axis, len(logits.shape))
-    if not tau > 0:
-        raise ParameterError(f"gumbel_softmax: tau must be positive; got tau={tau}.")
+    tau = number("gumbel_softmax", "tau", tau, above=0.0)
     if not logits.shape[at]:
         raise ShapeError(
             f"gumbel_softmax: there must be a category; got logits.shape={logits.shape}."
@@ -185,6 +190,7 @@ def gumbel_softmax(
     return astype(chosen, dtype=soft.dtype) + (soft - soft.detach())
 
 
+@named
 def softmin(x: TensorLike, *, axis: int = -1) -> Tensor:
     """The softmax of the negative.
 
@@ -216,6 +222,7 @@ def _dropped(call: str, x: Any, kept_dims: int, p: float, seed: int) -> Any:
     return where(mask == 0, 0, x * mask)
 
 
+@named
 def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
 
@@ -239,6 +246,7 @@ def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     return _dropped("dropout1d", as_tensor(x), 1, p, seed)  # type: ignore[no-any-return]
 
 
+@named
 def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
 
@@ -262,6 +270,7 @@ def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     return _dropped("dropout2d", as_tensor(x), 2, p, seed)  # type: ignore[no-any-return]
 
 
+@named
 def dropout3d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
 
@@ -286,9 +295,7 @@ def dropout3d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
 
 
 def _alpha_dropped(call: str, x: Any, lead: int, p: float, seed: int) -> Any:
-    p = float(p)
-    if not 0.0 <= p <= 1.0:
-        raise ParameterError(f"{call}: p must be in [0, 1]; got p={p}.")
+    p = number(call, "p", p, least=0.0, most=1.0)
     if p == 1.0:  # nothing is left whose variance could be given back
         return where(x == x, 0, 0 * x)
     shape = (*x.shape[:lead], *([1] * (len(x.shape) - lead)))
@@ -298,6 +305,7 @@ def _alpha_dropped(call: str, x: Any, lead: int, p: float, seed: int) -> Any:
     return where(is_kept, x, _SELU_LIMIT) * scale - scale * p * _SELU_LIMIT
 
 
+@named
 def alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Elements set to selu's limit with probability p, then moved to the same mean and variance.
 
@@ -321,6 +329,7 @@ def alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     return _alpha_dropped("alpha_dropout", x, len(x.shape), p, seed)  # type: ignore[no-any-return]
 
 
+@named
 def feature_alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Alpha dropout of whole channels.
 

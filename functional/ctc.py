@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import DTypeError, IndexRangeError, ShapeError, Tensor, TensorLike
+from .arguments import integer, named
 from .arranging import as_tensor, unstack
 from .generated import (
     broadcast_to,
@@ -25,6 +26,7 @@ from .losses import reduced
 __all__ = ["ctc_loss"]
 
 
+@named
 def ctc_loss(
     log_probs: TensorLike,
     targets: TensorLike,
@@ -71,6 +73,7 @@ def ctc_loss(
             f"got log_probs.shape={log_probs.shape}."
         )
     steps, count, classes = log_probs.shape
+    blank = integer("ctc_loss", "blank", blank)
     if not 0 <= blank < classes:
         raise IndexRangeError(f"ctc_loss: blank must be in [0, {classes - 1}]; got {blank}.")
     inputs = _lengths("input_lengths", input_lengths, count, steps)

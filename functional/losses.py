@@ -10,6 +10,8 @@ import math
 from typing import Any
 
 from ..imperative import ParameterError, Tensor, TensorLike
+from .arguments import named, number
+from .arranging import as_tensor
 from .generated import (
     absolute_error,
     binary_cross_entropy_error,
@@ -51,11 +53,12 @@ def reduced(call: str, terms: Any, reduction: str) -> Tensor:
     raise ParameterError(f"{call}: reduction must be 'mean', 'sum' or 'none'; got {reduction!r}.")
 
 
-def _check_not_negative(call: str, name: str, value: float) -> None:
-    if not value >= 0:
-        raise ParameterError(f"{call}: {name} must not be negative; got {name}={value}.")
+def weighted(terms: Any, weight: TensorLike | None) -> Any:
+    """The terms times a weight; None is 1."""
+    return terms if weight is None else terms * as_tensor(weight)
 
 
+@named
 def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
 
@@ -76,6 +79,7 @@ def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> T
     return reduced("mse_loss", squared_error(x, target), reduction)
 
 
+@named
 def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of the sizes of the differences.
 
@@ -96,6 +100,7 @@ def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Te
     return reduced("l1_loss", absolute_error(x, target), reduction)
 
 
+@named
 def smooth_l1_loss(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
@@ -119,10 +124,11 @@ def smooth_l1_loss(
         >>> tl.functional.smooth_l1_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
         0.75
     """
-    _check_not_negative("smooth_l1_loss", "beta", beta)
+    beta = number("smooth_l1_loss", "beta", beta, least=0.0)
     return reduced("smooth_l1_loss", smooth_l1_error(x, target, beta), reduction)
 
 
+@named
 def huber_loss(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
@@ -146,11 +152,11 @@ def huber_loss(
         >>> tl.functional.huber_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
         0.75
     """
-    if not delta > 0:
-        raise ParameterError(f"huber_loss: delta must be positive; got delta={delta}.")
+    delta = number("huber_loss", "delta", delta, above=0.0)
     return reduced("huber_loss", huber_error(x, target, delta), reduction)
 
 
+@named
 def binary_cross_entropy(
     x: TensorLike,
     target: TensorLike,
@@ -177,10 +183,11 @@ def binary_cross_entropy(
         0.3466
     """
     terms = binary_cross_entropy_error(x, target)
-    terms = terms if weight is None else terms * weight
+    terms = weighted(terms, weight)
     return reduced("binary_cross_entropy", terms, reduction)
 
 
+@named
 def binary_cross_entropy_with_logits(
     x: TensorLike,
     target: TensorLike,
@@ -211,9 +218,10 @@ def binary_cross_entropy_with_logits(
     call = "binary_cross_entropy_with_logits"
     more = () if pos_weight is None else (pos_weight,)
     terms = logistic_error(x, target, *more)
-    return reduced(call, terms if weight is None else terms * weight, reduction)
+    return reduced(call, weighted(terms, weight), reduction)
 
 
+@named
 def kl_div(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
@@ -246,6 +254,7 @@ def kl_div(
     return reduced("kl_div", terms, reduction)
 
 
+@named
 def poisson_nll_loss(
     x: TensorLike,
     target: TensorLike,
@@ -278,6 +287,7 @@ def poisson_nll_loss(
     return reduced("poisson_nll_loss", terms + stirling(target) if full else terms, reduction)
 
 
+@named
 def gaussian_nll_loss(
     x: TensorLike,
     target: TensorLike,
@@ -309,8 +319,7 @@ def gaussian_nll_loss(
         >>> tl.functional.gaussian_nll_loss(tl.tensor([1.0]), tl.tensor([3.0]), 1.0).item()
         2.0
     """
-    if not eps > 0:
-        raise ParameterError(f"gaussian_nll_loss: eps must be positive; got eps={eps}.")
+    eps = number("gaussian_nll_loss", "eps", eps, above=0.0)
     terms = gaussian_nll_error(x, target, var, eps)
     constant = 0.5 * math.log(2 * math.pi)
     return reduced("gaussian_nll_loss", terms + constant if full else terms, reduction)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from ..imperative import IndexRangeError, ParameterError, ShapeError, Tensor, TensorLike
+from .arguments import named, number
 from .arranging import as_tensor, expand_dims
-from .classification import check_integers, check_labels
+from .classification import check_integers, check_labels, checked_weight
 from .distances import cosine_similarity, pairwise_distance
 from .generated import any as any_
 from .generated import (
@@ -24,7 +25,7 @@ from .generated import (
     take_along_axis,
     where,
 )
-from .losses import reduced
+from .losses import reduced, weighted
 from .picking import take
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 
+@named
 def soft_margin_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of log(1 + exp(-target * x)).
 
@@ -56,9 +58,10 @@ def soft_margin_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mea
         >>> round(tl.functional.soft_margin_loss(tl.tensor([0.0]), tl.tensor([1.0])).item(), 4)
         0.6931
     """
-    return reduced("soft_margin_loss", softplus(-(as_tensor(x) * target)), reduction)
+    return reduced("soft_margin_loss", softplus(-(as_tensor(x) * as_tensor(target))), reduction)
 
 
+@named
 def multilabel_soft_margin_loss(
     x: TensorLike,
     target: TensorLike,
@@ -86,10 +89,11 @@ def multilabel_soft_margin_loss(
         0.6931
     """
     terms = logistic_error(x, target)
-    terms = terms if weight is None else terms * weight
-    return reduced("multilabel_soft_margin_loss", mean(terms, axis=-1), reduction)
+    terms = mean(weighted(terms, weight), axis=-1)
+    return reduced("multilabel_soft_margin_loss", terms, reduction)
 
 
+@named
 def hinge_embedding_loss(
     x: TensorLike, target: TensorLike, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
@@ -114,6 +118,7 @@ def hinge_embedding_loss(
     return reduced("hinge_embedding_loss", hinge_embedding_error(x, target, margin), reduction)
 
 
+@named
 def margin_ranking_loss(
     x1: TensorLike,
     x2: TensorLike,
@@ -144,6 +149,7 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", margin_ranking_error(x1, x2, target, margin), reduction)
 
 
+@named
 def multi_margin_loss(
     x: TensorLike,
     labels: TensorLike,
@@ -180,14 +186,17 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ParameterError(f"multi_margin_loss: p must be 1 or 2; got p={p}.")
     check_labels("multi_margin_loss", x, labels)
+    margin = number("multi_margin_loss", "margin", margin)
     own = expand_dims(labels, -1)
     lack = maximum(margin - take_along_axis(x, own, axis=-1) + x, 0)
     lack = lack if p == 1 else lack * lack
-    lack = lack if weight is None else lack * expand_dims(take(weight, labels), -1)
+    if weight is not None:
+        lack = lack * expand_dims(take(checked_weight("multi_margin_loss", weight, x), labels), -1)
     is_own = own == arange(x.shape[-1])
     return reduced("multi_margin_loss", mean(where(is_own, 0, lack), axis=-1), reduction)
 
 
+@named
 def multilabel_margin_loss(x: TensorLike, labels: TensorLike, *, reduction: str = "mean") -> Tensor:
     """What the scores of labels lack of being larger than those of all other classes by 1.
 
@@ -238,6 +247,7 @@ def multilabel_margin_loss(x: TensorLike, labels: TensorLike, *, reduction: str 
     return reduced("multilabel_margin_loss", sum(lack, axis=(-2, -1)) / classes, reduction)
 
 
+@named
 def triplet_margin_loss(
     anchor: TensorLike,
     positive: TensorLike,
@@ -274,8 +284,7 @@ def triplet_margin_loss(
         >>> round(tl.functional.triplet_margin_loss(near, far, near).item(), 4)
         2.4142
     """
-    if not margin > 0:
-        raise ParameterError(f"triplet_margin_loss: margin must be positive; got margin={margin}.")
+    margin = number("triplet_margin_loss", "margin", margin, above=0.0)
     near = pairwise_distance(anchor, positive, p=p, eps=eps)
     far = pairwise_distance(anchor, negative, p=p, eps=eps)
     if swap:
@@ -283,6 +292,7 @@ def triplet_margin_loss(
     return reduced("triplet_margin_loss", maximum(margin + near - far, 0), reduction)
 
 
+@named
 def cosine_embedding_loss(
     x1: TensorLike,
     x2: TensorLike,
@@ -316,6 +326,7 @@ def cosine_embedding_loss(
             "cosine_embedding_loss: target must have one element for each pair; "
             f"got target.shape={target.shape} for {cosine.shape}."
         )
+    margin = number("cosine_embedding_loss", "margin", margin)
     like = where(target == 1, 1 - cosine, 0)
     unlike = where(target == -1, maximum(cosine - margin, 0), 0)
     return reduced("cosine_embedding_loss", like + unlike, reduction)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arguments import named
 from .arranging import as_tensor, unstack
 from .generated import gru_cell, linear, matmul, permute_dims, split, stack
 
@@ -53,6 +54,7 @@ def _check_activation(call: str, activation: str) -> None:
         )
 
 
+@named
 def rnn_cell(
     sums: TensorLike, weight: TensorLike, hidden: TensorLike, *, activation: str = "tanh"
 ) -> Tensor:
@@ -86,6 +88,7 @@ def rnn_cell(
     return linear(hidden, permute_dims(weight, axes=(1, 0)), sums, activation=activation)
 
 
+@named
 def rnn(
     sums: TensorLike,
     weight: TensorLike,
@@ -130,6 +133,7 @@ def rnn(
     return _over_steps("rnn", sums, hidden, reverse, step)
 
 
+@named
 def gru(
     sums: TensorLike,
     weight: TensorLike,

@@ -47,6 +47,8 @@ _SELU_LIMIT = -1.0507009873554805 * 1.6732632423543772
 def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
     """The first half of the channels, times the logistic function of the second.
 
+    ``a * sigmoid(b)``, where a and b are the halves.
+
     Args:
         x: any shape, real floating-point.
         axis: the dimension to halve.
@@ -76,6 +78,8 @@ def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
 @named
 def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
     """The number where it is positive, else a weight, which is learnt, times it.
+
+    ``where(x > 0, x, weight * x)``.
 
     Args:
         x: (images, channels, ...), or any shape where there is one weight; floating-point.
@@ -113,6 +117,8 @@ def rrelu(
     seed: int = 0,
 ) -> Tensor:
     """The number where it is positive, else a random slope times it.
+
+    ``where(x > 0, x, slope * x)``.
 
     Args:
         x: any shape, real floating-point.
@@ -194,12 +200,17 @@ def gumbel_softmax(
 def softmin(x: TensorLike, *, axis: int = -1) -> Tensor:
     """The softmax of the negative.
 
+    ``exp(-x) / sum(exp(-x))``.
+
     Args:
         x: any shape, real floating-point.
         axis: the axis that sums to 1.
 
     Raises:
         IndexRangeError: the axis is out of range.
+
+    Source:
+        PyTorch, ``torch.nn.functional.softmin``.
 
     Example:
         >>> import tensorlike as tl
@@ -226,6 +237,8 @@ def _dropped(call: str, x: Any, kept_dims: int, p: float, seed: int) -> Any:
 def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
 
+    ``x * mask / (1 - p)``, with one element of the mask for each channel.
+
     Args:
         x: (..., channels, length), real floating-point.
         p: the share of channels that become 0, in [0, 1].
@@ -250,6 +263,8 @@ def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
 def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
 
+    ``x * mask / (1 - p)``, with one element of the mask for each channel.
+
     Args:
         x: (..., channels, height, width), real floating-point.
         p: the share of channels that become 0, in [0, 1].
@@ -273,6 +288,8 @@ def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
 @named
 def dropout3d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
+
+    ``x * mask / (1 - p)``, with one element of the mask for each channel.
 
     Args:
         x: (..., channels, depth, height, width), real floating-point.
@@ -308,6 +325,8 @@ def _alpha_dropped(call: str, x: Any, lead: int, p: float, seed: int) -> Any:
 @named
 def alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Elements set to selu's limit with probability p, then moved to the same mean and variance.
+
+    ``scale * where(kept, x, a) + shift`` with a = -1.7581, selu's limit.
 
     Args:
         x: any shape, real floating-point.

@@ -72,6 +72,8 @@ def cross_entropy(
 ) -> Tensor:
     """Minus the logarithm of the softmax at the label.
 
+    ``-log(exp(logits[label]) / sum(exp(logits)))``.
+
     Args:
         logits: (..., classes), real floating-point.
         labels: class numbers of shape (...), or probabilities of the shape of logits.
@@ -173,6 +175,8 @@ def nll_loss(
 ) -> Tensor:
     """Minus the logarithms of probabilities at labels.
 
+    ``-x[label] * weight[label]``.
+
     Args:
         x: (..., classes), logarithms of probabilities, as log_softmax gives them.
         labels: class numbers of shape (...).
@@ -187,6 +191,9 @@ def nll_loss(
         IndexRangeError: a label is no class.
         DTypeError: labels are not integer.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.nll_loss``.
 
     Example:
         >>> import tensorlike as tl

@@ -39,6 +39,9 @@ def ctc_loss(
 ) -> Tensor:
     """Minus the logarithms of the probabilities of label sequences, summed over all alignments.
 
+    ``-log(sum(prod(p[t, path[t]])))`` over all paths that become the labels when equal neighbours
+    are merged and then blanks left out.
+
     Args:
         log_probs: (steps, sequences, classes), logarithms of probabilities, as log_softmax gives
             them.

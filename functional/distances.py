@@ -52,6 +52,8 @@ def pairwise_distance(
 ) -> Tensor:
     """The distances of the vectors of two tensors along the last dimension.
 
+    ``sum(abs(x1 - x2 + eps) ** p) ** (1 / p)``.
+
     Args:
         x1: (..., features), real floating-point.
         x2: a shape that broadcasts with x1.
@@ -61,6 +63,9 @@ def pairwise_distance(
 
     Raises:
         ShapeError: the shapes do not broadcast.
+
+    Source:
+        PyTorch, ``torch.nn.functional.pairwise_distance``.
 
     Example:
         >>> import tensorlike as tl
@@ -78,6 +83,8 @@ def cosine_similarity(
 ) -> Tensor:
     """The cosines of the angles between the vectors of two tensors.
 
+    ``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))``.
+
     Args:
         x1: any shape, real floating-point.
         x2: a shape that broadcasts with x1.
@@ -87,6 +94,9 @@ def cosine_similarity(
     Raises:
         ShapeError: the shapes do not broadcast.
         IndexRangeError: the axis is out of range.
+
+    Source:
+        PyTorch, ``torch.nn.functional.cosine_similarity``.
 
     Example:
         >>> import tensorlike as tl
@@ -106,6 +116,8 @@ def cosine_similarity(
 def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """The vectors of a tensor divided by their lengths.
 
+    ``x / max(sum(abs(x) ** p) ** (1 / p), eps)``.
+
     Args:
         x: any shape, real floating-point.
         p: the order of the norm.
@@ -114,6 +126,9 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
 
     Raises:
         IndexRangeError: the axis is out of range.
+
+    Source:
+        PyTorch, ``torch.nn.functional.normalize``.
 
     Example:
         >>> import tensorlike as tl
@@ -130,6 +145,8 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
 def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
     """The distances of all vectors of one tensor from all of another.
 
+    ``sum(abs(x1_i - x2_j) ** p) ** (1 / p)``.
+
     Euclidean distances among more than 25 vectors come from a matrix product, which loses digits
     where vectors are much longer than their distance.
 
@@ -144,6 +161,9 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
     Raises:
         ShapeError: the tensors have less than two dimensions, or other features.
         ParameterError: p is negative.
+
+    Source:
+        PyTorch, ``torch.cdist``.
 
     Example:
         >>> import tensorlike as tl

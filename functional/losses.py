@@ -62,6 +62,8 @@ def weighted(terms: Any, weight: TensorLike | None) -> Any:
 def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
 
+    ``mean((x - target) ** 2)``.
+
     Args:
         x: any shape, real floating-point.
         target: a shape that broadcasts with x.
@@ -70,6 +72,9 @@ def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> T
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.mse_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -83,6 +88,8 @@ def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> T
 def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of the sizes of the differences.
 
+    ``mean(abs(x - target))``.
+
     Args:
         x: any shape, real floating-point.
         target: a shape that broadcasts with x.
@@ -91,6 +98,9 @@ def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Te
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.l1_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -105,6 +115,8 @@ def smooth_l1_loss(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
     """The mean of the sizes of the differences, with a parabola below beta.
+
+    ``mean(where(d < beta, d ** 2 / (2 * beta), d - beta / 2))`` with d = abs(x - target).
 
     Args:
         x: any shape, real floating-point.
@@ -133,6 +145,8 @@ def huber_loss(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
     """The mean of half the squared differences, which go on as straight lines beyond delta.
+
+    ``mean(where(d <= delta, d ** 2 / 2, delta * (d - delta / 2)))`` with d = abs(x - target).
 
     Args:
         x: any shape, real floating-point.
@@ -166,6 +180,8 @@ def binary_cross_entropy(
 ) -> Tensor:
     """The mean of minus the logarithms of the probabilities of targets of 0 or 1.
 
+    ``-mean(target * log(x) + (1 - target) * log(1 - x))``.
+
     Args:
         x: probabilities, any shape; logarithms end at -100.
         target: the probability that is wished, a shape that broadcasts with x.
@@ -175,6 +191,9 @@ def binary_cross_entropy(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.binary_cross_entropy``.
 
     Example:
         >>> import tensorlike as tl
@@ -198,6 +217,8 @@ def binary_cross_entropy_with_logits(
 ) -> Tensor:
     """The binary cross entropy of sigmoid(x), which neither overflows nor underflows.
 
+    ``-mean(pos_weight * target * log(sigmoid(x)) + (1 - target) * log(sigmoid(-x)))``.
+
     Args:
         x: any shape, real floating-point.
         target: the probability that is wished, a shape that broadcasts with x.
@@ -208,6 +229,9 @@ def binary_cross_entropy_with_logits(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.binary_cross_entropy_with_logits``.
 
     Example:
         >>> import tensorlike as tl
@@ -227,6 +251,8 @@ def kl_div(
 ) -> Tensor:
     """The Kullback-Leibler divergence of probabilities from those whose logarithms are given.
 
+    ``sum(target * (log(target) - x))``.
+
     Args:
         x: logarithms of probabilities, any shape.
         target: probabilities, a shape that broadcasts with x.
@@ -237,6 +263,9 @@ def kl_div(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        Kullback and Leibler 1951, https://doi.org/10.1214/aoms/1177729694.
 
     Example:
         >>> import tensorlike as tl
@@ -266,6 +295,8 @@ def poisson_nll_loss(
 ) -> Tensor:
     """Minus the logarithms of the probabilities of counts.
 
+    ``mean(exp(x) - target * x)``.
+
     Args:
         x: the logarithms of the counts' means, any shape.
         target: counts, a shape that broadcasts with x.
@@ -277,6 +308,9 @@ def poisson_nll_loss(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.poisson_nll_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -298,6 +332,8 @@ def gaussian_nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the logarithms of normal densities.
+
+    ``mean(log(var) + (x - target) ** 2 / var) / 2``.
 
     Args:
         x: the means, any shape.

@@ -53,6 +53,9 @@ def soft_margin_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mea
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.soft_margin_loss``.
+
     Example:
         >>> import tensorlike as tl
         >>> round(tl.functional.soft_margin_loss(tl.tensor([0.0]), tl.tensor([1.0])).item(), 4)
@@ -71,6 +74,8 @@ def multilabel_soft_margin_loss(
 ) -> Tensor:
     """The binary cross entropy of sigmoid(x), averaged over the classes.
 
+    ``-mean(target * log(sigmoid(x)) + (1 - target) * log(sigmoid(-x)))`` over the classes.
+
     Args:
         x: (..., classes), real floating-point.
         target: 0 or 1, a shape that broadcasts with x.
@@ -80,6 +85,9 @@ def multilabel_soft_margin_loss(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.multilabel_soft_margin_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -99,6 +107,8 @@ def hinge_embedding_loss(
 ) -> Tensor:
     """The mean of distances of what is alike, and of what others lack of a margin.
 
+    ``mean(where(target == 1, x, max(margin - x, 0)))``.
+
     Args:
         x: distances, any shape.
         target: 1 where they should be small, -1 where large; a shape that broadcasts with x.
@@ -108,6 +118,9 @@ def hinge_embedding_loss(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.hinge_embedding_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -129,6 +142,8 @@ def margin_ranking_loss(
 ) -> Tensor:
     """The mean of what pairs lack of being in the right order.
 
+    ``mean(max(margin - target * (x1 - x2), 0))``.
+
     Args:
         x1: any shape, real floating-point.
         x2: a shape that broadcasts with x1.
@@ -139,6 +154,9 @@ def margin_ranking_loss(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.margin_ranking_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -160,6 +178,8 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the scores of labels lack of being larger than all others by a margin.
+
+    ``sum(max(margin - x[label] + x[i], 0) ** p) / classes`` over all other classes i.
 
     Args:
         x: (..., classes), real floating-point.
@@ -261,6 +281,8 @@ def triplet_margin_loss(
 ) -> Tensor:
     """What anchors lack of being nearer to the like than to the unlike by a margin.
 
+    ``max(|anchor - positive| - |anchor - negative| + margin, 0)``.
+
     Args:
         anchor: (..., features), real floating-point.
         positive: what is like the anchor, a shape that broadcasts with it.
@@ -303,6 +325,8 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """What the directions of pairs lack of being the same, or of being different.
 
+    ``where(target == 1, 1 - cosine, max(cosine - margin, 0))``.
+
     Args:
         x1: (..., features), real floating-point.
         x2: a shape that broadcasts with x1.
@@ -313,6 +337,9 @@ def cosine_embedding_loss(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.cosine_embedding_loss``.
 
     Example:
         >>> import tensorlike as tl

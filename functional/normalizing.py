@@ -36,6 +36,8 @@ def group_norm(
 ) -> Tensor:
     """Groups of channels, each with all its positions, moved and scaled to mean 0 and variance 1.
 
+    ``(x - mean) / sqrt(var + eps) * weight + bias``, with mean and var of each group.
+
     Args:
         x: (images, channels, ...), real floating-point.
         num_groups: into how many groups the channels fall.
@@ -80,6 +82,8 @@ def instance_norm(
 ) -> Tensor:
     """Each channel of each image moved and scaled to the mean 0 and the variance 1.
 
+    ``(x - mean) / sqrt(var + eps) * weight + bias``, with mean and var of each channel.
+
     Args:
         x: (images, channels, *spatial), real floating-point.
         weight: (channels,), what the result is multiplied by; None is 1.
@@ -112,6 +116,8 @@ def local_response_norm(
     x: TensorLike, size: int, *, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
     """Elements divided by a power of the mean of the squares in neighbouring channels.
+
+    ``x / (k + alpha * mean(x ** 2)) ** beta``.
 
     Args:
         x: (images, channels, *spatial), real floating-point.

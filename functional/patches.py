@@ -77,6 +77,9 @@ def unfold(
     Raises:
         ShapeError: x has no spatial dimensions, or the window does not fit.
 
+    Source:
+        PyTorch, ``torch.nn.functional.unfold``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.unfold(tl.tensor([[[1.0, 2.0, 3.0]]]), 2).tolist()
@@ -119,6 +122,9 @@ def fold(
 
     Raises:
         ShapeError: x does not have as many windows, or elements of them.
+
+    Source:
+        PyTorch, ``torch.nn.functional.fold``.
 
     Example:
         >>> import tensorlike as tl

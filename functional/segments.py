@@ -87,6 +87,9 @@ def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
 
+    Source:
+        JAX, ``jax.ops.segment_sum``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.segment_sum(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
@@ -109,6 +112,9 @@ def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | Non
         ShapeError: there is not one number for each row.
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
+
+    Source:
+        TensorFlow, ``tf.math.unsorted_segment_mean``.
 
     Example:
         >>> import tensorlike as tl
@@ -139,6 +145,9 @@ def segment_max(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
 
+    Source:
+        JAX, ``jax.ops.segment_max``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.segment_max(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
@@ -164,6 +173,9 @@ def segment_min(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         ShapeError: there is not one number for each row.
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
+
+    Source:
+        JAX, ``jax.ops.segment_min``.
 
     Example:
         >>> import tensorlike as tl
@@ -215,6 +227,9 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int
         ShapeError: x has not one dimension, or weights another size.
         DTypeError: x is not integer.
         IndexRangeError: a number is negative.
+
+    Source:
+        NumPy, ``numpy.bincount``.
 
     Example:
         >>> import tensorlike as tl

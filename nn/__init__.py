@@ -117,6 +117,8 @@ from .recurrent import GRU as GRU
 from .recurrent import LSTM as LSTM
 from .recurrent import RNN as RNN
 from .sequential import Sequential as Sequential
+from .shapes import Flatten as Flatten
+from .shapes import Identity as Identity
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -160,6 +162,7 @@ __all__ = [
     "Embedding",
     "EmbeddingBag",
     "FeatureAlphaDropout",
+    "Flatten",
     "Fold",
     "GELU",
     "GLU",
@@ -173,6 +176,7 @@ __all__ = [
     "Hardtanh",
     "HingeEmbeddingLoss",
     "HuberLoss",
+    "Identity",
     "InstanceNorm1d",
     "InstanceNorm2d",
     "InstanceNorm3d",

@@ -119,6 +119,8 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: nn.BatchNorm3d(3)(X), "BatchNorm3d: x must have 5 dimensions"),
     (lambda: nn.EmbeddingBag(0, 3), "EmbeddingBag: sizes must be positive"),
     (lambda: nn.EmbeddingBag(3, 3, mode="all")([[0]]), "embedding_bag: mode must be"),
+    (lambda: nn.Flatten(2, 1)(X), "Flatten: x must have dimensions from 2 to 1"),
+    (lambda: nn.Flatten()(X[0, 0]), "Flatten: x must"),
     (lambda: nn.RNN(3, 2, nonlinearity="sin"), "RNN: nonlinearity must be"),
     (lambda: nn.RNNCell(0, 2), "RNNCell: sizes must be positive"),
     (lambda: nn.GRUCell(4, 2)(X), r"GRUCell: x must be \(batch, 4\)"),

@@ -93,7 +93,8 @@ def _others() -> list[Twin]:
         Twin("PixelShuffle", (2,), (IMAGE,)), Twin("PixelUnshuffle", (2,), (IMAGE,)),
         Twin("ChannelShuffle", (2,), (IMAGE,)), Twin("Unfold", (2,), (IMAGE,)),
         Twin("Fold", ((3, 4), 2), ((2, 8, 6),)), Twin("LayerNorm", (4,)),
-        Twin("RMSNorm", (4, 1e-5)),
+        Twin("RMSNorm", (4, 1e-5)), Twin("Identity"), Twin("Flatten", (), (IMAGE,)),
+        Twin("Flatten", (0, 1), (IMAGE,)),
         Twin("LSTMCell", (4, 3)), Twin("GRUCell", (4, 3)), Twin("RNNCell", (4, 3)),
         Twin("RNNCell", (4, 3), ours={"nonlinearity": "relu"}, theirs={"nonlinearity": "relu"}),
     ]  # fmt: skip

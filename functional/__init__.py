@@ -32,6 +32,8 @@ from .patches import *  # noqa: F403
 from .patches import __all__ as _patches
 from .picking import *  # noqa: F403
 from .picking import __all__ as _picking
+from .recurrent import *  # noqa: F403
+from .recurrent import __all__ as _recurrent
 from .resizing import *  # noqa: F403
 from .resizing import __all__ as _resizing
 from .sampling import *  # noqa: F403
@@ -56,6 +58,7 @@ __all__ = sorted(
         *_normalizing,
         *_patches,
         *_picking,
+        *_recurrent,
         *_resizing,
         *_sampling,
         *_segments,

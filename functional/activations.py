@@ -1,4 +1,4 @@
-"""Activations that look at more than one element, and dropout of more than one.
+"""Activations that look at more than one element or at random numbers, and dropout of channels.
 
 Those of one element are declared, in `elementwise_nn.yaml`.
 """
@@ -9,9 +9,22 @@ import math
 from typing import Any
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
-from .arranging import as_tensor, axis_of
+from .arguments import named, number
+from .arranging import as_tensor, axis_of, moveaxis
 from .creation import ones
-from .generated import dropout, leaky_relu, reshape, sigmoid, softmax, where
+from .generated import (
+    argmax,
+    astype,
+    dropout,
+    leaky_relu,
+    one_hot,
+    random_draw,
+    reshape,
+    sigmoid,
+    softmax,
+    where,
+)
+from .random.discrete import gumbel_noise
 
 __all__ = [
     "alpha_dropout",
@@ -20,7 +33,9 @@ __all__ = [
     "dropout3d",
     "feature_alpha_dropout",
     "glu",
+    "gumbel_softmax",
     "prelu",
+    "rrelu",
     "softmin",
 ]
 
@@ -28,8 +43,11 @@ __all__ = [
 _SELU_LIMIT = -1.0507009873554805 * 1.6732632423543772
 
 
+@named
 def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
     """The first half of the channels, times the logistic function of the second.
+
+    ``a * sigmoid(b)``, where a and b are the halves.
 
     Args:
         x: any shape, real floating-point.
@@ -57,8 +75,11 @@ def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
     return x[first] * sigmoid(x[second])  # type: ignore[no-any-return]
 
 
+@named
 def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
     """The number where it is positive, else a weight, which is learnt, times it.
+
+    ``where(x > 0, x, weight * x)``.
 
     Args:
         x: (images, channels, ...), or any shape where there is one weight; floating-point.
@@ -86,8 +107,100 @@ def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
     return leaky_relu(x, reshape(weight, (-1, *([1] * (len(x.shape) - 2)))))
 
 
+@named
+def rrelu(
+    x: TensorLike,
+    *,
+    lower: float = 1 / 8,
+    upper: float = 1 / 3,
+    training: bool = False,
+    seed: int = 0,
+) -> Tensor:
+    """The number where it is positive, else a random slope times it.
+
+    ``where(x > 0, x, slope * x)``.
+
+    Args:
+        x: any shape, real floating-point.
+        lower: the least slope.
+        upper: the greatest slope.
+        training: draw a slope for each element; else all are (lower + upper) / 2.
+        seed: decides, with an element's number, what its slope is.
+
+    Raises:
+        ParameterError: lower is greater than upper.
+
+    Source:
+        Xu et al. 2015, https://arxiv.org/abs/1505.00853.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.rrelu(tl.tensor([-1.0, 2.0]), lower=0.25, upper=0.75).tolist()
+        [-0.5, 2.0]
+    """
+    x = as_tensor(x)
+    lower, upper = number("rrelu", "lower", lower), number("rrelu", "upper", upper)
+    if not lower <= upper:
+        raise ParameterError(
+            f"rrelu: lower must not be greater than upper; got lower={lower}, upper={upper}."
+        )
+    if not training:
+        return leaky_relu(x, (lower + upper) / 2)
+    share = random_draw(tuple(x.shape), dtype="float64", key=seed)
+    return leaky_relu(x, astype(share * (upper - lower) + lower, dtype=x.dtype))
+
+
+@named
+def gumbel_softmax(
+    logits: TensorLike, *, tau: float = 1.0, hard: bool = False, seed: int = 0, axis: int = -1
+) -> Tensor:
+    """A random choice among categories that gradients flow through: softmax((logits + g) / tau).
+
+    g is Gumbel noise, whose greatest sum with the logits is a choice by their softmax.
+
+    Args:
+        logits: any shape, real floating-point.
+        tau: the temperature; the lower it is, the nearer to a choice.
+        hard: give the choice itself, 0 or 1, with the gradient of the softmax.
+        seed: decides the noise.
+        axis: the axis that runs through the categories.
+
+    Raises:
+        ParameterError: tau is not positive.
+        IndexRangeError: the axis is out of range.
+        ShapeError: there is no category.
+
+    Source:
+        Jang et al. 2016, https://arxiv.org/abs/1611.01144; Maddison et al. 2016,
+        https://arxiv.org/abs/1611.00712.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> logits = tl.tensor([-float("inf"), 0.0])
+        >>> tl.functional.gumbel_softmax(logits, hard=True).tolist()
+        [0.0, 1.0]
+    """
+    logits = as_tensor(logits)
+    at = axis_of("gumbel_softmax", axis, len(logits.shape))
+    tau = number("gumbel_softmax", "tau", tau, above=0.0)
+    if not logits.shape[at]:
+        raise ShapeError(
+            f"gumbel_softmax: there must be a category; got logits.shape={logits.shape}."
+        )
+    noise = gumbel_noise(tuple(logits.shape), key=seed)
+    soft = softmax((logits + astype(noise, dtype=logits.dtype)) / tau, axis=at)
+    if not hard:
+        return soft
+    chosen = moveaxis(one_hot(argmax(soft, axis=at), soft.shape[at]), -1, at)
+    # The difference is 0, and has the gradient of soft.
+    return astype(chosen, dtype=soft.dtype) + (soft - soft.detach())
+
+
+@named
 def softmin(x: TensorLike, *, axis: int = -1) -> Tensor:
     """The softmax of the negative.
+
+    ``exp(-x) / sum(exp(-x))``.
 
     Args:
         x: any shape, real floating-point.
@@ -95,6 +208,9 @@ def softmin(x: TensorLike, *, axis: int = -1) -> Tensor:
 
     Raises:
         IndexRangeError: the axis is out of range.
+
+    Source:
+        PyTorch, ``torch.nn.functional.softmin``.
 
     Example:
         >>> import tensorlike as tl
@@ -117,8 +233,11 @@ def _dropped(call: str, x: Any, kept_dims: int, p: float, seed: int) -> Any:
     return where(mask == 0, 0, x * mask)
 
 
+@named
 def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
+
+    ``x * mask / (1 - p)``, with one element of the mask for each channel.
 
     Args:
         x: (..., channels, length), real floating-point.
@@ -140,8 +259,11 @@ def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     return _dropped("dropout1d", as_tensor(x), 1, p, seed)  # type: ignore[no-any-return]
 
 
+@named
 def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
+
+    ``x * mask / (1 - p)``, with one element of the mask for each channel.
 
     Args:
         x: (..., channels, height, width), real floating-point.
@@ -163,8 +285,11 @@ def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     return _dropped("dropout2d", as_tensor(x), 2, p, seed)  # type: ignore[no-any-return]
 
 
+@named
 def dropout3d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Whole channels set to 0 with probability p, the others divided by 1 - p.
+
+    ``x * mask / (1 - p)``, with one element of the mask for each channel.
 
     Args:
         x: (..., channels, depth, height, width), real floating-point.
@@ -187,9 +312,7 @@ def dropout3d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
 
 
 def _alpha_dropped(call: str, x: Any, lead: int, p: float, seed: int) -> Any:
-    p = float(p)
-    if not 0.0 <= p <= 1.0:
-        raise ParameterError(f"{call}: p must be in [0, 1]; got p={p}.")
+    p = number(call, "p", p, least=0.0, most=1.0)
     if p == 1.0:  # nothing is left whose variance could be given back
         return where(x == x, 0, 0 * x)
     shape = (*x.shape[:lead], *([1] * (len(x.shape) - lead)))
@@ -199,8 +322,11 @@ def _alpha_dropped(call: str, x: Any, lead: int, p: float, seed: int) -> Any:
     return where(is_kept, x, _SELU_LIMIT) * scale - scale * p * _SELU_LIMIT
 
 
+@named
 def alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Elements set to selu's limit with probability p, then moved to the same mean and variance.
+
+    ``scale * where(kept, x, a) + shift`` with a = -1.7581, selu's limit.
 
     Args:
         x: any shape, real floating-point.
@@ -222,6 +348,7 @@ def alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     return _alpha_dropped("alpha_dropout", x, len(x.shape), p, seed)  # type: ignore[no-any-return]
 
 
+@named
 def feature_alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
     """Alpha dropout of whole channels.
 

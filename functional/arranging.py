@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import IndexRangeError, ShapeError, Tensor, TensorBase, TensorLike, tensor
+from .arguments import integer
 from .generated import (
     broadcast_to,
     concat,
@@ -41,7 +42,7 @@ def as_tensor(x: TensorLike) -> Any:
 
 def axis_of(call: str, axis: Any, ndim: int) -> int:
     """The axis as a position from the front."""
-    given = operator.index(axis)
+    given = integer(call, "axis", axis)
     if not ndim:
         raise IndexRangeError(f"{call}: a zero-dimensional tensor has no axis; got axis={given}.")
     if not -ndim <= given < ndim:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike
+from .arguments import named
 from .arranging import as_tensor, expand_dims
 from .generated import max, mean, reshape, sum, where
 from .picking import take
@@ -15,6 +16,7 @@ from .segments import segment_max, segment_mean, segment_sum
 __all__ = ["embedding_bag"]
 
 
+@named
 def embedding_bag(
     indices: TensorLike,
     weight: TensorLike,

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
+from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, isdtype
+from .arguments import integer, named, number
 from .arranging import as_tensor, axis_of, expand_dims, moveaxis
 from .generated import (
     cross_entropy_mean,
@@ -20,19 +21,14 @@ from .generated import (
     take_along_axis,
     where,
 )
-from .losses import reduced
+from .losses import reduced, weighted
 from .picking import take
 
 __all__ = ["cross_entropy", "nll_loss"]
 
 
-def checked_labels(call: str, x: Any, labels: Any) -> None:
-    """That there is an integer label for each row of x along its last dimension."""
-    if not x.shape or tuple(labels.shape) != tuple(x.shape[:-1]):
-        raise ShapeError(
-            f"{call}: labels must have the shape of x without the classes; "
-            f"got labels.shape={labels.shape} and x.shape={x.shape}."
-        )
+def check_integers(call: str, labels: Any) -> None:
+    """That class numbers are integers."""
     if not isdtype(labels.dtype, "integral"):
         raise DTypeError(
             f"{call}: labels must be integer class numbers; got {labels.dtype.name}; "
@@ -40,10 +36,21 @@ def checked_labels(call: str, x: Any, labels: Any) -> None:
         )
 
 
-def _checked_weight(call: str, weight: TensorLike | None, classes: int) -> Any:
+def check_labels(call: str, x: Any, labels: Any) -> None:
+    """That there is an integer label for each row of x along its last dimension."""
+    if not x.shape or tuple(labels.shape) != tuple(x.shape[:-1]):
+        raise ShapeError(
+            f"{call}: labels must have the shape of x without the classes; "
+            f"got labels.shape={labels.shape} and x.shape={x.shape}."
+        )
+    check_integers(call, labels)
+
+
+def checked_weight(call: str, weight: TensorLike | None, x: Any) -> Any:
+    """The weights of the classes of x, or None."""
     if weight is None:
         return None
-    weight = as_tensor(weight)
+    weight, classes = as_tensor(weight), x.shape[-1]
     if tuple(weight.shape) != (classes,):
         raise ShapeError(
             f"{call}: weight must have one element for each of {classes} classes; "
@@ -52,6 +59,7 @@ def _checked_weight(call: str, weight: TensorLike | None, classes: int) -> Any:
     return weight
 
 
+@named
 def cross_entropy(
     logits: TensorLike,
     labels: TensorLike,
@@ -63,6 +71,8 @@ def cross_entropy(
     axis: int = -1,
 ) -> Tensor:
     """Minus the logarithm of the softmax at the label.
+
+    ``-log(exp(logits[label]) / sum(exp(logits)))``.
 
     Args:
         logits: (..., classes), real floating-point.
@@ -93,24 +103,22 @@ def cross_entropy(
         0.6931
     """
     logits, labels = as_tensor(logits), as_tensor(labels)
-    if not 0.0 <= label_smoothing <= 1.0:
-        raise ParameterError(
-            f"cross_entropy: label_smoothing must be in [0, 1]; got {label_smoothing}."
-        )
-    are_soft = isdtype(labels.dtype, "real floating")
+    smoothing = number("cross_entropy", "label_smoothing", label_smoothing, least=0.0, most=1.0)
+    # Numbers of one dimension less are class numbers in a wrong dtype, and refused as such.
+    are_soft = isdtype(labels.dtype, "real floating") and len(labels.shape) >= len(logits.shape)
     if axis != -1:
         at = axis_of("cross_entropy", axis, len(logits.shape))
         logits = moveaxis(logits, at, -1)
         labels = moveaxis(labels, at, -1) if are_soft else labels
-    if not are_soft and weight is None and label_smoothing == 0.0:
+    if not are_soft and weight is None and smoothing == 0.0:
         if reduction == "mean":
             return cross_entropy_mean(logits, labels, ignore_index=ignore_index)
         rows = cross_entropy_rows(logits, labels, ignore_index=ignore_index)
         return reduced("cross_entropy", rows, reduction)
     logp = log_softmax(logits, axis=-1)
     if are_soft:
-        return _soft(logp, labels, weight, reduction, label_smoothing)
-    return _hard("cross_entropy", logp, labels, weight, ignore_index, reduction, label_smoothing)
+        return _soft(logp, labels, weight, reduction, smoothing)
+    return _hard("cross_entropy", logp, labels, weight, ignore_index, reduction, smoothing)
 
 
 def _soft(logp: Any, labels: Any, weight: Any, reduction: str, smoothing: float) -> Tensor:
@@ -122,9 +130,9 @@ def _soft(logp: Any, labels: Any, weight: Any, reduction: str, smoothing: float)
     classes = logp.shape[-1]
     if smoothing:
         labels = labels * (1 - smoothing) + smoothing / classes
-    weight = _checked_weight("cross_entropy", weight, classes)
-    terms = logp * labels if weight is None else logp * labels * weight
-    return reduced("cross_entropy", -sum(terms, axis=-1), reduction)
+    weight = checked_weight("cross_entropy", weight, logp)
+    terms = sum(weighted(logp * labels, weight), axis=-1)
+    return reduced("cross_entropy", -terms, reduction)
 
 
 def _hard(
@@ -136,8 +144,9 @@ def _hard(
     reduction: str,
     smoothing: float = 0.0,
 ) -> Tensor:
-    checked_labels(call, logp, labels)
-    weight = _checked_weight(call, weight, logp.shape[-1])
+    check_labels(call, logp, labels)
+    weight = checked_weight(call, weight, logp)
+    ignore_index = integer(call, "ignore_index", ignore_index)
     is_counted = not_equal(labels, full((), ignore_index))
     place = where(is_counted, labels, 0)
     each = 1 if weight is None else take(weight, place)
@@ -146,7 +155,7 @@ def _hard(
     # What isn't counted may be infinite, and is not to become NaN by a product with 0.
     rows = -where(is_counted, found, 0) * each
     if smoothing:
-        spread = sum(logp if weight is None else logp * weight, axis=-1)
+        spread = sum(weighted(logp, weight), axis=-1)
         spread = -where(is_counted, spread, 0)
         rows = rows * (1 - smoothing) + spread * (smoothing / logp.shape[-1])
     if reduction == "mean":
@@ -154,6 +163,7 @@ def _hard(
     return reduced(call, rows, reduction)
 
 
+@named
 def nll_loss(
     x: TensorLike,
     labels: TensorLike,
@@ -164,6 +174,8 @@ def nll_loss(
     axis: int = -1,
 ) -> Tensor:
     """Minus the logarithms of probabilities at labels.
+
+    ``-x[label] * weight[label]``.
 
     Args:
         x: (..., classes), logarithms of probabilities, as log_softmax gives them.
@@ -179,6 +191,9 @@ def nll_loss(
         IndexRangeError: a label is no class.
         DTypeError: labels are not integer.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.nll_loss``.
 
     Example:
         >>> import tensorlike as tl

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import DTypeError, IndexRangeError, ShapeError, Tensor, TensorLike
+from .arguments import integer, named
 from .arranging import as_tensor, unstack
 from .generated import (
     broadcast_to,
@@ -25,6 +26,7 @@ from .losses import reduced
 __all__ = ["ctc_loss"]
 
 
+@named
 def ctc_loss(
     log_probs: TensorLike,
     targets: TensorLike,
@@ -36,6 +38,9 @@ def ctc_loss(
     zero_infinity: bool = False,
 ) -> Tensor:
     """Minus the logarithms of the probabilities of label sequences, summed over all alignments.
+
+    ``-log(sum(prod(p[t, path[t]])))`` over all paths that become the labels when equal neighbours
+    are merged and then blanks left out.
 
     Args:
         log_probs: (steps, sequences, classes), logarithms of probabilities, as log_softmax gives
@@ -71,6 +76,7 @@ def ctc_loss(
             f"got log_probs.shape={log_probs.shape}."
         )
     steps, count, classes = log_probs.shape
+    blank = integer("ctc_loss", "blank", blank)
     if not 0 <= blank < classes:
         raise IndexRangeError(f"ctc_loss: blank must be in [0, {classes - 1}]; got {blank}.")
     inputs = _lengths("input_lengths", input_lengths, count, steps)

@@ -11,7 +11,8 @@ from typing import Any
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .algebra import matrix_transpose
-from .arranging import as_tensor, expand_dims
+from .arguments import named, number
+from .arranging import as_tensor, axis_of, expand_dims
 from .generated import abs, astype, matmul, max, maximum, not_equal, pow, sqrt, sum, sumsq, where
 from .generated import min as smallest
 
@@ -28,6 +29,7 @@ def root(x: Any) -> Any:
 
 def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
     """The p-norms of the vectors along an axis."""
+    p = number(call, "p", p)
     if p == 2:
         return root(sumsq(x, axis=axis, keepdims=keepdims))
     if p == 1:
@@ -44,10 +46,13 @@ def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
     return where(total > 0, pow(where(total > 0, total, 1), 1 / p), total)
 
 
+@named
 def pairwise_distance(
     x1: TensorLike, x2: TensorLike, *, p: float = 2.0, eps: float = 1e-6, keepdims: bool = False
 ) -> Tensor:
     """The distances of the vectors of two tensors along the last dimension.
+
+    ``sum(abs(x1 - x2 + eps) ** p) ** (1 / p)``.
 
     Args:
         x1: (..., features), real floating-point.
@@ -59,19 +64,26 @@ def pairwise_distance(
     Raises:
         ShapeError: the shapes do not broadcast.
 
+    Source:
+        PyTorch, ``torch.nn.functional.pairwise_distance``.
+
     Example:
         >>> import tensorlike as tl
         >>> x1, x2 = tl.tensor([[0.0, 0.0]]), tl.tensor([[3.0, 4.0]])
         >>> tl.functional.pairwise_distance(x1, x2, eps=0.0).tolist()
         [5.0]
     """
-    return length("pairwise_distance", as_tensor(x1) - x2 + eps, p, -1, keepdims)  # type: ignore[no-any-return]
+    apart = as_tensor(x1) - as_tensor(x2) + number("pairwise_distance", "eps", eps)
+    return length("pairwise_distance", apart, p, -1, keepdims)  # type: ignore[no-any-return]
 
 
+@named
 def cosine_similarity(
     x1: TensorLike, x2: TensorLike, *, axis: int = 1, eps: float = 1e-8
 ) -> Tensor:
     """The cosines of the angles between the vectors of two tensors.
+
+    ``x1 . x2 / (max(|x1|, eps) * max(|x2|, eps))``.
 
     Args:
         x1: any shape, real floating-point.
@@ -83,6 +95,9 @@ def cosine_similarity(
         ShapeError: the shapes do not broadcast.
         IndexRangeError: the axis is out of range.
 
+    Source:
+        PyTorch, ``torch.nn.functional.cosine_similarity``.
+
     Example:
         >>> import tensorlike as tl
         >>> x1, x2 = tl.tensor([[1.0, 0.0]]), tl.tensor([[2.0, 0.0]])
@@ -91,13 +106,17 @@ def cosine_similarity(
     """
     x1, x2 = as_tensor(x1), as_tensor(x2)
     ndim = builtins.max(len(x1.shape), len(x2.shape))
-    at = axis - ndim if axis >= 0 else axis
+    at = axis_of("cosine_similarity", axis, ndim) - ndim
+    eps = number("cosine_similarity", "eps", eps)
     scale = [maximum(length("cosine_similarity", x, 2, at, True), eps) for x in (x1, x2)]
     return sum(x1 / scale[0] * (x2 / scale[1]), axis=at)
 
 
+@named
 def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-12) -> Tensor:
     """The vectors of a tensor divided by their lengths.
+
+    ``x / max(sum(abs(x) ** p) ** (1 / p), eps)``.
 
     Args:
         x: any shape, real floating-point.
@@ -108,6 +127,9 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     Raises:
         IndexRangeError: the axis is out of range.
 
+    Source:
+        PyTorch, ``torch.nn.functional.normalize``.
+
     Example:
         >>> import tensorlike as tl
         >>> [[round(v, 4) for v in row] for row in
@@ -115,11 +137,15 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
         [[0.6, 0.8]]
     """
     x = as_tensor(x)
-    return x / maximum(length("normalize", x, p, axis, True), eps)  # type: ignore[no-any-return]
+    at, eps = axis_of("normalize", axis, len(x.shape)), number("normalize", "eps", eps)
+    return x / maximum(length("normalize", x, p, at, True), eps)  # type: ignore[no-any-return]
 
 
+@named
 def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
     """The distances of all vectors of one tensor from all of another.
+
+    ``sum(abs(x1_i - x2_j) ** p) ** (1 / p)``.
 
     Euclidean distances among more than 25 vectors come from a matrix product, which loses digits
     where vectors are much longer than their distance.
@@ -136,6 +162,9 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
         ShapeError: the tensors have less than two dimensions, or other features.
         ParameterError: p is negative.
 
+    Source:
+        PyTorch, ``torch.cdist``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.cdist(tl.tensor([[0.0], [1.0]]), tl.tensor([[3.0]])).tolist()
@@ -147,8 +176,7 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
             "cdist: x1 and x2 must be (..., vectors, features) with as many features; "
             f"got {x1.shape} and {x2.shape}."
         )
-    if not p >= 0:
-        raise ParameterError(f"cdist: p must not be negative; got p={p}.")
+    p = number("cdist", "p", p, least=0.0)
     if p == 2 and (x1.shape[-2] > _FEW or x2.shape[-2] > _FEW):
         own = sumsq(x1, axis=-1, keepdims=True) + matrix_transpose(
             sumsq(x2, axis=-1, keepdims=True)

@@ -10,6 +10,8 @@ import math
 from typing import Any
 
 from ..imperative import ParameterError, Tensor, TensorLike
+from .arguments import named, number
+from .arranging import as_tensor
 from .generated import (
     absolute_error,
     binary_cross_entropy_error,
@@ -51,13 +53,16 @@ def reduced(call: str, terms: Any, reduction: str) -> Tensor:
     raise ParameterError(f"{call}: reduction must be 'mean', 'sum' or 'none'; got {reduction!r}.")
 
 
-def _check_not_negative(call: str, name: str, value: float) -> None:
-    if not value >= 0:
-        raise ParameterError(f"{call}: {name} must not be negative; got {name}={value}.")
+def weighted(terms: Any, weight: TensorLike | None) -> Any:
+    """The terms times a weight; None is 1."""
+    return terms if weight is None else terms * as_tensor(weight)
 
 
+@named
 def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of the squared differences.
+
+    ``mean((x - target) ** 2)``.
 
     Args:
         x: any shape, real floating-point.
@@ -67,6 +72,9 @@ def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> T
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.mse_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -76,8 +84,11 @@ def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> T
     return reduced("mse_loss", squared_error(x, target), reduction)
 
 
+@named
 def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of the sizes of the differences.
+
+    ``mean(abs(x - target))``.
 
     Args:
         x: any shape, real floating-point.
@@ -88,6 +99,9 @@ def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Te
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.l1_loss``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.l1_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
@@ -96,10 +110,13 @@ def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Te
     return reduced("l1_loss", absolute_error(x, target), reduction)
 
 
+@named
 def smooth_l1_loss(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", beta: float = 1.0
 ) -> Tensor:
     """The mean of the sizes of the differences, with a parabola below beta.
+
+    ``mean(where(d < beta, d ** 2 / (2 * beta), d - beta / 2))`` with d = abs(x - target).
 
     Args:
         x: any shape, real floating-point.
@@ -119,14 +136,17 @@ def smooth_l1_loss(
         >>> tl.functional.smooth_l1_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
         0.75
     """
-    _check_not_negative("smooth_l1_loss", "beta", beta)
+    beta = number("smooth_l1_loss", "beta", beta, least=0.0)
     return reduced("smooth_l1_loss", smooth_l1_error(x, target, beta), reduction)
 
 
+@named
 def huber_loss(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0
 ) -> Tensor:
     """The mean of half the squared differences, which go on as straight lines beyond delta.
+
+    ``mean(where(d <= delta, d ** 2 / 2, delta * (d - delta / 2)))`` with d = abs(x - target).
 
     Args:
         x: any shape, real floating-point.
@@ -146,11 +166,11 @@ def huber_loss(
         >>> tl.functional.huber_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
         0.75
     """
-    if not delta > 0:
-        raise ParameterError(f"huber_loss: delta must be positive; got delta={delta}.")
+    delta = number("huber_loss", "delta", delta, above=0.0)
     return reduced("huber_loss", huber_error(x, target, delta), reduction)
 
 
+@named
 def binary_cross_entropy(
     x: TensorLike,
     target: TensorLike,
@@ -159,6 +179,8 @@ def binary_cross_entropy(
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of minus the logarithms of the probabilities of targets of 0 or 1.
+
+    ``-mean(target * log(x) + (1 - target) * log(1 - x))``.
 
     Args:
         x: probabilities, any shape; logarithms end at -100.
@@ -170,6 +192,9 @@ def binary_cross_entropy(
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.binary_cross_entropy``.
+
     Example:
         >>> import tensorlike as tl
         >>> F = tl.functional
@@ -177,10 +202,11 @@ def binary_cross_entropy(
         0.3466
     """
     terms = binary_cross_entropy_error(x, target)
-    terms = terms if weight is None else terms * weight
+    terms = weighted(terms, weight)
     return reduced("binary_cross_entropy", terms, reduction)
 
 
+@named
 def binary_cross_entropy_with_logits(
     x: TensorLike,
     target: TensorLike,
@@ -190,6 +216,8 @@ def binary_cross_entropy_with_logits(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross entropy of sigmoid(x), which neither overflows nor underflows.
+
+    ``-mean(pos_weight * target * log(sigmoid(x)) + (1 - target) * log(sigmoid(-x)))``.
 
     Args:
         x: any shape, real floating-point.
@@ -202,6 +230,9 @@ def binary_cross_entropy_with_logits(
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.binary_cross_entropy_with_logits``.
+
     Example:
         >>> import tensorlike as tl
         >>> F = tl.functional
@@ -211,13 +242,16 @@ def binary_cross_entropy_with_logits(
     call = "binary_cross_entropy_with_logits"
     more = () if pos_weight is None else (pos_weight,)
     terms = logistic_error(x, target, *more)
-    return reduced(call, terms if weight is None else terms * weight, reduction)
+    return reduced(call, weighted(terms, weight), reduction)
 
 
+@named
 def kl_div(
     x: TensorLike, target: TensorLike, *, reduction: str = "mean", log_target: bool = False
 ) -> Tensor:
     """The Kullback-Leibler divergence of probabilities from those whose logarithms are given.
+
+    ``sum(target * (log(target) - x))``.
 
     Args:
         x: logarithms of probabilities, any shape.
@@ -229,6 +263,9 @@ def kl_div(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        Kullback and Leibler 1951, https://doi.org/10.1214/aoms/1177729694.
 
     Example:
         >>> import tensorlike as tl
@@ -246,6 +283,7 @@ def kl_div(
     return reduced("kl_div", terms, reduction)
 
 
+@named
 def poisson_nll_loss(
     x: TensorLike,
     target: TensorLike,
@@ -256,6 +294,8 @@ def poisson_nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the logarithms of the probabilities of counts.
+
+    ``mean(exp(x) - target * x)``.
 
     Args:
         x: the logarithms of the counts' means, any shape.
@@ -269,6 +309,9 @@ def poisson_nll_loss(
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.poisson_nll_loss``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.poisson_nll_loss(tl.tensor([0.0, 0.0]), tl.tensor([1.0, 2.0])).item()
@@ -278,6 +321,7 @@ def poisson_nll_loss(
     return reduced("poisson_nll_loss", terms + stirling(target) if full else terms, reduction)
 
 
+@named
 def gaussian_nll_loss(
     x: TensorLike,
     target: TensorLike,
@@ -288,6 +332,8 @@ def gaussian_nll_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """Minus the logarithms of normal densities.
+
+    ``mean(log(var) + (x - target) ** 2 / var) / 2``.
 
     Args:
         x: the means, any shape.
@@ -309,8 +355,7 @@ def gaussian_nll_loss(
         >>> tl.functional.gaussian_nll_loss(tl.tensor([1.0]), tl.tensor([3.0]), 1.0).item()
         2.0
     """
-    if not eps > 0:
-        raise ParameterError(f"gaussian_nll_loss: eps must be positive; got eps={eps}.")
+    eps = number("gaussian_nll_loss", "eps", eps, above=0.0)
     terms = gaussian_nll_error(x, target, var, eps)
     constant = 0.5 * math.log(2 * math.pi)
     return reduced("gaussian_nll_loss", terms + constant if full else terms, reduction)

@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import IndexRangeError, ParameterError, ShapeError, Tensor, TensorLike
+from .arguments import named, number
 from .arranging import as_tensor, expand_dims
-from .classification import checked_labels
+from .classification import check_integers, check_labels, checked_weight
 from .distances import cosine_similarity, pairwise_distance
+from .generated import any as any_
 from .generated import (
     arange,
+    astype,
+    cumulative_min,
     hinge_embedding_error,
     logistic_error,
     margin_ranking_error,
+    masked_select,
     maximum,
     mean,
     minimum,
+    one_hot,
     softplus,
+    sum,
     take_along_axis,
     where,
 )
-from .losses import reduced
+from .losses import reduced, weighted
 from .picking import take
 
 __all__ = [
@@ -26,12 +33,14 @@ __all__ = [
     "hinge_embedding_loss",
     "margin_ranking_loss",
     "multi_margin_loss",
+    "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "soft_margin_loss",
     "triplet_margin_loss",
 ]
 
 
+@named
 def soft_margin_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
     """The mean of log(1 + exp(-target * x)).
 
@@ -44,14 +53,18 @@ def soft_margin_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mea
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.soft_margin_loss``.
+
     Example:
         >>> import tensorlike as tl
         >>> round(tl.functional.soft_margin_loss(tl.tensor([0.0]), tl.tensor([1.0])).item(), 4)
         0.6931
     """
-    return reduced("soft_margin_loss", softplus(-(as_tensor(x) * target)), reduction)
+    return reduced("soft_margin_loss", softplus(-(as_tensor(x) * as_tensor(target))), reduction)
 
 
+@named
 def multilabel_soft_margin_loss(
     x: TensorLike,
     target: TensorLike,
@@ -60,6 +73,8 @@ def multilabel_soft_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The binary cross entropy of sigmoid(x), averaged over the classes.
+
+    ``-mean(target * log(sigmoid(x)) + (1 - target) * log(sigmoid(-x)))`` over the classes.
 
     Args:
         x: (..., classes), real floating-point.
@@ -71,6 +86,9 @@ def multilabel_soft_margin_loss(
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.multilabel_soft_margin_loss``.
+
     Example:
         >>> import tensorlike as tl
         >>> F = tl.functional
@@ -79,14 +97,17 @@ def multilabel_soft_margin_loss(
         0.6931
     """
     terms = logistic_error(x, target)
-    terms = terms if weight is None else terms * weight
-    return reduced("multilabel_soft_margin_loss", mean(terms, axis=-1), reduction)
+    terms = mean(weighted(terms, weight), axis=-1)
+    return reduced("multilabel_soft_margin_loss", terms, reduction)
 
 
+@named
 def hinge_embedding_loss(
     x: TensorLike, target: TensorLike, *, margin: float = 1.0, reduction: str = "mean"
 ) -> Tensor:
     """The mean of distances of what is alike, and of what others lack of a margin.
+
+    ``mean(where(target == 1, x, max(margin - x, 0)))``.
 
     Args:
         x: distances, any shape.
@@ -98,6 +119,9 @@ def hinge_embedding_loss(
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.hinge_embedding_loss``.
+
     Example:
         >>> import tensorlike as tl
         >>> x, target = tl.tensor([0.5, 0.25]), tl.tensor([1.0, -1.0])
@@ -107,6 +131,7 @@ def hinge_embedding_loss(
     return reduced("hinge_embedding_loss", hinge_embedding_error(x, target, margin), reduction)
 
 
+@named
 def margin_ranking_loss(
     x1: TensorLike,
     x2: TensorLike,
@@ -116,6 +141,8 @@ def margin_ranking_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """The mean of what pairs lack of being in the right order.
+
+    ``mean(max(margin - target * (x1 - x2), 0))``.
 
     Args:
         x1: any shape, real floating-point.
@@ -128,6 +155,9 @@ def margin_ranking_loss(
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
 
+    Source:
+        PyTorch, ``torch.nn.functional.margin_ranking_loss``.
+
     Example:
         >>> import tensorlike as tl
         >>> x1, x2, target = tl.tensor([1.0, 2.0]), tl.tensor([3.0, 0.0]), tl.tensor([1.0, 1.0])
@@ -137,6 +167,7 @@ def margin_ranking_loss(
     return reduced("margin_ranking_loss", margin_ranking_error(x1, x2, target, margin), reduction)
 
 
+@named
 def multi_margin_loss(
     x: TensorLike,
     labels: TensorLike,
@@ -147,6 +178,8 @@ def multi_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the scores of labels lack of being larger than all others by a margin.
+
+    ``sum(max(margin - x[label] + x[i], 0) ** p) / classes`` over all other classes i.
 
     Args:
         x: (..., classes), real floating-point.
@@ -172,15 +205,69 @@ def multi_margin_loss(
     x, labels = as_tensor(x), as_tensor(labels)
     if p not in (1, 2):
         raise ParameterError(f"multi_margin_loss: p must be 1 or 2; got p={p}.")
-    checked_labels("multi_margin_loss", x, labels)
+    check_labels("multi_margin_loss", x, labels)
+    margin = number("multi_margin_loss", "margin", margin)
     own = expand_dims(labels, -1)
     lack = maximum(margin - take_along_axis(x, own, axis=-1) + x, 0)
     lack = lack if p == 1 else lack * lack
-    lack = lack if weight is None else lack * expand_dims(take(weight, labels), -1)
+    if weight is not None:
+        lack = lack * expand_dims(take(checked_weight("multi_margin_loss", weight, x), labels), -1)
     is_own = own == arange(x.shape[-1])
     return reduced("multi_margin_loss", mean(where(is_own, 0, lack), axis=-1), reduction)
 
 
+@named
+def multilabel_margin_loss(x: TensorLike, labels: TensorLike, *, reduction: str = "mean") -> Tensor:
+    """What the scores of labels lack of being larger than those of all other classes by 1.
+
+    For each row, the sum over labels j and other classes i of max(0, 1 - (x_j - x_i)), divided by
+    the number of classes.
+
+    Args:
+        x: (..., classes), real floating-point.
+        labels: class numbers in the shape of x; those of a row end before its first -1.
+        reduction: "mean", "sum", or "none" for a loss of each row.
+
+    Raises:
+        ShapeError: labels do not have the shape of x, or there is no class.
+        IndexRangeError: a label is no class.
+        DTypeError: labels are not integer.
+        ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.multilabel_margin_loss``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x, labels = tl.tensor([[0.0, 0.5, 0.75, 1.0]]), tl.tensor([[3, 0, -1, 1]])
+        >>> tl.functional.multilabel_margin_loss(x, labels).item()
+        1.125
+    """
+    x, labels = as_tensor(x), as_tensor(labels)
+    if not x.shape or not x.shape[-1] or tuple(labels.shape) != tuple(x.shape):
+        raise ShapeError(
+            "multilabel_margin_loss: labels must have the shape of x, (..., classes); "
+            f"got labels.shape={labels.shape} and x.shape={x.shape}."
+        )
+    check_integers("multilabel_margin_loss", labels)
+    classes = x.shape[-1]
+    wrong = (labels < -1) | (labels >= classes)
+    if any_(wrong):
+        raise IndexRangeError(
+            f"multilabel_margin_loss: labels must be in [-1, {classes - 1}]; "
+            f"got {masked_select(labels, wrong)[0].item()}."
+        )
+    is_label = cumulative_min(astype(labels, dtype="int64"), axis=-1) >= 0
+    place = where(is_label, labels, 0)
+    own = expand_dims(take_along_axis(x, place, axis=-1), -1)
+    is_given = expand_dims(is_label, -1)
+    is_other = ~any_(one_hot(place, classes) & is_given, axis=-2)
+    is_pair = is_given & expand_dims(is_other, -2)
+    lack = where(is_pair, maximum(1 - own + expand_dims(x, -2), 0), 0)
+    return reduced("multilabel_margin_loss", sum(lack, axis=(-2, -1)) / classes, reduction)
+
+
+@named
 def triplet_margin_loss(
     anchor: TensorLike,
     positive: TensorLike,
@@ -193,6 +280,8 @@ def triplet_margin_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What anchors lack of being nearer to the like than to the unlike by a margin.
+
+    ``max(|anchor - positive| - |anchor - negative| + margin, 0)``.
 
     Args:
         anchor: (..., features), real floating-point.
@@ -217,8 +306,7 @@ def triplet_margin_loss(
         >>> round(tl.functional.triplet_margin_loss(near, far, near).item(), 4)
         2.4142
     """
-    if not margin > 0:
-        raise ParameterError(f"triplet_margin_loss: margin must be positive; got margin={margin}.")
+    margin = number("triplet_margin_loss", "margin", margin, above=0.0)
     near = pairwise_distance(anchor, positive, p=p, eps=eps)
     far = pairwise_distance(anchor, negative, p=p, eps=eps)
     if swap:
@@ -226,6 +314,7 @@ def triplet_margin_loss(
     return reduced("triplet_margin_loss", maximum(margin + near - far, 0), reduction)
 
 
+@named
 def cosine_embedding_loss(
     x1: TensorLike,
     x2: TensorLike,
@@ -235,6 +324,8 @@ def cosine_embedding_loss(
     reduction: str = "mean",
 ) -> Tensor:
     """What the directions of pairs lack of being the same, or of being different.
+
+    ``where(target == 1, 1 - cosine, max(cosine - margin, 0))``.
 
     Args:
         x1: (..., features), real floating-point.
@@ -246,6 +337,9 @@ def cosine_embedding_loss(
     Raises:
         ShapeError: the shapes do not broadcast.
         ParameterError: reduction is another word.
+
+    Source:
+        PyTorch, ``torch.nn.functional.cosine_embedding_loss``.
 
     Example:
         >>> import tensorlike as tl
@@ -259,6 +353,7 @@ def cosine_embedding_loss(
             "cosine_embedding_loss: target must have one element for each pair; "
             f"got target.shape={target.shape} for {cosine.shape}."
         )
+    margin = number("cosine_embedding_loss", "margin", margin)
     like = where(target == 1, 1 - cosine, 0)
     unlike = where(target == -1, maximum(cosine - margin, 0), 0)
     return reduced("cosine_embedding_loss", like + unlike, reduction)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import ShapeError, Tensor, TensorLike
+from .arguments import integer, named, number
 from .arranging import as_tensor, expand_dims
 from .generated import avg_pool2d, layer_norm, multiply_add, pad, pow, reshape, square
 
@@ -25,6 +25,7 @@ def _per_channel(call: str, name: str, given: TensorLike | None, x: Any, default
     return reshape(value, (-1, *([1] * (len(x.shape) - 2))))
 
 
+@named
 def group_norm(
     x: TensorLike,
     num_groups: int,
@@ -34,6 +35,8 @@ def group_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Groups of channels, each with all its positions, moved and scaled to mean 0 and variance 1.
+
+    ``(x - mean) / sqrt(var + eps) * weight + bias``, with mean and var of each group.
 
     Args:
         x: (images, channels, ...), real floating-point.
@@ -54,9 +57,7 @@ def group_norm(
         >>> tl.functional.group_norm(tl.tensor([[1.0, 3.0, 5.0, 9.0]]), 2, eps=0.0).tolist()
         [[-1.0, 1.0, -1.0, 1.0]]
     """
-    x, groups = as_tensor(x), operator.index(num_groups)
-    if groups < 1:
-        raise ParameterError(f"group_norm: num_groups must be positive; got {num_groups}.")
+    x, groups = as_tensor(x), integer("group_norm", "num_groups", num_groups, least=1)
     if len(x.shape) < 2 or x.shape[1] % groups:
         raise ShapeError(
             f"group_norm: x must be (images, channels, ...) of channels that {groups} divides; "
@@ -71,6 +72,7 @@ def group_norm(
     return y if weight is None and bias is None else multiply_add(y, scale, shift)
 
 
+@named
 def instance_norm(
     x: TensorLike,
     weight: TensorLike | None = None,
@@ -79,6 +81,8 @@ def instance_norm(
     eps: float = 1e-5,
 ) -> Tensor:
     """Each channel of each image moved and scaled to the mean 0 and the variance 1.
+
+    ``(x - mean) / sqrt(var + eps) * weight + bias``, with mean and var of each channel.
 
     Args:
         x: (images, channels, *spatial), real floating-point.
@@ -107,10 +111,13 @@ def instance_norm(
     return layer_norm(x, scale, shift, axes=tuple(range(2, len(x.shape))), eps=eps)
 
 
+@named
 def local_response_norm(
     x: TensorLike, size: int, *, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0
 ) -> Tensor:
     """Elements divided by a power of the mean of the squares in neighbouring channels.
+
+    ``x / (k + alpha * mean(x ** 2)) ** beta``.
 
     Args:
         x: (images, channels, *spatial), real floating-point.
@@ -132,9 +139,9 @@ def local_response_norm(
         >>> tl.functional.local_response_norm(tl.tensor([[[2.0]]]), 1, alpha=3.75, beta=0.5).item()
         0.5
     """
-    x, count = as_tensor(x), operator.index(size)
-    if count < 1:
-        raise ParameterError(f"local_response_norm: size must be positive; got size={size}.")
+    x, count = as_tensor(x), integer("local_response_norm", "size", size, least=1)
+    factors = {"alpha": alpha, "beta": beta, "k": k}
+    alpha, beta, k = (number("local_response_norm", *given) for given in factors.items())
     if len(x.shape) < 3:
         raise ShapeError(
             f"local_response_norm: x must be (images, channels, *spatial); got x.shape={x.shape}."

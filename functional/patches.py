@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import ShapeError, Tensor, TensorLike
+from .arguments import integer, named, several
 from .arranging import as_tensor, checked_shape, moveaxis
 from .creation import zeros
 from .generated import pad, permute_dims, reshape, scatter_add
@@ -20,13 +20,9 @@ _Size = int | Sequence[int]
 
 
 def _per_dimension(call: str, name: str, given: _Size, count: int, least: int) -> tuple[int, ...]:
-    values = tuple(given) if isinstance(given, Sequence) else (given,) * count
-    sizes = tuple(operator.index(value) for value in values)
-    if len(sizes) != count or min(sizes, default=least) < least:
-        raise ShapeError(
-            f"{call}: {name} must be at least {least}, one number or one for each of {count} "
-            f"spatial dimensions; got {name}={given}."
-        )
+    sizes = tuple(integer(call, name, value) for value in several(call, name, given, count))
+    if min(sizes, default=least) < least:
+        raise ShapeError(f"{call}: {name} must be at least {least}; got {name}={given}.")
     return sizes
 
 
@@ -57,6 +53,7 @@ def _windows(
     return places, padded, kernel, paddings
 
 
+@named
 def unfold(
     x: TensorLike,
     kernel_size: _Size,
@@ -80,6 +77,9 @@ def unfold(
     Raises:
         ShapeError: x has no spatial dimensions, or the window does not fit.
 
+    Source:
+        PyTorch, ``torch.nn.functional.unfold``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.unfold(tl.tensor([[[1.0, 2.0, 3.0]]]), 2).tolist()
@@ -97,6 +97,7 @@ def unfold(
     return reshape(take(flat, places, axis=2), (images, channels * places.shape[0], -1))
 
 
+@named
 def fold(
     x: TensorLike,
     output_size: Sequence[int],
@@ -122,13 +123,17 @@ def fold(
     Raises:
         ShapeError: x does not have as many windows, or elements of them.
 
+    Source:
+        PyTorch, ``torch.nn.functional.fold``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.fold(tl.tensor([[[1.0, 2.0], [2.0, 3.0]]]), (3,), 2).tolist()
         [[[1.0, 4.0, 3.0]]]
     """
     x = as_tensor(x)
-    sizes = _per_dimension("fold", "output_size", tuple(output_size), len(output_size), 1)
+    given = several("fold", "output_size", output_size)
+    sizes = _per_dimension("fold", "output_size", given, len(given), 1)
     places, padded, _, paddings = _windows("fold", sizes, kernel_size, dilation, padding, stride)
     elements, windows = places.shape
     if len(x.shape) != 3 or x.shape[2] != windows or x.shape[1] % elements:
@@ -145,13 +150,7 @@ def fold(
     return whole[key] if any(paddings) else whole
 
 
-def _factor(call: str, name: str, given: int) -> int:
-    factor = operator.index(given)
-    if factor < 1:
-        raise ParameterError(f"{call}: {name} must be positive; got {name}={given}.")
-    return factor
-
-
+@named
 def pixel_shuffle(x: TensorLike, upscale_factor: int) -> Tensor:
     """Channels moved into space: images that are larger by a factor, with fewer channels.
 
@@ -172,7 +171,7 @@ def pixel_shuffle(x: TensorLike, upscale_factor: int) -> Tensor:
         >>> tl.functional.pixel_shuffle(x, 2).tolist()
         [[[1, 2], [3, 4]]]
     """
-    x, r = as_tensor(x), _factor("pixel_shuffle", "upscale_factor", upscale_factor)
+    x, r = as_tensor(x), integer("pixel_shuffle", "upscale_factor", upscale_factor, least=1)
     if len(x.shape) < 3 or x.shape[-3] % (r * r):
         raise ShapeError(
             f"pixel_shuffle: x must be (..., channels, height, width) of channels that {r * r} "
@@ -185,6 +184,7 @@ def pixel_shuffle(x: TensorLike, upscale_factor: int) -> Tensor:
     return reshape(permute_dims(apart, order), (*lead, channels // (r * r), height * r, width * r))
 
 
+@named
 def pixel_unshuffle(x: TensorLike, downscale_factor: int) -> Tensor:
     """Space moved into channels: the inverse of `pixel_shuffle`.
 
@@ -204,7 +204,7 @@ def pixel_unshuffle(x: TensorLike, downscale_factor: int) -> Tensor:
         >>> tl.functional.pixel_unshuffle(tl.tensor([[[1, 2], [3, 4]]]), 2).tolist()
         [[[1]], [[2]], [[3]], [[4]]]
     """
-    x, r = as_tensor(x), _factor("pixel_unshuffle", "downscale_factor", downscale_factor)
+    x, r = as_tensor(x), integer("pixel_unshuffle", "downscale_factor", downscale_factor, least=1)
     if len(x.shape) < 3 or x.shape[-2] % r or x.shape[-1] % r:
         raise ShapeError(
             f"pixel_unshuffle: x must be (..., channels, height, width) of sizes that {r} "
@@ -217,6 +217,7 @@ def pixel_unshuffle(x: TensorLike, downscale_factor: int) -> Tensor:
     return reshape(permute_dims(apart, order), (*lead, channels * r * r, height // r, width // r))
 
 
+@named
 def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
     """The channels of groups taken in turn: the first of each group, the second of each, and on.
 
@@ -236,7 +237,7 @@ def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
         >>> tl.functional.channel_shuffle(tl.tensor([[1, 2, 3, 4]]), 2).tolist()
         [[1, 3, 2, 4]]
     """
-    x, groups = as_tensor(x), _factor("channel_shuffle", "groups", groups)
+    x, groups = as_tensor(x), integer("channel_shuffle", "groups", groups, least=1)
     if len(x.shape) < 2 or x.shape[1] % groups:
         raise ShapeError(
             f"channel_shuffle: x must be (images, channels, ...) of channels that {groups} "

@@ -7,13 +7,13 @@ worked out here; the ops see gathers and products, and gradients follow.
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .arguments import integer, named, number, several
 from .arranging import as_tensor, checked_shape
 from .generated import astype, avg_pool, reshape
 from .picking import take
@@ -32,6 +32,7 @@ _SPATIAL = {
 _CUBIC = -0.75  # what is free in Keys' kernel, as PyTorch and OpenCV choose it
 
 
+@named
 def interpolate(
     x: TensorLike,
     size: int | Sequence[int] | None = None,
@@ -65,7 +66,7 @@ def interpolate(
     """
     x = as_tensor(x)
     spatial = len(x.shape) - 2
-    if mode not in _SPATIAL:
+    if not isinstance(mode, str) or mode not in _SPATIAL:
         raise ParameterError(f"interpolate: mode must be one of {list(_SPATIAL)}; got {mode!r}.")
     if spatial not in _SPATIAL[mode]:
         raise ShapeError(
@@ -85,16 +86,6 @@ def interpolate(
     return x  # type: ignore[no-any-return]
 
 
-def _each(name: str, given: Any, count: int) -> list[Any]:
-    values = list(given) if isinstance(given, Sequence) else [given] * count
-    if len(values) != count:
-        raise ShapeError(
-            f"interpolate: {name} must be one number, or one for each of {count} dimensions; "
-            f"got {tuple(values)}."
-        )
-    return values
-
-
 def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...], list[float]]:
     """The sizes of the result, and the steps through the input from element to element."""
     if (size is None) == (scale is None):
@@ -103,10 +94,12 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
             f"got size={size} and scale_factor={scale}."
         )
     if scale is None:
-        new = [operator.index(n) for n in _each("size", size, len(old))]
+        given = several("interpolate", "size", size, len(old))
+        new = [integer("interpolate", "size", n) for n in given]
         steps = [n / m if m else 0.0 for n, m in zip(old, new, strict=True)]
     else:
-        factors = [float(factor) for factor in _each("scale_factor", scale, len(old))]
+        given = several("interpolate", "scale_factor", scale, len(old))
+        factors = [number("interpolate", "scale_factor", factor) for factor in given]
         if not all(0 < factor < math.inf for factor in factors):
             raise ParameterError(f"interpolate: scale_factor must be positive; got {scale}.")
         new = [math.floor(n * factor) for n, factor in zip(old, factors, strict=True)]

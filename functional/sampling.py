@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
-from .arranging import as_tensor, expand_dims, moveaxis, unstack
+from .arguments import integer, named, several
+from .arranging import as_tensor, checked_shape, expand_dims, moveaxis, unstack
 from .creation import linspace, ones
 from .generated import (
     abs,
@@ -30,6 +31,7 @@ __all__ = ["affine_grid", "grid_sample"]
 _CUBIC = -0.75
 
 
+@named
 def affine_grid(theta: TensorLike, size: Sequence[int], *, align_corners: bool = False) -> Tensor:
     """The places of a result's elements under affine maps, for `grid_sample`.
 
@@ -54,13 +56,15 @@ def affine_grid(theta: TensorLike, size: Sequence[int], *, align_corners: bool =
         [[[[-0.5, 0.0], [0.5, 0.0]]]]
     """
     theta = as_tensor(theta)
-    images, spatial = size[0], tuple(size[2:])
+    sizes = [integer("affine_grid", "size", n) for n in several("affine_grid", "size", size)]
+    images, spatial = sizes[:1], tuple(sizes[2:])
     n = len(spatial)
-    if n not in (2, 3) or tuple(theta.shape) != (images, n, n + 1):
+    if n not in (2, 3) or tuple(theta.shape) != (*images, n, n + 1):
         raise ShapeError(
             "affine_grid: theta must be (images, n, n + 1) for n = 2 or 3 spatial dimensions; "
             f"got theta.shape={theta.shape} for size={tuple(size)}."
         )
+    checked_shape("affine_grid", [*images, *spatial, n])
     axes = []
     for i, count in enumerate(reversed(spatial)):
         edge = (1 if align_corners else (count - 1) / count) if count > 1 else 0
@@ -68,9 +72,10 @@ def affine_grid(theta: TensorLike, size: Sequence[int], *, align_corners: bool =
         axes.append(broadcast_to(reshape(line, (count, *([1] * i))), spatial))
     points = stack([*axes, broadcast_to(ones((), dtype=theta.dtype), spatial)], axis=-1)
     flat = matmul(reshape(points, (1, -1, n + 1)), moveaxis(theta, 1, 2))
-    return reshape(flat, (images, *spatial, n))
+    return reshape(flat, (*images, *spatial, n))
 
 
+@named
 def grid_sample(
     x: TensorLike,
     grid: TensorLike,

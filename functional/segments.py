@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -19,6 +18,7 @@ from ..imperative import (
     isdtype,
 )
 from .algebra import diff
+from .arguments import integer, named, number, several
 from .arranging import as_tensor, checked_shape
 from .creation import linspace, ones, zeros
 from .generated import (
@@ -57,7 +57,7 @@ def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> 
     if not isdtype(segment_ids.dtype, "integral"):
         raise DTypeError(f"{call}: segment_ids must be integer; got {segment_ids.dtype.name}.")
     if num_segments is not None:
-        count = operator.index(num_segments)
+        count = integer(call, "num_segments", num_segments)
     else:
         count = int(max(segment_ids).item()) + 1 if x.shape[0] else 0
     if count < 0:
@@ -73,6 +73,7 @@ def _summed(x: Any, segment_ids: Any, count: int) -> Any:
     return scatter_add(zeros((count, *x.shape[1:]), dtype=x.dtype), x, segment_ids, axes=(0,))
 
 
+@named
 def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
     """The sums of the rows of each segment; 0 for a segment without rows.
 
@@ -86,6 +87,9 @@ def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
 
+    Source:
+        JAX, ``jax.ops.segment_sum``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.segment_sum(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
@@ -95,6 +99,7 @@ def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
     return _summed(x, segment_ids, _segments("segment_sum", x, segment_ids, num_segments))  # type: ignore[no-any-return]
 
 
+@named
 def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
     """The means of the rows of each segment; 0 for a segment without rows.
 
@@ -108,6 +113,9 @@ def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | Non
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
 
+    Source:
+        TensorFlow, ``tf.math.unsorted_segment_mean``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.segment_mean(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
@@ -119,6 +127,7 @@ def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | Non
     return _summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))  # type: ignore[no-any-return]
 
 
+@named
 def segment_max(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
     """The largest elements of each segment; the lowest number for a segment without rows.
 
@@ -136,6 +145,9 @@ def segment_max(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
 
+    Source:
+        JAX, ``jax.ops.segment_max``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.segment_max(tl.tensor([1.0, 2.0, 4.0]), tl.tensor([0, 1, 0])).tolist()
@@ -144,6 +156,7 @@ def segment_max(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
     return _extreme("segment_max", x, segment_ids, num_segments, is_largest=True)
 
 
+@named
 def segment_min(x: TensorLike, segment_ids: TensorLike, num_segments: int | None = None) -> Tensor:
     """The smallest elements of each segment; the highest number for a segment without rows.
 
@@ -160,6 +173,9 @@ def segment_min(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         ShapeError: there is not one number for each row.
         DTypeError: segment_ids are not integer.
         IndexRangeError: a segment's number is out of range.
+
+    Source:
+        JAX, ``jax.ops.segment_min``.
 
     Example:
         >>> import tensorlike as tl
@@ -198,6 +214,7 @@ def _extreme(
     return where(is_there, found, empty)
 
 
+@named
 def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int = 0) -> Tensor:
     """How often each number from 0 up occurs, or the sums of the weights of each.
 
@@ -211,20 +228,24 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int
         DTypeError: x is not integer.
         IndexRangeError: a number is negative.
 
+    Source:
+        NumPy, ``numpy.bincount``.
+
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.bincount(tl.tensor([1, 3, 1])).tolist()
         [0, 2, 0, 1]
     """
-    x = as_tensor(x)
+    x, least = as_tensor(x), integer("bincount", "minlength", minlength)
     if len(x.shape) != 1:
         raise ShapeError(f"bincount: x must have one dimension; got shape {x.shape}.")
     values = ones(x.shape, dtype="int64") if weights is None else as_tensor(weights)
     _segments("bincount", values, x, 0)
     count = int(max(x).item()) + 1 if x.shape[0] else 0
-    return _summed(values, x, builtins.max(count, operator.index(minlength)))  # type: ignore[no-any-return]
+    return _summed(values, x, builtins.max(count, least))  # type: ignore[no-any-return]
 
 
+@named
 def histogram(
     x: TensorLike,
     bins: int | TensorLike = 10,
@@ -289,7 +310,8 @@ def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
     if bins < 1:
         raise ParameterError(f"histogram: there must be at least one bin; got bins={bins}.")
     if limits is not None:
-        low, high = (float(limit) for limit in limits)
+        given = several("histogram", "range", limits, 2)
+        low, high = (number("histogram", "range", limit) for limit in given)
     elif flat.shape[0]:
         low, high = min(flat).item(), max(flat).item()
     else:

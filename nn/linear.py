@@ -16,8 +16,9 @@ class Linear(Layer):
         in_features: the size of x's last dimension.
         out_features: the size of the result's last dimension.
         bias: whether there is a bias.
-        activation: the name of a scalar function of one argument, such as "relu", that is applied
-            while the result is still in the cache; None applies none.
+        activation: the name of a scalar function of one argument, or whose others have defaults,
+            such as "relu" or "leaky_relu", that is applied while the result is still in the
+            cache; None applies none.
         seed: the seed of the initial weights; None takes a fresh one.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""Norms: LayerNorm, RMSNorm, GroupNorm, and BatchNorm with its running statistics."""
+"""Norms: LayerNorm, RMSNorm, and BatchNorm with its running statistics."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from ..imperative import Parameter, Tensor, TensorLike, no_grad
 from .layer import Buffer, Layer
 
 
-def _ones(shape: tuple[int, ...]) -> Parameter:
+def ones(shape: tuple[int, ...]) -> Parameter:
     return Parameter(np.ones(shape, np.float32))
 
 
-def _zeros(shape: tuple[int, ...]) -> Parameter:
+def zeros(shape: tuple[int, ...]) -> Parameter:
     return Parameter(np.zeros(shape, np.float32))
 
 
@@ -68,8 +68,8 @@ class LayerNorm(Layer):
         """Makes the parameters."""
         self.normalized_shape = _checked_shape("LayerNorm", normalized_shape)
         self.eps = eps
-        self.weight = _ones(self.normalized_shape) if elementwise_affine else None
-        self.bias = _zeros(self.normalized_shape) if elementwise_affine and bias else None
+        self.weight = ones(self.normalized_shape) if elementwise_affine else None
+        self.bias = zeros(self.normalized_shape) if elementwise_affine and bias else None
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
@@ -113,70 +113,13 @@ class RMSNorm(Layer):
         """Makes the parameter."""
         self.normalized_shape = _checked_shape("RMSNorm", normalized_shape)
         self.eps = eps
-        self.weight = _ones(self.normalized_shape) if elementwise_affine else None
+        self.weight = ones(self.normalized_shape) if elementwise_affine else None
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
         _check_last("RMSNorm", x, self.normalized_shape)
         axes = tuple(range(-len(self.normalized_shape), 0))
         return F.rms_norm(x, 1.0 if self.weight is None else self.weight, axes=axes, eps=self.eps)
-
-
-class GroupNorm(Layer):
-    """Layer norm of groups of channels, each with all its positions.
-
-    Args:
-        num_groups: into how many groups the channels fall; as many as channels: instance norm.
-        num_channels: the size of x's second dimension.
-        eps: added to the variance.
-        affine: whether there are a weight and a bias for each channel.
-
-    Attributes:
-        weight: (num_channels,), ones; or None.
-        bias: (num_channels,), zeros; or None.
-
-    Raises:
-        ValueError: the groups do not divide the channels; later, x has other channels.
-
-    Source:
-        Wu and He 2018, https://arxiv.org/abs/1803.08494.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.nn.GroupNorm(1, 2, eps=0.0)(tl.tensor([[1.0, 3.0]])).tolist()
-        [[-1.0, 1.0]]
-    """
-
-    def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, *, affine: bool = True
-    ) -> None:
-        """Makes the parameters."""
-        if num_groups < 1 or num_channels < 1 or num_channels % num_groups != 0:
-            raise ValueError(
-                "GroupNorm: num_groups must divide num_channels; got "
-                f"num_groups={num_groups}, num_channels={num_channels}"
-            )
-        self.num_groups = num_groups
-        self.num_channels = num_channels
-        self.eps = eps
-        self.weight = _ones((num_channels,)) if affine else None
-        self.bias = _zeros((num_channels,)) if affine else None
-
-    def forward(self, x: TensorLike) -> Tensor:
-        """Normalises x of shape (N, num_channels, ...)."""
-        shape = tuple(x.shape)
-        if len(shape) < 2 or shape[1] != self.num_channels:
-            raise ValueError(
-                f"GroupNorm: x must have the shape (N, {self.num_channels}, ...); "
-                f"got x.shape={shape}"
-            )
-        groups = (shape[0], self.num_groups, self.num_channels // self.num_groups, *shape[2:])
-        axes = tuple(range(2, len(groups)))
-        y = F.reshape(F.layer_norm(F.reshape(x, groups), 1.0, 0.0, axes=axes, eps=self.eps), shape)
-        if self.weight is None or self.bias is None:
-            return y
-        each = (self.num_channels, *(1 for _ in shape[2:]))
-        return F.multiply_add(y, F.reshape(self.weight, each), F.reshape(self.bias, each))
 
 
 class _BatchNorm(Layer):
@@ -200,8 +143,8 @@ class _BatchNorm(Layer):
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
-        self.weight = _ones((num_features,)) if affine else None
-        self.bias = _zeros((num_features,)) if affine else None
+        self.weight = ones((num_features,)) if affine else None
+        self.bias = zeros((num_features,)) if affine else None
         self.running_mean = Buffer(np.zeros(num_features, np.float32))
         self.running_var = Buffer(np.ones(num_features, np.float32))
 
@@ -294,3 +237,15 @@ class BatchNorm2d(_BatchNorm):
     """
 
     _dimensions = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """`BatchNorm1d` for volumes: x has the shape (N, C, D, H, W).
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.BatchNorm3d(1, eps=0.0)(tl.tensor([[[[[1.0, 3.0]]]]])).tolist()
+        [[[[[-1.0, 1.0]]]]]
+    """
+
+    _dimensions = (5,)

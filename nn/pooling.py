@@ -2,24 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import ClassVar
-
 from .. import functional as F
-from ..imperative import Tensor, TensorLike
-from .layer import Layer
-
-Ints = int | Sequence[int]
+from .function import Function, Ints, held
 
 
-def _held(value: Ints) -> int | tuple[int, ...]:
-    return value if isinstance(value, int) else tuple(value)
-
-
-class _MaxPool(Layer):
+class _MaxPool(Function):
     """The arguments of maximum pooling, in PyTorch's order."""
-
-    call: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -31,28 +19,17 @@ class _MaxPool(Layer):
         ceil_mode: bool = False,
     ) -> None:
         """Keeps the arguments."""
-        self.kernel_size = _held(kernel_size)
-        self.stride = None if stride is None else _held(stride)
-        self.padding = _held(padding)
-        self.dilation = _held(dilation)
-        self.ceil_mode = ceil_mode
-
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return self.call(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            dilation=self.dilation,
-            ceil_mode=self.ceil_mode,
+        super().__init__(
+            kernel_size=held(kernel_size),
+            stride=None if stride is None else held(stride),
+            padding=held(padding),
+            dilation=held(dilation),
+            ceil_mode=ceil_mode,
         )
 
 
-class _AvgPool(Layer):
+class _AvgPool(Function):
     """The arguments of average pooling, in PyTorch's order."""
-
-    call: ClassVar[Callable[..., Tensor]]
 
     def __init__(
         self,
@@ -63,36 +40,21 @@ class _AvgPool(Layer):
         count_include_pad: bool = True,
     ) -> None:
         """Keeps the arguments."""
-        self.kernel_size = _held(kernel_size)
-        self.stride = None if stride is None else _held(stride)
-        self.padding = _held(padding)
-        self.ceil_mode = ceil_mode
-        self.count_include_pad = count_include_pad
-
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return self.call(
-            x,
-            kernel_size=self.kernel_size,
-            stride=self.stride,
-            padding=self.padding,
-            ceil_mode=self.ceil_mode,
-            count_include_pad=self.count_include_pad,
+        super().__init__(
+            kernel_size=held(kernel_size),
+            stride=None if stride is None else held(stride),
+            padding=held(padding),
+            ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad,
         )
 
 
-class _AdaptivePool(Layer):
+class _AdaptivePool(Function):
     """Pooling whose windows follow from the size of the result."""
-
-    call: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, output_size: Ints) -> None:
         """Keeps the size."""
-        self.output_size = _held(output_size)
-
-    def forward(self, x: TensorLike) -> Tensor:
-        """Pools x (images, channels, *spatial)."""
-        return self.call(x, output_size=self.output_size)
+        super().__init__(output_size=held(output_size))
 
 
 class MaxPool1d(_MaxPool):

@@ -1,25 +1,21 @@
-"""LSTM and GRU: layers that go through a sequence.
+"""LSTM, GRU and RNN: layers that go through a sequence.
 
-What both share is in `Recurrent`: the parameters, several layers, two directions, the order of the
-axes. A layer's inputs meet their weights in one product for the whole sequence. The recurrence of
-an LSTM is then one op, declared in opdecl/recurrent.yaml; each step of a GRU is one product with
-the hidden state and one fused cell, declared in opdecl/elementwise_nn.yaml.
+What they share is in `Recurrent`: several layers, two directions, the order of the axes.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike
-from .layer import Layer
-
-# What a step carries on: the hidden state first, each of shape (batch, hidden_size).
-State = tuple[Tensor, ...]
+from ..imperative import Tensor, TensorLike
+from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
 
 
-class Recurrent(Layer):
-    """What recurrent layers share; a kind of cell says how many gates it has and what a step is.
+class Recurrent(Recurrence):
+    """What recurrent layers share.
 
     Attributes:
         weight_ih_l0, weight_hh_l0: (gates * hidden_size, input size), (gates * hidden_size,
@@ -30,11 +26,6 @@ class Recurrent(Layer):
     Raises:
         ValueError: a size is not positive.
     """
-
-    gates: int  # how many products of hidden_size a step needs
-    states: int  # how many tensors a step carries on
-    # Whether the hidden state's bias may join the inputs', which are summed for all steps at once.
-    adds_biases_at_once: bool
 
     def __init__(
         self,
@@ -57,25 +48,13 @@ class Recurrent(Layer):
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.num_layers = num_layers
-        self.bias = bias
         self.batch_first = batch_first
         self.suffixes = ["", "_reverse"] if bidirectional else [""]
         generator = np.random.default_rng(seed)
-        bound = 1 / np.sqrt(hidden_size)
-
-        def draw(*shape: int) -> Parameter:
-            return Parameter(generator.uniform(-bound, bound, shape).astype(np.float32))
-
-        rows = self.gates * hidden_size
         for layer in range(num_layers):
             columns = input_size if layer == 0 else hidden_size * len(self.suffixes)
             for suffix in self.suffixes:
-                end = f"l{layer}{suffix}"
-                setattr(self, f"weight_ih_{end}", draw(rows, columns))
-                setattr(self, f"weight_hh_{end}", draw(rows, hidden_size))
-                if bias:
-                    setattr(self, f"bias_ih_{end}", draw(rows))
-                    setattr(self, f"bias_hh_{end}", draw(rows))
+                self.make_weights(f"_l{layer}{suffix}", columns, hidden_size, bias, generator)
 
     def run(self, x: TensorLike, start: State | None) -> tuple[Tensor, State]:
         """The hidden states of all steps, and the last states of all layers and directions."""
@@ -87,39 +66,13 @@ class Recurrent(Layer):
             ways = []
             for suffix in self.suffixes:
                 state = self._start(x, start, len(lasts))
-                hidden, last = self._run_one_way(x, state, f"l{layer}{suffix}")
+                end, reverse = f"_l{layer}{suffix}", bool(suffix)
+                hidden, last = self.run_one_way(x, state, end, reverse)
                 ways.append(hidden)
                 lasts.append(last)
             x = ways[0] if len(ways) == 1 else F.concat(ways, axis=-1)
         y = F.permute_dims(x, axes=(1, 0, 2)) if self.batch_first else x
         return y, tuple(F.stack(parts) for parts in zip(*lasts, strict=True))
-
-    def go_through(
-        self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
-    ) -> tuple[Tensor, State]:
-        """The hidden states of all steps of one layer and direction, and the last state.
-
-        Args:
-            sums: the inputs' products and their bias, (length, batch, gates * hidden_size).
-            weight: for the hidden state, (gates * hidden_size, hidden_size).
-            bias: what is added to the hidden state's products, where that is not in the sums.
-            state: the state before the first step.
-            reverse: whether that is the last of the sequence.
-        """
-        raise TypeError(f"{type(self).__name__}: a recurrent layer must define go_through()")
-
-    def _run_one_way(self, x: TensorLike, state: State, end: str) -> tuple[Tensor, State]:
-        weight = F.permute_dims(getattr(self, f"weight_ih_{end}"), axes=(1, 0))
-        own_bias = None
-        if self.bias:
-            bias, own_bias = getattr(self, f"bias_ih_{end}"), getattr(self, f"bias_hh_{end}")
-            if self.adds_biases_at_once:
-                bias, own_bias = F.add(bias, own_bias), None
-            sums = F.linear(x, weight, bias)
-        else:
-            sums = F.matmul(x, weight)
-        own_weight = getattr(self, f"weight_hh_{end}")
-        return self.go_through(sums, own_weight, own_bias, state, end.endswith("_reverse"))
 
     def _start(self, x: TensorLike, start: State | None, index: int) -> State:
         if start is None:
@@ -145,7 +98,7 @@ class Recurrent(Layer):
             )
 
 
-class LSTM(Recurrent):
+class LSTM(LSTMSteps, Recurrent):
     """Long short-term memory over sequences.
 
     Args:
@@ -167,10 +120,6 @@ class LSTM(Recurrent):
         ((4, 1, 2), (1, 1, 2), (1, 1, 2))
     """
 
-    gates = 4
-    states = 2
-    adds_biases_at_once = True
-
     def forward(
         self, x: TensorLike, state: tuple[Tensor, Tensor] | None = None
     ) -> tuple[Tensor, tuple[Tensor, Tensor]]:
@@ -178,16 +127,8 @@ class LSTM(Recurrent):
         y, (hidden, cell) = self.run(x, state)
         return y, (hidden, cell)
 
-    def go_through(
-        self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
-    ) -> tuple[Tensor, State]:
-        """One op for the whole sequence."""
-        hidden, cell, _ = F.lstm(sums, weight, state[0], state[1], reverse=reverse)
-        last = 0 if reverse else -1
-        return hidden, (hidden[last], cell[last])
 
-
-class GRU(Recurrent):
+class GRU(GRUSteps, Recurrent):
     """Gated recurrent units over sequences; the arguments are those of `LSTM`.
 
     Source:
@@ -201,36 +142,48 @@ class GRU(Recurrent):
         ((4, 1, 2), (1, 1, 2))
     """
 
-    gates = 3
-    states = 1
-    adds_biases_at_once = False
-
     def forward(self, x: TensorLike, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
         """The hidden states of all steps, and the last hidden state of each layer."""
         y, (hidden,) = self.run(x, None if state is None else (state,))
         return y, hidden
 
-    def go_through(
-        self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
-    ) -> tuple[Tensor, State]:
-        """Each step is a product and one fused cell."""
-        length = sums.shape[0]
-        weight = F.permute_dims(weight, axes=(1, 0))
-        order = range(length - 1, -1, -1) if reverse else range(length)
-        hidden: dict[int, Tensor] = {}
-        parts = F.unstack(sums)
-        for time in order:
-            recurrent = F.matmul(state[0], weight)
-            if bias is not None:
-                recurrent = F.add(recurrent, bias)
-            state = self.step(parts[time], recurrent, state)
-            hidden[time] = state[0]
-        return F.stack([hidden[time] for time in range(length)]), state
 
-    def step(self, sums: Tensor, recurrent: Tensor, state: State) -> State:
-        """The state after one; the gate of resets needs the state's part of the candidate apart."""
-        sizes = (2 * self.hidden_size, self.hidden_size)
-        gates, candidate = F.split(sums, sizes=sizes, axis=1)
-        own_gates, own = F.split(recurrent, sizes=sizes, axis=1)
-        reset, keep = F.split(F.add(gates, own_gates), sizes=(self.hidden_size,) * 2, axis=1)
-        return (F.gru_cell(reset, keep, candidate, own, state[0]),)
+class RNN(RNNSteps, Recurrent):
+    """A plain recurrent network over sequences: ``tanh(x @ w_ih.T + h @ w_hh.T + biases)``.
+
+    Args:
+        input_size: the size of x's last dimension.
+        hidden_size: the size of the state's last dimension.
+        num_layers: how many layers, each on the hidden states of the one before.
+        nonlinearity: "tanh" or "relu".
+        options: `bias`, `batch_first`, `bidirectional` and `seed`, as for `LSTM`.
+
+    Raises:
+        ValueError: a size is not positive, or the nonlinearity is another word.
+
+    Source:
+        Elman 1990, https://doi.org/10.1207/s15516709cog1402_1.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> y, hidden = tl.nn.RNN(3, 2)(tl.tensor([[[1.0, 2.0, 3.0]]] * 4))
+        >>> y.shape, hidden.shape
+        ((4, 1, 2), (1, 1, 2))
+    """
+
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        num_layers: int = 1,
+        nonlinearity: str = "tanh",
+        **options: Any,
+    ) -> None:
+        """Makes the parameters, uniform in +-1 / sqrt(hidden_size)."""
+        self.choose(nonlinearity)
+        super().__init__(input_size, hidden_size, num_layers, **options)
+
+    def forward(self, x: TensorLike, state: Tensor | None = None) -> tuple[Tensor, Tensor]:
+        """The hidden states of all steps, and the last hidden state of each layer."""
+        y, (hidden,) = self.run(x, None if state is None else (state,))
+        return y, hidden

@@ -81,7 +81,10 @@ class Reference:
             elif isinstance(node, Call):
                 given = {name: _attr(attr, values, attrs or {}) for name, attr in node.attrs}
                 args = [values[arg] for arg in node.args]
-                name = given.pop("mode") if node.function == ELEMWISE else node.function
+                name = node.function
+                if name == ELEMWISE:
+                    name = given.pop("mode")
+                    args += [arg.default for arg in self.functions[name].args[1:]]
                 values[node] = self.call(name, *args, **given)
         return tuple(values[result] for result in results)
 

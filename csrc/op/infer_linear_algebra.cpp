@@ -49,6 +49,15 @@ Specs infer_matmul(const Op& op, Inputs inputs) {
   return specs;
 }
 
+// Whether a scalar function of one result can be called with one argument.
+bool can_take_one(const ScalarSpec& spec) {
+  const auto has_default = [](const ArgSpec& arg) {
+    return !std::holds_alternative<std::monostate>(arg.fallback);
+  };
+  return spec.outputs == 1 && !spec.args.empty() &&
+         std::all_of(spec.args.begin() + 1, spec.args.end(), has_default);
+}
+
 Specs infer_linear(const Op& op, Inputs inputs) {
   const Spec product = infer_product(op, inputs[0], inputs[1], "x", "weight");
   const Dims& bias = inputs[2].shape;
@@ -60,10 +69,10 @@ Specs infer_linear(const Op& op, Inputs inputs) {
   }
   const std::string& name = op.get<std::string>("activation");
   const Scalar* activation = registry().find_scalar(name);
-  if (activation == nullptr || activation->spec.args.size() != 1 || activation->spec.outputs != 1) {
+  if (activation == nullptr || !can_take_one(activation->spec)) {
     fail(ErrorKind::kAttribute, op.name(),
-         ": activation must be a declared scalar function of one argument; got '", name, "'",
-         activation == nullptr ? registry().did_you_mean(name, true, false) : "", ".");
+         ": activation must be a declared scalar function that can take one argument; got '", name,
+         "'", activation == nullptr ? registry().did_you_mean(name, true, false) : "", ".");
   }
   const DType sum = promote(product.dtype, inputs[2].dtype);
   return one(activation->result_dtype(activation->compute_dtype({&sum, 1})), product.shape);

@@ -3,6 +3,7 @@
 #include "op/families.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
+#include "tensor/body.h"
 
 namespace tensorlike {
 namespace {
@@ -91,14 +92,25 @@ Ref<Value> before_activation(GradCall& c) {
     sum = call("linear", {c.inputs[0], c.inputs[1], c.inputs[2]},
                {{"activation", std::string("positive")}});
   }
+  // Beside the sum, the activation sees its defaults.
+  Values defaults;
+  SmallVector<Value*, 4> inputs(1, sum.get());
+  for (size_t i = 1; i < activation.spec.args.size(); ++i) {
+    const Literal value = literal_of(activation.spec.args[i].fallback);
+    defaults.push_back(lift_literal(value, *c.cotangents[0]));
+    inputs.push_back(defaults.back().get());
+  }
   Node view;
-  view.inputs.resize(1);
+  view.inputs.resize(inputs.size());
   for (const Node::Input& input : c.node.inputs) {
     if (input.node) static_cast<Edge&>(view.inputs[0]) = input;
   }
   view.outputs.push_back(c.node.outputs[0]);
-  Value* inputs[] = {sum.get()};
-  GradCall inner{*activation.op, view, inputs, c.outputs, c.cotangents, Values(1)};
+  const Spec number{c.node.outputs[0].dtype, {}};
+  view.input_specs = std::make_unique<Specs>(inputs.size(), number);
+  (*view.input_specs)[0].shape = c.node.outputs[0].shape;
+  const Args seen{inputs.data(), inputs.size()};
+  GradCall inner{*activation.op, view, seen, c.outputs, c.cotangents, Values(inputs.size())};
   run_declared(gradients, inner);
   return inner.results[0];
 }

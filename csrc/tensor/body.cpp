@@ -75,6 +75,14 @@ class Run {
       made = make(step);
       op = made.get();
     }
+    // A scalar function that an attribute names takes its defaults; elsewhere none are left out.
+    const size_t count = op->scalar != nullptr ? op->scalar->spec.args.size() : 0;
+    for (size_t i = args.size(); i < count; ++i) {
+      const Attr& fallback = op->scalar->spec.args[i].fallback;
+      if (std::holds_alternative<std::monostate>(fallback)) break;  // apply refuses the call
+      lifted.push_back(lift_literal(literal_of(fallback), *like));
+      args.push_back(lifted.back().get());
+    }
     slots_.push_back({apply(*op, {args.data(), args.size()})[0], {}});
   }
 

@@ -49,6 +49,7 @@ int64_t batch_offset(int64_t position, const Dims& common, const Dims& shape, co
 struct Finish {
   TileKernel add = nullptr;         // null: there is no bias
   TileKernel activation = nullptr;  // null: the sum itself
+  Values defaults;                  // rows of what the activation takes beside the sum
   const char* bias = nullptr;
   Dims bias_batch;       // strides over the batch, in elements
   int64_t bias_row = 0;  // stride from row to row
@@ -64,11 +65,16 @@ struct Block {
 
   static void run(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
     const Block& x = *static_cast<const Block*>(context);
+    SmallVector<const void*, 4> args(1);
+    for (const Ref<Value>& value : x.finish.defaults) {
+      args.push_back(static_cast<const RawTensor&>(*value).data);
+    }
     for (int64_t i = row; i < row + rows; ++i) {
       void* out = x.c + (i * x.columns + column) * x.size;
       const void* sum[] = {out, x.bias + (i * x.finish.bias_row + column) * x.size};
       if (x.finish.add != nullptr) x.finish.add(&out, sum, columns);
-      if (x.finish.activation != nullptr) x.finish.activation(&out, sum, columns);
+      args[0] = out;
+      if (x.finish.activation != nullptr) x.finish.activation(&out, args.data(), columns);
     }
   }
 };
@@ -228,8 +234,13 @@ Values linear(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   Dims strides = bias->strides;
   if (is_column) strides.push_back(0);
   if (a->shape.size() == 1) strides.insert(strides.size() - 1, 0);
-  Finish finish{add.whole[loop], nullptr, bias->data, {}, strides[strides.size() - 2]};
+  Finish finish{add.whole[loop], nullptr, {}, bias->data, {}, strides[strides.size() - 2]};
   if (activation.spec.name != "positive") finish.activation = activation.whole[loop];
+  for (size_t i = 1; i < activation.spec.args.size(); ++i) {
+    const Literal value = literal_of(activation.spec.args[i].fallback);
+    const Dims row{product.right.columns};
+    finish.defaults.push_back(contiguous(*broadcast_to(*RawTensor::scalar(loop, value), row)));
+  }
   finish.bias_batch = Dims(strides.begin(), strides.end() - 2);
   const bool is_vector =
       std::all_of(strides.begin(), strides.end() - 1, [](int64_t stride) { return stride == 0; });

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_loss.yaml:3
+# opdecl/elementwise_loss.yaml:5
 @native
 def squared_error(x: TensorLike, target: TensorLike) -> Tensor:
     """The square of a difference.
@@ -28,7 +28,7 @@ def squared_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:3.
+        Declared in opdecl/elementwise_loss.yaml:5.
 
     Example:
         >>> import tensorlike as tl
@@ -40,7 +40,7 @@ def squared_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:8
+# opdecl/elementwise_loss.yaml:10
 @native
 def absolute_error(x: TensorLike, target: TensorLike) -> Tensor:
     """The size of a difference.
@@ -60,7 +60,7 @@ def absolute_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:8.
+        Declared in opdecl/elementwise_loss.yaml:10.
 
     Example:
         >>> import tensorlike as tl
@@ -72,7 +72,7 @@ def absolute_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:13
+# opdecl/elementwise_loss.yaml:15
 @native
 def smooth_l1_error(x: TensorLike, target: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """The size of a difference, less beta / 2, and with a parabola where it is below beta.
@@ -95,7 +95,7 @@ def smooth_l1_error(x: TensorLike, target: TensorLike, beta: TensorLike = 1.0) -
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1504.08083; declared in opdecl/elementwise_loss.yaml:13.
+        https://arxiv.org/abs/1504.08083; declared in opdecl/elementwise_loss.yaml:15.
 
     Example:
         >>> import tensorlike as tl
@@ -108,7 +108,7 @@ def smooth_l1_error(x: TensorLike, target: TensorLike, beta: TensorLike = 1.0) -
     ...
 
 
-# opdecl/elementwise_loss.yaml:28
+# opdecl/elementwise_loss.yaml:30
 @native
 def huber_error(x: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> Tensor:
     """Half the square of a difference, which goes on as a straight line beyond delta.
@@ -131,17 +131,17 @@ def huber_error(x: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> T
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://doi.org/10.1214/aoms/1177703732; declared in opdecl/elementwise_loss.yaml:28.
+        https://doi.org/10.1214/aoms/1177703732; declared in opdecl/elementwise_loss.yaml:30.
     """
     ...
 
 
-# opdecl/elementwise_loss.yaml:43
+# opdecl/elementwise_loss.yaml:46
 @native
 def binary_cross_entropy_error(x: TensorLike, target: TensorLike) -> Tensor:
     """Minus the logarithm of the probability x of a target of 0 or 1; logarithms end at -100.
 
-    ``-(target * maximum(log(x), -100) + (1 - target) * maximum(log1p(-x), -100))``
+    ``-multiply_add(target, maximum(log(x), -100), (1 - target) * maximum(log1p(-x), -100))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -156,17 +156,24 @@ def binary_cross_entropy_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:43.
+        Declared in opdecl/elementwise_loss.yaml:46.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([0.5, 0.25])
+        >>> target = tl.tensor([1.0, 0.0])
+        >>> [round(v, 4) for v in tl.functional.binary_cross_entropy_error(x, target).tolist()]
+        [0.6931, 0.2877]
     """
     ...
 
 
-# opdecl/elementwise_loss.yaml:51
+# opdecl/elementwise_loss.yaml:57
 @native
 def logistic_error(x: TensorLike, target: TensorLike, pos_weight: TensorLike = 1.0) -> Tensor:
     """The binary cross entropy of sigmoid(x), where pos_weight counts for a target of 1.
 
-    ``(1 - target) * x + (1 + (pos_weight - 1) * target) * softplus(-x)``
+    ``multiply_add(1 - target, x, (1 + (pos_weight - 1) * target) * softplus(-x, 1))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -183,7 +190,7 @@ def logistic_error(x: TensorLike, target: TensorLike, pos_weight: TensorLike = 1
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:51.
+        Declared in opdecl/elementwise_loss.yaml:57.
 
     Example:
         >>> import tensorlike as tl
@@ -196,7 +203,7 @@ def logistic_error(x: TensorLike, target: TensorLike, pos_weight: TensorLike = 1
     ...
 
 
-# opdecl/elementwise_loss.yaml:63
+# opdecl/elementwise_loss.yaml:69
 @native
 def kl_div_error(x: TensorLike, target: TensorLike) -> Tensor:
     """A probability times the logarithm of its ratio to exp(x).
@@ -216,7 +223,7 @@ def kl_div_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:63.
+        Declared in opdecl/elementwise_loss.yaml:69.
 
     Example:
         >>> import tensorlike as tl
@@ -228,12 +235,12 @@ def kl_div_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:71
+# opdecl/elementwise_loss.yaml:77
 @native
 def kl_div_log_error(x: TensorLike, target: TensorLike) -> Tensor:
     """The term of a divergence whose target is a logarithm too.
 
-    ``exp(target) * (target - x)``
+    ``where(target == -INF, 0, where(isinf(x), -x, exp(target) * (target - x)))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -248,7 +255,7 @@ def kl_div_log_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:71.
+        Declared in opdecl/elementwise_loss.yaml:77.
 
     Example:
         >>> import tensorlike as tl
@@ -260,12 +267,12 @@ def kl_div_log_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:76
+# opdecl/elementwise_loss.yaml:85
 @native
 def poisson_nll_error(x: TensorLike, target: TensorLike) -> Tensor:
     """Minus the logarithm of a count's probability, whose mean is exp(x), but for a constant.
 
-    ``exp(x) - target * x``
+    ``where(isinf(target), -target * x, multiply_add(-target, x, exp(x)))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -280,7 +287,7 @@ def poisson_nll_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:76.
+        Declared in opdecl/elementwise_loss.yaml:85.
 
     Example:
         >>> import tensorlike as tl
@@ -292,7 +299,7 @@ def poisson_nll_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:81
+# opdecl/elementwise_loss.yaml:93
 @native
 def poisson_nll_rate_error(x: TensorLike, target: TensorLike, eps: TensorLike = 1e-08) -> Tensor:
     """Minus the logarithm of a count's probability, whose mean is x, but for a constant.
@@ -314,7 +321,7 @@ def poisson_nll_rate_error(x: TensorLike, target: TensorLike, eps: TensorLike = 
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:81.
+        Declared in opdecl/elementwise_loss.yaml:93.
 
     Example:
         >>> import tensorlike as tl
@@ -327,7 +334,7 @@ def poisson_nll_rate_error(x: TensorLike, target: TensorLike, eps: TensorLike = 
     ...
 
 
-# opdecl/elementwise_loss.yaml:89
+# opdecl/elementwise_loss.yaml:101
 @native
 def stirling(x: TensorLike) -> Tensor:
     """Stirling's approximation of the logarithm of the factorial above 1, else 0.
@@ -341,7 +348,7 @@ def stirling(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.11; declared in opdecl/elementwise_loss.yaml:89.
+        https://dlmf.nist.gov/5.11; declared in opdecl/elementwise_loss.yaml:101.
 
     Example:
         >>> import tensorlike as tl
@@ -351,14 +358,14 @@ def stirling(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:95
+# opdecl/elementwise_loss.yaml:109
 @native
 def gaussian_nll_error(
     x: TensorLike, target: TensorLike, var: TensorLike, eps: TensorLike = 1e-06
 ) -> Tensor:
     """Minus the logarithm of a normal density, but for a constant; var is at least eps.
 
-    ``0.5 * (log(maximum(var, eps)) + square(x - target) / maximum(var, eps))``
+    ``0.5 * (log(maximum(var, eps) + 0) + square(x - target) / (maximum(var, eps) + 0))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -377,7 +384,7 @@ def gaussian_nll_error(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://doi.org/10.1109/ICNN.1994.374138; declared in opdecl/elementwise_loss.yaml:95.
+        https://doi.org/10.1109/ICNN.1994.374138; declared in opdecl/elementwise_loss.yaml:109.
 
     Example:
         >>> import tensorlike as tl
@@ -389,7 +396,7 @@ def gaussian_nll_error(
     ...
 
 
-# opdecl/elementwise_loss.yaml:105
+# opdecl/elementwise_loss.yaml:126
 @native
 def hinge_embedding_error(x: TensorLike, target: TensorLike, margin: TensorLike = 1.0) -> Tensor:
     """The distance x of what is alike (1), and what it lacks of the margin where it is not (-1).
@@ -411,7 +418,7 @@ def hinge_embedding_error(x: TensorLike, target: TensorLike, margin: TensorLike 
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:105.
+        Declared in opdecl/elementwise_loss.yaml:126.
 
     Example:
         >>> import tensorlike as tl
@@ -424,7 +431,7 @@ def hinge_embedding_error(x: TensorLike, target: TensorLike, margin: TensorLike 
     ...
 
 
-# opdecl/elementwise_loss.yaml:113
+# opdecl/elementwise_loss.yaml:135
 @native
 def margin_ranking_error(
     x1: TensorLike, x2: TensorLike, target: TensorLike, margin: TensorLike = 0.0
@@ -450,7 +457,7 @@ def margin_ranking_error(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:113.
+        Declared in opdecl/elementwise_loss.yaml:135.
 
     Example:
         >>> import tensorlike as tl

@@ -81,7 +81,7 @@ def gelu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:25
+# opdecl/elementwise_nn.yaml:29
 @native
 def gelu_tanh(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, approximated with tanh.
@@ -95,7 +95,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:25.
+        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:29.
 
     Example:
         >>> import tensorlike as tl
@@ -105,7 +105,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:31
+# opdecl/elementwise_nn.yaml:35
 @native
 def silu(x: TensorLike) -> Tensor:
     """Sigmoid linear unit, also called swish.
@@ -119,7 +119,7 @@ def silu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:31.
+        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:35.
 
     Example:
         >>> import tensorlike as tl
@@ -129,55 +129,71 @@ def silu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:37
+# opdecl/elementwise_nn.yaml:41
 @native
-def softplus(x: TensorLike) -> Tensor:
-    """A smooth relu, log(1 + exp(x)), which does not overflow.
+def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
+    """A smooth relu, log(1 + exp(beta x)) / beta, which does not overflow.
 
-    ``maximum(x, 0) + log1p(exp(-abs(x)))``
+    ``where(beta > 0, maximum(x, 0), minimum(x, 0)) + log1p(exp(-abs(beta * x))) / beta``
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        beta: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
-        The shape of x, the dtype of x (floating-point).
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:37.
+        Declared in opdecl/elementwise_nn.yaml:41.
 
     Example:
         >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.softplus(tl.tensor([0.5, 2.0])).tolist()]
-        [0.9741, 2.1269]
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> beta = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.softplus(x, beta).tolist()]
+        [0.6566, 3.8963]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:43
+# opdecl/elementwise_nn.yaml:49
 @native
-def elu(x: TensorLike) -> Tensor:
+def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """Exponential linear unit.
 
-    ``where(x > 0, x, expm1(minimum(x, 0)))``
+    ``where(x > 0, x, alpha * expm1(minimum(x, 0)))``
 
     Args:
-        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        alpha: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
 
     Returns:
-        The shape of x, the dtype of x (floating-point).
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:43.
+        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:49.
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.elu(tl.tensor([0.5, 2.0])).tolist()
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> alpha = tl.tensor([2.0, 0.25])
+        >>> tl.functional.elu(x, alpha).tolist()
         [0.5, 2.0]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:50
+# opdecl/elementwise_nn.yaml:58
 @native
 def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     """The number where it is positive, else negative_slope times it.
@@ -197,7 +213,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:50.
+        Declared in opdecl/elementwise_nn.yaml:58.
 
     Example:
         >>> import tensorlike as tl
@@ -209,7 +225,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:55
+# opdecl/elementwise_nn.yaml:63
 @native
 def softsign(x: TensorLike) -> Tensor:
     """A sigmoid that approaches -1 and 1 as 1 / x does.
@@ -223,7 +239,7 @@ def softsign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:55.
+        Declared in opdecl/elementwise_nn.yaml:63.
 
     Example:
         >>> import tensorlike as tl
@@ -233,12 +249,12 @@ def softsign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:61
+# opdecl/elementwise_nn.yaml:69
 @native
 def mish(x: TensorLike) -> Tensor:
     """A smooth activation that lets small negative numbers through.
 
-    ``x * tanh(softplus(x))``
+    ``x * tanh(softplus(x, 1))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -247,7 +263,7 @@ def mish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:61.
+        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:69.
 
     Example:
         >>> import tensorlike as tl
@@ -257,31 +273,41 @@ def mish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:67
+# opdecl/elementwise_nn.yaml:75
 @native
-def hardtanh(x: TensorLike) -> Tensor:
-    """The number moved into the range from -1 to 1.
+def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -> Tensor:
+    """The number moved into the range from min_val to max_val.
 
-    ``minimum(maximum(x, -1), 1)``
+    ``minimum(maximum(x, min_val), max_val)``
 
     Args:
-        x: any shape, real numeric (booleans are promoted to int64).
+        x: any shape that broadcasts with the others, real numeric (booleans are promoted to int64).
+        min_val: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        max_val: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
 
     Returns:
-        The shape of x, the dtype of x.
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:67.
+        Declared in opdecl/elementwise_nn.yaml:75.
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.hardtanh(tl.tensor([0.5, 2.0])).tolist()
-        [0.5, 1.0]
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> min_val = tl.tensor([2.0, 0.25])
+        >>> max_val = tl.tensor([1.0, 3.0])
+        >>> tl.functional.hardtanh(x, min_val, max_val).tolist()
+        [1.0, 2.0]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:73
+# opdecl/elementwise_nn.yaml:84
 @native
 def hardsigmoid(x: TensorLike) -> Tensor:
     """Straight lines in place of the logistic function.
@@ -295,7 +321,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:73.
+        Declared in opdecl/elementwise_nn.yaml:84.
 
     Example:
         >>> import tensorlike as tl
@@ -305,7 +331,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:79
+# opdecl/elementwise_nn.yaml:90
 @native
 def relu6(x: TensorLike) -> Tensor:
     """The number moved into the range from 0 to 6.
@@ -319,7 +345,7 @@ def relu6(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:79.
+        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:90.
 
     Example:
         >>> import tensorlike as tl
@@ -329,7 +355,7 @@ def relu6(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:86
+# opdecl/elementwise_nn.yaml:97
 @native
 def selu(x: TensorLike) -> Tensor:
     """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
@@ -343,12 +369,17 @@ def selu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:86.
+        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:97.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.selu(tl.tensor([1.0, -1.0])).tolist()]
+        [1.0507, -1.1113]
     """
     ...
 
 
-# opdecl/elementwise_nn.yaml:93
+# opdecl/elementwise_nn.yaml:105
 @native
 def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """An exponential linear unit whose slope is continuous for every alpha.
@@ -368,7 +399,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:93.
+        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:105.
 
     Example:
         >>> import tensorlike as tl
@@ -380,7 +411,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:99
+# opdecl/elementwise_nn.yaml:111
 @native
 def hardswish(x: TensorLike) -> Tensor:
     """Silu with straight lines in place of the logistic function.
@@ -394,7 +425,7 @@ def hardswish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:99.
+        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:111.
 
     Example:
         >>> import tensorlike as tl
@@ -404,7 +435,7 @@ def hardswish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:106
+# opdecl/elementwise_nn.yaml:118
 @native
 def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number, or 0 where it is no further than lambd from 0.
@@ -424,7 +455,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:106.
+        Declared in opdecl/elementwise_nn.yaml:118.
 
     Example:
         >>> import tensorlike as tl
@@ -436,7 +467,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:111
+# opdecl/elementwise_nn.yaml:124
 @native
 def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number moved towards 0 by lambd, and 0 where it is nearer than that.
@@ -456,7 +487,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:111.
+        Declared in opdecl/elementwise_nn.yaml:124.
 
     Example:
         >>> import tensorlike as tl
@@ -468,7 +499,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:117
+# opdecl/elementwise_nn.yaml:130
 @native
 def tanhshrink(x: TensorLike) -> Tensor:
     """What tanh takes away from a number.
@@ -482,7 +513,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:117.
+        Declared in opdecl/elementwise_nn.yaml:130.
 
     Example:
         >>> import tensorlike as tl
@@ -492,7 +523,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:123
+# opdecl/elementwise_nn.yaml:136
 @native
 def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     """The number where it is above the limit, else the value.
@@ -513,7 +544,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:123.
+        Declared in opdecl/elementwise_nn.yaml:136.
 
     Example:
         >>> import tensorlike as tl
@@ -526,7 +557,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:128
+# opdecl/elementwise_nn.yaml:142
 @native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
@@ -546,7 +577,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:128.
+        Declared in opdecl/elementwise_nn.yaml:142.
 
     Example:
         >>> import tensorlike as tl
@@ -558,7 +589,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:142
+# opdecl/elementwise_nn.yaml:156
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -572,7 +603,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:142.
+        Declared in opdecl/elementwise_nn.yaml:156.
 
     Example:
         >>> import tensorlike as tl
@@ -582,7 +613,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:152
+# opdecl/elementwise_nn.yaml:166
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -617,7 +648,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:152.
+            opdecl/elementwise_nn.yaml:166.
 
     Example:
         >>> import tensorlike as tl
@@ -629,7 +660,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:185
+# opdecl/elementwise_nn.yaml:199
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -679,7 +710,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:185.
+        Declared in opdecl/elementwise_nn.yaml:199.
 
     Example:
         >>> import tensorlike as tl
@@ -692,7 +723,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:212
+# opdecl/elementwise_nn.yaml:226
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -725,7 +756,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:212.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:226.
 
     Example:
         >>> import tensorlike as tl

@@ -46,7 +46,7 @@ def linear(
         x: any shape, numeric or boolean.
         weight: any shape, numeric or boolean.
         bias: any shape, numeric or boolean.
-        activation: the name of a scalar function of one argument.
+        activation: the name of a scalar function of one argument; others have defaults.
 
     Returns:
         One tensor.

@@ -13,6 +13,12 @@ from ..picking import take
 from .continuous import Continuous, Shape, parameter
 
 
+def gumbel_noise(shape: tuple[int, ...], **draw: Any) -> Any:
+    """What makes the greatest of perturbed logits a choice by their softmax; in float64."""
+    # In (0, 1): the half of a step is added.
+    return -log(-log(random_draw(shape, dtype="float64", **draw) + 2.0**-54))
+
+
 class Draws(Continuous):
     """All distributions, over whatever names the next draw."""
 
@@ -156,10 +162,7 @@ class Draws(Continuous):
             raise ShapeError(f"{call}: there must be a category; got shape {tuple(given.shape)}.")
         last = moveaxis(given, at, -1)
         shape = (*lead, *last.shape)
-        u = random_draw(shape, dtype="float64", **self._take())
-        # In (0, 1): the half of a step is added.
-        noise = -log(-log(u + 2.0**-54))
-        return broadcast_to(last, shape) + noise
+        return broadcast_to(last, shape) + gumbel_noise(shape, **self._take())
 
     def permutation(self, x: int | TensorLike, *, axis: int = 0) -> Tensor:
         """The integers below a number, or the slices of a tensor, in random order.

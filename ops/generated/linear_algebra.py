@@ -38,7 +38,7 @@ class Linear(OpBase, native="Linear"):
     ``elemwise(x @ weight + bias, mode=activation)``
 
     Args:
-        activation: the name of a scalar function of one argument.
+        activation: the name of a scalar function of one argument; others have defaults.
 
     Inputs:
         x: any shape, numeric or boolean.

@@ -45,6 +45,7 @@ def test_gradients_are_finite_differences(call: NetworkCall) -> None:
         assert np.sum(gradient * direction) == pytest.approx(found, rel=2e-5, abs=2e-6)
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning")  # PyTorch's: of what will change there
 @pytest.mark.parametrize("call", [c for c in CALLS if c.theirs is not None], ids=str)
 def test_values_and_gradients_are_those_of_pytorch(call: NetworkCall) -> None:
     torch = pytest.importorskip("torch")

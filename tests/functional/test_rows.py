@@ -91,6 +91,15 @@ def test_a_class_that_cannot_be_gives_no_gradient_and_no_nan() -> None:
     assert values(logits.grad).tolist() == [[0.0, -0.5, 0.5]]
 
 
+@pytest.mark.parametrize("label_smoothing", [0.0, 0.25])
+def test_a_mean_of_ignored_rows_alone_is_nan_and_gives_no_gradient(label_smoothing: float) -> None:
+    logits = tl.tensor([[1.0, 2.0]], requires_grad=True)
+    loss = F.cross_entropy(logits, tl.tensor([-100]), label_smoothing=label_smoothing)
+    loss.backward()
+    assert np.isnan(loss.item())
+    assert values(logits.grad).tolist() == [[0.0, 0.0]]
+
+
 def test_rows_far_from_zero_keep_their_variance() -> None:
     row = np.array([[1.0, 2.0, 3.0, 4.0]], np.float32) + np.float32(2**20)
     found = values(F.layer_norm(tl.tensor(row), 1.0, 0.0, eps=0.0))
@@ -139,7 +148,7 @@ REFUSED: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("weight varies", lambda: F.rms_norm_grad(ones(2, 3), ones(2, 1), ones(2, 3), sum_axes=(0,)),
      tl.ShapeError, "weight of size 1"),
     ("label -1", lambda: F.cross_entropy(ones(2, 3), tl.tensor([0, -1])), tl.IndexRangeError,
-     r"labels must be in \[0, 2\]; got -1 at position 1"),
+     r"labels must be in \[0, 2\] or ignore_index=-100; got -1 at position 1"),
     ("label C", lambda: F.cross_entropy_rows(ones(2, 3), tl.tensor([3, 0])), tl.IndexRangeError,
      "got 3 at position 0"),
     ("labels", lambda: F.cross_entropy(ones(2, 3), tl.tensor([0])), tl.ShapeError, "labels.shape"),

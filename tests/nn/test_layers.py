@@ -203,7 +203,7 @@ def test_another_tensor_like_gives_the_same_model_another_meaning() -> None:
     ]
 
 
-@pytest.mark.parametrize("activation", ["relu", "tanh", "gelu", "softplus"])
+@pytest.mark.parametrize("activation", ["relu", "tanh", "gelu", "softplus", "leaky_relu", "celu"])
 @pytest.mark.parametrize("bias", [True, False])
 def test_an_activation_of_linear_is_the_function_after_it(activation: str, bias: bool) -> None:
     """Values and gradients; of these, some rules read the output, some the input, some both."""
@@ -223,7 +223,8 @@ def test_linear_names_an_activation_that_is_none() -> None:
     with pytest.raises(tl.ParameterError) as caught:
         nn.Linear(2, 2, activation="rulu")(Tensor([[1.0, 2.0]]))
     assert str(caught.value) == (
-        "Linear: activation must be a declared scalar function of one argument; got 'rulu'"
+        "Linear: activation must be a declared scalar function that can take one argument; "
+        "got 'rulu'"
         "; did you mean 'relu'?."
     )
 

@@ -6,6 +6,7 @@ All in float64, along random directions, at inputs that broadcast; through `tl.g
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,6 +21,8 @@ from support.declarations import (
     Case,
     cases_of,
     function_of,
+    inputs_of,
+    name_of,
 )
 from support.oracle import EXACT, tuple_of
 
@@ -244,6 +247,37 @@ def test_gradients_have_the_dtype_of_their_inputs(case: Case, position: int) -> 
         ]
         gradient = tl.grad(loss_of(case), argnums=position)(*tensors)
         assert (gradient.dtype.name, gradient.shape) == (own, case.inputs[position].shape)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        entry
+        for entry in SCALARS
+        if is_differentiable(entry) and all(arg.category.rank >= 2 for arg in entry.args)
+    ],
+    ids=name_of,
+)
+def test_tiles_do_not_change_gradients(entry: Entry) -> None:
+    """The tails of loops are compiled apart, and may contract other products than their middles."""
+    inputs = inputs_of(entry, [(2100,)] * len(entry.args), "float32", np.random.default_rng(9))
+    places = [i for i in range(len(inputs)) if has_gradient(Case(entry, tuple(inputs)), i)]
+
+    def gradients(part: slice) -> list[Array]:
+        def total(*xs: Any) -> Any:
+            out = function_of(entry)(*xs)
+            outputs = out if isinstance(out, tuple) else (out,)
+            return functools.reduce(
+                lambda a, b: a + b, (tl.functional.sum(as_real(y)) for y in outputs)
+            )
+
+        found = tl.grad(total, argnums=tuple(places))(*(tl.tensor(x[part]) for x in inputs))
+        return [np.asarray(gradient) for gradient in found]
+
+    whole = gradients(slice(None))
+    pieces = [gradients(slice(i, i + 37)) for i in range(0, 2100, 37)]
+    for own, parts in zip(whole, zip(*pieces, strict=True), strict=True):
+        np.testing.assert_array_equal(np.concatenate(parts), own)
 
 
 @pytest.mark.parametrize(("case", "position"), STOPPED, ids=label)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from support.network_call import NetworkCall, integers
@@ -19,6 +21,19 @@ def _activations() -> list[NetworkCall]:
     found += [
         NetworkCall("celu-2", lambda x: F.celu(x, 2.0), lambda T, x: T.celu(x, 2.0), ((5, 7),)),
         NetworkCall("celu-minus", lambda x: F.celu(x, -0.5), lambda T, x: T.celu(x, -0.5), ((9,),)),
+        NetworkCall("elu-alpha", F.elu, lambda T, x, a: (x > 0) * x + (x <= 0) * a * x.expm1(),
+                    ((5, 7), (7,))),
+        NetworkCall("elu-0.4", lambda x: F.elu(x, 0.4), lambda T, x: T.elu(x, 0.4), ((5, 7),)),
+        NetworkCall("softplus-2", lambda x: F.softplus(x, beta=2.0),
+                    lambda T, x: T.softplus(x, 2.0, 1e9), ((5, 7),)),
+        NetworkCall("softplus-minus", lambda x: F.softplus(x, beta=-0.5),
+                    lambda T, x: T.softplus(x, -0.5, 1e9), ((5, 7),)),
+        NetworkCall("hardtanh-range", lambda x: F.hardtanh(x, -0.5, 0.25),
+                    lambda T, x: T.hardtanh(x, -0.5, 0.25), ((5, 7),)),
+        NetworkCall("rrelu", lambda x: F.rrelu(x, lower=0.1, upper=0.4),
+                    lambda T, x: T.rrelu(x, 0.1, 0.4), ((5, 7),)),
+        NetworkCall("gumbel_softmax", lambda x: F.gumbel_softmax(x, tau=0.7, seed=3, axis=0), None,
+                    ((5, 7),)),
         NetworkCall("hardshrink-1", lambda x: F.hardshrink(x, 1.0),
                     lambda T, x: T.hardshrink(x, 1.0), ((5, 7),)),
         NetworkCall("softshrink-1", lambda x: F.softshrink(x, lambd=1.0),
@@ -116,6 +131,52 @@ def _images() -> list[NetworkCall]:
     return found
 
 
+def _recurrences() -> list[NetworkCall]:
+    found = []
+    shapes = ((4, 3, 5), (5, 5), (3, 5))  # sums, weight, hidden
+    for activation in ("tanh", "relu"):
+        for reverse in (False, True):
+            given = {"activation": activation, "reverse": reverse}
+            found.append(NetworkCall(
+                f"rnn-{activation}-{reverse}", lambda *xs, given=given: F.rnn(*xs, **given),
+                lambda T, *xs, given=given: _torch_rnn(*xs, **given), shapes,
+            ))  # fmt: skip
+    found.append(
+        NetworkCall(
+            "rnn_cell",
+            F.rnn_cell,
+            lambda T, s, w, h: (s + h @ w.T).tanh(),
+            ((3, 5), (5, 5), (3, 5)),
+        )
+    )
+    for reverse in (False, True):
+        found.append(NetworkCall(
+            f"gru-{reverse}", lambda *xs, reverse=reverse: F.gru(*xs, reverse=reverse),
+            lambda T, *xs, reverse=reverse: _torch_gru(*xs, reverse),
+            ((4, 3, 6), (6, 2), (3, 2), (6,)),
+        ))  # fmt: skip
+    return found
+
+
+def _torch_rnn(sums: Any, weight: Any, hidden: Any, activation: str, reverse: bool) -> Any:
+    states = []
+    for part in reversed(sums) if reverse else sums:
+        hidden = getattr(part + hidden @ weight.T, activation)()
+        states.append(hidden)
+    return hidden.new_zeros(()) + __import__("torch").stack(states[::-1] if reverse else states)
+
+
+def _torch_gru(sums: Any, weight: Any, hidden: Any, bias: Any, reverse: bool) -> Any:
+    """By PyTorch's own cell, given the sums as inputs, which meet the identity."""
+    torch = __import__("torch")
+    states = []
+    eye = torch.eye(sums.shape[-1], dtype=sums.dtype)
+    for part in reversed(sums) if reverse else sums:
+        hidden = torch.gru_cell(part, hidden, eye, weight, torch.zeros_like(bias), bias)
+        states.append(hidden)
+    return torch.stack(states[::-1] if reverse else states)
+
+
 def _bags() -> list[NetworkCall]:
     flat, starts = integers(0, 6, (9,), 4), np.array([0, 3, 3, 7])
     found = []
@@ -190,4 +251,4 @@ def _formulas() -> list[NetworkCall]:
 
 
 CALLS = [*_activations(), *losses(), *classification(), *_norms_and_distances(), *_images(),
-         *_bags(), *_formulas()]  # fmt: skip
+         *_recurrences(), *_bags(), *_formulas()]  # fmt: skip

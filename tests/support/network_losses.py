@@ -10,6 +10,8 @@ from tensorlike import functional as F
 REDUCTIONS = ("mean", "sum", "none")
 LABELS = integers(0, 5, (7,))
 IGNORED = np.where(np.arange(7) % 3 == 0, -100, LABELS)
+# Labels end before the first -1: all classes, none, some, and what looks like more behind it.
+SETS = np.array([[4, 0, 1, 2, 3], [-1, 2, 0, 1, 1], [3, 1, -1, -1, -1], [0, -1, 2, -1, 4]])
 PLANES = integers(0, 4, (2, 3, 2))
 
 
@@ -104,6 +106,12 @@ def _margins(reduction: str) -> list[NetworkCall]:
             lambda T, x, w: T.multi_margin_loss(
                 x, x.new_tensor(LABELS).long(), p=2, margin=0.8, weight=w.detach(), **given),
             ((7, 5), np.full(5, 0.5)),
+        ),
+        NetworkCall(
+            f"multilabel_margin_loss-{reduction}",
+            lambda x: F.multilabel_margin_loss(x, SETS, **given),
+            lambda T, x: T.multilabel_margin_loss(x, x.new_tensor(SETS).long(), **given),
+            ((4, 5),),
         ),
         NetworkCall(
             f"triplet_margin_loss-{reduction}",

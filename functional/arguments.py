@@ -1,0 +1,100 @@
+"""Wrong arguments of composed calls: each is refused in the name of the call and the argument.
+
+Python's own answers to a wrong number name neither; those of ops name the op.
+"""
+
+from __future__ import annotations
+
+import functools
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar
+
+from ..imperative import (
+    DTypeError,
+    IndexRangeError,
+    ParameterError,
+    ShapeError,
+)
+
+
+def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 40 else type(value).__name__
+    return ParameterError(f"{call}: {name} must be {wanted}; got {name}={shown}.")
+
+
+def integer(call: str, name: str, value: Any, *, least: int | None = None) -> int:
+    """An integer, at least `least`."""
+    try:
+        found = operator.index(value)
+    except TypeError:
+        raise _refuse(call, name, "an integer", value) from None
+    if least is not None and found < least:
+        raise _refuse(call, name, "positive" if least == 1 else f"at least {least}", value)
+    return found
+
+
+def number(
+    call: str,
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+) -> float:
+    """A real number above `above`, or from `least` to `most`; NaN is in no range."""
+    try:
+        found = None if isinstance(value, str | bytes) else float(value)
+    except (TypeError, ValueError, OverflowError):
+        found = None
+    if found is None:
+        raise _refuse(call, name, "a number", value)
+    if above is not None and not found > above:
+        raise _refuse(call, name, "positive" if above == 0 else f"above {above}", value)
+    if least is not None and most is not None and not least <= found <= most:
+        raise _refuse(call, name, f"in [{least:g}, {most:g}]", value)
+    if least is not None and not found >= least:
+        wanted = "not negative" if least == 0 else f"at least {least:g}"
+        raise _refuse(call, name, wanted, value)
+    return found
+
+
+def several(call: str, name: str, value: Any, count: int | None = None) -> tuple[Any, ...]:
+    """The values of a sequence of `count`; where it is no sequence, `count` times the one."""
+    is_sequence = isinstance(value, Sequence) and not isinstance(value, str | bytes)
+    if not is_sequence and count is None:
+        raise _refuse(call, name, "a sequence", value)
+    values = tuple(value) if is_sequence else (value,) * (count or 0)
+    if count is not None and len(values) != count:
+        raise ShapeError(
+            f"{call}: {name} must be one number, or one for each of {count} dimensions; "
+            f"got {name}={value!r}."
+        )
+    return values
+
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+# What a wrong argument raises; other errors speak for themselves.
+_OF_ARGUMENTS = (DTypeError, IndexRangeError, ParameterError, ShapeError)
+
+
+def named(function: Callable[Given, Result]) -> Callable[Given, Result]:
+    """The function, whose errors of arguments name it, not the op inside that noticed."""
+
+    @functools.wraps(function)
+    def call(*args: Given.args, **kwargs: Given.kwargs) -> Result:
+        try:
+            return function(*args, **kwargs)
+        except _OF_ARGUMENTS as error:
+            own = function.__name__
+            text = str(error)
+            if text.startswith(f"{own}:"):
+                raise
+            said = text.partition(": ")[2] or text
+            renamed = type(error)(f"{own}: {said}")
+            raise renamed.with_traceback(error.__traceback__) from None
+
+    return call

@@ -239,6 +239,7 @@ class CallDecl:
     name: str
     place: Place
     fixed: FixedAttrs
+    outputs: int
     doc: str
     example: tuple[tuple[str, ExampleValue], ...] = ()
 
@@ -276,6 +277,7 @@ class OpEntry(Entry):
                 call=call.name,
                 calls=(),
                 fixed=call.fixed,
+                outputs=call.outputs,
                 doc=call.doc,
                 example=call.example,
             )

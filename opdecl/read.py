@@ -292,7 +292,7 @@ def _read_op(fields: Fields, name: str) -> Entry:
         "kernels": _kernels(fields),
         "call": fields.word("function", snake_case(name)),
     }
-    shared["calls"] = _calls(fields, args, attrs, str(shared["doc"]))
+    shared["calls"] = _calls(fields, args, attrs, outputs, str(shared["doc"]))
     if define is not None:
         return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
     if fields.get("define") is None:
@@ -304,9 +304,12 @@ def _read_op(fields: Fields, name: str) -> Entry:
 
 
 def _calls(
-    fields: Fields, args: tuple[Arg, ...], attrs: tuple[AttrDecl, ...], doc: str
+    fields: Fields, args: tuple[Arg, ...], attrs: tuple[AttrDecl, ...], outputs: int, doc: str
 ) -> tuple[CallDecl, ...]:
-    """`calls: {conv2d: {fixed: {spatial: 2}, doc: ...}}`."""
+    """`calls: {conv2d: {fixed: {spatial: 2}, doc: ...}}`.
+
+    Where the attributes decide how many outputs there are, a call that fixes them says how many.
+    """
     node = fields.get("calls")
     if node is None:
         return ()
@@ -323,11 +326,12 @@ def _calls(
             fields.refuse(key.place, f"calls: {name}: {{fixed: {{...}}}} is expected")
         else:
             inner = Fields(inner_node, fields.entry, fields.problems)
-            inner.check_keys(("fixed", "doc", "example"))
+            inner.check_keys(("fixed", "outputs", "doc", "example"))
             fixed = _fixed(inner, attrs)
             open_attrs = tuple(attr.name for attr in attrs if attr.name not in dict(fixed))
             example = _example(inner, args, open_attrs)
-            calls.append(CallDecl(name, key.place, fixed, inner.text("doc", doc), example))
+            count = _output_count(inner, outputs)
+            calls.append(CallDecl(name, key.place, fixed, count, inner.text("doc", doc), example))
     return tuple(calls)
 
 
@@ -347,16 +351,16 @@ def _fixed(fields: Fields, attrs: tuple[AttrDecl, ...]) -> FixedAttrs:
     return tuple(fixed)
 
 
-def _output_count(fields: Fields) -> int:
+def _output_count(fields: Fields, default: int = 1) -> int:
     node = fields.scalar("outputs", "an integer")
     if node is None:
-        return 1
+        return default
     value = node.value
     if isinstance(value, int) and not isinstance(value, bool) and (value == -1 or 1 <= value <= 16):
         return value
     text = f"outputs: a number from 1 to 16, or -1, is expected; got {shorten(node.text)}"
     fields.refuse(node.place, text)
-    return 1
+    return default
 
 
 def _kernels(fields: Fields) -> tuple[tuple[str, str], ...]:

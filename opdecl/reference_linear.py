@@ -1,7 +1,7 @@
 """Oracles for factors of matrices and what they solve: NumPy's, in float64 whatever comes in.
 
-Signs of singular vectors are nobody's promise; these are LAPACK's for the transposed matrix, as the
-kernel asks for them.
+Signs of real singular vectors are nobody's promise; these are LAPACK's for the transposed matrix, as
+the kernel asks for them. Phases of complex vectors are the kernels' own.
 """
 
 from __future__ import annotations
@@ -33,11 +33,54 @@ def _cholesky(x: Array, upper: bool) -> Array:
     return np.conj(np.swapaxes(lower, -1, -2)) if upper else lower
 
 
-def _svd(x: Array, full_matrices: bool = True) -> tuple[Array, ...]:
+def _turns(vectors: Array) -> Array:
+    """What makes the first of the largest elements of each column real and positive."""
     import numpy as np
 
-    vectors, values, others = np.linalg.svd(np.swapaxes(_wide(x), -1, -2), full_matrices)
-    return np.swapaxes(others, -1, -2), values, np.swapaxes(vectors, -1, -2)
+    sizes = np.abs(vectors) ** 2
+    first = np.argmax(sizes >= 0.998 * sizes.max(-2, keepdims=True), axis=-2, keepdims=True)
+    chosen = np.take_along_axis(vectors, first, -2)
+    return np.conj(chosen) / np.abs(chosen)
+
+
+def _svd(x: Array, full_matrices: bool = True, compute_vectors: bool = True) -> Any:
+    import numpy as np
+
+    wide = _wide(x)
+    vectors, values, others = np.linalg.svd(np.swapaxes(wide, -1, -2), full_matrices)
+    u, vh = np.swapaxes(others, -1, -2), np.swapaxes(vectors, -1, -2)
+    k = values.shape[-1]
+    if wide.dtype.kind == "c" and k:
+        turns = _turns(u[..., :k])
+        u[..., :k] *= turns
+        vh[..., :k, :] *= np.swapaxes(np.conj(turns), -1, -2)
+    return (u, values, vh) if compute_vectors else values
+
+
+def _eigh(x: Array, compute_vectors: bool = True) -> Any:
+    import numpy as np
+
+    values, vectors = np.linalg.eigh(_hermitian(x))
+    if vectors.dtype.kind == "c" and vectors.size:
+        vectors = vectors * _turns(vectors)
+    return (values, vectors) if compute_vectors else values
+
+
+def _eig(x: Array, compute_vectors: bool = True) -> Any:
+    import numpy as np
+
+    values, vectors = (part.astype(np.complex128) for part in np.linalg.eig(_wide(x)))
+    if vectors.size:
+        vectors *= _turns(vectors)
+    return (values, vectors) if compute_vectors else values
+
+
+def _determinant(x: Array, mode: str = "value") -> Any:
+    import numpy as np
+
+    if mode == "cofactors":
+        return _cofactor(x)
+    return np.linalg.det(_wide(x)) if mode == "value" else tuple(np.linalg.slogdet(_wide(x)))
 
 
 def _lu(x: Array) -> tuple[Array, ...]:
@@ -138,13 +181,13 @@ def _matrix_exp(x: Array) -> Array:
     return total
 
 
-def _of(name: str, is_hermitian: bool = False) -> Callable[..., Any]:
+def _of(name: str) -> Callable[..., Any]:
     """NumPy's function of that name, of wide numbers."""
 
     def call(x: Array, **attrs: Any) -> Any:
         import numpy as np
 
-        found = getattr(np.linalg, name)(_hermitian(x) if is_hermitian else _wide(x), **attrs)
+        found = getattr(np.linalg, name)(_wide(x), **attrs)
         return tuple(found) if isinstance(found, tuple) else found
 
     return call
@@ -154,15 +197,10 @@ LINEAR: Mapping[str, Callable[..., Any]] = {
     "Cholesky": _cholesky,
     "QR": _of("qr"),
     "SVD": _svd,
-    "SVDVals": lambda x: _svd(x, False)[1],
-    "Eigh": _of("eigh", True),
-    "EigValsH": _of("eigvalsh", True),
-    "Eig": _of("eig"),
-    "EigVals": _of("eigvals"),
+    "Eigh": _eigh,
+    "Eig": _eig,
     "LU": _lu,
-    "Det": _of("det"),
-    "Slogdet": _of("slogdet"),
-    "Cofactor": _cofactor,
+    "Determinant": _determinant,
     "Inverse": _of("inv"),
     "Solve": _solve,
     "SolveTriangular": _solve_triangular,

@@ -46,6 +46,7 @@ RuleTable<Kernel> fft_kernels();
 RuleTable<Kernel> random_kernels();
 RuleTable<Kernel> linear_solver_kernels();
 RuleTable<Kernel> spectral_kernels();
+RuleTable<Kernel> determinant_kernels();
 RuleTable<Kernel> matrix_exp_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
@@ -61,5 +62,6 @@ RuleTable<GradRule> sorting_gradients();
 RuleTable<GradRule> fft_gradients();
 RuleTable<GradRule> linear_solver_gradients();
 RuleTable<GradRule> spectral_gradients();
+RuleTable<GradRule> determinant_gradients();
 
 }  // namespace tensorlike

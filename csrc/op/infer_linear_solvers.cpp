@@ -1,6 +1,7 @@
 // Inference of factorisations of matrices and of what they solve. Matrices are the last two
 // dimensions, and the others are a batch of them.
 #include <algorithm>
+#include <initializer_list>
 #include <limits>
 
 #include "op/families.h"
@@ -91,53 +92,53 @@ Specs infer_square(const Op& op, Inputs inputs) {
   return Specs(1, Spec{floating(inputs), inputs[0].shape});
 }
 
-// What a mode must be one of two.
-bool is_second_mode(const Op& op, const char* first, const char* second) {
+// The attribute `mode`, one of these words.
+const std::string& mode_of(const Op& op, std::initializer_list<const char*> words) {
   const std::string& mode = op.get<std::string>("mode");
-  if (mode != first && mode != second) {
-    fail(ErrorKind::kAttribute, op.name(), ": mode must be '", first, "' or '", second, "'; got '",
-         mode, "'.");
+  std::string known;
+  for (const char* word : words) {
+    if (mode == word) return mode;
+    known += text(known.empty() ? "'" : word == *(words.end() - 1) ? " or '" : ", '", word, "'");
   }
-  return mode == second;
+  fail(ErrorKind::kAttribute, op.name(), ": mode must be ", known, "; got '", mode, "'.");
 }
 
 Specs infer_qr(const Op& op, Inputs inputs) {
-  const bool is_complete = is_second_mode(op, "reduced", "complete");
+  const bool is_complete = mode_of(op, {"reduced", "complete"}) == "complete";
   const Stack x = stack_of(op, inputs, 0);
   const DType dtype = floating(inputs);
   const int64_t width = is_complete ? x.rows : x.smaller();
   return {{dtype, x.shape(x.rows, width)}, {dtype, x.shape(width, x.columns)}};
 }
 
+// Values alone, or values and vectors.
+Specs with_vectors(const Op& op, Spec values, Spec vectors) {
+  if (!op.get<bool>("compute_vectors")) return Specs(1, values);
+  return {values, vectors};
+}
+
 Specs infer_svd(const Op& op, Inputs inputs) {
   const Stack x = stack_of(op, inputs, 0);
   const DType dtype = floating(inputs);
   const bool is_full = op.get<bool>("full_matrices");
+  const Spec values = {real_of(dtype), x.shape(x.smaller())};
+  if (!op.get<bool>("compute_vectors")) return Specs(1, values);
   return {{dtype, x.shape(x.rows, is_full ? x.rows : x.smaller())},
-          {real_of(dtype), x.shape(x.smaller())},
+          values,
           {dtype, x.shape(is_full ? x.columns : x.smaller(), x.columns)}};
-}
-
-Specs infer_svdvals(const Op& op, Inputs inputs) {
-  const Stack x = stack_of(op, inputs, 0);
-  return Specs(1, Spec{real_of(floating(inputs)), x.shape(x.smaller())});
 }
 
 Specs infer_eigh(const Op& op, Inputs inputs) {
   const Stack x = square(op, inputs, 0);
   const DType dtype = floating(inputs);
-  return {{real_of(dtype), x.shape(x.rows)}, {dtype, inputs[0].shape}};
+  return with_vectors(op, {real_of(dtype), x.shape(x.rows)}, {dtype, inputs[0].shape});
 }
-
-Specs infer_eigvalsh(const Op& op, Inputs inputs) { return {infer_eigh(op, inputs)[0]}; }
 
 Specs infer_eig(const Op& op, Inputs inputs) {
   const Stack x = square(op, inputs, 0);
   const DType dtype = complex_of(floating(inputs));
-  return {{dtype, x.shape(x.rows)}, {dtype, inputs[0].shape}};
+  return with_vectors(op, {dtype, x.shape(x.rows)}, {dtype, inputs[0].shape});
 }
-
-Specs infer_eigvals(const Op& op, Inputs inputs) { return {infer_eig(op, inputs)[0]}; }
 
 Specs infer_lu(const Op& op, Inputs inputs) {
   const Stack x = stack_of(op, inputs, 0);
@@ -147,14 +148,12 @@ Specs infer_lu(const Op& op, Inputs inputs) {
           {dtype, x.shape(x.smaller(), x.columns)}};
 }
 
-Specs infer_det(const Op& op, Inputs inputs) {
-  const Stack x = square(op, inputs, 0);
-  return Specs(1, Spec{floating(inputs), x.batch});
-}
-
-Specs infer_slogdet(const Op& op, Inputs inputs) {
+Specs infer_determinant(const Op& op, Inputs inputs) {
+  const std::string& mode = mode_of(op, {"value", "logarithm", "cofactors"});
   const Stack x = square(op, inputs, 0);
   const DType dtype = floating(inputs);
+  if (mode == "cofactors") return Specs(1, Spec{dtype, inputs[0].shape});
+  if (mode == "value") return Specs(1, Spec{dtype, x.batch});
   return {{dtype, x.batch}, {real_of(dtype), x.batch}};
 }
 
@@ -221,14 +220,10 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"square_matrices", infer_square},
     {"qr", infer_qr},
     {"svd", infer_svd},
-    {"svdvals", infer_svdvals},
     {"eigh", infer_eigh},
-    {"eigvalsh", infer_eigvalsh},
     {"eig", infer_eig},
-    {"eigvals", infer_eigvals},
     {"lu", infer_lu},
-    {"det", infer_det},
-    {"slogdet", infer_slogdet},
+    {"determinant", infer_determinant},
     {"solve", infer_solve},
     {"solve_triangular", infer_solve_triangular},
     {"lstsq", infer_lstsq},

@@ -263,6 +263,7 @@ const GradRule* find_grad(std::string_view name) {
            fft_gradients(),
            linear_solver_gradients(),
            spectral_gradients(),
+           determinant_gradients(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return &rule;

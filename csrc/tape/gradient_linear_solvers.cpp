@@ -1,4 +1,4 @@
-// Gradients of factors of matrices, determinants, inverses and solutions of equations.
+// Gradients of factors of matrices, inverses and solutions of equations.
 // Sources: M. Giles, An extended collection of matrix derivative results (2008); I. Murray,
 // Differentiation of the Cholesky decomposition (2016); G. Golub and V. Pereyra (1973) for least
 // squares.
@@ -20,11 +20,11 @@ void grad_cholesky(GradCall& c) {
   c.result(0) = hermitian_part(solved_triangular(adjoint(l), right, true)).value;
 }
 
-// Of x = q r with a square r.
+// Of x = q r with a square r, whose diagonal is real: that is the choice among all phases.
 Term square_qr(const Term& q, const Term& r, const Term& dq, const Term& dr) {
   const Term flow = product(r, adjoint(dr)) - product(adjoint(dq), q);
   const Term below = lower_triangle(flow, -1);
-  const Term mirrored = below + adjoint(below) + diagonal_part(flow);
+  const Term mirrored = below + adjoint(below) + diagonal_part(real_part(flow));
   return solved_triangular(adjoint(r), dq + product(q, mirrored), false, false);
 }
 
@@ -83,16 +83,6 @@ void grad_lu(GradCall& c) {
   c.result(0) = product(swapped, dx).value;
 }
 
-void grad_det(GradCall& c) {
-  const Term cofactors = {call("cofactor", {c.inputs[0]})};
-  c.result(0) = (as_matrix(cotangent(c, 0)) * cofactors).value;
-}
-
-void grad_slogdet(GradCall& c) {
-  if (!flows(c, 1)) return;  // a sign has no slope
-  c.result(0) = (as_matrix(cotangent(c, 1)) * adjoint(inverted(input(c, 0)))).value;
-}
-
 void grad_inverse(GradCall& c) {
   const Term y = adjoint(output(c, 0));
   c.result(0) = (-product(product(y, cotangent(c, 0)), y)).value;
@@ -144,7 +134,7 @@ void grad_solve_triangular(GradCall& c) {
 void grad_least_squares(GradCall& c) {
   Term by_values;
   if (flows(c, 2) && c.wants(0)) {
-    const std::vector<Term> found = results_of("svd", input(c, 0), {false});
+    const std::vector<Term> found = results_of("svd", input(c, 0), {false, true});
     by_values = product(found[0] * as_row(cotangent(c, 2)), found[2]);
     c.result(0) = by_values.value;
   }
@@ -185,8 +175,6 @@ constexpr std::pair<std::string_view, GradRule> kRules[] = {
     {"cholesky", {grad_cholesky, 0, true}},
     {"qr", {grad_qr, 1U, true}},
     {"lu", {grad_lu, 0, true}},
-    {"det", {grad_det, 1U, false}},
-    {"slogdet", {grad_slogdet, 1U, false}},
     {"inverse", {grad_inverse, 0, true}},
     {"solve", {grad_solve, 1U, true}},
     {"solve_triangular", {grad_solve_triangular, 1U, true}},

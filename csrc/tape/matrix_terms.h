@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "op/index.h"
+#include "op/linear_solvers.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
@@ -51,6 +52,14 @@ inline Term transpose(const Term& x) {
   return {call("permute_dims", {x.get()}, {{"axes", axes}})};
 }
 
+inline Term number(double value, const Term& like) { return {lift_literal(value, *like.get())}; }
+
+inline Term real_part(const Term& x) {
+  return kind_of(x.spec().dtype) == Kind::kComplex ? Term{call("real", {x.get()})} : x;
+}
+// x without its real part.
+inline Term imaginary_part(const Term& x) { return (x - conjugate(x)) * number(0.5, x); }
+
 // The conjugate transpose.
 inline Term adjoint(const Term& x) { return transpose(conjugate(x)); }
 
@@ -76,8 +85,6 @@ inline Term as_matrix(const Term& x) {
   shape.push_back(1);
   return reshaped(x, shape);
 }
-
-inline Term number(double value, const Term& like) { return {lift_literal(value, *like.get())}; }
 
 // A mask of (rows, columns) booleans.
 template <class Keep>
@@ -122,6 +129,34 @@ inline Term diagonal_of(const Term& x) {
 
 // (x + x^H) / 2.
 inline Term hermitian_part(const Term& x) { return (x + adjoint(x)) * number(0.5, x); }
+
+// The inner products of the columns of two matrices, as a row.
+inline Term inner_products(const Term& a, const Term& b) {
+  const Term products = conjugate(a) * b;
+  return {call("sum", {products.get()}, {{"axis", std::vector<int64_t>{-2}}, {"keepdims", true}})};
+}
+
+// A complex vector of a factor is determined but for a phase, and the kernels choose that which
+// keeps one element real (see tensor/matrix_stack.h). Where the cotangent dv of vectors v, which
+// are columns, has a part along that phase (`turn`, the imaginary part of the inner product of both
+// and of whatever else turns with them), this moves it onto the element: what comes out is the
+// cotangent of functions that no phase changes.
+inline Term free_of_phase(const Term& v, const Term& dv, const Term& turn) {
+  const Term sizes = real_part(conjugate(v) * v);
+  const std::pair<std::string, Attr> keepdims = {"keepdims", true};
+  const Term largest = {call("max", {sizes.get()}, {{"axis", std::vector<int64_t>{-2}}, keepdims})};
+  const Term bound = largest * number(kNearlyLargest, largest);
+  const Term is_large = {call("greater_equal", {sizes.get(), bound.get()})};
+  const Term ones = {call("astype", {is_large.get()}, {{"dtype", DType::kInt32}})};
+  const Term chosen = {
+      call("argmax", {ones.get()}, {{"axis", int64_t{-2}}, keepdims})};
+  const Ref<RawTensor> places = RawTensor::empty(DType::kInt64, {v.rows(), 1});
+  for (int64_t i = 0; i < v.rows(); ++i) places->as<int64_t>()[i] = i;
+  const Term is_chosen = {call("equal", {places.get(), chosen.get()})};
+  const Term anchor = {
+      call("where", {is_chosen.get(), v.get(), lift_literal(int64_t{0}, *v.get()).get()})};
+  return dv - anchor * (turn / inner_products(anchor, anchor));
+}
 
 // 1 / (x[j] - x[i]) off the diagonal, which is 0.
 inline Term inverse_differences(const Term& x) {

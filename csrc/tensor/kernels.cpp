@@ -14,7 +14,7 @@ Kernel find_kernel(std::string_view name) {
            convolution_kernels(), pooling_kernels(),       scan_kernels(),
            search_kernels(),      sorting_kernels(),       fft_kernels(),
            random_kernels(),      linear_solver_kernels(), spectral_kernels(),
-           matrix_exp_kernels(),
+           determinant_kernels(), matrix_exp_kernels(),
        }) {
     for (const auto& [key, kernel] : family) {
       if (key == name) return kernel;

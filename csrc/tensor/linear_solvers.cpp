@@ -2,11 +2,8 @@
 // columns where we have rows: most often the transposed problem is solved, which copies nothing.
 #include "op/linear_solvers.h"
 
-#include <numbers>
-
-#include "kernels/lapack_calls.h"
 #include "op/families.h"
-#include "tensor/matrix_stack.h"
+#include "tensor/matrix_factors.h"
 
 namespace tensorlike {
 namespace {
@@ -35,130 +32,6 @@ Values cholesky(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
         }
         return nullptr;
       };
-    });
-  });
-}
-
-// The LU factors of one matrix after the other, by the rows of the matrix: of its transpose.
-template <class T>
-class Factors {
- public:
-  Factors(const Lapack<T>& table, int64_t n)
-      : table_(table), n_(as_int(n)), lu_(static_cast<size_t>(n * n)), pivots_(lu_.size()) {
-    pivots_.resize(static_cast<size_t>(n));
-  }
-  // Whether the matrix is invertible.
-  bool factor(const Matrices<T>& x, int64_t i) {
-    x.read_rows(i, lu_.data());
-    return factor();
-  }
-  bool factor(const T* x) {
-    std::copy_n(x, lu_.size(), lu_.data());
-    return factor();
-  }
-  void solve(const char* trans, T* b, int64_t count) const {
-    const int sides = as_int(count);
-    int info = 0;
-    table_.getrs(trans, &n_, &sides, lu_.data(), &n_, pivots_.data(), b, &n_, &info, 1);
-  }
-  // The determinant as mantissa * 2**exponent, so that it overflows no sooner than it must.
-  std::pair<T, int64_t> determinant() const {
-    T mantissa(1);
-    int64_t exponent = 0;
-    for (int i = 0; i < n_; ++i) {
-      const size_t at = static_cast<size_t>(i);
-      mantissa = mantissa * lu_[at * static_cast<size_t>(n_) + at];
-      if (pivots_[at] != i + 1) mantissa = -mantissa;
-      exponent += normalise(mantissa);
-    }
-    return {mantissa, exponent};
-  }
-
- private:
-  bool factor() {
-    int info = 0;
-    table_.getrf(&n_, &n_, lu_.data(), &n_, pivots_.data(), &info);
-    return info == 0;
-  }
-  // Takes out a power of two.
-  static int normalise(T& x) {
-    if constexpr (is_complex<T>) {
-      const auto size = std::max(std::abs(x.re), std::abs(x.im));
-      if (size == 0 || !is_finite(x)) return 0;
-      const int exponent = std::ilogb(size);
-      x = {std::scalbn(x.re, -exponent), std::scalbn(x.im, -exponent)};
-      return exponent;
-    } else {
-      if (x == 0 || !is_finite(x)) return 0;
-      const int exponent = std::ilogb(x);
-      x = std::scalbn(x, -exponent);
-      return exponent;
-    }
-  }
-
-  const Lapack<T>& table_;
-  int n_;
-  std::vector<T> lu_;
-  std::vector<int> pivots_;
-};
-
-template <class T>
-T scaled(T x, int64_t exponent) {
-  const int power = static_cast<int>(std::clamp<int64_t>(exponent, -100000, 100000));
-  if constexpr (is_complex<T>) {
-    return {std::scalbn(x.re, power), std::scalbn(x.im, power)};
-  } else {
-    return std::scalbn(x, power);
-  }
-}
-
-// Calls found(i, mantissa, exponent) with each determinant.
-template <class T, class Found>
-void each_determinant(const Op& op, const RawTensor& input, const Spec& output, Found found) {
-  const Matrices<T> x(*in_dtype<T>(input), output.shape);
-  const int64_t n = x.rows;
-  const int64_t count = element_count(output.shape);
-  if (n == 0) {
-    for (int64_t i = 0; i < count; ++i) found(i, T(1), 0);
-    return;
-  }
-  const Lapack<T>& table = lapack<T>(op.name());
-  each_matrix(op, count, cube(n) / 3, [&] {
-    return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
-      factors.factor(x, i);  // that of a singular matrix is 0
-      const auto [mantissa, exponent] = factors.determinant();
-      found(i, mantissa, exponent);
-      return nullptr;
-    };
-  });
-}
-
-Values det(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
-    using T = typename decltype(tag)::type;
-    T* const to = elements<T>(out, 0);
-    each_determinant<T>(op, *inputs[0], outputs[0], [to](int64_t i, T mantissa, int64_t exponent) {
-      to[i] = scaled(mantissa, exponent);
-    });
-  });
-}
-
-Values slogdet(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
-    using T = typename decltype(tag)::type;
-    using R = Real<T>;
-    T* const sign = elements<T>(out, 0);
-    R* const log = elements<R>(out, 1);
-    each_determinant<T>(op, *inputs[0], outputs[0], [=](int64_t i, T mantissa, int64_t exponent) {
-      R size;
-      if constexpr (is_complex<T>) {
-        size = std::hypot(mantissa.re, mantissa.im);
-      } else {
-        size = std::abs(mantissa);
-      }
-      sign[i] = size == 0 ? T(0) : mantissa / T(size);
-      const double whole = static_cast<double>(exponent) * std::numbers::ln2;
-      log[i] = static_cast<R>(std::log(static_cast<double>(size)) + whole);
     });
   });
 }
@@ -339,8 +212,6 @@ Values qr(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"cholesky", cholesky},
-    {"det", det},
-    {"slogdet", slogdet},
     {"inverse", inverse},
     {"solve", solve},
     {"solve_triangular", solve_triangular},

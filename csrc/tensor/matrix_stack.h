@@ -10,6 +10,7 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "kernels/lapack.h"
+#include "op/linear_solvers.h"
 #include "tensor/layout.h"
 
 namespace tensorlike {
@@ -116,6 +117,27 @@ template <class T>
 void write_identity(T* to, int64_t m, int64_t n) {
   std::fill_n(to, m * n, T(0));
   for (int64_t i = 0; i < std::min(m, n); ++i) to[i * n + i] = T(1);
+}
+
+// Complex vectors of factors are determined but for a phase each. Here it is the one that makes the
+// first of their (nearly) largest elements real and positive: gradients rest on that (see
+// tape/matrix_terms.h), and no library's way of computing shows. Gives what v was multiplied by.
+template <class R>
+Complex<R> turn_vector(Complex<R>* v, int64_t count, int64_t stride) {
+  auto size_of = [&](int64_t i) {
+    const Complex<R> x = v[i * stride];
+    return x.re * x.re + x.im * x.im;
+  };
+  R largest = 0;
+  for (int64_t i = 0; i < count; ++i) largest = std::max(largest, size_of(i));
+  int64_t at = 0;
+  while (at + 1 < count && size_of(at) < static_cast<R>(kNearlyLargest) * largest) ++at;
+  const R size = std::hypot(v[at * stride].re, v[at * stride].im);
+  if (!(size > 0)) return Complex<R>(1);
+  const Complex<R> turn = {v[at * stride].re / size, -v[at * stride].im / size};
+  for (int64_t i = 0; i < count; ++i) v[i * stride] = v[i * stride] * turn;
+  v[at * stride] = Complex<R>(size);
+  return turn;
 }
 
 // What a matrix must be and what came instead, for errors.

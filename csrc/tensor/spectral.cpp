@@ -1,170 +1,125 @@
-// Singular values, eigenvalues, and what is found by them: least squares and cofactors.
-#include "kernels/lapack_calls.h"
+// Singular values, eigenvalues, and what is found by them: least squares.
 #include "op/families.h"
 #include "op/linear_solvers.h"
-#include "tensor/matrix_stack.h"
+#include "tensor/matrix_factors.h"
 
 namespace tensorlike {
 namespace {
-
-// The singular values, and where u and vh are given the vectors, by rows: the factors of the
-// transpose, which is what LAPACK sees, are those of the matrix in each other's place.
-template <class T>
-class RowSingularValues {
- public:
-  RowSingularValues(const Lapack<T>& table, char job, int64_t m, int64_t n)
-      : values_(table, job, as_int(n), as_int(m)), x_(static_cast<size_t>(m * n)) {}
-
-  const Refusal* operator()(const Matrices<T>& x, int64_t i, T* u, Real<T>* s, T* vh) {
-    if (!x.read_rows(i, x_.data())) return &kNotFinite;
-    return values_(x_.data(), s, vh, u) == 0 ? nullptr : &kDiverged;
-  }
-
- private:
-  SingularValues<T> values_;
-  std::vector<T> x_;
-};
-
-double svd_work(int64_t m, int64_t n) {
-  return 10 * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
-}
-
-Values svd(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
-    using T = typename decltype(tag)::type;
-    using R = Real<T>;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
-    const int64_t m = x.rows;
-    const int64_t n = x.columns;
-    const int64_t k = std::min(m, n);
-    const int64_t left = outputs[0].shape.back();
-    const int64_t right = outputs[2].shape[outputs[2].shape.size() - 2];
-    const int64_t count = element_count(leading(outputs[0].shape));
-    T* const u = elements<T>(out, 0);
-    R* const s = elements<R>(out, 1);
-    T* const vh = elements<T>(out, 2);
-    if (k == 0) {
-      for (int64_t i = 0; i < count; ++i) {
-        write_identity(u + i * m * left, m, left);
-        write_identity(vh + i * right * n, right, n);
-      }
-      return;
-    }
-    const Lapack<T>& table = lapack<T>(op.name());
-    const char job = op.get<bool>("full_matrices") ? 'A' : 'S';
-    each_matrix(op, count, svd_work(m, n), [&] {
-      return [&, find = RowSingularValues<T>(table, job, m, n)](int64_t i) mutable {
-        return find(x, i, u + i * m * left, s + i * k, vh + i * right * n);
-      };
-    });
-  });
-}
 
 // The dtype that is computed in, of a result that has the dtype of the parts, or a complex one.
 DType input_dtype(const RawTensor& x, DType result) {
   return kind_of(x.dtype) == Kind::kComplex ? x.dtype : real_of(result);
 }
 
-Values svdvals(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = input_dtype(*inputs[0], outputs[0].dtype);
+// The columns of u and the rows of vh in their phases.
+template <class T>
+void turn_pairs(T* u, int64_t m, int64_t left, T* vh, int64_t n, int64_t k) {
+  if constexpr (is_complex<T>) {
+    for (int64_t j = 0; j < k; ++j) {
+      const T turn = conjugate_of(turn_vector(u + j, m, left));
+      for (int64_t c = 0; c < n; ++c) vh[j * n + c] = vh[j * n + c] * turn;
+    }
+  }
+}
+
+Values svd(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  const bool wants_vectors = op.get<bool>("compute_vectors");
+  const size_t values = wants_vectors ? 1 : 0;
+  const DType dtype = input_dtype(*inputs[0], outputs[values].dtype);
   return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
     using T = typename decltype(tag)::type;
     using R = Real<T>;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape, 1));
+    const std::span<const int64_t> batch = leading(outputs[values].shape, 1);
+    const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
     const int64_t m = x.rows;
     const int64_t n = x.columns;
     const int64_t k = std::min(m, n);
-    if (k == 0) return;
-    R* const s = elements<R>(out, 0);
+    const int64_t left = wants_vectors ? outputs[0].shape.back() : 0;
+    const int64_t right = wants_vectors ? outputs[2].shape[outputs[2].shape.size() - 2] : 0;
+    const int64_t count = element_count(batch);
+    T* const u = wants_vectors ? elements<T>(out, 0) : nullptr;
+    R* const s = elements<R>(out, values);
+    T* const vh = wants_vectors ? elements<T>(out, 2) : nullptr;
+    if (k == 0) {
+      for (int64_t i = 0; i < count && wants_vectors; ++i) {
+        write_identity(u + i * m * left, m, left);
+        write_identity(vh + i * right * n, right, n);
+      }
+      return;
+    }
     const Lapack<T>& table = lapack<T>(op.name());
-    each_matrix(op, element_count(outputs[0].shape) / k, svd_work(m, n) / 4, [&] {
-      return [&, find = RowSingularValues<T>(table, 'N', m, n)](int64_t i) mutable {
-        return find(x, i, nullptr, s + i * k, nullptr);
+    const char job = !wants_vectors ? 'N' : op.get<bool>("full_matrices") ? 'A' : 'S';
+    each_matrix(op, count, svd_work(m, n) / (wants_vectors ? 1 : 4), [&] {
+      return
+          [&, find = RowSingularValues<T>(table, job, m, n)](int64_t i) mutable -> const Refusal* {
+            if (!wants_vectors) return find(x, i, nullptr, s + i * k, nullptr);
+            T* const columns = u + i * m * left;
+            T* const rows = vh + i * right * n;
+            if (const Refusal* why = find(x, i, columns, s + i * k, rows)) return why;
+            turn_pairs(columns, m, left, rows, n, k);
+            return nullptr;
+          };
+    });
+  });
+}
+
+// Eigenvalues of Hermitian matrices, and their vectors where they are wanted.
+Values eigh(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+  const DType dtype = input_dtype(*inputs[0], outputs[0].dtype);
+  return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
+    using T = typename decltype(tag)::type;
+    const std::span<const int64_t> batch = leading(outputs[0].shape, 1);
+    const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
+    const int64_t n = x.rows;
+    if (n == 0) return;
+    Real<T>* const w = elements<Real<T>>(out, 0);
+    T* const v = out.size() > 1 ? elements<T>(out, 1) : nullptr;
+    const Lapack<T>& table = lapack<T>(op.name());
+    each_matrix(op, element_count(batch), cube(n) * (v == nullptr ? 2 : 9), [&] {
+      return [&, a = std::vector<T>(static_cast<size_t>(n * n)),
+              find = HermitianEigen<T>(table, v != nullptr, as_int(n))](
+                 int64_t i) mutable -> const Refusal* {
+        if (!x.read_hermitian(i, a.data())) return &kNotFinite;
+        if (find(a.data(), w + i * n) != 0) return &kDiverged;
+        if (v == nullptr) return nullptr;
+        // Rows read as columns are the transpose, whose vectors are the conjugate ones.
+        for (T& value : a) value = conjugate_of(value);
+        if constexpr (is_complex<T>) {
+          for (int64_t j = 0; j < n; ++j) turn_vector(a.data() + j * n, n, 1);
+        }
+        write_rows(a.data(), n, n, n, v + i * n * n);
+        return nullptr;
       };
     });
   });
 }
 
-// Eigenvalues of Hermitian matrices, and their vectors where v is not null.
-template <class T>
-void hermitian(const Op& op, const Matrices<T>& x, int64_t count, Real<T>* w, T* v) {
-  const int64_t n = x.rows;
-  if (n == 0) return;
-  const Lapack<T>& table = lapack<T>(op.name());
-  each_matrix(op, count, cube(n) * (v == nullptr ? 2 : 9), [&] {
-    return [&, w, v, a = std::vector<T>(static_cast<size_t>(n * n)),
-            find = HermitianEigen<T>(table, v != nullptr, as_int(n))](
-               int64_t i) mutable -> const Refusal* {
-      if (!x.read_hermitian(i, a.data())) return &kNotFinite;
-      if (find(a.data(), w + i * n) != 0) return &kDiverged;
-      if (v == nullptr) return nullptr;
-      // Rows read as columns are the transpose, whose vectors are the conjugate ones.
-      for (T& value : a) value = conjugate_of(value);
-      write_rows(a.data(), n, n, n, v + i * n * n);
-      return nullptr;
-    };
-  });
-}
-
-Values eigh(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[1].dtype, outputs, [&](auto tag, const Values& out) {
-    using T = typename decltype(tag)::type;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[1].shape));
-    hermitian<T>(op, x, element_count(leading(outputs[1].shape)), elements<Real<T>>(out, 0),
-                 elements<T>(out, 1));
-  });
-}
-
-Values eigvalsh(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = input_dtype(*inputs[0], outputs[0].dtype);
-  return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
-    using T = typename decltype(tag)::type;
-    const std::span<const int64_t> batch = leading(outputs[0].shape, 1);
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
-    hermitian<T>(op, x, element_count(batch), elements<Real<T>>(out, 0), nullptr);
-  });
-}
-
-// Eigenvalues of any matrices, and their vectors where v is not null.
-template <class T>
-void general(const Op& op, const Matrices<T>& x, int64_t count, Complex<Real<T>>* w,
-             Complex<Real<T>>* v) {
-  using C = Complex<Real<T>>;
-  const int64_t n = x.rows;
-  if (n == 0) return;
-  const Lapack<T>& table = lapack<T>(op.name());
-  each_matrix(op, count, cube(n) * 20, [&] {
-    const size_t size = static_cast<size_t>(n * n);
-    return [&, w, v, a = std::vector<T>(size), vectors = std::vector<C>(v == nullptr ? 0 : size),
-            find = GeneralEigen<T>(table, v != nullptr, as_int(n))](
-               int64_t i) mutable -> const Refusal* {
-      if (!x.read_columns(i, a.data())) return &kNotFinite;
-      if (find(a.data(), w + i * n, vectors.data()) != 0) return &kDiverged;
-      if (v != nullptr) write_rows(vectors.data(), n, n, n, v + i * n * n);
-      return nullptr;
-    };
-  });
-}
-
+// Eigenvalues of any matrices, and their vectors where they are wanted.
 Values eig(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = input_dtype(*inputs[0], outputs[1].dtype);
-  return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
-    using T = typename decltype(tag)::type;
-    using C = Complex<Real<T>>;
-    const std::span<const int64_t> batch = leading(outputs[1].shape);
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
-    general<T>(op, x, element_count(batch), elements<C>(out, 0), elements<C>(out, 1));
-  });
-}
-
-Values eigvals(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const DType dtype = input_dtype(*inputs[0], outputs[0].dtype);
   return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
     using T = typename decltype(tag)::type;
     using C = Complex<Real<T>>;
     const std::span<const int64_t> batch = leading(outputs[0].shape, 1);
     const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
-    general<T>(op, x, element_count(batch), elements<C>(out, 0), nullptr);
+    const int64_t n = x.rows;
+    if (n == 0) return;
+    C* const w = elements<C>(out, 0);
+    C* const v = out.size() > 1 ? elements<C>(out, 1) : nullptr;
+    const Lapack<T>& table = lapack<T>(op.name());
+    each_matrix(op, element_count(batch), cube(n) * 20, [&] {
+      const size_t size = static_cast<size_t>(n * n);
+      return [&, a = std::vector<T>(size), vectors = std::vector<C>(v == nullptr ? 0 : size),
+              find = GeneralEigen<T>(table, v != nullptr, as_int(n))](
+                 int64_t i) mutable -> const Refusal* {
+        if (!x.read_columns(i, a.data())) return &kNotFinite;
+        if (find(a.data(), w + i * n, vectors.data()) != 0) return &kDiverged;
+        if (v == nullptr) return nullptr;
+        for (int64_t j = 0; j < n; ++j) turn_vector(vectors.data() + j * n, n, 1);
+        write_rows(vectors.data(), n, n, n, v + i * n * n);
+        return nullptr;
+      };
+    });
   });
 }
 
@@ -214,74 +169,8 @@ Values lstsq(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   });
 }
 
-// 1 or -1, or the complex number of modulus 1, that the determinant of an orthogonal matrix is.
-template <class T>
-T unit_determinant(const Lapack<T>& table, const T* x, int64_t n, std::vector<T>& lu,
-                   std::vector<int>& pivots) {
-  const int size = as_int(n);
-  int info = 0;
-  std::copy_n(x, n * n, lu.data());
-  table.getrf(&size, &size, lu.data(), &size, pivots.data(), &info);
-  T product(1);
-  for (int i = 0; i < size; ++i) {
-    product = product * lu[static_cast<size_t>(i) * static_cast<size_t>(size + 1)];
-    if (pivots[static_cast<size_t>(i)] != i + 1) product = -product;
-  }
-  if constexpr (is_complex<T>) {
-    return product;
-  } else {
-    return product < 0 ? T(-1) : T(1);
-  }
-}
-
-// The adjoint of the adjugate of x = u s vh: where s is replaced by the products of the others.
-// Unlike det(x) x^-H it is right for singular matrices too.
-Values cofactor(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
-    using T = typename decltype(tag)::type;
-    using R = Real<T>;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
-    const int64_t n = x.rows;
-    if (n == 0) return;
-    T* const to = elements<T>(out, 0);
-    const Lapack<T>& table = lapack<T>(op.name());
-    const int64_t count = element_count(leading(outputs[0].shape));
-    each_matrix(op, count, svd_work(n, n), [&] {
-      const size_t all = static_cast<size_t>(n * n);
-      const size_t size = static_cast<size_t>(n);
-      return
-          [&, n, u = std::vector<T>(all), vh = std::vector<T>(all), lu = std::vector<T>(all),
-           s = std::vector<R>(size), rest = std::vector<R>(size), pivots = std::vector<int>(size),
-           find = RowSingularValues<T>(table, 'S', n, n)](int64_t i) mutable -> const Refusal* {
-            if (const Refusal* why = find(x, i, u.data(), s.data(), vh.data())) return why;
-            R running(1);
-            for (size_t j = 0; j < s.size(); ++j) {
-              rest[j] = running;
-              running *= s[j];
-            }
-            running = 1;
-            for (size_t j = s.size(); j-- > 0;) {
-              rest[j] *= running;
-              running *= s[j];
-            }
-            const T phase = conjugate_of(unit_determinant(table, u.data(), n, lu, pivots) *
-                                         unit_determinant(table, vh.data(), n, lu, pivots));
-            for (size_t j = 0; j < u.size(); ++j) u[j] = u[j] * T(rest[j % s.size()]) * phase;
-            const int sides = as_int(n);
-            const T one(1);
-            const T zero(0);
-            table.gemm("N", "N", &sides, &sides, &sides, &one, vh.data(), &sides, u.data(), &sides,
-                       &zero, to + i * n * n, &sides, 1, 1);
-            return nullptr;
-          };
-    });
-  });
-}
-
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
-    {"svd", svd}, {"svdvals", svdvals}, {"eigh", eigh},   {"eigvalsh", eigvalsh},
-    {"eig", eig}, {"eigvals", eigvals}, {"lstsq", lstsq}, {"cofactor", cofactor},
-};
+    {"svd", svd}, {"eigh", eigh}, {"eig", eig}, {"lstsq", lstsq}};
 
 }  // namespace
 

@@ -162,6 +162,7 @@ from .linear_algebra import vecdot as vecdot
 from .linear_solvers import cholesky as cholesky
 from .linear_solvers import cofactor as cofactor
 from .linear_solvers import det as det
+from .linear_solvers import determinant as determinant
 from .linear_solvers import eig as eig
 from .linear_solvers import eigh as eigh
 from .linear_solvers import eigvals as eigvals
@@ -318,6 +319,7 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "det",
+    "determinant",
     "digamma",
     "divide",
     "dropout",

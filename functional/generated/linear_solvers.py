@@ -57,15 +57,18 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, ...]:
 
 # opdecl/linear_solvers.yaml:23
 @native
-def svd(x: TensorLike, full_matrices: bool = True) -> tuple[Tensor, ...]:
+def svd(
+    x: TensorLike, full_matrices: bool = True, compute_vectors: bool = True
+) -> tuple[Tensor, ...]:
     """The factors of x = U diag(S) Vh; the singular values S in falling order.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
         full_matrices: make U and Vh square.
+        compute_vectors: give U, S and Vh; else S alone.
 
     Returns:
-        3 tensors.
+        As many tensors as the attributes say.
 
     Source:
         Declared in opdecl/linear_solvers.yaml:23.
@@ -78,7 +81,7 @@ def svd(x: TensorLike, full_matrices: bool = True) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:33
+# opdecl/linear_solvers.yaml:34
 @native
 def svdvals(x: TensorLike) -> Tensor:
     """The singular values, in falling order.
@@ -90,7 +93,7 @@ def svdvals(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:33.
+        Declared in opdecl/linear_solvers.yaml:34.
 
     Example:
         >>> import tensorlike as tl
@@ -101,19 +104,20 @@ def svdvals(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:42
+# opdecl/linear_solvers.yaml:41
 @native
-def eigh(x: TensorLike) -> tuple[Tensor, ...]:
+def eigh(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
     """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
+        compute_vectors: give values and vectors; else values alone.
 
     Returns:
-        2 tensors.
+        As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:42.
+        Declared in opdecl/linear_solvers.yaml:41.
     """
     ...
 
@@ -141,29 +145,30 @@ def eigvalsh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:60
+# opdecl/linear_solvers.yaml:58
 @native
-def eig(x: TensorLike) -> tuple[Tensor, ...]:
+def eig(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
     """Eigenvalues, complex and in no order, and eigenvectors of length 1 as columns.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
+        compute_vectors: give values and vectors; else values alone.
 
     Returns:
-        2 tensors.
+        As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:60.
+        Declared in opdecl/linear_solvers.yaml:58.
 
     Example:
         >>> import tensorlike as tl
         >>> [part.tolist() for part in tl.functional.eig(tl.tensor([[2.0, 0.0], [0.0, 3.0]]))]
-        [[2.0, 3.0], [[1.0, 0.0], [0.0, 1.0]]]
+        [[(2+0j), (3+0j)], [[(1+0j), 0j], [0j, (1+0j)]]]
     """
     ...
 
 
-# opdecl/linear_solvers.yaml:69
+# opdecl/linear_solvers.yaml:68
 @native
 def eigvals(x: TensorLike) -> Tensor:
     """The eigenvalues, complex and in no order.
@@ -175,17 +180,17 @@ def eigvals(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:69.
+        Declared in opdecl/linear_solvers.yaml:68.
 
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.eigvals(tl.tensor([[2.0, 0.0], [0.0, 3.0]])).tolist()
-        [2.0, 3.0]
+        [(2+0j), (3+0j)]
     """
     ...
 
 
-# opdecl/linear_solvers.yaml:78
+# opdecl/linear_solvers.yaml:75
 @native
 def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
@@ -197,7 +202,7 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:78.
+        Declared in opdecl/linear_solvers.yaml:75.
 
     Example:
         >>> import tensorlike as tl
@@ -208,7 +213,31 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:88
+# opdecl/linear_solvers.yaml:85
+@native
+def determinant(x: TensorLike, mode: str = "value") -> tuple[Tensor, ...]:
+    """The determinant of x, or what belongs to it.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+        mode: 'value'; 'logarithm' for the sign and the logarithm of the size; 'cofactors'.
+
+    Returns:
+        As many tensors as the attributes say.
+
+    Source:
+        Declared in opdecl/linear_solvers.yaml:85.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[3.0, 1.0], [2.0, 2.0]])
+        >>> [part.shape for part in tl.functional.determinant(x, mode="logarithm")]
+        [(), ()]
+    """
+    ...
+
+
+# opdecl/linear_solvers.yaml:98
 @native
 def det(x: TensorLike) -> Tensor:
     """The determinant.
@@ -220,7 +249,7 @@ def det(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:88.
+        Declared in opdecl/linear_solvers.yaml:98.
 
     Example:
         >>> import tensorlike as tl
@@ -230,7 +259,7 @@ def det(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:96
+# opdecl/linear_solvers.yaml:103
 @native
 def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
     """The sign of the determinant (0 where it is 0), and the logarithm of its absolute value.
@@ -242,7 +271,7 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:96.
+        Declared in opdecl/linear_solvers.yaml:103.
 
     Example:
         >>> import tensorlike as tl
@@ -252,7 +281,7 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:105
+# opdecl/linear_solvers.yaml:108
 @native
 def cofactor(x: TensorLike) -> Tensor:
     """The cofactors, conjugated; the gradient of the determinant, of singular matrices too.
@@ -264,7 +293,7 @@ def cofactor(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:105.
+        Declared in opdecl/linear_solvers.yaml:108.
 
     Example:
         >>> import tensorlike as tl
@@ -275,7 +304,7 @@ def cofactor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:113
+# opdecl/linear_solvers.yaml:115
 @native
 def inv(x: TensorLike) -> Tensor:
     """The inverse.
@@ -287,7 +316,7 @@ def inv(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:113.
+        Declared in opdecl/linear_solvers.yaml:115.
 
     Example:
         >>> import tensorlike as tl
@@ -297,7 +326,7 @@ def inv(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:122
+# opdecl/linear_solvers.yaml:124
 @native
 def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
@@ -310,7 +339,7 @@ def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:122.
+        Declared in opdecl/linear_solvers.yaml:124.
 
     Example:
         >>> import tensorlike as tl
@@ -322,7 +351,7 @@ def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:130
+# opdecl/linear_solvers.yaml:132
 @native
 def solve_triangular(
     x1: TensorLike, x2: TensorLike, upper: bool, left: bool = True, unitriangular: bool = False
@@ -340,7 +369,7 @@ def solve_triangular(
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:130.
+        Declared in opdecl/linear_solvers.yaml:132.
 
     Example:
         >>> import tensorlike as tl
@@ -352,7 +381,7 @@ def solve_triangular(
     ...
 
 
-# opdecl/linear_solvers.yaml:142
+# opdecl/linear_solvers.yaml:144
 @native
 def lstsq(
     x1: TensorLike, x2: TensorLike, rtol: bool | int | float | None = None
@@ -369,7 +398,7 @@ def lstsq(
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:142.
+        Declared in opdecl/linear_solvers.yaml:144.
 
     Example:
         >>> import tensorlike as tl
@@ -381,7 +410,7 @@ def lstsq(
     ...
 
 
-# opdecl/linear_solvers.yaml:157
+# opdecl/linear_solvers.yaml:159
 @native
 def matrix_exp(x: TensorLike) -> Tensor:
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
@@ -393,7 +422,7 @@ def matrix_exp(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:157.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:159.
 
     Example:
         >>> import tensorlike as tl

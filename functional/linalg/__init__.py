@@ -1,8 +1,10 @@
 """Linear algebra: the Array API's `linalg` extension, and what else is solved with matrices.
 
 The last two dimensions of a tensor are a matrix, the others a batch of them. LAPACK does the work
-(the package scipy-openblas32, loaded at first use); integers become float32. All but `eig` and
-`eigvals` have gradients of any order; those of vectors exist where the values are distinct.
+(the package scipy-openblas32, loaded at first use); integers become float32. All have
+gradients of any order; those of vectors exist where the values are distinct. Complex vectors of
+factors, which are determined but for a phase, have the one that makes the first of the (nearly)
+largest elements of each real and positive; R of QR has a real diagonal.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QRResult:
         mode: 'reduced' for min(m, n) columns of Q, 'complete' for m.
 
     Returns:
-        Q and R. There are gradients where the first min(m, n) columns of x are independent, but
-        not for what 'complete' adds.
+        Q and R, whose diagonal is real, of either sign. There are gradients where the first
+        min(m, n) columns of x are independent, but not for what 'complete' adds.
 
     Raises:
         ParameterError: the mode is another word.
@@ -107,7 +107,8 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
 
     Returns:
         U, S, which is real and falls, and Vh. U and Vh have gradients where the singular values
-        differ, but not for what `full_matrices` adds.
+        differ, but not for what `full_matrices` adds. Where x is complex, the first of the (nearly)
+        largest elements of each column of U is real and positive, unless `full_matrices` added it.
 
     Raises:
         MatrixError: a matrix has NaN or an infinity.
@@ -157,7 +158,8 @@ def eigh(x: TensorLike, /) -> EighResult:
 
     Returns:
         The eigenvalues, real and rising, and orthonormal eigenvectors as columns, which have
-        gradients where the eigenvalues differ.
+        gradients where the eigenvalues differ. Where x is complex, the first of the (nearly)
+        largest elements of each vector is real and positive.
 
     Raises:
         MatrixError: a matrix has NaN or an infinity.
@@ -205,8 +207,9 @@ def eig(x: TensorLike, /) -> EigResult:
         x: (..., n, n), floating-point, finite.
 
     Returns:
-        Eigenvalues in no particular order and eigenvectors of length 1 as columns, both complex.
-        They carry no gradients.
+        Eigenvalues in no particular order and eigenvectors of length 1 as columns, both complex;
+        the first of the (nearly) largest elements of each vector is real and positive. They have
+        gradients where the eigenvalues differ.
 
     Raises:
         MatrixError: a matrix has NaN or an infinity.
@@ -230,7 +233,8 @@ def eigvals(x: TensorLike, /) -> Tensor:
         x: (..., n, n), floating-point, finite.
 
     Returns:
-        One complex tensor, (..., n), in no particular order. It carries no gradients.
+        One complex tensor, (..., n), in no particular order. It has gradients where the values
+        differ.
 
     Raises:
         MatrixError: a matrix has NaN or an infinity.

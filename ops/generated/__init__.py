@@ -39,19 +39,14 @@ from .linear_solvers import LU as LU
 from .linear_solvers import QR as QR
 from .linear_solvers import SVD as SVD
 from .linear_solvers import Cholesky as Cholesky
-from .linear_solvers import Cofactor as Cofactor
-from .linear_solvers import Det as Det
+from .linear_solvers import Determinant as Determinant
 from .linear_solvers import Eig as Eig
 from .linear_solvers import Eigh as Eigh
-from .linear_solvers import EigVals as EigVals
-from .linear_solvers import EigValsH as EigValsH
 from .linear_solvers import Inverse as Inverse
 from .linear_solvers import LeastSquares as LeastSquares
 from .linear_solvers import MatrixExp as MatrixExp
-from .linear_solvers import Slogdet as Slogdet
 from .linear_solvers import Solve as Solve
 from .linear_solvers import SolveTriangular as SolveTriangular
-from .linear_solvers import SVDVals as SVDVals
 from .nn import CrossEntropy as CrossEntropy
 from .nn import CrossEntropyGrad as CrossEntropyGrad
 from .nn import CrossEntropyRows as CrossEntropyRows
@@ -101,7 +96,6 @@ __all__ = [
     "Broadcast",
     "Cast",
     "Cholesky",
-    "Cofactor",
     "Concat",
     "Convolution",
     "ConvolutionTranspose",
@@ -110,11 +104,9 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyGrad",
     "CrossEntropyRows",
-    "Det",
+    "Determinant",
     "Dropout",
     "Eig",
-    "EigVals",
-    "EigValsH",
     "Eigh",
     "Elemwise",
     "Fill",
@@ -149,13 +141,11 @@ __all__ = [
     "Reduce",
     "Reshape",
     "SVD",
-    "SVDVals",
     "Scan",
     "ScatterAdd",
     "ScatterSet",
     "SearchSorted",
     "SetSubtensor",
-    "Slogdet",
     "Softmax",
     "SoftmaxGrad",
     "Solve",

@@ -65,12 +65,13 @@ class SVD(OpBase, native="SVD"):
 
     Args:
         full_matrices: make U and Vh square.
+        compute_vectors: give U, S and Vh; else S alone.
 
     Inputs:
         x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
-        3 tensors.
+        As many tensors as the attributes say.
 
     Source:
         Declared in opdecl/linear_solvers.yaml:23.
@@ -78,118 +79,64 @@ class SVD(OpBase, native="SVD"):
 
     __slots__ = ()
     full_matrices: bool
+    compute_vectors: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, full_matrices: bool = True) -> None: ...
+        def __init__(self, *, full_matrices: bool = True, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:33
-class SVDVals(OpBase, native="SVDVals"):
-    """The singular values, in falling order.
-
-    Inputs:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        One tensor.
-
-    Source:
-        Declared in opdecl/linear_solvers.yaml:33.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
-# opdecl/linear_solvers.yaml:42
+# opdecl/linear_solvers.yaml:41
 class Eigh(OpBase, native="Eigh"):
     """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
 
-    Inputs:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/linear_solvers.yaml:42.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
-# opdecl/linear_solvers.yaml:51
-class EigValsH(OpBase, native="EigValsH"):
-    """The eigenvalues of the Hermitian part of x, in rising order.
+    Args:
+        compute_vectors: give values and vectors; else values alone.
 
     Inputs:
         x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
-        One tensor.
+        As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:51.
+        Declared in opdecl/linear_solvers.yaml:41.
     """
 
     __slots__ = ()
+    compute_vectors: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self) -> None: ...
+        def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:60
+# opdecl/linear_solvers.yaml:58
 class Eig(OpBase, native="Eig"):
     """Eigenvalues, complex and in no order, and eigenvectors of length 1 as columns.
 
-    Inputs:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/linear_solvers.yaml:60.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
-# opdecl/linear_solvers.yaml:69
-class EigVals(OpBase, native="EigVals"):
-    """The eigenvalues, complex and in no order.
+    Args:
+        compute_vectors: give values and vectors; else values alone.
 
     Inputs:
         x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
-        One tensor.
+        As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:69.
+        Declared in opdecl/linear_solvers.yaml:58.
     """
 
     __slots__ = ()
+    compute_vectors: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self) -> None: ...
+        def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:78
+# opdecl/linear_solvers.yaml:75
 class LU(OpBase, native="LU"):
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
 
@@ -200,7 +147,7 @@ class LU(OpBase, native="LU"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:78.
+        Declared in opdecl/linear_solvers.yaml:75.
     """
 
     __slots__ = ()
@@ -210,70 +157,32 @@ class LU(OpBase, native="LU"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:88
-class Det(OpBase, native="Det"):
-    """The determinant.
+# opdecl/linear_solvers.yaml:85
+class Determinant(OpBase, native="Determinant"):
+    """The determinant of x, or what belongs to it.
+
+    Args:
+        mode: 'value'; 'logarithm' for the sign and the logarithm of the size; 'cofactors'.
 
     Inputs:
         x: any shape, floating-point (integers and booleans are promoted to float32).
 
     Returns:
-        One tensor.
+        As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:88.
+        Declared in opdecl/linear_solvers.yaml:85.
     """
 
     __slots__ = ()
+    mode: str
 
     if TYPE_CHECKING:
 
-        def __init__(self) -> None: ...
+        def __init__(self, *, mode: str = "value") -> None: ...
 
 
-# opdecl/linear_solvers.yaml:96
-class Slogdet(OpBase, native="Slogdet"):
-    """The sign of the determinant (0 where it is 0), and the logarithm of its absolute value.
-
-    Inputs:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/linear_solvers.yaml:96.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
-# opdecl/linear_solvers.yaml:105
-class Cofactor(OpBase, native="Cofactor"):
-    """The cofactors, conjugated; the gradient of the determinant, of singular matrices too.
-
-    Inputs:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        One tensor.
-
-    Source:
-        Declared in opdecl/linear_solvers.yaml:105.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
-# opdecl/linear_solvers.yaml:113
+# opdecl/linear_solvers.yaml:115
 class Inverse(OpBase, native="Inverse"):
     """The inverse.
 
@@ -284,7 +193,7 @@ class Inverse(OpBase, native="Inverse"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:113.
+        Declared in opdecl/linear_solvers.yaml:115.
     """
 
     __slots__ = ()
@@ -294,7 +203,7 @@ class Inverse(OpBase, native="Inverse"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:122
+# opdecl/linear_solvers.yaml:124
 class Solve(OpBase, native="Solve"):
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
 
@@ -306,7 +215,7 @@ class Solve(OpBase, native="Solve"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:122.
+        Declared in opdecl/linear_solvers.yaml:124.
     """
 
     __slots__ = ()
@@ -316,7 +225,7 @@ class Solve(OpBase, native="Solve"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:130
+# opdecl/linear_solvers.yaml:132
 class SolveTriangular(OpBase, native="SolveTriangular"):
     """The solution of equations with a triangular matrix; the other triangle is not read.
 
@@ -333,7 +242,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:130.
+        Declared in opdecl/linear_solvers.yaml:132.
     """
 
     __slots__ = ()
@@ -348,7 +257,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         ) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:142
+# opdecl/linear_solvers.yaml:144
 class LeastSquares(OpBase, native="LeastSquares"):
     """The x of least norm with x1 @ x nearest to x2, the rank of x1, its singular values.
 
@@ -364,7 +273,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:142.
+        Declared in opdecl/linear_solvers.yaml:144.
     """
 
     __slots__ = ()
@@ -375,7 +284,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         def __init__(self, *, rtol: bool | int | float | None = None) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:157
+# opdecl/linear_solvers.yaml:159
 class MatrixExp(OpBase, native="MatrixExp"):
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
 
@@ -386,7 +295,7 @@ class MatrixExp(OpBase, native="MatrixExp"):
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:157.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:159.
     """
 
     __slots__ = ()

@@ -1,0 +1,96 @@
+// LU factors and singular values of one matrix of a stack after the other, for kernels that go on
+// with them.
+#pragma once
+
+#include "kernels/lapack_calls.h"
+#include "tensor/matrix_stack.h"
+
+namespace tensorlike {
+
+// The LU factors of one matrix after the other, by the rows of the matrix: of its transpose.
+template <class T>
+class Factors {
+ public:
+  Factors(const Lapack<T>& table, int64_t n)
+      : table_(table), n_(as_int(n)), lu_(static_cast<size_t>(n * n)), pivots_(lu_.size()) {
+    pivots_.resize(static_cast<size_t>(n));
+  }
+  // Whether the matrix is invertible.
+  bool factor(const Matrices<T>& x, int64_t i) {
+    x.read_rows(i, lu_.data());
+    return factor();
+  }
+  bool factor(const T* x) {
+    std::copy_n(x, lu_.size(), lu_.data());
+    return factor();
+  }
+  void solve(const char* trans, T* b, int64_t count) const {
+    const int sides = as_int(count);
+    int info = 0;
+    table_.getrs(trans, &n_, &sides, lu_.data(), &n_, pivots_.data(), b, &n_, &info, 1);
+  }
+  // The determinant as mantissa * 2**exponent, so that it overflows no sooner than it must.
+  std::pair<T, int64_t> determinant() const {
+    T mantissa(1);
+    int64_t exponent = 0;
+    for (int i = 0; i < n_; ++i) {
+      const size_t at = static_cast<size_t>(i);
+      mantissa = mantissa * lu_[at * static_cast<size_t>(n_) + at];
+      if (pivots_[at] != i + 1) mantissa = -mantissa;
+      exponent += normalise(mantissa);
+    }
+    return {mantissa, exponent};
+  }
+
+ private:
+  bool factor() {
+    int info = 0;
+    table_.getrf(&n_, &n_, lu_.data(), &n_, pivots_.data(), &info);
+    return info == 0;
+  }
+  // Takes out a power of two.
+  static int normalise(T& x) {
+    if constexpr (is_complex<T>) {
+      const auto size = std::max(std::abs(x.re), std::abs(x.im));
+      if (size == 0 || !is_finite(x)) return 0;
+      const int exponent = std::ilogb(size);
+      x = {std::scalbn(x.re, -exponent), std::scalbn(x.im, -exponent)};
+      return exponent;
+    } else {
+      if (x == 0 || !is_finite(x)) return 0;
+      const int exponent = std::ilogb(x);
+      x = std::scalbn(x, -exponent);
+      return exponent;
+    }
+  }
+
+  const Lapack<T>& table_;
+  int n_;
+  std::vector<T> lu_;
+  std::vector<int> pivots_;
+};
+
+// In multiply-adds.
+inline double svd_work(int64_t m, int64_t n) {
+  return 10 * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
+}
+
+// The singular values, and where u and vh are given the vectors, by rows: the factors of the
+// transpose, which is what LAPACK sees, are those of the matrix in each other's place.
+template <class T>
+class RowSingularValues {
+ public:
+  RowSingularValues(const Lapack<T>& table, char job, int64_t m, int64_t n)
+      : values_(table, job, as_int(n), as_int(m)), x_(static_cast<size_t>(m * n)) {}
+
+  const Refusal* operator()(const Matrices<T>& x, int64_t i, T* u, Real<T>* s, T* vh) {
+    if (!x.read_rows(i, x_.data())) return &kNotFinite;
+    return values_(x_.data(), s, vh, u) == 0 ? nullptr : &kDiverged;
+  }
+
+ private:
+  SingularValues<T> values_;
+  std::vector<T> x_;
+};
+
+}  // namespace tensorlike

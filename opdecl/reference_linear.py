@@ -1,7 +1,7 @@
 """Oracles for factors of matrices and what they solve: NumPy's, in float64 whatever comes in.
 
-Signs of real singular vectors are nobody's promise; these are LAPACK's for the transposed matrix, as
-the kernel asks for them. Phases of complex vectors are the kernels' own.
+Signs of real singular vectors are nobody's promise; these are LAPACK's for the transposed matrix,
+as the kernel asks for them. Phases of complex vectors are the kernels' own.
 """
 
 from __future__ import annotations

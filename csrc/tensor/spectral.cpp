@@ -152,10 +152,11 @@ Values lstsq(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
     const R tolerance = static_cast<R>(least_squares_tolerance(op, dtype_of<R>, m, n));
     const Lapack<T>& table = lapack<T>(op.name());
     const int64_t ld = std::max(m, n);
+    const int64_t held = std::max<int64_t>(sides, 1);  // LAPACK refuses to find values alone
     each_matrix(op, count, svd_work(m, n), [&] {
       return [&, matrix = std::vector<T>(static_cast<size_t>(m * n)),
-              right = std::vector<T>(static_cast<size_t>(ld * sides)),
-              find = LeastSquares<T>(table, as_int(m), as_int(n), as_int(sides), tolerance)](
+              right = std::vector<T>(static_cast<size_t>(ld * held)),
+              find = LeastSquares<T>(table, as_int(m), as_int(n), as_int(held), tolerance)](
                  int64_t i) mutable -> const Refusal* {
         const bool is_finite = a.read_columns(i, matrix.data());
         if (!b.read(i, right.data(), 1, ld) || !is_finite) return &kNotFinite;

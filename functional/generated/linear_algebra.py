@@ -68,9 +68,9 @@ def linear(
 # opdecl/linear_algebra.yaml:28
 @native
 def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
-    """The dot products of the vectors along an axis.
+    """The dot products of the vectors along an axis; those of x1 are conjugated.
 
-    ``sum(x1 * x2, axis=axis)``
+    ``sum(conj(x1) * x2, axis=axis, dtype=dtype(conj(x1) * x2))``
 
     Args:
         x1: any shape, numeric or boolean.

@@ -32,6 +32,12 @@ def largest_of(values: Any) -> Tensor:
     return ops.max(values, axis=-1, keepdims=True)
 
 
+def _largest_size(sizes: Any, axis: Any, keepdims: bool) -> Any:
+    """The largest of what is not negative; 0 of nothing, which is its sum."""
+    reduce = ops.max if math.prod(sizes.shape) else ops.sum
+    return reduce(sizes, axis=axis, keepdims=keepdims)
+
+
 def _root(total: Any, order: float) -> Any:
     """total ** (1 / order), whose gradient is 0 where the total is."""
     is_zero = ops.equal(total, 0)
@@ -63,7 +69,7 @@ def vector_norm(
     Raises:
         IndexRangeError: an axis is out of range.
         ParameterError: ord is no number.
-        ShapeError: a vector without elements has no largest one.
+        ShapeError: a vector without elements has no smallest one.
 
     Source:
         Array API 2025.12, ``linalg.vector_norm``.
@@ -81,7 +87,7 @@ def vector_norm(
         is_counted = ops.astype(ops.not_equal(x, 0), dtype=size.dtype)
         return ops.sum(is_counted, axis=axis, keepdims=keepdims)
     if math.isinf(ord):
-        reduce = ops.max if ord > 0 else ops.min
+        reduce = _largest_size if ord > 0 else ops.min
         return reduce(size, axis=axis, keepdims=keepdims)
     if ord == 1:
         return ops.sum(size, axis=axis, keepdims=keepdims)
@@ -108,7 +114,7 @@ def matrix_norm(
     Raises:
         MatrixError: singular values are wanted of NaN or an infinity.
         ParameterError: ord is something else.
-        ShapeError: x has fewer than two dimensions, or no elements where the largest is wanted.
+        ShapeError: x has fewer than two dimensions, or no elements where the smallest is wanted.
 
     Source:
         Array API 2025.12, ``linalg.matrix_norm``.
@@ -131,12 +137,12 @@ def matrix_norm(
         found = ops.sum(ops.svdvals(x), axis=-1)
     else:
         is_largest = float(ord) > 0
-        reduce = ops.max if is_largest else ops.min
+        reduce = _largest_size if is_largest else ops.min
         if abs(float(ord)) == 2:
             sizes = ops.svdvals(x)
         else:
             sizes = ops.sum(ops.abs(x), axis=-2 if abs(float(ord)) == 1 else -1)
-        found = reduce(sizes, axis=-1)
+        found = reduce(sizes, axis=-1, keepdims=False)
     return expand_dims(found, (-2, -1)) if keepdims else found
 
 
@@ -189,7 +195,8 @@ def cond(x: TensorLike, p: float | str | None = None) -> Tensor:
     Raises:
         MatrixError: a matrix has NaN or an infinity, or is singular where p needs its inverse.
         ParameterError: p is no norm.
-        ShapeError: x has fewer than two dimensions, or is not square where p needs its inverse.
+        ShapeError: x has fewer than two dimensions or no elements, or is not square where p needs
+            its inverse.
 
     Source:
         ``numpy.linalg.cond``.
@@ -202,6 +209,11 @@ def cond(x: TensorLike, p: float | str | None = None) -> Tensor:
     x = as_floating(x)
     if p is None or p in (2, -2):
         values = ops.svdvals(x)
+        if not values.shape[-1]:
+            raise ShapeError(f"cond: a matrix must have elements; got x.shape={x.shape}.")
         largest, smallest = ops.max(values, axis=-1), ops.min(values, axis=-1)
-        return largest / smallest if p != -2 else smallest / largest
+        if p == -2:
+            return smallest / largest
+        is_singular = ops.equal(smallest, 0)
+        return ops.where(is_singular, math.inf, largest / ops.where(is_singular, 1, smallest))
     return matrix_norm(x, ord=p) * matrix_norm(ops.inv(x), ord=p)

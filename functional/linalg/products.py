@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
-from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
+from ..arguments import integer
 from ..arranging import as_tensor, axis_of, expand_dims, moveaxis
 from ..creation import eye
 from .norms import matrix_shape
@@ -101,7 +101,7 @@ def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
     """
     x = as_tensor(x)
     rows, columns = matrix_shape("diagonal", x)
-    offset = operator.index(offset)
+    offset = integer("diagonal", "offset", offset)
     count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
     # In rows that lie end to end, the next element is one row and one column further.
     first = offset if offset >= 0 else -offset * columns
@@ -168,10 +168,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     rows, columns = matrix_shape("matrix_power", x)
     if rows != columns:
         raise ShapeError(f"matrix_power: x must be square; got x.shape={x.shape}.")
-    try:
-        power = operator.index(n)
-    except TypeError:
-        raise ParameterError(f"matrix_power: n must be an integer; got {n!r}.") from None
+    power = integer("matrix_power", "n", n)
     if power == 0:
         return ops.broadcast_to(eye(rows, dtype=x.dtype), tuple(x.shape))
     factor = ops.inv(x) if power < 0 else x

@@ -62,9 +62,9 @@ class Linear(OpBase, native="Linear"):
 
 # opdecl/linear_algebra.yaml:28
 class Vecdot(OpBase, native="Vecdot"):
-    """The dot products of the vectors along an axis.
+    """The dot products of the vectors along an axis; those of x1 are conjugated.
 
-    ``sum(x1 * x2, axis=axis)``
+    ``sum(conj(x1) * x2, axis=axis, dtype=dtype(conj(x1) * x2))``
 
     Args:
         axis: the axis that is summed; the others broadcast.

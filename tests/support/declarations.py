@@ -375,6 +375,19 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
                     ([], {"shape": (7,), "mode": "bits", "key": 2**63 - 1}),
                     ([], {"shape": (0, 2)}), ([], {"shape": (), "key": 5})],
     "random_from": [([()], {"mode": "poisson"}), ([(0, 3)], {"mode": "poisson"})],
+    "qr": [([(2, 4, 3)], {}), ([(3, 5)], {}), ([(3, 3)], {"mode": "complete"}), ([(0, 2)], {})],
+    "svd": [([(4, 3)], {"full_matrices": False}), ([(2, 3, 4)], {"full_matrices": False}),
+            ([(3, 0)], {"full_matrices": False})],
+    "svdvals": [([(2, 4, 3)], {}), ([(3, 3)], {})],
+    **{name: [([(2, 3, 3)], {}), ([(0, 2, 2)], {}), ([(1, 1)], {})]
+       for name in ("eigh", "eigvalsh", "eig", "eigvals", "det", "slogdet", "cofactor", "inv",
+                    "matrix_exp")},
+    "lu_factors": [([(5, 3)], {}), ([(2, 3, 5)], {})],
+    "solve": [([(2, 1, 3, 3), (2, 3, 2)], {}), ([(2, 3, 3), (3,)], {})],
+    "solve_triangular": [
+        ([(3, 3), (2, 3, 2)], {"upper": False, "unitriangular": True}),
+        ([(2, 3, 3), (2, 3)], {"upper": True, "left": False})],
+    "lstsq": [([(4, 3), (4, 2)], {}), ([(2, 3, 4), (3,)], {}), ([(3, 3), (2, 3, 1)], {})],
     "to_device": [([(2, 3)], {"device": "cpu"}), ([()], {"device": "cpu"})],
 }  # fmt: skip
 _INDEXED: dict[str, list[tuple[list[tuple[int, ...]], tuple[int, ...]]]] = {

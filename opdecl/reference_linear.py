@@ -169,8 +169,8 @@ def _matrix_exp(x: Array) -> Array:
     """By its series, of a matrix that was halved until it is small; squares lose digits."""
     import numpy as np
 
-    wide = _wide(x)
-    wide = wide.astype(np.clongdouble if wide.dtype.kind == "c" else np.longdouble)
+    given = _wide(x)
+    wide = given.astype(np.clongdouble if given.dtype.kind == "c" else np.longdouble)
     halvings = max(0, int(np.ceil(np.log2(max(np.abs(wide).sum(-2).max(initial=0), 1e-9)))) + 3)
     small = wide / 2.0**halvings
     term = total = np.zeros_like(wide) + np.eye(wide.shape[-1])
@@ -179,7 +179,7 @@ def _matrix_exp(x: Array) -> Array:
         total = total + term
     for _ in range(halvings):
         total = total @ total
-    return total
+    return total.astype(given.dtype)
 
 
 def _of(name: str) -> Callable[..., Any]:

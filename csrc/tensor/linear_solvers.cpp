@@ -48,7 +48,7 @@ Values inverse(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
       return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
         if (!factors.factor(x, i)) return &kSingular;
         write_identity(to + i * n * n, n, n);
-        factors.solve("N", to + i * n * n, n);
+        factors.solve(to + i * n * n, n);
         return nullptr;
       };
     });
@@ -81,15 +81,13 @@ Values solve(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
     T* const to = elements<T>(out, 0);
     const double work = cube(n) / 3 + static_cast<double>(n * n) * static_cast<double>(k);
     each_matrix(op, element_count(batch), work, [&] {
-      return [&, factors = Factors<T>(table, n), factored = static_cast<const T*>(nullptr),
-              sides =
-                  std::vector<T>(static_cast<size_t>(n * k))](int64_t i) mutable -> const Refusal* {
+      return [&, factors = Factors<T>(table, n),
+              factored = static_cast<const T*>(nullptr)](int64_t i) mutable -> const Refusal* {
         // One matrix may meet many right sides.
         if (factored != a.at(i) && !factors.factor(a, i)) return &kSingular;
         factored = a.at(i);
-        b.read_columns(i, sides.data());
-        factors.solve("T", sides.data(), k);
-        write_rows(sides.data(), n, n, k, to + i * n * k);
+        b.read_rows(i, to + i * n * k);
+        factors.solve(to + i * n * k, k);
         return nullptr;
       };
     });
@@ -120,11 +118,15 @@ Values solve_triangular(const Op& op, RawArgs inputs, const Specs& outputs, uint
         }
         b.read_rows(i, to + i * n * k);
         const int size = as_int(n);
-        const int sides = as_int(k);
+        const int ld = as_int(is_left ? k : n);
         const T one(1);
-        table.trsm(is_left ? "R" : "L", is_upper ? "L" : "U", "N", is_unit ? "U" : "N",
-                   is_left ? &sides : &size, is_left ? &size : &sides, &one, rows.data(), &size,
-                   to + i * n * k, is_left ? &sides : &size, 1, 1, 1, 1);
+        each_block_of_sides(n, k, [&](int64_t first, int64_t count) {
+          const int sides = as_int(count);
+          T* const block = to + i * n * k + first * (is_left ? 1 : n);
+          table.trsm(is_left ? "R" : "L", is_upper ? "L" : "U", "N", is_unit ? "U" : "N",
+                     is_left ? &sides : &size, is_left ? &size : &sides, &one, rows.data(), &size,
+                     block, &ld, 1, 1, 1, 1);
+        });
         return nullptr;
       };
     });

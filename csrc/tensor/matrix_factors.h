@@ -7,6 +7,20 @@
 
 namespace tensorlike {
 
+// Calls f(first, size) for blocks of `count` right sides of equations with n unknowns, on several
+// threads where that is worth it. The blocks are always the same ones: how BLAS cuts a matrix shows
+// in the last bits.
+template <class F>
+void each_block_of_sides(int64_t n, int64_t count, F f) {
+  constexpr int64_t kBlock = 64;
+  constexpr int64_t kWork = 1000000;
+  const int64_t blocks = (count + kBlock - 1) / kBlock;
+  const int64_t grain = std::max<int64_t>(1, kWork / (n * n * kBlock));
+  parallel_for(blocks, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) f(i * kBlock, std::min(kBlock, count - i * kBlock));
+  });
+}
+
 // The LU factors of one matrix after the other, by the rows of the matrix: of its transpose.
 template <class T>
 class Factors {
@@ -24,10 +38,24 @@ class Factors {
     std::copy_n(x, lu_.size(), lu_.data());
     return factor();
   }
-  void solve(const char* trans, T* b, int64_t count) const {
-    const int sides = as_int(count);
-    int info = 0;
-    table_.getrs(trans, &n_, &sides, lu_.data(), &n_, pivots_.data(), b, &n_, &info, 1);
+  // Turns the right sides b (n, count), by rows, into the solutions. What was factored is the
+  // transpose, so that x^T = b^T u^-1 l^-1 p.
+  void solve(T* b, int64_t count) const {
+    each_block_of_sides(n_, count, [&](int64_t first, int64_t sides) {
+      T* const block = b + first;
+      const int width = as_int(sides);
+      const int ld = as_int(count);
+      const T one(1);
+      for (const char* part : {"U", "L"}) {
+        table_.trsm("R", part, "N", *part == 'U' ? "N" : "U", &width, &n_, &one, lu_.data(), &n_,
+                    block, &ld, 1, 1, 1, 1);
+      }
+      for (int64_t i = n_; i-- > 0;) {
+        const int64_t other = pivots_[static_cast<size_t>(i)] - 1;
+        if (other == i) continue;
+        std::swap_ranges(block + i * count, block + i * count + sides, block + other * count);
+      }
+    });
   }
   // The determinant as mantissa * 2**exponent, so that it overflows no sooner than it must.
   std::pair<T, int64_t> determinant() const {

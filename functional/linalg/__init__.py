@@ -22,6 +22,11 @@ from .equations import pinv as pinv
 from .equations import slogdet as slogdet
 from .equations import solve as solve
 from .equations import solve_triangular as solve_triangular
+from .factored import cholesky_inverse as cholesky_inverse
+from .factored import cholesky_solve as cholesky_solve
+from .factored import lu_solve as lu_solve
+from .factored import tensorinv as tensorinv
+from .factored import tensorsolve as tensorsolve
 from .factors import EighResult as EighResult
 from .factors import EigResult as EigResult
 from .factors import LUResult as LUResult
@@ -39,13 +44,16 @@ from .factors import svdvals as svdvals
 from .norms import cond as cond
 from .norms import matrix_norm as matrix_norm
 from .norms import matrix_rank as matrix_rank
+from .norms import norm as norm
 from .norms import vector_norm as vector_norm
 from .products import cross as cross
 from .products import diagonal as diagonal
 from .products import matrix_exp as matrix_exp
 from .products import matrix_power as matrix_power
+from .products import multi_dot as multi_dot
 from .products import outer as outer
 from .products import trace as trace
+from .products import vander as vander
 
 __all__ = [
     "EigResult",
@@ -56,6 +64,8 @@ __all__ = [
     "SVDResult",
     "SlogdetResult",
     "cholesky",
+    "cholesky_inverse",
+    "cholesky_solve",
     "cond",
     "cross",
     "det",
@@ -67,12 +77,15 @@ __all__ = [
     "inv",
     "lstsq",
     "lu",
+    "lu_solve",
     "matmul",
     "matrix_exp",
     "matrix_norm",
     "matrix_power",
     "matrix_rank",
     "matrix_transpose",
+    "multi_dot",
+    "norm",
     "outer",
     "pinv",
     "qr",
@@ -82,7 +95,10 @@ __all__ = [
     "svd",
     "svdvals",
     "tensordot",
+    "tensorinv",
+    "tensorsolve",
     "trace",
+    "vander",
     "vecdot",
     "vector_norm",
 ]

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .. import generated as ops
-from ..arranging import as_tensor, expand_dims
+from ..arranging import as_tensor, axis_of, expand_dims
 from ..creation import zeros
 
 
@@ -144,6 +144,55 @@ def matrix_norm(
             sizes = ops.sum(ops.abs(x), axis=-2 if abs(float(ord)) == 1 else -1)
         found = reduce(sizes, axis=-1, keepdims=False)
     return expand_dims(found, (-2, -1)) if keepdims else found
+
+
+def norm(
+    x: TensorLike,
+    /,
+    ord: float | str | None = None,
+    *,
+    axis: int | tuple[int, ...] | None = None,
+    keepdims: bool = False,
+) -> Tensor:
+    """The norm of vectors where one axis is given, of matrices where two are.
+
+    Args:
+        x: any shape, floating-point.
+        ord: as `vector_norm` or `matrix_norm` takes it; None is the root of the sum of squares.
+        axis: the dimensions of a vector, or of a matrix. None takes all: a matrix where x has two
+            dimensions and ord is given, else one vector.
+        keepdims: keep these dimensions with size 1.
+
+    Returns:
+        One real tensor.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ParameterError: ord is not one for a vector, or for a matrix.
+        ShapeError: there are more than two axes, and ord is given.
+
+    Source:
+        ``numpy.linalg.norm``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[3.0, -4.0], [0.0, 12.0]])
+        >>> (tl.linalg.norm(x).item(), tl.linalg.norm(x, 1, axis=0).tolist())
+        (13.0, [3.0, 16.0])
+    """
+    x = as_floating(x)
+    ndim = len(x.shape)
+    given = axis if isinstance(axis, (tuple, list)) else range(ndim) if axis is None else (axis,)
+    axes = tuple(axis_of("norm", one, ndim) for one in given)
+    if ord is None:
+        return vector_norm(x, axis=axes if ndim else None, keepdims=keepdims)
+    if len(axes) == 1:
+        return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)  # type: ignore[arg-type]
+    if len(axes) != 2 or axes[0] == axes[1]:
+        raise ShapeError(f"norm: with an ord, axis must be one or two axes; got {axes}.")
+    rest = tuple(i for i in range(ndim) if i not in axes)
+    found = matrix_norm(ops.permute_dims(x, (*rest, *axes)), ord=ord)
+    return expand_dims(found, axes) if keepdims else found
 
 
 def matrix_rank(x: TensorLike, /, *, rtol: float | TensorLike | None = None) -> Tensor:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
 from ..arguments import integer
 from ..arranging import as_tensor, axis_of, expand_dims, moveaxis
-from ..creation import eye
+from ..creation import eye, ones
 from .norms import matrix_shape
 
 
@@ -205,3 +206,96 @@ def matrix_exp(x: TensorLike, /) -> Tensor:
         [[1.0, 1.0], [0.0, 1.0]]
     """
     return ops.matrix_exp(x)
+
+
+def multi_dot(xs: Sequence[TensorLike], /) -> Tensor:
+    """The product of several matrices, in the order that takes the fewest multiplications.
+
+    Args:
+        xs: two or more; the first and the last may be vectors, a row and a column.
+
+    Returns:
+        One tensor; without a dimension for each vector.
+
+    Raises:
+        ShapeError: there are fewer than two, one has another number of dimensions, or neighbours
+            do not fit.
+
+    Source:
+        ``numpy.linalg.multi_dot``; PyTorch's ``linalg.multi_dot``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.multi_dot([tl.ones((2, 9)), tl.ones((9, 3)), tl.ones(3)]).tolist()
+        [27.0, 27.0]
+    """
+    factors: list[Tensor] = [as_tensor(x) for x in xs]
+    shapes = [tuple(x.shape) for x in factors]
+    inner = shapes[1:-1]
+    if (
+        len(factors) < 2
+        or any(len(shape) != 2 for shape in inner)
+        or not all(len(shape) in (1, 2) for shape in shapes)
+    ):
+        raise ShapeError(
+            "multi_dot: xs must be two matrices or more, of which the first and the last may be "
+            f"vectors; got shapes {', '.join(map(str, shapes))}."
+        )
+    # The sizes between the factors: factor i is (sizes[i], sizes[i + 1]).
+    first, last = ((1, *shapes[0])[-2:], (*shapes[-1], 1)[:2])
+    sizes = [first[0], first[1], *(shape[1] for shape in inner), last[1]]
+    best: dict[tuple[int, int], tuple[int, int]] = {}
+    for length in range(1, len(factors)):
+        for i in range(len(factors) - length):
+            j = i + length
+            best[i, j] = min(
+                (_cost(best, i, k) + _cost(best, k + 1, j) + sizes[i] * sizes[k + 1] * sizes[j + 1],
+                 k)
+                for k in range(i, j)
+            )  # fmt: skip
+
+    def product(i: int, j: int) -> Tensor:
+        if i == j:
+            return factors[i]
+        k = best[i, j][1]
+        return ops.matmul(product(i, k), product(k + 1, j))
+
+    return product(0, len(factors) - 1)
+
+
+def _cost(best: dict[tuple[int, int], tuple[int, int]], i: int, j: int) -> int:
+    return best[i, j][0] if i < j else 0
+
+
+def vander(x: TensorLike, /, *, n: int | None = None) -> Tensor:
+    """The matrix of Vandermonde: the powers 0 to n - 1 of each element.
+
+    Args:
+        x: (..., m), numeric.
+        n: how many powers; m by default.
+
+    Returns:
+        One tensor, (..., m, n).
+
+    Raises:
+        ParameterError: n is no integer.
+        ShapeError: x is a single number, or n is negative.
+
+    Source:
+        PyTorch's ``linalg.vander``; ``numpy.vander`` with rising powers.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.vander(tl.tensor([1, 2, 3])).tolist()
+        [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
+    """
+    x = as_tensor(x)
+    if not len(x.shape):
+        raise ShapeError("vander: x must have one dimension or more; got x.shape=().")
+    count = x.shape[-1] if n is None else integer("vander", "n", n)
+    if count < 0:
+        raise ShapeError(f"vander: n must not be negative; got {count}.")
+    powers = [ones(x.shape, dtype=x.dtype)]
+    for _ in range(count - 1):
+        powers.append(powers[-1] * x)
+    return ops.stack(powers, axis=-1)[..., :count]

@@ -173,6 +173,13 @@ SMOOTH: dict[str, tuple[Callable[[Any], Any], tuple[int, ...]]] = {
     "nuclear norm": (lambda x: linalg.matrix_norm(x, ord="nuc"), (3, 4)),
     "matrix_power": (lambda x: linalg.matrix_power(x, -3), (3, 3)),
     "diagonal": (lambda x: linalg.diagonal(x, offset=1), (3, 4)),
+    "norm": (lambda x: linalg.norm(x, "nuc", axis=(0, 2)), (3, 2, 4)),
+    "cond": (linalg.cond, (3, 3)),
+    "multi_dot": (lambda x: linalg.multi_dot([x[:, 0], x, x.mT, x]), (3, 4)),
+    "vander": (lambda x: linalg.vander(x, n=4), (2, 3)),
+    "cholesky_solve": (lambda x: linalg.cholesky_solve(x[..., :3], x[..., 3:]), (2, 3, 5)),
+    "lu_solve": (lambda x: linalg.lu_solve(linalg.lu(x[:, :3]), x[:, 3]), (3, 4)),
+    "tensorinv": (lambda x: linalg.tensorinv(x, ind=1), (6, 2, 3)),
     "cross": (lambda x: linalg.cross(x[0], x[1]), (2, 3)),
 }  # fmt: skip
 
@@ -235,3 +242,73 @@ def test_huge_determinants_overflow_no_sooner_than_they_must() -> None:
     assert linalg.slogdet(tl.tensor(np.diag([1e300] * 4))).logabsdet.item() == pytest.approx(
         1200 * np.log(10)
     )
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("upper", [False, True])
+def test_factors_solve_what_they_were_made_of(upper: bool, dtype: str) -> None:
+    x, b = positive((2, 3, 3), dtype), matrices((2, 3, 2), dtype, 1)
+    for sides in (b, b[0, :, 0]):
+        wanted = np.linalg.solve(x, sides[:, None] if sides.ndim == 1 else sides)
+        wanted = wanted[..., 0] if sides.ndim == 1 else wanted
+        factor = linalg.cholesky(tl.tensor(x), upper=upper)
+        assert_near(linalg.cholesky_solve(factor, tl.tensor(sides), upper=upper), wanted, dtype)
+        assert_near(linalg.lu_solve(linalg.lu(tl.tensor(x)), tl.tensor(sides)), wanted, dtype)
+    assert_near(linalg.cholesky_inverse(factor, upper=upper), np.linalg.inv(x), dtype)
+
+
+def test_tensors_are_solved_and_inverted_as_matrices() -> None:
+    x = matrices((2, 3, 6))
+    assert_near(linalg.tensorinv(tl.tensor(x)), np.linalg.tensorinv(x))
+    y = np.moveaxis(x, 2, 0)
+    b = matrices((6,), seed=1)
+    assert_near(linalg.tensorsolve(tl.tensor(y), tl.tensor(b)), np.linalg.tensorsolve(y, b))
+    b = matrices((2, 3), seed=1)
+    found = linalg.tensorsolve(tl.tensor(y), tl.tensor(b), axes=(0,))
+    assert_near(found, np.linalg.tensorsolve(y, b, (0,)))
+    with pytest.raises(tl.ShapeError, match="tensorinv: the product"):
+        linalg.tensorinv(tl.tensor(x), ind=1)
+    with pytest.raises(tl.ShapeError, match="tensorsolve: x1.shape must"):
+        linalg.tensorsolve(tl.tensor(x), tl.tensor(b[0]))
+
+
+def test_chains_are_multiplied_in_the_cheapest_order() -> None:
+    sizes = [3, 40, 2, 30, 5]
+    chain = [matrices(pair, seed=i) for i, pair in enumerate(zip(sizes, sizes[1:], strict=False))]
+    wanted = np.linalg.multi_dot(chain)
+    assert_near(linalg.multi_dot([tl.tensor(x) for x in chain]), wanted)
+    ends = [chain[0][0], *chain[1:-1], chain[-1][:, 0]]
+    assert_near(linalg.multi_dot([tl.tensor(x) for x in ends]), np.linalg.multi_dot(ends))
+    assert_near(linalg.multi_dot([tl.tensor(chain[0]), tl.tensor(chain[1])]), chain[0] @ chain[1])
+    for wrong in ([chain[0]], [chain[0], chain[1][0], chain[2]], [chain[0], chain[2]]):
+        with pytest.raises(tl.ShapeError):
+            linalg.multi_dot([tl.tensor(x) for x in wrong])
+
+
+@pytest.mark.parametrize("dtype", ["int32", "float64", "complex128"])
+@pytest.mark.parametrize("n", [None, 0, 1, 5])
+def test_powers_rise_from_one(n: int | None, dtype: str) -> None:
+    x = np.array([1, 2, -3]).astype(dtype)
+    found = linalg.vander(tl.tensor(x), n=n)
+    wanted = np.vander(x, n, increasing=True)
+    assert found.dtype.name == dtype
+    np.testing.assert_array_equal(np.asarray(found), wanted)
+    stacked = linalg.vander(tl.tensor(np.stack([x, x])), n=n)
+    np.testing.assert_array_equal(np.asarray(stacked)[1], wanted)
+
+
+def test_a_norm_is_that_of_the_axes() -> None:
+    x = matrices((2, 3, 4))
+    t = tl.tensor(x)
+    assert_near(linalg.norm(t), np.linalg.norm(x))
+    assert_near(linalg.norm(t, axis=1, keepdims=True), np.linalg.norm(x, axis=1, keepdims=True))
+    for ord in ("fro", "nuc", 1, -2, np.inf):
+        for axes in ((0, 1), (2, 0), (-1, -2)):
+            wanted = np.linalg.norm(x, ord, axis=axes, keepdims=True)
+            assert_near(linalg.norm(t, ord, axis=axes, keepdims=True), wanted)
+    assert_near(linalg.norm(t[0], 1), np.linalg.norm(x[0], 1))
+    assert_near(linalg.norm(t[0, 0], 3), np.linalg.norm(x[0, 0], 3))
+    assert_near(linalg.norm(tl.tensor(-2.0)), 2.0)
+    for wrong in ({"ord": 2}, {"ord": 1, "axis": (0, 0)}, {"ord": "fro", "axis": 0}):
+        with pytest.raises(tl.TensorlikeError):
+            linalg.norm(t, **wrong)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -268,13 +269,13 @@ def test_tensors_are_solved_and_inverted_as_matrices() -> None:
     assert_near(found, np.linalg.tensorsolve(y, b, (0,)))
     with pytest.raises(tl.ShapeError, match="tensorinv: the product"):
         linalg.tensorinv(tl.tensor(x), ind=1)
-    with pytest.raises(tl.ShapeError, match="tensorsolve: x1.shape must"):
+    with pytest.raises(tl.ShapeError, match=r"tensorsolve: x1\.shape must"):
         linalg.tensorsolve(tl.tensor(x), tl.tensor(b[0]))
 
 
 def test_chains_are_multiplied_in_the_cheapest_order() -> None:
     sizes = [3, 40, 2, 30, 5]
-    chain = [matrices(pair, seed=i) for i, pair in enumerate(zip(sizes, sizes[1:], strict=False))]
+    chain = [matrices(pair, seed=i) for i, pair in enumerate(itertools.pairwise(sizes))]
     wanted = np.linalg.multi_dot(chain)
     assert_near(linalg.multi_dot([tl.tensor(x) for x in chain]), wanted)
     ends = [chain[0][0], *chain[1:-1], chain[-1][:, 0]]
@@ -312,3 +313,42 @@ def test_a_norm_is_that_of_the_axes() -> None:
     for wrong in ({"ord": 2}, {"ord": 1, "axis": (0, 0)}, {"ord": "fro", "axis": 0}):
         with pytest.raises(tl.TensorlikeError):
             linalg.norm(t, **wrong)
+
+
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+@pytest.mark.parametrize("shape", [(4, 4), (2, 5, 3), (3, 6), (1, 1)])
+def test_complex_vectors_of_factors_have_one_phase(shape: tuple[int, ...], dtype: str) -> None:
+    x = tl.tensor(matrices(shape, dtype))
+    found = [np.asarray(linalg.svd(x, full_matrices=False).U)]
+    if shape[-1] == shape[-2]:
+        found += [np.asarray(call(x).eigenvectors) for call in (linalg.eigh, linalg.eig)]
+    for vectors in found:
+        sizes = np.abs(vectors)
+        chosen = np.take_along_axis(vectors, np.argmax(sizes, -2, keepdims=True), -2)
+        assert (chosen.imag == 0).all() and (chosen.real > 0).all()
+    _, r = linalg.qr(x)
+    assert (np.diagonal(np.asarray(r), 0, -2, -1).imag == 0).all()
+
+
+def test_of_equal_elements_of_a_vector_the_first_is_real() -> None:
+    """Their last bits decide nothing: the eigenvectors are (1, i) and (1, -i)."""
+    for scale in np.random.default_rng(0).uniform(0.1, 9.0, 20):
+        x = tl.tensor(scale * np.array([[0, -1j], [1j, 0]]))
+        vectors = np.asarray(linalg.eigh(x).eigenvectors) * np.sqrt(2)
+        np.testing.assert_allclose(vectors, [[1, 1], [-1j, 1j]], atol=1e-14)
+
+
+def test_a_loss_that_sees_no_phase_has_the_gradient_of_one_that_cannot() -> None:
+    """The projector on the largest vectors, by factors and by a function of the product."""
+    x = tl.tensor(matrices((5, 3), "complex128"))
+    weights = tl.tensor(matrices((5, 5), "complex128", 1))
+
+    def by_vectors(x: Any) -> Any:
+        u = linalg.svd(x, full_matrices=False).U
+        return (tl.real((u @ tl.conj(u).mT) * weights)).sum()
+
+    def by_inverse(x: Any) -> Any:
+        y = tl.conj(x).mT
+        return (tl.real((x @ linalg.inv(y @ x) @ y) * weights)).sum()
+
+    assert_near(tl.grad(by_vectors)(x), np.asarray(tl.grad(by_inverse)(x)))

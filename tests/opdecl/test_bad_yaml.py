@@ -215,3 +215,27 @@ def test_what_needs_a_compiler_cannot_be_declared_at_run_time(text: str, expecte
     with pytest.raises(DeclarationError) as caught:
         builtin().extended(text)
     assert expected in str(caught.value)
+
+
+PARTS = """
+- op: Parts
+  args: ["x: floating-point"]
+  attrs: {{whole: {{type: bool, default: true}}}}
+  outputs: -1
+  infer: parts
+  kernel: {{cpu: parts}}
+  grad: none
+  function: parts
+  calls:
+    first_part: {{fixed: {{whole: false}}, outputs: {outputs}}}
+  doc: One part or two.
+"""
+
+
+def test_a_call_says_how_many_outputs_its_fixed_attributes_leave() -> None:
+    functions = load_text(PARTS.format(outputs=1), "parts.yaml").functions
+    assert functions["parts"].output_count == -1
+    assert functions["first_part"].output_count == 1
+    assert messages(PARTS.format(outputs=99)) == [
+        "bad.yaml:11: Parts: outputs: a number from 1 to 16, or -1, is expected; got '99'"
+    ]

@@ -118,6 +118,10 @@ Values solve_triangular(const Op& op, RawArgs inputs, const Specs& outputs, uint
         }
         b.read_rows(i, to + i * n * k);
         const int size = as_int(n);
+        if (is_left && is_small(2 * work)) {
+          substitute(rows.data(), n, !is_upper, is_unit, to + i * n * k, k, k);
+          return nullptr;
+        }
         const int ld = as_int(is_left ? k : n);
         const T one(1);
         each_block_of_sides(n, k, [&](int64_t first, int64_t count) {

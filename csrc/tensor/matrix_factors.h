@@ -21,6 +21,61 @@ void each_block_of_sides(int64_t n, int64_t count, F f) {
   });
 }
 
+// Whether loops of our own are done before LAPACK would have begun.
+inline bool is_small(double work) { return work <= kCallCost; }
+
+// Turns the right sides b (n, sides), whose rows are ld apart, into the solutions with one triangle
+// of m (n, n), by rows.
+template <class T>
+void substitute(const T* m, int64_t n, bool is_lower, bool is_unit, T* b, int64_t ld,
+                int64_t sides) {
+  for (int64_t step = 0; step < n; ++step) {
+    const int64_t i = is_lower ? step : n - 1 - step;
+    T* const row = b + i * ld;
+    for (int64_t j = is_lower ? 0 : i + 1; j < (is_lower ? i : n); ++j) {
+      const T factor = m[i * n + j];
+      const T* const known = b + j * ld;
+      for (int64_t s = 0; s < sides; ++s) row[s] = row[s] - factor * known[s];
+    }
+    if (is_unit) continue;
+    const T diagonal = m[i * n + i];
+    for (int64_t s = 0; s < sides; ++s) row[s] = row[s] / diagonal;
+  }
+}
+
+// LU factors in the place of m (n, n), by columns, as LAPACK's getrf gives them; whether no pivot
+// is 0.
+template <class T>
+bool factor_in_place(T* m, int64_t n, int* pivots) {
+  auto size_of = [](T x) {
+    if constexpr (is_complex<T>) {
+      return std::abs(x.re) + std::abs(x.im);
+    } else {
+      return std::abs(x);
+    }
+  };
+  bool is_regular = true;
+  for (int64_t k = 0; k < n; ++k) {
+    T* const column = m + k * n;
+    int64_t best = k;
+    for (int64_t i = k + 1; i < n; ++i) {
+      if (size_of(column[i]) > size_of(column[best])) best = i;
+    }
+    pivots[k] = as_int(best) + 1;
+    if (column[best] == T(0)) {
+      is_regular = false;
+      continue;
+    }
+    for (int64_t c = 0; c < n && best != k; ++c) std::swap(m[c * n + k], m[c * n + best]);
+    for (int64_t i = k + 1; i < n; ++i) column[i] = column[i] / column[k];
+    for (int64_t c = k + 1; c < n; ++c) {
+      T* const other = m + c * n;
+      for (int64_t i = k + 1; i < n; ++i) other[i] = other[i] - column[i] * other[k];
+    }
+  }
+  return is_regular;
+}
+
 // The LU factors of one matrix after the other, by the rows of the matrix: of its transpose.
 template <class T>
 class Factors {
@@ -41,6 +96,12 @@ class Factors {
   // Turns the right sides b (n, count), by rows, into the solutions. What was factored is the
   // transpose, so that x^T = b^T u^-1 l^-1 p.
   void solve(T* b, int64_t count) const {
+    if (is_small(static_cast<double>(n_) * n_ * static_cast<double>(count))) {
+      substitute(lu_.data(), n_, true, false, b, count, count);
+      substitute(lu_.data(), n_, false, true, b, count, count);
+      reorder(b, count, count);
+      return;
+    }
     each_block_of_sides(n_, count, [&](int64_t first, int64_t sides) {
       T* const block = b + first;
       const int width = as_int(sides);
@@ -50,11 +111,7 @@ class Factors {
         table_.trsm("R", part, "N", *part == 'U' ? "N" : "U", &width, &n_, &one, lu_.data(), &n_,
                     block, &ld, 1, 1, 1, 1);
       }
-      for (int64_t i = n_; i-- > 0;) {
-        const int64_t other = pivots_[static_cast<size_t>(i)] - 1;
-        if (other == i) continue;
-        std::swap_ranges(block + i * count, block + i * count + sides, block + other * count);
-      }
+      reorder(block, count, sides);
     });
   }
   // The determinant as mantissa * 2**exponent, so that it overflows no sooner than it must.
@@ -72,9 +129,18 @@ class Factors {
 
  private:
   bool factor() {
+    if (is_small(cube(n_) / 3)) return factor_in_place(lu_.data(), n_, pivots_.data());
     int info = 0;
     table_.getrf(&n_, &n_, lu_.data(), &n_, pivots_.data(), &info);
     return info == 0;
+  }
+  // The rows of the solutions, which come in the order of the pivots.
+  void reorder(T* rows, int64_t ld, int64_t sides) const {
+    for (int64_t i = n_; i-- > 0;) {
+      const int64_t other = pivots_[static_cast<size_t>(i)] - 1;
+      if (other == i) continue;
+      std::swap_ranges(rows + i * ld, rows + i * ld + sides, rows + other * ld);
+    }
   }
   // Takes out a power of two.
   static int normalise(T& x) {

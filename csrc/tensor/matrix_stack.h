@@ -151,11 +151,15 @@ inline constexpr Refusal kNotFinite = {"finite", "a matrix with NaN or an infini
 inline constexpr Refusal kDiverged = {"a matrix for which the iteration converges",
                                       "one for which it does not"};
 
+// What a call of LAPACK costs, however small the matrix, in multiply-adds: it takes a lock.
+inline constexpr double kCallCost = 2000;
+
 // Treats `count` matrices, each worth `work` multiply-adds. make() gives what one thread needs: a
 // function of the matrix's number, which returns null, or why it refuses.
 template <class Make>
 void each_matrix(const Op& op, int64_t count, double work, Make&& make) {
   constexpr double kGrain = 2e5;
+  work += kCallCost;
   if (count == 0) return;
   std::atomic<int64_t> refused{count};  // the first one, whichever thread comes to it
   const Refusal* why = nullptr;

@@ -352,3 +352,25 @@ def test_a_loss_that_sees_no_phase_has_the_gradient_of_one_that_cannot() -> None
         return (tl.real((x @ linalg.inv(y @ x) @ y) * weights)).sum()
 
     assert_near(tl.grad(by_vectors)(x), np.asarray(tl.grad(by_inverse)(x)))
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_small_and_large_systems_are_solved_alike(dtype: str) -> None:
+    """Small ones by loops of our own, large ones by LAPACK, many sides in blocks."""
+    for n in (*range(1, 22), 40, 70):
+        x = matrices((2, n, n), dtype, n) + 3 * np.eye(n, dtype=dtype)
+        x[:, 0, 0] = 0  # rows are exchanged
+        if n == 1:
+            x[:] = 2
+        assert_near(linalg.inv(tl.tensor(x)), np.linalg.inv(x), dtype)
+        sign, size = linalg.slogdet(tl.tensor(x))
+        assert_near(sign, np.linalg.slogdet(x)[0], dtype)
+        assert_near(size, np.linalg.slogdet(x)[1], dtype)
+        for k in (1, 3, 130):
+            b = matrices((2, n, k), dtype, k)
+            assert_near(linalg.solve(tl.tensor(x), tl.tensor(b)), np.linalg.solve(x, b), dtype)
+            for upper in (False, True):
+                triangle = np.triu(x) if upper else np.tril(x)
+                triangle = triangle + 5 * np.eye(n, dtype=dtype)
+                found = linalg.solve_triangular(tl.tensor(triangle), tl.tensor(b), upper=upper)
+                assert_near(found, np.linalg.solve(triangle, b), dtype)

@@ -148,8 +148,7 @@ inline Term free_of_phase(const Term& v, const Term& dv, const Term& turn) {
   const Term bound = largest * number(kNearlyLargest, largest);
   const Term is_large = {call("greater_equal", {sizes.get(), bound.get()})};
   const Term ones = {call("astype", {is_large.get()}, {{"dtype", DType::kInt32}})};
-  const Term chosen = {
-      call("argmax", {ones.get()}, {{"axis", int64_t{-2}}, keepdims})};
+  const Term chosen = {call("argmax", {ones.get()}, {{"axis", int64_t{-2}}, keepdims})};
   const Ref<RawTensor> places = RawTensor::empty(DType::kInt64, {v.rows(), 1});
   for (int64_t i = 0; i < v.rows(); ++i) places->as<int64_t>()[i] = i;
   const Term is_chosen = {call("equal", {places.get(), chosen.get()})};

@@ -179,7 +179,7 @@ class RowSingularValues {
 
   const Refusal* operator()(const Matrices<T>& x, int64_t i, T* u, Real<T>* s, T* vh) {
     if (!x.read_rows(i, x_.data())) return &kNotFinite;
-    return values_(x_.data(), s, vh, u) == 0 ? nullptr : &kDiverged;
+    return outcome(values_(x_.data(), s, vh, u));
   }
 
  private:

@@ -150,6 +150,14 @@ inline constexpr Refusal kIndefinite = {"positive definite", "a matrix that is n
 inline constexpr Refusal kNotFinite = {"finite", "a matrix with NaN or an infinity"};
 inline constexpr Refusal kDiverged = {"a matrix for which the iteration converges",
                                       "one for which it does not"};
+inline constexpr Refusal kTooLarge = {"small enough for LAPACK, whose integers have 32 bits",
+                                      "a matrix that needs more memory than they can count"};
+
+// What the `info` of an iteration means. Arguments are right but for the size of the workspace.
+inline const Refusal* outcome(int info) {
+  if (info == 0) return nullptr;
+  return info < 0 ? &kTooLarge : &kDiverged;
+}
 
 // What a call of LAPACK costs, however small the matrix, in multiply-adds: it takes a lock.
 inline constexpr double kCallCost = 2000;

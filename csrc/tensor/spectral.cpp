@@ -80,7 +80,7 @@ Values eigh(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
               find = HermitianEigen<T>(table, v != nullptr, as_int(n))](
                  int64_t i) mutable -> const Refusal* {
         if (!x.read_hermitian(i, a.data())) return &kNotFinite;
-        if (find(a.data(), w + i * n) != 0) return &kDiverged;
+        if (const Refusal* why = outcome(find(a.data(), w + i * n))) return why;
         if (v == nullptr) return nullptr;
         // Rows read as columns are the transpose, whose vectors are the conjugate ones.
         for (T& value : a) value = conjugate_of(value);
@@ -113,7 +113,7 @@ Values eig(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
               find = GeneralEigen<T>(table, v != nullptr, as_int(n))](
                  int64_t i) mutable -> const Refusal* {
         if (!x.read_columns(i, a.data())) return &kNotFinite;
-        if (find(a.data(), w + i * n, vectors.data()) != 0) return &kDiverged;
+        if (const Refusal* why = outcome(find(a.data(), w + i * n, vectors.data()))) return why;
         if (v == nullptr) return nullptr;
         for (int64_t j = 0; j < n; ++j) turn_vector(vectors.data() + j * n, n, 1);
         write_rows(vectors.data(), n, n, n, v + i * n * n);
@@ -161,7 +161,8 @@ Values lstsq(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
         const bool is_finite = a.read_columns(i, matrix.data());
         if (!b.read(i, right.data(), 1, ld) || !is_finite) return &kNotFinite;
         int rank = 0;
-        if (find(matrix.data(), right.data(), values + i * k, rank) != 0) return &kDiverged;
+        if (const Refusal* why = outcome(find(matrix.data(), right.data(), values + i * k, rank)))
+          return why;
         ranks[i] = rank;
         write_rows(right.data(), ld, n, sides, to + i * n * sides);
         return nullptr;

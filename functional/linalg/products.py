@@ -9,7 +9,7 @@ from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
 from ..arguments import integer
 from ..arranging import as_tensor, axis_of, expand_dims, moveaxis
-from ..creation import eye, ones
+from ..creation import eye
 from .norms import matrix_shape
 
 
@@ -295,7 +295,6 @@ def vander(x: TensorLike, /, *, n: int | None = None) -> Tensor:
     count = x.shape[-1] if n is None else integer("vander", "n", n)
     if count < 0:
         raise ShapeError(f"vander: n must not be negative; got {count}.")
-    powers = [ones(x.shape, dtype=x.dtype)]
-    for _ in range(count - 1):
-        powers.append(powers[-1] * x)
-    return ops.stack(powers, axis=-1)[..., :count]
+    # A signed exponent would make uint64 a float.
+    exponents = ops.arange(count, dtype="uint64" if x.dtype.name == "uint64" else "int64")
+    return ops.astype(ops.pow(expand_dims(x, -1), exponents), dtype=x.dtype)

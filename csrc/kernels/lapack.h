@@ -27,10 +27,8 @@ struct Lapack {
 
   // Cholesky factors.
   void (*potrf)(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t);
-  // LU factors, and what they solve.
+  // LU factors, and equations with triangles.
   void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);
-  void (*getrs)(const char* trans, const int* n, const int* nrhs, const T* a, const int* lda,
-                const int* pivots, T* b, const int* ldb, int* info, size_t);
   void (*trsm)(const char* side, const char* uplo, const char* trans, const char* diag,
                const int* m, const int* n, const T* alpha, const T* a, const int* lda, T* b,
                const int* ldb, size_t, size_t, size_t, size_t);

@@ -3,8 +3,9 @@
 // Source: N. Higham, The scaling and squaring method for the matrix exponential revisited (2005).
 #include <limits>
 
+#include "kernels/gemm.h"
 #include "op/families.h"
-#include "tensor/matrix_stack.h"
+#include "tensor/matrix_factors.h"
 
 namespace tensorlike {
 namespace {
@@ -27,7 +28,7 @@ constexpr std::span<const Degree> degrees() {
   return kOfDouble;
 }
 
-// Works on matrices by rows or by columns, since exp(x^T) = exp(x)^T.
+// Works on matrices by rows.
 template <class T>
 class Exponential {
  public:
@@ -41,7 +42,7 @@ class Exponential {
         next_power_(all_),
         odd_(all_),
         even_(all_),
-        pivots_(static_cast<size_t>(n)) {}
+        factors_(table, n) {}
 
   // In place.
   void operator()(T* x) {
@@ -87,9 +88,13 @@ class Exponential {
     return std::min(largest, std::numeric_limits<double>::max());
   }
   void multiply(const T* a, const T* b, T* to) const {
-    const T one(1);
-    const T zero(0);
-    table_.gemm("N", "N", &n_, &n_, &n_, &one, a, &n_, b, &n_, &zero, to, &n_, 1, 1);
+    if constexpr (is_complex<T>) {  // rows are columns to LAPACK, which has b a then
+      const T one(1);
+      const T zero(0);
+      table_.gemm("N", "N", &n_, &n_, &n_, &one, b, &n_, a, &n_, &zero, to, &n_, 1, 1);
+    } else {
+      gemm<T>(n_, n_, n_, a, n_, 1, b, n_, 1, to, n_);
+    }
   }
   void add_identity(std::vector<T>& to, R factor) const {
     const size_t step = static_cast<size_t>(n_) + 1;
@@ -126,16 +131,15 @@ class Exponential {
       x[e] = even_[e] + square_[e];
       even_[e] = even_[e] - square_[e];
     }
-    int info = 0;
-    table_.getrf(&n_, &n_, even_.data(), &n_, pivots_.data(), &info);
-    table_.getrs("N", &n_, &n_, even_.data(), &n_, pivots_.data(), x, &n_, &info, 1);
+    factors_.factor(even_.data());
+    factors_.solve(x, n_);
   }
 
   const Lapack<T>& table_;
   int n_;
   size_t all_;
   std::vector<T> square_, power_, next_power_, odd_, even_;
-  std::vector<int> pivots_;
+  Factors<T> factors_;
 };
 
 Values matrix_exp(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {

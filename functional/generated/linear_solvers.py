@@ -118,6 +118,11 @@ def eigh(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
 
     Source:
         Declared in opdecl/linear_solvers.yaml:41.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [part.shape for part in tl.functional.eigh(tl.tensor([[2.0, 1.0], [1.0, 4.0]]))]
+        [(2,), (2, 2)]
     """
     ...
 
@@ -138,9 +143,9 @@ def eigvalsh(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
-        >>> y = tl.functional.eigvalsh(tl.tensor([[2.0, 1.0], [1.0, 3.0]]))
+        >>> y = tl.functional.eigvalsh(tl.tensor([[2.0, 1.0], [1.0, 4.0]]))
         >>> [round(v, 4) for v in y.tolist()]
-        [1.382, 3.618]
+        [1.5858, 4.4142]
     """
     ...
 

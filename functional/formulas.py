@@ -79,6 +79,11 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
 
 def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
     """The letters of operands and result, those that "..." stands for included."""
+    if not isinstance(equation, str):
+        raise ParameterError(
+            "einsum: the equation must be a str, such as 'ij,jk->ik'; got "
+            f"{type(equation).__name__}."
+        )
     text = "".join(equation.split())
     left, arrow, right = text.partition("->")
     parts = left.split(",")

@@ -132,6 +132,14 @@ def huber_error(x: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> T
 
     Source:
         https://doi.org/10.1214/aoms/1177703732; declared in opdecl/elementwise_loss.yaml:30.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([0.5, 2.0])
+        >>> target = tl.tensor([2.0, 0.5])
+        >>> delta = tl.tensor([1.0, 2.0])
+        >>> tl.functional.huber_error(x, target, delta).tolist()
+        [1.0, 1.125]
     """
     ...
 

@@ -40,6 +40,8 @@ from .sampling import *  # noqa: F403
 from .sampling import __all__ as _sampling
 from .segments import *  # noqa: F403
 from .segments import __all__ as _segments
+from .sets import *  # noqa: F403
+from .sets import __all__ as _sets
 
 __all__ = sorted(
     {
@@ -62,5 +64,6 @@ __all__ = sorted(
         *_resizing,
         *_sampling,
         *_segments,
+        *_sets,
     }
 )

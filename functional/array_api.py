@@ -133,9 +133,6 @@ from .generated import (
     tan,
     tanh,
     trunc,
-    unique_all,
-    unique_counts,
-    unique_inverse,
     unique_values,
     var,
     vecdot,
@@ -148,6 +145,7 @@ from .picking import (
     tril,
     triu,
 )
+from .sets import unique_all, unique_counts, unique_inverse
 
 e = math.e
 inf = math.inf

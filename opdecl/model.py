@@ -238,6 +238,7 @@ class CallDecl:
 
     name: str
     place: Place
+    args: tuple[Arg, ...]
     fixed: FixedAttrs
     outputs: int
     doc: str
@@ -275,6 +276,7 @@ class OpEntry(Entry):
                 self,
                 place=call.place,
                 call=call.name,
+                args=call.args,
                 calls=(),
                 fixed=call.fixed,
                 outputs=call.outputs,

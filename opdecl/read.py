@@ -7,6 +7,7 @@ needs other files (names of functions, cycles, missing gradients) is left to `re
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from .errors import Problems, did_you_mean, listing, shorten
@@ -14,6 +15,7 @@ from .fields import CLASS, WORD, Fields, check_name
 from .loader import Mapping as MappingNode
 from .loader import Node, Scalar, Sequence, load_file, load_text
 from .model import (
+    CATEGORIES,
     HANDWRITTEN,
     NONE,
     NUMPY_NAME,
@@ -308,7 +310,8 @@ def _calls(
 ) -> tuple[CallDecl, ...]:
     """`calls: {conv2d: {fixed: {spatial: 2}, doc: ...}}`.
 
-    Where the attributes decide how many outputs there are, a call that fixes them says how many.
+    Where the attributes decide how many outputs there are, a call that fixes them says how many;
+    where they decide what is taken, it may say less: `args: {x: real numeric}`.
     """
     node = fields.get("calls")
     if node is None:
@@ -326,13 +329,37 @@ def _calls(
             fields.refuse(key.place, f"calls: {name}: {{fixed: {{...}}}} is expected")
         else:
             inner = Fields(inner_node, fields.entry, fields.problems)
-            inner.check_keys(("fixed", "outputs", "doc", "example"))
+            inner.check_keys(("args", "fixed", "outputs", "doc", "example"))
             fixed = _fixed(inner, attrs)
             open_attrs = tuple(attr.name for attr in attrs if attr.name not in dict(fixed))
             example = _example(inner, args, open_attrs)
             count = _output_count(inner, outputs)
-            calls.append(CallDecl(name, key.place, fixed, count, inner.text("doc", doc), example))
+            taken = _narrowed(inner, args)
+            doc_text = inner.text("doc", doc)
+            calls.append(CallDecl(name, key.place, taken, fixed, count, doc_text, example))
     return tuple(calls)
+
+
+def _narrowed(fields: Fields, args: tuple[Arg, ...]) -> tuple[Arg, ...]:
+    """The arguments with the categories that `args` gives some of them."""
+    node = fields.get("args")
+    if node is None:
+        return args
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "args: a mapping from name to category is expected")
+        return args
+    known = {arg.name: arg for arg in args}
+    for name, value in node.items.items():
+        text = value.text if isinstance(value, Scalar) else ""
+        if name not in known:
+            hint = did_you_mean(name, known)
+            fields.refuse(node.keys[name].place, f"args: there is no argument {name!r}{hint}")
+        elif text not in CATEGORIES:
+            hint = did_you_mean(text, CATEGORIES)
+            fields.refuse(value.place, f"args: there is no dtype category {text!r}{hint}")
+        else:
+            known[name] = replace(known[name], category=CATEGORIES[text])
+    return tuple(known.values())
 
 
 def _fixed(fields: Fields, attrs: tuple[AttrDecl, ...]) -> FixedAttrs:

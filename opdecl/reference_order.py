@@ -38,12 +38,14 @@ def _searchsorted(x1: Array, x2: Array, *sorter: Array, side: Any) -> Array:
     return np.searchsorted(x1, x2, side, *sorter)
 
 
-def _unique(x: Array) -> tuple[Array, Array, Array, Array]:
-    """The values in order, first positions, inverse and counts."""
+def _unique(x: Array, indices: bool, inverse: bool, counts: bool) -> Any:
+    """The values in order, and those of first positions, inverse and counts that are asked for."""
     import numpy as np
 
-    values, first, inverse, counts = np.unique(x, True, True, True, equal_nan=False)
-    return values, first, inverse.reshape(np.shape(x)), counts
+    values, first, places, sizes = np.unique(x, True, True, True, equal_nan=False)
+    beside = ((indices, first), (inverse, places.reshape(np.shape(x))), (counts, sizes))
+    found = (values, *(part for is_wanted, part in beside if is_wanted))
+    return found if len(found) > 1 else values
 
 
 def _scan(x: Array, mode: str, axis: Any, dtype: Any, include_initial: bool, reverse: bool) -> Any:
@@ -52,7 +54,7 @@ def _scan(x: Array, mode: str, axis: Any, dtype: Any, include_initial: bool, rev
     ufunc: Any = getattr(np, SCANS[mode])
     x = np.asarray(x)
     axis = 0 if axis is None else axis
-    if dtype is None and x.dtype.kind != "f":
+    if dtype is None and x.dtype.kind not in "fc":
         if mode == "logcumsumexp":
             dtype = np.float32
         elif mode in ("cumulative_sum", "cumulative_prod"):
@@ -106,10 +108,7 @@ ORDER: Mapping[str, Callable[..., Any]] = {
     "ArgSort": _argsort,
     "TopK": _topk,
     "SearchSorted": _searchsorted,
-    "UniqueValues": lambda x: _unique(x)[0],
-    "UniqueCounts": lambda x: _unique(x)[::3],
-    "UniqueInverse": lambda x: _unique(x)[::2],
-    "UniqueAll": _unique,
+    "Unique": _unique,
     "Scan": _scan,
     "Variance": _variance,
 }

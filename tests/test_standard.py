@@ -149,3 +149,35 @@ def test_the_namespace_says_what_it_can_do() -> None:
     assert set(info.dtypes(kind=("bool", "integral"))) <= set(info.dtypes())
     assert x.to_device(x.device).device == info.default_device()
     assert x.mT.shape == (2, 1)
+
+
+@pytest.mark.parametrize("dtype", ["int64", "float32", "complex64", "bool"])
+def test_what_is_unique_has_names(dtype: str) -> None:
+    x = np.array([[1, 0, 1], [0, 1, 1]]).astype(dtype)
+    if dtype == "complex64":
+        x = x + 1j * np.array([[1, 0, 1], [2, 0, 1]]).astype("float32")
+    wanted = strict.unique_all(strict.asarray(x))
+    found = tl.unique_all(tl.asarray(x))
+    assert found._fields == ("values", "indices", "inverse_indices", "counts")
+    for name in found._fields:
+        np.testing.assert_array_equal(
+            np.asarray(getattr(found, name)), np.asarray(getattr(wanted, name))
+        )
+    assert tl.unique_counts(tl.asarray(x)).counts.tolist() == found.counts.tolist()
+    inverse = tl.unique_inverse(tl.asarray(x)).inverse_indices
+    assert inverse.tolist() == found.inverse_indices.tolist()
+    assert tl.unique_values(tl.asarray(x)).tolist() == found.values.tolist()
+
+
+@pytest.mark.parametrize("name", ["cumulative_sum", "cumulative_prod"])
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_running_sums_and_products_of_complex_numbers(name: str, dtype: str) -> None:
+    random = np.random.default_rng(5)
+    for shape, axis in (((1000,), None), ((3, 40, 5), 1), ((70000,), 0)):
+        x = np.exp(1j * random.normal(size=shape)).astype(dtype)
+        found = np.asarray(getattr(tl, name)(tl.asarray(x), axis=axis))
+        wanted = getattr(np, name)(x.astype("complex128"), axis=axis)
+        assert found.dtype == x.dtype
+        scale = np.abs(wanted).max()
+        limit = 1e-3 if dtype == "complex64" and x.size > 10000 else 1e-4
+        np.testing.assert_allclose(found / scale, wanted / scale, atol=limit)

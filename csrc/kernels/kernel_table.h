@@ -153,7 +153,8 @@ struct KeyKernels {
   void (*rank)(uint64_t* words, const void* x, int64_t n, bool flips) = nullptr;
 };
 
-// Running combinations along an axis. Accumulators take 8 bytes: double for floats, else integers.
+// Running combinations along an axis. Accumulators take 8 bytes (double for floats, else integers),
+// 16 for complex numbers.
 struct ScanKernels {
   // acc[j] = the identity, for j < width.
   void (*start)(void* acc, int64_t width) = nullptr;

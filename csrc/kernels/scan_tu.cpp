@@ -15,7 +15,7 @@ constexpr int kLanes = 8;
 struct Sum {
   template <class T>
   static constexpr T identity() {
-    return 0;
+    return T(0);
   }
   template <class V>
   static V combine(V a, V b) {
@@ -26,7 +26,7 @@ struct Sum {
 struct Product {
   template <class T>
   static constexpr T identity() {
-    return 1;
+    return T(1);
   }
   template <class V>
   static V combine(V a, V b) {
@@ -79,14 +79,51 @@ struct LogSumExp {
   }
 };
 
+// Sums and products of integers wrap around, which only unsigned ones may.
 template <class T, class Combine>
-struct Loops {
-  // Sums and products of integers wrap around, which only unsigned ones may.
+struct Accumulator {
   static constexpr bool kWraps = std::is_same_v<Combine, Sum> || std::is_same_v<Combine, Product>;
-  using Acc = std::conditional_t<kFloats<T>, double, std::conditional_t<kWraps, uint64_t, T>>;
+  using Type = std::conditional_t<
+      is_complex<T>, Complex<double>,
+      std::conditional_t<kFloats<T>, double, std::conditional_t<kWraps, uint64_t, T>>>;
+};
+
+// Takes as many elements of a row as fill vectors, and returns how many those are.
+template <class T, class Combine>
+struct Vectors {
+  using Acc = typename Accumulator<T, Combine>::Type;
   using Vector __attribute__((vector_size(kLanes * 8))) = Acc;
   using Given __attribute__((vector_size(kLanes * sizeof(T)))) = T;
   using Lane __attribute__((vector_size(kLanes * 8))) = int64_t;
+
+  static int64_t run(Acc& running, T* y, const T* x, int64_t n) {
+    const Vector identity = Vector{} + Combine::template identity<Acc>();
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) {
+      Given given;
+      __builtin_memcpy(&given, x + i, sizeof given);
+      Vector v = __builtin_convertvector(given, Vector);
+      // Lane l takes what ends 1, 2 and 4 lanes before it; index 8 and up are the identity's.
+      v = Combine::combine(v, __builtin_shuffle(v, identity, Lane{8, 0, 1, 2, 3, 4, 5, 6}));
+      v = Combine::combine(v, __builtin_shuffle(v, identity, Lane{8, 9, 0, 1, 2, 3, 4, 5}));
+      v = Combine::combine(v, __builtin_shuffle(v, identity, Lane{8, 9, 10, 11, 0, 1, 2, 3}));
+      const Vector out = Combine::combine(v, Vector{} + running);
+      running = Combine::combine(running, v[kLanes - 1]);
+      given = __builtin_convertvector(out, Given);
+      __builtin_memcpy(y + i, &given, sizeof given);
+    }
+    return i;
+  }
+};
+
+template <class T, class Combine>
+struct Vectors<Complex<T>, Combine> {
+  static int64_t run(Complex<double>&, Complex<T>*, const Complex<T>*, int64_t) { return 0; }
+};
+
+template <class T, class Combine>
+struct Loops {
+  using Acc = typename Accumulator<T, Combine>::Type;
   static constexpr Acc kIdentity = Combine::template identity<Acc>();
 
   static void start(void* acc, int64_t width) {
@@ -137,22 +174,7 @@ struct Loops {
   }
 
   static Acc run_row(Acc running, T* y, const T* x, int64_t n) {
-    const Vector identity = Vector{} + kIdentity;
-    int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes) {
-      Given given;
-      __builtin_memcpy(&given, x + i, sizeof given);
-      Vector v = __builtin_convertvector(given, Vector);
-      // Lane l takes what ends 1, 2 and 4 lanes before it; index 8 and up are the identity's.
-      v = Combine::combine(v, __builtin_shuffle(v, identity, Lane{8, 0, 1, 2, 3, 4, 5, 6}));
-      v = Combine::combine(v, __builtin_shuffle(v, identity, Lane{8, 9, 0, 1, 2, 3, 4, 5}));
-      v = Combine::combine(v, __builtin_shuffle(v, identity, Lane{8, 9, 10, 11, 0, 1, 2, 3}));
-      const Vector out = Combine::combine(v, Vector{} + running);
-      running = Combine::combine(running, v[kLanes - 1]);
-      given = __builtin_convertvector(out, Given);
-      __builtin_memcpy(y + i, &given, sizeof given);
-    }
-    for (; i < n; ++i) {
+    for (int64_t i = Vectors<T, Combine>::run(running, y, x, n); i < n; ++i) {
       running = Combine::combine(running, Acc(x[i]));
       y[i] = static_cast<T>(running);
     }
@@ -173,8 +195,10 @@ ByDType<ScanKernels> kernels() {
 
 void TL_FILL(scans)(KernelTable& table);
 void TL_FILL(scans)(KernelTable& table) {
-  table.scans["cumulative_sum"] = kernels<Sum, int64_t, float, double>();
-  table.scans["cumulative_prod"] = kernels<Product, int64_t, float, double>();
+  table.scans["cumulative_sum"] =
+      kernels<Sum, int64_t, float, double, Complex<float>, Complex<double>>();
+  table.scans["cumulative_prod"] =
+      kernels<Product, int64_t, float, double, Complex<float>, Complex<double>>();
   table.scans["cumulative_max"] = kernels<Largest, int64_t, uint64_t, float, double>();
   table.scans["cumulative_min"] = kernels<Smallest, int64_t, uint64_t, float, double>();
   table.scans["logcumsumexp"] = kernels<LogSumExp, float, double>();

@@ -230,13 +230,6 @@ Specs infer_split(const Op& op, Inputs inputs) {
   return specs;
 }
 
-void check_converts(const Op& op, DType from, DType to) {
-  if (kind_of(from) != Kind::kComplex || kind_of(to) == Kind::kComplex || to == DType::kBool)
-    return;
-  fail(ErrorKind::kDType, op.name(), ": a complex number has no ", name_of(to),
-       " value; take one of its parts: real(x), imag(x), abs(x).");
-}
-
 Specs infer_cast(const Op& op, Inputs inputs) {
   check_device(op);
   const DType dtype = op.get<DType>("dtype");
@@ -392,6 +385,13 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   if (wanted == nullptr) return one(reduction.result_dtype(x.dtype), shape);
   check_converts(op, x.dtype, *wanted);
   return one(*wanted, shape);
+}
+
+void check_converts(const Op& op, DType from, DType to) {
+  if (kind_of(from) != Kind::kComplex || kind_of(to) == Kind::kComplex || to == DType::kBool)
+    return;
+  fail(ErrorKind::kDType, op.name(), ": a complex number has no ", name_of(to),
+       " value; take one of its parts: real(x), imag(x), abs(x).");
 }
 
 void check_device(const Op& op) {

@@ -24,6 +24,9 @@ void check_device(const Op& op);
 // ErrorKind::kDType for an op that no complex number has a meaning for, where an input is one.
 void check_real(const Op& op, std::span<const Spec> inputs);
 
+// ErrorKind::kDType where a complex number would have to become a real one.
+void check_converts(const Op& op, DType from, DType to);
+
 // The dtype that a sum is asked to be made in; null where it is the usual one.
 inline const DType* summed_as(const Op& op) { return std::get_if<DType>(&op.attrs[3]); }
 

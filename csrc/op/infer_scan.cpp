@@ -12,7 +12,7 @@ using Inputs = std::span<const Spec>;
 
 // The dtype of the result where none is asked for.
 DType scan_dtype(const std::string& mode, DType dtype) {
-  if (kind_of(dtype) == Kind::kFloating) return dtype;
+  if (kind_of(dtype) >= Kind::kFloating) return dtype;
   if (mode == "logcumsumexp") return DType::kFloat32;
   if (mode == "cumulative_max" || mode == "cumulative_min") return dtype;
   return is_unsigned(dtype) ? DType::kUInt64 : DType::kInt64;
@@ -31,7 +31,8 @@ void check_mode(const Op& op, const std::string& mode) {
 Specs infer_scan(const Op& op, Inputs inputs) {
   const std::string& mode = op.get<std::string>("mode");
   check_mode(op, mode);
-  check_real(op, inputs);
+  const bool takes_complex = mode == "cumulative_sum" || mode == "cumulative_prod";
+  if (!takes_complex) check_real(op, inputs);
   Dims shape = inputs[0].shape;
   const Attr& named = op.attr("axis");
   if (std::holds_alternative<std::vector<int64_t>>(named) ||
@@ -46,10 +47,12 @@ Specs infer_scan(const Op& op, Inputs inputs) {
   if (op.get<bool>("include_initial")) ++shape[at];
   element_count(shape);
   const auto* dtype = std::get_if<DType>(&op.attr("dtype"));
-  if (dtype != nullptr && (*dtype == DType::kBool || kind_of(*dtype) == Kind::kComplex)) {
-    fail(ErrorKind::kDType, op.name(), ": dtype must be real and numeric; got ", name_of(*dtype),
-         "; leave it out.");
+  const bool is_complex = dtype != nullptr && kind_of(*dtype) == Kind::kComplex;
+  if (dtype != nullptr && (*dtype == DType::kBool || (is_complex && !takes_complex))) {
+    fail(ErrorKind::kDType, op.name(), ": dtype must be ", takes_complex ? "" : "real and ",
+         "numeric; got ", name_of(*dtype), "; leave it out.");
   }
+  if (dtype != nullptr) check_converts(op, inputs[0].dtype, *dtype);
   if (dtype != nullptr && mode == "logcumsumexp" && kind_of(*dtype) != Kind::kFloating) {
     fail(ErrorKind::kDType, op.name(), ": dtype must be floating-point for ", mode, "; got ",
          name_of(*dtype), "; leave it out.");

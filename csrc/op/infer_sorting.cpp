@@ -62,26 +62,19 @@ Specs infer_searchsorted(const Op& op, Inputs inputs) {
   return Specs(1, Spec{DType::kInt64, inputs[1].shape});
 }
 
-// The values, then what each op has beside them: only `inverse` has a shape that is known.
-template <bool kHasIndices, bool kHasInverse, bool kHasCounts>
+// The values, then what is asked for beside them: only `inverse` has a shape that is known.
 Specs infer_unique(const Op& op, Inputs inputs) {
-  check_real(op, inputs);
   Specs specs{{inputs[0].dtype, {kUnknownSize}}};
-  if (kHasIndices) specs.push_back({DType::kInt64, {kUnknownSize}});
-  if (kHasInverse) specs.push_back({DType::kInt64, inputs[0].shape});
-  if (kHasCounts) specs.push_back({DType::kInt64, {kUnknownSize}});
+  if (op.get<bool>("indices")) specs.push_back({DType::kInt64, {kUnknownSize}});
+  if (op.get<bool>("inverse")) specs.push_back({DType::kInt64, inputs[0].shape});
+  if (op.get<bool>("counts")) specs.push_back({DType::kInt64, {kUnknownSize}});
   return specs;
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"sort", infer_sort},
-    {"argsort", infer_argsort},
-    {"topk", infer_topk},
-    {"searchsorted", infer_searchsorted},
-    {"unique_values", infer_unique<false, false, false>},
-    {"unique_counts", infer_unique<false, false, true>},
-    {"unique_inverse", infer_unique<false, true, false>},
-    {"unique_all", infer_unique<true, true, true>},
+    {"sort", infer_sort},     {"argsort", infer_argsort},
+    {"topk", infer_topk},     {"searchsorted", infer_searchsorted},
+    {"unique", infer_unique},
 };
 
 }  // namespace

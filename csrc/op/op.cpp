@@ -153,8 +153,11 @@ DType Scalar::result_dtype(DType compute) const {
 void check_real(const Op& op, std::span<const Spec> inputs) {
   const std::vector<ArgSpec>& args = op.cls.spec.args;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const ArgSpec& arg = args[std::min(i, args.size() - 1)];
-    if (kind_of(inputs[i].dtype) == Kind::kComplex) fail_category(op.name(), arg, inputs[i].dtype);
+    if (kind_of(inputs[i].dtype) != Kind::kComplex) continue;
+    ArgSpec arg = args[std::min(i, args.size() - 1)];
+    // Only these attributes of the op make it refuse them.
+    if (arg.category == Category::kNumeric) arg.category = Category::kRealNumeric;
+    fail_category(op.name(), arg, inputs[i].dtype);
   }
 }
 

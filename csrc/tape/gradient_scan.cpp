@@ -70,11 +70,11 @@ void grad_cumulative_prod(GradCall& c) {
   const Ref<Value> is_first = call("logical_and", {is_zero.get(), is_single.get()});
   const Ref<Value> without = call("where", {is_first.get(), one.get(), &x});
   const Ref<Value> others = scan.again("cumulative_prod", *without);
-  const Ref<Value> at = scan.sum_backwards(*call("multiply", {dy.get(), others.get()}));
+  const Ref<Value> at = scan.sum_backwards(*call("multiply", {dy.get(), conjugate(*others).get()}));
   // Behind the first zero nothing may divide by another one.
   const Ref<Value> divisor = call("where", {is_before.get(), &x, one.get()});
-  const Ref<Value> sums = scan.sum_backwards(*call("multiply", {dy.get(), y.get()}));
-  const Ref<Value> before = call("divide", {sums.get(), divisor.get()});
+  const Ref<Value> sums = scan.sum_backwards(*call("multiply", {dy.get(), conjugate(*y).get()}));
+  const Ref<Value> before = call("divide", {sums.get(), conjugate(*divisor).get()});
   const Ref<Value> behind = call("where", {is_first.get(), at.get(), zero.get()});
   c.result(0) = call("where", {is_before.get(), before.get(), behind.get()});
 }

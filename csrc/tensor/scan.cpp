@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kGrain = 16384;
 constexpr int64_t kChunk = 65536;  // elements; fixed, so that results do not depend on threads
 constexpr int64_t kColumns = 512;
-constexpr int64_t kWidest = 8;  // bytes of an accumulator
+constexpr int64_t kWidest = 16;  // bytes of an accumulator, of which complex numbers take all
 
 class Scanner {
  public:
@@ -118,7 +118,7 @@ void write_identity(RawTensor& out, size_t axis, bool reverse, const RawTensor& 
 // The dtype whose loop runs: integers wrap around alike in any width, but only the widest unsigned
 // ones are too large to be ordered as signed ones.
 DType loop_dtype(std::string_view mode, DType result) {
-  if (kind_of(result) == Kind::kFloating) return compute_of(result);
+  if (kind_of(result) >= Kind::kFloating) return compute_of(result);
   const bool is_ordered = mode == "cumulative_max" || mode == "cumulative_min";
   return is_ordered && result == DType::kUInt64 ? DType::kUInt64 : DType::kInt64;
 }

@@ -1,4 +1,4 @@
-// searchsorted and the four unique ops: what order is good for.
+// searchsorted and unique: what order is good for.
 #include <array>
 #include <vector>
 
@@ -116,12 +116,36 @@ struct Unique {
   Ref<RawTensor> values, indices, inverse, counts;
 };
 
+// The positions that sort x; complex numbers by their imaginary parts, then by their real ones,
+// which keeps the order of those that are equal.
+Ref<RawTensor> positions_of(const RawTensor& x) {
+  const Ref<RawTensor> order = integers(x.size());
+  if (kind_of(x.dtype) != Kind::kComplex) {
+    argsort_rows(x, x.size(), false, order->as<int64_t>());
+    return order;
+  }
+  const DType part = x.dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
+  const Ref<RawTensor> parts = RawTensor::empty(part, {x.size()});
+  const Ref<RawTensor> later = integers(x.size());
+  visit_order(part, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* from = x.as<T>();
+    T* to = parts->as<T>();
+    for (int64_t i = 0; i < x.size(); ++i) to[i] = from[2 * i + 1];
+    argsort_rows(*parts, x.size(), false, later->as<int64_t>());
+    for (int64_t i = 0; i < x.size(); ++i) to[i] = from[2 * later->as<int64_t>()[i]];
+    argsort_rows(*parts, x.size(), false, order->as<int64_t>());
+  });
+  int64_t* at = order->as<int64_t>();
+  for (int64_t i = 0; i < x.size(); ++i) at[i] = later->as<int64_t>()[at[i]];
+  return order;
+}
+
 // All four results, from the positions that sort x; a group's first position is its smallest,
 // because sorting keeps the order of equal elements.
 template <class T>
 Unique unique_by_positions(const RawTensor& x) {
-  const Ref<RawTensor> order = integers(x.size());
-  argsort_rows(x, x.size(), false, order->as<int64_t>());
+  const Ref<RawTensor> order = positions_of(x);
   const int64_t* at = order->as<int64_t>();
   const T* from = x.as<T>();
   const std::vector<int64_t> starts =
@@ -140,38 +164,33 @@ Unique unique_by_positions(const RawTensor& x) {
   return out;
 }
 
-// Which of the results an op returns, in the standard's order.
-enum : unsigned { kIndices = 1, kInverse = 2, kCounts = 4 };
-
-template <unsigned kWanted>
-Values unique(const Op&, RawArgs inputs, const Specs&, uint32_t) {
+Values unique(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const RawTensor& given = *inputs[0];
   const Ref<RawTensor> x = contiguous(*cast_if_needed(given, order_dtype(given.dtype)));
   Values results;
   BlockingRegion blocking(x->size() > kGrain);
-  visit_order(x->dtype, [&](auto tag) {
+  visit_compute(x->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    if (kWanted == 0) {
-      results.push_back(cast_if_needed(*unique_of_sorted<T>(*x), given.dtype));
-      return;
+    if constexpr (!is_complex<T> && !std::is_same_v<T, bool>) {
+      if (outputs.size() == 1) {
+        results.push_back(cast_if_needed(*unique_of_sorted<T>(*x), given.dtype));
+        return;
+      }
     }
     const Unique all = unique_by_positions<T>(*x);
     results.push_back(cast_if_needed(*all.values, given.dtype));
-    if ((kWanted & kIndices) != 0) results.push_back(all.indices);
-    if ((kWanted & kInverse) != 0) {
+    if (op.get<bool>("indices")) results.push_back(all.indices);
+    if (op.get<bool>("inverse")) {
       results.push_back(all.inverse->view(given.shape, contiguous_strides(given.shape)));
     }
-    if ((kWanted & kCounts) != 0) results.push_back(all.counts);
+    if (op.get<bool>("counts")) results.push_back(all.counts);
   });
   return results;
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"searchsorted", searchsorted},
-    {"unique_values", unique<0>},
-    {"unique_counts", unique<kCounts>},
-    {"unique_inverse", unique<kInverse>},
-    {"unique_all", unique<kIndices | kInverse | kCounts>},
+    {"unique", unique},
 };
 
 }  // namespace

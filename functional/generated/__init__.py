@@ -239,9 +239,7 @@ from .sorting import argsort as argsort
 from .sorting import searchsorted as searchsorted
 from .sorting import sort as sort
 from .sorting import topk as topk
-from .sorting import unique_all as unique_all
-from .sorting import unique_counts as unique_counts
-from .sorting import unique_inverse as unique_inverse
+from .sorting import unique as unique
 from .sorting import unique_values as unique_values
 from .statistics import std as std
 from .statistics import var as var
@@ -481,9 +479,7 @@ __all__ = [
     "topk",
     "trigamma",
     "trunc",
-    "unique_all",
-    "unique_counts",
-    "unique_inverse",
+    "unique",
     "unique_values",
     "var",
     "vecdot",

@@ -23,7 +23,7 @@ def scan(
     """What the elements up to each one combine to.
 
     Args:
-        x: any shape, real numeric or boolean.
+        x: any shape, numeric or boolean.
         mode: what is combined: a call below.
         axis: the axis to go along; None needs one dimension.
         dtype: the dtype; None is that of x, and for sums and products of integers int64.
@@ -57,7 +57,7 @@ def cumulative_sum(
     """The sums of the elements up to each one.
 
     Args:
-        x: any shape, real numeric or boolean.
+        x: any shape, numeric or boolean.
         axis: the axis to go along; None needs one dimension.
         dtype: the dtype; None is that of x, and for sums and products of integers int64.
         include_initial: begin with what no elements give, such as 0 for sums.
@@ -89,7 +89,7 @@ def cumulative_prod(
     """The products of the elements up to each one.
 
     Args:
-        x: any shape, real numeric or boolean.
+        x: any shape, numeric or boolean.
         axis: the axis to go along; None needs one dimension.
         dtype: the dtype; None is that of x, and for sums and products of integers int64.
         include_initial: begin with what no elements give, such as 0 for sums.
@@ -141,7 +141,7 @@ def cumulative_max(
     ...
 
 
-# opdecl/scan.yaml:29
+# opdecl/scan.yaml:30
 @native
 def cumulative_min(
     x: TensorLike,
@@ -163,7 +163,7 @@ def cumulative_min(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:29.
+        Declared in opdecl/scan.yaml:30.
 
     Example:
         >>> import tensorlike as tl
@@ -173,7 +173,7 @@ def cumulative_min(
     ...
 
 
-# opdecl/scan.yaml:33
+# opdecl/scan.yaml:35
 @native
 def logcumsumexp(
     x: TensorLike,
@@ -195,7 +195,7 @@ def logcumsumexp(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:33.
+        Declared in opdecl/scan.yaml:35.
 
     Example:
         >>> import tensorlike as tl

@@ -117,87 +117,48 @@ def searchsorted(
 
 # opdecl/sorting.yaml:52
 @native
-def unique_values(x: TensorLike) -> Tensor:
-    """The different elements, in order; each NaN differs from all others.
+def unique(
+    x: TensorLike, indices: bool = True, inverse: bool = True, counts: bool = True
+) -> tuple[Tensor, ...]:
+    """The different elements, in order, and what else is asked for; each NaN differs from others.
 
     Args:
-        x: any shape, real numeric or boolean.
+        x: any shape, any dtype.
+        indices: give where each of them occurs first in x as it lies.
+        inverse: give, for each element of x, which of them it is.
+        counts: give how often each of them occurs.
 
     Returns:
-        One tensor.
+        As many tensors as the attributes say.
 
     Source:
         Declared in opdecl/sorting.yaml:52.
 
     Example:
         >>> import tensorlike as tl
+        >>> [part.tolist() for part in tl.functional.unique(tl.tensor([3, 1, 3, 2]))]
+        [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
+    """
+    ...
+
+
+# opdecl/sorting.yaml:65
+@native
+def unique_values(x: TensorLike) -> Tensor:
+    """The different elements, in order; each NaN differs from all others.
+
+    Args:
+        x: any shape, any dtype.
+
+    Returns:
+        One tensor.
+
+    Source:
+        Declared in opdecl/sorting.yaml:65.
+
+    Example:
+        >>> import tensorlike as tl
         >>> tl.functional.unique_values(tl.tensor([3, 1, 3, 2])).tolist()
         [1, 2, 3]
-    """
-    ...
-
-
-# opdecl/sorting.yaml:60
-@native
-def unique_counts(x: TensorLike) -> tuple[Tensor, ...]:
-    """The different elements, in order, and how often each occurs.
-
-    Args:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/sorting.yaml:60.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [part.tolist() for part in tl.functional.unique_counts(tl.tensor([3, 1, 3, 2]))]
-        [[1, 2, 3], [1, 1, 2]]
-    """
-    ...
-
-
-# opdecl/sorting.yaml:69
-@native
-def unique_inverse(x: TensorLike) -> tuple[Tensor, ...]:
-    """The different elements, in order, and for each element of x which of them it is.
-
-    Args:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/sorting.yaml:69.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [part.tolist() for part in tl.functional.unique_inverse(tl.tensor([3, 1, 3, 2]))]
-        [[1, 2, 3], [2, 0, 2, 1]]
-    """
-    ...
-
-
-# opdecl/sorting.yaml:78
-@native
-def unique_all(x: TensorLike) -> tuple[Tensor, ...]:
-    """The different elements, in order, where each occurs first, which each element is, how often.
-
-    Args:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        4 tensors.
-
-    Source:
-        Declared in opdecl/sorting.yaml:78.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [part.tolist() for part in tl.functional.unique_all(tl.tensor([3, 1, 3, 2]))]
-        [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
     """
     ...

@@ -77,10 +77,7 @@ from .sorting import ArgSort as ArgSort
 from .sorting import SearchSorted as SearchSorted
 from .sorting import Sort as Sort
 from .sorting import TopK as TopK
-from .sorting import UniqueAll as UniqueAll
-from .sorting import UniqueCounts as UniqueCounts
-from .sorting import UniqueInverse as UniqueInverse
-from .sorting import UniqueValues as UniqueValues
+from .sorting import Unique as Unique
 from .statistics import StandardDeviation as StandardDeviation
 from .statistics import Variance as Variance
 
@@ -158,10 +155,7 @@ __all__ = [
     "TakeAlongAxis",
     "TopK",
     "Transpose",
-    "UniqueAll",
-    "UniqueCounts",
-    "UniqueInverse",
-    "UniqueValues",
+    "Unique",
     "Variance",
     "Vecdot",
 ]

@@ -21,7 +21,7 @@ class Scan(OpBase, native="Scan"):
         reverse: go from the end to the beginning.
 
     Inputs:
-        x: any shape, real numeric or boolean.
+        x: any shape, numeric or boolean.
 
     Returns:
         One tensor.

@@ -131,84 +131,31 @@ class SearchSorted(OpBase, native="SearchSorted"):
 
 
 # opdecl/sorting.yaml:52
-class UniqueValues(OpBase, native="UniqueValues"):
-    """The different elements, in order; each NaN differs from all others.
+class Unique(OpBase, native="Unique"):
+    """The different elements, in order, and what else is asked for; each NaN differs from others.
+
+    Args:
+        indices: give where each of them occurs first in x as it lies.
+        inverse: give, for each element of x, which of them it is.
+        counts: give how often each of them occurs.
 
     Inputs:
-        x: any shape, real numeric or boolean.
+        x: any shape, any dtype.
 
     Returns:
-        One tensor.
+        As many tensors as the attributes say.
 
     Source:
         Declared in opdecl/sorting.yaml:52.
     """
 
     __slots__ = ()
+    indices: bool
+    inverse: bool
+    counts: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self) -> None: ...
-
-
-# opdecl/sorting.yaml:60
-class UniqueCounts(OpBase, native="UniqueCounts"):
-    """The different elements, in order, and how often each occurs.
-
-    Inputs:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/sorting.yaml:60.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
-# opdecl/sorting.yaml:69
-class UniqueInverse(OpBase, native="UniqueInverse"):
-    """The different elements, in order, and for each element of x which of them it is.
-
-    Inputs:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        2 tensors.
-
-    Source:
-        Declared in opdecl/sorting.yaml:69.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
-# opdecl/sorting.yaml:78
-class UniqueAll(OpBase, native="UniqueAll"):
-    """The different elements, in order, where each occurs first, which each element is, how often.
-
-    Inputs:
-        x: any shape, real numeric or boolean.
-
-    Returns:
-        4 tensors.
-
-    Source:
-        Declared in opdecl/sorting.yaml:78.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
+        def __init__(
+            self, *, indices: bool = True, inverse: bool = True, counts: bool = True
+        ) -> None: ...

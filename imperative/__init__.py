@@ -12,11 +12,13 @@ from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
 from . import engine as engine
-from .autodiff import Grad as Grad
 from .autodiff import grad as grad
 from .autodiff import no_grad as no_grad
 from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
+from .backward import Grad as Grad
+from .batched import Batched as Batched
+from .batched import drawn as drawn
 from .data_types import as_dtype as as_dtype
 from .data_types import broadcast_shapes as broadcast_shapes
 from .data_types import can_cast as can_cast
@@ -24,8 +26,13 @@ from .data_types import finfo as finfo
 from .data_types import iinfo as iinfo
 from .data_types import isdtype as isdtype
 from .data_types import result_type as result_type
+from .derivatives import hessian as hessian
+from .derivatives import hvp as hvp
+from .derivatives import jacfwd as jacfwd
+from .derivatives import jacrev as jacrev
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
+from .dual import Dual as Dual
 from .profiler import profile as profile
 from .random import Stream as Stream
 from .random import as_int64 as as_int64
@@ -43,8 +50,21 @@ from .tensor import from_dlpack as from_dlpack
 from .tensor import native as native
 from .tensor import tensor as tensor
 from .tensor import update as update
+from .transforms import jvp as jvp
+from .transforms import linearize as linearize
+from .transforms import vmap as vmap
 
 __all__ = [
+    "vmap",
+    "linearize",
+    "jvp",
+    "jacrev",
+    "jacfwd",
+    "hvp",
+    "hessian",
+    "drawn",
+    "Dual",
+    "Batched",
     "Apply",
     "DTypeError",
     "Grad",

@@ -55,8 +55,12 @@ ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "device": (lambda value: value is None, "null"),
     "axis": (lambda value: value is None or _is_int(value) or _is_ints(value),
              "null, an integer or a list of integers"),
+    "one_axis": (_is_int, "an integer"),
     "axes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
     "shape": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
+    "sizes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
+    "widths": (_is_ints, "a list of integers"),
+    "permutation": (_is_ints, "a list of integers"),
     "padding": (
         lambda value: isinstance(value, str) or _is_ints(value), "a word or a list of integers"
     ),

@@ -240,27 +240,39 @@ PyObject* item_of(const RawTensor& x) {
   });
 }
 
-const RawTensor& elements_of(Value* value) {
-  while (value != nullptr && value->tag == Value::kTracer) {
-    value = static_cast<Tracer*>(value)->primal.get();
+// What a tensor-like written in Python names as the one whose elements are its own.
+Ref<Value> named_elements(const Value& value) {
+  PyObject* object = static_cast<const ForeignValue&>(value).object();
+  if (!is_tensor_like(object)) return nullptr;
+  Object found = Object::steal(PyObject_GetAttrString(object, "elements"));
+  if (found) return to_value(found.get());
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw PythonError();
+  PyErr_Clear();
+  return nullptr;
+}
+
+Ref<RawTensor> elements_of(Ref<Value> value) {
+  while (value && value->tag != Value::kRaw) {
+    Ref<Value> inner;
+    if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;
+    if (value->tag == Value::kForeign) inner = named_elements(*value);
+    if (!inner) {
+      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(),
+           " has no elements.");
+    }
+    value = inner;
   }
-  if (value == nullptr || value->tag != Value::kRaw) {
-    fail(ErrorKind::kDispatch, "a value is needed; a ",
-         value == nullptr ? "tensor-like" : value->type->name(), " has no elements.");
-  }
-  return static_cast<RawTensor*>(value)->ready("read");
+  if (!value) fail(ErrorKind::kDispatch, "a value is needed; a tensor-like has no elements.");
+  static_cast<RawTensor*>(value.get())->ready("read");
+  return Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
 }
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] { return item_of(elements_of(to_value(self).get())); });
+  return guarded([&] { return item_of(*elements_of(to_value(self))); });
 }
 
 PyObject* raw_of(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const Ref<Value> value = to_value(self);
-    const RawTensor& raw = elements_of(value.get());
-    return from_value(Ref<Value>(const_cast<RawTensor*>(&raw)));
-  });
+  return guarded([&] { return from_value(elements_of(to_value(self))); });
 }
 
 PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -288,7 +300,7 @@ PyMemberDef base_members[] = {
 };
 
 PyObject* raw_is_contiguous(PyObject* self, void*) {
-  return PyBool_FromLong(elements_of(value_of(self)).is_contiguous);
+  return PyBool_FromLong(elements_of(Ref<Value>(value_of(self)))->is_contiguous);
 }
 // NumPy asks for this where the buffer protocol has no format: bfloat16.
 PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {

@@ -33,7 +33,7 @@ def sort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool =
     ...
 
 
-# opdecl/sorting.yaml:15
+# opdecl/sorting.yaml:16
 @native
 def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The positions of the elements in their order along an axis.
@@ -48,7 +48,7 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:15.
+        Declared in opdecl/sorting.yaml:16.
 
     Example:
         >>> import tensorlike as tl
@@ -58,7 +58,7 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
     ...
 
 
-# opdecl/sorting.yaml:28
+# opdecl/sorting.yaml:30
 @native
 def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, ...]:
     """The k largest or smallest elements along an axis, in order, and their positions.
@@ -73,7 +73,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:28.
+        Declared in opdecl/sorting.yaml:30.
 
     Example:
         >>> import tensorlike as tl
@@ -83,7 +83,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
     ...
 
 
-# opdecl/sorting.yaml:42
+# opdecl/sorting.yaml:45
 @native
 def searchsorted(
     x1: TensorLike, x2: TensorLike, sorter: TensorLike | None = None, side: str = "left"
@@ -103,7 +103,7 @@ def searchsorted(
         DTypeError: sorter is not integer.
 
     Source:
-        Declared in opdecl/sorting.yaml:42.
+        Declared in opdecl/sorting.yaml:45.
 
     Example:
         >>> import tensorlike as tl
@@ -115,7 +115,7 @@ def searchsorted(
     ...
 
 
-# opdecl/sorting.yaml:52
+# opdecl/sorting.yaml:56
 @native
 def unique_values(x: TensorLike) -> Tensor:
     """The different elements, in order; each NaN differs from all others.
@@ -127,7 +127,7 @@ def unique_values(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:52.
+        Declared in opdecl/sorting.yaml:56.
 
     Example:
         >>> import tensorlike as tl
@@ -137,7 +137,7 @@ def unique_values(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/sorting.yaml:60
+# opdecl/sorting.yaml:65
 @native
 def unique_counts(x: TensorLike) -> tuple[Tensor, ...]:
     """The different elements, in order, and how often each occurs.
@@ -149,7 +149,7 @@ def unique_counts(x: TensorLike) -> tuple[Tensor, ...]:
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:60.
+        Declared in opdecl/sorting.yaml:65.
 
     Example:
         >>> import tensorlike as tl
@@ -159,7 +159,7 @@ def unique_counts(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/sorting.yaml:69
+# opdecl/sorting.yaml:75
 @native
 def unique_inverse(x: TensorLike) -> tuple[Tensor, ...]:
     """The different elements, in order, and for each element of x which of them it is.
@@ -171,7 +171,7 @@ def unique_inverse(x: TensorLike) -> tuple[Tensor, ...]:
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:69.
+        Declared in opdecl/sorting.yaml:75.
 
     Example:
         >>> import tensorlike as tl
@@ -181,7 +181,7 @@ def unique_inverse(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/sorting.yaml:78
+# opdecl/sorting.yaml:85
 @native
 def unique_all(x: TensorLike) -> tuple[Tensor, ...]:
     """The different elements, in order, where each occurs first, which each element is, how often.
@@ -193,7 +193,7 @@ def unique_all(x: TensorLike) -> tuple[Tensor, ...]:
         4 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:78.
+        Declared in opdecl/sorting.yaml:85.
 
     Example:
         >>> import tensorlike as tl

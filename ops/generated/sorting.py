@@ -40,7 +40,7 @@ class Sort(OpBase, native="Sort"):
         ) -> None: ...
 
 
-# opdecl/sorting.yaml:15
+# opdecl/sorting.yaml:16
 class ArgSort(OpBase, native="ArgSort"):
     """The positions of the elements in their order along an axis.
 
@@ -56,7 +56,7 @@ class ArgSort(OpBase, native="ArgSort"):
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:15.
+        Declared in opdecl/sorting.yaml:16.
     """
 
     __slots__ = ()
@@ -71,7 +71,7 @@ class ArgSort(OpBase, native="ArgSort"):
         ) -> None: ...
 
 
-# opdecl/sorting.yaml:28
+# opdecl/sorting.yaml:30
 class TopK(OpBase, native="TopK"):
     """The k largest or smallest elements along an axis, in order, and their positions.
 
@@ -87,7 +87,7 @@ class TopK(OpBase, native="TopK"):
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:28.
+        Declared in opdecl/sorting.yaml:30.
     """
 
     __slots__ = ()
@@ -100,7 +100,7 @@ class TopK(OpBase, native="TopK"):
         def __init__(self, *, k: int, axis: int = -1, largest: bool = True) -> None: ...
 
 
-# opdecl/sorting.yaml:42
+# opdecl/sorting.yaml:45
 class SearchSorted(OpBase, native="SearchSorted"):
     """Where in x1, sorted (or put in order by sorter), the elements of x2 would be inserted.
 
@@ -119,7 +119,7 @@ class SearchSorted(OpBase, native="SearchSorted"):
         DTypeError: sorter is not integer.
 
     Source:
-        Declared in opdecl/sorting.yaml:42.
+        Declared in opdecl/sorting.yaml:45.
     """
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class SearchSorted(OpBase, native="SearchSorted"):
         def __init__(self, *, side: str = "left") -> None: ...
 
 
-# opdecl/sorting.yaml:52
+# opdecl/sorting.yaml:56
 class UniqueValues(OpBase, native="UniqueValues"):
     """The different elements, in order; each NaN differs from all others.
 
@@ -141,7 +141,7 @@ class UniqueValues(OpBase, native="UniqueValues"):
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:52.
+        Declared in opdecl/sorting.yaml:56.
     """
 
     __slots__ = ()
@@ -151,7 +151,7 @@ class UniqueValues(OpBase, native="UniqueValues"):
         def __init__(self) -> None: ...
 
 
-# opdecl/sorting.yaml:60
+# opdecl/sorting.yaml:65
 class UniqueCounts(OpBase, native="UniqueCounts"):
     """The different elements, in order, and how often each occurs.
 
@@ -162,7 +162,7 @@ class UniqueCounts(OpBase, native="UniqueCounts"):
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:60.
+        Declared in opdecl/sorting.yaml:65.
     """
 
     __slots__ = ()
@@ -172,7 +172,7 @@ class UniqueCounts(OpBase, native="UniqueCounts"):
         def __init__(self) -> None: ...
 
 
-# opdecl/sorting.yaml:69
+# opdecl/sorting.yaml:75
 class UniqueInverse(OpBase, native="UniqueInverse"):
     """The different elements, in order, and for each element of x which of them it is.
 
@@ -183,7 +183,7 @@ class UniqueInverse(OpBase, native="UniqueInverse"):
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:69.
+        Declared in opdecl/sorting.yaml:75.
     """
 
     __slots__ = ()
@@ -193,7 +193,7 @@ class UniqueInverse(OpBase, native="UniqueInverse"):
         def __init__(self) -> None: ...
 
 
-# opdecl/sorting.yaml:78
+# opdecl/sorting.yaml:85
 class UniqueAll(OpBase, native="UniqueAll"):
     """The different elements, in order, where each occurs first, which each element is, how often.
 
@@ -204,7 +204,7 @@ class UniqueAll(OpBase, native="UniqueAll"):
         4 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:78.
+        Declared in opdecl/sorting.yaml:85.
     """
 
     __slots__ = ()

@@ -1,0 +1,275 @@
+"""Batched: a tensor-like that stands for many examples at once.
+
+Its shape is that of one example; the elements of all lie in one value, with an axis for the
+examples in front. What an op does to it follows from the declaration: from the kind of op, the
+types of its attributes, the word under `batch`, and else from the op's body. `batching_rules.py`
+has what the words mean.
+"""
+
+from __future__ import annotations
+
+import warnings
+from _thread import _local
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _C
+from ..ops import Const, OpBase
+from .batched_call import BatchedCall
+from .batching_rules import RULES, elementwise, reduction
+from .dispatch import apply
+from .levels import Level, is_differentiated, stopped
+
+
+class Batch(Level):
+    """A `vmap` that is going on: its level, and the number of examples.
+
+    Args:
+        size: the number of examples.
+        draws: whether each example draws random numbers of its own.
+    """
+
+    __slots__ = ("draws", "size")
+
+    def __init__(self, size: int, *, draws: bool = True) -> None:
+        """For `with`."""
+        self.size = size
+        self.draws = draws
+
+    def __enter__(self) -> Batch:
+        """Begins inside all that have begun."""
+        super().__enter__()
+        _open.batches = (*_open.batches, self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Ends it."""
+        _open.batches = tuple(batch for batch in _open.batches if batch is not self)
+        super().__exit__(*exc)
+
+
+class _Open(_local):
+    """The batches that are going on in a thread, the innermost last."""
+
+    def __init__(self) -> None:
+        self.batches: tuple[Batch, ...] = ()
+
+
+_open = _Open()
+
+
+class Batched(_C.TensorBase):
+    """The examples of a batch.
+
+    Args:
+        value: a tensor-like of any kind; its first axis counts the examples.
+        batch: the `vmap` that it belongs to.
+        is_mapped: False: one value for all examples, which has no such axis.
+    """
+
+    __slots__ = ("batch", "is_mapped", "priority", "value")
+
+    def __init__(self, value: Any, batch: Batch, is_mapped: bool = True) -> None:
+        """Made by `vmap`, and by applying ops."""
+        self.value = value
+        self.batch = batch
+        self.is_mapped = is_mapped
+        self.priority = 100 + batch.number
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The dimensions of one example."""
+        shape: tuple[int, ...] = self.value.shape
+        return shape[1:] if self.is_mapped else shape
+
+    @property
+    def dtype(self) -> _C.dtype:
+        """The element type."""
+        return self.value.dtype  # type: ignore[no-any-return]
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether derivatives by the values are wanted."""
+        return is_differentiated(self.value)
+
+    def stopped(self) -> Batched:
+        """The same examples without history."""
+        return Batched(stopped(self.value), self.batch, self.is_mapped)
+
+    def lift(self, other: Any) -> Batched:
+        """What stands beside it is the same for all examples."""
+        return Batched(other, self.batch, is_mapped=False)
+
+    def __repr__(self) -> str:
+        """The examples."""
+        return f"Batched({self.value!r})"
+
+
+@apply.register
+def apply_batched(op: OpBase, *xs: Batched) -> tuple[Any, ...]:
+    """Applies an op to all examples at once."""
+    batch = max((x.batch for x in xs), key=lambda batch: batch.number)
+    batch.check_open(op, "Batched")
+    is_mapped = tuple(x.batch is batch and x.is_mapped for x in xs)
+    values = tuple(x.value if x.batch is batch else x for x in xs)
+    if not any(is_mapped):
+        return op(*values)  # type: ignore[no-any-return]
+    call = BatchedCall(op, values, is_mapped, batch.size)
+    rule = _rule_of(call)
+    if rule is None:
+        return NotImplemented  # through the body
+    try:
+        outputs = rule(call)
+    except Exception as error:
+        _raise_as_of_one(call, error)
+        raise
+    if outputs is None:
+        return NotImplemented
+    return tuple(Batched(y, batch) for y in outputs)
+
+
+Rule = Callable[[BatchedCall], "Sequence[Any] | None"]
+
+
+def _rule_of(call: BatchedCall) -> Rule | None:
+    """What says how the op goes over examples; None is its body."""
+    declared = call.declared
+    if isinstance(call.op, Const):
+        return _constant
+    if declared.is_scalar:
+        return elementwise
+    if declared.is_reduction:
+        return reduction
+    if hasattr(call.op, "vjp"):
+        return _with_gradient
+    if declared.batch:
+        found = RULES.get(declared.batch)
+        if found is None:
+            raise _C.DispatchError(
+                f"{call.op}: `batch` must be one of {', '.join(RULES)}; got '{declared.batch}'; "
+                f"correct its declaration"
+            )
+        return found
+    return None if declared.has_body else loop
+
+
+def _constant(call: BatchedCall) -> Sequence[Any]:
+    """A literal: the same for all examples, of the dtype that they have."""
+    (constant,) = call.op(call.values[0])
+    return [call.repeated(constant)]
+
+
+def loop(call: BatchedCall) -> Sequence[Any]:
+    """One example after the other: for ops of which nothing is known."""
+    warnings.warn(
+        f"vmap: {call.op} is applied to one example after the other; give the op a body, or "
+        "`batch` in its declaration",
+        stacklevel=2,
+    )
+    results = [
+        call.op(*(v[i] if m else v for v, m in zip(call.values, call.is_mapped, strict=True)))
+        for i in range(call.size)
+    ]
+    if not results:
+        raise _C.ShapeError(f"vmap: {call.op} needs one example at least; got none")
+    return [_stack(*outputs, axis=0) for outputs in zip(*results, strict=True)]
+
+
+def _raise_as_of_one(call: BatchedCall, error: Exception) -> None:
+    """Raises what one example would raise, in the shapes that the function sees."""
+    try:
+        call.inferred()
+    except type(error) as of_one:
+        raise of_one from None
+    except Exception:
+        return
+
+
+class _OfExamples(OpBase):
+    """A Python op with a gradient of its own, over examples: body and gradient are both mapped."""
+
+    def __init__(self, call: BatchedCall) -> None:
+        self.op = call.op
+        self.is_mapped = call.is_mapped
+        self.size = call.size
+
+    def define(self, *xs: Any) -> tuple[Any, ...]:
+        def body(*args: Any) -> tuple[Any, ...]:
+            return tuple(self.op(*args))
+
+        return over_examples(body, self.size, self.is_mapped)(*xs)
+
+    def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
+        given = [
+            c if c is not None else _zeros(y.shape, y.dtype)
+            for c, y in zip(cotangents, outputs, strict=True)
+        ]
+        count = len(inputs)
+
+        def pull(*args: Any) -> tuple[Any, ...]:
+            xs, ys = args[:count], args[count : count + len(outputs)]
+            found = self.op.vjp(xs, ys, args[count + len(outputs) :])
+            found = found if isinstance(found, (tuple, list)) else (found,)
+            return tuple(
+                _zeros(x.shape, x.dtype) if g is None else g for g, x in zip(found, xs, strict=True)
+            )
+
+        mapped = (*self.is_mapped, *[True] * (2 * len(outputs)))
+        found = over_examples(pull, self.size, mapped)(*inputs, *outputs, *given)
+        return tuple(
+            g if m else _sum(g, axis=0) for g, m in zip(found, self.is_mapped, strict=True)
+        )
+
+
+def _with_gradient(call: BatchedCall) -> Sequence[Any]:
+    return _OfExamples(call)(*call.values)  # type: ignore[no-any-return]
+
+
+def over_examples(
+    function: Callable[..., Sequence[Any]], size: int, is_mapped: Sequence[bool]
+) -> Callable[..., tuple[Any, ...]]:
+    """A function of tensor-likes over examples: `vmap` for values with the axis in front."""
+
+    def mapped(*values: Any) -> tuple[Any, ...]:
+        with Batch(size) as batch:
+            given = [
+                Batched(value, batch) if m else value
+                for value, m in zip(values, is_mapped, strict=True)
+            ]
+            return tuple(examples(y, batch) for y in function(*given))
+
+    return mapped
+
+
+def examples(y: Any, batch: Batch) -> Any:
+    """The value of all examples, with their axis in front; repeated where it is one for all."""
+    if isinstance(y, _C.TensorWrapper):
+        inner = examples(y.__wrapped__, batch)
+        return type(y)(inner)
+    if isinstance(y, Batched) and y.batch is batch:
+        if y.is_mapped:
+            return y.value
+        y = y.value
+    return _broadcast_to(y, (batch.size, *y.shape))
+
+
+def drawn(draw: Callable[..., Any], shape: tuple[int, ...], **attrs: Any) -> Any:
+    """Random numbers: inside `vmap` each example has numbers of its own, parts of one draw."""
+    batches = [batch for batch in _open.batches if batch.draws]
+    made = draw((*(batch.size for batch in batches), *shape), **attrs)
+    if not batches:
+        return made
+    value = made.__wrapped__
+    for batch in batches:
+        value = Batched(value, batch)
+    return type(made)(value)
+
+
+_broadcast_to = _C.Function("broadcast_to")
+_stack = _C.Function("stack")
+_sum = _C.Function("sum")
+_full = _C.Function("full")
+
+
+def _zeros(shape: tuple[int, ...], dtype: _C.dtype) -> Any:
+    return _full(shape, 0, dtype=dtype).__wrapped__

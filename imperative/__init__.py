@@ -19,6 +19,10 @@ from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
 from .batched import drawn as drawn
+from .checkpoint import checkpoint as checkpoint
+from .custom_rules import custom_jvp as custom_jvp
+from .custom_rules import custom_vjp as custom_vjp
+from .custom_rules import stop_gradient as stop_gradient
 from .data_types import as_dtype as as_dtype
 from .data_types import broadcast_shapes as broadcast_shapes
 from .data_types import can_cast as can_cast
@@ -55,6 +59,10 @@ from .transforms import linearize as linearize
 from .transforms import vmap as vmap
 
 __all__ = [
+    "stop_gradient",
+    "custom_vjp",
+    "custom_jvp",
+    "checkpoint",
     "vmap",
     "linearize",
     "jvp",

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _C
 from ..ops import Const, OpBase
-from .batched_call import BatchedCall
+from .batched_call import BatchedCall, UnequalExamplesError
 from .batching_rules import RULES, elementwise, reduction
 from .dispatch import apply
 from .levels import Level, is_differentiated, stopped
@@ -120,6 +120,8 @@ def apply_batched(op: OpBase, *xs: Batched) -> tuple[Any, ...]:
         return NotImplemented  # through the body
     try:
         outputs = rule(call)
+    except UnequalExamplesError:
+        raise
     except Exception as error:
         _raise_as_of_one(call, error)
         raise
@@ -140,7 +142,7 @@ def _rule_of(call: BatchedCall) -> Rule | None:
         return elementwise
     if declared.is_reduction:
         return reduction
-    if hasattr(call.op, "vjp"):
+    if hasattr(call.op, "vjp") and hasattr(call.op, "define"):
         return _with_gradient
     if declared.batch:
         found = RULES.get(declared.batch)
@@ -195,7 +197,8 @@ class _OfExamples(OpBase):
 
     def define(self, *xs: Any) -> tuple[Any, ...]:
         def body(*args: Any) -> tuple[Any, ...]:
-            return tuple(self.op(*args))
+            out = self.op.define(*args)
+            return tuple(out) if isinstance(out, (tuple, list)) else (out,)
 
         return over_examples(body, self.size, self.is_mapped)(*xs)
 

@@ -21,6 +21,10 @@ class Declared(NamedTuple):
     has_body: bool
 
 
+class UnequalExamplesError(_C.ShapeError):
+    """Examples would give results of different shapes."""
+
+
 class BatchedCall:
     """An op on values; those that are mapped have an axis of examples in front.
 

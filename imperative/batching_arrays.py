@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _C
-from ..ops import LSTM
-from .autodiff import vjp
+from ..ops import Split
 from .batched_call import (
     BatchedCall,
     broadcast_to,
@@ -29,8 +28,8 @@ _logical_and = _C.Function("logical_and")
 _logical_not = _C.Function("logical_not")
 _logical_or = _C.Function("logical_or")
 _lstm_cell = _C.Function("lstm_cell")
+_lstm_cell_grad = _C.Function("lstm_cell_grad")
 _matmul = _C.Function("matmul")
-_split = _C.Function("split")
 _stack = _C.Function("stack")
 _subtract = _C.Function("subtract")
 _sum = _C.Function("sum")
@@ -74,51 +73,62 @@ def lstm(call: BatchedCall) -> Outputs:
 
 def _lstm_steps(call: BatchedCall) -> Outputs:
     sums, weight, hidden, cell = (call.mapped(i) for i in range(4))
-    length, width = sums.shape[1], hidden.shape[-1]
+    width = hidden.shape[-1]
     turned = transposed(weight)
-    steps = [
-        reshape(part, (call.size, *part.shape[2:])) for part in _split(sums, (1,) * length, axis=1)
-    ]
-    found: list[tuple[Any, Any, Any]] = []
     is_reverse = call.op.reverse  # type: ignore[attr-defined]
-    for step in reversed(steps) if is_reverse else steps:
+    found: list[tuple[Any, Any, Any]] = []
+    for step in _steps_of(sums, is_reverse):
         gates = _add(step, _matmul(hidden, turned))
-        quarters = _split(gates, (width,) * 4, axis=-1)
-        hidden, cell = _lstm_cell(*quarters, cell)
+        hidden, cell = _lstm_cell(*Split(sizes=(width,) * 4, axis=-1)(gates), cell)
         found.append((hidden, cell, gates))
+    if not found:
+        return [reshape(sums, (call.size, *one.shape)) for one in call.inferred()]
     if is_reverse:
         found.reverse()
-    if not found:
-        shapes = [one.shape for one in call.inferred()]
-        return [reshape(sums, (call.size, *shape)) for shape in shapes]
     return [_stack(*parts, axis=1) for parts in zip(*found, strict=True)]
 
 
 def lstm_grad(call: BatchedCall) -> Outputs:
-    """The gradient of the recurrence over examples, whose sums follow from its gates."""
+    """Step by step, from the last one back."""
     call.inferred()
     values = [call.mapped(i) for i in range(len(call.values))]
-    weight, hidden, cell, states, _, gates, *cotangents = values
+    weight, hidden, cell, *sequences = values
     is_reverse = call.op.reverse  # type: ignore[attr-defined]
-    start = reshape(hidden, (call.size, 1, *hidden.shape[1:]))
-    length = states.shape[1]
-    if length == 0:
-        return [gates, *(_subtract(value, value) for value in (weight, hidden, cell))]
-    first, last = (1, length - 1) if is_reverse else (length - 1, 1)
-    head, tail = _split(states, (first, last), axis=1)
-    before = _concat(tail, start, axis=1) if is_reverse else _concat(start, head, axis=1)
-    wide = reshape(transposed(weight), (call.size, 1, weight.shape[2], weight.shape[1]))
-    sums = _subtract(gates, _matmul(before, wide))
-    recurrence = LSTM(reverse=is_reverse)
+    states, cells, gates, dstates, dcells, *dgates = (
+        _steps_of(value, is_reverse) for value in sequences
+    )
+    width = hidden.shape[-1]
+    flow, kept_flow = _subtract(hidden, hidden), _subtract(cell, cell)
+    found: list[Any] = []
+    for step in range(len(states) - 1, -1, -1):
+        *by_gates, kept_flow = _lstm_cell_grad(
+            *Split(sizes=(width,) * 4, axis=-1)(gates[step]),
+            cells[step - 1] if step > 0 else cell,
+            cells[step],
+            _add(dstates[step], flow),
+            _add(dcells[step], kept_flow),
+        )
+        by_sums = _concat(*by_gates, axis=-1)
+        if dgates:
+            by_sums = _add(by_sums, dgates[0][step])
+        found.append(by_sums)
+        flow = _matmul(by_sums, weight)
+    if not found:
+        return [sequences[2], _subtract(weight, weight), flow, kept_flow]
+    found.reverse()
+    before = [hidden, *states[:-1]]
+    by_weight = _matmul(transposed(_concat(*found, axis=1)), _concat(*before, axis=1))
+    if is_reverse:
+        found.reverse()
+    return [_stack(*found, axis=1), by_weight, flow, kept_flow]
 
-    def of_examples(*xs: Any) -> Any:
-        xs = tuple(x.__wrapped__ for x in xs)
-        return tuple(lstm(BatchedCall(recurrence, xs, (True,) * 4, call.size)))
 
-    _, pull_back = vjp(of_examples, sums, weight, hidden, cell)
-    if len(cotangents) == 2:
-        cotangents.append(_subtract(gates, gates))
-    return [gradient.__wrapped__ for gradient in pull_back(tuple(cotangents))]
+def _steps_of(sequences: Any, is_reverse: bool) -> list[Any]:
+    """The steps of all examples, in the order in which they are gone through."""
+    size, length, *rest = sequences.shape
+    parts = Split(sizes=(1,) * length, axis=1)(sequences)
+    steps = [reshape(part, (size, *rest)) for part in parts]
+    return steps[::-1] if is_reverse else steps
 
 
 def search_sorted(call: BatchedCall) -> Outputs:

@@ -15,6 +15,7 @@ from .. import _C
 from ..ops import OpBase
 from .batched_call import (
     BatchedCall,
+    UnequalExamplesError,
     broadcast_to,
     fold,
     moved_axis,
@@ -99,7 +100,7 @@ def folded(call: BatchedCall) -> Outputs:
 
 def none(call: BatchedCall) -> Outputs:
     """Examples may give results of different shapes."""
-    raise _C.ShapeError(
+    raise UnequalExamplesError(
         f"{name_of(call.op)}: under vmap the shape of the result must not depend on the elements "
         "of each example; it does; use where, or map over what comes before"
     )

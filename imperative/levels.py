@@ -60,3 +60,13 @@ def is_differentiated(value: Any) -> bool:
     if isinstance(value, _C.Tracer):
         return True
     return bool(getattr(value, "is_differentiated", False))
+
+
+def level_of(value: Any) -> int:
+    """The level of the transform that a value belongs to; -1 for none."""
+    while isinstance(value, _C.TensorWrapper):
+        value = value.__wrapped__
+    if isinstance(value, _C.Tracer):
+        return value.level
+    own = getattr(value, "level", None) or getattr(value, "batch", None)
+    return own.number if isinstance(own, Level) else -1

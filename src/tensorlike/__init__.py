@@ -76,6 +76,10 @@ from .imperative import jacrev as jacrev
 from .imperative import jvp as jvp
 from .imperative import linearize as linearize
 from .imperative import vmap as vmap
+from .imperative import checkpoint as checkpoint
+from .imperative import custom_jvp as custom_jvp
+from .imperative import custom_vjp as custom_vjp
+from .imperative import stop_gradient as stop_gradient
 from .imperative import manual_seed as manual_seed
 from .imperative import no_grad as no_grad
 from .imperative import profile as profile
@@ -144,6 +148,10 @@ __all__ = sorted(
         "jvp",
         "linearize",
         "vmap",
+        "checkpoint",
+        "custom_jvp",
+        "custom_vjp",
+        "stop_gradient",
         "manual_seed",
         "memory",
         "nn",

@@ -23,9 +23,13 @@ def tuple_of(out: Any) -> tuple[Any, ...]:
     return out if isinstance(out, tuple) else (out,)
 
 
-def one_by_one(case: Case, given: list[Any], chosen: tuple[bool, ...]) -> list[np.ndarray[Any, Any]]:
+def one_by_one(
+    case: Case, given: list[Any], chosen: tuple[bool, ...]
+) -> list[np.ndarray[Any, Any]]:
     rows = [
-        tuple_of(call(case, [tl.tensor(x[i] if m else x) for x, m in zip(given, chosen, strict=True)]))
+        tuple_of(
+            call(case, [tl.tensor(x[i] if m else x) for x, m in zip(given, chosen, strict=True)])
+        )
         for i in range(COUNT)
     ]
     return [np.stack([np.asarray(y) for y in column]) for column in zip(*rows, strict=True)]
@@ -63,7 +67,7 @@ def test_all_examples_at_once_give_what_each_gives(case: Case, chosen: tuple[boo
     in_axes = tuple(-1 if m else None for m in chosen)
     again = tl.vmap(lambda *xs: call(case, xs), in_axes)(*last)
     for y, z in zip(tuple_of(found), tuple_of(again), strict=True):
-        np.testing.assert_array_equal(np.asarray(y), np.asarray(z))
+        np.testing.assert_allclose(np.asarray(y), np.asarray(z), rtol=1e-12, atol=1e-14)
 
 
 def test_every_word_under_batch_is_a_rule() -> None:

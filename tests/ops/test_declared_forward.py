@@ -104,7 +104,9 @@ def test_tangents_of_gradients_are_those_of_differences(case: Case) -> None:
         np.testing.assert_allclose(np.asarray(got), wanted, rtol=2e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if not moving(c) and chosen_dtype(c) == ""], ids=str)
+@pytest.mark.parametrize(
+    "case", [c for c in CASES if not moving(c) and chosen_dtype(c) == ""], ids=str
+)
 def test_what_is_not_differentiable_does_not_move(case: Case) -> None:
     along = [d if x.dtype.kind == "f" else None
              for x, d in zip(case.inputs, directions(case), strict=True)]  # fmt: skip

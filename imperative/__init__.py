@@ -19,6 +19,7 @@ from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
 from .batched import drawn as drawn
+from .batched import drawn_from as drawn_from
 from .checkpoint import checkpoint as checkpoint
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp
@@ -59,22 +60,10 @@ from .transforms import linearize as linearize
 from .transforms import vmap as vmap
 
 __all__ = [
-    "stop_gradient",
-    "custom_vjp",
-    "custom_jvp",
-    "checkpoint",
-    "vmap",
-    "linearize",
-    "jvp",
-    "jacrev",
-    "jacfwd",
-    "hvp",
-    "hessian",
-    "drawn",
-    "Dual",
-    "Batched",
     "Apply",
+    "Batched",
     "DTypeError",
+    "Dual",
     "Grad",
     "IndexRangeError",
     "Listing",
@@ -96,22 +85,35 @@ __all__ = [
     "as_raw_tensor",
     "broadcast_shapes",
     "can_cast",
+    "checkpoint",
+    "custom_jvp",
+    "custom_vjp",
     "default_stream",
     "derived_key",
+    "drawn",
+    "drawn_from",
     "engine",
     "finfo",
     "from_dlpack",
     "grad",
+    "hessian",
+    "hvp",
     "iinfo",
     "isdtype",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
     "manual_seed",
     "native",
     "next_seed",
     "no_grad",
     "profile",
     "result_type",
+    "stop_gradient",
     "tensor",
     "update",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]

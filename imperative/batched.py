@@ -92,6 +92,18 @@ class Batched(_C.TensorBase):
         """Whether derivatives by the values are wanted."""
         return is_differentiated(self.value)
 
+    @property
+    def elements(self) -> Any:
+        """Those of one example are not at hand.
+
+        Raises:
+            DispatchError: always.
+        """
+        raise _C.DispatchError(
+            "vmap: inside, the elements of an example must not be read; got a tensor that differs "
+            "between examples; use where in place of if, or None in in_axes"
+        )
+
     def stopped(self) -> Batched:
         """The same examples without history."""
         return Batched(stopped(self.value), self.batch, self.is_mapped)
@@ -113,11 +125,11 @@ def apply_batched(op: OpBase, *xs: Batched) -> tuple[Any, ...]:
     is_mapped = tuple(x.batch is batch and x.is_mapped for x in xs)
     values = tuple(x.value if x.batch is batch else x for x in xs)
     if not any(is_mapped):
-        return op(*values)  # type: ignore[no-any-return]
+        return op(*values)
     call = BatchedCall(op, values, is_mapped, batch.size)
     rule = _rule_of(call)
     if rule is None:
-        return NotImplemented  # through the body
+        return NotImplemented  # type: ignore[no-any-return]  # through the body
     try:
         outputs = rule(call)
     except UnequalExamplesError:
@@ -126,7 +138,7 @@ def apply_batched(op: OpBase, *xs: Batched) -> tuple[Any, ...]:
         _raise_as_of_one(call, error)
         raise
     if outputs is None:
-        return NotImplemented
+        return NotImplemented  # type: ignore[no-any-return]
     return tuple(Batched(y, batch) for y in outputs)
 
 
@@ -225,7 +237,7 @@ class _OfExamples(OpBase):
 
 
 def _with_gradient(call: BatchedCall) -> Sequence[Any]:
-    return _OfExamples(call)(*call.values)  # type: ignore[no-any-return]
+    return _OfExamples(call)(*call.values)
 
 
 def over_examples(
@@ -266,6 +278,18 @@ def drawn(draw: Callable[..., Any], shape: tuple[int, ...], **attrs: Any) -> Any
     for batch in batches:
         value = Batched(value, batch)
     return type(made)(value)
+
+
+def drawn_from(draw: Callable[..., Any], parameter: Any, **attrs: Any) -> Any:
+    """Random numbers by parameters; inside `vmap` each example has numbers of its own."""
+    batches = [batch for batch in _open.batches if batch.draws]
+    value = parameter.__wrapped__
+    if not batches or isinstance(value, Batched):
+        return draw(parameter, **attrs)
+    value = _broadcast_to(value, (*(batch.size for batch in batches), *value.shape))
+    for batch in batches:
+        value = Batched(value, batch)
+    return draw(type(parameter)(value), **attrs)
 
 
 _broadcast_to = _C.Function("broadcast_to")

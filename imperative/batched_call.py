@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -43,6 +44,7 @@ class BatchedCall:
         self.values = values
         self.is_mapped = is_mapped
         self.size = size
+        self._shift = 1  # by which axes counted from the front move
 
     @cached_property
     def declared(self) -> Declared:
@@ -58,9 +60,7 @@ class BatchedCall:
     def inferred(self) -> tuple[Any, ...]:
         """What the op gives for one example, without elements; it raises as it does for one."""
         pairs = zip(self.values, self.is_mapped, strict=True)
-        return self.op(  # type: ignore[no-any-return]
-            *(_C.ShapeTensor(v.shape[1:] if m else v.shape, v.dtype) for v, m in pairs)
-        )
+        return self.op(*(_C.ShapeTensor(v.shape[1:] if m else v.shape, v.dtype) for v, m in pairs))
 
     def repeated(self, value: Any) -> Any:
         """One value for all examples, with their axis in front."""
@@ -83,17 +83,17 @@ class BatchedCall:
         shape = value.shape
         return reshape(value, (shape[0], *[1] * missing, *shape[1:]))
 
-    def with_attrs(self, **attrs: Any) -> OpBase:
+    def with_attrs(self, **attrs: Any) -> Any:
         """The op with other attributes."""
-        return type(self.op)(**{**self.op.params(), **attrs})  # type: ignore[attr-defined]
+        return type(self.op)(**{**self.op.params(), **attrs})
 
-    def moved(self, ndim: int | None = None) -> OpBase:
+    def moved(self, ndim: int | None = None) -> Any:
         """The op for one axis more in front: attributes that name axes, or give shapes, follow.
 
         Args:
             ndim: how many dimensions examples of the first value were padded to, if they were.
         """
-        changed = {}
+        changed: dict[str, Any] = {}
         self._shift = 1 if ndim is None else 1 + ndim - self.ndims[0]
         for name, kind in self.declared.attrs:
             move = _MOVES.get(kind)
@@ -136,7 +136,7 @@ class BatchedCall:
 
 
 # By the type of an attribute: what becomes of it where there is an axis more in front.
-_MOVES = {
+_MOVES: Mapping[str, Callable[[BatchedCall, Any], Any]] = {
     "one_axis": BatchedCall._axis,
     "axis": BatchedCall._axes,
     "axes": BatchedCall._axes,

@@ -45,7 +45,7 @@ def convolution(call: BatchedCall) -> Outputs:
         (y,) = call.op(fold(call.values[0], 0), *call.values[1:])
         return [unfold(y, 0, call.size)]
     x, *rest = (call.mapped(i) for i in range(len(call.values)))
-    op = call.with_attrs(groups=call.op.groups * call.size)  # type: ignore[attr-defined]
+    op = call.with_attrs(groups=call.op.groups * call.size)
     (y,) = op(fold(x, 1), *(fold(value, 0) for value in rest))
     return [unfold(y, 1, call.size)]
 
@@ -54,7 +54,7 @@ def convolution_weight(call: BatchedCall) -> Outputs:
     """The kernels of groups of channels, one group or more for each example."""
     if min(call.ndims) < 2:
         call.inferred()
-    op = call.with_attrs(groups=call.op.groups * call.size)  # type: ignore[attr-defined]
+    op = call.with_attrs(groups=call.op.groups * call.size)
     (y,) = op(fold(call.mapped(0), 1), fold(call.mapped(1), 1))
     return [unfold(y, 0, call.size)]
 
@@ -75,7 +75,7 @@ def _lstm_steps(call: BatchedCall) -> Outputs:
     sums, weight, hidden, cell = (call.mapped(i) for i in range(4))
     width = hidden.shape[-1]
     turned = transposed(weight)
-    is_reverse = call.op.reverse  # type: ignore[attr-defined]
+    is_reverse = call.op.reverse
     found: list[tuple[Any, Any, Any]] = []
     for step in _steps_of(sums, is_reverse):
         gates = _add(step, _matmul(hidden, turned))
@@ -93,7 +93,7 @@ def lstm_grad(call: BatchedCall) -> Outputs:
     call.inferred()
     values = [call.mapped(i) for i in range(len(call.values))]
     weight, hidden, cell, *sequences = values
-    is_reverse = call.op.reverse  # type: ignore[attr-defined]
+    is_reverse = call.op.reverse
     states, cells, gates, dstates, dcells, *dgates = (
         _steps_of(value, is_reverse) for value in sequences
     )
@@ -142,7 +142,7 @@ def search_sorted(call: BatchedCall) -> Outputs:
         table = _gather(table, number, call.mapped(2), axes=(0, 1))
     table = reshape(table, (call.size, *[1] * call.ndims[1], table.shape[1]))
     wanted = reshape(wanted, (*wanted.shape, 1))
-    is_left = call.op.side == "left"  # type: ignore[attr-defined]
+    is_left = call.op.side == "left"
     is_before = _less(table, wanted) if is_left else _less_equal(table, wanted)
     # NaN is the largest value.
     is_last = _isnan(wanted)

@@ -8,7 +8,7 @@ differentiated, batched and recorded in turn.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _C
@@ -28,7 +28,7 @@ from .batching_arrays import convolution, convolution_weight, lstm, lstm_grad, s
 _gather = _C.Function("gather")
 _matmul = _C.Function("matmul")
 
-Outputs = Sequence[Any]
+Outputs = Any  # a sequence of values
 
 
 def elementwise(call: BatchedCall) -> Outputs:
@@ -41,7 +41,7 @@ def reduction(call: BatchedCall) -> Outputs:
     """Over the same axes; over all of an example as over one long axis."""
     (x,) = call.values
     ndim = call.ndims[0]
-    axis = call.op.axis  # type: ignore[attr-defined]
+    axis = call.op.axis
     if axis is not None and ndim > 0:
         return call.moved()(x)
     if axis is not None:
@@ -49,7 +49,7 @@ def reduction(call: BatchedCall) -> Outputs:
     rest = math.prod(x.shape[1:])
     long = reshape(x, (call.size, rest))
     (y,) = call.with_attrs(axis=1, keepdims=False)(long)
-    is_kept = call.op.keepdims  # type: ignore[attr-defined]
+    is_kept = call.op.keepdims
     return [reshape(y, (call.size, *[1] * ndim)) if is_kept else y]
 
 
@@ -78,7 +78,7 @@ def aligned(call: BatchedCall) -> Outputs:
 
 def broadcast(call: BatchedCall) -> Outputs:
     """To the shape, with the examples in front."""
-    shape = call.op.shape  # type: ignore[attr-defined]
+    shape = call.op.shape
     if len(shape) < call.ndims[0]:
         call.inferred()
     return [broadcast_to(call.padded(0, len(shape)), (call.size, *shape))]
@@ -113,7 +113,7 @@ def name_of(op: OpBase) -> str:
 
 def set_subtensor(call: BatchedCall) -> Outputs:
     """The value is lined up with what it is assigned to."""
-    kinds = call.op.items[::4]  # type: ignore[attr-defined]
+    kinds = call.op.items[::4]
     target = call.ndims[0] + kinds.count(_NEW_AXIS) - kinds.count(_INTEGER)
     if call.ndims[1] > target:
         call.inferred()
@@ -168,14 +168,14 @@ def gather(call: BatchedCall) -> Outputs:
     indices = [call.padded(1 + i, ndim) for i in range(len(indices))]
     if not call.is_mapped[0]:
         return call.op(x, *indices)
-    axes = call.moved().axes  # type: ignore[attr-defined]
+    axes = call.moved().axes
     return [_gather(x, number_of_example(call, ndim), *indices, axes=(0, *axes))]
 
 
 def scatter(call: BatchedCall) -> Outputs:
     """The number of the example is one index more."""
     ndim = max(call.ndims[2:], default=0)
-    axes = call.moved().axes  # type: ignore[attr-defined]
+    axes = call.moved().axes
     indices = [call.padded(2 + i, ndim) for i in range(len(axes))]
     target = ndim + call.ndims[0] - len(axes)
     if call.ndims[1] > target:

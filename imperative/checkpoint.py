@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..ops import OpBase
-from .autodiff import is_layer, vjp, zeros_like
-from .custom_rules import Call
+from .autodiff import is_layer
+from .custom_rules import Call, pull_through
 from .levels import is_differentiated, unwrapped
 from .random import default_stream
 from .tensor import Tensor
@@ -34,23 +34,9 @@ class _Recomputed(OpBase):
         now = default_stream.state()
         default_stream.restart(*self.drawn)
         try:
-            moving = [i for i, x in enumerate(inputs) if x.dtype.kind in ("floating", "complex")]
-
-            def of_moving(*xs: Any) -> Any:
-                values = list(inputs)
-                for i, x in zip(moving, xs, strict=True):
-                    values[i] = unwrapped(x)
-                return tuple(Tensor(y) for y in self.call.run(values))
-
-            _, pull_back = vjp(of_moving, *(Tensor(inputs[i]) for i in moving))
+            return tuple(pull_through(self.call.run, inputs, outputs, cotangents))
         finally:
             default_stream.restart(*now)
-        given = tuple(
-            Tensor(zeros_like(y) if dy is None else dy)
-            for y, dy in zip(outputs, cotangents, strict=True)
-        )
-        found = dict(zip(moving, pull_back(given), strict=True))
-        return tuple(unwrapped(found[i]) if i in found else None for i in range(len(inputs)))
 
 
 def checkpoint(function: Function) -> Function:

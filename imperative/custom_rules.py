@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import _C
 from ..ops import OpBase
-from .autodiff import zeros_like
+from .autodiff import vjp, zeros_like
 from .dispatch import apply
 from .dual import Dual
 from .levels import is_differentiated, level_of, stopped, unwrapped
@@ -119,7 +119,35 @@ class _WithVjp(OpBase):
                 f"custom_vjp: {_name(self.backward)} must return a tuple of one gradient per "
                 f"argument, {len(args)}; got {got}"
             )
-        return _gradients(args, found, inputs)
+        gradients = _gradients(args, found, inputs)
+        if all(given is None for given in cotangents[count:]):
+            return gradients
+        # Where `backward` is differentiated in turn, residuals are what `forward` makes of inputs.
+        of_residuals = pull_through(
+            lambda xs: self.call.run(xs)[count:], inputs, outputs[count:], cotangents[count:]
+        )
+        return tuple(map(_sum, gradients, of_residuals))
+
+
+def pull_through(
+    run: Callable[..., tuple[Any, ...]], inputs: Any, outputs: Any, cotangents: Any
+) -> list[Any]:
+    """The gradients of what `run` makes of the inputs, which runs once more; None for integers."""
+    moving = [i for i, x in enumerate(inputs) if x.dtype.kind in ("floating", "complex")]
+
+    def of_moving(*xs: Any) -> Any:
+        values = list(inputs)
+        for i, x in zip(moving, xs, strict=True):
+            values[i] = unwrapped(x)
+        return tuple(Tensor(y) for y in run(values))
+
+    _, pull_back = vjp(of_moving, *(Tensor(inputs[i]) for i in moving))
+    found = dict(zip(moving, pull_back(tuple(_filled(outputs, cotangents))), strict=True))
+    return [unwrapped(found[i]) if i in found else None for i in range(len(inputs))]
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return x if y is None else y if x is None else _add(x, y)
 
 
 def _filled(values: Any, given: Any) -> list[Any]:
@@ -324,6 +352,7 @@ class custom_jvp:
         return rebuilt(call.out, [Tensor(y) for y in outputs])
 
 
+_add = _C.Function("add")
 _full = _C.Function("full")
 
 

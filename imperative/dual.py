@@ -77,7 +77,7 @@ def apply_dual(op: OpBase, *xs: Dual) -> tuple[Any, ...]:
         tangents = (None,) * len(xs)
     found = _C.push_forward(op, primals, tangents)
     if found is None:
-        return NotImplemented  # through the body
+        return NotImplemented  # type: ignore[no-any-return]  # through the body
     return tuple(
         y if tangent is None else Dual(y, tangent, level) for y, tangent in zip(*found, strict=True)
     )

@@ -58,7 +58,8 @@ def is_differentiated(value: Any) -> bool:
     if isinstance(value, _C.TensorWrapper):
         return is_differentiated(value.__wrapped__)
     if isinstance(value, _C.Tracer):
-        return True
+        is_recorded = value.is_leaf or value.op is not None
+        return is_recorded or is_differentiated(value.primal)
     return bool(getattr(value, "is_differentiated", False))
 
 

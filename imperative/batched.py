@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import _C
 from ..ops import Const, OpBase
-from .batched_call import BatchedCall, UnequalExamplesError
+from .batched_call import BatchedCall, UnequalExamplesError, declared_of
 from .batching_rules import RULES, elementwise, reduction
 from .dispatch import apply
 from .levels import Level, is_differentiated, stopped
@@ -64,23 +64,20 @@ class Batched(_C.TensorBase):
     Args:
         value: a tensor-like of any kind; its first axis counts the examples.
         batch: the `vmap` that it belongs to.
-        is_mapped: False: one value for all examples, which has no such axis.
     """
 
-    __slots__ = ("batch", "is_mapped", "priority", "value")
+    __slots__ = ("batch", "priority", "value")
 
-    def __init__(self, value: Any, batch: Batch, is_mapped: bool = True) -> None:
+    def __init__(self, value: Any, batch: Batch) -> None:
         """Made by `vmap`, and by applying ops."""
         self.value = value
         self.batch = batch
-        self.is_mapped = is_mapped
         self.priority = 100 + batch.number
 
     @property
     def shape(self) -> tuple[int, ...]:
         """The dimensions of one example."""
-        shape: tuple[int, ...] = self.value.shape
-        return shape[1:] if self.is_mapped else shape
+        return self.value.shape[1:]  # type: ignore[no-any-return]
 
     @property
     def dtype(self) -> _C.dtype:
@@ -106,11 +103,11 @@ class Batched(_C.TensorBase):
 
     def stopped(self) -> Batched:
         """The same examples without history."""
-        return Batched(stopped(self.value), self.batch, self.is_mapped)
+        return Batched(stopped(self.value), self.batch)
 
-    def lift(self, other: Any) -> Batched:
-        """What stands beside it is the same for all examples."""
-        return Batched(other, self.batch, is_mapped=False)
+    def lift(self, other: Any) -> Any:
+        """What stands beside it is the same for all examples, and stays what it is."""
+        return other
 
     def __repr__(self) -> str:
         """The examples."""
@@ -120,16 +117,25 @@ class Batched(_C.TensorBase):
 @apply.register
 def apply_batched(op: OpBase, *xs: Batched) -> tuple[Any, ...]:
     """Applies an op to all examples at once."""
-    batch = max((x.batch for x in xs), key=lambda batch: batch.number)
-    batch.check_open(op, "Batched")
-    is_mapped = tuple(x.batch is batch and x.is_mapped for x in xs)
-    values = tuple(x.value if x.batch is batch else x for x in xs)
-    if not any(is_mapped):
+    # Beside the examples there may be what is the same for all.
+    batches = [x.batch for x in xs if type(x) is Batched]
+    batch = batches[0]
+    if batches.count(batch) < len(batches):
+        batch = max(batches, key=lambda batch: batch.number)
+    if not batch.is_open:
+        batch.refuse(op, "Batched")
+    is_mapped = [type(x) is Batched and x.batch is batch for x in xs]
+    values = [x.value if m else x for x, m in zip(xs, is_mapped)]  # noqa: B905 - of one length
+    kind = type(op)
+    if kind is Const:  # one for all examples
         return op(*values)
-    call = BatchedCall(op, values, is_mapped, batch.size)
-    rule = _rule_of(call)
+    try:
+        rule = _rules[kind]
+    except KeyError:
+        rule = _rules[kind] = _rule_of(op)
     if rule is None:
         return NotImplemented  # type: ignore[no-any-return]  # through the body
+    call = BatchedCall(op, values, is_mapped, batch.size)
     try:
         outputs = rule(call)
     except UnequalExamplesError:
@@ -139,38 +145,32 @@ def apply_batched(op: OpBase, *xs: Batched) -> tuple[Any, ...]:
         raise
     if outputs is None:
         return NotImplemented  # type: ignore[no-any-return]
-    return tuple(Batched(y, batch) for y in outputs)
+    return tuple([Batched(y, batch) for y in outputs])
 
 
 Rule = Callable[[BatchedCall], "Sequence[Any] | None"]
 
+# How ops of a class go over examples; None is their body.
+_rules: dict[type, Rule | None] = {}
 
-def _rule_of(call: BatchedCall) -> Rule | None:
-    """What says how the op goes over examples; None is its body."""
-    declared = call.declared
-    if isinstance(call.op, Const):
-        return _constant
+
+def _rule_of(op: OpBase) -> Rule | None:
+    declared = declared_of(op)
     if declared.is_scalar:
         return elementwise
     if declared.is_reduction:
         return reduction
-    if hasattr(call.op, "vjp") and hasattr(call.op, "define"):
+    if hasattr(op, "vjp") and hasattr(op, "define"):
         return _with_gradient
     if declared.batch:
         found = RULES.get(declared.batch)
         if found is None:
             raise _C.DispatchError(
-                f"{call.op}: `batch` must be one of {', '.join(RULES)}; got '{declared.batch}'; "
+                f"{op}: `batch` must be one of {', '.join(RULES)}; got '{declared.batch}'; "
                 f"correct its declaration"
             )
         return found
     return None if declared.has_body else loop
-
-
-def _constant(call: BatchedCall) -> Sequence[Any]:
-    """A literal: the same for all examples, of the dtype that they have."""
-    (constant,) = call.op(call.values[0])
-    return [call.repeated(constant)]
 
 
 def loop(call: BatchedCall) -> Sequence[Any]:
@@ -262,9 +262,7 @@ def examples(y: Any, batch: Batch) -> Any:
         inner = examples(y.__wrapped__, batch)
         return type(y)(inner)
     if isinstance(y, Batched) and y.batch is batch:
-        if y.is_mapped:
-            return y.value
-        y = y.value
+        return y.value
     return _broadcast_to(y, (batch.size, *y.shape))
 
 

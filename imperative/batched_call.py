@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _C
@@ -22,6 +21,17 @@ class Declared(NamedTuple):
     has_body: bool
 
 
+_declared: dict[type, Declared] = {}
+
+
+def declared_of(op: OpBase) -> Declared:
+    """What is declared of an op's class."""
+    found = _declared.get(type(op))
+    if found is None:
+        found = _declared[type(op)] = Declared(*_C.declared(op))
+    return found
+
+
 class UnequalExamplesError(_C.ShapeError):
     """Examples would give results of different shapes."""
 
@@ -36,26 +46,24 @@ class BatchedCall:
         size: the number of examples.
     """
 
+    __slots__ = ("_shift", "is_mapped", "ndims", "op", "size", "values")
+
     def __init__(
-        self, op: OpBase, values: tuple[Any, ...], is_mapped: tuple[bool, ...], size: int
+        self, op: OpBase, values: Sequence[Any], is_mapped: Sequence[bool], size: int
     ) -> None:
         """Keeps them."""
         self.op = op
         self.values = values
         self.is_mapped = is_mapped
         self.size = size
+        # The number of dimensions of an example of each value.
+        self.ndims = [v.ndim - m for v, m in zip(values, is_mapped, strict=True)]
         self._shift = 1  # by which axes counted from the front move
 
-    @cached_property
+    @property
     def declared(self) -> Declared:
         """What is declared of the op."""
-        return Declared(*_C.declared(self.op))
-
-    @cached_property
-    def ndims(self) -> tuple[int, ...]:
-        """The number of dimensions of an example of each value."""
-        pairs = zip(self.values, self.is_mapped, strict=True)
-        return tuple(len(value.shape) - mapped for value, mapped in pairs)
+        return declared_of(self.op)
 
     def inferred(self) -> tuple[Any, ...]:
         """What the op gives for one example, without elements; it raises as it does for one."""

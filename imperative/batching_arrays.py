@@ -39,7 +39,7 @@ Outputs = Sequence[Any]
 
 def convolution(call: BatchedCall) -> Outputs:
     """Examples are images more, and where they have kernels of their own, groups of channels."""
-    if min(call.ndims[:2]) < 2 or call.ndims[2:] == (0,):
+    if min(call.ndims[:2]) < 2 or call.ndims[2:] == [0]:
         call.inferred()
     if not any(call.is_mapped[1:]):
         (y,) = call.op(fold(call.values[0], 0), *call.values[1:])
@@ -61,7 +61,7 @@ def convolution_weight(call: BatchedCall) -> Outputs:
 
 def lstm(call: BatchedCall) -> Outputs:
     """Examples are sequences more; step by step where they have weights of their own."""
-    if call.ndims != (3, 2, 2, 2):
+    if call.ndims != [3, 2, 2, 2]:
         call.inferred()
     if call.is_mapped[1]:
         call.inferred()

@@ -34,7 +34,9 @@ Outputs = Any  # a sequence of values
 def elementwise(call: BatchedCall) -> Outputs:
     """Examples are lined up by their last dimensions."""
     ndim = max(call.ndims)
-    return call.op(*(call.padded(i, ndim) for i in range(len(call.values))))
+    if min(call.ndims) == ndim:
+        return call.op(*call.values)
+    return call.op(*[call.padded(i, ndim) for i in range(len(call.values))])
 
 
 def reduction(call: BatchedCall) -> Outputs:

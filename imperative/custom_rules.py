@@ -15,7 +15,7 @@ from .. import _C
 from ..ops import OpBase
 from .autodiff import vjp, zeros_like
 from .dispatch import apply
-from .dual import Dual
+from .dual import Dual, taken_apart
 from .levels import is_differentiated, level_of, stopped, unwrapped
 from .tensor import Tensor
 from .trees import leaves_of, map_tree, rebuilt
@@ -296,10 +296,7 @@ class _WithJvp(OpBase):
 @apply.register
 def apply_custom_jvp(op: _WithJvp, *xs: Dual) -> tuple[Any, ...]:
     """The user's rule."""
-    level = max((x.level for x in xs), key=lambda level: level.number)
-    is_own = [x.level is level for x in xs]
-    primals = tuple(x.primal if own else x for x, own in zip(xs, is_own, strict=True))
-    tangents = tuple(x.tangent if own else None for x, own in zip(xs, is_own, strict=True))
+    level, primals, tangents = taken_apart(xs)
     values, moved = op.push(primals, tangents)
     return tuple(Dual(y, dy, level) for y, dy in zip(values, moved, strict=True))
 

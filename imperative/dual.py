@@ -56,23 +56,33 @@ class Dual(_C.TensorBase):
         """The value alone."""
         return stopped(self.primal)
 
-    def lift(self, other: Any) -> Dual:
-        """What stands beside it does not move."""
-        return Dual(other, None, self.level)
+    def lift(self, other: Any) -> Any:
+        """What stands beside it does not move, and stays what it is."""
+        return other
 
     def __repr__(self) -> str:
         """Both parts."""
         return f"Dual({self.primal!r}, {self.tangent!r})"
 
 
+def taken_apart(xs: tuple[Any, ...]) -> tuple[Level, tuple[Any, ...], tuple[Any, ...]]:
+    """The innermost level among Duals and what does not move, and values and tangents on it."""
+    levels = [x.level for x in xs if type(x) is Dual]
+    level = levels[0]
+    if levels.count(level) < len(levels):
+        level = max(levels, key=lambda level: level.number)
+    is_own = [type(x) is Dual and x.level is level for x in xs]
+    primals = [x.primal if own else x for x, own in zip(xs, is_own, strict=True)]
+    tangents = [x.tangent if own else None for x, own in zip(xs, is_own, strict=True)]
+    return level, tuple(primals), tuple(tangents)
+
+
 @apply.register
 def apply_dual(op: OpBase, *xs: Dual) -> tuple[Any, ...]:
     """Applies an op to the values, and its derivative to the tangents."""
-    level = max((x.level for x in xs), key=lambda level: level.number)
-    level.check_open(op, "Dual")
-    is_own = [x.level is level for x in xs]
-    primals = tuple(x.primal if own else x for x, own in zip(xs, is_own, strict=True))
-    tangents = tuple(x.tangent if own else None for x, own in zip(xs, is_own, strict=True))
+    level, primals, tangents = taken_apart(xs)
+    if not level.is_open:
+        level.refuse(op, "Dual")
     if level.number <= _C.paused_level():
         tangents = (None,) * len(xs)
     found = _C.push_forward(op, primals, tangents)

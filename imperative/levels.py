@@ -7,7 +7,7 @@ ones. A level ends with the `with` block that began it, whatever happens inside.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import _C
 from ..ops import OpBase
@@ -16,25 +16,26 @@ from ..ops import OpBase
 class Level:
     """A transform that is going on in this thread; tensor-likes of it hold this object."""
 
-    __slots__ = ("_tape", "number")
+    __slots__ = ("_tape", "is_open", "number")
 
     def __enter__(self) -> Level:
         """Begins inside all that have begun."""
         self._tape = _C.open_tape()
         self.number = self._tape.level
+        self.is_open = True
         return self
 
     def __exit__(self, *exc: object) -> None:
         """Ends it; what was computed under it is of no use any more."""
+        self.is_open = False
         self._tape.close()
 
-    def check_open(self, op: OpBase, what: str) -> None:
-        """Raises AutodiffError if the transform has ended."""
-        if not self._tape.is_open:
-            raise _C.AutodiffError(
-                f"{op}: a {what} must not outlive the transform that made it; got one whose "
-                "transform has ended; return values from the function instead of keeping them"
-            )
+    def refuse(self, op: OpBase, what: str) -> NoReturn:
+        """Raises what is to be raised when the transform has ended."""
+        raise _C.AutodiffError(
+            f"{op}: a {what} must not outlive the transform that made it; got one whose "
+            "transform has ended; return values from the function instead of keeping them"
+        )
 
 
 def unwrapped(x: Any) -> Any:

@@ -281,7 +281,7 @@ def _axis_at(y: Any, axis: Any, batch: Batch) -> Any:
     value = Tensor(unwrapped(y)) if not isinstance(y, _C.TensorBase) else y
     if axis is None:
         inner = unwrapped(value)
-        if isinstance(inner, Batched) and inner.batch is batch and inner.is_mapped:
+        if isinstance(inner, Batched) and inner.batch is batch:
             raise _C.ParameterError(
                 "vmap: out_axes may be None only for what is the same for all examples; got a "
                 "result that differs between them"

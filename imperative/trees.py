@@ -17,6 +17,8 @@ def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """`function` at the leaves of a tree, and at what stands in the same places of the others."""
     if tree is None:
         return None
+    if isinstance(tree, _C.TensorBase):
+        return function(tree, *others)
     if isinstance(tree, dict):
         return {
             key: map_tree(function, value, *(other[key] for other in others))
@@ -60,6 +62,8 @@ def spread(prefix: Any, tree: Any, what: str) -> list[Any]:
     Raises:
         ParameterError: `prefix` is arranged otherwise than the tree.
     """
+    if prefix is None or isinstance(prefix, int):
+        return [prefix] * len(leaves_of(tree))
     is_container = isinstance(prefix, (dict, list, tuple)) or dataclasses.is_dataclass(prefix)
     if not is_container:
         return [prefix] * len(leaves_of(tree))

@@ -21,6 +21,9 @@ from .batched import Batched as Batched
 from .batched import drawn as drawn
 from .batched import drawn_from as drawn_from
 from .checkpoint import checkpoint as checkpoint
+from .coverage import Coverage as Coverage
+from .coverage import OpCoverage as OpCoverage
+from .coverage import coverage as coverage
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp
 from .custom_rules import stop_gradient as stop_gradient
@@ -38,6 +41,8 @@ from .derivatives import jacrev as jacrev
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
 from .dual import Dual as Dual
+from .opcheck import OpReport as OpReport
+from .opcheck import opcheck as opcheck
 from .profiler import profile as profile
 from .random import Stream as Stream
 from .random import as_int64 as as_int64
@@ -62,11 +67,14 @@ from .transforms import vmap as vmap
 __all__ = [
     "Apply",
     "Batched",
+    "Coverage",
     "DTypeError",
     "Dual",
     "Grad",
     "IndexRangeError",
     "Listing",
+    "OpCoverage",
+    "OpReport",
     "Parameter",
     "ParameterError",
     "RawTensor",
@@ -86,6 +94,7 @@ __all__ = [
     "broadcast_shapes",
     "can_cast",
     "checkpoint",
+    "coverage",
     "custom_jvp",
     "custom_vjp",
     "default_stream",
@@ -108,6 +117,7 @@ __all__ = [
     "native",
     "next_seed",
     "no_grad",
+    "opcheck",
     "profile",
     "result_type",
     "stop_gradient",

@@ -99,7 +99,7 @@ def subtensor(x: TensorLike, items: Sequence[int]) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:56
+# opdecl/layout.yaml:57
 @native
 def set_subtensor(x: TensorLike, value: TensorLike, items: Sequence[int]) -> Tensor:
     """The tensor with the part that integers and slices select replaced by a value.
@@ -113,12 +113,12 @@ def set_subtensor(x: TensorLike, value: TensorLike, items: Sequence[int]) -> Ten
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:56.
+        Declared in opdecl/layout.yaml:57.
     """
     ...
 
 
-# opdecl/layout.yaml:66
+# opdecl/layout.yaml:68
 @native
 def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
@@ -131,7 +131,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:66.
+        Declared in opdecl/layout.yaml:68.
 
     Example:
         >>> import tensorlike as tl
@@ -141,7 +141,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:78
+# opdecl/layout.yaml:80
 @native
 def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis.
@@ -154,7 +154,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:78.
+        Declared in opdecl/layout.yaml:80.
 
     Example:
         >>> import tensorlike as tl
@@ -164,7 +164,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:89
+# opdecl/layout.yaml:91
 @native
 def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """A tensor cut into parts along an axis.
@@ -178,7 +178,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:89.
+        Declared in opdecl/layout.yaml:91.
 
     Example:
         >>> import tensorlike as tl
@@ -188,7 +188,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
     ...
 
 
-# opdecl/layout.yaml:103
+# opdecl/layout.yaml:105
 @native
 def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None = None) -> Tensor:
     """The elements in another dtype; what int32 or int64 cannot hold becomes their lowest number.
@@ -203,7 +203,7 @@ def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None =
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:103.
+        Declared in opdecl/layout.yaml:105.
 
     Example:
         >>> import tensorlike as tl
@@ -213,7 +213,7 @@ def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None =
     ...
 
 
-# opdecl/layout.yaml:119
+# opdecl/layout.yaml:121
 @native
 def to_device(x: TensorLike, device: str | None = None) -> Tensor:
     """The tensor on a device.
@@ -226,7 +226,7 @@ def to_device(x: TensorLike, device: str | None = None) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:119.
+        Declared in opdecl/layout.yaml:121.
 
     Example:
         >>> import tensorlike as tl

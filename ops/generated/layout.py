@@ -111,7 +111,7 @@ class Subtensor(OpBase, native="Subtensor"):
         def __init__(self, *, items: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:56
+# opdecl/layout.yaml:57
 class SetSubtensor(OpBase, native="SetSubtensor"):
     """The tensor with the part that integers and slices select replaced by a value.
 
@@ -126,7 +126,7 @@ class SetSubtensor(OpBase, native="SetSubtensor"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:56.
+        Declared in opdecl/layout.yaml:57.
     """
 
     __slots__ = ()
@@ -137,7 +137,7 @@ class SetSubtensor(OpBase, native="SetSubtensor"):
         def __init__(self, *, items: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:66
+# opdecl/layout.yaml:68
 class Concat(OpBase, native="Concat"):
     """Tensors joined along an axis that they have.
 
@@ -151,7 +151,7 @@ class Concat(OpBase, native="Concat"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:66.
+        Declared in opdecl/layout.yaml:68.
     """
 
     __slots__ = ()
@@ -162,7 +162,7 @@ class Concat(OpBase, native="Concat"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:78
+# opdecl/layout.yaml:80
 class Stack(OpBase, native="Stack"):
     """Tensors of one shape joined along a new axis.
 
@@ -176,7 +176,7 @@ class Stack(OpBase, native="Stack"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:78.
+        Declared in opdecl/layout.yaml:80.
     """
 
     __slots__ = ()
@@ -187,7 +187,7 @@ class Stack(OpBase, native="Stack"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:89
+# opdecl/layout.yaml:91
 class Split(OpBase, native="Split"):
     """A tensor cut into parts along an axis.
 
@@ -202,7 +202,7 @@ class Split(OpBase, native="Split"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:89.
+        Declared in opdecl/layout.yaml:91.
     """
 
     __slots__ = ()
@@ -214,7 +214,7 @@ class Split(OpBase, native="Split"):
         def __init__(self, *, sizes: tuple[int, ...], axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:103
+# opdecl/layout.yaml:105
 class Cast(OpBase, native="Cast"):
     """The elements in another dtype; what int32 or int64 cannot hold becomes their lowest number.
 
@@ -230,7 +230,7 @@ class Cast(OpBase, native="Cast"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:103.
+        Declared in opdecl/layout.yaml:105.
     """
 
     __slots__ = ()
@@ -245,7 +245,7 @@ class Cast(OpBase, native="Cast"):
         ) -> None: ...
 
 
-# opdecl/layout.yaml:119
+# opdecl/layout.yaml:121
 class Copy(OpBase, native="Copy"):
     """The tensor on a device.
 
@@ -259,7 +259,7 @@ class Copy(OpBase, native="Copy"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:119.
+        Declared in opdecl/layout.yaml:121.
     """
 
     __slots__ = ()

@@ -80,6 +80,8 @@ from .imperative import checkpoint as checkpoint
 from .imperative import custom_jvp as custom_jvp
 from .imperative import custom_vjp as custom_vjp
 from .imperative import stop_gradient as stop_gradient
+from .imperative import opcheck as opcheck
+from .imperative import coverage as coverage
 from .imperative import manual_seed as manual_seed
 from .imperative import no_grad as no_grad
 from .imperative import profile as profile
@@ -152,6 +154,8 @@ __all__ = sorted(
         "custom_jvp",
         "custom_vjp",
         "stop_gradient",
+        "opcheck",
+        "coverage",
         "manual_seed",
         "memory",
         "nn",

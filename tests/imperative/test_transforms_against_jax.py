@@ -13,6 +13,7 @@ import pytest
 
 import tensorlike as tl
 
+pytestmark = pytest.mark.slow
 jax = pytest.importorskip("jax")
 jax.config.update("jax_enable_x64", True)
 jnp = jax.numpy

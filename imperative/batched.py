@@ -137,7 +137,7 @@ def apply_batched(op: OpBase, *xs: Batched) -> tuple[Any, ...]:
         return NotImplemented  # type: ignore[no-any-return]  # through the body
     call = BatchedCall(op, values, is_mapped, batch.size)
     try:
-        outputs = rule(call)
+        outputs = op(*values) if rule is elementwise and len(values) == 1 else rule(call)
     except UnequalExamplesError:
         raise
     except Exception as error:

@@ -46,7 +46,7 @@ class BatchedCall:
         size: the number of examples.
     """
 
-    __slots__ = ("_shift", "is_mapped", "ndims", "op", "size", "values")
+    __slots__ = ("_ndims", "_shift", "is_mapped", "op", "size", "values")
 
     def __init__(
         self, op: OpBase, values: Sequence[Any], is_mapped: Sequence[bool], size: int
@@ -56,9 +56,16 @@ class BatchedCall:
         self.values = values
         self.is_mapped = is_mapped
         self.size = size
-        # The number of dimensions of an example of each value.
-        self.ndims = [v.ndim - m for v, m in zip(values, is_mapped, strict=True)]
+        self._ndims: list[int] = []
         self._shift = 1  # by which axes counted from the front move
+
+    @property
+    def ndims(self) -> list[int]:
+        """The number of dimensions of an example of each value."""
+        if not self._ndims:
+            pairs = zip(self.values, self.is_mapped, strict=True)
+            self._ndims = [value.ndim - mapped for value, mapped in pairs]
+        return self._ndims
 
     @property
     def declared(self) -> Declared:

@@ -33,8 +33,9 @@ Outputs = Any  # a sequence of values
 
 def elementwise(call: BatchedCall) -> Outputs:
     """Examples are lined up by their last dimensions."""
-    ndim = max(call.ndims)
-    if min(call.ndims) == ndim:
+    ndims = call.ndims
+    ndim = max(ndims)
+    if min(ndims) == ndim:
         return call.op(*call.values)
     return call.op(*[call.padded(i, ndim) for i in range(len(call.values))])
 

@@ -43,8 +43,22 @@ def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     return function(tree, *others)
 
 
+def _is_flat(tree: Any) -> bool:
+    """Whether it is a tuple of tensors, as the arguments of most functions are."""
+    if type(tree) is not tuple:
+        return False
+    for x in tree:  # noqa: SIM110 - half the time of all()
+        if not isinstance(x, _C.TensorBase):
+            return False
+    return True
+
+
 def leaves_of(tree: Any) -> list[Any]:
     """The leaves, in the order in which `map_tree` meets them."""
+    if isinstance(tree, _C.TensorBase):
+        return [tree]
+    if _is_flat(tree):
+        return list(tree)
     found: list[Any] = []
     map_tree(found.append, tree)
     return found
@@ -52,6 +66,8 @@ def leaves_of(tree: Any) -> list[Any]:
 
 def rebuilt(tree: Any, leaves: Iterable[Any]) -> Any:
     """A tree of the same arrangement with other leaves."""
+    if _is_flat(tree):
+        return tuple(leaves)
     remaining = iter(leaves)
     return map_tree(lambda _: next(remaining), tree)
 

@@ -257,8 +257,7 @@ Ref<RawTensor> elements_of(Ref<Value> value) {
     if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;
     if (value->tag == Value::kForeign) inner = named_elements(*value);
     if (!inner) {
-      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(),
-           " has no elements.");
+      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(), " has no elements.");
     }
     value = inner;
   }

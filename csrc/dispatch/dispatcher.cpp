@@ -180,8 +180,7 @@ void Dispatcher::check_ambiguity(const Rule& rule) const {
     if (!same_op || compare(a, b) != Order::kNone || !args_meet(a, b)) continue;
     // A third rule that covers just the overlap, for all their ops, settles it.
     const bool is_settled = std::any_of(rules_.begin(), rules_.end(), [&](const auto& third) {
-      return a.op->is_a(*third->signature.op) &&
-             compare(third->signature, a) == Order::kBefore &&
+      return a.op->is_a(*third->signature.op) && compare(third->signature, a) == Order::kBefore &&
              compare(third->signature, b) == Order::kBefore;
     });
     if (is_settled) continue;

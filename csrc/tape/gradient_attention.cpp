@@ -90,7 +90,8 @@ void grad_attention(GradCall& c) {
     return;
   }
   if (!is_plain) {
-    for (size_t i = 0; i < c.inputs.size(); ++i) c.result(i) = zeros(c.node.input_spec(i), *args[3]);
+    for (size_t i = 0; i < c.inputs.size(); ++i)
+      c.result(i) = zeros(c.node.input_spec(i), *args[3]);
     return;
   }
   const Ref<Op> op = registry()

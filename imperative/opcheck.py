@@ -108,10 +108,15 @@ class _Subject:
         ]
 
     def direction(self, x: Array) -> Array:
-        along = np.asarray(self.rng.normal(size=x.shape))
+        """Numbers of both signs, none so small that it would hide an error."""
+        along = self._signed(x)
         if x.dtype.kind == "c":
-            along = along + 1j * self.rng.normal(size=x.shape)
+            along = along + 1j * self._signed(x)
         return np.asarray(along, dtype=x.dtype)
+
+    def _signed(self, x: Array) -> Array:
+        sizes = self.rng.uniform(0.5, 1.5, x.shape)
+        return np.asarray(sizes * self.rng.choice([-1.0, 1.0], x.shape))
 
 
 def _name_of(function: Any) -> str:
@@ -231,7 +236,7 @@ def _check_strides(subject: _Subject, rtol: float) -> Finding:
 
 def _slopes(subject: _Subject) -> tuple[list[Array], Callable[..., Any]] | None:
     """Weights for the outputs, and the loss that they make; None: nothing is differentiable."""
-    xs = subject.at(0.0, [np.zeros(1)] * len(subject.moving))
+    xs = subject.at(0.0, [np.zeros(())] * len(subject.moving))
     if not xs:
         return None
     try:
@@ -270,7 +275,7 @@ def _check_gradient(subject: _Subject, rtol: float) -> Finding:
     if slopes is None:
         return Finding("gradient", None, _NOT_DIFFERENTIABLE)
     _, loss = slopes
-    zero = [np.zeros(1)] * len(subject.moving)
+    zero = [np.zeros(())] * len(subject.moving)
     gradients = grad(loss, tuple(range(len(subject.moving))))(*subject.at(0.0, zero))
     for number, (i, gradient) in enumerate(zip(subject.moving, gradients, strict=True)):
         for _ in range(2):

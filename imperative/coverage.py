@@ -90,6 +90,9 @@ def coverage(names: Sequence[str] | None = None) -> Coverage:
         forward mode, batching and second order ("none": declared so; "by elements": the shape of
         the result depends on them; anything else is a hole).
 
+    Raises:
+        ParameterError: a name is not that of a functional call.
+
     Example:
         >>> import tensorlike as tl
         >>> print(tl.coverage(["exp", "argmax"]))
@@ -99,6 +102,9 @@ def coverage(names: Sequence[str] | None = None) -> Coverage:
         2 calls, 0 with holes
     """
     known = known_declarations().functions
+    for name in names or ():
+        if name not in known:
+            raise _C.ParameterError(f"coverage: names must be of functional calls; got {name!r}")
     chosen = known.values() if names is None else [known[name] for name in names]
     return Coverage([_row(entry) for entry in chosen])
 

@@ -31,6 +31,8 @@ def stop_gradient(tree: Any) -> Any:
 
     Example:
         >>> import tensorlike as tl
+        >>> tl.stop_gradient({"a": tl.tensor(3.0, requires_grad=True)})["a"].requires_grad
+        False
         >>> tl.grad(lambda x: x * tl.stop_gradient(x))(3.0).item()
         3.0
     """

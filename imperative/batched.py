@@ -18,7 +18,8 @@ from ..ops import Const, OpBase
 from .batched_call import BatchedCall, UnequalExamplesError, declared_of
 from .batching_rules import RULES, elementwise, reduction
 from .dispatch import apply
-from .levels import Level, is_differentiated, stopped
+from .levels import Level, is_differentiated, stopped, unwrapped
+from .tensor import Tensor
 
 
 class Batch(Level):
@@ -281,13 +282,13 @@ def drawn(draw: Callable[..., Any], shape: tuple[int, ...], **attrs: Any) -> Any
 def drawn_from(draw: Callable[..., Any], parameter: Any, **attrs: Any) -> Any:
     """Random numbers by parameters; inside `vmap` each example has numbers of its own."""
     batches = [batch for batch in _open.batches if batch.draws]
-    value = parameter.__wrapped__
-    if not batches or isinstance(value, Batched):
+    if not batches or isinstance(unwrapped(parameter), Batched):
         return draw(parameter, **attrs)
+    value = unwrapped(parameter)
     value = _broadcast_to(value, (*(batch.size for batch in batches), *value.shape))
     for batch in batches:
         value = Batched(value, batch)
-    return draw(type(parameter)(value), **attrs)
+    return draw(Tensor(value), **attrs)
 
 
 _broadcast_to = _C.Function("broadcast_to")

@@ -255,6 +255,25 @@ class Fields:
             return number
         return None
 
+    def groups(self, key: str, known: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        """`linear: [a, b]`: names; or `[[x, value]]`: names that belong together."""
+        node = self.get(key)
+        if node is None:
+            return ()
+        if not isinstance(node, Sequence):
+            self.refuse(node.place, f"{key}: a list of arguments, or of lists of them, is expected")
+            return ()
+        groups = []
+        for item in node.items:
+            members = item.items if isinstance(item, Sequence) else (item,)
+            names = tuple(member.text if isinstance(member, Scalar) else "" for member in members)
+            for name in names:
+                if name not in known:
+                    hint = did_you_mean(name, known)
+                    self.refuse(item.place, f"{key}: there is no argument {name!r}{hint}")
+            groups.append(names)
+        return tuple(groups)
+
     def attrs(self) -> tuple[AttrDecl, ...]:
         """`attrs: {axis: {type: int, default: -1, doc: ...}}`."""
         node = self.get("attrs")

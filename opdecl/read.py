@@ -293,7 +293,7 @@ def _read_op(fields: Fields, name: str) -> Entry:
         "outputs": outputs,
         "infer": fields.word("infer"),
         "kernels": _kernels(fields),
-        "linear": _linear(fields, args),
+        "linear": fields.groups("linear", [arg.name for arg in args]),
         "batch": fields.word("batch"),
         "call": fields.word("function", snake_case(name)),
     }
@@ -306,27 +306,6 @@ def _read_op(fields: Fields, name: str) -> Entry:
                 text = f"the key {key!r} is missing: an op without `define` needs it"
                 fields.refuse(fields.mapping.place, text)
     return NativeOp(**shared)  # type: ignore[arg-type]
-
-
-def _linear(fields: Fields, args: tuple[Arg, ...]) -> tuple[tuple[str, ...], ...]:
-    """`linear: [a, b]`, or `[[x, value]]` where it is linear in both of them together."""
-    node = fields.get("linear")
-    if node is None:
-        return ()
-    if not isinstance(node, Sequence):
-        fields.refuse(node.place, "linear: a list of arguments, or of lists of them, is expected")
-        return ()
-    known = [arg.name for arg in args]
-    groups = []
-    for item in node.items:
-        members = item.items if isinstance(item, Sequence) else (item,)
-        names = [member.text if isinstance(member, Scalar) else "" for member in members]
-        for name in names:
-            if name not in known:
-                hint = did_you_mean(name, known)
-                fields.refuse(item.place, f"linear: there is no argument {name!r}{hint}")
-        groups.append(tuple(names))
-    return tuple(groups)
 
 
 def _calls(

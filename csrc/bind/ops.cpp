@@ -338,11 +338,6 @@ ForeignOp::~ForeignOp() {
 
 std::string ForeignOp::name() const { return Py_TYPE(object_)->tp_name; }
 
-bool ForeignOp::has_body() const {
-  Gil gil;
-  return cls.define != nullptr || PyObject_HasAttrString(object_, "define") != 0;
-}
-
 bool ForeignOp::run_define(Args args, Values& out) const {
   Gil gil;
   if (PyObject_HasAttrString(object_, "define") == 0) return false;

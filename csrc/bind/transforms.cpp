@@ -74,6 +74,11 @@ PyMethodDef module_methods[] = {
 
 }  // namespace
 
+bool ForeignOp::has_body() const {
+  Gil gil;
+  return cls.define != nullptr || PyObject_HasAttrString(object_, "define") != 0;
+}
+
 void add_transforms(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
 
 }  // namespace tensorlike::bind

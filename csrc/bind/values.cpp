@@ -488,6 +488,22 @@ PyMethodDef module_methods[] = {
 
 }  // namespace
 
+namespace {
+
+// Attributes that dispatch asks for again and again.
+struct Names {
+  PyObject* priority = checked(PyUnicode_InternFromString("priority"));
+  PyObject* shape = checked(PyUnicode_InternFromString("shape"));
+  PyObject* dtype = checked(PyUnicode_InternFromString("dtype"));
+  PyObject* lift = checked(PyUnicode_InternFromString("lift"));
+};
+const Names& names() {
+  static const Names instance;
+  return instance;
+}
+
+}  // namespace
+
 ForeignValue::ForeignValue(PyObject* object)
     : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {}
 
@@ -499,7 +515,7 @@ ForeignValue::~ForeignValue() {
 double ForeignValue::priority() const {
   if (is_wrapper(object_)) return 10000;
   if (!is_tensor_like(object_)) return -1;
-  Object own_priority = Object::steal(PyObject_GetAttrString(object_, "priority"));
+  Object own_priority = Object::steal(PyObject_GetAttr(object_, names().priority));
   if (!own_priority) {
     PyErr_Clear();
     return 10;
@@ -512,8 +528,8 @@ double ForeignValue::priority() const {
 bool ForeignValue::spec(Spec& out) const {
   Gil gil;
   if (is_wrapper(object_)) return value_of(object_)->spec(out);
-  Object shape = Object::steal(PyObject_GetAttrString(object_, "shape"));
-  Object dtype = Object::steal(shape ? PyObject_GetAttrString(object_, "dtype") : nullptr);
+  Object shape = Object::steal(PyObject_GetAttr(object_, names().shape));
+  Object dtype = Object::steal(shape ? PyObject_GetAttr(object_, names().dtype) : nullptr);
   if (!shape || !dtype) {
     PyErr_Clear();
     return false;
@@ -531,9 +547,9 @@ Ref<Value> ForeignValue::lift(Value& other) {
     Object wrapped = own(wrap(Ref<Value>(&other), Py_TYPE(object_)));
     return make_ref<ForeignValue>(wrapped.get());
   }
-  if (PyObject_HasAttrString(object_, "lift") == 0) return nullptr;
+  if (PyObject_HasAttr(object_, names().lift) == 0) return nullptr;
   Object given = own(from_value(Ref<Value>(&other)));
-  Object lifted = own(PyObject_CallMethod(object_, "lift", "O", given.get()));
+  Object lifted = own(PyObject_CallMethodOneArg(object_, names().lift, given.get()));
   if (lifted.get() == Py_NotImplemented) return nullptr;
   return make_ref<ForeignValue>(lifted.get());
 }

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, drawn
 from .arguments import named, number
 from .arranging import as_tensor, axis_of, moveaxis
 from .creation import ones
@@ -146,7 +146,7 @@ def rrelu(
         )
     if not training:
         return leaky_relu(x, (lower + upper) / 2)
-    share = random_draw(tuple(x.shape), dtype="float64", key=seed)
+    share = drawn(random_draw, tuple(x.shape), dtype="float64", key=seed)
     return leaky_relu(x, astype(share * (upper - lower) + lower, dtype=x.dtype))
 
 

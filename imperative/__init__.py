@@ -12,11 +12,21 @@ from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
 from . import engine as engine
-from .autodiff import Grad as Grad
 from .autodiff import grad as grad
 from .autodiff import no_grad as no_grad
 from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
+from .backward import Grad as Grad
+from .batched import Batched as Batched
+from .batched import drawn as drawn
+from .batched import drawn_from as drawn_from
+from .checkpoint import checkpoint as checkpoint
+from .coverage import Coverage as Coverage
+from .coverage import OpCoverage as OpCoverage
+from .coverage import coverage as coverage
+from .custom_rules import custom_jvp as custom_jvp
+from .custom_rules import custom_vjp as custom_vjp
+from .custom_rules import stop_gradient as stop_gradient
 from .data_types import as_dtype as as_dtype
 from .data_types import broadcast_shapes as broadcast_shapes
 from .data_types import can_cast as can_cast
@@ -24,8 +34,15 @@ from .data_types import finfo as finfo
 from .data_types import iinfo as iinfo
 from .data_types import isdtype as isdtype
 from .data_types import result_type as result_type
+from .derivatives import hessian as hessian
+from .derivatives import hvp as hvp
+from .derivatives import jacfwd as jacfwd
+from .derivatives import jacrev as jacrev
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
+from .dual import Dual as Dual
+from .opcheck import OpReport as OpReport
+from .opcheck import opcheck as opcheck
 from .profiler import profile as profile
 from .random import Stream as Stream
 from .random import as_int64 as as_int64
@@ -43,13 +60,21 @@ from .tensor import from_dlpack as from_dlpack
 from .tensor import native as native
 from .tensor import tensor as tensor
 from .tensor import update as update
+from .transforms import jvp as jvp
+from .transforms import linearize as linearize
+from .transforms import vmap as vmap
 
 __all__ = [
     "Apply",
+    "Batched",
+    "Coverage",
     "DTypeError",
+    "Dual",
     "Grad",
     "IndexRangeError",
     "Listing",
+    "OpCoverage",
+    "OpReport",
     "Parameter",
     "ParameterError",
     "RawTensor",
@@ -68,22 +93,37 @@ __all__ = [
     "as_raw_tensor",
     "broadcast_shapes",
     "can_cast",
+    "checkpoint",
+    "coverage",
+    "custom_jvp",
+    "custom_vjp",
     "default_stream",
     "derived_key",
+    "drawn",
+    "drawn_from",
     "engine",
     "finfo",
     "from_dlpack",
     "grad",
+    "hessian",
+    "hvp",
     "iinfo",
     "isdtype",
+    "jacfwd",
+    "jacrev",
+    "jvp",
+    "linearize",
     "manual_seed",
     "native",
     "next_seed",
     "no_grad",
+    "opcheck",
     "profile",
     "result_type",
+    "stop_gradient",
     "tensor",
     "update",
     "value_and_grad",
     "vjp",
+    "vmap",
 ]

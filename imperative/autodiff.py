@@ -1,5 +1,4 @@
-"""Autodiff: tapes, the functions that differentiate functions, and Grad, which differentiates what
-has been computed.
+"""Reverse mode: the functions that differentiate functions by pulling gradients back.
 
 Everything here is a few lines over the core's backward pass. A tape of its own (with its level)
 belongs to each call of `grad`, so that calls nest; `requires_grad`, `backward()` and `Grad` share
@@ -9,37 +8,13 @@ the base tape.
 from __future__ import annotations
 
 import functools
-from _thread import _local
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from types import TracebackType
 from typing import Any
-from weakref import WeakSet
 
 from .. import _C
 from .tensor import Tensor
-
-
-def _map(function: Callable[[Any], Any], tree: Any) -> Any:
-    """`function` at the leaves of nested lists, tuples and dicts."""
-    if isinstance(tree, dict):
-        return {key: _map(function, value) for key, value in tree.items()}
-    if isinstance(tree, (list, tuple)):
-        values = [_map(function, value) for value in tree]
-        is_named = hasattr(tree, "_fields")  # a namedtuple takes its values one by one
-        return type(tree)(*values) if is_named else type(tree)(values)
-    return function(tree)
-
-
-def _leaves(tree: Any) -> list[Any]:
-    found: list[Any] = []
-    _map(found.append, tree)
-    return found
-
-
-def _rebuild(tree: Any, leaves: Sequence[Any]) -> Any:
-    remaining = iter(leaves)
-    return _map(lambda _: next(remaining), tree)
+from .trees import leaves_of, map_tree
 
 
 def _is_on(value: Any, level: int) -> bool:
@@ -49,27 +24,44 @@ def _is_on(value: Any, level: int) -> bool:
     return isinstance(value, _C.Tracer) and value.level == level
 
 
-def _lower(value: Any, level: int) -> Any:
+def lowered(value: Any, level: int) -> Any:
     """A result as it is outside the tape of this level."""
     if isinstance(value, _C.TensorWrapper):
-        inner = _lower(value.__wrapped__, level)
+        inner = lowered(value.__wrapped__, level)
         return value if inner is None else type(value)(inner)
     if isinstance(value, _C.Tracer) and value.level == level:
         return value.primal
     return value
 
 
-class _Recording:
-    """The arguments of a function as leaves on a tape of their own."""
+class Recording:
+    """The arguments of a function as leaves on a tape of their own.
 
-    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], argnums: Any) -> None:
+    Args:
+        who: the transform, for errors.
+        function: what is called.
+        args: its positional arguments.
+        argnums: which of them are differentiated by: one position, or several.
+    """
+
+    def __init__(
+        self, who: str, function: Callable[..., Any], args: tuple[Any, ...], argnums: Any
+    ) -> None:
+        """Opens the tape, which `with` closes."""
+        self.who = who
         self.function = function
         self.args = args
         self.positions = (argnums,) if isinstance(argnums, int) else tuple(argnums)
         self.is_single = isinstance(argnums, int)
+        for position in self.positions:
+            if not -len(args) <= position < len(args):
+                raise _C.AutodiffError(
+                    f"{who}: argnums must name positional arguments; got {position} for {len(args)}"
+                )
+        self.traced: list[Any] = []
         self.tape = _C.open_tape()
 
-    def __enter__(self) -> _Recording:
+    def __enter__(self) -> Recording:
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -77,17 +69,20 @@ class _Recording:
 
     def run(self, kwargs: dict[str, Any]) -> Any:
         """Calls the function; keeps the leaves."""
-        for position in self.positions:
-            if not -len(self.args) <= position < len(self.args):
-                raise _C.AutodiffError(
-                    f"grad: argnums must name positional arguments; got {position} for "
-                    f"{len(self.args)}"
-                )
         args = list(self.args)
-        self.traced: list[Any] = []
-        for position in self.positions:
-            args[position] = _map(self._trace, args[position])
-        return self.function(*args, **kwargs)
+        held: list[tuple[Any, Any]] = []  # a layer's own parameters, and what they were
+        try:
+            for position in self.positions:
+                if not is_layer(args[position]):
+                    args[position] = map_tree(self._trace, args[position])
+                    continue
+                for _, parameter in args[position].named_parameters():
+                    held.append((parameter, parameter.__wrapped__))
+                    parameter._reset(self._trace(parameter.detach()))
+            return self.function(*args, **kwargs)
+        finally:
+            for parameter, value in held:
+                parameter._reset(value)
 
     def _trace(self, x: Any) -> Any:
         value = x if isinstance(x, _C.TensorBase) else _C.tensor(x)
@@ -106,34 +101,54 @@ class _Recording:
             _refuse_cut()
         return depend
 
-    def gradients(self, outputs: list[Any], depend: list[bool], cotangents: list[Any]) -> Any:
-        """The gradients by the leaves, arranged as the arguments are; zeros where none flows."""
+    def pull(
+        self, outputs: list[Any], depend: list[bool], cotangents: list[Any], retain: bool
+    ) -> list[Any]:
+        """What is pulled back to each leaf; None where nothing is."""
         if len(cotangents) != len(outputs):
             raise _C.AutodiffError(
                 f"vjp: one cotangent per output is needed; got {len(cotangents)} for {len(outputs)}"
             )
         roots = tuple(output for output, flows in zip(outputs, depend, strict=True) if flows)
         seeds = tuple(seed for seed, flows in zip(cotangents, depend, strict=True) if flows)
-        found = _C.backward(roots, seeds, False, False, tuple(self.traced), None)
+        found = _C.backward(roots, seeds, retain, False, tuple(self.traced), None)
         # Opening a tape forgets which op cut one: the rules that just ran, whose comparisons
         # cut outer tapes, are not to be blamed there.
         _C.open_tape().close()
-        filled = [
-            Tensor(_zeros_like(leaf.primal) if grad is None else grad)
-            for grad, leaf in zip(found, self.traced, strict=True)
+        return found
+
+    def gradients(
+        self,
+        outputs: list[Any],
+        depend: list[bool],
+        cotangents: list[Any],
+        retain: bool = False,
+    ) -> Any:
+        """The gradients by the leaves, arranged as the arguments are; zeros where none flows."""
+        found = self.pull(outputs, depend, cotangents, retain)
+        filled = iter(
+            [
+                Tensor(zeros_like(leaf) if gradient is None else gradient)
+                for gradient, leaf in zip(found, self.traced, strict=True)
+            ]
+        )
+        trees = [
+            {name: next(filled) for name, _ in self.args[p].named_parameters()}
+            if is_layer(self.args[p])
+            else map_tree(lambda _: next(filled), self.args[p])
+            for p in self.positions
         ]
-        remaining = iter(filled)
-        trees = [_map(lambda _: next(remaining), self.args[p]) for p in self.positions]
         return trees[0] if self.is_single else tuple(trees)
 
 
-def _zeros_like(x: Any) -> Any:
-    """Zeros of the kind that x is below tracers: constants, for outer tapes too."""
-    while isinstance(x, (_C.TensorWrapper, _C.Tracer)):
-        x = x.__wrapped__ if isinstance(x, _C.TensorWrapper) else x.primal
-    if isinstance(x, _C.RawTensor):
-        return _full(x.shape, 0, dtype=x.dtype).__wrapped__
-    return _subtract(x, x)
+def is_layer(x: Any) -> bool:
+    """Whether it is a function with parameters, which are what it is differentiated by."""
+    return hasattr(x, "named_parameters")
+
+
+def zeros_like(x: Any) -> Any:
+    """Zeros of this shape and dtype: a constant on all levels."""
+    return _full(x.shape, 0, dtype=x.dtype).__wrapped__
 
 
 def _refuse_cut() -> None:
@@ -145,7 +160,6 @@ def _refuse_cut() -> None:
             raise
 
 
-_subtract = _C.Function("subtract")
 _full = _C.Function("full")
 _untracked = _C.ShapeTensor((), _C.float32)
 
@@ -157,8 +171,9 @@ def value_and_grad(
 
     Args:
         function: returns a tensor with one element (and, with `has_aux`, anything beside it).
-        argnums: the positional arguments to differentiate by; each may be a tensor, a number, or
-            nested lists, tuples and dicts of them.
+        argnums: the positional arguments to differentiate by; each may be a tensor, a number,
+            nested lists, tuples, dicts and dataclasses of them, or a layer: its gradient is a dict
+            of those by its parameters, under their names.
         has_aux: whether `function` returns ``(value, aux)``.
 
     Returns:
@@ -178,7 +193,7 @@ def value_and_grad(
 
     @functools.wraps(function)
     def differentiated(*args: Any, **kwargs: Any) -> Any:
-        with _Recording(function, args, argnums) as recording:
+        with Recording("grad", function, args, argnums) as recording:
             out = recording.run(kwargs)
             value, aux = out if has_aux else (out, None)
             if not isinstance(value, _C.TensorBase):
@@ -193,8 +208,10 @@ def value_and_grad(
                 )
             gradient = recording.gradients([value], depend, [None])
             level = recording.tape.level
-            value = _lower(value, level)
-            return ((value, _map(lambda x: _lower(x, level), aux)) if has_aux else value), gradient
+            value = lowered(value, level)
+            if has_aux:
+                value = (value, map_tree(lambda x: lowered(x, level), aux))
+            return value, gradient
 
     return differentiated
 
@@ -227,16 +244,20 @@ def grad(
     return differentiated
 
 
-def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
+def vjp(
+    function: Callable[..., Any], *args: Any, retain_graph: bool = False
+) -> tuple[Any, Callable[..., tuple[Any, ...]]]:
     """The value of a function, and the function that pushes cotangents back through it.
 
     Args:
-        function: returns a tensor, or nested tuples and lists of them.
-        args: what it is called with.
+        function: returns a tensor, or a tree of them.
+        args: what it is called with, as in `grad`.
+        retain_graph: whether `pull_back` may be called more than once; else it frees what it has
+            passed.
 
     Returns:
         ``(value, pull_back)``: `pull_back` takes cotangents arranged as the value is, and returns
-        a gradient for each argument. It may be called once.
+        a gradient for each argument.
 
     Example:
         >>> import tensorlike as tl
@@ -244,19 +265,19 @@ def vjp(function: Callable[..., Any], *args: Any) -> tuple[Any, Callable[..., tu
         >>> pull_back(tl.tensor([1.0, 10.0]))[0].tolist()
         [2.0, 40.0]
     """
-    recording = _Recording(function, args, tuple(range(len(args))))
+    recording = Recording("vjp", function, args, tuple(range(len(args))))
     with recording:
         outputs = recording.run({})
-        flat = _leaves(outputs)
+        flat = leaves_of(outputs)
         depend = recording.reached(flat)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
         return recording.gradients(  # type: ignore[no-any-return]
-            flat, depend, _leaves(cotangents)
+            flat, depend, leaves_of(cotangents), retain_graph
         )
 
     level = recording.tape.level
-    return _map(lambda x: _lower(x, level), outputs), pull_back
+    return map_tree(lambda x: lowered(x, level), outputs), pull_back
 
 
 @contextmanager
@@ -276,122 +297,3 @@ def no_grad() -> Iterator[None]:
         yield
     finally:
         _C.pause(previous)
-
-
-class Grad:
-    """Gradients by chosen tensors of what is computed from them.
-
-    ``Grad().wrt(x, callback=cb)`` makes x a leaf; ``g(y, dy)`` pushes dy back and calls
-    ``cb(x, gradient)`` once for every x that a gradient reaches, as soon as it is complete.
-    Several may be attached over one computation. While another one of this thread holds tensors,
-    the gradient itself is recorded, so that it can be differentiated again.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> x = tl.tensor([3.0])
-        >>> got = []
-        >>> with tl.Grad().wrt(x, callback=lambda x, g: got.append(g.item())) as g:
-        ...     y = x * x
-        ...     g(y)
-        >>> got
-        [6.0]
-    """
-
-    def __init__(self) -> None:
-        """Nothing is attached yet."""
-        self._attached: list[tuple[Tensor, Any, Callable[..., Any] | None, bool]] = []
-        self._is_used = False
-        self._has_ended = False
-
-    def wrt(self, *xs: Tensor, callback: Callable[[Tensor, Tensor], Any] | None = None) -> Grad:
-        """Attaches tensors; without a callback the gradient goes to ``x.grad``.
-
-        Raises:
-            TypeError: one is not a Tensor.
-            AutodiffError: the ``with`` block has ended.
-        """
-        self._refuse_ended()
-        for x in xs:
-            if not isinstance(x, Tensor):
-                raise TypeError(f"Grad: wrt takes Tensors; got {type(x).__name__}")
-        for x in xs:
-            had = x.requires_grad
-            if not x.is_leaf:
-                x._reset(_C.Tracer(x.__wrapped__ if not had else x.detach().__wrapped__))
-            self._attached.append((x, x.__wrapped__, callback, had))
-            _holding_grads().add(self)
-        return self
-
-    def __call__(self, ys: Any, dys: Any = None, *, retain: bool = False) -> None:
-        """Pushes cotangents (ones by default) back from one output or several.
-
-        Raises:
-            AutodiffError: it ran before, without ``retain=True``; its ``with`` block has ended; or
-                no output is differentiable.
-        """
-        self._refuse_ended()
-        if self._is_used:
-            raise _C.AutodiffError("Grad: it has run already; pass retain=True to run it again")
-        outputs = tuple(ys) if isinstance(ys, (list, tuple)) else (ys,)
-        given = tuple(dys) if isinstance(dys, (list, tuple)) else (dys,)
-        cotangents = given if dys is not None else (None,) * len(outputs)
-        if len(cotangents) != len(outputs):
-            raise _C.AutodiffError(
-                f"Grad: one cotangent per output is needed; got {len(cotangents)} for "
-                f"{len(outputs)}"
-            )
-        others = bool(_holding_grads() - {self})
-        leaves = tuple(leaf for _, leaf, _, _ in self._attached)
-        _C.backward(outputs, cotangents, retain or others, others, leaves, self._deliver)
-        self._is_used = not retain
-        if not retain:
-            _holding_grads().discard(self)
-
-    def _deliver(self, index: int, gradient: Any) -> None:
-        x, _, callback, _ = self._attached[index]
-        value = Tensor(gradient)
-        if callback is not None:
-            callback(x, value)
-        elif x.is_leaf:
-            x.grad = value
-
-    def _refuse_ended(self) -> None:
-        if self._has_ended:
-            raise _C.AutodiffError(
-                "Grad: the with block must not have ended, which detached the tensors; call it "
-                "inside the block"
-            )
-
-    def __enter__(self) -> Grad:
-        """For ``with``: leaving detaches everything."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Detaches the tensors and drops what was held."""
-        for x, leaf, _, had in self._attached:
-            if not had and x.is_leaf and x.__wrapped__.primal is not None and leaf is not None:
-                gradient = x.grad
-                x.requires_grad = False
-                del gradient
-        self._attached.clear()
-        self._has_ended = True
-        _holding_grads().discard(self)
-
-
-class _Holding(_local):
-    """The Grads of a thread that hold tensors and have not run; one that is dropped leaves."""
-
-    def __init__(self) -> None:
-        self.grads: WeakSet[Grad] = WeakSet()
-
-
-_holding = _Holding()
-
-
-def _holding_grads() -> WeakSet[Grad]:
-    return _holding.grads

@@ -12,6 +12,7 @@ import numpy as np
 from .. import _C
 from . import indexing
 from .apply_numpy import apply_ufunc
+from .levels import is_differentiated, stopped
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
@@ -197,7 +198,7 @@ class Tensor(_C.TensorWrapper):
         return np.asarray(self._raw())
 
     def _refuse_tracing(self, what: str) -> None:
-        if self.requires_grad:
+        if is_differentiated(self):
             raise _C.AutodiffError(
                 f"{what}: the tensor carries gradients, which NumPy would silently drop; "
                 "use x.detach() first"
@@ -214,7 +215,7 @@ class Tensor(_C.TensorWrapper):
 
     def __dlpack__(self, **kwargs: Any) -> Any:
         """A DLPack capsule over the same memory (read-only), or over a copy for old consumers."""
-        if self.requires_grad:
+        if is_differentiated(self):
             raise BufferError("__dlpack__: the tensor carries gradients; use x.detach() first")
         return self._raw().__dlpack__(**kwargs)
 
@@ -230,9 +231,7 @@ class Tensor(_C.TensorWrapper):
             >>> tensor([1.0], requires_grad=True).detach().requires_grad
             False
         """
-        inner = self.__wrapped__
-        while isinstance(inner, _C.Tracer):
-            inner = inner.primal
+        inner = stopped(self.__wrapped__)
         return (Tensor if isinstance(self, Parameter) else type(self))(inner)
 
     stop_gradient = detach

@@ -92,6 +92,7 @@ def _reduction(spec: ReductionSpec) -> str:
             ("differentiable", "" if spec.differentiable else "false"),
             ("has_identity", "" if spec.has_identity else "false"),
             ("single_axis", "true" if spec.single_axis else ""),
+            ("linear", "true" if spec.linear else ""),
             ("source", _text(spec.source)),
         ],
     )
@@ -112,6 +113,8 @@ def _op(spec: OpSpec) -> str:
             ("complex_grads", _list(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("define", _body(spec.define)),
+            ("linear", _list(_braces(map(str, group)) for group in spec.linear)),
+            ("batch", _text(spec.batch)),
             ("source", _text(spec.source)),
         ],
     )

@@ -54,13 +54,14 @@ def _index(declarations: Declarations) -> str:
     lines += [f"{calls} functional calls over {count} op classes.", ""]
     for stem in declarations.stems:
         lines.append(f"- [{stem}]({stem}.md)")
-    columns = ["call", "op", "kernel", "gradient", "inference", "method"]
+    columns = ["call", "op", "kernel", "gradient", "tangent", "examples", "inference", "method"]
     lines += ["", "| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     for entry in declarations.functions.values():
         link = f"[{entry.function}]({entry.stem}.md#{entry.function})"
         op = {"scalar": "Elemwise", "reduction": "Reduce"}.get(entry.kind, entry.name)
         method = "yes" if entry.is_method else ""
-        cells = [link, op, _kernel(entry), _gradient(entry), _inference(entry), method]
+        cells = [link, op, _kernel(entry), _gradient(entry), _tangent(entry), _examples(entry)]
+        cells += [_inference(entry), method]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
 
@@ -77,6 +78,24 @@ def _gradient(entry: Entry) -> str:
     if entry.grad is None:
         return "derived" if isinstance(entry, ScalarEntry) else "through the body"
     return "by hand" if entry.grad.kind == HANDWRITTEN else "declared"
+
+
+def _tangent(entry: Entry) -> str:
+    if not is_differentiable(entry):
+        return "none"
+    if isinstance(entry, ScalarEntry):
+        return "elementwise"
+    if isinstance(entry, OpEntry) and entry.linear:
+        return "linear"
+    return "through the body" if entry.grad is None and not entry.is_native else "transposed"
+
+
+def _examples(entry: Entry) -> str:
+    if isinstance(entry, OpEntry):
+        if not entry.args:
+            return ""
+        return "by elements" if entry.batch == "none" else entry.batch or "through the body"
+    return "elementwise" if isinstance(entry, ScalarEntry) else "reduction"
 
 
 def _inference(entry: Entry) -> str:

@@ -29,7 +29,7 @@ class _NoExample(Exception):
 
 def example_lines(entry: Entry, reference: Reference) -> list[str]:
     """The lines of the example; none where the entry cannot have one."""
-    values = dict(entry.example) or _usual_values(entry)
+    values = example_values(entry)
     needed = [attr.name for attr in entry.attrs if attr.is_required]
     if any(name not in values for name in [*(arg.name for arg in entry.args), *needed]):
         return []
@@ -42,7 +42,10 @@ def example_lines(entry: Entry, reference: Reference) -> list[str]:
     return [">>> import tensorlike as tl", *lines]
 
 
-def _usual_values(entry: Entry) -> dict[str, ExampleValue]:
+def example_values(entry: Entry) -> dict[str, ExampleValue]:
+    """What the entry's example gives arguments and attributes; usual values where it has none."""
+    if entry.example:
+        return dict(entry.example)
     values: dict[str, ExampleValue] = {}
     if isinstance(entry, ReductionEntry):
         return {entry.args[0].name: REDUCED[KINDS_OF_INPUT[entry.args[0].category]]}

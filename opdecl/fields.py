@@ -55,8 +55,12 @@ ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
     "device": (lambda value: value is None, "null"),
     "axis": (lambda value: value is None or _is_int(value) or _is_ints(value),
              "null, an integer or a list of integers"),
+    "one_axis": (_is_int, "an integer"),
     "axes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
     "shape": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
+    "sizes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
+    "widths": (_is_ints, "a list of integers"),
+    "permutation": (_is_ints, "a list of integers"),
     "padding": (
         lambda value: isinstance(value, str) or _is_ints(value), "a word or a list of integers"
     ),
@@ -250,6 +254,25 @@ class Fields:
         else:
             return number
         return None
+
+    def groups(self, key: str, known: Collection[str]) -> tuple[tuple[str, ...], ...]:
+        """`linear: [a, b]`: names; or `[[x, value]]`: names that belong together."""
+        node = self.get(key)
+        if node is None:
+            return ()
+        if not isinstance(node, Sequence):
+            self.refuse(node.place, f"{key}: a list of arguments, or of lists of them, is expected")
+            return ()
+        groups = []
+        for item in node.items:
+            members = item.items if isinstance(item, Sequence) else (item,)
+            names = tuple(member.text if isinstance(member, Scalar) else "" for member in members)
+            for name in names:
+                if name not in known:
+                    hint = did_you_mean(name, known)
+                    self.refuse(item.place, f"{key}: there is no argument {name!r}{hint}")
+            groups.append(names)
+        return tuple(groups)
 
     def attrs(self) -> tuple[AttrDecl, ...]:
         """`attrs: {axis: {type: int, default: -1, doc: ...}}`."""

@@ -236,6 +236,7 @@ class Lowering:
             differentiable=is_differentiable(entry),
             has_identity=entry.has_identity,
             single_axis=entry.is_native,
+            linear=_is_linear(entry),
             source=str(entry.place),
             init=entry.init,
             **parts,
@@ -267,8 +268,26 @@ class Lowering:
             complex_grads=self._complex_rule_grads(entry),
             differentiable=is_differentiable(entry),
             define=define,
+            linear=tuple(
+                tuple(i for i, arg in enumerate(entry.args) if arg.name in group)
+                for group in entry.linear
+            ),
+            batch=entry.batch,
             source=str(entry.place),
         )
+
+
+def _is_linear(entry: ReductionEntry) -> bool:
+    """Whether it is a sum of the elements, or that divided by what they do not decide."""
+    if entry.map is None or entry.combine is None:
+        return False
+    is_sum = entry.combine.results[0] == Call("add", (Name("a"), Name("b")))
+    is_plain = entry.map.results[0] == Name(entry.args[0].name)
+    finish = Name("acc") if entry.finish is None else entry.finish.results[0]
+    if isinstance(finish, Call) and finish.function == "divide":
+        finish, divisor = finish.args
+        is_plain = is_plain and divisor == Name("n")
+    return is_sum and is_plain and finish == Name("acc")
 
 
 def lower_attrs(entry: Entry) -> tuple[AttrSpec, ...]:

@@ -253,6 +253,9 @@ class OpEntry(Entry):
     outputs: int = 1
     infer: str = ""
     kernels: tuple[tuple[str, str], ...] = ()
+    # Groups of arguments: the op is linear in each group while the other arguments stay.
+    linear: tuple[tuple[str, ...], ...] = ()
+    batch: str = ""  # how an axis of examples goes through it; "" where the body says it
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
 

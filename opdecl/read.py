@@ -44,7 +44,10 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     "reduction": (
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
-    "op": ("op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "function", "calls"),
+    "op": (
+        "op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "linear", "batch",
+        "function", "calls",
+    ),
 }  # fmt: skip
 INITS = ("0", "1", "lowest", "highest", "false", "true")
 
@@ -292,13 +295,15 @@ def _read_op(fields: Fields, name: str) -> Entry:
         "outputs": outputs,
         "infer": fields.word("infer"),
         "kernels": _kernels(fields),
+        "linear": fields.groups("linear", [arg.name for arg in args]),
+        "batch": fields.word("batch"),
         "call": fields.word("function", snake_case(name)),
     }
     shared["calls"] = _calls(fields, args, attrs, outputs, str(shared["doc"]))
     if define is not None:
         return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
     if fields.get("define") is None:
-        for key in ("infer", "kernel"):
+        for key in ("infer", "kernel", *(["batch"] if args else [])):
             if fields.get(key) is None:
                 text = f"the key {key!r} is missing: an op without `define` needs it"
                 fields.refuse(fields.mapping.place, text)

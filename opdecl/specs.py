@@ -92,6 +92,7 @@ class ReductionSpec:
     differentiable: bool = True
     has_identity: bool = True
     single_axis: bool = False
+    linear: bool = False
     # What one declared at run time means; the built-in ones are compiled.
     map: Body = Body()
     combine: Body = Body()
@@ -125,6 +126,8 @@ class OpSpec:
     complex_grads: tuple[Grad, ...] = ()
     differentiable: bool = True
     define: Body = Body()
+    linear: tuple[tuple[int, ...], ...] = ()
+    batch: str = ""
     source: str = ""
 
 

@@ -69,7 +69,7 @@ def declare(source: str | os.PathLike[str]) -> Declared:
         [1.0, 2.0]
     """
     text, path = _read(source)
-    declarations = _known().extended(text, path)
+    declarations = known_declarations().extended(text, path)
     specs = [spec for entry in declarations.new for spec in declarations.lower(entry)]
     _C.declare_specs(specs)
     _latest.append(declarations)
@@ -88,7 +88,8 @@ def declare(source: str | os.PathLike[str]) -> Declared:
 _latest: list[Any] = []
 
 
-def _known() -> Any:
+def known_declarations() -> Any:
+    """All declarations, the built-in ones and those made since; reads YAML at first."""
     if not _latest:
         from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
 

@@ -150,17 +150,19 @@ void add_spec(const py::handle& spec) {
         std::move(name), arg_from(spec.attr("arg")), to_result(spec.attr("result")),
         grads_from(spec.attr("grads")), grads_from(spec.attr("complex_grads")),
         spec.attr("differentiable").cast<bool>(), spec.attr("has_identity").cast<bool>(),
-        spec.attr("single_axis").cast<bool>(), body_from(spec.attr("map")),
-        body_from(spec.attr("combine")), body_from(spec.attr("finish")),
-        spec.attr("init").cast<std::string>(), spec.attr("source").cast<std::string>()});
+        spec.attr("single_axis").cast<bool>(), spec.attr("linear").cast<bool>(),
+        body_from(spec.attr("map")), body_from(spec.attr("combine")),
+        body_from(spec.attr("finish")), spec.attr("init").cast<std::string>(),
+        spec.attr("source").cast<std::string>()});
   } else if (kind == "OpSpec") {
-    target.add(OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
-                      spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
-                      spec.attr("kernel").cast<std::string>(),
-                      spec.attr("grad").cast<std::string>(), grads_from(spec.attr("grads")),
-                      grads_from(spec.attr("complex_grads")),
-                      spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
-                      spec.attr("source").cast<std::string>()});
+    target.add(
+        OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
+               spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
+               spec.attr("kernel").cast<std::string>(), spec.attr("grad").cast<std::string>(),
+               grads_from(spec.attr("grads")), grads_from(spec.attr("complex_grads")),
+               spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
+               spec.attr("linear").cast<std::vector<std::vector<int>>>(),
+               spec.attr("batch").cast<std::string>(), spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {
     std::vector<std::pair<std::string, Attr>> fixed;
     for (const py::handle& pair : spec.attr("fixed")) {

@@ -158,8 +158,9 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     if (type == "scalar" || type == "any") return object == Py_True;
     fail_type(owner, spec, object);
   }
-  const bool takes_int = type == "int" || type == "axis" || type == "scalar" || type == "shape" ||
-                         type == "axes" || type == "padding" || type == "any";
+  const bool takes_int = type == "int" || type == "one_axis" || type == "axis" ||
+                         type == "scalar" || is_list_of_ints(type) || type == "padding" ||
+                         type == "any";
   const bool takes_number = type == "scalar" || type == "any";
   if (takes_int && PyIndex_Check(object) && !PySequence_Check(object)) {
     if (takes_number && PyLong_CheckExact(object)) {
@@ -187,8 +188,8 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     return std::string(PyUnicode_AsUTF8(object));
   }
   const bool is_list = PyTuple_Check(object) || PyList_Check(object);
-  if (is_list && (type == "axis" || type == "axes" || type == "shape" || type == "padding" ||
-                  type == "index" || type == "any")) {
+  if (is_list && (type == "axis" || is_list_of_ints(type) || type == "padding" || type == "index" ||
+                  type == "any")) {
     return converted(owner, spec, object, [&] { return Attr(to_ints(object)); });
   }
   fail_type(owner, spec, object);

@@ -70,6 +70,7 @@ class ForeignOp final : public Op {
   ~ForeignOp() override;
   std::string name() const override;
   bool run_define(Args args, Values& out) const override;
+  bool has_body() const override;
   const GradRule& grad_rule() const override;
   PyObject* object() const { return object_; }
 
@@ -155,6 +156,7 @@ void add_tensors(PyObject* module);
 void add_functions(PyObject* module);
 void add_apply(PyObject* module);
 void add_tapes(PyObject* module);
+void add_transforms(PyObject* module);
 void add_engine(PyObject* module);
 void add_lapack();
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);

@@ -199,6 +199,8 @@ PyObject* pause(PyObject*, PyObject* level) {
   return PyLong_FromLong(previous);
 }
 
+PyObject* paused(PyObject*, PyObject*) { return PyLong_FromLong(paused_level()); }
+
 PyMethodDef tape_methods[] = {
     {"close", as_method(tape_close), METH_NOARGS, "Ends the tape; its tracers are of no use now."},
     {"leaf", as_method(tape_leaf), METH_O, "A tracer of x on this tape, to differentiate by."},
@@ -224,6 +226,7 @@ PyMethodDef module_methods[] = {
     {"open_tape", as_method(open), METH_NOARGS, "A tape inside the innermost one."},
     {"base_tape", as_method(base), METH_NOARGS, "The tape of requires_grad."},
     {"pause", as_method(pause), METH_O, "Stops tapes up to a level from recording."},
+    {"paused_level", as_method(paused), METH_NOARGS, "The level that pause was given last."},
     {nullptr, nullptr, 0, nullptr},
 };
 

@@ -240,27 +240,38 @@ PyObject* item_of(const RawTensor& x) {
   });
 }
 
-const RawTensor& elements_of(Value* value) {
-  while (value != nullptr && value->tag == Value::kTracer) {
-    value = static_cast<Tracer*>(value)->primal.get();
+// What a tensor-like written in Python names as the one whose elements are its own.
+Ref<Value> named_elements(const Value& value) {
+  PyObject* object = static_cast<const ForeignValue&>(value).object();
+  if (!is_tensor_like(object)) return nullptr;
+  Object found = Object::steal(PyObject_GetAttrString(object, "elements"));
+  if (found) return to_value(found.get());
+  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw PythonError();
+  PyErr_Clear();
+  return nullptr;
+}
+
+Ref<RawTensor> elements_of(Ref<Value> value) {
+  while (value && value->tag != Value::kRaw) {
+    Ref<Value> inner;
+    if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;
+    if (value->tag == Value::kForeign) inner = named_elements(*value);
+    if (!inner) {
+      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(), " has no elements.");
+    }
+    value = inner;
   }
-  if (value == nullptr || value->tag != Value::kRaw) {
-    fail(ErrorKind::kDispatch, "a value is needed; a ",
-         value == nullptr ? "tensor-like" : value->type->name(), " has no elements.");
-  }
-  return static_cast<RawTensor*>(value)->ready("read");
+  if (!value) fail(ErrorKind::kDispatch, "a value is needed; a tensor-like has no elements.");
+  static_cast<RawTensor*>(value.get())->ready("read");
+  return Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
 }
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] { return item_of(elements_of(to_value(self).get())); });
+  return guarded([&] { return item_of(*elements_of(to_value(self))); });
 }
 
 PyObject* raw_of(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const Ref<Value> value = to_value(self);
-    const RawTensor& raw = elements_of(value.get());
-    return from_value(Ref<Value>(const_cast<RawTensor*>(&raw)));
-  });
+  return guarded([&] { return from_value(elements_of(to_value(self))); });
 }
 
 PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
@@ -288,7 +299,7 @@ PyMemberDef base_members[] = {
 };
 
 PyObject* raw_is_contiguous(PyObject* self, void*) {
-  return PyBool_FromLong(elements_of(value_of(self)).is_contiguous);
+  return PyBool_FromLong(elements_of(Ref<Value>(value_of(self)))->is_contiguous);
 }
 // NumPy asks for this where the buffer protocol has no format: bfloat16.
 PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -477,6 +488,22 @@ PyMethodDef module_methods[] = {
 
 }  // namespace
 
+namespace {
+
+// Attributes that dispatch asks for again and again.
+struct Names {
+  PyObject* priority = checked(PyUnicode_InternFromString("priority"));
+  PyObject* shape = checked(PyUnicode_InternFromString("shape"));
+  PyObject* dtype = checked(PyUnicode_InternFromString("dtype"));
+  PyObject* lift = checked(PyUnicode_InternFromString("lift"));
+};
+const Names& names() {
+  static const Names instance;
+  return instance;
+}
+
+}  // namespace
+
 ForeignValue::ForeignValue(PyObject* object)
     : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {}
 
@@ -488,7 +515,7 @@ ForeignValue::~ForeignValue() {
 double ForeignValue::priority() const {
   if (is_wrapper(object_)) return 10000;
   if (!is_tensor_like(object_)) return -1;
-  Object own_priority = Object::steal(PyObject_GetAttrString(object_, "priority"));
+  Object own_priority = Object::steal(PyObject_GetAttr(object_, names().priority));
   if (!own_priority) {
     PyErr_Clear();
     return 10;
@@ -501,8 +528,8 @@ double ForeignValue::priority() const {
 bool ForeignValue::spec(Spec& out) const {
   Gil gil;
   if (is_wrapper(object_)) return value_of(object_)->spec(out);
-  Object shape = Object::steal(PyObject_GetAttrString(object_, "shape"));
-  Object dtype = Object::steal(shape ? PyObject_GetAttrString(object_, "dtype") : nullptr);
+  Object shape = Object::steal(PyObject_GetAttr(object_, names().shape));
+  Object dtype = Object::steal(shape ? PyObject_GetAttr(object_, names().dtype) : nullptr);
   if (!shape || !dtype) {
     PyErr_Clear();
     return false;
@@ -520,9 +547,9 @@ Ref<Value> ForeignValue::lift(Value& other) {
     Object wrapped = own(wrap(Ref<Value>(&other), Py_TYPE(object_)));
     return make_ref<ForeignValue>(wrapped.get());
   }
-  if (PyObject_HasAttrString(object_, "lift") == 0) return nullptr;
+  if (PyObject_HasAttr(object_, names().lift) == 0) return nullptr;
   Object given = own(from_value(Ref<Value>(&other)));
-  Object lifted = own(PyObject_CallMethod(object_, "lift", "O", given.get()));
+  Object lifted = own(PyObject_CallMethodOneArg(object_, names().lift, given.get()));
   if (lifted.get() == Py_NotImplemented) return nullptr;
   return make_ref<ForeignValue>(lifted.get());
 }

@@ -178,9 +178,9 @@ void Dispatcher::check_ambiguity(const Rule& rule) const {
     const Signature& b = other->signature;
     const bool same_op = a.op->is_a(*b.op) && b.op->is_a(*a.op);
     if (!same_op || compare(a, b) != Order::kNone || !args_meet(a, b)) continue;
-    // A third rule that covers just the overlap settles it.
+    // A third rule that covers just the overlap, for all their ops, settles it.
     const bool is_settled = std::any_of(rules_.begin(), rules_.end(), [&](const auto& third) {
-      return compare(third->signature, a) == Order::kBefore &&
+      return a.op->is_a(*third->signature.op) && compare(third->signature, a) == Order::kBefore &&
              compare(third->signature, b) == Order::kBefore;
     });
     if (is_settled) continue;

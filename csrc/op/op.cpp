@@ -50,14 +50,14 @@ bool is_of(const Attr& value, std::string_view type) {
   const bool is_int = std::holds_alternative<int64_t>(value);
   const bool is_ints = std::holds_alternative<std::vector<int64_t>>(value);
   if (type == "bool") return std::holds_alternative<bool>(value);
-  if (type == "int") return is_int;
+  if (type == "int" || type == "one_axis") return is_int;
   if (type == "float") return std::holds_alternative<double>(value);
   if (type == "str") return std::holds_alternative<std::string>(value);
   if (type == "dtype") return std::holds_alternative<DType>(value);
   if (type == "device") return std::holds_alternative<std::string>(value);
   if (type == "axis") return is_none || is_int || is_ints;
   if (type == "padding") return is_ints || std::holds_alternative<std::string>(value);
-  if (type == "axes" || type == "shape" || type == "index") return is_ints;
+  if (is_list_of_ints(type) || type == "index") return is_ints;
   if (type == "scalar") {
     return is_int || std::holds_alternative<double>(value) || std::holds_alternative<bool>(value) ||
            std::holds_alternative<std::complex<double>>(value) ||
@@ -71,7 +71,7 @@ void coerce(Attr& value, const AttrSpec& spec) {
   if (spec.type == "float" && std::holds_alternative<int64_t>(value)) {
     value = static_cast<double>(std::get<int64_t>(value));
   }
-  const bool takes_ints = spec.type == "shape" || spec.type == "axes" || spec.type == "padding";
+  const bool takes_ints = is_list_of_ints(spec.type) || spec.type == "padding";
   if (takes_ints && std::holds_alternative<int64_t>(value)) {
     value = std::vector<int64_t>{std::get<int64_t>(value)};
   }

@@ -147,6 +147,8 @@ class Op : public RefCounted {
   virtual std::string name() const;
   // Applies the op's body, where it has one that is not a CompiledBody.
   virtual bool run_define(Args, Values&) const { return false; }
+  // Whether it has a body, of one kind or the other.
+  virtual bool has_body() const { return cls.define != nullptr; }
   // Gradients of the inputs, where the op brings its own rule: see tape/gradient.h.
   virtual const GradRule& grad_rule() const { return cls.grad; }
   const Attr& attr(std::string_view name) const;

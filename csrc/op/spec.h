@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -132,6 +133,7 @@ struct ReductionSpec {
   bool differentiable = true;
   bool has_identity = true;  // false: an empty reduction is an error (max, argmax)
   bool single_axis = false;  // argmax, argmin
+  bool linear = false;       // of a sum of tensors it is the sum of what each gives
   Body map = {};
   Body combine = {};
   Body finish = {};
@@ -146,6 +148,12 @@ struct AttrSpec {
   Attr fallback = {};
 };
 
+// The types of attributes that hold integers, one of which may stand for a list of it alone.
+inline bool is_list_of_ints(std::string_view type) {
+  return type == "axes" || type == "shape" || type == "sizes" || type == "widths" ||
+         type == "permutation";
+}
+
 // An op class.
 struct OpSpec {
   std::string name;
@@ -159,6 +167,10 @@ struct OpSpec {
   std::vector<Grad> complex_grads = {};
   bool differentiable = true;
   Body define = {};
+  // Groups of arguments, by position: the op is linear in each while the other arguments stay. An
+  // optional argument in a group is an addend.
+  std::vector<std::vector<int>> linear = {};
+  std::string batch = {};  // how an axis of examples goes through it; empty: through the body
   std::string source = {};
 };
 

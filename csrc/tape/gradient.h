@@ -5,6 +5,16 @@
 
 namespace tensorlike {
 
+// Whether numbers of this dtype have gradients.
+bool is_differentiable(DType dtype);
+
+// What a declaration says of an op's gradients; null: it is not differentiable.
+const Gradients* declared_gradients(const Op& op, bool is_complex);
+// Whether it has a rule of its own; without one an op is differentiated through its body.
+bool has_rule(const Op& op, const Gradients* gradients);
+// Whether a rule for complex numbers is asked for, as far as the inputs tell.
+bool has_complex(Args values);
+
 struct GradCall {
   const Op& op;
   const Node& node;

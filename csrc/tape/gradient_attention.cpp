@@ -89,6 +89,11 @@ void grad_attention(GradCall& c) {
     by_calls(c, ~0U);
     return;
   }
+  if (!is_plain) {
+    for (size_t i = 0; i < c.inputs.size(); ++i)
+      c.result(i) = zeros(c.node.input_spec(i), *args[3]);
+    return;
+  }
   const Ref<Op> op = registry()
                          .find_function("attention_grad")
                          ->make_op({c.op.attr("scale"), c.op.attr("is_causal")});

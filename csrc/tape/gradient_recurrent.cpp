@@ -121,6 +121,8 @@ void grad_lstm(GradCall& c) {
       std::all_of(args.begin(), args.end(), [](Value* x) { return x->tag == Value::kRaw; });
   if (!is_plain && c.node.outputs[0].shape[0] > 0) {
     by_calls(c, *flows[0], *flows[1]);
+  } else if (!is_plain) {
+    for (size_t i = 0; i < c.inputs.size(); ++i) c.result(i) = zeros(c.node.input_spec(i), *like);
   } else {
     const Ref<Op> op = registry().find_function("lstm_grad")->make_op({c.op.attr("reverse")});
     c.results = apply(*op, {args.data(), args.size()});

@@ -33,8 +33,6 @@ ThreadState& state() {
   return instance;
 }
 
-bool is_differentiable(DType dtype) { return kind_of(dtype) >= Kind::kFloating; }
-
 // The innermost tape among the tracers.
 Tape* innermost_tape(Args args) {
   Tape* top = nullptr;
@@ -44,27 +42,6 @@ Tape* innermost_tape(Args args) {
     if (top == nullptr || tape->level > top->level) top = tape;
   }
   return top;
-}
-
-const Gradients* declared_gradients(const Op& op, bool is_complex) {
-  if (op.scalar != nullptr) return &op.scalar->gradients.of(is_complex);
-  if (op.reduction != nullptr) return &op.reduction->gradients.of(is_complex);
-  const Gradients& gradients = op.cls.gradients.of(is_complex);
-  return gradients.differentiable || op.grad_rule().run != nullptr ? &gradients : nullptr;
-}
-
-// Whether a rule for complex numbers is asked for, as far as the inputs tell. Only `complex` itself
-// makes complex numbers of real ones; its one rule serves both.
-bool has_complex(Args values) {
-  for (Value* value : values) {
-    if (value->tag == Value::kRaw) {
-      if (kind_of(static_cast<const RawTensor&>(*value).dtype) == Kind::kComplex) return true;
-      continue;
-    }
-    Spec spec;
-    if (value->spec(spec) && kind_of(spec.dtype) == Kind::kComplex) return true;
-  }
-  return false;
 }
 
 void remember_cut(const Op& op, int level) {
@@ -138,6 +115,32 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
 }
 
 }  // namespace
+
+bool is_differentiable(DType dtype) { return kind_of(dtype) >= Kind::kFloating; }
+
+const Gradients* declared_gradients(const Op& op, bool is_complex) {
+  if (op.scalar != nullptr) return &op.scalar->gradients.of(is_complex);
+  if (op.reduction != nullptr) return &op.reduction->gradients.of(is_complex);
+  const Gradients& gradients = op.cls.gradients.of(is_complex);
+  return gradients.differentiable || op.grad_rule().run != nullptr ? &gradients : nullptr;
+}
+
+// Only `complex` itself makes complex numbers of real ones; its one rule serves both.
+bool has_complex(Args values) {
+  for (Value* value : values) {
+    if (value->tag == Value::kRaw) {
+      if (kind_of(static_cast<const RawTensor&>(*value).dtype) == Kind::kComplex) return true;
+      continue;
+    }
+    Spec spec;
+    if (value->spec(spec) && kind_of(spec.dtype) == Kind::kComplex) return true;
+  }
+  return false;
+}
+
+bool has_rule(const Op& op, const Gradients* gradients) {
+  return gradients != nullptr && (!gradients->rules.empty() || op.grad_rule().run != nullptr);
+}
 
 Cut& last_cut() { return state().cut; }
 
@@ -228,9 +231,7 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
   }
   // Without a rule of its own, an op is differentiated through its body.
   const Gradients* gradients = declared_gradients(op, has_complex(values));
-  const bool has_rule =
-      gradients != nullptr && (!gradients->rules.empty() || op.grad_rule().run != nullptr);
-  if (!has_rule) {
+  if (!has_rule(op, gradients)) {
     if (op.scalar != nullptr && op.scalar->expansion != nullptr && op.scalar->spec.derived) {
       out = run_body(*op.scalar->expansion, op, args);
       return true;

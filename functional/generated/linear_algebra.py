@@ -33,7 +33,7 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_algebra.yaml:13
+# opdecl/linear_algebra.yaml:15
 @native
 def linear(
     x: TensorLike, weight: TensorLike, bias: TensorLike, activation: str = "positive"
@@ -52,7 +52,7 @@ def linear(
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:13.
+        Declared in opdecl/linear_algebra.yaml:15.
 
     Example:
         >>> import tensorlike as tl
@@ -65,7 +65,7 @@ def linear(
     ...
 
 
-# opdecl/linear_algebra.yaml:28
+# opdecl/linear_algebra.yaml:31
 @native
 def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
     """The dot products of the vectors along an axis; those of x1 are conjugated.
@@ -81,7 +81,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:28.
+        Declared in opdecl/linear_algebra.yaml:31.
 
     Example:
         >>> import tensorlike as tl

@@ -50,7 +50,7 @@ def layer_norm(
     ...
 
 
-# opdecl/normalization.yaml:21
+# opdecl/normalization.yaml:22
 @native
 def layer_norm_grad(
     x: TensorLike,
@@ -93,7 +93,7 @@ def layer_norm_grad(
         3 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:21.
+        Declared in opdecl/normalization.yaml:22.
 
     Example:
         >>> import tensorlike as tl
@@ -107,7 +107,7 @@ def layer_norm_grad(
     ...
 
 
-# opdecl/normalization.yaml:42
+# opdecl/normalization.yaml:43
 @native
 def rms_norm(
     x: TensorLike, weight: TensorLike, axes: int | Sequence[int] = (-1,), eps: float = 1e-05
@@ -127,7 +127,7 @@ def rms_norm(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:42.
+        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:43.
 
     Example:
         >>> import tensorlike as tl
@@ -139,7 +139,7 @@ def rms_norm(
     ...
 
 
-# opdecl/normalization.yaml:57
+# opdecl/normalization.yaml:59
 @native
 def rms_norm_grad(
     x: TensorLike,
@@ -172,7 +172,7 @@ def rms_norm_grad(
         2 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:57.
+        Declared in opdecl/normalization.yaml:59.
 
     Example:
         >>> import tensorlike as tl
@@ -186,7 +186,7 @@ def rms_norm_grad(
     ...
 
 
-# opdecl/normalization.yaml:76
+# opdecl/normalization.yaml:78
 @native
 def batch_norm(
     x: TensorLike,
@@ -215,7 +215,7 @@ def batch_norm(
         3 tensors.
 
     Source:
-        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:76.
+        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:78.
 
     Example:
         >>> import tensorlike as tl

@@ -49,7 +49,7 @@ def max_pool(
     ...
 
 
-# opdecl/pooling.yaml:20
+# opdecl/pooling.yaml:21
 @native
 def max_pool1d(
     x: TensorLike,
@@ -73,7 +73,7 @@ def max_pool1d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:20.
+        Declared in opdecl/pooling.yaml:21.
 
     Example:
         >>> import tensorlike as tl
@@ -84,7 +84,7 @@ def max_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:23
+# opdecl/pooling.yaml:24
 @native
 def max_pool2d(
     x: TensorLike,
@@ -108,7 +108,7 @@ def max_pool2d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:23.
+        Declared in opdecl/pooling.yaml:24.
 
     Example:
         >>> import tensorlike as tl
@@ -119,7 +119,7 @@ def max_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:26
+# opdecl/pooling.yaml:27
 @native
 def max_pool3d(
     x: TensorLike,
@@ -143,7 +143,7 @@ def max_pool3d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:26.
+        Declared in opdecl/pooling.yaml:27.
 
     Example:
         >>> import tensorlike as tl
@@ -154,7 +154,7 @@ def max_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:29
+# opdecl/pooling.yaml:30
 @native
 def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -167,7 +167,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:29.
+        Declared in opdecl/pooling.yaml:30.
 
     Example:
         >>> import tensorlike as tl
@@ -178,7 +178,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:33
+# opdecl/pooling.yaml:34
 @native
 def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -191,7 +191,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:33.
+        Declared in opdecl/pooling.yaml:34.
 
     Example:
         >>> import tensorlike as tl
@@ -202,7 +202,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:37
+# opdecl/pooling.yaml:38
 @native
 def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -215,7 +215,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:37.
+        Declared in opdecl/pooling.yaml:38.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:42
+# opdecl/pooling.yaml:43
 @native
 def max_pool_spread(
     x: TensorLike,
@@ -254,7 +254,7 @@ def max_pool_spread(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:42.
+        Declared in opdecl/pooling.yaml:43.
 
     Example:
         >>> import tensorlike as tl
@@ -266,7 +266,7 @@ def max_pool_spread(
     ...
 
 
-# opdecl/pooling.yaml:59
+# opdecl/pooling.yaml:62
 @native
 def max_pool_select(
     x: TensorLike,
@@ -294,7 +294,7 @@ def max_pool_select(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:59.
+        Declared in opdecl/pooling.yaml:62.
 
     Example:
         >>> import tensorlike as tl
@@ -306,7 +306,7 @@ def max_pool_select(
     ...
 
 
-# opdecl/pooling.yaml:76
+# opdecl/pooling.yaml:81
 @native
 def avg_pool(
     x: TensorLike,
@@ -334,7 +334,7 @@ def avg_pool(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:76.
+        Declared in opdecl/pooling.yaml:81.
 
     Example:
         >>> import tensorlike as tl
@@ -345,7 +345,7 @@ def avg_pool(
     ...
 
 
-# opdecl/pooling.yaml:92
+# opdecl/pooling.yaml:99
 @native
 def avg_pool1d(
     x: TensorLike,
@@ -369,7 +369,7 @@ def avg_pool1d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:92.
+        Declared in opdecl/pooling.yaml:99.
 
     Example:
         >>> import tensorlike as tl
@@ -380,7 +380,7 @@ def avg_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:95
+# opdecl/pooling.yaml:102
 @native
 def avg_pool2d(
     x: TensorLike,
@@ -404,7 +404,7 @@ def avg_pool2d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:95.
+        Declared in opdecl/pooling.yaml:102.
 
     Example:
         >>> import tensorlike as tl
@@ -415,7 +415,7 @@ def avg_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:98
+# opdecl/pooling.yaml:105
 @native
 def avg_pool3d(
     x: TensorLike,
@@ -439,7 +439,7 @@ def avg_pool3d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:98.
+        Declared in opdecl/pooling.yaml:105.
 
     Example:
         >>> import tensorlike as tl
@@ -450,7 +450,7 @@ def avg_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:101
+# opdecl/pooling.yaml:108
 @native
 def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -463,7 +463,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:101.
+        Declared in opdecl/pooling.yaml:108.
 
     Example:
         >>> import tensorlike as tl
@@ -474,7 +474,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:105
+# opdecl/pooling.yaml:112
 @native
 def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -487,7 +487,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:105.
+        Declared in opdecl/pooling.yaml:112.
 
     Example:
         >>> import tensorlike as tl
@@ -498,7 +498,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:109
+# opdecl/pooling.yaml:116
 @native
 def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -511,7 +511,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:109.
+        Declared in opdecl/pooling.yaml:116.
 
     Example:
         >>> import tensorlike as tl
@@ -522,7 +522,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:114
+# opdecl/pooling.yaml:121
 @native
 def avg_pool_spread(
     gradient: TensorLike,
@@ -550,7 +550,7 @@ def avg_pool_spread(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:114.
+        Declared in opdecl/pooling.yaml:121.
 
     Example:
         >>> import tensorlike as tl

@@ -42,7 +42,7 @@ def lstm(
     ...
 
 
-# opdecl/recurrent.yaml:28
+# opdecl/recurrent.yaml:29
 @native
 def lstm_grad(
     weight: TensorLike,
@@ -74,7 +74,7 @@ def lstm_grad(
         4 tensors.
 
     Source:
-        Declared in opdecl/recurrent.yaml:28.
+        Declared in opdecl/recurrent.yaml:29.
 
     Example:
         >>> import tensorlike as tl

@@ -45,7 +45,7 @@ def scan(
     ...
 
 
-# opdecl/scan.yaml:17
+# opdecl/scan.yaml:18
 @native
 def cumulative_sum(
     x: TensorLike,
@@ -67,7 +67,7 @@ def cumulative_sum(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:17.
+        Declared in opdecl/scan.yaml:18.
 
     Example:
         >>> import tensorlike as tl
@@ -77,7 +77,7 @@ def cumulative_sum(
     ...
 
 
-# opdecl/scan.yaml:21
+# opdecl/scan.yaml:22
 @native
 def cumulative_prod(
     x: TensorLike,
@@ -99,7 +99,7 @@ def cumulative_prod(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:21.
+        Declared in opdecl/scan.yaml:22.
 
     Example:
         >>> import tensorlike as tl
@@ -109,7 +109,7 @@ def cumulative_prod(
     ...
 
 
-# opdecl/scan.yaml:25
+# opdecl/scan.yaml:26
 @native
 def cumulative_max(
     x: TensorLike,
@@ -131,7 +131,7 @@ def cumulative_max(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:25.
+        Declared in opdecl/scan.yaml:26.
 
     Example:
         >>> import tensorlike as tl
@@ -141,7 +141,7 @@ def cumulative_max(
     ...
 
 
-# opdecl/scan.yaml:30
+# opdecl/scan.yaml:31
 @native
 def cumulative_min(
     x: TensorLike,
@@ -163,7 +163,7 @@ def cumulative_min(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:30.
+        Declared in opdecl/scan.yaml:31.
 
     Example:
         >>> import tensorlike as tl
@@ -173,7 +173,7 @@ def cumulative_min(
     ...
 
 
-# opdecl/scan.yaml:35
+# opdecl/scan.yaml:36
 @native
 def logcumsumexp(
     x: TensorLike,
@@ -195,7 +195,7 @@ def logcumsumexp(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:35.
+        Declared in opdecl/scan.yaml:36.
 
     Example:
         >>> import tensorlike as tl

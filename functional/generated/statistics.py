@@ -40,7 +40,7 @@ def var(
     ...
 
 
-# opdecl/statistics.yaml:17
+# opdecl/statistics.yaml:18
 @native
 def std(
     x: TensorLike,
@@ -62,7 +62,7 @@ def std(
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:17.
+        Declared in opdecl/statistics.yaml:18.
 
     Example:
         >>> import tensorlike as tl

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...imperative import Tensor, TensorLike
+from ...imperative import Tensor, TensorLike, drawn, drawn_from
 from ..arranging import as_tensor, dims_of
 from ..generated import (
     astype,
@@ -63,7 +63,7 @@ class Continuous:
             >>> tl.random.Generator(0).uniform((2, 3)).shape
             (2, 3)
         """
-        u = random_draw(dims_of(shape), dtype=dtype, **self._take())
+        u: Tensor = drawn(random_draw, dims_of(shape), dtype=dtype, **self._take())
         if _is(low, 0) and _is(high, 1):
             return u
         low, high = _given(low), _given(high)
@@ -91,7 +91,7 @@ class Continuous:
             >>> tl.random.Generator(0).normal(3, mean=tl.tensor([1.0, 2.0, 3.0]), std=0.0).tolist()
             [1.0, 2.0, 3.0]
         """
-        z = random_draw(dims_of(shape), mode="normal", dtype=dtype, **self._take())
+        z = drawn(random_draw, dims_of(shape), mode="normal", dtype=dtype, **self._take())
         return _moved(z, mean, std)
 
     def truncated_normal(
@@ -124,7 +124,9 @@ class Continuous:
             True
         """
         mode = "truncated_normal"
-        z = random_draw(dims_of(shape), mode=mode, dtype=dtype, low=low, high=high, **self._take())
+        z = drawn(
+            random_draw, dims_of(shape), mode=mode, dtype=dtype, low=low, high=high, **self._take()
+        )
         return _moved(z, mean, std)
 
     def exponential(
@@ -142,8 +144,8 @@ class Continuous:
             >>> bool(tl.min(tl.random.Generator(0).exponential(100)) >= 0.0)
             True
         """
-        drawn = -log1p(-random_draw(dims_of(shape), dtype=dtype, **self._take()))
-        return drawn if _is(scale, 1) else drawn * _given(scale)
+        waited = -log1p(-drawn(random_draw, dims_of(shape), dtype=dtype, **self._take()))
+        return waited if _is(scale, 1) else waited * _given(scale)
 
     def gamma(
         self,
@@ -172,8 +174,10 @@ class Continuous:
             >>> tl.random.Generator(0).gamma(tl.tensor([0.5, 2.0])).shape
             (2,)
         """
-        drawn = random_from(parameter(alpha, shape, dtype), mode="gamma", **self._take())
-        return drawn if _is(scale, 1) else drawn * _given(scale)
+        made: Tensor = drawn_from(
+            random_from, parameter(alpha, shape, dtype), mode="gamma", **self._take()
+        )
+        return made if _is(scale, 1) else made * _given(scale)
 
     def beta(
         self, a: TensorLike, b: TensorLike, *, shape: Shape | None = None, dtype: Any = None
@@ -201,7 +205,7 @@ class Continuous:
         # g1 / (g1 + g2), from logarithms: small parameters give gammas that vanish.
         streams = self._pair()
         logs = [
-            random_from(each, mode="log_gamma", **stream)
+            drawn_from(random_from, each, mode="log_gamma", **stream)
             for each, stream in zip((first, second), streams, strict=True)
         ]
         return sigmoid(logs[0] - logs[1])

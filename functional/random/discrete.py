@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ...imperative import ParameterError, ShapeError, Tensor, TensorLike, drawn, drawn_from
 from ..arranging import as_tensor, axis_of, dims_of, moveaxis
 from ..generated import argmax, argsort, astype, broadcast_to, less, log, random_draw, random_from
 from ..generated import topk as _topk
@@ -16,7 +16,7 @@ from .continuous import Continuous, Shape, parameter
 def gumbel_noise(shape: tuple[int, ...], **draw: Any) -> Any:
     """What makes the greatest of perturbed logits a choice by their softmax; in float64."""
     # In (0, 1): the half of a step is added.
-    return -log(-log(random_draw(shape, dtype="float64", **draw) + 2.0**-54))
+    return -log(-log(drawn(random_draw, shape, dtype="float64", **draw) + 2.0**-54))
 
 
 class Draws(Continuous):
@@ -43,7 +43,10 @@ class Draws(Continuous):
             [7, 7, 7]
         """
         bounds: dict[str, Any] = {"low": operator.index(low), "high": operator.index(high)}
-        return random_draw(dims_of(shape), mode="integers", dtype=dtype, **bounds, **self._take())
+        made: Tensor = drawn(
+            random_draw, dims_of(shape), mode="integers", dtype=dtype, **bounds, **self._take()
+        )
+        return made
 
     def bits(self, shape: Shape = (), *, dtype: Any = None) -> Tensor:
         """Integers of random bits.
@@ -57,7 +60,8 @@ class Draws(Continuous):
             >>> tl.random.Generator(0).bits(2, dtype=tl.uint8).dtype
             tensorlike.uint8
         """
-        return random_draw(dims_of(shape), mode="bits", dtype=dtype, **self._take())
+        made: Tensor = drawn(random_draw, dims_of(shape), mode="bits", dtype=dtype, **self._take())
+        return made
 
     def bernoulli(self, p: TensorLike = 0.5, *, shape: Shape | None = None) -> Tensor:
         """Booleans that are true with a probability.
@@ -73,7 +77,7 @@ class Draws(Continuous):
         """
         chance = parameter(p, shape, None)
         dtype = chance.dtype if chance.dtype.name in ("float32", "float64") else None
-        return less(random_draw(tuple(chance.shape), dtype=dtype, **self._take()), chance)
+        return less(drawn(random_draw, tuple(chance.shape), dtype=dtype, **self._take()), chance)
 
     def poisson(self, rate: TensorLike, *, shape: Shape | None = None, dtype: Any = None) -> Tensor:
         """How often something happens that happens independently at a rate.
@@ -95,7 +99,9 @@ class Draws(Continuous):
             >>> tl.random.Generator(0).poisson(0.0, shape=3).tolist()
             [0, 0, 0]
         """
-        drawn = random_from(parameter(rate, shape, "float64"), mode="poisson", **self._take())
+        drawn = drawn_from(
+            random_from, parameter(rate, shape, "float64"), mode="poisson", **self._take()
+        )
         return astype(drawn, dtype="int64" if dtype is None else dtype)
 
     def categorical(
@@ -214,4 +220,4 @@ class Draws(Continuous):
 
     def _order(self, size: int) -> Tensor:
         """The positions in the order of random bits, which hardly ever are equal."""
-        return argsort(random_draw((size,), mode="bits", **self._take()))
+        return argsort(drawn(random_draw, (size,), mode="bits", **self._take()))

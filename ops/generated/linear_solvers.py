@@ -34,7 +34,7 @@ class Cholesky(OpBase, native="Cholesky"):
         def __init__(self, *, upper: bool = False) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:13
+# opdecl/linear_solvers.yaml:14
 class QR(OpBase, native="QR"):
     """The factors of x = Q R, Q with orthonormal columns and R upper triangular.
 
@@ -48,7 +48,7 @@ class QR(OpBase, native="QR"):
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:13.
+        Declared in opdecl/linear_solvers.yaml:14.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class QR(OpBase, native="QR"):
         def __init__(self, *, mode: str = "reduced") -> None: ...
 
 
-# opdecl/linear_solvers.yaml:23
+# opdecl/linear_solvers.yaml:25
 class SVD(OpBase, native="SVD"):
     """The factors of x = U diag(S) Vh; the singular values S in falling order.
 
@@ -74,7 +74,7 @@ class SVD(OpBase, native="SVD"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:23.
+        Declared in opdecl/linear_solvers.yaml:25.
     """
 
     __slots__ = ()
@@ -86,7 +86,7 @@ class SVD(OpBase, native="SVD"):
         def __init__(self, *, full_matrices: bool = True, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:41
+# opdecl/linear_solvers.yaml:44
 class Eigh(OpBase, native="Eigh"):
     """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
 
@@ -100,7 +100,7 @@ class Eigh(OpBase, native="Eigh"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:41.
+        Declared in opdecl/linear_solvers.yaml:44.
     """
 
     __slots__ = ()
@@ -111,7 +111,7 @@ class Eigh(OpBase, native="Eigh"):
         def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:58
+# opdecl/linear_solvers.yaml:62
 class Eig(OpBase, native="Eig"):
     """Eigenvalues, complex and in no order, and eigenvectors of length 1 as columns.
 
@@ -125,7 +125,7 @@ class Eig(OpBase, native="Eig"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:58.
+        Declared in opdecl/linear_solvers.yaml:62.
     """
 
     __slots__ = ()
@@ -136,7 +136,7 @@ class Eig(OpBase, native="Eig"):
         def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:75
+# opdecl/linear_solvers.yaml:80
 class LU(OpBase, native="LU"):
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
 
@@ -147,7 +147,7 @@ class LU(OpBase, native="LU"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:75.
+        Declared in opdecl/linear_solvers.yaml:80.
     """
 
     __slots__ = ()
@@ -157,7 +157,7 @@ class LU(OpBase, native="LU"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:85
+# opdecl/linear_solvers.yaml:91
 class Determinant(OpBase, native="Determinant"):
     """The determinant of x, or what belongs to it.
 
@@ -171,7 +171,7 @@ class Determinant(OpBase, native="Determinant"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:85.
+        Declared in opdecl/linear_solvers.yaml:91.
     """
 
     __slots__ = ()
@@ -182,7 +182,7 @@ class Determinant(OpBase, native="Determinant"):
         def __init__(self, *, mode: str = "value") -> None: ...
 
 
-# opdecl/linear_solvers.yaml:115
+# opdecl/linear_solvers.yaml:122
 class Inverse(OpBase, native="Inverse"):
     """The inverse.
 
@@ -193,7 +193,7 @@ class Inverse(OpBase, native="Inverse"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:115.
+        Declared in opdecl/linear_solvers.yaml:122.
     """
 
     __slots__ = ()
@@ -203,7 +203,7 @@ class Inverse(OpBase, native="Inverse"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:124
+# opdecl/linear_solvers.yaml:132
 class Solve(OpBase, native="Solve"):
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
 
@@ -215,7 +215,7 @@ class Solve(OpBase, native="Solve"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:124.
+        Declared in opdecl/linear_solvers.yaml:132.
     """
 
     __slots__ = ()
@@ -225,7 +225,7 @@ class Solve(OpBase, native="Solve"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:132
+# opdecl/linear_solvers.yaml:142
 class SolveTriangular(OpBase, native="SolveTriangular"):
     """The solution of equations with a triangular matrix; the other triangle is not read.
 
@@ -242,7 +242,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:132.
+        Declared in opdecl/linear_solvers.yaml:142.
     """
 
     __slots__ = ()
@@ -257,7 +257,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         ) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:144
+# opdecl/linear_solvers.yaml:156
 class LeastSquares(OpBase, native="LeastSquares"):
     """The x of least norm with x1 @ x nearest to x2, the rank of x1, its singular values.
 
@@ -273,7 +273,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:144.
+        Declared in opdecl/linear_solvers.yaml:156.
     """
 
     __slots__ = ()
@@ -284,7 +284,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         def __init__(self, *, rtol: bool | int | float | None = None) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:159
+# opdecl/linear_solvers.yaml:172
 class MatrixExp(OpBase, native="MatrixExp"):
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
 
@@ -295,7 +295,7 @@ class MatrixExp(OpBase, native="MatrixExp"):
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:159.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:172.
     """
 
     __slots__ = ()

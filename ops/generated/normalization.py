@@ -43,7 +43,7 @@ class LayerNorm(OpBase, native="LayerNorm"):
         def __init__(self, *, axes: tuple[int, ...] = (-1,), eps: float = 1e-05) -> None: ...
 
 
-# opdecl/normalization.yaml:21
+# opdecl/normalization.yaml:22
 class LayerNormGrad(OpBase, native="LayerNormGrad"):
     """The gradients of layer_norm by x, weight and bias, given its result's cotangent.
 
@@ -80,7 +80,7 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
         3 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:21.
+        Declared in opdecl/normalization.yaml:22.
     """
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
         ) -> None: ...
 
 
-# opdecl/normalization.yaml:42
+# opdecl/normalization.yaml:43
 class RMSNorm(OpBase, native="RMSNorm"):
     """Divided by the root of the mean of the squares along axes, then times weight.
 
@@ -118,7 +118,7 @@ class RMSNorm(OpBase, native="RMSNorm"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:42.
+        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:43.
     """
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class RMSNorm(OpBase, native="RMSNorm"):
         def __init__(self, *, axes: tuple[int, ...] = (-1,), eps: float = 1e-05) -> None: ...
 
 
-# opdecl/normalization.yaml:57
+# opdecl/normalization.yaml:59
 class RMSNormGrad(OpBase, native="RMSNormGrad"):
     """The gradients of rms_norm by x and weight, given its result's cotangent.
 
@@ -157,7 +157,7 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
         2 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:57.
+        Declared in opdecl/normalization.yaml:59.
     """
 
     __slots__ = ()
@@ -176,7 +176,7 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
         ) -> None: ...
 
 
-# opdecl/normalization.yaml:76
+# opdecl/normalization.yaml:78
 class BatchNorm(OpBase, native="BatchNorm"):
     """Layer norm along the axes of a batch, with the mean and the variance that it took.
 
@@ -200,7 +200,7 @@ class BatchNorm(OpBase, native="BatchNorm"):
         3 tensors.
 
     Source:
-        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:76.
+        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:78.
     """
 
     __slots__ = ()

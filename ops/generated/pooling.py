@@ -56,7 +56,7 @@ class MaxPool(OpBase, native="MaxPool"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:42
+# opdecl/pooling.yaml:43
 class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
     """The gradient of max_pool: each element added to the place of its window's first maximum.
 
@@ -76,7 +76,7 @@ class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:42.
+        Declared in opdecl/pooling.yaml:43.
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:59
+# opdecl/pooling.yaml:62
 class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
     """The elements of values at the place of each window's first maximum in x.
 
@@ -121,7 +121,7 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:59.
+        Declared in opdecl/pooling.yaml:62.
     """
 
     __slots__ = ()
@@ -146,7 +146,7 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:76
+# opdecl/pooling.yaml:81
 class AvgPool(OpBase, native="AvgPool"):
     """The mean of each window.
 
@@ -166,7 +166,7 @@ class AvgPool(OpBase, native="AvgPool"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:76.
+        Declared in opdecl/pooling.yaml:81.
     """
 
     __slots__ = ()
@@ -193,7 +193,7 @@ class AvgPool(OpBase, native="AvgPool"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:114
+# opdecl/pooling.yaml:121
 class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
     """The gradient of avg_pool: each element of gradient shared out among its window.
 
@@ -213,7 +213,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:114.
+        Declared in opdecl/pooling.yaml:121.
     """
 
     __slots__ = ()

@@ -44,7 +44,7 @@ class Variance(OpBase, native="Variance"):
         ) -> None: ...
 
 
-# opdecl/statistics.yaml:17
+# opdecl/statistics.yaml:18
 class StandardDeviation(OpBase, native="StandardDeviation"):
     """The square root of the variance.
 
@@ -62,7 +62,7 @@ class StandardDeviation(OpBase, native="StandardDeviation"):
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:17.
+        Declared in opdecl/statistics.yaml:18.
     """
 
     __slots__ = ()

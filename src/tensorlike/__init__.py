@@ -69,6 +69,19 @@ from .imperative import result_type as result_type
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
+from .imperative import hessian as hessian
+from .imperative import hvp as hvp
+from .imperative import jacfwd as jacfwd
+from .imperative import jacrev as jacrev
+from .imperative import jvp as jvp
+from .imperative import linearize as linearize
+from .imperative import vmap as vmap
+from .imperative import checkpoint as checkpoint
+from .imperative import custom_jvp as custom_jvp
+from .imperative import custom_vjp as custom_vjp
+from .imperative import stop_gradient as stop_gradient
+from .imperative import opcheck as opcheck
+from .imperative import coverage as coverage
 from .imperative import manual_seed as manual_seed
 from .imperative import no_grad as no_grad
 from .imperative import profile as profile
@@ -130,6 +143,19 @@ __all__ = sorted(
         "int32",
         "int64",
         "linalg",
+        "hessian",
+        "hvp",
+        "jacfwd",
+        "jacrev",
+        "jvp",
+        "linearize",
+        "vmap",
+        "checkpoint",
+        "custom_jvp",
+        "custom_vjp",
+        "stop_gradient",
+        "opcheck",
+        "coverage",
         "manual_seed",
         "memory",
         "nn",

@@ -228,6 +228,7 @@ PARTS = """
   function: parts
   calls:
     first_part: {{fixed: {{whole: false}}, outputs: {outputs}}}
+  batch: each
   doc: One part or two.
 """
 

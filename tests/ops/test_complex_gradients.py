@@ -7,106 +7,20 @@ are that too, among complex ones. A new declaration is covered by being declared
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import (
-    OPS,
-    REDUCTIONS,
-    SCALARS,
-    TESTED_BY_INDEXING,
-    Array,
-    Case,
-    cases_of,
-    function_of,
-)
+from support.complex_cases import COMPLEX_FLOWING, flows
+from support.declarations import SCALARS, Array, Case, function_of
 
 import tensorlike as tl
 from tensorlike.opdecl import DeclarationError
-from tensorlike.opdecl.model import Entry, is_differentiable, takes_complex
+from tensorlike.opdecl.model import takes_complex
 
 FIRST_STEP = 1e-6
 SECOND_STEP = 1e-5
-SHAPES = [(3, 4), (4,), (3, 1), ()]
-
-
-def draw(shape: tuple[int, ...], is_complex: bool, rng: np.random.Generator) -> Array:
-    """Away from zeros, poles and branch cuts of what is declared."""
-    re = rng.uniform(0.4, 0.9, shape) * rng.choice([-1.0, 1.0], shape)
-    im = rng.uniform(0.3, 0.8, shape) * rng.choice([-1.0, 1.0], shape)
-    return np.asarray(re + 1j * im if is_complex else np.abs(re))
-
-
-def may_be_complex(entry: Entry, position: int) -> bool:
-    return entry.args[min(position, len(entry.args) - 1)].category.takes_complex
-
-
-def with_complex_numbers(entry: Entry, shapes: list[tuple[int, ...]], real: int) -> Iterator[Array]:
-    """Inputs; number `real` is real although it may be complex."""
-    rng = np.random.default_rng(len(shapes) + real)
-    for i, (arg, shape) in enumerate(zip(entry.args, shapes, strict=True)):
-        if arg.category.rank == 0:
-            yield rng.random(shape) < 0.5
-        else:
-            yield draw(shape, may_be_complex(entry, i) and i != real, rng)
-
-
-def complex_cases() -> list[Case]:
-    cases = []
-    for entry in SCALARS:
-        if not takes_complex(entry) or entry.result == "bool":
-            continue
-        count = len(entry.args)
-        for turn in range(count if count > 1 else 1):
-            shapes = [SHAPES[(i + turn) % 4] for i in range(count)]
-            real = turn if count > 1 else -1
-            cases.append(Case(entry, tuple(with_complex_numbers(entry, shapes, real))))
-        cases.append(Case(entry, tuple(with_complex_numbers(entry, [(3,)] * count, -1))))
-    for entry in REDUCTIONS:
-        if is_differentiable(entry) and takes_complex(entry):
-            inputs = tuple(with_complex_numbers(entry, [(3, 4, 2)], -1))
-            for attrs in ({}, {"axis": 1}, {"axis": (0, 2), "keepdims": True}):
-                cases.append(Case(entry, inputs, attrs))
-    for entry in OPS:
-        if entry.args and may_be_complex(entry, 0) and entry.function not in TESTED_BY_INDEXING:
-            cases += [in_complex(case) for case in cases_of(entry, "float64") if fits(case)]
-    return cases
-
-
-def fits(case: Case) -> bool:
-    """Small, and not about the order of numbers or another dtype."""
-    is_small = sum(x.size for x in case.inputs) < 100
-    return is_small and "dtype" not in case.attrs and has_complex_activation(case)
-
-
-def has_complex_activation(case: Case) -> bool:
-    return case.attrs.get("activation", "tanh") in ("tanh", "positive")
-
-
-def in_complex(case: Case) -> Case:
-    rng = np.random.default_rng(11)
-    inputs = tuple(
-        x.astype(np.float64) + 1j * rng.normal(size=x.shape)
-        if may_be_complex(case.entry, i) and x.dtype.kind in "fi"
-        else x
-        for i, x in enumerate(case.inputs)
-    )
-    return Case(case.entry, inputs, case.attrs)
-
-
-def flows(case: Case, position: int) -> bool:
-    entry = case.entry
-    if case.inputs[position].dtype.kind not in "fc":
-        return False
-    is_complex = any(x.dtype.kind == "c" for x in case.inputs)
-    own = entry.complex_grad if entry.complex_grad is not None and is_complex else entry.grad
-    return is_differentiable(entry) or (own is not None and own.kind == "rules")
-
-
-CASES = complex_cases()
-FLOWING = [(case, i) for case in CASES for i in range(len(case.inputs)) if flows(case, i)]
 
 
 def loss_of(case: Case) -> Callable[..., Any]:
@@ -144,7 +58,7 @@ def difference(function: Callable[..., Any], case: Case, at: int, along: Array, 
     return (moved(h) - moved(-h)) / (2 * h)
 
 
-@pytest.mark.parametrize(("case", "position"), FLOWING, ids=str)
+@pytest.mark.parametrize(("case", "position"), COMPLEX_FLOWING, ids=str)
 def test_gradients_are_those_of_finite_differences(case: Case, position: int) -> None:
     loss = loss_of(case)
     x = case.inputs[position]
@@ -157,7 +71,7 @@ def test_gradients_are_those_of_finite_differences(case: Case, position: int) ->
         np.testing.assert_allclose(along_of(gradient, along), wanted, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize(("case", "position"), FLOWING, ids=str)
+@pytest.mark.parametrize(("case", "position"), COMPLEX_FLOWING, ids=str)
 def test_gradients_of_gradients_are_those_of_differences(case: Case, position: int) -> None:
     loss = loss_of(case)
     u = tl.tensor(np.conj(direction(case.inputs[position], 23)))
@@ -181,7 +95,7 @@ def test_gradients_of_gradients_are_those_of_differences(case: Case, position: i
 
 
 def test_every_function_of_complex_numbers_is_among_these() -> None:
-    covered = {case.entry.name for case, _ in FLOWING}
+    covered = {case.entry.name for case, _ in COMPLEX_FLOWING}
     flowing = [
         e for e in SCALARS if e.result != "bool" and (e.grad is None or e.grad.kind != "none")
     ]

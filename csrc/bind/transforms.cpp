@@ -1,0 +1,84 @@
+// What the transforms written in Python ask of the core: forward mode, and what is declared of ops.
+
+#include "bind/objects.h"
+#include "tape/forward.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// push_forward(op, primals, tangents) -> (outputs, tangents), or None where the op is to be taken
+// through its body. A tangent of None is zero.
+PyObject* push(PyObject*, PyObject* args) {
+  PyObject* op_object = nullptr;
+  PyObject* primals = nullptr;
+  PyObject* tangents = nullptr;
+  if (PyArg_ParseTuple(args, "OO!O!:push_forward", &op_object, &PyTuple_Type, &primals,
+                       &PyTuple_Type, &tangents) == 0) {
+    return nullptr;
+  }
+  return guarded([&]() -> PyObject* {
+    const Ref<Op> op = to_op(op_object);
+    const Py_ssize_t n = PyTuple_GET_SIZE(primals);
+    if (PyTuple_GET_SIZE(tangents) != n) {
+      fail(ErrorKind::kAutodiff, "push_forward: one tangent per argument is needed; got ",
+           PyTuple_GET_SIZE(tangents), " for ", n, ".");
+    }
+    Values held;
+    SmallVector<Value*, 4> values;
+    SmallVector<Value*, 4> moves;
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      held.push_back(to_value(PyTuple_GET_ITEM(primals, i)));
+      values.push_back(held.back().get());
+    }
+    for (Py_ssize_t i = 0; i < n; ++i) {
+      PyObject* tangent = PyTuple_GET_ITEM(tangents, i);
+      held.push_back(tangent == Py_None ? Ref<Value>() : to_value(tangent));
+      moves.push_back(held.back().get());
+    }
+    Forward out;
+    if (!push_forward(*op, {values.data(), values.size()}, {moves.data(), moves.size()}, out)) {
+      return Py_NewRef(Py_None);
+    }
+    Object outputs = own(to_tuple(out.outputs, nullptr));
+    Object found = own(PyTuple_New(static_cast<Py_ssize_t>(out.tangents.size())));
+    for (size_t i = 0; i < out.tangents.size(); ++i) {
+      PyObject* item = out.tangents[i] ? from_value(out.tangents[i]) : Py_NewRef(Py_None);
+      PyTuple_SET_ITEM(found.get(), static_cast<Py_ssize_t>(i), checked(item));
+    }
+    return PyTuple_Pack(2, outputs.get(), found.get());
+  });
+}
+
+// declared(op) -> (batch, ((attribute, type), ...), is_scalar, is_reduction, has_body)
+PyObject* declared(PyObject*, PyObject* op_object) {
+  return guarded([&]() -> PyObject* {
+    const Ref<Op> op = to_op(op_object);
+    const OpSpec& spec = op->cls.spec;
+    Object attrs = own(PyTuple_New(static_cast<Py_ssize_t>(spec.attrs.size())));
+    for (size_t i = 0; i < spec.attrs.size(); ++i) {
+      PyTuple_SET_ITEM(
+          attrs.get(), static_cast<Py_ssize_t>(i),
+          checked(Py_BuildValue("(ss)", spec.attrs[i].name.c_str(), spec.attrs[i].type.c_str())));
+    }
+    return Py_BuildValue(
+        "(sOOOO)", spec.batch.c_str(), attrs.get(), op->scalar != nullptr ? Py_True : Py_False,
+        op->reduction != nullptr ? Py_True : Py_False, op->has_body() ? Py_True : Py_False);
+  });
+}
+
+PyMethodDef module_methods[] = {
+    {"push_forward", push, METH_VARARGS, "Applies an op, and its derivative to tangents."},
+    {"declared", as_method(declared), METH_O, "What is declared of an op for batching."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+bool ForeignOp::has_body() const {
+  Gil gil;
+  return cls.define != nullptr || PyObject_HasAttrString(object_, "define") != 0;
+}
+
+void add_transforms(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+
+}  // namespace tensorlike::bind

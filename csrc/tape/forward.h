@@ -1,0 +1,18 @@
+// Forward mode: what an op does to tangents, found from what is declared of its gradient.
+#pragma once
+
+#include "tape/tape.h"
+
+namespace tensorlike {
+
+struct Forward {
+  Values outputs;
+  Values tangents;  // one per output; null: nothing flows there
+};
+
+// Applies an op to values of any kind, and its derivative to their tangents (null: none), each of
+// its value's shape and dtype. False: the op has no rule of its own and is to be taken through its
+// body; nothing has been done then.
+bool push_forward(const Op& op, Args primals, Args tangents, Forward& out);
+
+}  // namespace tensorlike

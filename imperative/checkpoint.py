@@ -1,0 +1,95 @@
+"""checkpoint: a function that keeps nothing for its gradient but its arguments.
+
+It runs once more when gradients are pulled back through it: memory for time.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..ops import OpBase
+from .autodiff import is_layer
+from .custom_rules import Call, pull_through
+from .levels import is_differentiated, unwrapped
+from .random import default_stream
+from .tensor import Tensor
+from .trees import leaves_of, rebuilt
+
+Function = Callable[..., Any]
+
+
+class _Recomputed(OpBase):
+    """A call whose gradient runs the function again, on the same random numbers."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.drawn = default_stream.state()
+
+    def define(self, *xs: Any) -> tuple[Any, ...]:
+        return self.call.run(xs)
+
+    def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
+        now = default_stream.state()
+        default_stream.restart(*self.drawn)
+        try:
+            return tuple(pull_through(self.call.run, inputs, outputs, cotangents))
+        finally:
+            default_stream.restart(*now)
+
+
+def checkpoint(function: Function) -> Function:
+    """A function that gives the same, and keeps only its arguments for the gradient.
+
+    Args:
+        function: takes and returns tensors, or trees of them; a layer, or a method of one, whose
+            parameters take part. It must give the same each time it runs; random numbers are drawn
+            again as they were.
+
+    Returns:
+        A function of the same arguments.
+
+    Raises:
+        AutodiffError: the function reads a traced tensor that it was not given.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.grad(tl.checkpoint(lambda x: tl.sin(tl.sin(x))))(0.0).item()
+        1.0
+    """
+
+    @functools.wraps(function)
+    def recomputed(*args: Any) -> Any:
+        parameters = list(_parameters_of(function))
+        if not any(is_differentiated(x) for x in (*leaves_of(args), *parameters)):
+            return function(*args)
+
+        def with_parameters(values: list[Any], *given: Any) -> Any:
+            held = [p.__wrapped__ for p in parameters]
+            try:
+                for parameter, value in zip(parameters, values, strict=True):
+                    parameter._reset(unwrapped(value))
+                return function(*given)
+            finally:
+                for parameter, value in zip(parameters, held, strict=True):
+                    parameter._reset(value)
+
+        call = Call(with_parameters, (parameters, *args))
+        outputs = _Recomputed(call)(*call.flat())
+        return rebuilt(call.out, [Tensor(y) for y in outputs])
+
+    return recomputed
+
+
+def _parameters_of(function: Any) -> Iterator[Any]:
+    """Those of a layer, of the layer of a method, and of what a function closes over."""
+    sources = [function, getattr(function, "__self__", None)]
+    sources += [cell.cell_contents for cell in getattr(function, "__closure__", None) or ()]
+    seen: set[int] = set()
+    for source in sources:
+        found = source.parameters() if is_layer(source) else [source]
+        for parameter in found:
+            if isinstance(parameter, Tensor) and id(parameter) not in seen:
+                seen.add(id(parameter))
+                yield parameter

@@ -1,0 +1,277 @@
+"""coverage: what every functional call has, as a table without holes.
+
+Nothing is taken from the declarations but the arguments of an example: each cell says what happened
+when it was tried.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _C
+from ..opdecl.examples import example_values
+from ..opdecl.model import Category, Entry, ScalarEntry, is_differentiable
+from ..ops.declare import known_declarations
+from .autodiff import grad, vjp
+from .batched_call import UnequalExamplesError
+from .transforms import jvp, vmap
+from .trees import leaves_of
+
+YES, NONE, DEPENDS, LOOP = "yes", "none", "by elements", "loop"
+# Where scalar functions are tried, the first that gives finite numbers.
+_RANGES = ((0.4, 1.6), (0.1, 0.9), (-0.9, -0.1), (1.2, 2.0))
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    "bool": ("bool",),
+    "integers": (
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+    ),
+    "floats": ("float16", "bfloat16", "float32", "float64"),
+    "complex": ("complex64", "complex128"),
+}  # fmt: skip
+
+
+class OpCoverage(NamedTuple):
+    """What a functional call has: "yes", "none" where it is declared so, or what went wrong."""
+
+    call: str
+    op: str
+    dtypes: str
+    inference: str
+    vjp: str
+    jvp: str
+    vmap: str
+    second_order: str
+
+    @property
+    def holes(self) -> tuple[str, ...]:
+        """The columns where something is missing."""
+        fine = (YES, NONE, DEPENDS)
+        return tuple(
+            name for name, cell in zip(self._fields[3:], self[3:], strict=True) if cell not in fine
+        )
+
+
+class Coverage:
+    """The rows of `coverage`; it prints as a table."""
+
+    def __init__(self, rows: Sequence[OpCoverage]) -> None:
+        """Keeps them."""
+        self.rows = tuple(rows)
+
+    @property
+    def holes(self) -> tuple[OpCoverage, ...]:
+        """The rows where something is missing."""
+        return tuple(row for row in self.rows if row.holes)
+
+    def __repr__(self) -> str:
+        """The table, and how many rows have holes."""
+        table = [OpCoverage._fields, *self.rows]
+        widths = [max(len(row[i][:40]) for row in table) for i in range(len(table[0]))]
+        lines = [
+            "  ".join(cell[:40].ljust(width) for cell, width in zip(row, widths, strict=True))
+            for row in table
+        ]
+        return "\n".join([*(line.rstrip() for line in lines),
+                          f"{len(self.rows)} calls, {len(self.holes)} with holes"])  # fmt: skip
+
+
+def coverage(names: Sequence[str] | None = None) -> Coverage:
+    """What every declared functional call has: tried out, not looked up.
+
+    Args:
+        names: the calls; None takes all, those that `declare` made included.
+
+    Returns:
+        A Coverage, which prints as a table: the dtypes that the kernel takes; inference; gradient,
+        forward mode, batching and second order ("none": declared so; "by elements": the shape of
+        the result depends on them; anything else is a hole).
+
+    Raises:
+        ParameterError: a name is not that of a functional call.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> print(tl.coverage(["exp", "argmax"]))
+        call    op        dtypes                        inference  vjp   jvp   vmap  second_order
+        exp     Elemwise  bool integers floats complex  yes        yes   yes   yes   yes
+        argmax  Reduce    bool integers floats          yes        none  none  yes   none
+        2 calls, 0 with holes
+    """
+    known = known_declarations().functions
+    for name in names or ():
+        if name not in known:
+            raise _C.ParameterError(f"coverage: names must be of functional calls; got {name!r}")
+    chosen = known.values() if names is None else [known[name] for name in names]
+    return Coverage([_row(entry) for entry in chosen])
+
+
+def _row(entry: Entry) -> OpCoverage:
+    op = {"scalar": "Elemwise", "reduction": "Reduce"}.get(entry.kind, entry.name)
+    call = _Tried(entry)
+    return OpCoverage(
+        entry.function, op, call.dtypes(), call.inference(), call.vjp(), call.jvp(), call.vmap(),
+        call.second_order(),
+    )  # fmt: skip
+
+
+class _Tried:
+    """A functional call on the arguments of its example."""
+
+    def __init__(self, entry: Entry) -> None:
+        self.entry = entry
+        self.function = _C.Function(entry.function)
+        values = example_values(entry)
+        self.attrs = {
+            attr.name: tuple(value) if isinstance(value := values[attr.name], list) else value
+            for attr in entry.attrs
+            if attr.name in values
+        }
+        for attr in entry.attrs:
+            if attr.type == "dtype" and attr.name in self.attrs:
+                self.attrs[attr.name] = "float64"  # of integers there is no derivative
+        self.arrays = list(self._arrays(values))
+        if isinstance(entry, ScalarEntry):
+            self._take_smooth()
+
+    def _arrays(self, values: Mapping[str, Any]) -> Iterator[tuple[Category, Any]]:
+        for arg in self.entry.args:
+            value = values[arg.name]
+            for part in value if arg.is_variadic else [value]:
+                array = np.asarray(part)
+                is_number = arg.category.rank >= 2 and array.dtype.kind in "fi"
+                yield arg.category, array.astype(np.float64) if is_number else array
+
+    def _take_smooth(self) -> None:
+        """Where functions are smooth, if the example is not of such places."""
+        for low, high in _RANGES:
+            drawn = [
+                np.linspace(low, high, 3) + i / 16 if x.dtype.kind == "f" else x
+                for i, (_, x) in enumerate(self.arrays)
+            ]
+            if all(x.dtype.kind == "f" for x in drawn):
+                outputs = self(*map(_C.tensor, drawn))
+                if all(np.isfinite(np.asarray(y)).all() for y in outputs):
+                    kinds = [category for category, _ in self.arrays]
+                    self.arrays = list(zip(kinds, drawn, strict=True))
+                    return
+
+    def __call__(self, *xs: Any) -> tuple[Any, ...]:
+        out = self.function(*xs, **self.attrs)
+        return out if isinstance(out, tuple) else (out,)
+
+    def tensors(self) -> list[Any]:
+        return [_C.tensor(x) for _, x in self.arrays]
+
+    def moving(self) -> list[int]:
+        return [i for i, (_, x) in enumerate(self.arrays) if x.dtype.kind in "fc"]
+
+    def of_moving(self, *moved: Any) -> tuple[Any, ...]:
+        xs = self.tensors()
+        for i, x in zip(self.moving(), moved, strict=True):
+            xs[i] = x
+        return self(*xs)
+
+    def dtypes(self) -> str:
+        """The kinds of dtypes that the call takes, each in full or dtype by dtype."""
+        if not self.arrays:
+            return ""
+        words = []
+        for kind, dtypes in _KINDS.items():
+            taken = [name for name in dtypes if self._takes(name)]
+            words += [kind] if len(taken) == len(dtypes) else taken
+        return " ".join(words)
+
+    def _takes(self, dtype: str) -> bool:
+        xs = [
+            x if category in (Category.BOOLEAN, Category.INTEGER) and dtype[0] != "u"
+            and not dtype.startswith("int") else _cast(_C.tensor(x), dtype=dtype)
+            for (category, _), x in zip(self.arrays, self.tensors(), strict=True)
+        ]  # fmt: skip
+        try:
+            self(*xs)
+        except (ValueError, TypeError, IndexError, ArithmeticError):
+            return False
+        return True
+
+    def inference(self) -> str:
+        def infer() -> str:
+            plain = self(*self.tensors())
+            if not self.arrays:
+                return YES
+            try:
+                specs = self(*(_C.ShapeTensor(x.shape, x.dtype) for x in self.tensors()))
+            except _C.ShapeError as error:
+                return DEPENDS if "depends on the elements" in str(error) else str(error)
+            pairs = zip(specs, plain, strict=True)
+            return YES if all(s.shape == y.shape and s.dtype is y.dtype for s, y in pairs) else "?"
+
+        return _tried(infer)
+
+    def vjp(self) -> str:
+        def pull() -> str:
+            xs = [self.tensors()[i] for i in self.moving()]
+            value, pull_back = vjp(self.of_moving, *xs)
+            pull_back(value)
+            return YES
+
+        return _tried(pull) if self._has_gradient() else NONE
+
+    def _has_gradient(self) -> bool:
+        return bool(is_differentiable(self.entry) and self.moving())
+
+    def jvp(self) -> str:
+        def push() -> str:
+            xs = tuple(self.tensors()[i] for i in self.moving())
+            _, tangents = jvp(self.of_moving, xs, xs)
+            return YES if any(dy is not None for dy in leaves_of(tangents)) else "nothing moves"
+
+        return _tried(push) if self._has_gradient() else NONE
+
+    def second_order(self) -> str:
+        def push() -> str:
+            xs = tuple(self.tensors()[i] for i in self.moving())
+
+            def total(*moved: Any) -> Any:
+                terms = [
+                    _sum(_real(y * y))
+                    for y in self.of_moving(*moved)
+                    if y.dtype.kind in ("floating", "complex")
+                ]
+                return sum(terms[1:], terms[0])
+
+            jvp(grad(total, tuple(range(len(xs)))), xs, xs)
+            return YES
+
+        return _tried(push) if self._has_gradient() else NONE
+
+    def vmap(self) -> str:
+        def over_examples() -> str:
+            xs = [_stack([x, x], axis=0) for x in self.tensors()]
+            try:
+                vmap(self)(*xs)
+            except UnequalExamplesError:
+                return DEPENDS
+            return YES
+
+        return _tried(over_examples) if self.arrays else NONE
+
+
+def _tried(run: Callable[[], str]) -> str:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            return run()
+        except UserWarning:
+            return LOOP
+        except (ValueError, TypeError, IndexError, ArithmeticError) as error:
+            return f"{type(error).__name__}: {error}"
+
+
+_cast = _C.Function("astype")
+_real = _C.Function("real")
+_stack = _C.Function("stack")
+_sum = _C.Function("sum")

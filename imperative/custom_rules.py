@@ -1,0 +1,359 @@
+"""Functions with derivatives of their own: `custom_vjp`, `custom_jvp`, `checkpoint`.
+
+Each call becomes an op whose body is the function, and which brings the one derivative that was
+given. The transforms take it from there as from any op: the other derivative follows by
+transposition, and examples go through both.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from .. import _C
+from ..ops import OpBase
+from .autodiff import vjp, zeros_like
+from .dispatch import apply
+from .dual import Dual, taken_apart
+from .levels import is_differentiated, level_of, stopped, unwrapped
+from .tensor import Tensor
+from .trees import leaves_of, map_tree, rebuilt
+
+Function = Callable[..., Any]
+
+
+def stop_gradient(tree: Any) -> Any:
+    """The same tensors without history: constants for every transform that is going on.
+
+    Args:
+        tree: a tensor, or a tree of them.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.stop_gradient({"a": tl.tensor(3.0, requires_grad=True)})["a"].requires_grad
+        False
+        >>> tl.grad(lambda x: x * tl.stop_gradient(x))(3.0).item()
+        3.0
+    """
+    return map_tree(
+        lambda x: (
+            type(x)(stopped(x.__wrapped__))
+            if type(x) is Tensor
+            else stopped(unwrapped(x))
+            if isinstance(x, _C.TensorBase)
+            else x
+        ),
+        tree,
+    )
+
+
+class Call:
+    """A call of a function on the tensors of its arguments, as ops take them."""
+
+    def __init__(self, function: Function, args: tuple[Any, ...]) -> None:
+        self.function = function
+        self.args = args
+        self.out: Any = None  # how what it returned is arranged
+
+    def flat(self) -> tuple[Any, ...]:
+        return tuple(unwrapped(x) for x in leaves_of(self.args))
+
+    def arranged(self, values: Any) -> Any:
+        """The arguments with other tensors in them."""
+        return rebuilt(self.args, [Tensor(value) for value in values])
+
+    def run(self, values: Any) -> tuple[Any, ...]:
+        """The tensors that the function returns, given those of its arguments.
+
+        Raises:
+            AutodiffError: it reads a traced tensor that it was not given.
+        """
+        out = self.function(*self.arranged(values))
+        self.out = arrangement(out)
+        found = tuple(unwrapped(y) for y in leaves_of(out))
+        most = max((level_of(value) for value in values), default=-1)
+        if any(level_of(y) > most for y in found):
+            raise _C.AutodiffError(
+                f"{_name(self.function)}: a function with a derivative of its own must get what "
+                "is differentiated by as arguments; got a traced tensor from outside; pass it as "
+                "an argument"
+            )
+        return found
+
+
+def arrangement(tree: Any) -> Any:
+    """The tree without its tensors."""
+    return map_tree(lambda _: 0, tree)
+
+
+def _name(function: Function) -> str:
+    return getattr(function, "__name__", type(function).__name__)
+
+
+class _WithVjp(OpBase):
+    """A call whose gradient is the user's: `forward` gives residuals, which `backward` reads."""
+
+    def __init__(self, call: Call, backward: Function) -> None:
+        self.call = call  # of `forward`, which returns the value and the residuals
+        self.backward = backward
+
+    def define(self, *xs: Any) -> tuple[Any, ...]:
+        found = self.call.run(xs)
+        out = self.call.out
+        if not isinstance(out, tuple) or len(out) != 2:
+            raise _C.AutodiffError(
+                f"custom_vjp: {_name(self.call.function)} must return the value and the residuals; "
+                f"got a {type(out).__name__}"
+            )
+        return found
+
+    def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
+        value, residuals = self.call.out
+        count = len(leaves_of(value))
+        dy = rebuilt(value, _filled(outputs[:count], cotangents[:count]))
+        kept = rebuilt(residuals, [Tensor(y) for y in outputs[count:]])
+        found = self.backward(kept, dy)
+        args = self.call.args
+        if not isinstance(found, tuple) or len(found) != len(args):
+            got = len(found) if isinstance(found, tuple) else type(found).__name__
+            raise _C.AutodiffError(
+                f"custom_vjp: {_name(self.backward)} must return a tuple of one gradient per "
+                f"argument, {len(args)}; got {got}"
+            )
+        gradients = _gradients(args, found, inputs)
+        if all(given is None for given in cotangents[count:]):
+            return gradients
+        # Where `backward` is differentiated in turn, residuals are what `forward` makes of inputs.
+        of_residuals = pull_through(
+            lambda xs: self.call.run(xs)[count:], inputs, outputs[count:], cotangents[count:]
+        )
+        return tuple(map(_sum, gradients, of_residuals))
+
+
+def pull_through(
+    run: Callable[..., tuple[Any, ...]], inputs: Any, outputs: Any, cotangents: Any
+) -> list[Any]:
+    """The gradients of what `run` makes of the inputs, which runs once more; None for integers."""
+    moving = [i for i, x in enumerate(inputs) if x.dtype.kind in ("floating", "complex")]
+
+    def of_moving(*xs: Any) -> Any:
+        values = list(inputs)
+        for i, x in zip(moving, xs, strict=True):
+            values[i] = unwrapped(x)
+        return tuple(Tensor(y) for y in run(values))
+
+    _, pull_back = vjp(of_moving, *(Tensor(inputs[i]) for i in moving))
+    found = dict(zip(moving, pull_back(tuple(_filled(outputs, cotangents))), strict=True))
+    return [unwrapped(found[i]) if i in found else None for i in range(len(inputs))]
+
+
+def _sum(x: Any, y: Any) -> Any:
+    return x if y is None else y if x is None else _add(x, y)
+
+
+def _filled(values: Any, given: Any) -> list[Any]:
+    return [
+        Tensor(zeros_like(y) if given_one is None else given_one)
+        for y, given_one in zip(values, given, strict=True)
+    ]
+
+
+def _gradients(args: tuple[Any, ...], found: tuple[Any, ...], inputs: Any) -> tuple[Any, ...]:
+    """One gradient, or None, for each tensor; None in place of an argument's is none for all."""
+    flat: list[Any] = []
+    for arg, gradient in zip(args, found, strict=True):
+        leaves = leaves_of(arg)
+        given = [None] * len(leaves) if gradient is None else leaves_of(gradient)
+        if len(given) != len(leaves):
+            raise _C.AutodiffError(
+                f"custom_vjp: a gradient must be arranged as its argument, of {len(leaves)} "
+                f"tensors; got {len(given)}"
+            )
+        flat += given
+    made = []
+    for x, gradient in zip(inputs, flat, strict=True):
+        value = None if gradient is None else unwrapped(gradient)
+        if value is not None and value.shape != x.shape:
+            raise _C.ShapeError(
+                f"custom_vjp: a gradient must have the shape {x.shape} of its argument; got "
+                f"{value.shape}"
+            )
+        made.append(value)
+    return tuple(made)
+
+
+class custom_vjp:
+    """A function with a gradient of its own, for every transform.
+
+    ``f.defvjp(forward, backward)`` gives it: ``forward(*args)`` returns the value and residuals,
+    any tree of tensors; ``backward(residuals, dy)`` returns a tuple of one gradient per argument
+    (None: no gradient). Forward mode follows by transposition.
+
+    Args:
+        function: takes and returns tensors, or trees of them. What is differentiated by must come
+            as an argument.
+
+    Raises:
+        AutodiffError: on a call that is differentiated, if `defvjp` was not called, or if the
+            functions return something else.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> @tl.custom_vjp
+        ... def clipped(x):
+        ...     return x * 1.0
+        >>> clipped.defvjp(lambda x: (x * 1.0, None), lambda _, dy: (tl.clip(dy, -1.0, 1.0),))
+        >>> tl.grad(lambda x: 5.0 * clipped(x))(2.0).item()
+        1.0
+    """
+
+    def __init__(self, function: Function) -> None:
+        """The derivative is still to be given."""
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.rules: tuple[Function, Function] | None = None
+
+    def defvjp(self, forward: Function, backward: Function) -> None:
+        """Gives the gradient."""
+        self.rules = (forward, backward)
+
+    def __call__(self, *args: Any) -> Any:
+        """Calls the function; where derivatives are wanted, by way of `forward`."""
+        if not any(is_differentiated(x) for x in leaves_of(args)):
+            return self.function(*args)
+        if self.rules is None:
+            raise _C.AutodiffError(
+                f"custom_vjp: {_name(self.function)} must have a gradient; call "
+                f"{_name(self.function)}.defvjp(forward, backward)"
+            )
+        forward, backward = self.rules
+        call = Call(forward, args)
+        outputs = _WithVjp(call, backward)(*call.flat())
+        value, _ = call.out
+        return rebuilt(value, [Tensor(y) for y in outputs[: len(leaves_of(value))]])
+
+
+class _WithJvp(OpBase):
+    """A call whose tangents are the user's."""
+
+    def __init__(self, call: Call, rule: Function) -> None:
+        self.call = call
+        self.rule = rule
+
+    def define(self, *xs: Any) -> tuple[Any, ...]:
+        return self.call.run(xs)
+
+    def push(self, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+        """The tensors of the value, and their tangents."""
+        call = self.call
+        found = self.rule(call.arranged(primals), rebuilt(call.args, _filled(primals, tangents)))
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise _C.AutodiffError(
+                f"custom_jvp: {_name(self.rule)} must return the value and its tangent; got a "
+                f"{type(found).__name__}"
+            )
+        value, moved = found
+        call.out = arrangement(value)
+        values, along = leaves_of(value), leaves_of(moved)
+        if len(values) != len(along):
+            raise _C.AutodiffError(
+                f"custom_jvp: a tangent must be arranged as its value, of {len(values)} tensors; "
+                f"got {len(along)}"
+            )
+        return tuple(map(unwrapped, values)), tuple(map(unwrapped, along))
+
+    def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
+        """Tangents are linear in tangents: that map is recorded, and gradients pulled through."""
+        tape = _C.open_tape()
+        try:
+            along = [
+                tape.leaf(_ones_like(x)) if x.dtype.kind in ("floating", "complex") else None
+                for x in inputs
+            ]
+            _, moved = self.push(inputs, along)
+            roots = tuple(
+                (y, dy)
+                for y, dy in zip(moved, cotangents, strict=True)
+                if dy is not None and isinstance(y, _C.Tracer) and y.level == tape.level
+            )
+            leaves = tuple(leaf for leaf in along if leaf is not None)
+            found = iter(
+                _C.backward(
+                    tuple(y for y, _ in roots),
+                    tuple(dy for _, dy in roots),
+                    False,
+                    False,
+                    leaves,
+                    None,
+                )
+                if roots
+                else [None] * len(leaves)
+            )
+        finally:
+            tape.close()
+        return tuple(None if leaf is None else next(found) for leaf in along)
+
+
+@apply.register
+def apply_custom_jvp(op: _WithJvp, *xs: Dual) -> tuple[Any, ...]:
+    """The user's rule."""
+    level, primals, tangents = taken_apart(xs)
+    values, moved = op.push(primals, tangents)
+    return tuple(Dual(y, dy, level) for y, dy in zip(values, moved, strict=True))
+
+
+class custom_jvp:
+    """A function with a forward derivative of its own, for every transform.
+
+    ``f.defjvp(rule)`` gives it: ``rule(primals, tangents)``, both tuples arranged as the arguments,
+    returns the value and its tangent. Gradients follow by transposition.
+
+    Args:
+        function: takes and returns tensors, or trees of them. What is differentiated by must come
+            as an argument.
+
+    Raises:
+        AutodiffError: on a call that is differentiated, if `defjvp` was not called, or if the rule
+            returns something else.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> @tl.custom_jvp
+        ... def cube(x):
+        ...     return x ** 3
+        >>> cube.defjvp(lambda x, dx: (x[0] ** 3, 3 * x[0] ** 2 * dx[0]))
+        >>> tl.grad(cube)(2.0).item()
+        12.0
+    """
+
+    def __init__(self, function: Function) -> None:
+        """The derivative is still to be given."""
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.rule: Function | None = None
+
+    def defjvp(self, rule: Function) -> None:
+        """Gives the derivative."""
+        self.rule = rule
+
+    def __call__(self, *args: Any) -> Any:
+        """Calls the function; where derivatives are wanted, by way of the rule."""
+        if not any(is_differentiated(x) for x in leaves_of(args)):
+            return self.function(*args)
+        if self.rule is None:
+            raise _C.AutodiffError(
+                f"custom_jvp: {_name(self.function)} must have a derivative; call "
+                f"{_name(self.function)}.defjvp(rule)"
+            )
+        call = Call(self.function, args)
+        outputs = _WithJvp(call, self.rule)(*call.flat())
+        return rebuilt(call.out, [Tensor(y) for y in outputs])
+
+
+_add = _C.Function("add")
+_full = _C.Function("full")
+
+
+def _ones_like(x: Any) -> Any:
+    return _full(x.shape, 1, dtype=x.dtype).__wrapped__

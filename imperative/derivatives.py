@@ -1,0 +1,200 @@
+"""Whole derivatives, as tensors: Jacobians and Hessians, and products with Hessians.
+
+A Jacobian is what `vjp` or `jvp` gives for every unit vector, all of them at once by `vmap`.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+from .autodiff import grad, vjp
+from .levels import unwrapped
+from .tensor import Tensor
+from .transforms import jvp, run_mapped
+from .trees import leaves_of, map_tree, rebuilt
+
+Function = Callable[..., Any]
+
+
+def jacrev(function: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """The Jacobian of a function, row by row: for functions of many numbers that give few.
+
+    Args:
+        function: returns a tensor, or a tree of them.
+        argnums: the positional arguments to differentiate by.
+
+    Returns:
+        A function of the same arguments. Its result is arranged as the value of `function`; in
+        place of each tensor is what is arranged as the argument (a tuple of such for several
+        argnums), of tensors of the value's shape followed by the argument's.
+
+    Raises:
+        AutodiffError: as `vjp`.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.jacrev(lambda x: x * x)(tl.tensor([1.0, 2.0])).tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+    """
+
+    @functools.wraps(function)
+    def jacobian(*args: Any) -> Any:
+        of_chosen, chosen, is_single = _only(function, args, argnums, "jacrev")
+        value, pull_back = vjp(of_chosen, *chosen)
+        results = leaves_of(value)
+        units = _units(results)
+        pulled = run_mapped(
+            lambda *seeds: pull_back(rebuilt(value, seeds)), units, 0, 0, None, draws=False
+        )
+        rows = [_parts(gradient, results, 0) for gradient in leaves_of(pulled)]
+        trees = [rebuilt(pulled, [row[i] for row in rows]) for i in range(len(results))]
+        return rebuilt(value, [tree[0] if is_single else tree for tree in trees])
+
+    return jacobian
+
+
+def jacfwd(function: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """The Jacobian of a function, column by column: for functions of few numbers that give many.
+
+    Args:
+        function: returns a tensor, or a tree of them.
+        argnums: the positional arguments to differentiate by.
+
+    Returns:
+        As `jacrev`.
+
+    Raises:
+        AutodiffError: as `jvp`.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.jacfwd(lambda x: x * x)(tl.tensor([1.0, 2.0])).tolist()
+        [[2.0, 0.0], [0.0, 4.0]]
+    """
+
+    @functools.wraps(function)
+    def jacobian(*args: Any) -> Any:
+        of_chosen, chosen, is_single = _only(function, args, argnums, "jacfwd")
+        inputs = leaves_of(chosen)
+        pushed = run_mapped(
+            lambda *units: jvp(of_chosen, chosen, rebuilt(chosen, units))[1],
+            _units(inputs),
+            0,
+            -1,
+            None,
+            draws=False,
+        )
+        made = []
+        for tangent in leaves_of(pushed):
+            tree = rebuilt(chosen, _parts(tangent, inputs, len(tangent.shape) - 1))
+            made.append(tree[0] if is_single else tree)
+        return rebuilt(pushed, made)
+
+    return jacobian
+
+
+def hessian(function: Function, argnums: int | Sequence[int] = 0) -> Function:
+    """The second derivatives of a function that returns one number.
+
+    Args:
+        function: returns a tensor with one element.
+        argnums: the positional arguments to differentiate by.
+
+    Returns:
+        A function of the same arguments: the Jacobian of the gradient, arranged as `jacrev` says.
+
+    Raises:
+        AutodiffError: as `grad`.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.hessian(lambda x: x[0] * x[0] * x[1])(tl.tensor([1.0, 3.0])).tolist()
+        [[6.0, 2.0], [2.0, 0.0]]
+    """
+    return jacrev(grad(function, argnums), argnums)
+
+
+def hvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+    """The Hessian of a function that returns one number, times a vector, without the Hessian.
+
+    Args:
+        function: returns a tensor with one element.
+        primals: the positional arguments.
+        tangents: the vector, arranged as the primals are.
+
+    Returns:
+        What is arranged as the primals; for one primal, as it alone.
+
+    Raises:
+        AutodiffError: as `grad`.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([1.0, 2.0])
+        >>> tl.hvp(lambda x: tl.sum(x ** 3), (x,), (tl.tensor([1.0, 10.0]),)).tolist()
+        [6.0, 120.0]
+    """
+    # A Hessian is symmetric, so that it may be pulled back through.
+    positions = tuple(range(len(primals)))
+    _, pull_back = vjp(grad(function, positions), *primals)
+    found = pull_back(tuple(tangents))
+    return found[0] if len(primals) == 1 else found
+
+
+def _only(
+    function: Function, args: tuple[Any, ...], argnums: int | Sequence[int], who: str
+) -> tuple[Function, tuple[Any, ...], bool]:
+    """The function of the chosen arguments alone, these, and whether it is one by itself."""
+    is_single = isinstance(argnums, int)
+    positions = [argnums] if isinstance(argnums, int) else list(argnums)
+    for position in positions:
+        if not -len(args) <= position < len(args):
+            raise _C.AutodiffError(
+                f"{who}: argnums must name positional arguments; got {position} for {len(args)}"
+            )
+
+    def of_chosen(*chosen: Any) -> Any:
+        given = list(args)
+        for position, value in zip(positions, chosen, strict=True):
+            given[position] = value
+        return function(*given)
+
+    chosen = tuple(
+        map_tree(lambda x: Tensor(unwrapped(x)), args[position]) for position in positions
+    )
+    return of_chosen, chosen, is_single
+
+
+def _units(tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """For each tensor a batch: of all unit vectors of the tensors together, its part of each."""
+    total = sum(math.prod(x.shape) for x in tensors)
+    units = []
+    first = 0
+    for x in tensors:
+        size = math.prod(x.shape)
+        rows = np.zeros((total, size))
+        rows[first : first + size] = np.eye(size)
+        units.append(_C.tensor(rows.reshape(total, *x.shape), x.dtype))
+        first += size
+    return tuple(units)
+
+
+def _parts(x: Any, tensors: Sequence[Any], axis: int) -> list[Any]:
+    """The axis of all unit vectors cut into one part per tensor, of its shape."""
+    sizes = tuple(math.prod(tensor.shape) for tensor in tensors)
+    shape = x.shape
+    parts = [x] if len(sizes) == 1 else _split(x, sizes, axis=axis)
+    return [
+        _reshape(part, (*shape[:axis], *tensor.shape, *shape[axis + 1 :]))
+        for part, tensor in zip(parts, tensors, strict=True)
+    ]
+
+
+_reshape = _C.Function("reshape")
+_split = _C.Function("split")

@@ -69,6 +69,8 @@ REFUSED: dict[type[ast.AST], str] = {
     ast.BoolOp: "`and`/`or` (write & and |)",
 }
 FORMS = ("shape", "dtype")
+# flow(e) is e, and zero where no cotangent flows though the slope has no value there.
+FLOW = "flow"
 
 
 @dataclass(slots=True)
@@ -255,6 +257,12 @@ class _Reader:
             text = f"{function}() may only stand as the value of a keyword argument"
             return self.refuse(node, text)
         args = tuple(self.expr(arg, depth + 1) for arg in node.args)
+        if function == FLOW:
+            if len(args) != 1 or node.keywords:
+                return self.refuse(node, "flow takes exactly one argument")
+            is_still = Call("equal", (Name("dy"), Num(0)))
+            nothing = Call("bitwise_and", (is_still, Call("isnan", args)))
+            return Call("where", (nothing, Num(0), *args))
         attrs: Attrs = tuple(
             (keyword.arg, self.attribute(keyword.value, depth + 1))
             for keyword in node.keywords

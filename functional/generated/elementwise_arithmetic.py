@@ -122,7 +122,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:35
+# opdecl/elementwise_arithmetic.yaml:31
 @native
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient rounded towards minus infinity.
@@ -140,7 +140,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:35.
+        Declared in opdecl/elementwise_arithmetic.yaml:31.
 
     Example:
         >>> import tensorlike as tl
@@ -152,7 +152,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:41
+# opdecl/elementwise_arithmetic.yaml:37
 @native
 def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The remainder of the division rounded towards minus infinity; it has the sign of x2.
@@ -170,7 +170,7 @@ def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:41.
+        Declared in opdecl/elementwise_arithmetic.yaml:37.
 
     Example:
         >>> import tensorlike as tl
@@ -182,10 +182,32 @@ def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:51
+# opdecl/elementwise_arithmetic.yaml:45
 @native
 def negative(x: TensorLike) -> Tensor:
     """The number with the opposite sign.
+
+    Args:
+        x: any shape, numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, the dtype of x.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:45.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.negative(tl.tensor([0.5, 2.0])).tolist()
+        [-0.5, -2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:51
+@native
+def positive(x: TensorLike) -> Tensor:
+    """The number itself.
 
     Args:
         x: any shape, numeric (booleans are promoted to int64).
@@ -198,35 +220,13 @@ def negative(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.negative(tl.tensor([0.5, 2.0])).tolist()
-        [-0.5, -2.0]
-    """
-    ...
-
-
-# opdecl/elementwise_arithmetic.yaml:57
-@native
-def positive(x: TensorLike) -> Tensor:
-    """The number itself.
-
-    Args:
-        x: any shape, numeric (booleans are promoted to int64).
-
-    Returns:
-        The shape of x, the dtype of x.
-
-    Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:57.
-
-    Example:
-        >>> import tensorlike as tl
         >>> tl.functional.positive(tl.tensor([0.5, 2.0])).tolist()
         [0.5, 2.0]
     """
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:63
+# opdecl/elementwise_arithmetic.yaml:57
 @native
 def abs(x: TensorLike) -> Tensor:
     """The absolute value.
@@ -238,7 +238,7 @@ def abs(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:63.
+        Declared in opdecl/elementwise_arithmetic.yaml:57.
 
     Example:
         >>> import tensorlike as tl
@@ -248,7 +248,7 @@ def abs(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:71
+# opdecl/elementwise_arithmetic.yaml:65
 @native
 def sign(x: TensorLike) -> Tensor:
     """-1, 0 or 1 for a negative number, a zero or a positive one; a complex one over its size.
@@ -260,7 +260,7 @@ def sign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:71.
+        Declared in opdecl/elementwise_arithmetic.yaml:65.
 
     Example:
         >>> import tensorlike as tl
@@ -270,10 +270,32 @@ def sign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:80
+# opdecl/elementwise_arithmetic.yaml:74
 @native
 def real(x: TensorLike) -> Tensor:
     """The real part.
+
+    Args:
+        x: any shape, numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, the dtype of its real part.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:74.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.real(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:80
+@native
+def imag(x: TensorLike) -> Tensor:
+    """The imaginary part; that of a real number is 0.
 
     Args:
         x: any shape, numeric (booleans are promoted to int64).
@@ -286,35 +308,13 @@ def real(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.real(tl.tensor([0.5, 2.0])).tolist()
-        [0.5, 2.0]
-    """
-    ...
-
-
-# opdecl/elementwise_arithmetic.yaml:86
-@native
-def imag(x: TensorLike) -> Tensor:
-    """The imaginary part; that of a real number is 0.
-
-    Args:
-        x: any shape, numeric (booleans are promoted to int64).
-
-    Returns:
-        The shape of x, the dtype of its real part.
-
-    Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:86.
-
-    Example:
-        >>> import tensorlike as tl
         >>> tl.functional.imag(tl.tensor([0.5, 2.0])).tolist()
         [0.0, 0.0]
     """
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:93
+# opdecl/elementwise_arithmetic.yaml:87
 @native
 def conj(x: TensorLike) -> Tensor:
     """The complex conjugate; a real number is its own.
@@ -326,7 +326,7 @@ def conj(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:93.
+        Declared in opdecl/elementwise_arithmetic.yaml:87.
 
     Example:
         >>> import tensorlike as tl
@@ -336,7 +336,7 @@ def conj(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:99
+# opdecl/elementwise_arithmetic.yaml:93
 @native
 def complex(re: TensorLike, im: TensorLike) -> Tensor:
     """The complex number of these parts.
@@ -354,7 +354,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:99.
+        Declared in opdecl/elementwise_arithmetic.yaml:93.
 
     Example:
         >>> import tensorlike as tl
@@ -366,7 +366,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:105
+# opdecl/elementwise_arithmetic.yaml:99
 @native
 def angle(x: TensorLike) -> Tensor:
     """The angle of a complex number in radians, from -pi to pi.
@@ -378,7 +378,7 @@ def angle(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:105.
+        Declared in opdecl/elementwise_arithmetic.yaml:99.
 
     Example:
         >>> import tensorlike as tl
@@ -388,7 +388,7 @@ def angle(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:116
+# opdecl/elementwise_arithmetic.yaml:109
 @native
 def square(x: TensorLike) -> Tensor:
     """The square.
@@ -400,7 +400,7 @@ def square(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:116.
+        Declared in opdecl/elementwise_arithmetic.yaml:109.
 
     Example:
         >>> import tensorlike as tl
@@ -410,7 +410,7 @@ def square(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:121
+# opdecl/elementwise_arithmetic.yaml:114
 @native
 def reciprocal(x: TensorLike) -> Tensor:
     """One divided by the number.
@@ -422,7 +422,7 @@ def reciprocal(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:121.
+        Declared in opdecl/elementwise_arithmetic.yaml:114.
 
     Example:
         >>> import tensorlike as tl
@@ -432,7 +432,7 @@ def reciprocal(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:129
+# opdecl/elementwise_arithmetic.yaml:119
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
@@ -448,7 +448,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:129.
+        Declared in opdecl/elementwise_arithmetic.yaml:119.
 
     Example:
         >>> import tensorlike as tl
@@ -460,7 +460,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:142
+# opdecl/elementwise_arithmetic.yaml:128
 @native
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The smaller of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -478,7 +478,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:142.
+        Declared in opdecl/elementwise_arithmetic.yaml:128.
 
     Example:
         >>> import tensorlike as tl
@@ -490,7 +490,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:149
+# opdecl/elementwise_arithmetic.yaml:135
 @native
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The larger of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -508,7 +508,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:149.
+        Declared in opdecl/elementwise_arithmetic.yaml:135.
 
     Example:
         >>> import tensorlike as tl
@@ -520,7 +520,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:156
+# opdecl/elementwise_arithmetic.yaml:142
 @native
 def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
@@ -539,7 +539,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:156.
+        Declared in opdecl/elementwise_arithmetic.yaml:142.
 
     Example:
         >>> import tensorlike as tl
@@ -552,7 +552,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:165
+# opdecl/elementwise_arithmetic.yaml:151
 @native
 def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     """The product of x and y, plus z.
@@ -569,7 +569,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:165.
+        Declared in opdecl/elementwise_arithmetic.yaml:151.
 
     Example:
         >>> import tensorlike as tl
@@ -582,7 +582,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:171
+# opdecl/elementwise_arithmetic.yaml:157
 @native
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not larger.
@@ -594,7 +594,7 @@ def floor(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:171.
+        Declared in opdecl/elementwise_arithmetic.yaml:157.
 
     Example:
         >>> import tensorlike as tl
@@ -604,7 +604,7 @@ def floor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:176
+# opdecl/elementwise_arithmetic.yaml:162
 @native
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not smaller.
@@ -616,7 +616,7 @@ def ceil(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:176.
+        Declared in opdecl/elementwise_arithmetic.yaml:162.
 
     Example:
         >>> import tensorlike as tl
@@ -626,7 +626,7 @@ def ceil(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:181
+# opdecl/elementwise_arithmetic.yaml:167
 @native
 def trunc(x: TensorLike) -> Tensor:
     """The integer part.
@@ -638,7 +638,7 @@ def trunc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:181.
+        Declared in opdecl/elementwise_arithmetic.yaml:167.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def trunc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:186
+# opdecl/elementwise_arithmetic.yaml:172
 @native
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one. Of complex numbers, both parts are rounded.
@@ -660,7 +660,7 @@ def round(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:186.
+        Declared in opdecl/elementwise_arithmetic.yaml:172.
 
     Example:
         >>> import tensorlike as tl
@@ -670,7 +670,7 @@ def round(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:191
+# opdecl/elementwise_arithmetic.yaml:177
 @native
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The square root of x1 ** 2 + x2 ** 2, without overflow on the way.
@@ -688,7 +688,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:191.
+        Declared in opdecl/elementwise_arithmetic.yaml:177.
 
     Example:
         >>> import tensorlike as tl
@@ -700,7 +700,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:202
+# opdecl/elementwise_arithmetic.yaml:184
 @native
 def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The absolute value of x1 with the sign of x2.
@@ -718,7 +718,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:202.
+        Declared in opdecl/elementwise_arithmetic.yaml:184.
 
     Example:
         >>> import tensorlike as tl
@@ -730,7 +730,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:207
+# opdecl/elementwise_arithmetic.yaml:189
 @native
 def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The number next to x1 in the direction of x2. Halves step as float32 does, and round.
@@ -748,7 +748,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:207.
+        Declared in opdecl/elementwise_arithmetic.yaml:189.
 
     Example:
         >>> import tensorlike as tl
@@ -760,7 +760,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:212
+# opdecl/elementwise_arithmetic.yaml:194
 @native
 def signbit(x: TensorLike) -> Tensor:
     """Whether the sign is negative, that of -0 and of NaN too.
@@ -772,7 +772,7 @@ def signbit(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:212.
+        Declared in opdecl/elementwise_arithmetic.yaml:194.
 
     Example:
         >>> import tensorlike as tl

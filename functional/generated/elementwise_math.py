@@ -96,7 +96,7 @@ def log(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:28
+# opdecl/elementwise_math.yaml:25
 @native
 def log1p(x: TensorLike) -> Tensor:
     """log(1 + x), accurate where x is near 0.
@@ -108,7 +108,7 @@ def log1p(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:28.
+        Declared in opdecl/elementwise_math.yaml:25.
 
     Example:
         >>> import tensorlike as tl
@@ -118,7 +118,7 @@ def log1p(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:36
+# opdecl/elementwise_math.yaml:30
 @native
 def log2(x: TensorLike) -> Tensor:
     """The logarithm to base 2.
@@ -130,7 +130,7 @@ def log2(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:36.
+        Declared in opdecl/elementwise_math.yaml:30.
 
     Example:
         >>> import tensorlike as tl
@@ -140,7 +140,7 @@ def log2(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:44
+# opdecl/elementwise_math.yaml:35
 @native
 def log10(x: TensorLike) -> Tensor:
     """The logarithm to base 10.
@@ -152,7 +152,7 @@ def log10(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:44.
+        Declared in opdecl/elementwise_math.yaml:35.
 
     Example:
         >>> import tensorlike as tl
@@ -162,7 +162,7 @@ def log10(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:52
+# opdecl/elementwise_math.yaml:40
 @native
 def sqrt(x: TensorLike) -> Tensor:
     """The square root.
@@ -174,7 +174,7 @@ def sqrt(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:52.
+        Declared in opdecl/elementwise_math.yaml:40.
 
     Example:
         >>> import tensorlike as tl
@@ -184,7 +184,7 @@ def sqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:60
+# opdecl/elementwise_math.yaml:45
 @native
 def rsqrt(x: TensorLike) -> Tensor:
     """One divided by the square root.
@@ -196,7 +196,7 @@ def rsqrt(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:60.
+        Declared in opdecl/elementwise_math.yaml:45.
 
     Example:
         >>> import tensorlike as tl
@@ -206,7 +206,7 @@ def rsqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:69
+# opdecl/elementwise_math.yaml:51
 @native
 def sin(x: TensorLike) -> Tensor:
     """The sine of an angle in radians.
@@ -218,7 +218,7 @@ def sin(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:69.
+        Declared in opdecl/elementwise_math.yaml:51.
 
     Example:
         >>> import tensorlike as tl
@@ -228,7 +228,7 @@ def sin(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:74
+# opdecl/elementwise_math.yaml:56
 @native
 def cos(x: TensorLike) -> Tensor:
     """The cosine of an angle in radians.
@@ -240,7 +240,7 @@ def cos(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:74.
+        Declared in opdecl/elementwise_math.yaml:56.
 
     Example:
         >>> import tensorlike as tl
@@ -250,7 +250,7 @@ def cos(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:79
+# opdecl/elementwise_math.yaml:61
 @native
 def tan(x: TensorLike) -> Tensor:
     """The tangent of an angle in radians.
@@ -262,7 +262,7 @@ def tan(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:79.
+        Declared in opdecl/elementwise_math.yaml:61.
 
     Example:
         >>> import tensorlike as tl
@@ -272,7 +272,7 @@ def tan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:87
+# opdecl/elementwise_math.yaml:66
 @native
 def asin(x: TensorLike) -> Tensor:
     """The angle in radians whose sine is x.
@@ -284,7 +284,7 @@ def asin(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:87.
+        Declared in opdecl/elementwise_math.yaml:66.
 
     Example:
         >>> import tensorlike as tl
@@ -294,7 +294,7 @@ def asin(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:97
+# opdecl/elementwise_math.yaml:73
 @native
 def acos(x: TensorLike) -> Tensor:
     """The angle in radians whose cosine is x.
@@ -306,7 +306,7 @@ def acos(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:97.
+        Declared in opdecl/elementwise_math.yaml:73.
 
     Example:
         >>> import tensorlike as tl
@@ -316,7 +316,7 @@ def acos(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:107
+# opdecl/elementwise_math.yaml:80
 @native
 def atan(x: TensorLike) -> Tensor:
     """The angle in radians whose tangent is x.
@@ -328,7 +328,7 @@ def atan(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:107.
+        Declared in opdecl/elementwise_math.yaml:80.
 
     Example:
         >>> import tensorlike as tl
@@ -338,7 +338,7 @@ def atan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:113
+# opdecl/elementwise_math.yaml:86
 @native
 def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The angle in radians of the point (x2, x1).
@@ -356,7 +356,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:113.
+        Declared in opdecl/elementwise_math.yaml:86.
 
     Example:
         >>> import tensorlike as tl
@@ -368,7 +368,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:125
+# opdecl/elementwise_math.yaml:94
 @native
 def sinh(x: TensorLike) -> Tensor:
     """The hyperbolic sine.
@@ -380,7 +380,7 @@ def sinh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:125.
+        Declared in opdecl/elementwise_math.yaml:94.
 
     Example:
         >>> import tensorlike as tl
@@ -390,7 +390,7 @@ def sinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:130
+# opdecl/elementwise_math.yaml:99
 @native
 def cosh(x: TensorLike) -> Tensor:
     """The hyperbolic cosine.
@@ -402,7 +402,7 @@ def cosh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:130.
+        Declared in opdecl/elementwise_math.yaml:99.
 
     Example:
         >>> import tensorlike as tl
@@ -412,7 +412,7 @@ def cosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:135
+# opdecl/elementwise_math.yaml:104
 @native
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent.
@@ -424,7 +424,7 @@ def tanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:135.
+        Declared in opdecl/elementwise_math.yaml:104.
 
     Example:
         >>> import tensorlike as tl
@@ -434,7 +434,7 @@ def tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:140
+# opdecl/elementwise_math.yaml:109
 @native
 def asinh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic sine.
@@ -446,7 +446,7 @@ def asinh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:140.
+        Declared in opdecl/elementwise_math.yaml:109.
 
     Example:
         >>> import tensorlike as tl
@@ -456,7 +456,7 @@ def asinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:147
+# opdecl/elementwise_math.yaml:116
 @native
 def acosh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic cosine.
@@ -468,7 +468,7 @@ def acosh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:147.
+        Declared in opdecl/elementwise_math.yaml:116.
 
     Example:
         >>> import tensorlike as tl
@@ -478,7 +478,7 @@ def acosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:161
+# opdecl/elementwise_math.yaml:124
 @native
 def atanh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic tangent.
@@ -490,7 +490,7 @@ def atanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:161.
+        Declared in opdecl/elementwise_math.yaml:124.
 
     Example:
         >>> import tensorlike as tl
@@ -500,7 +500,7 @@ def atanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:171
+# opdecl/elementwise_math.yaml:131
 @native
 def erf(x: TensorLike) -> Tensor:
     """The error function.
@@ -512,7 +512,7 @@ def erf(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:171.
+        Declared in opdecl/elementwise_math.yaml:131.
 
     Example:
         >>> import tensorlike as tl
@@ -522,7 +522,7 @@ def erf(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:177
+# opdecl/elementwise_math.yaml:137
 @native
 def erfc(x: TensorLike) -> Tensor:
     """1 - erf(x), accurate where x is large.
@@ -534,7 +534,7 @@ def erfc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:177.
+        Declared in opdecl/elementwise_math.yaml:137.
 
     Example:
         >>> import tensorlike as tl
@@ -544,7 +544,7 @@ def erfc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:183
+# opdecl/elementwise_math.yaml:143
 @native
 def lgamma(x: TensorLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -556,7 +556,7 @@ def lgamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:183.
+        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:143.
 
     Example:
         >>> import tensorlike as tl
@@ -566,7 +566,7 @@ def lgamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:192
+# opdecl/elementwise_math.yaml:149
 @native
 def digamma(x: TensorLike) -> Tensor:
     """The derivative of the logarithm of the gamma function.
@@ -578,7 +578,7 @@ def digamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:192.
+        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:149.
 
     Example:
         >>> import tensorlike as tl
@@ -588,7 +588,7 @@ def digamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:201
+# opdecl/elementwise_math.yaml:155
 @native
 def trigamma(x: TensorLike) -> Tensor:
     """The derivative of digamma.
@@ -600,7 +600,7 @@ def trigamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:201.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:155.
 
     Example:
         >>> import tensorlike as tl
@@ -610,7 +610,7 @@ def trigamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:213
+# opdecl/elementwise_math.yaml:164
 @native
 def tetragamma(x: TensorLike) -> Tensor:
     """The derivative of trigamma.
@@ -638,7 +638,7 @@ def tetragamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:213.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:164.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def tetragamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:230
+# opdecl/elementwise_math.yaml:181
 @native
 def sinc(x: TensorLike) -> Tensor:
     """sin(pi x) / (pi x), and 1 where x is 0.
@@ -663,7 +663,7 @@ def sinc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:230.
+        Declared in opdecl/elementwise_math.yaml:181.
 
     Example:
         >>> import tensorlike as tl
@@ -673,7 +673,7 @@ def sinc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:247
+# opdecl/elementwise_math.yaml:198
 @native
 def logit(x: TensorLike) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid.
@@ -687,7 +687,7 @@ def logit(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:247.
+        Declared in opdecl/elementwise_math.yaml:198.
 
     Example:
         >>> import tensorlike as tl

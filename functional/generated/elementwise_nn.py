@@ -589,7 +589,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:156
+# opdecl/elementwise_nn.yaml:152
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -603,7 +603,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:156.
+        Declared in opdecl/elementwise_nn.yaml:152.
 
     Example:
         >>> import tensorlike as tl
@@ -613,7 +613,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:166
+# opdecl/elementwise_nn.yaml:162
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -648,7 +648,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:166.
+            opdecl/elementwise_nn.yaml:162.
 
     Example:
         >>> import tensorlike as tl
@@ -660,7 +660,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:199
+# opdecl/elementwise_nn.yaml:195
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -710,7 +710,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:199.
+        Declared in opdecl/elementwise_nn.yaml:195.
 
     Example:
         >>> import tensorlike as tl
@@ -723,7 +723,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:226
+# opdecl/elementwise_nn.yaml:222
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -756,7 +756,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:226.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:222.
 
     Example:
         >>> import tensorlike as tl

@@ -12,6 +12,7 @@ from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
 from . import engine as engine
+from .autodiff import enable_grad as enable_grad
 from .autodiff import grad as grad
 from .autodiff import no_grad as no_grad
 from .autodiff import value_and_grad as value_and_grad
@@ -41,6 +42,8 @@ from .derivatives import jacrev as jacrev
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
 from .dual import Dual as Dual
+from .functions import Function as Function
+from .functions import PyLayer as PyLayer
 from .opcheck import OpReport as OpReport
 from .opcheck import opcheck as opcheck
 from .profiler import profile as profile
@@ -70,6 +73,7 @@ __all__ = [
     "Coverage",
     "DTypeError",
     "Dual",
+    "Function",
     "Grad",
     "IndexRangeError",
     "Listing",
@@ -77,6 +81,7 @@ __all__ = [
     "OpReport",
     "Parameter",
     "ParameterError",
+    "PyLayer",
     "RawTensor",
     "ShapeError",
     "ShapeTensor",
@@ -101,6 +106,7 @@ __all__ = [
     "derived_key",
     "drawn",
     "drawn_from",
+    "enable_grad",
     "engine",
     "finfo",
     "from_dlpack",

@@ -281,6 +281,27 @@ def vjp(
 
 
 @contextmanager
+def enable_grad() -> Iterator[None]:
+    """What is inside is recorded by the tapes that are open, in the middle of `no_grad` too.
+
+    May be used as a decorator, as `no_grad` may.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([1.0], requires_grad=True)
+        >>> with tl.no_grad(), tl.enable_grad():
+        ...     y = x * 2
+        >>> y.requires_grad
+        True
+    """
+    previous = _C.pause(-1)
+    try:
+        yield
+    finally:
+        _C.pause(previous)
+
+
+@contextmanager
 def no_grad() -> Iterator[None]:
     """Nothing inside is recorded by the tapes that are open outside.
 

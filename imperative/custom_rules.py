@@ -94,9 +94,10 @@ def _name(function: Function) -> str:
 class _WithVjp(OpBase):
     """A call whose gradient is the user's: `forward` gives residuals, which `backward` reads."""
 
-    def __init__(self, call: Call, backward: Function) -> None:
+    def __init__(self, call: Call, backward: Function, *, keeps_none: bool = False) -> None:
         self.call = call  # of `forward`, which returns the value and the residuals
         self.backward = backward
+        self.keeps_none = keeps_none
 
     def define(self, *xs: Any) -> tuple[Any, ...]:
         found = self.call.run(xs)
@@ -111,10 +112,15 @@ class _WithVjp(OpBase):
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
         value, residuals = self.call.out
         count = len(leaves_of(value))
-        dy = rebuilt(value, _filled(outputs[:count], cotangents[:count]))
+        if self.keeps_none:
+            flat = [None if dy is None else Tensor(dy) for dy in cotangents[:count]]
+        else:
+            flat = _filled(outputs[:count], cotangents[:count])
+        dy = rebuilt(value, flat)
         kept = rebuilt(residuals, [Tensor(y) for y in outputs[count:]])
-        found = self.backward(kept, dy)
         args = self.call.args
+        flows = any(given is not None for given in cotangents[:count])
+        found = self.backward(kept, dy) if flows else (None,) * len(args)
         if not isinstance(found, tuple) or len(found) != len(args):
             got = len(found) if isinstance(found, tuple) else type(found).__name__
             raise _C.AutodiffError(
@@ -193,6 +199,7 @@ class custom_vjp:
     Args:
         function: takes and returns tensors, or trees of them. What is differentiated by must come
             as an argument.
+        keeps_none: give `backward` None, rather than zeros, for an output that nothing flows into.
 
     Raises:
         AutodiffError: on a call that is differentiated, if `defvjp` was not called, or if the
@@ -208,10 +215,11 @@ class custom_vjp:
         1.0
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, *, keeps_none: bool = False) -> None:
         """The derivative is still to be given."""
         functools.update_wrapper(self, function)
         self.function = function
+        self.keeps_none = keeps_none
         self.rules: tuple[Function, Function] | None = None
 
     def defvjp(self, forward: Function, backward: Function) -> None:
@@ -229,7 +237,7 @@ class custom_vjp:
             )
         forward, backward = self.rules
         call = Call(forward, args)
-        outputs = _WithVjp(call, backward)(*call.flat())
+        outputs = _WithVjp(call, backward, keeps_none=self.keeps_none)(*call.flat())
         value, _ = call.out
         return rebuilt(value, [Tensor(y) for y in outputs[: len(leaves_of(value))]])
 

@@ -78,7 +78,10 @@ from .imperative import linearize as linearize
 from .imperative import vmap as vmap
 from .imperative import checkpoint as checkpoint
 from .imperative import custom_jvp as custom_jvp
+from .imperative import Function as Function
+from .imperative import PyLayer as PyLayer
 from .imperative import custom_vjp as custom_vjp
+from .imperative import enable_grad as enable_grad
 from .imperative import stop_gradient as stop_gradient
 from .imperative import opcheck as opcheck
 from .imperative import coverage as coverage
@@ -153,6 +156,9 @@ __all__ = sorted(
         "checkpoint",
         "custom_jvp",
         "custom_vjp",
+        "enable_grad",
+        "Function",
+        "PyLayer",
         "stop_gradient",
         "opcheck",
         "coverage",

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from .. import _C
-from ..opdecl.examples import example_values
-from ..opdecl.model import Category, Entry, ScalarEntry, is_differentiable
 from ..ops.declare import known_declarations
 from .autodiff import grad, vjp
 from .batched_call import UnequalExamplesError
 from .transforms import jvp, vmap
 from .trees import leaves_of
+
+if TYPE_CHECKING:  # the declarations are read when somebody asks, not on import
+    from ..opdecl.model import Category, Entry
 
 YES, NONE, DEPENDS, LOOP = "yes", "none", "by elements", "loop"
 # Where scalar functions are tried, the first that gives finite numbers.
@@ -124,6 +125,8 @@ class _Tried:
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.function = _C.Function(entry.function)
+        from ..opdecl.examples import example_values
+
         values = example_values(entry)
         self.attrs = {
             attr.name: tuple(value) if isinstance(value := values[attr.name], list) else value
@@ -134,7 +137,7 @@ class _Tried:
             if attr.type == "dtype" and attr.name in self.attrs:
                 self.attrs[attr.name] = "float64"  # of integers there is no derivative
         self.arrays = list(self._arrays(values))
-        if isinstance(entry, ScalarEntry):
+        if entry.kind == "scalar":
             self._take_smooth()
 
     def _arrays(self, values: Mapping[str, Any]) -> Iterator[tuple[Category, Any]]:
@@ -187,7 +190,7 @@ class _Tried:
 
     def _takes(self, dtype: str) -> bool:
         xs = [
-            x if category in (Category.BOOLEAN, Category.INTEGER) and dtype[0] != "u"
+            x if category.text in ("boolean", "integer") and dtype[0] != "u"
             and not dtype.startswith("int") else _cast(_C.tensor(x), dtype=dtype)
             for (category, _), x in zip(self.arrays, self.tensors(), strict=True)
         ]  # fmt: skip
@@ -221,6 +224,8 @@ class _Tried:
         return _tried(pull) if self._has_gradient() else NONE
 
     def _has_gradient(self) -> bool:
+        from ..opdecl.model import is_differentiable
+
         return bool(is_differentiable(self.entry) and self.moving())
 
     def jvp(self) -> str:

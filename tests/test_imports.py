@@ -12,7 +12,10 @@ import pytest
 
 import tensorlike
 
-NOT_LOADED = ["cupy", "hypothesis", "onnx", "scipy", "torch", "yaml"]
+NOT_LOADED = [
+    "cupy", "hypothesis", "onnx", "opt_einsum", "scipy", "tensorlike.opdecl.registry", "torch",
+    "yaml",
+]  # fmt: skip
 MODULE_LIMIT = (
     8 * 2**20
 )  # bytes, stripped and compressed as in a wheel; three ISA levels take 4 MiB

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from types import TracebackType
 from typing import NamedTuple
 
@@ -121,4 +120,5 @@ class profile:
             }
             for event in self.events
         ]
-        Path(path).write_text(json.dumps({"traceEvents": trace, "displayTimeUnit": "ns"}))
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump({"traceEvents": trace, "displayTimeUnit": "ns"}, file)

@@ -8,7 +8,7 @@ arguments; who draws without naming them takes the next draw of the process's ow
 from __future__ import annotations
 
 import os
-import threading
+from _thread import allocate_lock
 
 _WORD = 2**32 - 1
 _MASK = 2**64 - 1
@@ -53,7 +53,7 @@ class Stream:
 
     def __init__(self, seed: int | None = None) -> None:
         """Begins with draw 0."""
-        self._lock = threading.Lock()
+        self._lock = allocate_lock()
         self.restart(seed)
 
     def restart(self, seed: int | None, taken: int = 0) -> None:

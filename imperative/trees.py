@@ -6,7 +6,6 @@ none of these containers is a leaf; None holds nothing, and stays.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -29,17 +28,14 @@ def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
         values = [map_tree(function, *row) for row in rows]
         is_named = hasattr(tree, "_fields")  # a namedtuple takes its values one by one
         return type(tree)(*values) if is_named else type(tree)(values)
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
+    if _is_dataclass(tree):
+        from dataclasses import replace  # who has one has it loaded
+
         found = {
-            field.name: map_tree(
-                function,
-                getattr(tree, field.name),
-                *(getattr(other, field.name) for other in others),
-            )
-            for field in dataclasses.fields(tree)
-            if field.init
+            name: map_tree(function, getattr(tree, name), *(getattr(o, name) for o in others))
+            for name in _fields(tree)
         }
-        return dataclasses.replace(tree, **found)
+        return replace(tree, **found)
     return function(tree, *others)
 
 
@@ -80,7 +76,7 @@ def spread(prefix: Any, tree: Any, what: str) -> list[Any]:
     """
     if prefix is None or isinstance(prefix, int):
         return [prefix] * len(leaves_of(tree))
-    is_container = isinstance(prefix, (dict, list, tuple)) or dataclasses.is_dataclass(prefix)
+    is_container = isinstance(prefix, (dict, list, tuple)) or _is_dataclass(prefix)
     if not is_container:
         return [prefix] * len(leaves_of(tree))
     if isinstance(prefix, dict) and isinstance(tree, dict) and prefix.keys() == tree.keys():
@@ -99,6 +95,17 @@ def _children(tree: Any) -> Sequence[Any] | None:
         return list(tree.values())
     if isinstance(tree, (list, tuple)):
         return tree
-    if dataclasses.is_dataclass(tree) and not isinstance(tree, type):
-        return [getattr(tree, field.name) for field in dataclasses.fields(tree) if field.init]
+    if _is_dataclass(tree):
+        return [getattr(tree, name) for name in _fields(tree)]
     return None
+
+
+def _is_dataclass(tree: Any) -> bool:
+    return hasattr(type(tree), "__dataclass_fields__")
+
+
+def _fields(tree: Any) -> list[str]:
+    """The names of the fields that the class is made from."""
+    from dataclasses import fields
+
+    return [field.name for field in fields(tree) if field.init]

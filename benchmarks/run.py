@@ -20,6 +20,9 @@ CORES = sorted(os.sched_getaffinity(0))[:THREADS]
 os.sched_setaffinity(0, CORES)
 os.environ["OMP_NUM_THREADS"] = os.environ["TENSORLIKE_NUM_THREADS"] = str(THREADS)
 os.environ["JAX_PLATFORMS"] = "cpu"
+# Of NumPy's OpenBLAS: its threads spin for 2**26 cycles after a product, 25 ms in which the next
+# contender has one core. 2**16 cycles are enough between products that follow each other.
+os.environ["OPENBLAS_THREAD_TIMEOUT"] = "16"
 
 import busy  # noqa: E402
 import elementwise  # noqa: E402

@@ -37,7 +37,7 @@ MOST_SECONDS = 20  # for one call: this machine may be busy; a hang takes for ev
 MOST_MEMORY = 3 << 30
 NOT_FOR_USERS = re.compile(r"0x[0-9a-f]{6}|std::|INTERNAL|Assertion|bad_alloc|vector::")
 # What acts on the process, reads a file, takes no argument, or calls all other functions.
-LEFT_OUT = {"set_num_threads", "declare", "no_grad", "coverage"}
+LEFT_OUT = {"set_num_threads", "declare", "enable_grad", "no_grad", "coverage"}
 
 
 @dataclass(frozen=True)

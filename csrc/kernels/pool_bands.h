@@ -59,6 +59,15 @@ TL_INLINE int64_t lead_of(const Window& w, const Band& band) {
   return band.column * w.stride[2] - w.before[2];
 }
 
+// The elements [first, last) of a strip are columns of the input, the others padding.
+struct Inside {
+  int64_t first, last;
+};
+
+TL_INLINE Inside inside_of(const Window& w, const Band& band) {
+  return {most(0, -lead_of(w, band)), least(band.pitch, w.in[2] - lead_of(w, band))};
+}
+
 // Calls f(place in the input of the strip's element 0) for each row of the input that row `row` of
 // windows sees, in order.
 template <class F>
@@ -80,8 +89,7 @@ TL_INLINE void for_rows(const Window& w, const Band& band, int64_t row, F&& f) {
 template <class Combine, class Clear>
 TL_INLINE void fill_strips(const PoolWindow& w, const Band& band, Combine&& combine,
                            Clear&& clear) {
-  const int64_t first = most(0, -lead_of(w, band));
-  const int64_t last = least(band.pitch, w.in[2] - lead_of(w, band));
+  const auto [first, last] = inside_of(w, band);
   for (int64_t row = 0; row < band.rows; ++row) {
     const int64_t strip = row * band.pitch;
     for (int64_t i = 0; i < band.pitch; ++i) clear(strip + i);

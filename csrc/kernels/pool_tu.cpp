@@ -168,11 +168,18 @@ T window_mean(const PoolWindow& w, const Band& window, const T* x) {
   return static_cast<T>(total / count_of<double>(w, window, window.row, window.column));
 }
 
-// counts[i] = what window i of a band's first row is divided by, but for the number of rows.
-template <class T>
-TL_INLINE void fill_counts(const PoolWindow& w, const Band& band, T* counts) {
+// Calls f(place of a window in the output, its cell, what its sum is divided by).
+template <class T, class F>
+TL_INLINE void for_divisors(const PoolWindow& w, const Band& band, F&& f) {
+  T counts[kMostElements];
   for (int64_t i = 0; i < band.columns; ++i) {
     counts[i] = static_cast<T>(w.count(2, band.column + i));
+  }
+  for (int64_t row = 0; row < band.rows; ++row) {
+    const T rows = static_cast<T>(w.count(0, band.depth) * w.count(1, band.row + row));
+    for (int64_t i = 0; i < band.columns; ++i) {
+      f(band.place + row * band.out_step + i, row * band.cells + i, counts[i] * rows);
+    }
   }
 }
 
@@ -187,7 +194,6 @@ void mean(const PoolWindow& w, const void* in, void* out) {
   for_bands(w, [&](const Band& band) {
     T strips[kMostElements];
     T sums[kMostElements];
-    T counts[kMostElements];
     fill_strips(
         w, band, [&](int64_t i, int64_t place) { strips[i] += x[place]; },
         [&](int64_t i) { strips[i] = 0; });
@@ -195,13 +201,9 @@ void mean(const PoolWindow& w, const void* in, void* out) {
     for (int64_t tap = 0; tap < w.kernel[2]; ++tap) {
       for_cells(w, band, tap, [&](int64_t i, int64_t at) { sums[i] += strips[at]; });
     }
-    fill_counts(w, band, counts);
-    for (int64_t row = 0; row < band.rows; ++row) {
-      const T rows = static_cast<T>(w.count(0, band.depth) * w.count(1, band.row + row));
-      for (int64_t i = 0; i < band.columns; ++i) {
-        y[band.place + row * band.out_step + i] = sums[row * band.cells + i] / (counts[i] * rows);
-      }
-    }
+    for_divisors<T>(w, band,
+                    [&](int64_t place, int64_t i, T divisor)
+                        __attribute__((always_inline)) { y[place] = sums[i] / divisor; });
   });
 }
 
@@ -221,20 +223,13 @@ void mean_spread(const PoolWindow& w, const void* gradient, void* to) {
   for_bands(w, [&](const Band& band) {
     T strips[kMostElements] = {};
     T shares[kMostElements] = {};
-    T counts[kMostElements];
-    fill_counts(w, band, counts);
-    for (int64_t row = 0; row < band.rows; ++row) {
-      const T rows = static_cast<T>(w.count(0, band.depth) * w.count(1, band.row + row));
-      for (int64_t i = 0; i < band.columns; ++i) {
-        shares[row * band.cells + i] =
-            dy[band.place + row * band.out_step + i] / (counts[i] * rows);
-      }
-    }
+    for_divisors<T>(w, band,
+                    [&](int64_t place, int64_t i, T divisor)
+                        __attribute__((always_inline)) { shares[i] = dy[place] / divisor; });
     for (int64_t tap = 0; tap < w.kernel[2]; ++tap) {
       for_cells(w, band, tap, [&](int64_t i, int64_t at) { strips[at] += shares[i]; });
     }
-    const int64_t first = most(0, -lead_of(w, band));
-    const int64_t last = least(band.pitch, w.in[2] - lead_of(w, band));
+    const auto [first, last] = inside_of(w, band);
     for (int64_t row = 0; row < band.rows; ++row) {
       for_rows(w, band, band.row + row, [&](int64_t place) __attribute__((always_inline)) {
         for (int64_t i = first; i < last; ++i) dx[place + i] += strips[row * band.pitch + i];

@@ -57,8 +57,7 @@ class Good:
 def modules() -> Iterator[tuple[str, types.ModuleType]]:
     yield "", tl
     for name in ("functional", "linalg", "fft", "random"):
-        if hasattr(tl, name):
-            yield f"{name}.", getattr(tl, name)
+        yield f"{name}.", getattr(tl, name)
 
 
 def functions() -> Iterator[tuple[str, Callable[..., Any]]]:

@@ -110,24 +110,10 @@ class _WithVjp(OpBase):
         return found
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
-        value, residuals = self.call.out
-        count = len(leaves_of(value))
-        if self.keeps_none:
-            flat = [None if dy is None else Tensor(dy) for dy in cotangents[:count]]
-        else:
-            flat = _filled(outputs[:count], cotangents[:count])
-        dy = rebuilt(value, flat)
-        kept = rebuilt(residuals, [Tensor(y) for y in outputs[count:]])
-        args = self.call.args
-        flows = any(given is not None for given in cotangents[:count])
-        found = self.backward(kept, dy) if flows else (None,) * len(args)
-        if not isinstance(found, tuple) or len(found) != len(args):
-            got = len(found) if isinstance(found, tuple) else type(found).__name__
-            raise _C.AutodiffError(
-                f"custom_vjp: {_name(self.backward)} must return a tuple of one gradient per "
-                f"argument, {len(args)}; got {got}"
-            )
-        gradients = _gradients(args, found, inputs)
+        count = len(leaves_of(self.call.out[0]))
+        gradients: tuple[Any, ...] = (None,) * len(inputs)
+        if any(given is not None for given in cotangents[:count]):
+            gradients = self._through_backward(inputs, outputs, cotangents[:count])
         if all(given is None for given in cotangents[count:]):
             return gradients
         # Where `backward` is differentiated in turn, residuals are what `forward` makes of inputs.
@@ -135,6 +121,25 @@ class _WithVjp(OpBase):
             lambda xs: self.call.run(xs)[count:], inputs, outputs[count:], cotangents[count:]
         )
         return tuple(map(_sum, gradients, of_residuals))
+
+    def _through_backward(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
+        """What the user's function makes of the value's cotangents."""
+        value, residuals = self.call.out
+        count = len(cotangents)
+        if self.keeps_none:
+            flat = [None if dy is None else Tensor(dy) for dy in cotangents]
+        else:
+            flat = _filled(outputs[:count], cotangents)
+        kept = rebuilt(residuals, [Tensor(y) for y in outputs[count:]])
+        found = self.backward(kept, rebuilt(value, flat))
+        args = self.call.args
+        if not isinstance(found, tuple) or len(found) != len(args):
+            got = len(found) if isinstance(found, tuple) else type(found).__name__
+            raise _C.AutodiffError(
+                f"custom_vjp: {_name(self.backward)} must return a tuple of one gradient per "
+                f"argument, {len(args)}; got {got}"
+            )
+        return _gradients(args, found, inputs)
 
 
 def pull_through(

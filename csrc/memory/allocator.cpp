@@ -17,27 +17,35 @@
 namespace tensorlike {
 namespace {
 
-// Four classes per power of two from 128 bytes up: at most a quarter of a block is wasted.
-constexpr int kSteps = 4;
-constexpr int kFirstLog2 = 7;
+// Eight classes per power of two, and a line for the header of what lies in a block, so that
+// tensors of 2^n bytes fill theirs: at most an eighth is wasted.
+constexpr int kSteps = 8;
+constexpr int kFirstLog2 = 6;
+constexpr size_t kHeaderRoom = 64;
 constexpr size_t kMostBytes = size_t{1} << 62;  // more is nonsense, and has no class
 constexpr int kClasses = (62 - kFirstLog2) * kSteps;
 constexpr size_t kMapBytes = size_t{4} << 20;  // from here on: own maps, huge pages
 constexpr size_t kHugePage = size_t{2} << 20;
+constexpr size_t kPage = 4096;
+// From here on a request also takes a larger block that waits, up to twice as large.
+constexpr size_t kSharedBytes = size_t{64} << 10;
 constexpr size_t kCacheLimit = size_t{3} << 30;  // the most that waits for reuse
 
 uint32_t class_of(size_t bytes) {
-  bytes = std::max(bytes, size_t{1} << kFirstLog2);
+  bytes = std::max(bytes, kHeaderRoom + (size_t{1} << kFirstLog2)) - kHeaderRoom;
   const int log2 = std::bit_width(bytes - 1) - 1;  // 2^log2 < bytes <= 2^(log2 + 1)
   if (log2 < kFirstLog2) return 0;
-  const size_t quarter = size_t{1} << (log2 - 2);
-  const size_t step = (bytes - (size_t{1} << log2) + quarter - 1) / quarter;  // 1..4
+  const size_t part = size_t{1} << (log2 - 3);
+  const size_t step = (bytes - (size_t{1} << log2) + part - 1) / part;  // 1..8
   return static_cast<uint32_t>((log2 - kFirstLog2) * kSteps) + static_cast<uint32_t>(step);
 }
 
+size_t pages_of(size_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
+
 void* map_block(size_t bytes) {
-  // Over-map by one huge page and cut the ends, so that the block starts on a 2 MB boundary.
-  const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  // Over-map by one huge page and cut the ends, so that the block starts on a 2 MB boundary. What
+  // exceeds the last boundary is of small pages: a huge one for it would be memory for nothing.
+  const size_t rounded = pages_of(bytes);
   const size_t mapped = rounded + kHugePage;
   void* raw = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (raw == MAP_FAILED) return nullptr;
@@ -54,7 +62,7 @@ void* map_block(size_t bytes) {
 
 void system_free(void* data, size_t bytes) {
   if (bytes >= kMapBytes) {
-    munmap(data, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+    munmap(data, pages_of(bytes));
   } else {
     std::free(data);
   }
@@ -91,7 +99,7 @@ Shared& shared() {
   return *instance;
 }
 
-constexpr int kSmallClasses = (12 - kFirstLog2) * kSteps + 1;  // up to 4096 bytes, without a lock
+constexpr int kSmallClasses = (12 - kFirstLog2) * kSteps + 1;  // about 4096 bytes, without a lock
 constexpr size_t kPerThread = 64;
 
 // What one thread keeps of small blocks, and how many bytes of them it has handed out (negative
@@ -186,6 +194,21 @@ bool count_in(size_t bytes) {
   return true;
 }
 
+// A block that waits: of this class, or the smallest that is not much larger.
+Block take_waiting(Shared& s, uint32_t size_class) {
+  const uint32_t most = class_bytes(size_class) < kSharedBytes ? size_class : size_class + kSteps;
+  std::lock_guard lock(s.mutex);
+  for (uint32_t c = size_class; c <= std::min<uint32_t>(most, kClasses); ++c) {
+    std::vector<void*>& list = s.free[c];
+    if (list.empty()) continue;
+    void* data = list.back();
+    list.pop_back();
+    s.cached.fetch_sub(class_bytes(c), std::memory_order_relaxed);
+    return {data, c};
+  }
+  return {};
+}
+
 // False when enough waits for reuse already.
 bool keep(Shared& s, void* data, uint32_t size_class) noexcept {
   const size_t size = class_bytes(size_class);
@@ -203,9 +226,10 @@ bool keep(Shared& s, void* data, uint32_t size_class) noexcept {
 }  // namespace
 
 size_t class_bytes(uint32_t size_class) {
-  if (size_class == 0) return size_t{1} << kFirstLog2;
+  if (size_class == 0) return kHeaderRoom + (size_t{1} << kFirstLog2);
   const uint32_t log2 = kFirstLog2 + (size_class - 1) / kSteps;
-  return (size_t{1} << log2) + (size_t{1} << (log2 - 2)) * ((size_class - 1) % kSteps + 1);
+  return kHeaderRoom + (size_t{1} << log2) +
+         (size_t{1} << (log2 - 3)) * ((size_class - 1) % kSteps + 1);
 }
 
 Block allocate_block(size_t bytes) {
@@ -223,15 +247,10 @@ Block allocate_block(size_t bytes) {
     }
   }
   if (!count_in(size)) return {};
-  {
-    std::lock_guard lock(s.mutex);
-    std::vector<void*>& list = s.free[c];
-    if (!list.empty()) {
-      void* data = list.back();
-      list.pop_back();
-      s.cached.fetch_sub(size, std::memory_order_relaxed);
-      return {data, c};
-    }
+  if (const Block block = take_waiting(s, c); block.data != nullptr) {
+    // Counted as the block that it is, though a limit was held against what was asked for.
+    s.allocated.fetch_add(class_bytes(block.size_class) - size, std::memory_order_relaxed);
+    return block;
   }
   void* data = system_allocate(size);
   if (data == nullptr) {

@@ -33,13 +33,29 @@ void test_sizes_and_alignment() {
     const size_t size = class_bytes(block.size_class);
     const auto address = reinterpret_cast<uintptr_t>(block.data);
     expect(block.data != nullptr && size >= bytes, "a block is large enough");
-    expect(size <= 128 || size <= bytes + bytes / 4, "at most a quarter of a block is wasted");
+    expect(size <= 128 || size <= bytes + bytes / 8 + 64, "at most an eighth is wasted");
     expect(address % 64 == 0, "a block starts on a cache line");
     expect(size < kHuge || address % (size_t{2} << 20) == 0, "a large one on a huge page");
     static_cast<char*>(block.data)[0] = 1;
     static_cast<char*>(block.data)[size - 1] = 1;
     free_block(block);
   }
+}
+
+void test_a_larger_block_that_waits_is_taken() {
+  empty_cache();
+  const size_t before = memory_stats().allocated;
+  free_block(allocate_block(size_t{900} << 10));
+  const Block half = allocate_block(size_t{500} << 10);
+  expect(class_bytes(half.size_class) >= size_t{900} << 10, "a block up to twice as large");
+  expect(memory_stats().cached == 0, "nothing waits any more");
+  expect(memory_stats().allocated == before + class_bytes(half.size_class), "it is counted whole");
+  free_block(half);
+  const Block third = allocate_block(size_t{300} << 10);
+  expect(class_bytes(third.size_class) < size_t{400} << 10, "no larger one");
+  free_block(third);
+  expect(memory_stats().allocated == before, "all is back");
+  empty_cache();
 }
 
 void test_what_cannot_be_had_is_null() {
@@ -179,6 +195,7 @@ void test_a_child_of_fork_allocates() {
 int main() {
   alarm(120);
   tensorlike::test_sizes_and_alignment();
+  tensorlike::test_a_larger_block_that_waits_is_taken();
   tensorlike::test_what_cannot_be_had_is_null();
   tensorlike::test_the_nth_allocation_fails_once();
   tensorlike::test_blocks_travel_between_threads();

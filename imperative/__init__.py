@@ -11,6 +11,7 @@ from .._C import ShapeTensor as ShapeTensor
 from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
+from . import autograd as autograd
 from . import engine as engine
 from .autodiff import enable_grad as enable_grad
 from .autodiff import grad as grad
@@ -44,6 +45,8 @@ from .dispatch import apply as apply
 from .dual import Dual as Dual
 from .functions import Function as Function
 from .functions import PyLayer as PyLayer
+from .grad_manager import GradManager as GradManager
+from .hooks import HookHandle as HookHandle
 from .opcheck import OpReport as OpReport
 from .opcheck import opcheck as opcheck
 from .profiler import profile as profile
@@ -55,6 +58,11 @@ from .random import manual_seed as manual_seed
 from .random import next_seed as next_seed
 from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
+from .tape import Tape as Tape
+from .tape import TapeEntry as TapeEntry
+from .tape import TapeValue as TapeValue
+from .tape import guard as guard
+from .tape import to_variable as to_variable
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
 from .tensor import TensorLike as TensorLike
@@ -75,6 +83,8 @@ __all__ = [
     "Dual",
     "Function",
     "Grad",
+    "GradManager",
+    "HookHandle",
     "IndexRangeError",
     "Listing",
     "OpCoverage",
@@ -87,6 +97,9 @@ __all__ = [
     "ShapeTensor",
     "Stream",
     "SymbolicTensor",
+    "Tape",
+    "TapeEntry",
+    "TapeValue",
     "Tensor",
     "TensorBase",
     "TensorLike",
@@ -96,6 +109,7 @@ __all__ = [
     "as_dtype",
     "as_int64",
     "as_raw_tensor",
+    "autograd",
     "broadcast_shapes",
     "can_cast",
     "checkpoint",
@@ -111,6 +125,7 @@ __all__ = [
     "finfo",
     "from_dlpack",
     "grad",
+    "guard",
     "hessian",
     "hvp",
     "iinfo",
@@ -128,6 +143,7 @@ __all__ = [
     "result_type",
     "stop_gradient",
     "tensor",
+    "to_variable",
     "update",
     "value_and_grad",
     "vjp",

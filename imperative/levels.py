@@ -72,3 +72,15 @@ def level_of(value: Any) -> int:
         return value.level
     own = getattr(value, "level", None) or getattr(value, "batch", None)
     return own.number if isinstance(own, Level) else -1
+
+
+def innermost_value(value: Any) -> _C.RawTensor | None:
+    """The elements under all transforms; None where there are none, as in a listing."""
+    while not isinstance(value, _C.RawTensor):
+        if isinstance(value, _C.TensorWrapper):
+            value = value.__wrapped__
+        elif isinstance(value, _C.TensorBase):
+            value = getattr(value, "primal", None) or getattr(value, "value", None)
+        else:
+            return None
+    return value

@@ -12,6 +12,7 @@ import numpy as np
 from .. import _C
 from . import indexing
 from .apply_numpy import apply_ufunc
+from .hooks import HookHandle, register_hook
 from .levels import is_differentiated, stopped
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
@@ -280,6 +281,42 @@ class Tensor(_C.TensorWrapper):
             [2.0, 4.0]
         """
         _C.backward((self,), (gradient,), retain_graph, create_graph, None, None)
+
+    def register_hook(self, function: Callable[[Any], Any]) -> HookHandle:
+        """Runs a function on the gradient of this tensor, each time that one is complete.
+
+        It belongs to the value that the tensor has now, leaf or not. Hooks run in the order of
+        registration, before the gradient goes on or is accumulated.
+
+        Args:
+            function: takes the gradient; returns None, or what is to take its place, of its shape.
+
+        Returns:
+            A handle; its `remove` ends the hook.
+
+        Raises:
+            AutodiffError: no gradient flows to this tensor.
+            ShapeError: in the backward pass, when the replacement has another shape.
+            TypeError: it is no function.
+
+        Example:
+            >>> from tensorlike import tensor
+            >>> x = tensor([1.0, 2.0], requires_grad=True)
+            >>> y = x * x
+            >>> _ = y.register_hook(lambda gradient: gradient * 0.5)
+            >>> y.sum().backward()
+            >>> x.grad.tolist()
+            [1.0, 2.0]
+        """
+        return register_hook(self, function)
+
+    def zero_grad(self) -> None:
+        """Forgets the gradient that backward passes accumulated.
+
+        Raises:
+            AutodiffError: the tensor is no leaf.
+        """
+        self.grad = None
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""

@@ -98,6 +98,11 @@ Ref<Value> as_argument(PyObject* object);
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls);
 void rebind(PyObject* wrapper, Ref<Value> value);
 
+// For the garbage collector: what a leaf's hooks refer to, where the wrapper alone holds the leaf.
+int visit_hooks(Value* value, visitproc visit, void* arg);
+void clear_hooks(Value* value);
+
+PyObject* from_dims(const Dims& dims);
 Ref<Op> to_op(PyObject* object);
 PyObject* from_op(const Op& op);
 

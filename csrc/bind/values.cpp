@@ -11,6 +11,14 @@ namespace tensorlike::bind {
 Types types;
 Hooks hooks;
 
+PyObject* from_dims(const Dims& shape) {
+  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(shape[i])));
+  }
+  return out.release();
+}
+
 namespace {
 
 TensorObject* as_tensor(PyObject* self) { return reinterpret_cast<TensorObject*>(self); }
@@ -62,10 +70,11 @@ PyObject* sole_object(PyObject* self) {
 int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(sole_object(self));
-  return 0;
+  return visit_hooks(value_of(self), visit, arg);
 }
 
 int tensor_clear(PyObject* self) {
+  clear_hooks(value_of(self));
   if (sole_object(self) != nullptr) rebind(self, RawTensor::scalar(DType::kBool, false));
   return 0;
 }
@@ -183,14 +192,6 @@ Spec spec_in(PyObject* self) {
   return spec_of(Py_TYPE(self)->tp_name, *value);
 }
 
-PyObject* shape_tuple(const Dims& shape) {
-  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
-  for (size_t i = 0; i < shape.size(); ++i) {
-    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(shape[i])));
-  }
-  return out.release();
-}
-
 // A tensor-like written in Python that wraps nothing must say these itself.
 [[noreturn]] void fail_attribute(PyObject* self, const char* name) {
   PyErr_Format(PyExc_AttributeError, "%s has no attribute '%s'", Py_TYPE(self)->tp_name, name);
@@ -200,7 +201,7 @@ PyObject* shape_tuple(const Dims& shape) {
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     if (value_of(self) == nullptr) fail_attribute(self, "shape");
-    return shape_tuple(spec_in(self).shape);
+    return from_dims(spec_in(self).shape);
   });
 }
 PyObject* get_dtype(PyObject* self, void*) {

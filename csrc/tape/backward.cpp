@@ -12,14 +12,15 @@ namespace {
 struct Pending {
   Ref<Node> node;
   int waiting = 0;  // edges into the node that have not delivered
+  bool is_wanted = false;
+  LiveInputs live;
   SmallVector<Ref<Value>, 1> cotangents;
 };
 
 class Pass {
  public:
-  Pass(Tape& tape, const BackwardOptions& options,
-       const std::function<void(Node&, const Ref<Value>&)>& leaf)
-      : tape_(tape), options_(options), leaf_(leaf) {
+  Pass(Tape& tape, const BackwardOptions& options, const DeliverGradient& report)
+      : tape_(tape), options_(options), report_(report) {
     pending_.reserve(64);  // most graphs of small steps fit
     ready_.reserve(8);
   }
@@ -31,6 +32,7 @@ class Pass {
 
   void run(std::span<const Edge> roots, Values cotangents) {
     for (const Edge& root : roots) discover(root.node);
+    if (!options_.wanted.empty()) prune();
     for (size_t i = 0; i < roots.size(); ++i) {
       deliver(at(*roots[i].node), roots[i].slot, std::move(cotangents[i]));
     }
@@ -100,18 +102,66 @@ class Pass {
     }
   }
 
+  // Leaves alive only the inputs that lead to what is wanted. A node is younger than its inputs.
+  void prune() {
+    for (const Edge& edge : options_.wanted) {
+      if (size_t* place = edge.node ? find(*edge.node) : nullptr) pending_[*place].is_wanted = true;
+    }
+    std::vector<Pending*> by_age;
+    for (Pending& entry : pending_) by_age.push_back(&entry);
+    std::sort(by_age.begin(), by_age.end(), [](const Pending* a, const Pending* b) {
+      return a->node->sequence < b->node->sequence;
+    });
+    for (Pending* entry : by_age) {
+      uint64_t bits = 0;
+      for (size_t i = 0; i < entry->node->inputs.size(); ++i) {
+        const Ref<Node>& input = entry->node->inputs[i].node;
+        if (input && (at(*input).is_wanted || at(*input).live.bits != 0)) {
+          bits |= LiveInputs::bit(i);
+        }
+      }
+      entry->live.bits = bits;
+    }
+    for (Pending& entry : pending_) entry.waiting = 0;
+    for (const Pending& entry : pending_) {
+      for (size_t i = 0; i < entry.node->inputs.size(); ++i) {
+        if (entry.live.has(*entry.node, i)) ++at(*entry.node->inputs[i].node).waiting;
+      }
+    }
+  }
+
   void enqueue(Pending& entry) {
     if (entry.waiting < 0) return;
     entry.waiting = -1;
     // A leaf is finished at once: whoever waits for its gradient may start.
     if (entry.node->is_leaf()) {
-      const Ref<Value> total = std::move(entry.cotangents[0]);
+      SmallVector<Ref<Value>, 1> total = std::move(entry.cotangents);
       const Ref<Node> node = entry.node;
-      if (total) leaf_(*node, total);
+      if (total[0] && (entry.is_wanted || options_.wanted.empty())) complete(node, total, true);
       return;
     }
     ready_.push_back(static_cast<size_t>(&entry - pending_.data()));
     std::push_heap(ready_.begin(), ready_.end(), Earlier{*this});
+  }
+
+  // Nothing more will be added: users' hooks have their turn, then whoever asked.
+  void complete(const Ref<Node>& node, SmallVector<Ref<Value>, 1>& cotangents, bool is_asked_for) {
+    const std::vector<Ref<GradientHook>> hooks =
+        node->notes ? node->notes->hooks : std::vector<Ref<GradientHook>>();
+    for (const Ref<GradientHook>& hook : hooks) {
+      Ref<Value>& gradient = cotangents[static_cast<size_t>(hook->slot)];
+      if (!gradient) continue;
+      gradient = hook->run(gradient);
+      // What the hook computed with recorded tensors carries no graph that nobody asked for.
+      while (!options_.create_graph && gradient->tag == Value::kTracer &&
+             static_cast<Tracer*>(gradient.get())->tape.get() == &tape_) {
+        gradient = static_cast<Tracer*>(gradient.get())->primal;
+      }
+    }
+    if (!is_asked_for) return;
+    for (size_t slot = 0; slot < cotangents.size(); ++slot) {
+      if (cotangents[slot]) report_({node, static_cast<int>(slot)}, cotangents[slot]);
+    }
   }
 
   static void deliver(Pending& entry, int slot, Ref<Value> cotangent) {
@@ -126,7 +176,8 @@ class Pass {
   }
 
   // The gradients of the inputs, where any cotangent has arrived.
-  void run_rule(const Node& node, const SmallVector<Ref<Value>, 1>& cotangents, Values& gradients) {
+  void run_rule(const Node& node, const SmallVector<Ref<Value>, 1>& cotangents, LiveInputs live,
+                Values& gradients) {
     SmallVector<Value*, 2> pointers;
     bool any = false;
     for (const Ref<Value>& cotangent : cotangents) {
@@ -136,25 +187,31 @@ class Pass {
     if (!any) return;
     SmallVector<Ref<Value>*, 2> totals;
     if (node.op->grad_rule().adds_up) {
-      for (const Edge& edge : node.inputs) {
-        totals.push_back(edge.node ? &at(*edge.node).cotangents[static_cast<size_t>(edge.slot)]
-                                   : nullptr);
+      for (size_t i = 0; i < node.inputs.size(); ++i) {
+        const Edge& edge = node.inputs[i];
+        totals.push_back(live.has(node, i)
+                             ? &at(*edge.node).cotangents[static_cast<size_t>(edge.slot)]
+                             : nullptr);
       }
     }
     gradients = input_gradients(node, tape_, {pointers.data(), pointers.size()},
-                                options_.create_graph, {totals.data(), totals.size()});
+                                options_.create_graph, {totals.data(), totals.size()}, live);
   }
 
   void step(size_t place) {
     const Ref<Node> node = pending_[place].node;
     // Taken out: what this node kept is freed as soon as it has run.
     SmallVector<Ref<Value>, 1> cotangents = std::move(pending_[place].cotangents);
+    const LiveInputs live = pending_[place].live;
+    const bool is_wanted = pending_[place].is_wanted;
     leave(pending_[place]);
+    if (is_wanted || node->notes) complete(node, cotangents, is_wanted);
     const size_t count = node->inputs.size();
     Values gradients(count);
     const bool is_small = cotangents.size() == 1 && cotangents[0] && !options_.create_graph &&
-                          small_gradients(*node, *cotangents[0], gradients);
-    if (!is_small) run_rule(*node, cotangents, gradients);
+                          small_gradients(*node, *cotangents[0], live, gradients);
+    if (!is_small && live.bits != 0) run_rule(*node, cotangents, live, gradients);
+    if (watch_gradients != nullptr) watch_gradients(*node, gradients);
     SmallVector<Node::Input, 2> edges;
     if (options_.retain_graph) {
       edges = node->inputs;
@@ -163,7 +220,7 @@ class Pass {
       node->release_graph();
     }
     for (size_t i = 0; i < count; ++i) {
-      if (!edges[i].node) continue;
+      if (!edges[i].node || (live.bits & LiveInputs::bit(i)) == 0) continue;
       Pending& target = at(*edges[i].node);
       if (gradients[i]) deliver(target, edges[i].slot, std::move(gradients[i]));
       // Found again: adding may have run Python, and Python another pass.
@@ -174,7 +231,7 @@ class Pass {
 
   Tape& tape_;
   const BackwardOptions& options_;
-  const std::function<void(Node&, const Ref<Value>&)>& leaf_;
+  const DeliverGradient& report_;
   std::vector<Pending> pending_;
   std::unordered_map<Node*, size_t> elsewhere_;
   std::vector<size_t> ready_;  // a heap: the latest recorded first
@@ -183,9 +240,8 @@ class Pass {
 }  // namespace
 
 void backward(Tape& tape, std::span<const Edge> roots, Values cotangents,
-              const BackwardOptions& options,
-              const std::function<void(Node&, const Ref<Value>&)>& leaf) {
-  Pass(tape, options, leaf).run(roots, std::move(cotangents));
+              const BackwardOptions& options, const DeliverGradient& deliver) {
+  Pass(tape, options, deliver).run(roots, std::move(cotangents));
 }
 
 }  // namespace tensorlike

@@ -141,11 +141,12 @@ struct Leaves {
   explicit Leaves(size_t count) : tracers(count), found(count) {}
   void pull(const Ref<Tape>& tape, const std::vector<Edge>& roots, Values cotangents) {
     if (roots.empty()) return;
-    backward(*tape, roots, std::move(cotangents), {}, [&](Node& node, const Ref<Value>& value) {
-      for (size_t i = 0; i < tracers.size(); ++i) {
-        if (tracers[i] && tracers[i]->edge.node.get() == &node) found[i] = value;
-      }
-    });
+    backward(*tape, roots, std::move(cotangents), {},
+             [&](const Edge& edge, const Ref<Value>& value) {
+               for (size_t i = 0; i < tracers.size(); ++i) {
+                 if (tracers[i] && tracers[i]->edge.node == edge.node) found[i] = value;
+               }
+             });
   }
 };
 

@@ -110,7 +110,7 @@ void run_reduction(GradCall& call) {
   view.inputs = call.node.inputs;
   view.outputs.push_back({call.node.outputs[0].dtype, kept});
   view.input_specs = std::make_unique<Specs>(1, call.node.input_spec(0));
-  GradCall inner{call.op, view, call.inputs, output, cotangent, Values(1)};
+  GradCall inner{call.op, view, call.inputs, output, cotangent, Values(1), {}, call.live};
   run_declared(call.op.reduction->gradients, inner);
   call.result(0) = inner.results[0];
 }
@@ -330,7 +330,7 @@ Ref<Value> fit(Ref<Value> value, const Spec& spec) {
   return value;
 }
 
-bool small_gradients(const Node& node, Value& cotangent, Values& out) {
+bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values& out) {
   const Scalar* scalar = node.op->scalar;
   if (scalar == nullptr || cotangent.tag != Value::kRaw || node.saved_outputs.size() != 1) {
     return false;
@@ -344,7 +344,7 @@ bool small_gradients(const Node& node, Value& cotangent, Values& out) {
   slots[n + 1] = &cotangent;
   for (const CompiledGrad& rule : scalar->gradients.of(has_complex(node)).rules) {
     const size_t input = static_cast<size_t>(rule.input);
-    if (!node.inputs[input].node) continue;
+    if (!live.has(node, input)) continue;
     const CompiledBody& body = *rule.body;
     Ref<Value> result;
     if (body.steps.empty() && body.body.constants.empty()) {
@@ -384,7 +384,7 @@ Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others) {
 }
 
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph,
-                       std::span<Ref<Value>* const> totals) {
+                       std::span<Ref<Value>* const> totals, LiveInputs live) {
   const Op& op = *node.op;
   Values held;
   SmallVector<Value*, 4> inputs;
@@ -404,7 +404,8 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
                 {outputs.data(), outputs.size()},
                 cotangents,
                 Values(node.inputs.size()),
-                totals};
+                totals,
+                live};
   if (op.scalar != nullptr) {
     run_declared(op.scalar->gradients, call);
   } else if (op.reduction != nullptr) {

@@ -1,6 +1,8 @@
 // What a gradient rule is given and what it returns.
 #pragma once
 
+#include <algorithm>
+
 #include "tape/tape.h"
 
 namespace tensorlike {
@@ -15,6 +17,16 @@ bool has_rule(const Op& op, const Gradients* gradients);
 // Whether a rule for complex numbers is asked for, as far as the inputs tell.
 bool has_complex(Args values);
 
+// The inputs that a gradient is computed for: those that carry one, unless nobody asks for it.
+struct LiveInputs {
+  uint64_t bits = ~uint64_t{0};  // the last one stands for all inputs from there on
+
+  static uint64_t bit(size_t input) { return uint64_t{1} << std::min<size_t>(input, 63); }
+  bool has(const Node& node, size_t input) const {
+    return node.inputs[input].node && (bits & bit(input)) != 0;
+  }
+};
+
 struct GradCall {
   const Op& op;
   const Node& node;
@@ -26,8 +38,9 @@ struct GradCall {
   Values results;   // one per input; null: no gradient
   // What has arrived for the inputs so far; of rules that add to that themselves.
   std::span<Ref<Value>* const> totals = {};
+  LiveInputs live = {};
 
-  bool wants(size_t input) const { return static_cast<bool>(node.inputs[input].node); }
+  bool wants(size_t input) const { return live.has(node, input); }
   Ref<Value>& result(size_t input) { return results[input]; }
   bool has_total(size_t input) const {
     return !totals.empty() && totals[input] != nullptr && *totals[input];
@@ -38,11 +51,11 @@ struct GradCall {
 
 // The same for the commonest node: a scalar function of small RawTensors whose rules are single
 // calls. False when the node is not of this kind; then nothing has been done.
-bool small_gradients(const Node& node, Value& cotangent, Values& out);
+bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values& out);
 
 // The gradients of a node's inputs, in the inputs' own shapes and dtypes.
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph,
-                       std::span<Ref<Value>* const> totals = {});
+                       std::span<Ref<Value>* const> totals = {}, LiveInputs live = {});
 
 // Fills call.results by the rules that a declaration gives, those of complex numbers where any
 // input or output is complex: one body per input.

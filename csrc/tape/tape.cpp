@@ -26,6 +26,7 @@ struct ThreadState {
   int innermost = 0;
   int paused = -1;
   Cut cut;
+  std::vector<Ref<TapeLog>> logs;
 };
 
 ThreadState& state() {
@@ -71,6 +72,16 @@ void push_spec(Specs& specs, const Op& op, const Value& value) {
   }
 }
 
+void describe(const Op& op, const Node& node, int level) {
+  TapeLog::Entry entry{Ref<const Op>(&op), node.sequence, level, {}, {}, node.notes->place};
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    const Edge& edge = node.inputs[i];
+    entry.inputs.push_back({edge.node ? edge.node->sequence : 0, edge.slot, node.input_spec(i)});
+  }
+  entry.outputs.assign(node.outputs.begin(), node.outputs.end());
+  for (const Ref<TapeLog>& log : state().logs) log->entries.push_back(entry);
+}
+
 void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& gradients,
             Values& out) {
   Ref<Node> node = make_ref<Node>();
@@ -110,6 +121,10 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
     node->saved_outputs.push_back(is_read ? out[i] : Ref<Value>());
     if (!is_differentiable(node->outputs[i].dtype)) continue;
     out[i] = make_ref<Tracer>(std::move(out[i]), Edge{node, static_cast<int>(i)}, Ref<Tape>(&tape));
+  }
+  if (watch_gradients != nullptr || !state().logs.empty()) {
+    node->make_notes().place = place_of_user();
+    describe(op, *node, tape.level);
   }
   tape.recorded.store(tape.recorded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
@@ -179,8 +194,24 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
   return make_ref<Tracer>(std::move(primal), Edge{node, 0}, std::move(tape));
 }
 
+Notes& Node::make_notes() {
+  if (!notes) notes = std::make_unique<Notes>();
+  return *notes;
+}
+
+void TapeLog::listen() { state().logs.push_back(Ref<TapeLog>(this)); }
+
+bool TapeLog::leave() {
+  std::vector<Ref<TapeLog>>& logs = state().logs;
+  const auto found = std::find(logs.rbegin(), logs.rend(), this);
+  if (found == logs.rend()) return false;
+  logs.erase(std::next(found).base());
+  return true;
+}
+
 void Node::release_graph() {
   is_released = true;
+  notes.reset();
   inputs.clear();
   saved_outputs.clear();
   input_specs.reset();

@@ -62,6 +62,20 @@ class Tracer final : public Value {
   const Ref<Tape> tape;
 };
 
+// A user's function of a gradient, run when that is complete; what it returns takes its place.
+class GradientHook : public RefCounted {
+ public:
+  explicit GradientHook(int slot) : slot(slot) {}
+  virtual Ref<Value> run(const Ref<Value>& gradient) = 0;
+  const int slot;
+};
+
+// What few nodes carry.
+struct Notes {
+  std::string place;  // the user's line that recorded it, where somebody asked for lines
+  std::vector<Ref<GradientHook>> hooks;
+};
+
 // One recorded op, or a leaf.
 class Node final : public RefCounted {
  public:
@@ -77,6 +91,8 @@ class Node final : public RefCounted {
   // Only when some input's spec differs from the first output's.
   std::unique_ptr<Specs> input_specs;
   bool is_released = false;
+  std::unique_ptr<Notes> notes;
+  Notes& make_notes();
   // Where the backward pass that is going on keeps what it knows of this node.
   const void* pass = nullptr;
   size_t place = 0;
@@ -98,6 +114,29 @@ class Node final : public RefCounted {
   Node* next_dying_ = nullptr;
 };
 
+// What was recorded while it was listening in its thread, described: it keeps no value alive.
+class TapeLog final : public RefCounted {
+ public:
+  struct Input {
+    uint64_t node = 0;  // 0: a value that carries no gradient
+    int slot = 0;
+    Spec spec;
+  };
+  struct Entry {
+    Ref<const Op> op;
+    uint64_t node = 0;
+    int level = 0;
+    std::vector<Input> inputs;
+    std::vector<Spec> outputs;
+    std::string place;
+  };
+  std::vector<Entry> entries;
+
+  void listen();
+  // False when it is not listening in this thread.
+  bool leave();
+};
+
 // A tracer without history: what gradients are asked for.
 Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape);
 
@@ -112,12 +151,19 @@ Cut& last_cut();
 struct BackwardOptions {
   bool retain_graph = false;
   bool create_graph = false;
+  // Only these are asked for, leaves or not; what doesn't lead to them is not computed. Empty: all
+  // leaves are.
+  std::span<const Edge> wanted = {};
 };
 
-// Pushes cotangents from the roots back to the leaves. `leaf` is called once per leaf reached,
-// with the whole gradient, as soon as its last contribution is in.
+// Pushes cotangents from the roots back. `deliver` is called once per leaf reached, or per wanted
+// edge, with the whole gradient, as soon as its last contribution is in.
+using DeliverGradient = std::function<void(const Edge&, const Ref<Value>&)>;
 void backward(Tape& tape, std::span<const Edge> roots, Values cotangents,
-              const BackwardOptions& options,
-              const std::function<void(Node&, const Ref<Value>&)>& leaf);
+              const BackwardOptions& options, const DeliverGradient& deliver);
+
+// Sees the gradients of a node's inputs as soon as they are made; while there is one, nodes note
+// the user's line. For who looks for the op that made the first NaN.
+inline void (*watch_gradients)(const Node&, const Values&) = nullptr;
 
 }  // namespace tensorlike

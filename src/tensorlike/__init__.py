@@ -49,11 +49,13 @@ from .functional import linalg as linalg
 from .functional.array_api import *  # noqa: F403
 from .functional.array_api import __all__ as _array_api
 from .imperative import Grad as Grad
+from .imperative import GradManager as GradManager
 from .imperative import Listing as Listing
 from .imperative import Parameter as Parameter
 from .imperative import RawTensor as RawTensor
 from .imperative import ShapeTensor as ShapeTensor
 from .imperative import SymbolicTensor as SymbolicTensor
+from .imperative import Tape as Tape
 from .imperative import Tensor as Tensor
 from .imperative import TensorBase as TensorBase
 from .imperative import TensorWrapper as TensorWrapper
@@ -66,6 +68,7 @@ from .imperative import finfo as finfo
 from .imperative import iinfo as iinfo
 from .imperative import isdtype as isdtype
 from .imperative import result_type as result_type
+from .imperative import autograd as autograd
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
@@ -105,6 +108,7 @@ __all__ = sorted(
         "DeviceError",
         "DispatchError",
         "Grad",
+        "GradManager",
         "IndexRangeError",
         "Listing",
         "LiteralRangeError",
@@ -116,6 +120,7 @@ __all__ = sorted(
         "ShapeError",
         "ShapeTensor",
         "SymbolicTensor",
+        "Tape",
         "Tensor",
         "TensorBase",
         "TensorWrapper",
@@ -123,6 +128,7 @@ __all__ = sorted(
         "Tracer",
         "apply",
         "as_raw_tensor",
+        "autograd",
         "bool_",
         "declare",
         "dtype",

@@ -75,11 +75,12 @@ void test_training() {
     const Edge root = static_cast<Tracer*>(total.get())->edge;
     Values seed;
     seed.push_back(tensor({}, {1}));
-    backward(*tape, {&root, 1}, std::move(seed), {}, [&](Node& node, const Ref<Value>& gradient) {
-      Ref<Value>& parameter = &node == weight->edge.node.get() ? w : b;
-      Value* args[] = {parameter.get(), gradient.get(), rate.get()};
-      parameter = apply_one(step, args);
-    });
+    backward(*tape, {&root, 1}, std::move(seed), {},
+             [&](const Edge& edge, const Ref<Value>& gradient) {
+               Ref<Value>& parameter = edge.node == weight->edge.node ? w : b;
+               Value* args[] = {parameter.get(), gradient.get(), rate.get()};
+               parameter = apply_one(step, args);
+             });
     close_tape(*tape);
   }
   expect(loss < 1e-8F, "training reduces the loss to nothing");

@@ -14,6 +14,7 @@ import sys
 import time
 
 import pytest
+from support.apart import PRELUDE, run_apart
 
 MODES = ("sync", "async", "lazy")
 FORKS = 1_000
@@ -33,37 +34,6 @@ LINEAR = 15  # how much longer ten times as much may take
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-PRELUDE = """
-import gc, os, random, resource, signal, sys, threading, time, warnings
-import numpy as np
-import tensorlike as tl
-from tensorlike import _C, functional as F
-warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads are what we test
-"""
-
-
-def run_apart(program: str, mode: str, stack: int = 0, **numbers: float) -> str:
-    """Runs a program in a process of its own, in a mode of the engine, perhaps on a short stack."""
-    lines = [PRELUDE, *(f"{name} = {value!r}" for name, value in numbers.items())]
-    if mode != "sync":
-        lines.append(f"tl.engine.mode({mode!r}, threshold=1)")
-
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_STACK, (stack, stack))
-
-    done = subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", "\n".join([*lines, program])],
-        capture_output=True,
-        text=True,
-        timeout=880,
-        check=False,
-        preexec_fn=limit if stack else None,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
-    return done.stdout
-
 
 @needs_fork
 @pytest.mark.parametrize("mode", MODES)
@@ -251,9 +221,6 @@ def test_a_million_ops_leak_nothing(mode: str) -> None:
     program = """
 x = tl.tensor(np.linspace(0.0, 1.0, 64, dtype="f4"))
 w = tl.tensor(np.linspace(0.0, 1.0, 64, dtype="f4"), requires_grad=True)
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
 def work(ops):
     for k in range(ops // 7):
         y = (F.tanh(x * 1.5 + 0.1) - x).sum()

@@ -225,3 +225,53 @@ def test_G13_an_undifferentiable_op_gives_no_gradient_and_is_named_with_its_line
     with Grad().wrt(x, callback=lambda *args: got.append(args)) as g:
         g([F.argmax(x) * 1.0, Tensor([1.0])], [None, None])
     assert got == []
+
+
+def test_G8_a_manager_gathers_the_gradients_of_steps() -> None:
+    w, b = tl.tensor([1.0, 2.0]), tl.tensor(3.0)
+    calls: list[Any] = []
+
+    class Future:
+        def __init__(self, value: Any) -> None:
+            self.value = value
+
+        def result(self) -> Any:
+            calls.append("waited")
+            return self.value
+
+    def note(x: Any, gradient: Any) -> None:
+        calls.append(gradient.tolist())
+
+    gm = tl.GradManager().attach([w, b], callbacks=note)
+    gm.attach(b, callbacks=[lambda x, gradient: Future(gradient * 10)])
+    assert [x is y for x, y in zip(gm.attached_tensors(), [w, b], strict=True)] == [True, True]
+    for times in (1, 2):
+        calls.clear()
+        with gm:
+            gm.backward(w * w + b)  # dy defaults to ones
+        assert sorted(map(str, calls)) == ["2.0", "[2.0, 4.0]", "waited"]
+        assert w.grad.tolist() == [2.0 * times, 4.0 * times] and b.grad.item() == 20.0 * times
+    gm.record()
+    gm.backward([w.sum(), b], [tl.tensor(1.0), None])
+    assert w.grad.tolist() == [5.0, 9.0] and b.grad.item() == 50.0
+
+
+def test_G8_without_a_record_there_is_no_history() -> None:
+    w = tl.tensor([1.0])
+    gm = tl.GradManager().attach(w)
+    with pytest.raises(RuntimeError, match="no computation history; did you forget record"):
+        gm.backward(w * 2)
+    gm.record()
+    with pytest.raises(RuntimeError, match="being recorded already"):
+        gm.record()
+    gm.release()
+    gm.release()
+    with gm, pytest.raises(RuntimeError):
+        gm.backward(tl.tensor(1.0))
+    with gm:
+        gm.backward(w * 2)
+        with pytest.raises(RuntimeError, match="no computation history"):
+            gm.backward(w * 2)
+    assert w.grad.tolist() == [2.0]
+    with pytest.raises(TypeError, match="attach takes Tensors"):
+        gm.attach([w, 3.0])  # type: ignore[list-item]

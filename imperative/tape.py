@@ -1,0 +1,203 @@
+"""Tape: what was recorded for differentiation in one block of code, to be walked and printed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from .. import _C
+
+
+@dataclass(frozen=True)
+class TapeValue:
+    """A tensor as a tape knows it: not its elements, which would keep memory alive.
+
+    Attributes:
+        name: ``x1``, ``x2``, ... for what came onto the tape from outside; ``_3`` for the result
+            of its third op, ``_3.0``, ``_3.1`` for several; empty for a value without a gradient.
+        shape: the dimensions.
+        dtype: the element type.
+    """
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: _C.dtype
+
+    def __str__(self) -> str:
+        """The name, or what kind of constant it is."""
+        return self.name or f"{self.dtype.name}{self.shape}"
+
+
+@dataclass(frozen=True)
+class TapeEntry:
+    """One op on a tape.
+
+    Attributes:
+        op: the op, with its parameters.
+        inputs: what it was applied to.
+        outputs: what came out.
+        level: 0 for gradients by tensors with `requires_grad`, 1 for those of `grad`, 2 for those
+            of a `grad` inside, and so on.
+        place: the user's file and line, as ``model.py:12``.
+    """
+
+    op: _C.OpBase
+    inputs: tuple[TapeValue, ...]
+    outputs: tuple[TapeValue, ...]
+    level: int
+    place: str
+
+    def __str__(self) -> str:
+        """One line of a listing."""
+        left = ", ".join(str(output) for output in self.outputs)
+        right = ", ".join(str(value) for value in self.inputs)
+        what = ", ".join(f"{output.dtype.name}{output.shape}" for output in self.outputs)
+        return f"{left} = {self.op}({right})  # {what}, {self.place}"
+
+
+class Tape:
+    """A record of the ops that a block of code applied to tensors which gradients flow to.
+
+    Ops outside the block, ops under `no_grad`, and ops on tensors that need no gradient are not on
+    it. A tape only describes: it keeps no tensor alive, and backward works with it and without.
+    It may record several blocks, one after another; `reset` makes it empty. Tapes nest, each
+    has what its own block applied; one belongs to the thread that entered the block.
+
+    Raises:
+        AutodiffError: the block is left in another thread, or without having been entered.
+
+    Source:
+        PaddlePaddle's imperative design ("can select a block of code to trace and autodiff") and
+        its ``tape``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+        >>> before = x * 3
+        >>> with tl.Tape() as tape:
+        ...     y = tl.sum(before * x)
+        >>> len(tape), [entry.op.mode for entry in tape]
+        (2, ['multiply', 'sum'])
+        >>> [str(value) for value in tape[1].inputs]
+        ['_1']
+    """
+
+    def __init__(self) -> None:
+        """An empty tape."""
+        self._log = _C.TapeLog()
+
+    def __enter__(self) -> Tape:
+        """Begins to record."""
+        self._log.listen()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """Ends it; what was recorded stays."""
+        if not self._log.leave():
+            raise _C.AutodiffError(
+                "Tape: the block must be left in the thread that entered it; got another one"
+            )
+
+    def reset(self) -> None:
+        """Forgets what was recorded."""
+        self._log.clear()
+
+    def __len__(self) -> int:
+        """How many ops were recorded."""
+        return len(self._log)
+
+    def __iter__(self) -> Iterator[TapeEntry]:
+        """The entries in the order of recording."""
+        return iter(self._entries())
+
+    def __getitem__(self, index: int) -> TapeEntry:
+        """One entry; negative indices count from the end.
+
+        Raises:
+            IndexError: there is no such entry.
+        """
+        return self._entries()[index]
+
+    @property
+    def inputs(self) -> list[TapeValue]:
+        """What came onto the tape from outside and carries gradients, in the order of use."""
+        own = {output.name for entry in self for output in entry.outputs}
+        found = {value.name: value for entry in self for value in entry.inputs if value.name}
+        return [value for name, value in found.items() if name not in own]
+
+    def _entries(self) -> list[TapeEntry]:
+        names: dict[tuple[int, int], str] = {}
+        entries = []
+        outside = 0
+        for number in range(1, len(self._log) + 1):
+            op, node, level, given, made, place = self._log[number - 1]
+            inputs = []
+            for source, slot, spec in given:
+                if source and (source, slot) not in names:
+                    outside += 1
+                    names[source, slot] = f"x{outside}"
+                inputs.append(TapeValue(names[source, slot] if source else "", *spec))
+            outputs = []
+            for slot, spec in enumerate(made):
+                names[node, slot] = f"_{number}" if len(made) == 1 else f"_{number}.{slot}"
+                outputs.append(TapeValue(names[node, slot], *spec))
+            entries.append(TapeEntry(op, tuple(inputs), tuple(outputs), level, place))
+        return entries
+
+    def __str__(self) -> str:
+        """A listing: the inputs, then a line for each op."""
+        lines = [f"{value.name}: {value.dtype.name}{value.shape}" for value in self.inputs]
+        return "\n".join([*lines, *(str(entry) for entry in self)])
+
+
+def guard() -> Any:
+    """A block in which ops are recorded for differentiation, whatever is paused outside.
+
+    Returns:
+        A context manager, which gives the `Tape` of the block.
+
+    Source:
+        Paddle, ``fluid.imperative.guard``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> with tl.no_grad(), tl.imperative.guard() as tape:
+        ...     y = tl.tensor([2.0], requires_grad=True) ** 2
+        >>> y.requires_grad, len(tape)
+        (True, 1)
+    """
+    return _Guard()
+
+
+class _Guard:
+    def __enter__(self) -> Tape:
+        self._previous = _C.pause(-1)
+        self._tape = Tape()
+        return self._tape.__enter__()
+
+    def __exit__(self, *exc: object) -> None:
+        _C.pause(self._previous)
+        self._tape.__exit__()
+
+
+def to_variable(data: Any, *, stop_gradient: bool = False) -> Any:
+    """A tensor of a copy of the data, to which gradients flow where its dtype allows.
+
+    Args:
+        data: an array, numbers or a tensor.
+        stop_gradient: whether none shall flow.
+
+    Source:
+        Paddle, ``fluid.dygraph.base.to_variable``.
+
+    Example:
+        >>> import numpy as np
+        >>> import tensorlike as tl
+        >>> tl.imperative.to_variable(np.ones(2, np.float32)).requires_grad
+        True
+    """
+    made = _C.tensor(data, None)
+    if not stop_gradient and made.dtype.kind in ("floating", "complex"):
+        made.requires_grad = True
+    return made

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from . import initializers as initializers
 from .activations import GLU as GLU
 from .activations import Hardshrink as Hardshrink
 from .activations import Hardsigmoid as Hardsigmoid
@@ -238,4 +239,5 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "initializers",
 ]

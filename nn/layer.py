@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -46,13 +46,38 @@ class Layer:
     """
 
     training: bool = True
+    _is_built: bool = True
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Notes whether the class makes parameters at its first call."""
+        super().__init_subclass__(**kwargs)
+        cls._is_built = cls.build is Layer.build
+
+    def build(self, *args: Any, **kwargs: Any) -> None:
+        """Makes what depends on the first inputs; called once, with them, before `forward` is.
+
+        A layer has no parameters of `build` before that, and none if it raises.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> class Scale(tl.nn.Layer):
+            ...     def build(self, x):
+            ...         self.factor = tl.Parameter(tl.full(x.shape[-1], 2.0))
+            ...     def forward(self, x):
+            ...         return x * self.factor
+            >>> Scale()(tl.tensor([1.0, 2.0])).tolist()
+            [2.0, 4.0]
+        """
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the layer computes; subclasses define it."""
         raise TypeError(f"{type(self).__name__}: a layer must define forward()")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Calls `forward`."""
+        """Calls `forward`; the first time, `build` before it."""
+        if not self._is_built:
+            self.build(*args, **kwargs)
+            self._is_built = True
         return self.forward(*args, **kwargs)
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
@@ -81,6 +106,37 @@ class Layer:
     def eval(self: Self) -> Self:
         """Sets `training` to False here and in all layers below; returns the layer."""
         return self.train(False)
+
+    def initialize(self: Self, **initializers: Callable[[tuple[int, ...]], Any]) -> Self:
+        """Sets parameters, here and in all layers below, by functions of their shapes.
+
+        Args:
+            initializers: a function of a shape for each last part of a name: `weight`, `bias`;
+                those of `tensorlike.nn.initializers`, or any other that returns elements.
+
+        Returns:
+            The layer.
+
+        Raises:
+            KeyError: no parameter has such a name; nothing is set then.
+            ShapeError: a function returned another shape.
+
+        Example:
+            >>> from tensorlike import nn
+            >>> layer = nn.Linear(2, 3).initialize(weight=nn.initializers.Constant(0.1))
+            >>> layer.weight.shape, round(layer.weight[0, 0].item(), 6)
+            ((2, 3), 0.1)
+        """
+        found = [
+            (name.rpartition(".")[2], parameter) for name, parameter in self.named_parameters()
+        ]
+        unknown = sorted(set(initializers) - {name for name, _ in found})
+        if unknown:
+            raise KeyError(f"initialize: there must be parameters of these names; got {unknown}")
+        for name, parameter in found:
+            if name in initializers:
+                parameter.set_value(initializers[name](parameter.shape))
+        return self
 
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
         """Copies of the elements of parameters and buffers, as `safetensors.numpy` saves them."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+import numpy as np
+
 from .. import functional as F
-from ..imperative import Parameter, Tensor, update
+from ..imperative import Parameter, ShapeError, Tensor, update
 
 
 class Optimizer:
@@ -43,6 +45,60 @@ class Optimizer:
             if gradient is not None:
                 self._update(index, parameter, gradient)
 
+    def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
+        """Copies of the state and of the learning rate, as `safetensors.numpy` saves them.
+
+        With the parameters' own, it is all that a run needs to go on as if it had not stopped.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> optimizer = tl.optim.Adam([tl.Parameter([1.0])])
+            >>> sorted(optimizer.state_dict())
+            ['first.0', 'lr', 'second.0', 'steps.0']
+        """
+        state = {"lr": np.array(self.lr, np.float64)}
+        for name, values in self._state().items():
+            for index, value in enumerate(values):
+                is_count = isinstance(value, int)
+                state[f"{name}.{index}"] = np.array(value if is_count else value.numpy())
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Goes on from a state, of the same optimiser over parameters of the same shapes.
+
+        Args:
+            state: what `state_dict` returned, or the same loaded from a file.
+
+        Raises:
+            KeyError: names are missing or unknown; nothing is set then.
+            ShapeError: a shape differs; nothing is set then.
+        """
+        own = self.state_dict()
+        missing = [name for name in own if name not in state]
+        unknown = [name for name in state if name not in own]
+        if missing or unknown:
+            raise KeyError(
+                f"load_state_dict: names must match; missing {missing}, unknown {unknown}"
+            )
+        for name, value in own.items():
+            if np.shape(state[name]) != value.shape:
+                raise ShapeError(
+                    f"load_state_dict: {name} must have shape {value.shape}; "
+                    f"got {np.shape(state[name])}"
+                )
+        self.lr = float(np.asarray(state["lr"]))
+        for name, values in self._state().items():
+            for index, value in enumerate(values):
+                loaded = np.array(state[f"{name}.{index}"])
+                if isinstance(value, int):
+                    values[index] = int(loaded)
+                else:
+                    value.set_value(loaded)
+
+    def _state(self) -> dict[str, list[Any]]:
+        """Tensors and counts, a list with an item for each parameter under each name."""
+        return {}
+
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
         raise TypeError(f"{type(self).__name__}: an optimiser must define _update()")
 
@@ -70,6 +126,9 @@ class SGD(Optimizer):
         _check("SGD", "momentum", momentum, 0 <= momentum < 1, "in [0, 1)")
         self.momentum = momentum
         self._velocity = [_zeros_like(p) for p in self.parameters] if momentum else []
+
+    def _state(self) -> dict[str, list[Any]]:
+        return {"velocity": self._velocity}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
         if self.momentum:
@@ -123,6 +182,9 @@ class Adam(Optimizer):
         self._steps = [0] * len(self.parameters)
         self._first = [_zeros_like(p) for p in self.parameters]
         self._second = [_zeros_like(p) for p in self.parameters]
+
+    def _state(self) -> dict[str, list[Any]]:
+        return {"steps": self._steps, "first": self._first, "second": self._second}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
         self._steps[index] += 1

@@ -29,6 +29,7 @@ import elementwise  # noqa: E402
 import footprint  # noqa: E402
 import large  # noqa: E402
 import machine  # noqa: E402
+import memory  # noqa: E402
 import moving  # noqa: E402
 import networks  # noqa: E402
 import products  # noqa: E402
@@ -39,6 +40,7 @@ import sweep  # noqa: E402
 import tiny  # noqa: E402
 import torch  # noqa: E402
 import training  # noqa: E402
+import transforms  # noqa: E402
 from cases import Case, Row, measure  # noqa: E402
 from compare import Result, Settings  # noqa: E402
 
@@ -63,6 +65,8 @@ SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
     "tiny": (tiny.add, tiny.add_recording, tiny.sum_, tiny.gelu, tiny.chain, tiny.python_kind),
     "large": (large.multiply_add, large.gelu),
     "mlp": (training.mlp,),
+    "transforms": (transforms.backward, transforms.grad, transforms.vmap, transforms.hessian),
+    "memory": (memory.memory,),
     "import": (footprint.imports,),
     "scaling": (scaling.deep, scaling.leak),
     "busy": (busy.busy,),

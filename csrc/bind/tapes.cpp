@@ -186,6 +186,7 @@ PyObject* run_backward(PyObject*, PyObject* args) {
   }
   return guarded([&]() -> PyObject* {
     Roots from(roots, cotangents, tensors != Py_None);
+    last_cut() = {};  // of this value it was none
     BackwardOptions options{retain != 0 || create != 0, create != 0};
     if (tensors == Py_None) {
       backward(*from.tape, from.edges, std::move(from.seeds), options, accumulate);

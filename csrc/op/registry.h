@@ -2,15 +2,23 @@
 // Entries are only ever added, so that plain pointers to them stay valid.
 #pragma once
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "op/op.h"
 
 namespace tensorlike {
+
+// Declarations by name, found without making a string.
+struct NameHash {
+  using is_transparent = void;
+  size_t operator()(std::string_view name) const { return std::hash<std::string_view>()(name); }
+};
+template <class T>
+using ByName = std::unordered_map<std::string, std::unique_ptr<T>, NameHash, std::equal_to<>>;
 
 class Registry {
  public:
@@ -47,10 +55,10 @@ class Registry {
   void compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
                      const std::string& source, Gradients& out) const;
 
-  std::map<std::string, std::unique_ptr<Scalar>, std::less<>> scalars_;
-  std::map<std::string, std::unique_ptr<Reduction>, std::less<>> reductions_;
-  std::map<std::string, std::unique_ptr<OpClass>, std::less<>> ops_;
-  std::map<std::string, std::unique_ptr<Function>, std::less<>> functions_;
+  ByName<Scalar> scalars_;
+  ByName<Reduction> reductions_;
+  ByName<OpClass> ops_;
+  ByName<Function> functions_;
   std::vector<const OpClass*> op_order_;
   std::vector<const Function*> function_order_;
   std::vector<Scalar*> unlinked_scalars_;

@@ -71,12 +71,15 @@ class Pass {
     entry.node = nullptr;
   }
 
+  static void refuse_released(const Node& node) {
+    if (!node.is_released) return;
+    fail(ErrorKind::kAutodiff, "backward: the graph must not be used up; ", node.op->name(),
+         " was released by an earlier backward pass; pass retain_graph=True to that one.");
+  }
+
   size_t visit(const Ref<Node>& node) {
     if (const size_t* known = find(*node)) return *known;
-    if (node->is_released) {
-      fail(ErrorKind::kAutodiff, "backward: the graph must not be used up; ", node->op->name(),
-           " was released by an earlier backward pass; pass retain_graph=True to that one.");
-    }
+    refuse_released(*node);
     const size_t place = pending_.size();
     if (node->pass == nullptr) {
       node->pass = this;
@@ -206,20 +209,21 @@ class Pass {
     const bool is_wanted = pending_[place].is_wanted;
     leave(pending_[place]);
     if (is_wanted || node->notes) complete(node, cotangents, is_wanted);
+    refuse_released(*node);  // a hook may have run a pass of its own
     const size_t count = node->inputs.size();
     Values gradients(count);
     const bool is_small = cotangents.size() == 1 && cotangents[0] && !options_.create_graph &&
                           small_gradients(*node, *cotangents[0], live, gradients);
     if (!is_small && live.bits != 0) run_rule(*node, cotangents, live, gradients);
     if (watch_gradients != nullptr) watch_gradients(*node, gradients);
-    SmallVector<Node::Input, 2> edges;
-    if (options_.retain_graph) {
-      edges = node->inputs;
-    } else {
-      edges = std::move(node->inputs);
+    SmallVector<Node::Input, 2> taken;
+    if (!options_.retain_graph) {
+      taken = std::move(node->inputs);
       node->release_graph();
     }
+    const SmallVector<Node::Input, 2>& edges = options_.retain_graph ? node->inputs : taken;
     for (size_t i = 0; i < count; ++i) {
+      if (options_.retain_graph) refuse_released(*node);
       if (!edges[i].node || (live.bits & LiveInputs::bit(i)) == 0) continue;
       Pending& target = at(*edges[i].node);
       if (gradients[i]) deliver(target, edges[i].slot, std::move(gradients[i]));

@@ -95,8 +95,16 @@ namespace {
 void run_reduction(GradCall& call) {
   const Dims& shape = call.node.input_spec(0).shape;
   Dims kept = shape;
-  for (int64_t axis : named_axes(call.op, static_cast<int64_t>(shape.size()))) {
+  size_t last = 0;
+  const Dims axes = named_axes(call.op, static_cast<int64_t>(shape.size()));
+  for (int64_t axis : axes) {
     kept[static_cast<size_t>(axis)] = 1;
+    last = std::max(last, static_cast<size_t>(axis) + 1);
+  }
+  // Without leading axes a tensor broadcasts as it is.
+  if (last == axes.size() || kept == call.node.outputs[0].shape) {
+    run_declared(call.op.reduction->gradients, call);
+    return;
   }
   Values held;
   auto keep = [&](Value* value) {
@@ -128,13 +136,13 @@ void grad_transpose(GradCall& c) {
 
 // Each of many parts of one tensor adds to its own elements: they cost what the parts cost.
 void grad_subtensor(GradCall& c) {
-  const std::vector<std::pair<std::string, Attr>> items{{"items", c.op.attr("items")}};
+  const Attr& items = c.op.attr("items");
   Ref<Value> part(c.cotangents[0]);
   if (c.has_total(0)) {
-    const Ref<Value> before = call("subtensor", {c.totals[0]->get()}, items);
+    const Ref<Value> before = call("subtensor", {c.totals[0]->get()}, {{"items", items}});
     part = call("add", {before.get(), part.get()});
   }
-  const Ref<Op> set = registry().find_function("set_subtensor")->make_op({items[0].second});
+  const Ref<Op> set = registry().find_function("set_subtensor")->make_op({items});
   Value* value = part.get();
   c.result(0) = apply_over(*set, c.take_total(0), {&value, 1});
 }
@@ -272,14 +280,17 @@ const GradRule* find_grad(std::string_view name) {
   return nullptr;
 }
 
-Ref<Value> call(const char* function, std::initializer_list<Value*> args,
-                std::vector<std::pair<std::string, Attr>> attrs) {
+Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
+                std::span<const NamedAttr> attrs) {
   const Function* f = registry().find_function(function);
   std::vector<Attr> values;
-  for (const AttrSpec& spec : f->spec.attrs) values.push_back(spec.fallback);
-  for (auto& [name, value] : attrs) {
-    for (size_t i = 0; i < f->spec.attrs.size(); ++i) {
-      if (f->spec.attrs[i].name == name) values[i] = std::move(value);
+  if (!f->shared_op) {
+    values.reserve(f->spec.attrs.size());
+    for (const AttrSpec& spec : f->spec.attrs) {
+      const auto given = std::find_if(attrs.begin(), attrs.end(), [&](const NamedAttr& attr) {
+        return attr.first == spec.name;
+      });
+      values.push_back(given == attrs.end() ? spec.fallback : given->second);
     }
   }
   const Ref<Op> op = f->shared_op ? f->shared_op : f->make_op(std::move(values));

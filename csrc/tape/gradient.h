@@ -65,8 +65,13 @@ void run_declared(const Gradients& gradients, GradCall& call);
 Ref<Value> conjugate(Value& x);
 
 // Functional calls for rules written in C++.
-Ref<Value> call(const char* function, std::initializer_list<Value*> args,
-                std::vector<std::pair<std::string, Attr>> attrs = {});
+using NamedAttr = std::pair<std::string_view, Attr>;
+Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
+                std::span<const NamedAttr> attrs);
+inline Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
+                       std::initializer_list<NamedAttr> attrs = {}) {
+  return call(function, args, std::span<const NamedAttr>(attrs.begin(), attrs.size()));
+}
 
 // The op's result, in the memory of its first argument where nobody else holds that.
 Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others);

@@ -46,8 +46,7 @@ Ref<Value> weights_of(GradCall& c, double scale) {
   }
   const Ref<Value> one = lift_literal(1.0, query);
   const Ref<Value> zero = lift_literal(0.0, query);
-  const std::vector<std::pair<std::string, Attr>> along = {{"axis", int64_t{-1}},
-                                                           {"keepdims", true}};
+  const std::vector<NamedAttr> along = {{"axis", int64_t{-1}}, {"keepdims", true}};
   const Ref<Value> largest = call("max", {scores.get()}, along);
   const Ref<Value> shift =
       call("where", {call("isinf", {largest.get()}).get(), zero.get(), largest.get()});

@@ -6,7 +6,7 @@
 namespace tensorlike {
 namespace {
 
-using Attrs = std::vector<std::pair<std::string, Attr>>;
+using Attrs = std::vector<NamedAttr>;
 using Ints = std::vector<int64_t>;
 
 Attrs with_window(const GradCall& c, Attrs more = {}) {

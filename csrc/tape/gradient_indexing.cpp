@@ -14,7 +14,7 @@ namespace {
 
 Ref<Value> zero(const Spec& like, Value& kind) { return zeros({like.dtype, {}}, kind); }
 
-std::vector<std::pair<std::string, Attr>> along(const GradCall& c, const char* mode) {
+std::vector<NamedAttr> along(const GradCall& c, const char* mode) {
   return {{"axis", c.op.attr("axis")}, {"mode", std::string(mode)}};
 }
 

@@ -62,8 +62,7 @@ Values norm_gradients(GradCall& c, const char* function, const char* gradient, V
     const Ref<Value> weighed = call("multiply", {&dy, c.inputs[1]});
     Value* args[] = {&x, one.get(), weighed.get()};
     found = apply(*op, args);
-    const std::vector<std::pair<std::string, Attr>> attrs = {{"axes", parameters.within},
-                                                             {"eps", c.op.attr("eps")}};
+    const std::vector<NamedAttr> attrs = {{"axes", parameters.within}, {"eps", c.op.attr("eps")}};
     const Ref<Value> zero = lift_literal(0.0, x);
     const Ref<Value> normed = c.inputs.size() > 2
                                   ? call(function, {&x, one.get(), zero.get()}, attrs)

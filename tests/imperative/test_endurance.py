@@ -35,6 +35,7 @@ LINEAR = 15  # how much longer ten times as much may take
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
+
 @needs_fork
 @pytest.mark.parametrize("mode", MODES)
 def test_children_of_fork_work_and_so_does_their_parent(mode: str) -> None:

@@ -125,6 +125,23 @@ def test_a_hook_may_run_a_backward_pass_of_its_own() -> None:
     assert inner == [6.0] and x.grad.item() == 20.0
 
 
+@pytest.mark.parametrize("retain", [False, True])
+def test_a_hook_must_not_use_up_the_graph_that_is_walked(retain: bool) -> None:
+    x, w = leaf(2.0), leaf(3.0)
+    y = x * w
+    z = y * y
+    inner: list[int] = []
+
+    def hook(gradient: Any) -> None:
+        if not inner:
+            inner.append(1)
+            y.backward()
+
+    y.register_hook(hook)
+    with pytest.raises(tl.AutodiffError, match="must not be used up"):
+        z.backward(retain_graph=retain)
+
+
 def test_a_hook_that_refers_to_its_tensor_is_collected_with_it() -> None:
     class Model:
         weight: Any

@@ -7,7 +7,6 @@ Each figure is a constant. `./dev slow` runs this; most programs run in a proces
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import subprocess
 import sys

@@ -12,6 +12,15 @@ import numpy as np
 from .. import _C
 from . import indexing
 from .apply_numpy import apply_ufunc
+from .arrays import (
+    as_array,
+    for_numpy,
+    from_bits,
+    raw_from_dlpack,
+    reduce_raw,
+    to_array,
+    to_bits,
+)
 from .hooks import HookHandle, register_hook
 from .levels import is_differentiated, stopped
 
@@ -34,115 +43,6 @@ def native(function: F) -> F:
     call.__doc__ = function.__doc__
     call.__wrapped__ = function
     return call  # type: ignore[no-any-return]
-
-
-def _as_array(data: Any, dtype: Any = None) -> Any:
-    """Numbers and lists as NumPy arrays in our default dtypes; arrays keep theirs.
-
-    With a `dtype` asked for, floats stay as precise as Python has them.
-    """
-    is_python = isinstance(data, (list, tuple)) and not _has_arrays(data)
-    if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
-        return from_dlpack(data)._raw()
-    try:
-        array = np.asarray(data)
-    except ValueError as error:
-        raise _C.DTypeError(_not_numbers(data)) from error
-    if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
-        return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
-    if is_python and array.dtype.kind in "fO":
-        array = _exactly(data, array, dtype)
-    if array.dtype == object or array.dtype.kind in "USOMmV":
-        raise _C.DTypeError(_not_numbers(data))
-    if is_python and dtype is not None:
-        _refuse_outside(array, dtype)
-    default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
-    return array.astype(default) if is_python and dtype is None and default else array
-
-
-def _exactly(data: Any, array: Any, dtype: Any) -> Any:
-    """What NumPy makes floats or objects of, though all are integers: integers too large for int64,
-    or so large beside others.
-    """
-    exact = np.asarray(data, dtype=object)
-    if exact.size == 0 or any(type(item) is not int for item in exact.flat):
-        return array
-    if dtype is not None and dtype.kind in ("floating", "complex"):
-        return exact.astype(np.float64)
-    name = "uint64" if dtype is None or dtype.kind == "bool" else dtype.name
-    limits = np.iinfo(name)
-    for item in exact.flat:
-        if not limits.min <= item <= limits.max:
-            raise _C.LiteralRangeError(
-                f"literal: must fit {name}; got {item}; use a wider dtype."
-                if abs(item) < 2**70
-                else f"literal: must fit {name}; got an integer beyond 64 bits; use floats."
-            )
-    return exact.astype(name)
-
-
-def _refuse_outside(array: Any, dtype: Any) -> None:
-    """Raises LiteralRangeError where a number of a list is none of this integer dtype.
-
-    Python's numbers mean what they say; an array is cast, as `astype` does it.
-    """
-    if dtype.kind != "integer" or array.dtype.kind not in "iuf" or array.size == 0:
-        return
-    limits = np.iinfo(dtype.name)
-    whole = np.trunc(array) if array.dtype.kind == "f" else array
-    fits = (whole >= limits.min) & (whole <= limits.max)
-    if array.dtype.kind == "f" and limits.bits == 64:  # the largest rounds up to a power of 2
-        fits &= whole < float(limits.max)
-    if not fits.all():
-        _full(shape=(), fill_value=array[~fits].flat[0].item(), dtype=dtype)
-
-
-def _to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """The elements of what has no buffer: bfloat16, as ml_dtypes has it."""
-    if x.dtype is not _C.bfloat16:
-        array = np.asarray(x)
-    elif dtype is not None and np.dtype(dtype).name != "bfloat16":
-        array = np.asarray(_astype(x, dtype=_C.float32))
-    else:
-        try:
-            import ml_dtypes
-        except ImportError:
-            raise _C.DTypeError(
-                "__array__: NumPy has no bfloat16; install ml_dtypes, or use x.astype(float32)"
-            ) from None
-        array = np.asarray(_C.bitcast(x, _C.uint16)).view(ml_dtypes.bfloat16)
-    if dtype is not None and array.dtype != np.dtype(dtype):
-        if copy is False:
-            raise ValueError("__array__: another dtype needs a copy; got copy=False")
-        return array.astype(dtype)
-    return array.copy() if copy else array
-
-
-def _for_numpy(x: _C.RawTensor) -> Any:
-    """The elements in a dtype that NumPy has itself, with the same values."""
-    return np.asarray(_astype(x, dtype=_C.float32) if x.dtype is _C.bfloat16 else x)
-
-
-def _to_bits(x: _C.RawTensor) -> tuple[Any, str]:
-    """A copy of the elements that NumPy can store, and the dtype that `_from_bits` needs."""
-    name = x.dtype.name
-    return np.array(_C.bitcast(x, _C.uint16) if name == "bfloat16" else x), name
-
-
-def _from_bits(array: Any, dtype: str) -> _C.RawTensor:
-    raw = _C.RawTensor(array)
-    return raw if raw.dtype.name == dtype else _C.bitcast(raw, dtype)
-
-
-def _not_numbers(data: Any) -> str:
-    return f"tensor: data must be numbers in a rectangular arrangement; got {type(data).__name__}"
-
-
-def _has_arrays(data: Sequence[Any]) -> bool:
-    return any(
-        _has_arrays(item) if isinstance(item, (list, tuple)) else hasattr(item, "dtype")
-        for item in data
-    )
 
 
 class Tensor(_C.TensorWrapper):
@@ -320,7 +220,7 @@ class Tensor(_C.TensorWrapper):
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
-        return _for_numpy(self._raw()).tolist()
+        return for_numpy(self._raw()).tolist()
 
     def reshape(self, *shape: Any) -> Tensor:
         """The same elements in another shape; one dimension may be -1."""
@@ -440,7 +340,7 @@ class Tensor(_C.TensorWrapper):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the elements; a leaf stays a leaf."""
-        made = type(self)(_from_bits(*_to_bits(self.detach()._raw())))
+        made = type(self)(from_bits(*to_bits(self.detach()._raw())))
         if self.requires_grad:
             if not self.is_leaf:
                 raise _C.AutodiffError("deepcopy: only leaves can be copied; use x.detach() first")
@@ -454,7 +354,7 @@ class Tensor(_C.TensorWrapper):
         """Pickles as elements, dtype and whether it requires_grad."""
         if self.requires_grad and not self.is_leaf:
             raise _C.AutodiffError("pickle: only leaves can be pickled; use x.detach() first")
-        return _rebuild, (type(self), *_to_bits(self.detach()._raw()), self.requires_grad)
+        return _rebuild, (type(self), *to_bits(self.detach()._raw()), self.requires_grad)
 
     def __repr__(self) -> str:
         """As NumPy prints, and what is special about the tensor-like."""
@@ -480,13 +380,9 @@ class Parameter(Tensor):
 
 
 def _rebuild(cls: type[Tensor], array: Any, dtype: str, requires_grad: bool) -> Tensor:
-    made = cls(_from_bits(array, dtype))
+    made = cls(from_bits(array, dtype))
     made.requires_grad = requires_grad
     return made
-
-
-def _reduce_raw(x: _C.RawTensor) -> Any:
-    return _from_bits, _to_bits(x)
 
 
 def _describe(x: Any) -> str:
@@ -503,7 +399,7 @@ def _describe(x: Any) -> str:
         return text if inner is x else f"{name}({', '.join([text, *notes])})"
     if not isinstance(inner, _C.RawTensor):
         return f"{name}({', '.join([repr(inner), *notes])})"
-    array = _for_numpy(inner)
+    array = for_numpy(inner)
     body = np.array2string(array, separator=", ", prefix=f"{name}(", threshold=1000)
     if array.size > 1000 or array.size == 0:
         notes.insert(0, f"shape={array.shape}")
@@ -562,13 +458,7 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     """
     if device not in (None, "cpu"):
         raise _C.DeviceError(f"from_dlpack: device must be 'cpu'; got {device!r}")
-    if not hasattr(x, "__dlpack__"):
-        raise TypeError(f"from_dlpack: x must have __dlpack__; got {type(x).__name__}")
-    try:
-        capsule = x.__dlpack__(max_version=(1, 0))
-    except TypeError:
-        capsule = x.__dlpack__()
-    raw = _C.from_dlpack(capsule)
+    raw = raw_from_dlpack(x)
     return Tensor(_C.Function("to_device")(raw, device=None) if copy else raw)
 
 
@@ -580,8 +470,6 @@ _reshape = _C.Function("reshape")
 _permute_dims = _C.Function("permute_dims")
 _broadcast_to = _C.Function("broadcast_to")
 _to_device = _C.Function("to_device")
-_full = _C.Function("full")
-_astype = _C.Function("astype")
 _round = _C.Function("round")
 _floor = _C.Function("floor")
 _ceil = _C.Function("ceil")
@@ -592,9 +480,9 @@ _C.set_hooks(
     Parameter,
     indexing.getitem,
     indexing.setitem,
-    _as_array,
-    _to_array,
+    as_array,
+    to_array,
     _describe,
     apply_ufunc,
 )
-copyreg.pickle(_C.RawTensor, _reduce_raw)
+copyreg.pickle(_C.RawTensor, reduce_raw)

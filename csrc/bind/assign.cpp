@@ -2,6 +2,7 @@
 // where nobody else holds that, and the wrapper gets it.
 #include "bind/objects.h"
 #include "engine/engine.h"
+#include "op/index.h"
 
 namespace tensorlike::bind {
 
@@ -116,6 +117,50 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     PyObject* args[] = {self, value};
     replace(self, *index_op("set_subtensor", std::move(items)), args);
   });
+}
+
+bool parse_items(PyObject* key, std::vector<int64_t>& items) {
+  const bool is_tuple = PyTuple_Check(key) != 0;
+  const Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1;
+  bool has_ellipsis = false;
+  auto bound = [](PyObject* object) {
+    if (object == Py_None) return kNoBound;
+    Object index = own(PyNumber_Index(object));
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
+    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    if (overflow != 0) return overflow > 0 ? kMost : -kMost;
+    return value == kNoBound ? -kMost : static_cast<int64_t>(value);
+  };
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = is_tuple ? PyTuple_GET_ITEM(key, i) : key;
+    auto add = [&](ItemKind kind, int64_t start, int64_t stop, int64_t step) {
+      items.insert(items.end(), {static_cast<int64_t>(kind), start, stop, step});
+    };
+    if (item == Py_None) {
+      add(ItemKind::kNewAxis, 0, 0, 0);
+    } else if (item == Py_Ellipsis) {
+      if (has_ellipsis) {
+        fail(ErrorKind::kIndex, "index: an index can only have one ellipsis ('...').");
+      }
+      has_ellipsis = true;
+      add(ItemKind::kEllipsis, 0, 0, 0);
+    } else if (PySlice_Check(item)) {
+      const auto* slice = reinterpret_cast<PySliceObject*>(item);
+      const int64_t step = bound(slice->step);
+      if (step == 0) fail(ErrorKind::kIndex, "index: a slice's step must not be 0.");
+      add(ItemKind::kSlice, bound(slice->start), bound(slice->stop), step);
+    } else if (PyLong_CheckExact(item)) {
+      add(ItemKind::kInteger, bound(item), 0, 0);
+    } else if (PyIndex_Check(item) && !PyBool_Check(item) && !is_tensor_like(item) &&
+               !PySequence_Check(item)) {
+      add(ItemKind::kInteger, bound(item), 0, 0);
+    } else {
+      return false;
+    }
+  }
+  return true;
 }
 
 }  // namespace tensorlike::bind

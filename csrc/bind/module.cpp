@@ -78,6 +78,7 @@ PYBIND11_MODULE(_C, m) {
     add_tensors(module);
     add_functions(module);
     add_tapes(module);
+    add_backward(module);
     add_transforms(module);
     add_apply(module);
     add_engine(module);

@@ -94,7 +94,10 @@ Ref<Value> to_value(PyObject* object);
 PyObject* from_value(const Ref<Value>& value);
 // What dispatch sees of an object as it is: wrappers stay wrapped.
 Ref<Value> as_argument(PyObject* object);
-// A wrapper of this class around the value.
+// A class of tensor-likes, with what they all share and slots of its own.
+PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
+                        std::initializer_list<PyType_Slot> own_slots);
+// A tensor-like, or a wrapper, of this class around the value.
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls);
 void rebind(PyObject* wrapper, Ref<Value> value);
 
@@ -103,6 +106,7 @@ int visit_hooks(Value* value, visitproc visit, void* arg);
 void clear_hooks(Value* value);
 
 PyObject* from_dims(const Dims& dims);
+[[noreturn]] void fail_attribute(PyObject* self, const char* name);
 Ref<Op> to_op(PyObject* object);
 PyObject* from_op(const Op& op);
 
@@ -160,7 +164,9 @@ void add_ops(PyObject* module);
 void add_tensors(PyObject* module);
 void add_functions(PyObject* module);
 void add_apply(PyObject* module);
+void add_wrappers(PyObject* module);
 void add_tapes(PyObject* module);
+void add_backward(PyObject* module);
 void add_transforms(PyObject* module);
 void add_engine(PyObject* module);
 void add_lapack();

@@ -1,4 +1,4 @@
-// Tapes and the backward pass for Python.
+// Tapes for Python: where ops are recorded, and logs of what was.
 
 #include "base/place.h"
 #include "bind/objects.h"
@@ -59,222 +59,6 @@ std::string line_of_user() {
     current = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
   }
   return "";
-}
-
-[[noreturn]] void fail_no_gradient(const char* who) {
-  const Cut& cut = last_cut();
-  if (cut.op && cut.level == innermost_level()) {
-    fail(ErrorKind::kAutodiff, who, ": the value carries no gradient; ", cut.op->name(),
-         cut.place.empty() ? "" : " (" + cut.place + ")",
-         " is not differentiable and cut the tape; differentiate a value that does not go through "
-         "it.");
-  }
-  fail(ErrorKind::kAutodiff, who,
-       ": the value carries no gradient; nothing that it was computed "
-       "from has requires_grad set, or it was computed under no_grad().");
-}
-
-// The cotangent of an output as a value of its shape; ones where Python gives None.
-Ref<Value> seed_of(PyObject* given, const Tracer& tracer, const Spec& spec) {
-  const bool is_complex = kind_of(spec.dtype) == Kind::kComplex;
-  if (given == Py_None) {
-    if (is_complex) {
-      fail(ErrorKind::kAutodiff,
-           "backward: an output must be real where no cotangent is given; got ",
-           name_of(spec.dtype), "; take real(y) or abs(y), or pass a cotangent.");
-    }
-    if (element_count(spec.shape) != 1) {
-      fail(ErrorKind::kAutodiff, "backward: a cotangent is needed for an output of shape ",
-           to_string(spec.shape), "; pass one, or reduce the output to one element.");
-    }
-    return fit(lift_literal(1.0, *tracer.primal), spec);
-  }
-  Ref<Value> value = is_tensor_like(given) ? to_value(given) : lift_operand(given, *tracer.primal);
-  const Spec got = spec_of("backward", *value);
-  if (!(broadcast_shapes("backward", got.shape, spec.shape) == spec.shape)) {
-    fail(ErrorKind::kShape, "backward: a cotangent must have its output's shape ",
-         to_string(spec.shape), "; got ", to_string(got.shape), ".");
-  }
-  if (kind_of(got.dtype) == Kind::kComplex && !is_complex) {
-    fail(ErrorKind::kDType, "backward: the cotangent of a real output must be real; got ",
-         name_of(got.dtype), "; take its real part: real(dy).");
-  }
-  return fit(value, spec);
-}
-
-// The outputs that a pass starts from.
-struct Roots {
-  std::vector<Edge> edges;
-  Values seeds;
-  Tape* tape = nullptr;
-
-  Roots(PyObject* roots, PyObject* cotangents, bool skips_constants) {
-    const Py_ssize_t n = PyTuple_GET_SIZE(roots);
-    if (PyTuple_GET_SIZE(cotangents) != n) {
-      fail(ErrorKind::kAutodiff, "backward: one cotangent per output is needed; got ",
-           PyTuple_GET_SIZE(cotangents), " for ", n, ".");
-    }
-    for (Py_ssize_t i = 0; i < n; ++i) {
-      const Ref<Value> root = to_value(PyTuple_GET_ITEM(roots, i));
-      if (root->tag != Value::kTracer || !static_cast<Tracer*>(root.get())->edge.node) {
-        if (skips_constants && n > 1) continue;
-        fail_no_gradient("backward");
-      }
-      auto* tracer = static_cast<Tracer*>(root.get());
-      if (tape != nullptr && tracer->tape.get() != tape) {
-        fail(ErrorKind::kAutodiff, "backward: the roots must be on one tape.");
-      }
-      tape = tracer->tape.get();
-      edges.push_back(tracer->edge);
-      seeds.push_back(
-          seed_of(PyTuple_GET_ITEM(cotangents, i), *tracer, spec_of("backward", *root)));
-    }
-  }
-};
-
-// What gradients are asked for, leaves or not, in Python's order.
-struct Wanted {
-  std::vector<Edge> edges;
-  std::vector<Py_ssize_t> places;
-
-  explicit Wanted(PyObject* tensors) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-      const Ref<Value> value = to_value(PyTuple_GET_ITEM(tensors, i));
-      if (value->tag != Value::kTracer || !static_cast<Tracer*>(value.get())->edge.node) continue;
-      edges.push_back(static_cast<Tracer*>(value.get())->edge);
-      places.push_back(i);
-    }
-    // The pass goes from nodes to their leaves: what it finds here, it finds soon.
-    for (size_t i = 0; i < edges.size(); ++i) slots_[edges[i].node.get()].push_back(i);
-  }
-  template <class F>
-  void each(const Edge& edge, F&& use) const {
-    const auto found = slots_.find(edge.node.get());
-    if (found == slots_.end()) return;
-    for (size_t i : found->second) {
-      if (edges[i].slot == edge.slot) use(places[i]);
-    }
-  }
-
- private:
-  std::unordered_map<Node*, std::vector<size_t>> slots_;
-};
-
-void accumulate(const Edge& edge, const Ref<Value>& gradient) {
-  Ref<Value>& total = edge.node->grad;
-  if (total) {
-    Value* both[] = {total.get(), gradient.get()};
-    total = apply(registry().scalar_op("add"), both)[0];
-  } else {
-    total = gradient;
-  }
-}
-
-// backward(roots, cotangents, retain_graph, create_graph, wanted, callback): with `wanted` None,
-// gradients accumulate in the leaves; otherwise a list is returned, a gradient (or None) for each;
-// a callable is called with (index, gradient) as soon as one is complete.
-PyObject* run_backward(PyObject*, PyObject* args) {
-  PyObject* roots = nullptr;
-  PyObject* cotangents = nullptr;
-  int retain = 0;
-  int create = 0;
-  PyObject* tensors = nullptr;
-  PyObject* callback = nullptr;
-  if (PyArg_ParseTuple(args, "O!O!ppOO", &PyTuple_Type, &roots, &PyTuple_Type, &cotangents, &retain,
-                       &create, &tensors, &callback) == 0) {
-    return nullptr;
-  }
-  return guarded([&]() -> PyObject* {
-    Roots from(roots, cotangents, tensors != Py_None);
-    last_cut() = {};  // of this value it was none
-    BackwardOptions options{retain != 0 || create != 0, create != 0};
-    if (tensors == Py_None) {
-      backward(*from.tape, from.edges, std::move(from.seeds), options, accumulate);
-      return Py_NewRef(Py_None);
-    }
-    const Wanted wanted(tensors);
-    Object results = own(PyList_New(PyTuple_GET_SIZE(tensors)));
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-      PyList_SET_ITEM(results.get(), i, Py_NewRef(Py_None));
-    }
-    options.wanted = wanted.edges;
-    if (from.tape == nullptr || wanted.edges.empty()) return results.release();
-    backward(*from.tape, from.edges, std::move(from.seeds), options,
-             [&](const Edge& edge, const Ref<Value>& gradient) {
-               wanted.each(edge, [&](Py_ssize_t i) {
-                 Object value = own(from_value(gradient));
-                 if (callback != Py_None)
-                   own(PyObject_CallFunction(callback, "nO", i, value.get()));
-                 check(PyList_SetItem(results.get(), i, value.release()));
-               });
-             });
-    return results.release();
-  });
-}
-
-// A hook written in Python: a callable of the gradient as a Tensor, which returns None or another.
-class ForeignHook final : public GradientHook {
- public:
-  ForeignHook(int slot, PyObject* function)
-      : GradientHook(slot), function_(Object::share(function)) {}
-  PyObject* function() const { return function_.get(); }
-  Ref<Value> run(const Ref<Value>& gradient) override {
-    Object given = own(wrap(gradient, types.tensor));
-    Object made = own(PyObject_CallOneArg(function_.get(), given.get()));
-    if (made.get() == Py_None) return gradient;
-    const Spec wanted = spec_of("hook", *gradient);
-    const Ref<Value> value =
-        is_tensor_like(made.get()) ? to_value(made.get()) : lift_operand(made.get(), *gradient);
-    const Spec got = spec_of("hook", *value);
-    if (!(got.shape == wanted.shape)) {
-      fail(ErrorKind::kShape, "hook: the gradient that replaces another must have its shape ",
-           to_string(wanted.shape), "; got ", to_string(got.shape), ".");
-    }
-    return fit(value, wanted);
-  }
-
- private:
-  Object function_;
-};
-
-// add_hook(x, function)
-PyObject* add_hook(PyObject*, PyObject* args) {
-  PyObject* x = nullptr;
-  PyObject* function = nullptr;
-  if (PyArg_ParseTuple(args, "O!O", types.wrapper, &x, &function) == 0) return nullptr;
-  return guarded([&] {
-    const Ref<Value> value = to_value(x);
-    if (value->tag != Value::kTracer || !static_cast<Tracer*>(value.get())->edge.node) {
-      fail(ErrorKind::kAutodiff,
-           "register_hook: gradients must flow to the tensor; got one without requires_grad.");
-    }
-    const Edge& edge = static_cast<Tracer*>(value.get())->edge;
-    edge.node->make_notes().hooks.push_back(make_ref<ForeignHook>(edge.slot, function));
-    // Now it can be part of a cycle.
-    if (PyObject_GC_IsTracked(x) == 0) PyObject_GC_Track(x);
-    Py_RETURN_NONE;
-  });
-}
-
-PyObject* watcher = nullptr;
-
-void watch(const Node& node, const Values& gradients) {
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    if (!gradients[i]) continue;
-    Object op = own(from_op(*node.op));
-    Object gradient = own(from_value(gradients[i]));
-    const char* place = node.notes ? node.notes->place.c_str() : "";
-    own(PyObject_CallFunction(watcher, "OsnO", op.get(), place, static_cast<Py_ssize_t>(i),
-                              gradient.get()));
-  }
-}
-
-// watch_gradients(function or None) -> what it was before
-PyObject* set_watcher(PyObject*, PyObject* function) {
-  PyObject* previous = watcher != nullptr ? watcher : Py_NewRef(Py_None);
-  watcher = function == Py_None ? nullptr : Py_NewRef(function);
-  watch_gradients = watcher != nullptr ? watch : nullptr;
-  return previous;
 }
 
 PyObject* open(PyObject*, PyObject*) {
@@ -393,9 +177,6 @@ PyType_Spec tape_spec = {"tensorlike._C.Tape", sizeof(TapeObject), 0,
                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, tape_slots};
 
 PyMethodDef module_methods[] = {
-    {"backward", run_backward, METH_VARARGS, "The backward pass."},
-    {"add_hook", as_method(add_hook), METH_VARARGS, "Runs a function on a tensor's gradient."},
-    {"watch_gradients", as_method(set_watcher), METH_O, "Shows a function each gradient made."},
     {"open_tape", as_method(open), METH_NOARGS, "A tape inside the innermost one."},
     {"base_tape", as_method(base), METH_NOARGS, "The tape of requires_grad."},
     {"pause", as_method(pause), METH_O, "Stops tapes up to a level from recording."},
@@ -403,28 +184,7 @@ PyMethodDef module_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 
-// The hooks of a leaf that this wrapper alone keeps alive.
-std::vector<Ref<GradientHook>>* sole_hooks(Value* value) {
-  if (value == nullptr || value->tag != Value::kTracer || value->use_count() != 1) return nullptr;
-  Node* node = static_cast<Tracer*>(value)->edge.node.get();
-  const bool is_sole = node != nullptr && node->is_leaf() && node->use_count() == 1;
-  return is_sole && node->notes ? &node->notes->hooks : nullptr;
-}
-
 }  // namespace
-
-int visit_hooks(Value* value, visitproc visit, void* arg) {
-  const auto* hooks = sole_hooks(value);
-  if (hooks == nullptr) return 0;
-  for (const Ref<GradientHook>& hook : *hooks) {
-    if (hook->use_count() == 1) Py_VISIT(static_cast<const ForeignHook&>(*hook).function());
-  }
-  return 0;
-}
-
-void clear_hooks(Value* value) {
-  if (auto* hooks = sole_hooks(value)) std::vector<Ref<GradientHook>>().swap(*hooks);
-}
 
 void add_tapes(PyObject* module) {
   types.tape = add_type(module, tape_spec, nullptr);

@@ -1,4 +1,4 @@
-// Tensor-likes as Python objects, and the conversions between Python's world and Values.
+// Tensor-likes as Python objects.
 #include <cstring>
 
 #include "bind/objects.h"
@@ -10,6 +10,11 @@ namespace tensorlike::bind {
 
 Types types;
 Hooks hooks;
+
+[[noreturn]] void fail_attribute(PyObject* self, const char* name) {
+  PyErr_Format(PyExc_AttributeError, "%s has no attribute '%s'", Py_TYPE(self)->tp_name, name);
+  throw PythonError();
+}
 
 PyObject* from_dims(const Dims& shape) {
   Object out = own(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
@@ -125,79 +130,12 @@ PyObject* shape_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   });
 }
 
-PyObject* tracer_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"primal", "tape", nullptr};
-  PyObject* primal = nullptr;
-  PyObject* tape = nullptr;
-  if (PyArg_ParseTupleAndKeywords(args, kwargs, "O!|O:Tracer", const_cast<char**>(names),
-                                  types.tensor_base, &primal, &tape) == 0) {
-    return nullptr;
-  }
-  return guarded([&] {
-    Ref<Tape> owner(&base_tape());
-    if (tape != nullptr && tape != Py_None) {
-      if (Py_TYPE(tape) != types.tape) {
-        fail(ErrorKind::kAttribute, "Tracer: tape must be a Tape; got ", Py_TYPE(tape)->tp_name,
-             ".");
-      }
-      owner = Ref<Tape>(*reinterpret_cast<Tape**>(tape + 1));
-    }
-    return new_object(cls, make_leaf(to_value(primal), owner));
-  });
-}
-
-// Names that a wrapper's constructor does not know, unless a subclass's __init__ takes them.
-bool check_names(PyTypeObject* cls, PyObject* kwargs) {
-  PyObject* name = nullptr;
-  PyObject* value = nullptr;
-  Py_ssize_t at = 0;
-  while (cls->tp_init == PyBaseObject_Type.tp_init && kwargs != nullptr &&
-         PyDict_Next(kwargs, &at, &name, &value) != 0) {
-    const char* text = PyUnicode_AsUTF8(name);
-    if (text == nullptr) return false;
-    if (std::strcmp(text, "dtype") == 0 || std::strcmp(text, "requires_grad") == 0) continue;
-    PyErr_Format(PyExc_TypeError, "%s: takes data, dtype and requires_grad; got '%s'", cls->tp_name,
-                 text);
-    return false;
-  }
-  return true;
-}
-
-// TensorWrapper(x, dtype=None, requires_grad=False): around any tensor-like, or data.
-PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
-  if (PyTuple_GET_SIZE(args) < 1) {
-    PyErr_Format(PyExc_TypeError, "%s: a tensor-like or data is needed", cls->tp_name);
-    return nullptr;
-  }
-  PyObject* data = PyTuple_GET_ITEM(args, 0);
-  PyObject* dtype = PyTuple_GET_SIZE(args) > 1 ? PyTuple_GET_ITEM(args, 1) : Py_None;
-  if (PyObject* named = kwargs == nullptr ? nullptr : PyDict_GetItemString(kwargs, "dtype")) {
-    dtype = named;
-  }
-  PyObject* records = kwargs == nullptr ? nullptr : PyDict_GetItemString(kwargs, "requires_grad");
-  const bool takes_it = cls->tp_init == PyBaseObject_Type.tp_init;
-  if (!check_names(cls, kwargs)) return nullptr;
-  return guarded([&] {
-    const bool keeps = is_tensor_like(data) && dtype == Py_None;
-    Ref<Value> value = keeps ? to_value(data) : Ref<Value>(as_raw(data, dtype));
-    if (takes_it && records != nullptr && PyObject_IsTrue(records) == 1) {
-      value = make_leaf(std::move(value), Ref<Tape>(&base_tape()));
-    }
-    return new_object(cls, std::move(value));
-  });
-}
-
 Spec spec_in(PyObject* self) {
   const Ref<Value> value = to_value(self);
   return spec_of(Py_TYPE(self)->tp_name, *value);
 }
 
 // A tensor-like written in Python that wraps nothing must say these itself.
-[[noreturn]] void fail_attribute(PyObject* self, const char* name) {
-  PyErr_Format(PyExc_AttributeError, "%s has no attribute '%s'", Py_TYPE(self)->tp_name, name);
-  throw PythonError();
-}
-
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     if (value_of(self) == nullptr) fail_attribute(self, "shape");
@@ -325,131 +263,7 @@ PyGetSetDef raw_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-Tracer& tracer_in(PyObject* self) { return *static_cast<Tracer*>(value_of(self)); }
-
-PyObject* tracer_primal(PyObject* self, void*) {
-  return guarded([&] { return from_value(tracer_in(self).primal); });
-}
-PyObject* tracer_level(PyObject* self, void*) {
-  return PyLong_FromLong(tracer_in(self).tape->level);
-}
-PyObject* tracer_is_leaf(PyObject* self, void*) {
-  const Ref<Node>& node = tracer_in(self).edge.node;
-  return PyBool_FromLong(node && node->is_leaf());
-}
-PyObject* tracer_op(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
-    const Ref<Node>& node = tracer_in(self).edge.node;
-    if (!node || node->is_leaf()) return Py_NewRef(Py_None);
-    return from_op(*node->op);
-  });
-}
-PyGetSetDef tracer_getset[] = {
-    {"primal", tracer_primal, nullptr, "The value that is traced.", nullptr},
-    {"level", tracer_level, nullptr, "How deep its tape is nested.", nullptr},
-    {"is_leaf", tracer_is_leaf, nullptr, "Whether gradients are asked for it.", nullptr},
-    {"op", tracer_op, nullptr, "The op that made it, or None.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
-PyObject* get_wrapped(PyObject* self, void*) {
-  return guarded([&]() -> PyObject* {
-    if (value_of(self) == nullptr) fail_attribute(self, "__wrapped__");
-    return from_value(Ref<Value>(value_of(self)));
-  });
-}
-PyObject* wrapper_reset(PyObject* self, PyObject* other) {
-  return guarded([&] {
-    rebind(self, to_value(other));
-    return Py_NewRef(self);
-  });
-}
-PyObject* wrapper_alias(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(Ref<Value>(value_of(self)), Py_TYPE(self)); });
-}
-
-Node* leaf_of(PyObject* self) {
-  Value* value = value_of(self);
-  if (value == nullptr || value->tag != Value::kTracer) return nullptr;
-  Node* node = static_cast<Tracer*>(value)->edge.node.get();
-  return node != nullptr && node->is_leaf() ? node : nullptr;
-}
-
-PyObject* get_requires_grad(PyObject* self, void*) {
-  Value* value = value_of(self);
-  return PyBool_FromLong(value != nullptr && value->tag == Value::kTracer &&
-                         static_cast<Tracer*>(value)->edge.node);
-}
-int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
-  return guarded_status([&] {
-    if (wanted == nullptr) fail_attribute(self, "requires_grad");
-    const int truth = PyObject_IsTrue(wanted);
-    check(truth);
-    Value* value = value_of(self);
-    const bool has = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
-    if (truth == has) return;
-    if (truth == 1) {
-      rebind(self, make_leaf(Ref<Value>(value), Ref<Tape>(&base_tape())));
-    } else {
-      rebind(self, static_cast<Tracer*>(value)->primal);
-    }
-  });
-}
-PyObject* get_grad(PyObject* self, void*) {
-  return guarded([&] {
-    Node* node = leaf_of(self);
-    if (node == nullptr || !node->grad) return Py_NewRef(Py_None);
-    return wrap(node->grad, types.tensor);
-  });
-}
-int set_grad(PyObject* self, PyObject* grad, void*) {
-  return guarded_status([&] {
-    Node* node = leaf_of(self);
-    if (node == nullptr) {
-      fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
-    }
-    if (grad == nullptr || grad == Py_None) {
-      node->grad = nullptr;
-      return;
-    }
-    const Ref<Value> value = to_value(grad);
-    const Spec got = spec_of("grad", *value);
-    if (!(got.shape == node->outputs[0].shape)) {
-      fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
-           to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
-    }
-    node->grad = value;
-  });
-}
-PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(leaf_of(self) != nullptr); }
-
-PyMethodDef wrapper_methods[] = {
-    {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
-    {"alias", as_method(wrapper_alias), METH_NOARGS, "Another wrapper around the same value."},
-    {nullptr, nullptr, 0, nullptr},
-};
-PyGetSetDef wrapper_getset[] = {
-    {"__wrapped__", get_wrapped, nullptr, "The tensor-like that is wrapped.", nullptr},
-    {"requires_grad", get_requires_grad, set_requires_grad,
-     "Whether gradients flow to this tensor.", nullptr},
-    {"grad", get_grad, set_grad, "The gradient that backward() accumulated, or None.", nullptr},
-    {"is_leaf", get_is_leaf, nullptr, "Whether backward() accumulates here.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr},
-};
-
 constexpr unsigned kFlags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
-
-PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
-                        std::initializer_list<PyType_Slot> own_slots) {
-  std::vector<PyType_Slot> slots(own_slots);
-  slots.push_back({Py_tp_doc, const_cast<char*>(doc)});
-  slots.push_back({Py_tp_dealloc, as_slot(tensor_dealloc)});
-  slots.push_back({Py_tp_traverse, as_slot(tensor_traverse)});
-  slots.push_back({Py_tp_clear, as_slot(tensor_clear)});
-  slots.push_back({0, nullptr});
-  PyType_Spec spec = {name, sizeof(TensorObject), 0, kFlags, slots.data()};
-  return add_type(module, spec, base);
-}
 
 // A tensor-like written in Python prints as objects do, unless it says otherwise.
 PyObject* base_repr(PyObject* self) {
@@ -489,72 +303,6 @@ PyMethodDef module_methods[] = {
 
 }  // namespace
 
-namespace {
-
-// Attributes that dispatch asks for again and again.
-struct Names {
-  PyObject* priority = checked(PyUnicode_InternFromString("priority"));
-  PyObject* shape = checked(PyUnicode_InternFromString("shape"));
-  PyObject* dtype = checked(PyUnicode_InternFromString("dtype"));
-  PyObject* lift = checked(PyUnicode_InternFromString("lift"));
-};
-const Names& names() {
-  static const Names instance;
-  return instance;
-}
-
-}  // namespace
-
-ForeignValue::ForeignValue(PyObject* object)
-    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {}
-
-ForeignValue::~ForeignValue() {
-  Gil gil;
-  Py_DECREF(object_);
-}
-
-double ForeignValue::priority() const {
-  if (is_wrapper(object_)) return 10000;
-  if (!is_tensor_like(object_)) return -1;
-  Object own_priority = Object::steal(PyObject_GetAttr(object_, names().priority));
-  if (!own_priority) {
-    PyErr_Clear();
-    return 10;
-  }
-  const double value = PyFloat_AsDouble(own_priority.get());
-  if (PyErr_Occurred() != nullptr) throw PythonError();
-  return value;
-}
-
-bool ForeignValue::spec(Spec& out) const {
-  Gil gil;
-  if (is_wrapper(object_)) return value_of(object_)->spec(out);
-  Object shape = Object::steal(PyObject_GetAttr(object_, names().shape));
-  Object dtype = Object::steal(shape ? PyObject_GetAttr(object_, names().dtype) : nullptr);
-  if (!shape || !dtype) {
-    PyErr_Clear();
-    return false;
-  }
-  const Attr dims = to_attr(shape.get(), Py_TYPE(object_)->tp_name, {"shape", "shape", true, {}});
-  out.shape = Dims{std::span<const int64_t>(std::get<std::vector<int64_t>>(dims))};
-  out.dtype = to_dtype(dtype.get());
-  return true;
-}
-
-Ref<Value> ForeignValue::lift(Value& other) {
-  if (other.type == type) return Ref<Value>(&other);
-  Gil gil;
-  if (is_wrapper(object_)) {
-    Object wrapped = own(wrap(Ref<Value>(&other), Py_TYPE(object_)));
-    return make_ref<ForeignValue>(wrapped.get());
-  }
-  if (PyObject_HasAttr(object_, names().lift) == 0) return nullptr;
-  Object given = own(from_value(Ref<Value>(&other)));
-  Object lifted = own(PyObject_CallMethodOneArg(object_, names().lift, given.get()));
-  if (lifted.get() == Py_NotImplemented) return nullptr;
-  return make_ref<ForeignValue>(lifted.get());
-}
-
 Ref<Value> to_value(PyObject* object) {
   if (is_tensor_like(object) && value_of(object) != nullptr) return Ref<Value>(value_of(object));
   return make_ref<ForeignValue>(object);
@@ -593,62 +341,16 @@ void rebind(PyObject* wrapper, Ref<Value> value) {
   if (previous != nullptr) previous->release();
 }
 
-bool to_literal(PyObject* object, Literal& literal) {
-  if (PyFloat_CheckExact(object)) {
-    literal = PyFloat_AS_DOUBLE(object);
-    return true;
-  }
-  if (PyBool_Check(object)) {
-    literal = object == Py_True;
-    return true;
-  }
-  if (PyComplex_CheckExact(object)) {
-    literal = std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
-    return true;
-  }
-  if (PyLong_CheckExact(object)) {
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
-    if (overflow != 0) {  // only beside floats has this a meaning
-      literal = PyLong_AsDouble(object);
-      if (PyErr_Occurred() != nullptr) throw PythonError();
-      return true;
-    }
-    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-    literal = static_cast<int64_t>(value);
-    return true;
-  }
-  return false;
-}
-
-Ref<RawTensor> wide_scalar(PyObject* object, DType dtype) {
-  if (dtype != DType::kUInt64) {
-    fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype),
-         "; got an integer beyond int64; use floats.");
-  }
-  const unsigned long long value = PyLong_AsUnsignedLongLong(object);
-  if (PyErr_Occurred() != nullptr) {
-    PyErr_Clear();
-    fail(ErrorKind::kOverflow, "literal: must fit uint64; got one that does not; use floats.");
-  }
-  Ref<RawTensor> out = RawTensor::empty(DType::kUInt64, {});
-  *out->as<uint64_t>() = value;
-  return out;
-}
-
-Ref<Value> lift_operand(PyObject* object, Value& like) {
-  Literal literal;
-  if (to_literal(object, literal)) {
-    // A constant carries no gradient: beside a tracer, a plain value will do.
-    Value* under = &like;
-    while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
-    if (is_wide_integer(object, literal) && under->tag == Value::kRaw) {
-      const DType dtype = static_cast<RawTensor*>(under)->dtype;
-      if (kind_of(dtype) < Kind::kFloating) return wide_scalar(object, dtype);
-    }
-    return lift_literal(literal, *under);
-  }
-  return as_raw(object, Py_None);
+PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
+                        std::initializer_list<PyType_Slot> own_slots) {
+  std::vector<PyType_Slot> slots(own_slots);
+  slots.push_back({Py_tp_doc, const_cast<char*>(doc)});
+  slots.push_back({Py_tp_dealloc, as_slot(tensor_dealloc)});
+  slots.push_back({Py_tp_traverse, as_slot(tensor_traverse)});
+  slots.push_back({Py_tp_clear, as_slot(tensor_clear)});
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {name, sizeof(TensorObject), 0, kFlags, slots.data()};
+  return add_type(module, spec, base);
 }
 
 void add_tensors(PyObject* module) {
@@ -679,18 +381,7 @@ void add_tensors(PyObject* module) {
       module, "tensorlike._C.ShapeTensor", types.tensor_base,
       "ShapeTensor(shape, dtype=float32): no elements; applying an op infers shape and dtype.",
       {{Py_tp_new, as_slot(shape_new)}});
-  types.tracer = make_type(
-      module, "tensorlike._C.Tracer", types.tensor_base,
-      "Tracer(primal, tape=None): a value and its place on a tape; applying an op records it.",
-      {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}});
-  types.wrapper = make_type(
-      module, "tensorlike._C.TensorWrapper", types.tensor_base,
-      "TensorWrapper(x): a mutable face of any tensor-like: mutation replaces what is wrapped.",
-      {{Py_tp_new, as_slot(wrapper_new)},
-       {Py_tp_methods, wrapper_methods},
-       {Py_tp_getset, wrapper_getset}});
-  types.tensor = types.wrapper;
-  dispatcher().set_wrapper_type(kind_type(types.wrapper));
+  add_wrappers(module);
   check(PyModule_AddFunctions(module, module_methods));
 }
 
@@ -700,50 +391,6 @@ PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) 
   const char* name = std::strrchr(spec.name, '.') + 1;
   check(PyModule_AddObjectRef(module, name, type));
   return reinterpret_cast<PyTypeObject*>(type);
-}
-
-bool parse_items(PyObject* key, std::vector<int64_t>& items) {
-  const bool is_tuple = PyTuple_Check(key) != 0;
-  const Py_ssize_t n = is_tuple ? PyTuple_GET_SIZE(key) : 1;
-  bool has_ellipsis = false;
-  auto bound = [](PyObject* object) {
-    if (object == Py_None) return kNoBound;
-    Object index = own(PyNumber_Index(object));
-    int overflow = 0;
-    const long long value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);
-    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
-    if (overflow != 0) return overflow > 0 ? kMost : -kMost;
-    return value == kNoBound ? -kMost : static_cast<int64_t>(value);
-  };
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    PyObject* item = is_tuple ? PyTuple_GET_ITEM(key, i) : key;
-    auto add = [&](ItemKind kind, int64_t start, int64_t stop, int64_t step) {
-      items.insert(items.end(), {static_cast<int64_t>(kind), start, stop, step});
-    };
-    if (item == Py_None) {
-      add(ItemKind::kNewAxis, 0, 0, 0);
-    } else if (item == Py_Ellipsis) {
-      if (has_ellipsis) {
-        fail(ErrorKind::kIndex, "index: an index can only have one ellipsis ('...').");
-      }
-      has_ellipsis = true;
-      add(ItemKind::kEllipsis, 0, 0, 0);
-    } else if (PySlice_Check(item)) {
-      const auto* slice = reinterpret_cast<PySliceObject*>(item);
-      const int64_t step = bound(slice->step);
-      if (step == 0) fail(ErrorKind::kIndex, "index: a slice's step must not be 0.");
-      add(ItemKind::kSlice, bound(slice->start), bound(slice->stop), step);
-    } else if (PyLong_CheckExact(item)) {
-      add(ItemKind::kInteger, bound(item), 0, 0);
-    } else if (PyIndex_Check(item) && !PyBool_Check(item) && !is_tensor_like(item) &&
-               !PySequence_Check(item)) {
-      add(ItemKind::kInteger, bound(item), 0, 0);
-    } else {
-      return false;
-    }
-  }
-  return true;
 }
 
 }  // namespace tensorlike::bind

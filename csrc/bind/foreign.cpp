@@ -1,0 +1,130 @@
+// Tensor-likes and numbers of Python's own, as the core sees them.
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+
+namespace {
+
+// Attributes that dispatch asks for again and again.
+struct Names {
+  PyObject* priority = checked(PyUnicode_InternFromString("priority"));
+  PyObject* shape = checked(PyUnicode_InternFromString("shape"));
+  PyObject* dtype = checked(PyUnicode_InternFromString("dtype"));
+  PyObject* lift = checked(PyUnicode_InternFromString("lift"));
+};
+const Names& names() {
+  static const Names instance;
+  return instance;
+}
+
+}  // namespace
+
+ForeignValue::ForeignValue(PyObject* object)
+    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {}
+
+ForeignValue::~ForeignValue() {
+  Gil gil;
+  Py_DECREF(object_);
+}
+
+double ForeignValue::priority() const {
+  if (is_wrapper(object_)) return 10000;
+  if (!is_tensor_like(object_)) return -1;
+  Object own_priority = Object::steal(PyObject_GetAttr(object_, names().priority));
+  if (!own_priority) {
+    PyErr_Clear();
+    return 10;
+  }
+  const double value = PyFloat_AsDouble(own_priority.get());
+  if (PyErr_Occurred() != nullptr) throw PythonError();
+  return value;
+}
+
+bool ForeignValue::spec(Spec& out) const {
+  Gil gil;
+  if (is_wrapper(object_)) return value_of(object_)->spec(out);
+  Object shape = Object::steal(PyObject_GetAttr(object_, names().shape));
+  Object dtype = Object::steal(shape ? PyObject_GetAttr(object_, names().dtype) : nullptr);
+  if (!shape || !dtype) {
+    PyErr_Clear();
+    return false;
+  }
+  const Attr dims = to_attr(shape.get(), Py_TYPE(object_)->tp_name, {"shape", "shape", true, {}});
+  out.shape = Dims{std::span<const int64_t>(std::get<std::vector<int64_t>>(dims))};
+  out.dtype = to_dtype(dtype.get());
+  return true;
+}
+
+Ref<Value> ForeignValue::lift(Value& other) {
+  if (other.type == type) return Ref<Value>(&other);
+  Gil gil;
+  if (is_wrapper(object_)) {
+    Object wrapped = own(wrap(Ref<Value>(&other), Py_TYPE(object_)));
+    return make_ref<ForeignValue>(wrapped.get());
+  }
+  if (PyObject_HasAttr(object_, names().lift) == 0) return nullptr;
+  Object given = own(from_value(Ref<Value>(&other)));
+  Object lifted = own(PyObject_CallMethodOneArg(object_, names().lift, given.get()));
+  if (lifted.get() == Py_NotImplemented) return nullptr;
+  return make_ref<ForeignValue>(lifted.get());
+}
+
+bool to_literal(PyObject* object, Literal& literal) {
+  if (PyFloat_CheckExact(object)) {
+    literal = PyFloat_AS_DOUBLE(object);
+    return true;
+  }
+  if (PyBool_Check(object)) {
+    literal = object == Py_True;
+    return true;
+  }
+  if (PyComplex_CheckExact(object)) {
+    literal = std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
+    return true;
+  }
+  if (PyLong_CheckExact(object)) {
+    int overflow = 0;
+    const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
+    if (overflow != 0) {  // only beside floats has this a meaning
+      literal = PyLong_AsDouble(object);
+      if (PyErr_Occurred() != nullptr) throw PythonError();
+      return true;
+    }
+    if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    literal = static_cast<int64_t>(value);
+    return true;
+  }
+  return false;
+}
+
+Ref<RawTensor> wide_scalar(PyObject* object, DType dtype) {
+  if (dtype != DType::kUInt64) {
+    fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype),
+         "; got an integer beyond int64; use floats.");
+  }
+  const unsigned long long value = PyLong_AsUnsignedLongLong(object);
+  if (PyErr_Occurred() != nullptr) {
+    PyErr_Clear();
+    fail(ErrorKind::kOverflow, "literal: must fit uint64; got one that does not; use floats.");
+  }
+  Ref<RawTensor> out = RawTensor::empty(DType::kUInt64, {});
+  *out->as<uint64_t>() = value;
+  return out;
+}
+
+Ref<Value> lift_operand(PyObject* object, Value& like) {
+  Literal literal;
+  if (to_literal(object, literal)) {
+    // A constant carries no gradient: beside a tracer, a plain value will do.
+    Value* under = &like;
+    while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
+    if (is_wide_integer(object, literal) && under->tag == Value::kRaw) {
+      const DType dtype = static_cast<RawTensor*>(under)->dtype;
+      if (kind_of(dtype) < Kind::kFloating) return wide_scalar(object, dtype);
+    }
+    return lift_literal(literal, *under);
+  }
+  return as_raw(object, Py_None);
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,142 @@
+"""Data as arrays: numbers, lists and others' arrays on their way in, elements on theirs out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+
+
+def as_array(data: Any, dtype: Any = None) -> Any:
+    """Numbers and lists as NumPy arrays in our default dtypes; arrays keep theirs.
+
+    With a `dtype` asked for, floats stay as precise as Python has them.
+    """
+    is_python = isinstance(data, (list, tuple)) and not _has_arrays(data)
+    if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
+        return raw_from_dlpack(data)
+    try:
+        array = np.asarray(data)
+    except ValueError as error:
+        raise _C.DTypeError(_not_numbers(data)) from error
+    if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
+        return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
+    if is_python and array.dtype.kind in "fO":
+        array = _exactly(data, array, dtype)
+    if array.dtype == object or array.dtype.kind in "USOMmV":
+        raise _C.DTypeError(_not_numbers(data))
+    if is_python and dtype is not None:
+        _refuse_outside(array, dtype)
+    default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
+    return array.astype(default) if is_python and dtype is None and default else array
+
+
+def _exactly(data: Any, array: Any, dtype: Any) -> Any:
+    """What NumPy makes floats or objects of, though all are integers: integers too large for int64,
+    or so large beside others.
+    """
+    exact = np.asarray(data, dtype=object)
+    if exact.size == 0 or any(type(item) is not int for item in exact.flat):
+        return array
+    if dtype is not None and dtype.kind in ("floating", "complex"):
+        return exact.astype(np.float64)
+    name = "uint64" if dtype is None or dtype.kind == "bool" else dtype.name
+    limits = np.iinfo(name)
+    for item in exact.flat:
+        if not limits.min <= item <= limits.max:
+            raise _C.LiteralRangeError(
+                f"literal: must fit {name}; got {item}; use a wider dtype."
+                if abs(item) < 2**70
+                else f"literal: must fit {name}; got an integer beyond 64 bits; use floats."
+            )
+    return exact.astype(name)
+
+
+def _refuse_outside(array: Any, dtype: Any) -> None:
+    """Raises LiteralRangeError where a number of a list is none of this integer dtype.
+
+    Python's numbers mean what they say; an array is cast, as `astype` does it.
+    """
+    if dtype.kind != "integer" or array.dtype.kind not in "iuf" or array.size == 0:
+        return
+    limits = np.iinfo(dtype.name)
+    whole = np.trunc(array) if array.dtype.kind == "f" else array
+    fits = (whole >= limits.min) & (whole <= limits.max)
+    if array.dtype.kind == "f" and limits.bits == 64:  # the largest rounds up to a power of 2
+        fits &= whole < float(limits.max)
+    if not fits.all():
+        _full(shape=(), fill_value=array[~fits].flat[0].item(), dtype=dtype)
+
+
+def raw_from_dlpack(x: Any) -> _C.RawTensor:
+    """A RawTensor over the memory of another library's array.
+
+    Raises:
+        TypeError: x has no ``__dlpack__``.
+    """
+    if not hasattr(x, "__dlpack__"):
+        raise TypeError(f"from_dlpack: x must have __dlpack__; got {type(x).__name__}")
+    try:
+        capsule = x.__dlpack__(max_version=(1, 0))
+    except TypeError:
+        capsule = x.__dlpack__()
+    return _C.from_dlpack(capsule)
+
+
+def to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> Any:
+    """The elements of what has no buffer: bfloat16, as ml_dtypes has it."""
+    if x.dtype is not _C.bfloat16:
+        array = np.asarray(x)
+    elif dtype is not None and np.dtype(dtype).name != "bfloat16":
+        array = np.asarray(_astype(x, dtype=_C.float32))
+    else:
+        try:
+            import ml_dtypes
+        except ImportError:
+            raise _C.DTypeError(
+                "__array__: NumPy has no bfloat16; install ml_dtypes, or use x.astype(float32)"
+            ) from None
+        array = np.asarray(_C.bitcast(x, _C.uint16)).view(ml_dtypes.bfloat16)
+    if dtype is not None and array.dtype != np.dtype(dtype):
+        if copy is False:
+            raise ValueError("__array__: another dtype needs a copy; got copy=False")
+        return array.astype(dtype)
+    return array.copy() if copy else array
+
+
+def for_numpy(x: _C.RawTensor) -> Any:
+    """The elements in a dtype that NumPy has itself, with the same values."""
+    return np.asarray(_astype(x, dtype=_C.float32) if x.dtype is _C.bfloat16 else x)
+
+
+def to_bits(x: _C.RawTensor) -> tuple[Any, str]:
+    """A copy of the elements that NumPy can store, and the dtype that `_from_bits` needs."""
+    name = x.dtype.name
+    return np.array(_C.bitcast(x, _C.uint16) if name == "bfloat16" else x), name
+
+
+def from_bits(array: Any, dtype: str) -> _C.RawTensor:
+    raw = _C.RawTensor(array)
+    return raw if raw.dtype.name == dtype else _C.bitcast(raw, dtype)
+
+
+def _not_numbers(data: Any) -> str:
+    return f"tensor: data must be numbers in a rectangular arrangement; got {type(data).__name__}"
+
+
+def _has_arrays(data: Sequence[Any]) -> bool:
+    return any(
+        _has_arrays(item) if isinstance(item, (list, tuple)) else hasattr(item, "dtype")
+        for item in data
+    )
+
+
+def reduce_raw(x: _C.RawTensor) -> Any:
+    return from_bits, to_bits(x)
+
+
+_astype = _C.Function("astype")
+_full = _C.Function("full")

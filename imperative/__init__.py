@@ -11,7 +11,6 @@ from .._C import ShapeTensor as ShapeTensor
 from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
-from . import autograd as autograd
 from . import engine as engine
 from .autodiff import enable_grad as enable_grad
 from .autodiff import grad as grad
@@ -22,10 +21,6 @@ from .backward import Grad as Grad
 from .batched import Batched as Batched
 from .batched import drawn as drawn
 from .batched import drawn_from as drawn_from
-from .checkpoint import checkpoint as checkpoint
-from .coverage import Coverage as Coverage
-from .coverage import OpCoverage as OpCoverage
-from .coverage import coverage as coverage
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp
 from .custom_rules import stop_gradient as stop_gradient
@@ -45,11 +40,7 @@ from .dispatch import apply as apply
 from .dual import Dual as Dual
 from .functions import Function as Function
 from .functions import PyLayer as PyLayer
-from .grad_manager import GradManager as GradManager
 from .hooks import HookHandle as HookHandle
-from .opcheck import OpReport as OpReport
-from .opcheck import opcheck as opcheck
-from .profiler import profile as profile
 from .random import Stream as Stream
 from .random import as_int64 as as_int64
 from .random import default_stream as default_stream
@@ -58,11 +49,6 @@ from .random import manual_seed as manual_seed
 from .random import next_seed as next_seed
 from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
-from .tape import Tape as Tape
-from .tape import TapeEntry as TapeEntry
-from .tape import TapeValue as TapeValue
-from .tape import guard as guard
-from .tape import to_variable as to_variable
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
 from .tensor import TensorLike as TensorLike
@@ -78,17 +64,13 @@ from .transforms import vmap as vmap
 __all__ = [
     "Apply",
     "Batched",
-    "Coverage",
     "DTypeError",
     "Dual",
     "Function",
     "Grad",
-    "GradManager",
     "HookHandle",
     "IndexRangeError",
     "Listing",
-    "OpCoverage",
-    "OpReport",
     "Parameter",
     "ParameterError",
     "PyLayer",
@@ -97,9 +79,6 @@ __all__ = [
     "ShapeTensor",
     "Stream",
     "SymbolicTensor",
-    "Tape",
-    "TapeEntry",
-    "TapeValue",
     "Tensor",
     "TensorBase",
     "TensorLike",
@@ -109,11 +88,8 @@ __all__ = [
     "as_dtype",
     "as_int64",
     "as_raw_tensor",
-    "autograd",
     "broadcast_shapes",
     "can_cast",
-    "checkpoint",
-    "coverage",
     "custom_jvp",
     "custom_vjp",
     "default_stream",
@@ -125,7 +101,6 @@ __all__ = [
     "finfo",
     "from_dlpack",
     "grad",
-    "guard",
     "hessian",
     "hvp",
     "iinfo",
@@ -138,12 +113,9 @@ __all__ = [
     "native",
     "next_seed",
     "no_grad",
-    "opcheck",
-    "profile",
     "result_type",
     "stop_gradient",
     "tensor",
-    "to_variable",
     "update",
     "value_and_grad",
     "vjp",

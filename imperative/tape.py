@@ -162,7 +162,7 @@ def guard() -> Any:
 
     Example:
         >>> import tensorlike as tl
-        >>> with tl.no_grad(), tl.imperative.guard() as tape:
+        >>> with tl.no_grad(), tl.guard() as tape:
         ...     y = tl.tensor([2.0], requires_grad=True) ** 2
         >>> y.requires_grad, len(tape)
         (True, 1)
@@ -194,7 +194,7 @@ def to_variable(data: Any, *, stop_gradient: bool = False) -> Any:
     Example:
         >>> import numpy as np
         >>> import tensorlike as tl
-        >>> tl.imperative.to_variable(np.ones(2, np.float32)).requires_grad
+        >>> tl.to_variable(np.ones(2, np.float32)).requires_grad
         True
     """
     made = _C.tensor(data, None)

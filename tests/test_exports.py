@@ -33,8 +33,8 @@ def public_names(module: ModuleType) -> list[str]:
             return name in module.__all__
         return value is not annotations  # what `from __future__ import annotations` leaves behind
 
-    items = vars(module).items()
-    return sorted(name for name, value in items if name[0] != "_" and is_offered(name, value))
+    names = [name for name in dir(module) if name[0] != "_"]
+    return sorted(name for name in names if is_offered(name, getattr(module, name)))
 
 
 @pytest.mark.parametrize("name", PUBLIC)

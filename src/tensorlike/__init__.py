@@ -7,12 +7,13 @@ Tensor is the mutable face that people hold, and yours is a class of twenty line
 
 from __future__ import annotations
 
+import typing as _typing
+from importlib import import_module as _import_module
+
 from . import fft as fft
 from . import functional as functional
 from . import memory as memory
-from . import nn as nn
 from . import ops as ops
-from . import optim as optim
 from . import random as random
 from ._C import AmbiguityError as AmbiguityError
 from ._C import AutodiffError as AutodiffError
@@ -49,13 +50,11 @@ from .functional import linalg as linalg
 from .functional.array_api import *  # noqa: F403
 from .functional.array_api import __all__ as _array_api
 from .imperative import Grad as Grad
-from .imperative import GradManager as GradManager
 from .imperative import Listing as Listing
 from .imperative import Parameter as Parameter
 from .imperative import RawTensor as RawTensor
 from .imperative import ShapeTensor as ShapeTensor
 from .imperative import SymbolicTensor as SymbolicTensor
-from .imperative import Tape as Tape
 from .imperative import Tensor as Tensor
 from .imperative import TensorBase as TensorBase
 from .imperative import TensorWrapper as TensorWrapper
@@ -68,7 +67,6 @@ from .imperative import finfo as finfo
 from .imperative import iinfo as iinfo
 from .imperative import isdtype as isdtype
 from .imperative import result_type as result_type
-from .imperative import autograd as autograd
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
@@ -79,24 +77,65 @@ from .imperative import jacrev as jacrev
 from .imperative import jvp as jvp
 from .imperative import linearize as linearize
 from .imperative import vmap as vmap
-from .imperative import checkpoint as checkpoint
 from .imperative import custom_jvp as custom_jvp
 from .imperative import Function as Function
 from .imperative import PyLayer as PyLayer
 from .imperative import custom_vjp as custom_vjp
 from .imperative import enable_grad as enable_grad
 from .imperative import stop_gradient as stop_gradient
-from .imperative import opcheck as opcheck
-from .imperative import coverage as coverage
 from .imperative import manual_seed as manual_seed
 from .imperative import no_grad as no_grad
-from .imperative import profile as profile
 from .imperative import tensor as tensor
 from .imperative import value_and_grad as value_and_grad
 from .imperative import vjp as vjp
 from .ops import declare as declare
 
 bool = bool_
+
+# What not every program uses is loaded when it is first asked for: importing all takes half as long
+# again. The module that has each; its own name where the module itself is meant.
+_LATE = {
+    "autograd": ".imperative.autograd",
+    "checkpoint": ".imperative.checkpoint",
+    "coverage": ".imperative.coverage",
+    "GradManager": ".imperative.grad_manager",
+    "guard": ".imperative.tape",
+    "nn": ".nn",
+    "opcheck": ".imperative.opcheck",
+    "optim": ".optim",
+    "profile": ".imperative.profiler",
+    "Tape": ".imperative.tape",
+    "to_variable": ".imperative.tape",
+}
+
+if _typing.TYPE_CHECKING:
+    from . import nn as nn
+    from . import optim as optim
+    from .imperative import autograd as autograd
+    from .imperative.checkpoint import checkpoint as checkpoint
+    from .imperative.coverage import coverage as coverage
+    from .imperative.grad_manager import GradManager as GradManager
+    from .imperative.opcheck import opcheck as opcheck
+    from .imperative.profiler import profile as profile
+    from .imperative.tape import Tape as Tape
+    from .imperative.tape import guard as guard
+    from .imperative.tape import to_variable as to_variable
+
+
+def __getattr__(name: str) -> _typing.Any:
+    """What is loaded late."""
+    if name not in _LATE:
+        raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
+    module = _import_module(_LATE[name], __name__)
+    value = module if _LATE[name].endswith(f".{name}") and not hasattr(module, name) else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """All names, those that are not loaded yet among them."""
+    return sorted({*globals(), *_LATE})
+
 
 __all__ = sorted(
     [
@@ -149,6 +188,7 @@ __all__ = sorted(
         "complex64",
         "complex128",
         "grad",
+        "guard",
         "int32",
         "int64",
         "linalg",
@@ -179,6 +219,7 @@ __all__ = sorted(
         "random",
         "set_num_threads",
         "tensor",
+        "to_variable",
         "value_and_grad",
         "vjp",
         "result_type",

@@ -11,7 +11,7 @@ import pytest
 
 import tensorlike as tl
 from tensorlike import functional as F
-from tensorlike.imperative import guard, to_variable
+from tensorlike import guard, to_variable
 
 
 def leaf(data: Any) -> tl.Tensor:

@@ -13,8 +13,7 @@ import pytest
 
 import tensorlike as tl
 from tensorlike import functional as F
-from tensorlike import nn
-from tensorlike.imperative import guard, to_variable
+from tensorlike import guard, nn, to_variable
 from tensorlike.nn.initializers import Constant
 
 

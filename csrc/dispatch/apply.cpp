@@ -1,5 +1,7 @@
 // Applying an op. Built-in tensor-likes go straight to their meaning as long as no user's rule can
 // have a say; everything else is dispatched.
+#include <algorithm>
+
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "op/infer.h"
@@ -23,8 +25,10 @@ Values apply(const Op& op, Args args) {
       return out;
     }
   }
-  if (op.scalar != nullptr && op.scalar->spec.derived && op.scalar->expansion != nullptr) {
-    return run_body(*op.scalar->expansion, op, args);  // nobody else sees derived functions
+  if (op.scalar != nullptr && op.scalar->spec.derived && op.scalar->expansion != nullptr &&
+      std::none_of(args.begin(), args.end(),
+                   [](const Value* arg) { return arg->takes_derived(); })) {
+    return run_body(*op.scalar->expansion, op, args);  // few others see derived functions
   }
   return dispatcher().call(op, args);
 }

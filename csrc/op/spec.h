@@ -115,8 +115,8 @@ struct ScalarSpec {
   bool differentiable = true;  // false: declared `grad: none`
   // The expression as calls of other scalar functions; no steps: the function is native.
   Body expansion = {};
-  // A derivative that the generator fused. Tensor-likes never see it: on anything but RawTensors
-  // its expansion is applied instead.
+  // A derivative that the generator fused. Other tensor-likes than RawTensor see its expansion,
+  // but for those that ask for it (Value::takes_derived).
   bool derived = false;
   std::string source = {};
 };

@@ -1,0 +1,335 @@
+// Adding ops to a tape, and running them.
+#include "tape/deferred.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "dispatch/dispatcher.h"
+#include "engine/engine.h"
+#include "op/infer.h"
+#include "op/registry.h"
+#include "tape/gradient.h"
+#include "tensor/body.h"
+
+namespace tensorlike::tape {
+namespace {
+
+std::atomic<uint64_t> last_number{0};
+
+struct ThreadState {
+  std::unique_ptr<Tape> global;
+  Tape* current = nullptr;  // null: the global one
+};
+
+ThreadState& state() {
+  static thread_local ThreadState instance;
+  return instance;
+}
+
+void add_operand(std::vector<Slot>& slots, const std::string& name, const Ref<Symbol>& symbol) {
+  if (slots.empty() || slots.back().name != name) slots.push_back({name, {}});
+  slots.back().operands.push_back({symbol->desc, symbol});
+}
+
+Symbol& symbol_in(Value* value) { return *static_cast<Symbol*>(value); }
+
+std::string describe(const std::vector<Slot>& slots) {
+  std::string out;
+  for (const Slot& slot : slots) {
+    for (const Operand& operand : slot.operands) {
+      out += (out.empty() ? "" : ", ") + slot.name + "='" + operand.desc->name + "' " +
+             to_string(operand.desc->spec);
+    }
+  }
+  return out;
+}
+
+// Shapes and dtypes of the results; through the body where the op has nothing else.
+Specs infer_results(const Op& op, const std::vector<Slot>& inputs) try {
+  Specs specs;
+  for (const Slot& slot : inputs) {
+    for (const Operand& operand : slot.operands) specs.push_back(operand.desc->spec);
+  }
+  if (op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr) {
+    return infer(op, specs);
+  }
+  Values held;
+  SmallVector<Value*, 4> shapes;
+  for (const Spec& spec : specs) {
+    held.push_back(make_ref<ShapeTensor>(spec));
+    shapes.push_back(held.back().get());
+  }
+  Specs found;
+  for (const Ref<Value>& result : apply(op, {shapes.data(), shapes.size()})) {
+    found.push_back(spec_of(op.name(), *result));
+  }
+  return found;
+} catch (const Error& error) {
+  const std::string slots = describe(inputs);
+  std::string message = error.what();
+  if (slots.empty()) throw;
+  if (message.ends_with(".")) message.pop_back();
+  throw Error(error.kind(), message + "; added to the tape with " + slots + ".");
+}
+
+bool is_known(const Specs& specs) {
+  return std::all_of(specs.begin(), specs.end(), [](const Spec& spec) {
+    return std::find(spec.shape.begin(), spec.shape.end(), kUnknownSize) == spec.shape.end();
+  });
+}
+
+// The op on elements. Those of `held` that nobody else has may be written over.
+Values compute(const Op& op, std::vector<Ref<RawTensor>>& held, bool may_take) {
+  SmallVector<Value*, 4> args;
+  for (const Ref<RawTensor>& value : held) args.push_back(value.get());
+  const Args all(args.data(), args.size());
+  const bool is_direct = may_take && !args.empty() && op.cls.plain &&
+                         engine_options().mode == EngineMode::kSync &&
+                         (op.scalar != nullptr || op.cls.kernel != nullptr);
+  return is_direct ? launch(op, all, (uint32_t{1} << std::min<size_t>(args.size(), 31)) - 1, 1)
+                   : apply(op, all);
+}
+
+bool apply_symbol(const Op& op, Args args, Values& out) {
+  if (&op.cls != &registry().constant()) {
+    out = current_tape().append(op, args);
+    return true;
+  }
+  const Spec like = symbol_in(args[0]).desc->spec;
+  const auto& constant = static_cast<const ConstOp&>(op);
+  const auto name = [](auto value) { return to_string(Attr(value)); };
+  out.push_back(make_ref<Symbol>(
+      constant.literal ? std::visit(name, *constant.literal) : "constant", make_const(op, &like)));
+  return true;
+}
+
+class SymbolRule final : public Rule {
+ public:
+  using Call = bool (*)(const Op&, Args, Values&);
+  SymbolRule(std::string name, const Type& kind, Call call)
+      : Rule(std::move(name), "built in", {&op_base_type(), {{&kind}}, true}), call_(call) {}
+  bool call(const Op& op, Args args, Values& out) override { return call_(op, args, out); }
+  bool is_native() const override { return true; }
+
+ private:
+  Call call_;
+};
+
+}  // namespace
+
+bool apply_variable(const Op& op, Args args, Values& out) {
+  Tape& tape = current_tape();
+  Values entered;
+  SmallVector<Value*, 4> inner;
+  for (Value* arg : args) {
+    entered.push_back(tape.enter(*static_cast<Variable*>(arg)));
+    inner.push_back(entered.back().get());
+  }
+  const CurrentTape scope(tape);
+  for (VariableHandle& result : tape.wrap(apply(op, {inner.data(), inner.size()}))) {
+    out.push_back(std::move(result));
+  }
+  return true;
+}
+
+const Type& symbol_type() {
+  static const Type* type = [] {
+    const Type* made = new Type("Symbol", &tensor_base_type());
+    dispatcher().add(std::make_shared<SymbolRule>("apply_symbol", *made, &apply_symbol));
+    return made;
+  }();
+  return *type;
+}
+
+const Type& variable_type() {
+  static const Type* type = [] {
+    const Type* made = new Type("Variable", &tensor_base_type());
+    dispatcher().add(std::make_shared<SymbolRule>("apply_variable", *made, &apply_variable));
+    return made;
+  }();
+  return *type;
+}
+
+Tape::Tape() : number_(last_number.fetch_add(1) + 1) {}
+
+Tape::~Tape() {
+  abandon();
+  for (const VariableHandle& variable : received_) {
+    if (variable->gradient_of_ == number_) variable->gradient_ = nullptr;
+  }
+}
+
+void Tape::abandon() {
+  for (; position_ < ops_.size(); ++position_) {
+    for (Slot& slot : ops_[position_].outputs) {
+      for (Operand& operand : slot.operands) {
+        if (operand.symbol) operand.symbol->tape_ = nullptr;
+      }
+    }
+  }
+}
+
+Ref<Value> Tape::enter(Variable& variable) {
+  if (variable.result_of_ == number_) return variable.held_;
+  Ref<Symbol> symbol(&variable.symbol());
+  if (!variable.wants_gradient_ || !is_differentiable(symbol->desc->spec.dtype)) return symbol;
+  Leaf& leaf = leaves_[&variable];
+  if (!leaf.tracer || !(leaf.symbol == symbol)) {
+    leaf = {symbol, make_leaf(symbol, Ref(&base_tape()))};
+    ask(VariableHandle(&variable), *leaf.tracer);
+  }
+  return leaf.tracer;
+}
+
+Results Tape::wrap(const Values& values) const {
+  Results out;
+  for (const Ref<Value>& value : values) {
+    VariableHandle variable = make_ref<Variable>("");
+    variable->held_ = value;
+    if (value->tag == Value::kRaw) {
+      variable->held_ =
+          make_ref<Symbol>("constant", Ref<RawTensor>(static_cast<RawTensor*>(value.get())));
+    }
+    variable->name_ = variable->symbol().desc->name;
+    variable->result_of_ = number_;
+    out.push_back(std::move(variable));
+  }
+  return out;
+}
+
+Values Tape::append(const Op& op, Args args) {
+  OpHandle handle{Ref<const Op>(&op), {}, {}};
+  for (size_t i = 0; i < args.size(); ++i) {
+    add_operand(handle.inputs, slot_name(op, i), Ref<Symbol>(&symbol_in(args[i])));
+  }
+  Specs specs = infer_results(op, handle.inputs);
+  Values computed;
+  const bool runs_now = !is_known(specs);
+  if (runs_now) {
+    run_to(ops_.size());
+    std::vector<Ref<RawTensor>> held;
+    for (Value* arg : args) held.push_back(symbol_in(arg).value());
+    computed = compute(op, held, false);
+  }
+  const size_t index = ops_.size();
+  Values out;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const std::string number = specs.size() == 1 ? "" : std::to_string(i);
+    std::string name = op.name() + "_" + std::to_string(index);
+    if (!number.empty()) name += "." + number;
+    if (runs_now) specs[i] = spec_of(op.name(), *computed[i]);
+    const Ref<Symbol> symbol = make_ref<Symbol>(std::move(name), specs[i]);
+    if (runs_now) {
+      symbol->fill(Ref<RawTensor>(static_cast<RawTensor*>(computed[i].get())));
+    } else {
+      symbol->tape_ = this;
+      symbol->index_ = index;
+    }
+    add_operand(handle.outputs, "y" + number, symbol);
+    out.push_back(symbol);
+  }
+  ops_.push_back(std::move(handle));
+  if (runs_now) position_ = ops_.size();
+  return out;
+}
+
+void Tape::run_to(size_t end) {
+  for (; position_ < end; ++position_) {
+    OpHandle& handle = ops_[position_];
+    std::vector<Ref<RawTensor>> held;
+    std::vector<Ref<Symbol>> results;
+    for (const Slot& slot : handle.inputs) {
+      for (const Operand& operand : slot.operands) held.push_back(operand.symbol->value());
+    }
+    for (const Slot& slot : handle.outputs) {
+      for (const Operand& operand : slot.operands) results.push_back(operand.symbol);
+    }
+    if (releases_) {  // this op can't be tried again
+      handle.release();
+      for (const Ref<Symbol>& result : results) result->tape_ = nullptr;
+    }
+    const Values out = compute(*handle.op, held, releases_);
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i]->fill(Ref<RawTensor>(static_cast<RawTensor*>(out[i].get())));
+    }
+  }
+}
+
+void Tape::Forward() { run_to(ops_.size()); }
+
+Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs) {
+  for (const VariableHandle& input : inputs) check_given(op.name().c_str(), input.get());
+  const CurrentTape scope(*this);
+  if (inputs.empty()) return wrap(append(op, {}));
+  std::vector<VariableHandle> all = inputs;
+  const std::span<const ArgSpec> specs = arguments_of(op);
+  for (size_t i = all.size(); i < specs.size(); ++i) {
+    if (std::holds_alternative<std::monostate>(specs[i].fallback)) break;
+    Ref<Value> number = lift_literal(literal_of(specs[i].fallback), *all[0]);
+    all.push_back(Ref<Variable>(static_cast<Variable*>(number.get())));
+  }
+  SmallVector<Value*, 4> args;
+  for (const VariableHandle& variable : all) args.push_back(variable.get());
+  Results out;
+  for (const Ref<Value>& value : apply(op, {args.data(), args.size()})) {
+    out.push_back(Ref<Variable>(static_cast<Variable*>(value.get())));
+  }
+  return out;
+}
+
+Results Tape::AddOp(const std::string& type, const std::vector<VariableHandle>& inputs,
+                    Attributes attributes) {
+  const Ref<Op> op = op_by_name(type, std::move(attributes));
+  return add(*op, inputs);
+}
+
+Results Tape::AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
+                    Attributes attributes) {
+  const Ref<Op> op = op_by_name(type, std::move(attributes));
+  std::vector<VariableHandle> ordered;
+  size_t used = 0;
+  const size_t count = arguments_of(*op).size();
+  for (size_t i = 0; i < count; ++i) {
+    const auto found = inputs.find(slot_name(*op, i));
+    if (found == inputs.end()) continue;
+    ordered.insert(ordered.end(), found->second.begin(), found->second.end());
+    ++used;
+  }
+  if (used < inputs.size()) {
+    std::string names;
+    for (size_t i = 0; i < count; ++i) names += (i > 0 ? ", " : "") + slot_name(*op, i);
+    std::string got;
+    for (const auto& [name, variables] : inputs) got += (got.empty() ? "" : ", ") + name;
+    fail(ErrorKind::kAttribute, op->name(), ": its input slots are ", names, "; got ", got, ".");
+  }
+  Results results = add(*op, ordered);
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto found = outputs.find(results.size() == 1 ? "y" : "y" + std::to_string(i));
+    if (found == outputs.end() || found->second.empty()) continue;
+    const VariableHandle& given = found->second[0];
+    check_given(op->name().c_str(), given.get());
+    given->held_ = results[i]->held_;
+    given->result_of_ = number_;
+    given->symbol().desc->name = given->name_;
+    results[i] = given;
+  }
+  return results;
+}
+
+Tape& get_global_tape() {
+  ThreadState& own = state();
+  if (!own.global) own.global = std::make_unique<Tape>();
+  return *own.global;
+}
+
+void reset_global_tape() { state().global = std::make_unique<Tape>(); }
+
+Tape& current_tape() {
+  Tape* current = state().current;
+  return current != nullptr ? *current : get_global_tape();
+}
+
+CurrentTape::CurrentTape(Tape& tape) : previous_(state().current) { state().current = &tape; }
+CurrentTape::~CurrentTape() { state().current = previous_; }
+
+}  // namespace tensorlike::tape

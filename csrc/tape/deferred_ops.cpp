@@ -1,0 +1,99 @@
+// Ops by name, with attributes and slots by name.
+#include <algorithm>
+
+#include "op/registry.h"
+#include "tape/deferred.h"
+
+namespace tensorlike::tape {
+
+void check_given(const char* who, const void* handle) {
+  if (handle != nullptr) return;
+  fail(ErrorKind::kAttribute, who, ": a variable must be given; got a null handle.");
+}
+
+std::span<const ArgSpec> arguments_of(const Op& op) {
+  if (op.scalar != nullptr) return op.scalar->spec.args;
+  if (op.reduction != nullptr) return {&op.reduction->spec.arg, 1};
+  return op.cls.spec.args;
+}
+
+const std::string& slot_name(const Op& op, size_t input) {
+  static const std::string none = "x";
+  const std::span<const ArgSpec> args = arguments_of(op);
+  return args.empty() ? none : args[std::min(input, args.size() - 1)].name;
+}
+
+Ref<Op> op_by_name(const std::string& type, Attributes attributes) {
+  if (const OpClass* found = registry().find_op(type)) {
+    return make_op(*found, std::move(attributes));
+  }
+  const Function* function = registry().find_function(type);
+  if (function == nullptr) {
+    fail(ErrorKind::kAttribute, "AddOp: the type must be a declared op or function; got '", type,
+         "'", registry().did_you_mean(type, true, true), ".");
+  }
+  const std::vector<AttrSpec>& specs = function->spec.attrs;
+  Attributes all = function->spec.fixed;
+  for (auto& [name, value] : attributes) {
+    const bool is_one = std::any_of(specs.begin(), specs.end(),
+                                    [&n = name](const AttrSpec& spec) { return spec.name == n; });
+    if (!is_one) fail(ErrorKind::kAttribute, type, ": it has no attribute '", name, "'.");
+    all.emplace_back(name, std::move(value));
+  }
+  // What a function declares of an attribute, it may declare otherwise than the op's class.
+  for (const AttrSpec& spec : specs) {
+    const bool is_given = std::any_of(all.begin(), all.end(),
+                                      [&](const auto& pair) { return pair.first == spec.name; });
+    if (is_given) continue;
+    if (spec.required) {
+      fail(ErrorKind::kAttribute, type, ": the attribute '", spec.name, "' is missing.");
+    }
+    all.emplace_back(spec.name, spec.fallback);
+  }
+  return make_op(*function->op_class, std::move(all));
+}
+
+Attributes OpHandle::attributes() const {
+  Attributes out;
+  for (size_t i = 0; i < op->attrs.size(); ++i) {
+    out.emplace_back(op->cls.spec.attrs[i].name, op->attrs[i]);
+  }
+  return out;
+}
+
+namespace {
+
+const Slot& find_slot(const std::vector<Slot>& slots, const std::string& name,
+                      const std::string& type) {
+  for (const Slot& slot : slots) {
+    if (slot.name == name) return slot;
+  }
+  fail(ErrorKind::kAttribute, type, ": it has no slot '", name, "' here.");
+}
+
+}  // namespace
+
+const Slot& OpHandle::input(const std::string& name) const {
+  return find_slot(inputs, name, type());
+}
+const Slot& OpHandle::output(const std::string& name) const {
+  return find_slot(outputs, name, type());
+}
+
+void OpHandle::release() {
+  for (std::vector<Slot>* slots : {&inputs, &outputs}) {
+    for (Slot& slot : *slots) {
+      for (Operand& operand : slot.operands) operand.symbol = nullptr;
+    }
+  }
+}
+
+Results::operator VariableHandle() const {
+  if (size() != 1) {
+    fail(ErrorKind::kAttribute, "AddOp: the op must have one result to be used as a variable; it ",
+         "has ", size(), "; take one of them: results[0].");
+  }
+  return front();
+}
+
+}  // namespace tensorlike::tape

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any
 
 from .. import _C
+from .graph import Arrow, Box, Graph
 
 
 @dataclass(frozen=True)
@@ -26,7 +28,11 @@ class TapeValue:
 
     def __str__(self) -> str:
         """The name, or what kind of constant it is."""
-        return self.name or f"{self.dtype.name}{self.shape}"
+        return self.name or _what(self)
+
+
+def _what(value: TapeValue) -> str:
+    return f"{value.dtype.name}{value.shape}"
 
 
 @dataclass(frozen=True)
@@ -52,7 +58,7 @@ class TapeEntry:
         """One line of a listing."""
         left = ", ".join(str(output) for output in self.outputs)
         right = ", ".join(str(value) for value in self.inputs)
-        what = ", ".join(f"{output.dtype.name}{output.shape}" for output in self.outputs)
+        what = ", ".join(_what(output) for output in self.outputs)
         return f"{left} = {self.op}({right})  # {what}, {self.place}"
 
 
@@ -126,6 +132,46 @@ class Tape:
         found = {value.name: value for entry in self for value in entry.inputs if value.name}
         return [value for name, value in found.items() if name not in own]
 
+    def draw(self, path: str | PathLike[str]) -> None:
+        """Draws the tape: its inputs, and a box for each op, joined by what they read.
+
+        Args:
+            path: the file, an .svg, a .dot for Graphviz, or a .png, which needs Pillow.
+
+        Raises:
+            ValueError: the file's name ends otherwise.
+            ModuleNotFoundError: a .png is asked for, and Pillow is not installed.
+
+        Example:
+            >>> import tempfile
+            >>> import tensorlike as tl
+            >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+            >>> with tl.Tape() as tape:
+            ...     y = tl.exp(x) * x
+            >>> with tempfile.TemporaryDirectory() as folder:
+            ...     tape.draw(f"{folder}/tape.svg")
+        """
+        from .drawing import draw  # which few programs need
+
+        draw(self._graph(), path)
+
+    def _graph(self) -> Graph:
+        graph = Graph([Box(value.name, f"{value.name}\n{_what(value)}") for value in self.inputs])
+        made: dict[str, tuple[str, int | None]] = {
+            box.name: (box.name, None) for box in graph.boxes
+        }
+        for number, entry in enumerate(self, 1):
+            box = f"op{number}"
+            inputs = tuple(str(value) for value in entry.inputs)
+            outputs = tuple(f"{value}: {_what(value)}" for value in entry.outputs)
+            graph.boxes.append(Box(box, str(entry.op), inputs, outputs, "tape"))
+            for slot, value in enumerate(entry.inputs):
+                if value.name:
+                    source, at = made[value.name]
+                    graph.arrows.append(Arrow(source, box, at, slot))
+            made.update({value.name: (box, slot) for slot, value in enumerate(entry.outputs)})
+        return graph
+
     def _entries(self) -> list[TapeEntry]:
         names: dict[tuple[int, int], str] = {}
         entries = []
@@ -147,7 +193,7 @@ class Tape:
 
     def __str__(self) -> str:
         """A listing: the inputs, then a line for each op."""
-        lines = [f"{value.name}: {value.dtype.name}{value.shape}" for value in self.inputs]
+        lines = [f"{value.name}: {_what(value)}" for value in self.inputs]
         return "\n".join([*lines, *(str(entry) for entry in self)])
 
 

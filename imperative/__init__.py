@@ -21,6 +21,7 @@ from .backward import Grad as Grad
 from .batched import Batched as Batched
 from .batched import drawn as drawn
 from .batched import drawn_from as drawn_from
+from .carrier import Carrier as Carrier
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp
 from .custom_rules import stop_gradient as stop_gradient
@@ -64,6 +65,7 @@ from .transforms import vmap as vmap
 __all__ = [
     "Apply",
     "Batched",
+    "Carrier",
     "DTypeError",
     "Dual",
     "Function",

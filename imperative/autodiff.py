@@ -13,14 +13,14 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import _C
+from .carrier import Carrier, carried
 from .tensor import Tensor
 from .trees import leaves_of, map_tree
 
 
 def _is_on(value: Any, level: int) -> bool:
     """Whether the tape of this level recorded how the value was computed."""
-    while isinstance(value, _C.TensorWrapper):
-        value = value.__wrapped__
+    value = carried(value)
     return isinstance(value, _C.Tracer) and value.level == level
 
 
@@ -31,6 +31,8 @@ def lowered(value: Any, level: int) -> Any:
         return value if inner is None else type(value)(inner)
     if isinstance(value, _C.Tracer) and value.level == level:
         return value.primal
+    if isinstance(value, Carrier):
+        return value.around(lowered(value.value, level))
     return value
 
 
@@ -109,7 +111,9 @@ class Recording:
             raise _C.AutodiffError(
                 f"vjp: one cotangent per output is needed; got {len(cotangents)} for {len(outputs)}"
             )
-        roots = tuple(output for output, flows in zip(outputs, depend, strict=True) if flows)
+        roots = tuple(
+            carried(output) for output, flows in zip(outputs, depend, strict=True) if flows
+        )
         seeds = tuple(seed for seed, flows in zip(cotangents, depend, strict=True) if flows)
         found = _C.backward(roots, seeds, retain, False, tuple(self.traced), None)
         # Opening a tape forgets which op cut one: the rules that just ran, whose comparisons

@@ -17,6 +17,7 @@ from .. import _C
 from ..ops import Const, OpBase
 from .batched_call import BatchedCall, UnequalExamplesError, declared_of
 from .batching_rules import RULES, elementwise, reduction
+from .carrier import Carrier
 from .dispatch import apply
 from .levels import Level, is_differentiated, stopped, unwrapped
 from .tensor import Tensor
@@ -268,6 +269,8 @@ def examples(y: Any, batch: Batch) -> Any:
         return type(y)(inner)
     if isinstance(y, Batched) and y.batch is batch:
         return y.value
+    if isinstance(y, Carrier):
+        return y.around(examples(y.value, batch))
     return _broadcast_to(y, (batch.size, *y.shape))
 
 

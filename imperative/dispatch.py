@@ -7,6 +7,7 @@ explanations.
 from __future__ import annotations
 
 import inspect
+import os
 import types
 import typing
 from abc import ABCMeta
@@ -18,6 +19,8 @@ from .. import _C
 from ..ops import OpBase
 
 Rule = TypeVar("Rule", bound=Callable[..., Any])
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 
 class Apply:
@@ -39,6 +42,10 @@ class Apply:
         RawTensor([-1.])
     """
 
+    def __init__(self) -> None:
+        """There is one, `apply`."""
+        self._codes: set[types.CodeType] = set()  # of rules, which are no lines of a program
+
     def __call__(self, op: OpBase, *xs: Any) -> tuple[Any, ...]:
         """What ``op(*xs)`` does; the result is always a tuple."""
         return _C.apply(op, *xs)
@@ -51,6 +58,53 @@ class Apply:
             DispatchError: there is no further rule.
         """
         return _C.apply_super(op, *xs)
+
+    def body(self, op: OpBase, *xs: Any) -> tuple[Any, ...]:
+        """What an op is made of, applied in its place: its body, or a scalar function's expression.
+
+        For rules that know some ops and leave the others to what those are made of. Every op of a
+        body is dispatched in turn; nothing is differentiated or computed in another way for it.
+
+        Raises:
+            DispatchError: the op is native, and has no body: a rule must say what it means.
+
+        Example:
+            >>> from tensorlike import Listing, apply, ops
+            >>> listing = Listing()
+            >>> _ = apply.body(ops.Elemwise(mode="silu"), listing.input("x", (2,)))
+            >>> print(listing)
+            x: float32(2,)
+            _1 = Elemwise(mode='sigmoid')(x)  # float32(2,)
+            _2 = Elemwise(mode='multiply')(x, _1)  # float32(2,)
+        """
+        found = _C.apply_body(op, *xs)
+        if found is None:
+            kinds = ", ".join(sorted({type(x).__name__ for x in xs}))
+            raise _C.DispatchError(
+                f"{op}: a rule must say what this op means on {kinds}; got none, and the op has no "
+                "body to fall back on; register one for its class"
+            )
+        return found
+
+    def line(self) -> str:
+        """Where in the user's program the op was applied that a rule is handling: "file:line".
+
+        Frames of this package and of rules are passed over. Outside of rules it is the line that
+        asks. "" where the program is not Python's.
+        """
+        frame = inspect.currentframe()
+        found = ""
+        is_outside = False  # of the rule
+        while frame is not None:
+            code = frame.f_code
+            if code in self._codes:
+                is_outside = True
+            elif not code.co_filename.startswith(_PACKAGE):
+                if is_outside:
+                    return f"{code.co_filename}:{frame.f_lineno}"
+                found = found or f"{code.co_filename}:{frame.f_lineno}"
+            frame = frame.f_back
+        return found
 
     @overload
     def register(self, function: Rule) -> Rule: ...
@@ -85,6 +139,7 @@ class Apply:
         place = f"{code.co_filename}:{code.co_firstlineno}"
         name = getattr(function, "__name__", repr(function))
         _C.add_rule(function, name, place, op_class, kinds, is_variadic)
+        self._codes.add(code)
         return function
 
     def unregister(self, function: Callable[..., Any]) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from .. import _C
 from .autodiff import Recording, lowered, zeros_like
 from .batched import Batch, Batched, examples
+from .carrier import carried, carrying
 from .dual import Dual
 from .levels import Level, unwrapped
 from .tensor import Tensor
@@ -95,17 +96,14 @@ def _fitted(who: str, primal: Any, tangent: Any) -> Any:
 
 
 def _own(y: Any, level: Level) -> Any:
-    """The Dual of this level under wrappers, or None."""
-    while isinstance(y, _C.TensorWrapper):
-        y = y.__wrapped__
+    """The Dual of this level under wrappers and carriers, or None."""
+    y = carried(y)
     return y if isinstance(y, Dual) and y.level is level else None
 
 
 def _primal(y: Any, level: Level) -> Any:
     own = _own(y, level)
-    if own is None:
-        return y
-    return type(y)(own.primal) if isinstance(y, _C.TensorWrapper) else own.primal
+    return y if own is None else carrying(y, own.primal)
 
 
 def _tangent(y: Any, level: Level) -> Any:
@@ -280,7 +278,7 @@ def _axis_at(y: Any, axis: Any, batch: Batch) -> Any:
     """A result with the axis of examples where it is asked for."""
     value = Tensor(unwrapped(y)) if not isinstance(y, _C.TensorBase) else y
     if axis is None:
-        inner = unwrapped(value)
+        inner = carried(value)
         if isinstance(inner, Batched) and inner.batch is batch:
             raise _C.ParameterError(
                 "vmap: out_axes may be None only for what is the same for all examples; got a "

@@ -2,6 +2,7 @@
 
 #include "bind/objects.h"
 #include "tape/forward.h"
+#include "tensor/body.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -66,7 +67,28 @@ PyObject* declared(PyObject*, PyObject* op_object) {
   });
 }
 
+// apply_body(op, *xs) -> the outputs of the op's body on tensor-likes of any kind, or None where it
+// has none. The expression of a scalar function is its body.
+PyObject* call_body(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    if (n < 1) fail(ErrorKind::kDispatch, "apply.body: an op is needed first; got no arguments.");
+    const Ref<Op> op = to_op(args[0]);
+    Values held;
+    SmallVector<Value*, 4> pointers;
+    for (Py_ssize_t i = 1; i < n; ++i) held.push_back(as_argument(args[i]));
+    for (const Ref<Value>& value : held) pointers.push_back(value.get());
+    const Args xs{pointers.data(), pointers.size()};
+    if (op->scalar != nullptr && op->scalar->expansion != nullptr) {
+      return to_tuple(run_body(*op->scalar->expansion, *op, xs), nullptr);
+    }
+    Values out;
+    if (!apply_body(*op, xs, out)) return Py_NewRef(Py_None);
+    return to_tuple(out, nullptr);
+  });
+}
+
 PyMethodDef module_methods[] = {
+    {"apply_body", as_method(call_body), METH_FASTCALL, "An op's body on tensor-likes, or None."},
     {"push_forward", push, METH_VARARGS, "Applies an op, and its derivative to tangents."},
     {"declared", as_method(declared), METH_O, "What is declared of an op for batching."},
     {nullptr, nullptr, 0, nullptr},

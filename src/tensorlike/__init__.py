@@ -49,6 +49,7 @@ from ._C import set_num_threads as set_num_threads
 from .functional import linalg as linalg
 from .functional.array_api import *  # noqa: F403
 from .functional.array_api import __all__ as _array_api
+from .imperative import Carrier as Carrier
 from .imperative import Grad as Grad
 from .imperative import Listing as Listing
 from .imperative import Parameter as Parameter
@@ -143,6 +144,7 @@ __all__ = sorted(
         "bool",
         "AmbiguityError",
         "AutodiffError",
+        "Carrier",
         "DTypeError",
         "DeviceError",
         "DispatchError",

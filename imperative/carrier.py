@@ -15,7 +15,8 @@ from .levels import is_differentiated, stopped, unwrapped
 
 Self = TypeVar("Self", bound="Carrier")
 
-_FIRST, _STEP = 10.0, 1e-6  # of priorities: above what computes and infers, below the transforms
+# Priorities: above what computes and infers, below the transforms; or above them, below Tensor.
+_FIRST, _ABOVE_TRANSFORMS, _STEP = 10.0, 5000.0, 1e-6
 
 
 def priority_of(value: Any) -> float:
@@ -34,8 +35,11 @@ class Carrier(_C.TensorBase):
     change what comes in, what goes out, or look on, and gets the rest done by ``apply.super``.
     What else instances hold (a log, a unit, a scale) stays with the results: they are made by
     `around`. Beside other tensor-likes and plain values it takes the call and lifts them. Of two
-    carriers the class that was made later is the outer one; a class attribute `priority` says
-    otherwise. It goes around tensors, inside `Tensor`, under and over every transform.
+    carriers the class that was made later is the outer one, unless a class attribute `priority`
+    says otherwise.
+
+    Transforms go around it: they differentiate what it means. ``class Mine(Carrier, above=Tracer)``
+    goes around them instead: what it does is differentiated and mapped.
 
     Args:
         value: a tensor-like of any kind, or data.
@@ -59,13 +63,15 @@ class Carrier(_C.TensorBase):
     value: Any
     _made = 0
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, above: type | None = None, **kwargs: Any) -> None:
         """A class made later goes around those made before."""
         super().__init_subclass__(**kwargs)
         Carrier._made += 1
         cls._step = _STEP * Carrier._made
         if "priority" not in vars(cls):
-            cls.priority = _FIRST + cls._step
+            is_above = above is not None and not issubclass(above, Carrier)
+            base = _ABOVE_TRANSFORMS if is_above or cls.priority >= _ABOVE_TRANSFORMS else _FIRST
+            cls.priority = base + cls._step
 
     def __init__(self, value: Any) -> None:
         """Goes around the value; what Tensor is around, if it is one."""

@@ -21,6 +21,7 @@ from .arrays import (
     to_array,
     to_bits,
 )
+from .carrier import carried
 from .hooks import HookHandle, register_hook
 from .levels import is_differentiated, stopped
 
@@ -180,7 +181,7 @@ class Tensor(_C.TensorWrapper):
             >>> x.grad.tolist()
             [2.0, 4.0]
         """
-        _C.backward((self,), (gradient,), retain_graph, create_graph, None, None)
+        _C.backward((carried(self),), (gradient,), retain_graph, create_graph, None, None)
 
     def register_hook(self, function: Callable[[Any], Any]) -> HookHandle:
         """Runs a function on the gradient of this tensor, each time that one is complete.

@@ -135,17 +135,37 @@ Spec spec_in(PyObject* self) {
   return spec_of(Py_TYPE(self)->tp_name, *value);
 }
 
-// A tensor-like written in Python that wraps nothing must say these itself.
+// A tensor-like written in Python that wraps nothing says these itself: by properties of its class,
+// or by setting them.
+PyObject* own_attribute(PyObject* self, const char* name) {
+  Object held = Object::steal(PyObject_GenericGetDict(self, nullptr));
+  if (!held) PyErr_Clear();
+  PyObject* found = held ? PyDict_GetItemString(held.get(), name) : nullptr;  // borrowed
+  if (found == nullptr) fail_attribute(self, name);
+  return Py_NewRef(found);
+}
+
+int set_own_attribute(PyObject* self, PyObject* value, void* name) {
+  const char* text = static_cast<const char*>(name);
+  if (value_of(self) != nullptr || value == nullptr) {
+    PyErr_Format(PyExc_AttributeError, "attribute '%s' of '%s' objects is not writable", text,
+                 Py_TYPE(self)->tp_name);
+    return -1;
+  }
+  Object held = Object::steal(PyObject_GenericGetDict(self, nullptr));
+  return held ? PyDict_SetItemString(held.get(), text, value) : -1;
+}
+
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
-    if (value_of(self) == nullptr) fail_attribute(self, "shape");
-    return from_dims(spec_in(self).shape);
+    return value_of(self) == nullptr ? own_attribute(self, "shape")
+                                     : from_dims(spec_in(self).shape);
   });
 }
 PyObject* get_dtype(PyObject* self, void*) {
   return guarded([&] {
-    if (value_of(self) == nullptr) fail_attribute(self, "dtype");
-    return from_dtype(spec_in(self).dtype);
+    return value_of(self) == nullptr ? own_attribute(self, "dtype")
+                                     : from_dtype(spec_in(self).dtype);
   });
 }
 PyObject* get_ndim(PyObject* self, void*) {
@@ -225,8 +245,9 @@ PyMethodDef base_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef base_getset[] = {
-    {"shape", get_shape, nullptr, "The dimensions, a tuple.", nullptr},
-    {"dtype", get_dtype, nullptr, "The element type.", nullptr},
+    {"shape", get_shape, set_own_attribute, "The dimensions, a tuple.",
+     const_cast<char*>("shape")},
+    {"dtype", get_dtype, set_own_attribute, "The element type.", const_cast<char*>("dtype")},
     {"ndim", get_ndim, nullptr, "The number of dimensions.", nullptr},
     {"size", get_size, nullptr, "The number of elements.", nullptr},
     {"device", get_device, nullptr, "Where the elements live.", nullptr},

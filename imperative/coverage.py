@@ -7,24 +7,21 @@ when it was tried.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
 
 from .. import _C
 from ..ops.declare import known_declarations
 from .autodiff import grad, vjp
 from .batched_call import UnequalExamplesError
+from .corpus import Example
 from .transforms import jvp, vmap
 from .trees import leaves_of
 
 if TYPE_CHECKING:  # the declarations are read when somebody asks, not on import
-    from ..opdecl.model import Category, Entry
+    from ..opdecl.model import Entry
 
 YES, NONE, DEPENDS, LOOP = "yes", "none", "by elements", "loop"
-# Where scalar functions are tried, the first that gives finite numbers.
-_RANGES = ((0.4, 1.6), (0.1, 0.9), (-0.9, -0.1), (1.2, 2.0))
 _KINDS: Mapping[str, tuple[str, ...]] = {
     "bool": ("bool",),
     "integers": (
@@ -119,64 +116,8 @@ def _row(entry: Entry) -> OpCoverage:
     )  # fmt: skip
 
 
-class _Tried:
-    """A functional call on the arguments of its example."""
-
-    def __init__(self, entry: Entry) -> None:
-        self.entry = entry
-        self.function = _C.Function(entry.function)
-        from ..opdecl.examples import example_values
-
-        values = example_values(entry)
-        self.attrs = {
-            attr.name: tuple(value) if isinstance(value := values[attr.name], list) else value
-            for attr in entry.attrs
-            if attr.name in values
-        }
-        for attr in entry.attrs:
-            if attr.type == "dtype" and attr.name in self.attrs:
-                self.attrs[attr.name] = "float64"  # of integers there is no derivative
-        self.arrays = list(self._arrays(values))
-        if entry.kind == "scalar":
-            self._take_smooth()
-
-    def _arrays(self, values: Mapping[str, Any]) -> Iterator[tuple[Category, Any]]:
-        for arg in self.entry.args:
-            value = values[arg.name]
-            for part in value if arg.is_variadic else [value]:
-                array = np.asarray(part)
-                is_number = arg.category.rank >= 2 and array.dtype.kind in "fi"
-                yield arg.category, array.astype(np.float64) if is_number else array
-
-    def _take_smooth(self) -> None:
-        """Where functions are smooth, if the example is not of such places."""
-        for low, high in _RANGES:
-            drawn = [
-                np.linspace(low, high, 3) + i / 16 if x.dtype.kind == "f" else x
-                for i, (_, x) in enumerate(self.arrays)
-            ]
-            if all(x.dtype.kind == "f" for x in drawn):
-                outputs = self(*map(_C.tensor, drawn))
-                if all(np.isfinite(np.asarray(y)).all() for y in outputs):
-                    kinds = [category for category, _ in self.arrays]
-                    self.arrays = list(zip(kinds, drawn, strict=True))
-                    return
-
-    def __call__(self, *xs: Any) -> tuple[Any, ...]:
-        out = self.function(*xs, **self.attrs)
-        return out if isinstance(out, tuple) else (out,)
-
-    def tensors(self) -> list[Any]:
-        return [_C.tensor(x) for _, x in self.arrays]
-
-    def moving(self) -> list[int]:
-        return [i for i, (_, x) in enumerate(self.arrays) if x.dtype.kind in "fc"]
-
-    def of_moving(self, *moved: Any) -> tuple[Any, ...]:
-        xs = self.tensors()
-        for i, x in zip(self.moving(), moved, strict=True):
-            xs[i] = x
-        return self(*xs)
+class _Tried(Example):
+    """What was found when it was tried."""
 
     def dtypes(self) -> str:
         """The kinds of dtypes that the call takes, each in full or dtype by dtype."""
@@ -221,12 +162,7 @@ class _Tried:
             pull_back(value)
             return YES
 
-        return _tried(pull) if self._has_gradient() else NONE
-
-    def _has_gradient(self) -> bool:
-        from ..opdecl.model import is_differentiable
-
-        return bool(is_differentiable(self.entry) and self.moving())
+        return _tried(pull) if self.has_gradient else NONE
 
     def jvp(self) -> str:
         def push() -> str:
@@ -234,7 +170,7 @@ class _Tried:
             _, tangents = jvp(self.of_moving, xs, xs)
             return YES if any(dy is not None for dy in leaves_of(tangents)) else "nothing moves"
 
-        return _tried(push) if self._has_gradient() else NONE
+        return _tried(push) if self.has_gradient else NONE
 
     def second_order(self) -> str:
         def push() -> str:
@@ -251,7 +187,7 @@ class _Tried:
             jvp(grad(total, tuple(range(len(xs)))), xs, xs)
             return YES
 
-        return _tried(push) if self._has_gradient() else NONE
+        return _tried(push) if self.has_gradient else NONE
 
     def vmap(self) -> str:
         def over_examples() -> str:

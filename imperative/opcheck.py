@@ -187,7 +187,7 @@ def opcheck(function: Any, /, *args: Any, rtol: float = 1e-4, **attrs: Any) -> O
     return OpReport(subject.name, findings)
 
 
-def _differ(found: Any, wanted: Any, rtol: float) -> str:
+def differ(found: Any, wanted: Any, rtol: float) -> str:
     """How two arrays differ, or ""."""
     a, b = np.asarray(found), np.asarray(wanted)
     if a.shape != b.shape or a.dtype != b.dtype:
@@ -202,7 +202,7 @@ def _differ(found: Any, wanted: Any, rtol: float) -> str:
 
 def _all_of(check: str, pairs: Iterator[tuple[Any, Any]], rtol: float, right: str = "") -> Finding:
     for found, wanted in pairs:
-        text = _differ(found, wanted, rtol)
+        text = differ(found, wanted, rtol)
         if text:
             return Finding(check, False, text)
     return Finding(check, True, right)
@@ -282,7 +282,7 @@ def _check_gradient(subject: _Subject, rtol: float) -> Finding:
             along = [np.zeros_like(subject.arrays[j]) for j in subject.moving]
             along[number] = subject.direction(subject.arrays[i])
             ends = [loss(*subject.at(h, along)).item() for h in (_STEP, -_STEP)]
-            text = _differ(_inner(gradient, along[number]), (ends[0] - ends[1]) / (2 * _STEP), rtol)
+            text = differ(_inner(gradient, along[number]), (ends[0] - ends[1]) / (2 * _STEP), rtol)
             if text:
                 return Finding("gradient", False, f"by argument {i}: {text}")
     return Finding("gradient", True, "")
@@ -332,7 +332,7 @@ def _check_second_order(subject: _Subject, rtol: float) -> Finding:
     for k, i in enumerate(subject.moving):
         other = subject.direction(subject.arrays[i])
         wanted = _mixed_difference(subject, slopes[1], along, k, other, 1000 * _STEP)
-        text = _differ(_inner(found[k], other), wanted, max(rtol, 1e-3))
+        text = differ(_inner(found[k], other), wanted, max(rtol, 1e-3))
         if text:
             return Finding("second order", False, f"by argument {i}: {text}")
     return Finding("second order", True, "")
@@ -373,7 +373,7 @@ def _check_batching(subject: _Subject, rtol: float) -> Finding:
         ]
         for y, column in zip(found, zip(*rows, strict=True), strict=True):
             wanted = np.stack([np.asarray(one) for one in column])
-            text = _differ(np.asarray(y)[:kept], wanted, 1e-9)
+            text = differ(np.asarray(y)[:kept], wanted, 1e-9)
             if text:
                 which = [i for i, m in enumerate(chosen) if m]
                 return Finding("batching", False, f"of arguments {which}: {text}")

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import _C
-from .carrier import Carrier, carried
+from .carrier import Carrier, beneath, carried
 from .tensor import Tensor
 from .trees import leaves_of, map_tree
 
@@ -88,9 +88,12 @@ class Recording:
 
     def _trace(self, x: Any) -> Any:
         value = x if isinstance(x, _C.TensorBase) else _C.tensor(x)
+        return Tensor(beneath(value, self._leaf))
+
+    def _leaf(self, value: Any) -> Any:
         leaf = self.tape.leaf(value)
         self.traced.append(leaf)
-        return Tensor(leaf)
+        return leaf
 
     def reached(self, outputs: list[Any]) -> list[bool]:
         """Which outputs depend on the leaves; to be asked while the tape is open.

@@ -6,6 +6,7 @@ says only what is special about it: in a rule of its own that continues with `ap
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from .. import _C
@@ -62,6 +63,7 @@ class Carrier(_C.TensorBase):
     priority: float = _FIRST
     value: Any
     _made = 0
+    _step: float = 0.0
 
     def __init_subclass__(cls, *, above: type | None = None, **kwargs: Any) -> None:
         """A class made later goes around those made before."""
@@ -81,6 +83,11 @@ class Carrier(_C.TensorBase):
         own, inner = type(self).priority, priority_of(value)
         self.value = value
         self.priority = own if own > inner else inner + self._step
+
+    @property
+    def is_above_transforms(self) -> bool:
+        """Whether it goes around them."""
+        return self.priority >= _ABOVE_TRANSFORMS
 
     def around(self: Self, value: Any) -> Self:
         """The same around another value: with all else that this one holds."""
@@ -131,6 +138,17 @@ def carried(x: Any) -> Any:
             x = x.value
         else:
             return x
+
+
+def beneath(x: Any, put: Callable[[Any], Any]) -> Any:
+    """What a transform makes of an argument: `put` of its value, under what goes around transforms.
+
+    Wrappers are left out, as `unwrapped` leaves them.
+    """
+    x = unwrapped(x)
+    if isinstance(x, Carrier) and x.is_above_transforms:
+        return x.around(beneath(x.value, put))
+    return put(x)
 
 
 def carrying(x: Any, value: Any) -> Any:

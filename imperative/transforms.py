@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from .. import _C
 from .autodiff import Recording, lowered, zeros_like
 from .batched import Batch, Batched, examples
-from .carrier import carried, carrying
+from .carrier import Carrier, beneath, carried, carrying
 from .dual import Dual
 from .levels import Level, unwrapped
 from .tensor import Tensor
@@ -48,7 +49,7 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
     flat = leaves_of(tuple(primals))
     with Level() as level:
         args = [
-            x if tangent is None else Tensor(Dual(unwrapped(x), tangent, level))
+            x if tangent is None else Tensor(beneath(x, partial(_moving, tangent, level)))
             for x, tangent in zip(flat, moved, strict=True)
         ]
         out = function(*rebuilt(tuple(primals), args))
@@ -56,6 +57,13 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
             map_tree(lambda y: _primal(y, level), out),
             map_tree(lambda y: _tangent(y, level), out),
         )
+
+
+def _moving(tangent: Any, level: Level, primal: Any) -> Any:
+    """The Dual of a value; the tangent is taken from under what goes around transforms."""
+    while isinstance(tangent, Carrier) and tangent.is_above_transforms:
+        tangent = tangent.value
+    return Dual(primal, tangent, level)
 
 
 def _tangents_of(who: str, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
@@ -232,7 +240,7 @@ def run_mapped(
     size = _size_of(values, axes, axis_size)
     with Batch(size, draws=draws) as batch:
         given = [
-            x if axis is None else Tensor(Batched(value, batch))
+            x if axis is None else Tensor(beneath(value, lambda v: Batched(v, batch)))
             for x, value, axis in zip(flat, values, axes, strict=True)
         ]
         out = function(*rebuilt(args, given))

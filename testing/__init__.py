@@ -1,13 +1,13 @@
-"""What proves tensor-likes and finds where meanings part: for tests, and for looking into a fault."""
+"""What proves tensor-likes, and what finds the op where two meanings of a program part."""
 
 from __future__ import annotations
 
 from .divergence import Divergence as Divergence
-from .divergence import Reference as Reference
 from .divergence import first_divergence as first_divergence
-from .tensor_likes import LikeFinding as LikeFinding
-from .tensor_likes import LikeReport as LikeReport
-from .tensor_likes import TensorLikeError as TensorLikeError
+from .meanings import Reference as Reference
+from .reports import LikeFinding as LikeFinding
+from .reports import LikeReport as LikeReport
+from .reports import TensorLikeError as TensorLikeError
 from .tensor_likes import check_tensor_like as check_tensor_like
 
 __all__ = [

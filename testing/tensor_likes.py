@@ -1,8 +1,7 @@
 """check_tensor_like: a tensor-like on the example of every declared op, alone and with the others.
 
 The checks know nothing of ops and nothing of the tensor-like: its results are held against those of
-plain tensors, and what went in against what came out. So what a rule forgets, drops or leaves behind
-shows, whichever op it concerns.
+plain tensors. So what a rule forgets, drops or leaves behind shows, whichever op it concerns.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +19,6 @@ from ..imperative import (
     RawTensor,
     ShapeError,
     Tensor,
-    TensorBase,
     Tracer,
     apply,
     engine,
@@ -30,14 +28,13 @@ from ..imperative import (
     vmap,
 )
 from ..imperative.batched_call import UnequalExamplesError
-from ..imperative.carrier import carried
 from ..imperative.corpus import Example, examples
 from ..imperative.levels import Level, unwrapped
 from ..imperative.opcheck import differ
 from ..ops import OpBase
+from .reports import LikeFinding, LikeReport, TensorLikeError
 
 _DERIVED_RTOL = 1e-9  # derivatives of tensor-likes are summed up in another order
-_SHOWN = 20  # failures in the text of an error
 
 
 class Passing(Carrier):
@@ -50,66 +47,6 @@ class _Injected(Exception):
 
 class _Skipped(Exception):
     """A check has nothing to compare."""
-
-
-class LikeFinding(NamedTuple):
-    """What one check found of one functional call: ``is_right`` is None where it does not apply."""
-
-    call: str
-    check: str
-    is_right: bool | None
-    detail: str
-
-
-class LikeReport:
-    """The findings of `check_tensor_like`; it prints as a table of calls and checks."""
-
-    def __init__(self, name: str, findings: Sequence[LikeFinding]) -> None:
-        """Keeps them."""
-        self.name = name
-        self.findings = tuple(findings)
-
-    @property
-    def failures(self) -> tuple[LikeFinding, ...]:
-        """What is wrong."""
-        return tuple(finding for finding in self.findings if finding.is_right is False)
-
-    @property
-    def is_right(self) -> bool:
-        """Whether nothing is."""
-        return not self.failures
-
-    def __repr__(self) -> str:
-        """A line for each call, a column for each check; then what is wrong."""
-        words = {True: "yes", False: "WRONG", None: "-"}
-        checks = list(dict.fromkeys(finding.check for finding in self.findings))
-        table: dict[str, dict[str, str]] = {}
-        for finding in self.findings:
-            table.setdefault(finding.call, {})[finding.check] = words[finding.is_right]
-        rows = [[self.name, *checks]]
-        rows += [[call, *(cells.get(check, "-") for check in checks)] for call, cells in table.items()]
-        widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
-        lines = [
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        calls = {finding.call for finding in self.failures}
-        return "\n".join([*lines, *self._failure_lines(), f"{len(table)} calls, {len(calls)} wrong"])
-
-    def _failure_lines(self) -> list[str]:
-        lines = [f"{f.call}, {f.check}: {f.detail}" for f in self.failures]
-        rest = len(lines) - _SHOWN
-        return lines if rest <= 0 else [*lines[:_SHOWN], f"... and {rest} more"]
-
-
-class TensorLikeError(AssertionError):
-    """A tensor-like fails checks; `report` has all of them."""
-
-    def __init__(self, report: LikeReport) -> None:
-        """Lists the first ones."""
-        failures = "\n".join(report._failure_lines())
-        super().__init__(f"check_tensor_like: {report.name} must pass; failures:\n{failures}")
-        self.report = report
 
 
 class _Subject:
@@ -167,7 +104,7 @@ class _Subject:
     def all_are(self, found: Sequence[Any], kind: type | None = None) -> None:
         """Whether the results are of the kind under test, in wrappers or not."""
         for i, y in enumerate(found):
-            inner = y if kind is None else y.__wrapped__ if isinstance(y, kind) else None
+            inner = y if kind is None else getattr(y, "__wrapped__", None)
             if type(inner) is not self.cls:
                 got = type(y).__name__ if inner is None or inner is y else f"Tensor of {inner!r}"
                 raise AssertionError(f"output {i}: is a {got}, not a {self.cls.__name__}")
@@ -299,7 +236,7 @@ class _Trial:
         def apply_failing(op: OpBase, *xs: RawTensor) -> Any:
             raise _Injected
 
-        xs = self.bare()
+        xs, before = self.bare(), _state()
         with apply.registered(apply_failing):
             try:
                 self.example(*xs)
@@ -307,6 +244,8 @@ class _Trial:
                 pass
             else:
                 raise AssertionError("swallows an exception that is raised below")
+        if _state() != before:
+            raise AssertionError(f"leaves (recording, level, engine) as {_state()}, not {before}")
         self.alone()
 
 
@@ -426,5 +365,3 @@ def _state() -> tuple[Any, ...]:
 def _alive(cls: type) -> int:
     gc.collect()
     return sum(type(x) is cls for x in gc.get_objects())
-
-

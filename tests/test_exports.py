@@ -17,6 +17,7 @@ PUBLIC = [
     "tensorlike.ops",
     "tensorlike.optim",
     "tensorlike.random",
+    "tensorlike.testing",
 ]
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import tensorlike as tl
 from tensorlike import ops
 
-RISING = "add maximum minimum positive exp expm1 log log1p sqrt tanh erf where sum mean max min"
+RISING = "add maximum minimum positive exp expm1 log sqrt tanh sigmoid erf where sum mean max min"
 MOVING = (ops.Reshape, ops.Transpose, ops.Broadcast, ops.Subtensor, ops.SetSubtensor, ops.Concat,
           ops.Stack, ops.Split, ops.Gather, ops.Pad, ops.Cast, ops.MaxPool, ops.Const)  # fmt: skip
 

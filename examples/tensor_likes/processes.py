@@ -1,13 +1,8 @@
-"""Processes that run the same function and exchange arrays: what `sharded.py` stands on.
-
-The first one collects what the others send, and hands it out. When one fails, its pipe ends, and
-with it whoever waits.
-"""
+"""Processes that run the same function and exchange arrays: what `sharded.py` stands on."""
 
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,7 +15,7 @@ class Group:
         self.rank, self.size, self.pipes = rank, size, pipes  # pipes to all others, or to the first
 
     def exchange(self, part: Any) -> list[Any]:
-        """What each process passed, in the order of their ranks."""
+        """What each process passed, in the order of ranks; the first one collects and hands out."""
         if self.rank:
             self.pipes[0].send(np.asarray(part))
             return self.pipes[0].recv()
@@ -39,17 +34,22 @@ class Group:
         return np.array_split(np.asarray(whole), self.size, axis)[self.rank]
 
 
-def run(function: Callable[[Group], Any], size: int) -> Any:
+def run(function: Any, size: int) -> Any:
     """What ``function(group)`` returns here, after the others have run it too and have ended."""
     context = multiprocessing.get_context("fork")
     pipes, workers = [], []
+
+    def work(rank: int, ours: Any, theirs: Any) -> None:
+        ours.close()  # each end is held by one process: an end that is let go is noticed
+        function(Group(rank, size, [theirs]))
+
     try:
         for rank in range(1, size):
             ours, theirs = context.Pipe()
-            worker = context.Process(target=function, args=(Group(rank, size, [theirs]),))
-            worker.start()
-            theirs.close()  # the worker's own is left, and ends with it
-            pipes, workers = [*pipes, ours], [*workers, worker]
+            workers.append(context.Process(target=work, args=(rank, ours, theirs)))
+            workers[-1].start()
+            theirs.close()
+            pipes.append(ours)
         return function(Group(0, size, pipes))
     finally:
         for pipe in pipes:

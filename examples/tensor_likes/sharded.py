@@ -1,6 +1,6 @@
 """A sharded tensor: processes (`processes.py`) run the same program, each on a part of the batch.
 
-Ops that treat parts alike stay local, sums over them add up what each has, other ops gather first:
+Ops that treat parts alike stay local, sums over them add up, and other ops gather first:
 ``network(tl.Tensor(Sharded(group.part(batch, 0), group, axis=-2, length=len(batch))))``.
 """
 
@@ -23,8 +23,7 @@ class Sharded(tl.Carrier):
         return Sharded(other, self.group)
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        """That of the whole."""
+    def shape(self) -> tuple[int, ...]:  # of the whole
         own = enumerate(self.value.shape, -self.value.ndim)
         return tuple(self.length if i == self.axis else size for i, size in own)
 
@@ -50,7 +49,8 @@ def local_axes(op: ops.OpBase, x: Sharded, axis: int, count: int) -> list[int]: 
 
 @tl.apply.register
 def apply_sharded(op: ops.OpBase, *xs: Sharded) -> Any:
-    group, axes = xs[0].group, local_axes(op, xs[0], min(x.axis for x in xs), len(xs))
+    group, axis = xs[0].group, next((x.axis for x in xs if x.axis), 0)
+    axes = local_axes(op, xs[0], axis, len(xs))
     found = op(*(x.along(axis) for x, axis in zip(xs, axes, strict=True)))
     if not any(axes):
         return [Sharded(y, group) for y in found]

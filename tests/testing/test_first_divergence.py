@@ -1,4 +1,4 @@
-"""first_divergence: the first op where two meanings of a function part, and a program that shows it."""
+"""first_divergence: the first op where two meanings part, and a program that shows it."""
 
 from __future__ import annotations
 

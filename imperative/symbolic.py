@@ -10,6 +10,8 @@ from typing import Any
 from .. import _C
 from ..ops import OpBase
 from .dispatch import apply
+from .levels import stopped, unwrapped
+from .trees import leaves_of, map_tree
 
 
 class Listing:
@@ -25,6 +27,8 @@ class Listing:
         _1 = Const(value=2, dtype=None, device=None)(x)  # float32()
         _2 = Elemwise(mode='multiply')(x, _1)  # float32(2, 3)
         _3 = Reduce(mode='sum', axis=1, keepdims=False, dtype=None)(_2)  # float32(2,)
+        >>> listing.run(y, tl.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+        tensor([12., 30.])
     """
 
     def __init__(self) -> None:
@@ -32,12 +36,58 @@ class Listing:
         self.lines: list[str] = []
         self.ops: list[OpBase] = []
         self._names = 0
+        self._inputs: list[SymbolicTensor] = []
+        self._captured: dict[str, Any] = {}
+        self._steps: list[tuple[OpBase, tuple[str, ...], tuple[str, ...]]] = []
 
     def input(self, name: str, shape: tuple[int, ...], dtype: Any = _C.float32) -> SymbolicTensor:
         """A tensor-like that stands for an input of this shape and dtype."""
         made = SymbolicTensor(self, name, _C.ShapeTensor(shape, dtype))
         self.lines.append(f"{name}: {made.describe()}")
+        self._inputs.append(made)
         return made
+
+    def run(self, results: Any, /, *inputs: Any) -> Any:
+        """What the listed ops give when they are applied to values, in the order of the listing.
+
+        Args:
+            results: the symbolic tensors that are asked for, in any arrangement.
+            inputs: a tensor-like for each input, in the order of their making. What was captured,
+                weights say, is as it was then.
+
+        Returns:
+            Values, arranged as `results` is.
+
+        Raises:
+            ShapeError: there is not one value for each input, of its shape.
+            DTypeError: a value is of another dtype.
+        """
+        if len(inputs) != len(self._inputs):
+            raise _C.ShapeError(
+                f"run: one value for each of {len(self._inputs)} inputs is needed; got "
+                f"{len(inputs)}"
+            )
+        values: dict[str, Any] = dict(self._captured)
+        for wanted, given in zip(self._inputs, inputs, strict=True):
+            value = given if isinstance(given, _C.TensorBase) else _C.tensor(given)
+            if value.shape != wanted.shape:
+                raise _C.ShapeError(
+                    f"run: {wanted.name} must have the shape {wanted.shape}; got {value.shape}"
+                )
+            if value.dtype is not wanted.dtype:
+                raise _C.DTypeError(
+                    f"run: {wanted.name} must be {wanted.dtype.name}; got {value.dtype.name}"
+                )
+            values[wanted.name] = value
+        last = {name: at for at, (_, names, _) in enumerate(self._steps) for name in names}
+        asked = {result.name for result in map(_symbol, leaves_of(results))}
+        for at, (op, names, outputs) in enumerate(self._steps):
+            found = op(*[values[name] for name in names])
+            values.update(zip(outputs, found, strict=True))
+            for name in {*names, *outputs} - asked:
+                if last.get(name, at) == at:  # nobody reads it any more
+                    values.pop(name, None)
+        return map_tree(lambda x: values[_symbol(x).name], results)
 
     def _record(
         self, op: OpBase, args: tuple[SymbolicTensor, ...], specs: tuple[Any, ...]
@@ -47,6 +97,8 @@ class Listing:
         right = ", ".join(arg.name for arg in args)
         what = ", ".join(output.describe() for output in outputs)
         self.ops.append(op)
+        names = tuple(arg.name for arg in args), tuple(output.name for output in outputs)
+        self._steps.append((op, *names))
         self.lines.append(f"{left} = {op}({right})  # {what}")
         return outputs
 
@@ -87,11 +139,20 @@ class SymbolicTensor(_C.TensorBase):
         name = self.listing._name()
         made = SymbolicTensor(self.listing, name, _C.ShapeTensor(other.shape, other.dtype))
         self.listing.lines.append(f"{name}: {made.describe()}  # captured {type(other).__name__}")
+        self.listing._captured[name] = other
         return made
 
     def __repr__(self) -> str:
         """The name and what is known."""
         return f"SymbolicTensor({self.name}: {self.describe()})"
+
+
+def _symbol(x: Any) -> SymbolicTensor:
+    """The symbolic tensor under wrappers and tracers."""
+    x = stopped(unwrapped(x))
+    if not isinstance(x, SymbolicTensor):
+        raise _C.DispatchError(f"run: results must be of the listing; got a {type(x).__name__}")
+    return x
 
 
 @apply.register

@@ -179,7 +179,12 @@ void grad_scatter_set(GradCall& c) {
     const Ref<Value> zero = zeros({c.node.input_spec(0).dtype, {}}, *c.cotangents[0]);
     c.result(0) = index_call(c, "scatter_set", {c.cotangents[0], zero.get()}, 2);
   }
-  if (c.wants(1)) c.result(1) = index_call(c, "gather", {c.cotangents[0]}, 2);
+  if (c.wants(1)) {
+    c.result(1) = of_last_written(
+        index_call(c, "gather", {c.cotangents[0]}, 2), c.node.outputs[0].shape,
+        [&](Value& x, Value& value) { return index_call(c, "scatter_set", {&x, &value}, 2); },
+        [&](Value& x) { return index_call(c, "gather", {&x}, 2); });
+  }
 }
 
 void grad_scatter_add(GradCall& c) {

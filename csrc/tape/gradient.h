@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <functional>
 
 #include "tape/tape.h"
 
@@ -81,5 +82,12 @@ Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others);
 Ref<Value> fit(Ref<Value> value, const Spec& spec);
 // Zeros of this spec, as the kind of tensor-like that `like` is.
 Ref<Value> zeros(const Spec& spec, Value& like);
+
+// The gradient of values that were written to elements of a tensor of the shape `target`: of those
+// that fell on the same element the last one counts, and the others get nothing. `put` writes
+// values as the op did, `take` reads from where it wrote.
+Ref<Value> of_last_written(Ref<Value> gradient, const Dims& target,
+                           const std::function<Ref<Value>(Value&, Value&)>& put,
+                           const std::function<Ref<Value>(Value&)>& take);
 
 }  // namespace tensorlike

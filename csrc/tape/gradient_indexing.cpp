@@ -29,6 +29,25 @@ void grad_take_along_axis(GradCall& c) {
       call("put_along_axis", {empty.get(), c.inputs[1], c.cotangents[0]}, along(c, "add"));
 }
 
+}  // namespace
+
+Ref<Value> of_last_written(Ref<Value> gradient, const Dims& target,
+                           const std::function<Ref<Value>(Value&, Value&)>& put,
+                           const std::function<Ref<Value>(Value&)>& take) {
+  const Dims shape = spec_of("index", *gradient).shape;
+  const int64_t count = element_count(shape);
+  if (count < 2) return gradient;
+  const Ref<Value> numbers = call("arange", {}, {{"start", int64_t{0}}, {"stop", count}});
+  const std::vector<int64_t> dims(shape.begin(), shape.end());
+  const Ref<Value> order = call("reshape", {numbers.get()}, {{"shape", dims}});
+  const Ref<Value> written = put(*zeros({DType::kInt64, target}, *order), *order);
+  const Ref<Value> is_last = call("equal", {take(*written).get(), order.get()});
+  const Ref<Value> none = zero(spec_of("index", *gradient), *gradient);
+  return call("where", {is_last.get(), gradient.get(), none.get()});
+}
+
+namespace {
+
 void grad_put_along_axis(GradCall& c) {
   const bool adds = c.op.get<std::string>("mode") == "add";
   if (c.wants(0) && adds) c.result(0) = Ref<Value>(c.cotangents[0]);
@@ -38,8 +57,18 @@ void grad_put_along_axis(GradCall& c) {
         call("put_along_axis", {c.cotangents[0], c.inputs[1], none.get()}, along(c, "set"));
   }
   if (c.wants(2)) {
-    c.result(2) =
-        call("take_along_axis", {c.cotangents[0], c.inputs[1]}, {{"axis", c.op.attr("axis")}});
+    auto take = [&](Value& x) {
+      return call("take_along_axis", {&x, c.inputs[1]}, {{"axis", c.op.attr("axis")}});
+    };
+    c.result(2) = take(*c.cotangents[0]);
+    if (!adds) {
+      c.result(2) = of_last_written(
+          c.result(2), c.node.outputs[0].shape,
+          [&](Value& x, Value& value) {
+            return call("put_along_axis", {&x, c.inputs[1], &value}, along(c, "set"));
+          },
+          take);
+    }
   }
 }
 

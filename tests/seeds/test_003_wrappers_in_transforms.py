@@ -378,22 +378,20 @@ OPERATORS: dict[str, Function] = {
 @pytest.mark.parametrize("name", OPERATORS)
 def test_W5_to_W13_operators_have_the_derivatives_of_finite_differences(name: str) -> None:
     f = OPERATORS[name]
-    step = 1e-6
-    if name == "W8 scalars keep the width":
-        step = 1e-2  # linear, computed in float32
+    point = np.array([0.57, 1.43, 2.21, 3.17])  # where no function jumps
+    step = 1e-2 if name == "W8 scalars keep the width" else 1e-6  # linear, in float32
     columns = []
     for i in range(4):
         e = np.zeros(4)
         e[i] = step
-        ends = [np.asarray(f(tl.tensor(np.asarray(X) + s * e))) for s in (1, -1)]
+        ends = [np.asarray(f(tl.tensor(point + s * e))) for s in (1, -1)]
         columns.append((ends[0] - ends[1]) / (2 * step))
     wanted = np.stack(columns, axis=-1)
     tolerance = {"rtol": 1e-4, "atol": 1e-5}
     for jacobian in (tl.jacrev, tl.jacfwd):
-        np.testing.assert_allclose(np.asarray(jacobian(f)(X)), wanted, **tolerance)
-    mapped = np.asarray(tl.vmap(f)(XS)) if name != "W10 NumPy on the left" else None
-    if mapped is not None:
-        np.testing.assert_allclose(mapped, np.stack([np.asarray(f(x)) for x in XS]), rtol=1e-12)
+        np.testing.assert_allclose(np.asarray(jacobian(f)(tl.tensor(point))), wanted, **tolerance)
+    mapped = np.asarray(tl.vmap(f)(XS))
+    np.testing.assert_allclose(mapped, np.stack([np.asarray(f(x)) for x in XS]), rtol=1e-12)
     np.testing.assert_allclose(np.asarray(by_listing(f)(X)), np.asarray(f(X)), rtol=1e-12)
 
 

@@ -30,6 +30,7 @@ DECLARED = load_builtin()
 SCALARS = [entry for entry in DECLARED.entries if isinstance(entry, ScalarEntry)]
 REDUCTIONS = [entry for entry in DECLARED.entries if isinstance(entry, ReductionEntry)]
 OPS = [entry for entry in DECLARED.functions.values() if isinstance(entry, OpEntry)]
+BUILT_IN = list(DECLARED.functions)  # beside what tests declare, some of it wrong on purpose
 DEFINED = [entry for entry in OPS if isinstance(entry, DefinedOp)]
 
 # The dtypes that most tests run over: the ordinary ones, which kernels compute in.

@@ -77,9 +77,10 @@ class Carrier(_C.TensorBase):
 
     def __init__(self, value: Any) -> None:
         """Goes around the value; what Tensor is around, if it is one."""
-        self._carry(unwrapped(value))
+        self._carry(value)
 
     def _carry(self, value: Any) -> None:
+        value = unwrapped(value)
         own, inner = type(self).priority, priority_of(value)
         self.value = value
         self.priority = own if own > inner else inner + self._step

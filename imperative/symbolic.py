@@ -5,6 +5,7 @@ It computes nothing. A model that is called on one writes its own listing.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 from .. import _C
@@ -36,15 +37,17 @@ class Listing:
         self.lines: list[str] = []
         self.ops: list[OpBase] = []
         self._names = 0
-        self._inputs: list[SymbolicTensor] = []
-        self._captured: dict[str, Any] = {}
-        self._steps: list[tuple[OpBase, tuple[str, ...], tuple[str, ...]]] = []
+        # For `run`, by the numbers of symbolic tensors: names are what people gave them.
+        self._numbers = itertools.count()
+        self._inputs: list[tuple[int, str, _C.ShapeTensor]] = []
+        self._captured: dict[int, Any] = {}
+        self._steps: list[tuple[OpBase, tuple[int, ...], tuple[int, ...]]] = []
 
     def input(self, name: str, shape: tuple[int, ...], dtype: Any = _C.float32) -> SymbolicTensor:
         """A tensor-like that stands for an input of this shape and dtype."""
         made = SymbolicTensor(self, name, _C.ShapeTensor(shape, dtype))
         self.lines.append(f"{name}: {made.describe()}")
-        self._inputs.append(made)
+        self._inputs.append((made.number, name, made.spec))
         return made
 
     def run(self, results: Any, /, *inputs: Any) -> Any:
@@ -62,32 +65,45 @@ class Listing:
             ShapeError: there is not one value for each input, of its shape.
             DTypeError: a value is of another dtype.
         """
+        values = {**self._captured, **self._given(inputs)}
+        asked = {self._own(x).number for x in leaves_of(results)}
+        last = {number: at for at, (_, xs, _) in enumerate(self._steps) for number in xs}
+        for at, (op, xs, ys) in enumerate(self._steps):
+            found = op(*[values[number] for number in xs])
+            values.update(zip(ys, found, strict=True))
+            for number in {*xs, *ys} - asked:
+                if last.get(number, at) == at:  # nobody reads it any more
+                    values.pop(number, None)
+        return map_tree(lambda x: values[self._own(x).number], results)
+
+    def _given(self, inputs: tuple[Any, ...]) -> dict[int, Any]:
         if len(inputs) != len(self._inputs):
             raise _C.ShapeError(
                 f"run: one value for each of {len(self._inputs)} inputs is needed; got "
                 f"{len(inputs)}"
             )
-        values: dict[str, Any] = dict(self._captured)
-        for wanted, given in zip(self._inputs, inputs, strict=True):
+        values = {}
+        for (number, name, spec), given in zip(self._inputs, inputs, strict=True):
             value = given if isinstance(given, _C.TensorBase) else _C.tensor(given)
-            if value.shape != wanted.shape:
+            if value.shape != spec.shape:
                 raise _C.ShapeError(
-                    f"run: {wanted.name} must have the shape {wanted.shape}; got {value.shape}"
+                    f"run: {name} must have the shape {spec.shape}; got {value.shape}"
                 )
-            if value.dtype is not wanted.dtype:
+            if value.dtype is not spec.dtype:
                 raise _C.DTypeError(
-                    f"run: {wanted.name} must be {wanted.dtype.name}; got {value.dtype.name}"
+                    f"run: {name} must be {spec.dtype.name}; got {value.dtype.name}"
                 )
-            values[wanted.name] = value
-        last = {name: at for at, (_, names, _) in enumerate(self._steps) for name in names}
-        asked = {result.name for result in map(_symbol, leaves_of(results))}
-        for at, (op, names, outputs) in enumerate(self._steps):
-            found = op(*[values[name] for name in names])
-            values.update(zip(outputs, found, strict=True))
-            for name in {*names, *outputs} - asked:
-                if last.get(name, at) == at:  # nobody reads it any more
-                    values.pop(name, None)
-        return map_tree(lambda x: values[_symbol(x).name], results)
+            values[number] = value
+        return values
+
+    def _own(self, x: Any) -> SymbolicTensor:
+        """The symbolic tensor under wrappers and tracers."""
+        symbol = stopped(unwrapped(x))
+        if not isinstance(symbol, SymbolicTensor) or symbol.listing is not self:
+            raise _C.DispatchError(
+                f"run: results must be of this listing; got a {type(symbol).__name__}"
+            )
+        return symbol
 
     def _record(
         self, op: OpBase, args: tuple[SymbolicTensor, ...], specs: tuple[Any, ...]
@@ -97,8 +113,8 @@ class Listing:
         right = ", ".join(arg.name for arg in args)
         what = ", ".join(output.describe() for output in outputs)
         self.ops.append(op)
-        names = tuple(arg.name for arg in args), tuple(output.name for output in outputs)
-        self._steps.append((op, *names))
+        numbers = tuple(x.number for x in args), tuple(y.number for y in outputs)
+        self._steps.append((op, *numbers))
         self.lines.append(f"{left} = {op}({right})  # {what}")
         return outputs
 
@@ -118,6 +134,7 @@ class SymbolicTensor(_C.TensorBase):
         """Made by `Listing.input` and by applying ops."""
         self.listing = listing
         self.name = name
+        self.number = next(listing._numbers)
         self.spec = spec
 
     @property
@@ -139,20 +156,12 @@ class SymbolicTensor(_C.TensorBase):
         name = self.listing._name()
         made = SymbolicTensor(self.listing, name, _C.ShapeTensor(other.shape, other.dtype))
         self.listing.lines.append(f"{name}: {made.describe()}  # captured {type(other).__name__}")
-        self.listing._captured[name] = other
+        self.listing._captured[made.number] = other
         return made
 
     def __repr__(self) -> str:
         """The name and what is known."""
         return f"SymbolicTensor({self.name}: {self.describe()})"
-
-
-def _symbol(x: Any) -> SymbolicTensor:
-    """The symbolic tensor under wrappers and tracers."""
-    x = stopped(unwrapped(x))
-    if not isinstance(x, SymbolicTensor):
-        raise _C.DispatchError(f"run: results must be of the listing; got a {type(x).__name__}")
-    return x
 
 
 @apply.register

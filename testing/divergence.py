@@ -238,12 +238,12 @@ def first_divergence(
             failure = error
         engine.sync()
     found = _replayed(record, second, rtol)
+    if found is None and failure is not None:
+        raise failure
+    failure = None  # it holds this frame, which would hold it
     if found is not None:
         found._meanings, found._rtol = (first, second), rtol
-        return found
-    if failure is not None:
-        raise failure
-    return None
+    return found
 
 
 def _is_data(x: Any) -> bool:

@@ -52,4 +52,13 @@ def test_inputs_that_do_not_fit_are_refused() -> None:
     assert str(caught_dtype.value) == "run: x must be float32; got int64"
     with pytest.raises(DispatchError) as caught_kind:
         listing.run(tl.zeros(2), tl.zeros(2))
-    assert str(caught_kind.value) == "run: results must be of the listing; got a RawTensor"
+    assert str(caught_kind.value) == "run: results must be of this listing; got a RawTensor"
+
+
+def test_names_of_inputs_need_not_differ() -> None:
+    listing = Listing()
+    first, second = (tl.Tensor(listing.input("_1", (2,))) for _ in range(2))
+    y = first * 10 + second
+    assert listing.run((y, first), tl.ones(2), tl.zeros(2))[0].tolist() == [10.0, 10.0]
+    with pytest.raises(DispatchError, match="of this listing"):
+        Listing().run(y)

@@ -16,6 +16,8 @@ from .levels import is_differentiated, stopped, unwrapped
 
 Self = TypeVar("Self", bound="Carrier")
 
+_RawTensor = _C.RawTensor
+
 # Priorities: above what computes and infers, below the transforms; or above them, below Tensor.
 _FIRST, _ABOVE_TRANSFORMS, _STEP = 10.0, 5000.0, 1e-6
 
@@ -92,9 +94,15 @@ class Carrier(_C.TensorBase):
 
     def around(self: Self, value: Any) -> Self:
         """The same around another value: with all else that this one holds."""
-        made = type(self).__new__(type(self))
-        made.__dict__.update(self.__dict__)
-        made._carry(value)
+        cls = type(self)
+        made = cls.__new__(cls)
+        held = made.__dict__
+        held.update(self.__dict__)
+        if type(value) is _RawTensor:  # half the time of the general way
+            held["value"] = value
+            held["priority"] = cls.priority
+        else:
+            made._carry(value)
         return made
 
     def lift(self: Self, other: Any) -> Self:
@@ -146,6 +154,10 @@ def beneath(x: Any, put: Callable[[Any], Any]) -> Any:
 
     Wrappers are left out, as `unwrapped` leaves them.
     """
+    while isinstance(x, _C.TensorWrapper):
+        x = x.__wrapped__
+    if type(x) is _RawTensor:
+        return put(x)
     x = unwrapped(x)
     if isinstance(x, Carrier) and x.is_above_transforms:
         return x.around(beneath(x.value, put))

@@ -245,8 +245,7 @@ PyMethodDef base_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef base_getset[] = {
-    {"shape", get_shape, set_own_attribute, "The dimensions, a tuple.",
-     const_cast<char*>("shape")},
+    {"shape", get_shape, set_own_attribute, "The dimensions, a tuple.", const_cast<char*>("shape")},
     {"dtype", get_dtype, set_own_attribute, "The element type.", const_cast<char*>("dtype")},
     {"ndim", get_ndim, nullptr, "The number of dimensions.", nullptr},
     {"size", get_size, nullptr, "The number of elements.", nullptr},

@@ -106,12 +106,14 @@ _LATE = {
     "optim": ".optim",
     "profile": ".imperative.profiler",
     "Tape": ".imperative.tape",
+    "testing": ".testing",
     "to_variable": ".imperative.tape",
 }
 
 if _typing.TYPE_CHECKING:
     from . import nn as nn
     from . import optim as optim
+    from . import testing as testing
     from .imperative import autograd as autograd
     from .imperative.checkpoint import checkpoint as checkpoint
     from .imperative.coverage import coverage as coverage
@@ -221,6 +223,7 @@ __all__ = sorted(
         "random",
         "set_num_threads",
         "tensor",
+        "testing",
         "to_variable",
         "value_and_grad",
         "vjp",

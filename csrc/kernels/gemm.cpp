@@ -179,7 +179,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     multiply_tiny(x);
     return;
   }
-  const bool in_parallel = work >= kParallelWork;
+  const bool in_parallel = work >= kParallelWork && num_threads() > 1;
   if (x.is_plain() && x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
     multiply_dots(kernels, x, in_parallel);
     return;
@@ -188,7 +188,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     multiply_rows(kernels, x, in_parallel);
     return;
   }
-  const Plan<T> plan(kernels, x);
+  const Plan<T> plan(kernels, x, in_parallel);
   ScratchLoan buffer_a(t_buffer_a);
   ScratchLoan buffer_b(t_buffer_b);
   for (int64_t column = 0; column < x.n; column += plan.super_n) {

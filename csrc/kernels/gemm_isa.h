@@ -62,9 +62,11 @@ TL_INLINE void store_tile(const Vector<T> (&sum)[kRows][kVectors], T* c, int64_t
 #endif
 }
 
-template <class T, int kRows, int kVectors, bool kIsStrided>
-void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k, T* c,
-                   int64_t c_row, int64_t columns, bool accumulate) {
+// The sums of a tile. A masked load takes a turn of the multiply-adds, so whole tiles have none.
+template <class T, int kRows, int kVectors, bool kIsStrided, bool kIsWhole>
+TL_INLINE void add_products(Vector<T> (&sum)[kRows][kVectors], int64_t k, const T* a, int64_t a_row,
+                            int64_t a_k, const T* b, int64_t b_k,
+                            [[maybe_unused]] int64_t columns) {
   using V = Vector<T>;
   constexpr int kStep = kLanes<T>;
 #if defined(__AVX512F__)
@@ -77,17 +79,6 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
   // cache of another core that has just updated them. With few rows less time passes between them.
   constexpr bool kStreams = kVectors > 1;
   [[maybe_unused]] constexpr int64_t kAhead = kRows <= 8 ? 8 : 24;
-  V sum[kRows][kVectors];
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j)
-                           __attribute__((always_inline)) { sum[i.kValue][j.kValue] = V{}; });
-  });
-  // c arrives while the sums are made: to be added to, or to be written without waiting for it.
-  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      __builtin_prefetch(c + i.kValue * c_row + j.kValue * kStep, 1);
-    });
-  });
   // One pointer per three rows: row, row + stride and row + 2 * stride are one addressing mode
   // each.
   constexpr int kGroups = kIsStrided ? (kRows + 2) / 3 : 1;
@@ -101,10 +92,11 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
     V row[kVectors];
     unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
 #if defined(__AVX512F__)
-      row[j.kValue] = load_masked(mask[j.kValue], b + j.kValue * kStep);
-#else
-      row[j.kValue] = load<V>(b + j.kValue * kStep);
+      if constexpr (!kIsWhole) {
+        row[j.kValue] = load_masked(mask[j.kValue], b + j.kValue * kStep);
+      } else
 #endif
+        row[j.kValue] = load<V>(b + j.kValue * kStep);
       if constexpr (kStreams) __builtin_prefetch(b + kAhead * b_k + j.kValue * kStep);
     });
     unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
@@ -121,6 +113,29 @@ void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b
     unrolled<kGroups>([&](auto g)
                           __attribute__((always_inline)) { group[g.kValue] += group_step; });
     b += b_k;
+  }
+}
+
+template <class T, int kRows, int kVectors, bool kIsStrided>
+void multiply_tile(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k, T* c,
+                   int64_t c_row, int64_t columns, bool accumulate) {
+  using V = Vector<T>;
+  constexpr int64_t kColumns = kVectors * kLanes<T>;
+  V sum[kRows][kVectors];
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto j)
+                           __attribute__((always_inline)) { sum[i.kValue][j.kValue] = V{}; });
+  });
+  // c arrives while the sums are made: to be added to, or to be written without waiting for it.
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      __builtin_prefetch(c + i.kValue * c_row + j.kValue * kLanes<T>, 1);
+    });
+  });
+  if (!kHasMasks || columns == kColumns) {
+    add_products<T, kRows, kVectors, kIsStrided, true>(sum, k, a, a_row, a_k, b, b_k, columns);
+  } else {
+    add_products<T, kRows, kVectors, kIsStrided, false>(sum, k, a, a_row, a_k, b, b_k, columns);
   }
   store_tile<T, kRows, kVectors>(sum, c, c_row, columns, accumulate);
 }
@@ -157,29 +172,56 @@ void multiply_listed(int64_t k, const T* a, const T* b, const int64_t* offsets, 
 
 // ---- packing ----------------------------------------------------------------------------------
 
-constexpr int kSmallBytes = 16;  // transposes work on squares of 16-byte vectors, on any machine
+// Transposes work on squares of 16-byte vectors: on one, or on two at once, side by side in vectors
+// of 32 bytes.
+constexpr int kSmallBytes = 16;
+constexpr int kMostSquares = kVectorBytes >= 32 ? 2 : 1;
 
-template <class T>
-using Small = typename VectorOf<T, kSmallBytes>::Type;
+template <class T, int kSquares = 1>
+using Small = typename VectorOf<T, kSmallBytes * kSquares>::Type;
 
 template <class T>
 constexpr int kSmallLanes = kSmallBytes / static_cast<int>(sizeof(T));
 
-template <class T>
-TL_INLINE void transpose(Small<T> (&x)[kSmallLanes<T>]) {
-  if constexpr (sizeof(T) == 4) {
-    const Small<T> low01 = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
-    const Small<T> high01 = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
-    const Small<T> low23 = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
-    const Small<T> high23 = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
+template <class T, int kSquares>
+TL_INLINE void transpose(Small<T, kSquares> (&x)[kSmallLanes<T>]) {
+  using V = Small<T, kSquares>;
+  if constexpr (sizeof(T) == 4 && kSquares == 1) {
+    const V low01 = __builtin_shufflevector(x[0], x[1], 0, 4, 1, 5);
+    const V high01 = __builtin_shufflevector(x[0], x[1], 2, 6, 3, 7);
+    const V low23 = __builtin_shufflevector(x[2], x[3], 0, 4, 1, 5);
+    const V high23 = __builtin_shufflevector(x[2], x[3], 2, 6, 3, 7);
     x[0] = __builtin_shufflevector(low01, low23, 0, 1, 4, 5);
     x[1] = __builtin_shufflevector(low01, low23, 2, 3, 6, 7);
     x[2] = __builtin_shufflevector(high01, high23, 0, 1, 4, 5);
     x[3] = __builtin_shufflevector(high01, high23, 2, 3, 6, 7);
-  } else {
-    const Small<T> first = __builtin_shufflevector(x[0], x[1], 0, 2);
+  } else if constexpr (sizeof(T) == 4) {
+    const V low01 = __builtin_shufflevector(x[0], x[1], 0, 8, 1, 9, 4, 12, 5, 13);
+    const V high01 = __builtin_shufflevector(x[0], x[1], 2, 10, 3, 11, 6, 14, 7, 15);
+    const V low23 = __builtin_shufflevector(x[2], x[3], 0, 8, 1, 9, 4, 12, 5, 13);
+    const V high23 = __builtin_shufflevector(x[2], x[3], 2, 10, 3, 11, 6, 14, 7, 15);
+    x[0] = __builtin_shufflevector(low01, low23, 0, 1, 8, 9, 4, 5, 12, 13);
+    x[1] = __builtin_shufflevector(low01, low23, 2, 3, 10, 11, 6, 7, 14, 15);
+    x[2] = __builtin_shufflevector(high01, high23, 0, 1, 8, 9, 4, 5, 12, 13);
+    x[3] = __builtin_shufflevector(high01, high23, 2, 3, 10, 11, 6, 7, 14, 15);
+  } else if constexpr (kSquares == 1) {
+    const V first = __builtin_shufflevector(x[0], x[1], 0, 2);
     x[1] = __builtin_shufflevector(x[0], x[1], 1, 3);
     x[0] = first;
+  } else {
+    const V first = __builtin_shufflevector(x[0], x[1], 0, 4, 2, 6);
+    x[1] = __builtin_shufflevector(x[0], x[1], 1, 5, 3, 7);
+    x[0] = first;
+  }
+}
+
+// Two vectors behind each other.
+template <class T>
+TL_INLINE Small<T, 2> joined(Small<T> low, Small<T> high) {
+  if constexpr (sizeof(T) == 4) {
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7);
+  } else {
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3);
   }
 }
 
@@ -209,31 +251,46 @@ TL_INLINE void pack_short_rows(T* to, int64_t step, const T* from, int64_t k_str
 #endif
 }
 
-// Columns of `count` >= kSmallLanes contiguous runs along k: squares, transposed in registers. The
-// last square overlaps the one before it if the count asks for it.
-template <class T>
+// kCount squares of kSquares * kSmallLanes runs along k, one behind the other.
+template <class T, int kSquares, int kCount>
+TL_INLINE void pack_squares(T* to, int64_t step, const T* from, int64_t lane_stride) {
+  constexpr int kSide = kSmallLanes<T>;
+  unrolled<kCount>([&](auto q) __attribute__((always_inline)) {
+    Small<T, kSquares> square[kSide];
+    unrolled<kSide>([&](auto r) __attribute__((always_inline)) {
+      const T* row = from + r.kValue * lane_stride + q.kValue * kSide;
+      if constexpr (kSquares == 1) {
+        square[r.kValue] = load<Small<T>>(row);
+      } else {
+        square[r.kValue] =
+            joined<T>(load<Small<T>>(row), load<Small<T>>(row + kSide * lane_stride));
+      }
+    });
+    transpose<T, kSquares>(square);
+    unrolled<kSide>([&](auto r) __attribute__((always_inline)) {
+      store(to + (q.kValue * kSide + r.kValue) * step, square[r.kValue]);
+    });
+  });
+}
+
+// Columns of `count` >= kSquares * kSmallLanes contiguous runs along k: squares, transposed in
+// registers. The last ones overlap those before them if the count asks for it.
+template <class T, int kSquares>
 TL_INLINE void pack_columns(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t count,
                             int64_t k) {
   constexpr int kSide = kSmallLanes<T>;
-  constexpr int64_t kLine = 64 / static_cast<int64_t>(sizeof(T));  // read whole cache lines
-  int64_t p = 0;
-  while (p + kSide <= k) {
-    const int64_t end = p + kLine <= k ? p + kLine : k - (k - p) % kSide;
-    for (int64_t start = 0; start < count; start += kSide) {
-      const int64_t i = start + kSide <= count ? start : count - kSide;
-      for (int64_t q = p; q < end; q += kSide) {
-        Small<T> square[kSide];
-        unrolled<kSide>([&](auto r) __attribute__((always_inline)) {
-          square[r.kValue] = load<Small<T>>(from + (i + r.kValue) * lane_stride + q);
-        });
-        transpose<T>(square);
-        unrolled<kSide>([&](auto r) __attribute__((always_inline)) {
-          store(to + (q + r.kValue) * step + i, square[r.kValue]);
-        });
-      }
+  constexpr int kHeight = kSquares * kSide;
+  constexpr int kInLine = 64 / kSmallBytes;  // whole cache lines are read
+  auto pack_step = [&](int64_t p, auto squares) __attribute__((always_inline)) {
+    for (int64_t start = 0; start < count; start += kHeight) {
+      const int64_t i = start + kHeight <= count ? start : count - kHeight;
+      pack_squares<T, kSquares, squares.kValue>(to + p * step + i, step, from + i * lane_stride + p,
+                                                lane_stride);
     }
-    p = end;
-  }
+  };
+  int64_t p = 0;
+  for (; p + kInLine * kSide <= k; p += kInLine * kSide) pack_step(p, Constant<kInLine>{});
+  for (; p + kSide <= k; p += kSide) pack_step(p, Constant<1>{});
   for (; p < k; ++p) {
     for (int64_t i = 0; i < count; ++i) to[p * step + i] = from[i * lane_stride + p];
   }
@@ -253,8 +310,10 @@ void pack(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_str
     pack_rows<T, Vector<T>>(to, step, from, k_stride, count, k);
   } else if (lane_stride == 1 && count >= kSmallLanes<T>) {
     pack_short_rows<T>(to, step, from, k_stride, count, k);
+  } else if (k_stride == 1 && count >= kMostSquares * kSmallLanes<T>) {
+    pack_columns<T, kMostSquares>(to, step, from, lane_stride, count, k);
   } else if (k_stride == 1 && count >= kSmallLanes<T>) {
-    pack_columns<T>(to, step, from, lane_stride, count, k);
+    pack_columns<T, 1>(to, step, from, lane_stride, count, k);
   } else {
     for (int64_t p = 0; p < k; ++p) {
       for (int64_t i = 0; i < count; ++i) to[p * step + i] = from[i * lane_stride + p * k_stride];

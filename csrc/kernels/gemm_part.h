@@ -13,6 +13,9 @@ constexpr int64_t kSmallB = 24 * 1024;  // bytes that stay in the first-level ca
 constexpr int64_t kPanelsAtOnce = 4;    // that are packed together
 constexpr int64_t kStepsAtOnce = 8;
 
+// The panels of a that a unit packs for itself.
+inline thread_local ScratchBuffer t_panels;
+
 // One packed part of the problem: c[rows, columns] += a[rows, depth] @ b[depth, columns].
 template <class T>
 class Part {
@@ -72,9 +75,11 @@ class Part {
     int64_t unit_panels = std::min(panels_.count, std::max<int64_t>(1, 144 / plan_.tile_rows));
     int64_t unit_tiles = std::min(tiles_, std::max<int64_t>(1, 512 / plan_.tile_columns));
     if (in_parallel) {
-      const int64_t wanted = int64_t{4} * num_threads();
+      const int64_t wanted = int64_t{8} * num_threads();
       while (ceil_div(panels_.count, unit_panels) * ceil_div(tiles_, unit_tiles) < wanted) {
-        if (unit_tiles * plan_.tile_columns >= unit_panels * plan_.tile_rows && unit_tiles > 1) {
+        const bool is_wide = unit_tiles * plan_.tile_columns >= unit_panels * plan_.tile_rows;
+        // Units side by side would pack the same panels.
+        if (is_wide && unit_tiles > 1 && !(plan_.packs_a_in_units && unit_panels > 2)) {
           unit_tiles = ceil_div(unit_tiles, 2);
         } else if (unit_panels > 1) {
           unit_panels = ceil_div(unit_panels, 2);
@@ -89,12 +94,18 @@ class Part {
     const Split along = split_at_most(tiles_, unit_tiles);
     const int64_t units = across.count * along.count;
     parallel_for(units, in_parallel ? 1 : units, [&](int64_t begin, int64_t end) {
+      ScratchLoan buffer(t_panels);
+      T* own = nullptr;
+      if (plan_.packs_a_in_units) {
+        const int64_t depth = ceil_div(blocks_.n, blocks_.count);
+        own = buffer.reserve<T>(unit_panels * plan_.tile_rows * depth);
+      }
       for (int64_t unit = begin; unit < end; ++unit) {
         if (unit > begin) check_interrupt();
         const int64_t i = unit % across.count;
         const int64_t j = unit / across.count;
         multiply_unit(across.begin(i), across.begin(i + 1), along.begin(j), along.begin(j + 1),
-                      accumulate);
+                      accumulate, own);
         if (is_last) {
           finish_unit(across.begin(i), across.begin(i + 1), along.begin(j), along.begin(j + 1));
         }
@@ -154,8 +165,9 @@ class Part {
                  is_last ? last_columns() : plan_.tile_columns, blocks_.size(block));
   }
 
+  // `own`: where the unit packs panels of a for itself, each right before its first tile; or null.
   void multiply_unit(int64_t panel_begin, int64_t panel_end, int64_t tile_begin, int64_t tile_end,
-                     bool accumulate) const {
+                     bool accumulate, T* own) const {
     const int64_t panels = panel_end - panel_begin;
     const int64_t tiles = tile_end - tile_begin;
     const int64_t bytes_b = tiles * plan_.tile_columns * blocks_.size(0) * int64_t{sizeof(T)};
@@ -163,8 +175,18 @@ class Part {
     for (int64_t block = 0; block < blocks_.count; ++block) {
       for (int64_t outer = 0; outer < (is_row_wise ? panels : tiles); ++outer) {
         for (int64_t inner = 0; inner < (is_row_wise ? tiles : panels); ++inner) {
-          multiply_tile(block, panel_begin + (is_row_wise ? outer : inner),
-                        tile_begin + (is_row_wise ? inner : outer), accumulate || block > 0);
+          const int64_t panel = panel_begin + (is_row_wise ? outer : inner);
+          const int64_t tile = tile_begin + (is_row_wise ? inner : outer);
+          const T* a = nullptr;
+          if (own != nullptr) {
+            const int64_t before = panels_.begin(panel) - panels_.begin(panel_begin);
+            T* const place = own + before * blocks_.size(block);
+            if (tile == tile_begin) pack_panel(place, panel, block);
+            a = place;
+          } else if (plan_.packs_a) {
+            a = packed_panel(panel, block);
+          }
+          multiply_tile(block, panel, tile, a, accumulate || block > 0);
         }
       }
     }
@@ -178,7 +200,16 @@ class Part {
                 std::min(tile_end * plan_.tile_columns, columns_) - column);
   }
 
-  void multiply_tile(int64_t block, int64_t panel, int64_t tile, bool accumulate) const {
+  void pack_panel(T* to, int64_t panel, int64_t block) const {
+    const int64_t rows = panels_.size(panel);
+    kernels_.pack(to, rows,
+                  x_.a.at(row_ + panels_.begin(panel), depth_begin_ + blocks_.begin(block)),
+                  x_.a.lane_stride, x_.a.k_stride, rows, blocks_.size(block));
+  }
+
+  // `a`: the panel, if it is packed; else it is read in place.
+  void multiply_tile(int64_t block, int64_t panel, int64_t tile, const T* a,
+                     bool accumulate) const {
     const int64_t from = depth_begin_ + blocks_.begin(block);
     const bool is_last = tile == tiles_ - 1;
     const int width = is_last ? last_width_ : plan_.width;
@@ -189,9 +220,9 @@ class Part {
 
     const int64_t row = row_ + panels_.begin(panel);
     const int64_t rows = panels_.size(panel);
-    const T* a = plan_.packs_a ? packed_panel(panel, block) : x_.a.at(row, from);
-    const int64_t a_row = plan_.packs_a ? 1 : x_.a.lane_stride;
-    const int64_t a_k = plan_.packs_a ? rows : x_.a.k_stride;
+    const int64_t a_row = a != nullptr ? 1 : x_.a.lane_stride;
+    const int64_t a_k = a != nullptr ? rows : x_.a.k_stride;
+    if (a == nullptr) a = x_.a.at(row, from);
     const bool is_strided = a_row != 1 && rows > 1;
     kernels_.tile[width][is_strided][rows - 1](
         blocks_.size(block), a, a_row, a_k, b, b_k, x_.c + row * x_.c_row + column, x_.c_row,

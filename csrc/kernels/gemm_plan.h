@@ -56,9 +56,10 @@ struct Plan {
   int64_t tile_columns;
   int64_t tile_rows;
   bool packs_a, packs_b;
+  bool packs_a_in_units;  // by the thread that multiplies it, right before; else all at first
   int64_t super_m, super_n, super_k;
 
-  Plan(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  Plan(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
     width = 1;
     for (int wide = GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
       const bool has_columns = x.n >= kernels.lanes << wide;
@@ -70,14 +71,24 @@ struct Plan {
     if (x.n <= kernels.lanes) width = 0;
     tile_columns = kernels.lanes << width;
     tile_rows = kernels.max_rows[width];
-    packs_b = x.b.source != nullptr || !(x.b.lane_stride == 1 && ceil_div(x.m, tile_rows) <= 8);
-    packs_a = x.a.source != nullptr || ceil_div(x.n, tile_columns) > tiles_in_place(x.a);
+    packs_b = x.b.source != nullptr || !is_read_in_place(x.b, x.m, x.n * x.k, in_parallel);
+    const bool packs = x.a.source != nullptr || ceil_div(x.n, tile_columns) > tiles_in_place(x.a);
+    packs_a_in_units = packs && x.a.source == nullptr && x.a.lane_stride != 1;
+    packs_a = packs && !packs_a_in_units;
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);
     super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);
   }
 
  private:
+  // Whether rows of b are read where they are: for few panels, or if b stays in the second-level
+  // cache and threads would have to wait for each other between packing and use.
+  bool is_read_in_place(const Operand<T>& b, int64_t m, int64_t size, bool in_parallel) const {
+    constexpr int64_t kResident = (int64_t{320} << 10) / static_cast<int64_t>(sizeof(T));
+    return b.lane_stride == 1 &&
+           (ceil_div(m, tile_rows) <= 8 || (in_parallel && size <= kResident));
+  }
+
   // For how many tiles side by side a is read where it is. The columns of a transposed one take a
   // cache line each: those that are far apart push each other out of the cache.
   static int64_t tiles_in_place(const Operand<T>& a) {

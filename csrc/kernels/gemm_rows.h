@@ -91,7 +91,8 @@ void dot_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, in
 
 // y[i][j] = sum over p of x[i][p] * b[p][j]: groups of whole rows of b, so that memory is read in
 // long runs, and y passes through the first-level cache once per group.
-template <class T, int kGroup, bool kIsSingle>
+// kAhead: b is larger than the second-level cache, and the next group is asked for meanwhile.
+template <class T, int kGroup, bool kIsSingle, bool kAhead>
 TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_row, int64_t x_k,
                          const T* b, int64_t b_k, T* y, int64_t y_row, bool accumulate) {
   using V = Vector<T>;
@@ -104,6 +105,7 @@ TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_ro
     V row[kGroup];
     unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
       row[r.kValue] = load<V>(b + r.kValue * b_k + j);
+      if constexpr (kAhead) __builtin_prefetch(b + (kGroup + r.kValue) * b_k + j);
     });
     for (int64_t i = 0; i < (kIsSingle ? 1 : rows); ++i) {
       T* to = y + i * y_row + j;
@@ -127,28 +129,29 @@ TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_ro
   }
 }
 
-template <class T, bool kIsSingle>
-TL_INLINE void sum_groups(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row,
-                          int64_t x_k, const T* b, int64_t b_k, T* y, int64_t y_row) {
+template <class T, bool kIsSingle, bool kAhead>
+void sum_groups(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
+                const T* b, int64_t b_k, T* y, int64_t y_row) {
   int64_t p = 0;
   for (; p + 8 <= k; p += 8) {
-    add_group<T, 8, kIsSingle>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y, y_row,
-                               p > 0);
+    add_group<T, 8, kIsSingle, kAhead>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y,
+                                       y_row, p > 0);
   }
   for (; p < k; ++p) {
-    add_group<T, 1, kIsSingle>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y, y_row,
-                               p > 0);
+    add_group<T, 1, kIsSingle, false>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y,
+                                      y_row, p > 0);
   }
 }
 
 template <class T>
 void sum_rows(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
               const T* b, int64_t b_k, T* y, int64_t y_row) {
-  if (rows == 1) {
-    sum_groups<T, true>(rows, columns, k, x, x_row, x_k, b, b_k, y, y_row);
-  } else {
-    sum_groups<T, false>(rows, columns, k, x, x_row, x_k, b, b_k, y, y_row);
-  }
+  constexpr int64_t kResident = int64_t{1} << 20;  // bytes
+  const bool is_large = k * b_k * static_cast<int64_t>(sizeof(T)) > kResident;
+  auto* const sum = rows == 1  ? (is_large ? sum_groups<T, true, true> : sum_groups<T, true, false>)
+                    : is_large ? sum_groups<T, false, true>
+                               : sum_groups<T, false, false>;
+  sum(rows, columns, k, x, x_row, x_k, b, b_k, y, y_row);
 }
 
 }  // namespace

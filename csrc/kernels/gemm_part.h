@@ -75,7 +75,7 @@ class Part {
     int64_t unit_panels = std::min(panels_.count, std::max<int64_t>(1, 144 / plan_.tile_rows));
     int64_t unit_tiles = std::min(tiles_, std::max<int64_t>(1, 512 / plan_.tile_columns));
     if (in_parallel) {
-      const int64_t wanted = int64_t{8} * num_threads();
+      const int64_t wanted = int64_t{4} * num_threads();
       while (ceil_div(panels_.count, unit_panels) * ceil_div(tiles_, unit_tiles) < wanted) {
         const bool is_wide = unit_tiles * plan_.tile_columns >= unit_panels * plan_.tile_rows;
         // Units side by side would pack the same panels.

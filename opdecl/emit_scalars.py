@@ -20,7 +20,7 @@ from .registry import Declarations
 
 WATCHED = frozenset(
     ["exp", "sin", "cos", "tan", "remainder"]
-)  # with a Watch in csrc/kernels/scalar.h
+)  # with a Watch in csrc/kernels/scalar_arithmetic.h
 
 
 def emit_scalars(declarations: Declarations, stem: str) -> str:

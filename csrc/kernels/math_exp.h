@@ -74,10 +74,9 @@ TL_INLINE T exp_moderate(T x) {
   return from_bits<T>(to_bits(p) + (to_bits(magic) << Traits<T>::kMantissaBits));
 }
 
+// The largest |x| of which exp_moderate is right.
 template <Real T>
-TL_INLINE bool exp_is_extreme(T x) {
-  return !(vm::abs(x) <= T(sizeof(T) == 4 ? 87 : 708));
-}
+constexpr T kMostModerate = sizeof(T) == 4 ? T(87) : T(708);
 
 template <Real T>
 TL_INLINE T exp2_reduced(T r) {

@@ -90,7 +90,7 @@ void watched_loop(void* const* out, const void* const* in, int64_t n) {
   const auto alarms = [&](const auto& to, const auto& from, size_t count) {
     Watch<T> watch;
     loop<F, T, Marks...>(to.data(), from.data(), static_cast<int64_t>(count), kIndices, watch);
-    return watch.alarm != 0;
+    return watch.is_alarmed();
   };
   alignas(64) char buffers[kIn.size()][kBlock * sizeof(T)];
   for (size_t start = 0; start < static_cast<size_t>(n); start += kBlock) {

@@ -1,0 +1,291 @@
+// Inference for the native ops that lay elements out anew: views, parts, joins and casts.
+#include <algorithm>
+#include <cmath>
+
+#include "op/families.h"
+#include "op/index.h"
+#include "op/infer.h"
+#include "op/op.h"
+#include "op/registry.h"
+
+namespace tensorlike {
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+const std::vector<int64_t>& ints(const Op& op, std::string_view name) {
+  return op.get<std::vector<int64_t>>(name);
+}
+
+Specs one(DType dtype, Dims shape) {
+  Specs specs;
+  specs.push_back({dtype, std::move(shape)});
+  return specs;
+}
+
+Specs infer_same(const Op& op, Inputs inputs) {
+  const DType dtype = real_floating(op, "x", inputs[0].dtype);
+  if (op.cls.attr_index("axis") >= 0) {
+    normalize_axis(op.name(), op.get<int64_t>("axis"),
+                   static_cast<int64_t>(inputs[0].shape.size()));
+  }
+  return one(dtype, inputs[0].shape);
+}
+
+Specs infer_reshape(const Op& op, Inputs inputs) {
+  Dims shape{std::span<const int64_t>(ints(op, "shape"))};
+  const int64_t count = element_count(inputs[0].shape);
+  int64_t* unknown = nullptr;
+  int64_t known = 1;
+  for (int64_t& dim : shape) {
+    if (dim == -1) {
+      if (unknown != nullptr) {
+        fail(ErrorKind::kShape, op.name(), ": multiple -1 in shape ", to_string(shape),
+             "; leave one dimension to be worked out.");
+      }
+      unknown = &dim;
+    } else if (dim < 0) {
+      fail(ErrorKind::kShape, op.name(), ": dimensions must not be negative (one may be -1); got ",
+           to_string(shape), ".");
+    } else if (dim != 0 && known > (int64_t{1} << 58) / dim) {
+      fail(ErrorKind::kShape, op.name(), ": the shape ", to_string(shape), " is too large.");
+    } else {
+      known *= dim;
+    }
+  }
+  const bool divides = unknown == nullptr ? known == count : known != 0 && count % known == 0;
+  if (!divides) {
+    fail(ErrorKind::kShape, op.name(), ": the number of elements must stay the same; got ",
+         to_string(inputs[0].shape), " (", count, " elements) into ", to_string(shape), ".");
+  }
+  if (unknown != nullptr) *unknown = count / known;
+  return one(inputs[0].dtype, shape);
+}
+
+Specs infer_transpose(const Op& op, Inputs inputs) {
+  const Dims& shape = inputs[0].shape;
+  const std::vector<int64_t>& axes = ints(op, "axes");
+  const int64_t ndim = static_cast<int64_t>(shape.size());
+  Dims out(shape.size());
+  std::vector<bool> seen(shape.size());
+  bool complete = axes.size() == shape.size();
+  for (size_t i = 0; complete && i < axes.size(); ++i) {
+    const size_t axis = static_cast<size_t>(normalize_axis(op.name(), axes[i], ndim));
+    complete = !seen[axis];
+    seen[axis] = true;
+    out[i] = shape[axis];
+  }
+  if (!complete) {
+    fail(ErrorKind::kShape, op.name(), ": axes must name each of the ", ndim,
+         " dimensions once; got axes=", to_string(std::span<const int64_t>(axes)), ".");
+  }
+  return one(inputs[0].dtype, out);
+}
+
+Specs infer_broadcast(const Op& op, Inputs inputs) {
+  const std::vector<int64_t>& shape = ints(op, "shape");
+  element_count(shape);
+  const Dims result = broadcast_shapes(op.name(), inputs[0].shape, shape);
+  if (!std::equal(result.begin(), result.end(), shape.begin(), shape.end())) {
+    fail(ErrorKind::kShape, op.name(),
+         ": shape must be one that x broadcasts to; got x.shape=", to_string(inputs[0].shape),
+         ", shape=", to_string(std::span<const int64_t>(shape)), ".");
+  }
+  return one(inputs[0].dtype, result);
+}
+
+Specs infer_subtensor(const Op& op, Inputs inputs) {
+  const Dims strides(inputs[0].shape.size());
+  return one(inputs[0].dtype, select(op.name(), inputs[0].shape, strides, ints(op, "items")).shape);
+}
+
+void check_fits(const Op& op, const Dims& value, const Dims& target) {
+  const Dims both = broadcast_shapes(op.name(), value, target);
+  if (!(both == target)) {
+    fail(ErrorKind::kShape, op.name(),
+         ": value must broadcast to what is assigned to; got value"
+         ".shape=",
+         to_string(value), " into ", to_string(target), ".");
+  }
+}
+
+Specs infer_set_subtensor(const Op& op, Inputs inputs) {
+  check_fits(op, inputs[1].shape, infer_subtensor(op, inputs)[0].shape);
+  return one(inputs[0].dtype, inputs[0].shape);
+}
+
+// The shape that indices broadcast to, and the shape that gathering along `axes` gives.
+struct GatherShape {
+  Dims index;
+  Dims result;
+};
+
+GatherShape gather_shape(const Op& op, const Dims& x, Inputs indices) {
+  const std::vector<int64_t>& axes = ints(op, "axes");
+  if (axes.size() != indices.size()) {
+    fail(ErrorKind::kShape, op.name(), ": there must be one index per axis; got ", indices.size(),
+         " for axes=", to_string(std::span<const int64_t>(axes)), ".");
+  }
+  GatherShape out;
+  std::vector<bool> taken(x.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (kind_of(indices[i].dtype) != Kind::kInteger) {
+      fail(ErrorKind::kDType, op.name(), ": indices must be integer; got ",
+           name_of(indices[i].dtype), "; cast it: x.astype(int64).");
+    }
+    const int64_t axis = normalize_axis(op.name(), axes[i], static_cast<int64_t>(x.size()));
+    if (taken[static_cast<size_t>(axis)]) {
+      fail(ErrorKind::kShape, op.name(),
+           ": axes must differ; got axes=", to_string(std::span<const int64_t>(axes)), ".");
+    }
+    taken[static_cast<size_t>(axis)] = true;
+    out.index = broadcast_shapes(op.name(), out.index, indices[i].shape);
+  }
+  out.result = out.index;
+  for (size_t i = 0; i < x.size(); ++i) {
+    if (!taken[i]) out.result.push_back(x[i]);
+  }
+  element_count(out.result);
+  return out;
+}
+
+// Indices come first in the result, then what is left of x.
+Specs infer_gather(const Op& op, Inputs inputs) {
+  return one(inputs[0].dtype, gather_shape(op, inputs[0].shape, inputs.subspan(1)).result);
+}
+
+Specs infer_scatter(const Op& op, Inputs inputs) {
+  check_fits(op, inputs[1].shape, gather_shape(op, inputs[0].shape, inputs.subspan(2)).result);
+  return one(inputs[0].dtype, inputs[0].shape);
+}
+
+DType joint_dtype(Inputs inputs) {
+  DType dtype = inputs[0].dtype;
+  for (const Spec& spec : inputs) dtype = promote(dtype, spec.dtype);
+  return dtype;
+}
+
+void check_some(const Op& op, Inputs inputs) {
+  if (inputs.empty()) fail(ErrorKind::kShape, op.name(), ": at least one tensor is needed.");
+}
+
+Specs infer_concat(const Op& op, Inputs inputs) {
+  check_some(op, inputs);
+  Dims shape = inputs[0].shape;
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(shape.size())));
+  int64_t total = 0;
+  for (const Spec& spec : inputs) {
+    bool matches = spec.shape.size() == shape.size();
+    for (size_t i = 0; matches && i < shape.size(); ++i) {
+      matches = i == axis || spec.shape[i] == shape[i];
+    }
+    if (!matches) {
+      fail(ErrorKind::kShape, op.name(), ": shapes must be equal but for axis ", axis, "; got ",
+           to_string(shape), " and ", to_string(spec.shape), ".");
+    }
+    total += spec.shape[axis];
+  }
+  shape[axis] = total;
+  element_count(shape);
+  return one(joint_dtype(inputs), shape);
+}
+
+Specs infer_stack(const Op& op, Inputs inputs) {
+  check_some(op, inputs);
+  Dims shape = inputs[0].shape;
+  for (const Spec& spec : inputs) {
+    if (!(spec.shape == shape)) {
+      fail(ErrorKind::kShape, op.name(), ": shapes must be equal; got ", to_string(shape), " and ",
+           to_string(spec.shape), ".");
+    }
+  }
+  const int64_t axis =
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(shape.size()) + 1);
+  shape.insert(static_cast<size_t>(axis), static_cast<int64_t>(inputs.size()));
+  element_count(shape);
+  return one(joint_dtype(inputs), shape);
+}
+
+Specs infer_split(const Op& op, Inputs inputs) {
+  const Dims& shape = inputs[0].shape;
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(shape.size())));
+  int64_t total = 0;
+  Specs specs;
+  for (int64_t size : ints(op, "sizes")) {
+    if (size < 0 || size > shape[axis]) total = -1;
+    if (total < 0) break;
+    total += size;
+    Dims part = shape;
+    part[axis] = size;
+    specs.push_back({inputs[0].dtype, part});
+  }
+  if (total != shape[axis]) {
+    fail(ErrorKind::kShape, op.name(), ": sizes must be non-negative and add up to ", shape[axis],
+         "; got sizes=", to_string(std::span<const int64_t>(ints(op, "sizes"))), ".");
+  }
+  return specs;
+}
+
+Specs infer_cast(const Op& op, Inputs inputs) {
+  check_device(op);
+  const DType dtype = op.get<DType>("dtype");
+  check_converts(op, inputs[0].dtype, dtype);
+  return one(dtype, inputs[0].shape);
+}
+
+Specs infer_copy(const Op& op, Inputs inputs) {
+  check_device(op);
+  return one(inputs[0].dtype, inputs[0].shape);
+}
+
+Specs infer_fill(const Op& op, Inputs inputs) {
+  (void)inputs;
+  check_device(op);
+  const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
+  element_count(shape);
+  const auto* given = std::get_if<DType>(&op.attr("dtype"));
+  return one(given != nullptr ? *given : default_dtype(literal_of(op.attr("fill_value"))), shape);
+}
+
+Specs infer_arange(const Op& op, Inputs inputs) {
+  (void)inputs;
+  check_device(op);
+  Specs specs;
+  specs.push_back(range_spec(op));
+  return specs;
+}
+
+Specs infer_one_hot(const Op& op, Inputs inputs) {
+  const int64_t depth = op.get<int64_t>("depth");
+  if (depth < 0) {
+    fail(ErrorKind::kShape, op.name(), ": depth must not be negative; got depth=", depth, ".");
+  }
+  if (kind_of(inputs[0].dtype) != Kind::kInteger) {
+    fail(ErrorKind::kDType, op.name(), ": labels must be integer; got ", name_of(inputs[0].dtype),
+         "; cast them: labels.astype(int64).");
+  }
+  Dims shape = inputs[0].shape;
+  shape.push_back(depth);
+  element_count(shape);
+  return one(DType::kBool, shape);
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"same", infer_same},           {"reshape", infer_reshape},
+    {"transpose", infer_transpose}, {"broadcast", infer_broadcast},
+    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},       {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter}, {"concat", infer_concat},
+    {"stack", infer_stack},         {"split", infer_split},
+    {"cast", infer_cast},           {"copy", infer_copy},
+    {"fill", infer_fill},           {"arange", infer_arange},
+    {"one_hot", infer_one_hot},
+};
+
+}  // namespace
+
+RuleTable<InferRule> layout_rules() { return kRules; }
+
+}  // namespace tensorlike

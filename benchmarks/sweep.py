@@ -20,6 +20,7 @@ import tensorlike.functional as F
 
 SIZES = [10**k for k in range(1, 9)]
 SECONDS = 0.4  # of a point
+SLOW = 1.0  # seconds of a call: a library is left out from the size on where it takes longer
 ROW = 1000
 COLOURS = {OURS: "C3", TORCH: "C0", JAX: "C2", MLX: "C4", NUMPY: "C7"}
 
@@ -71,20 +72,28 @@ def points(
     """Elements of the first input, and the seconds of a call, by library."""
     found: dict[str, list[tuple[int, float]]] = {}
     settings = Settings(is_quick=True)
+    slow: set[str] = set()
     last = 0
     for size in SIZES[: 6 if quick else None]:
         inputs = make(size)
         if inputs[0].size == last:
             break
         last = inputs[0].size
-        here = {name: f for name, f in functions.items() if f is not None}
+        here = {name: f for name, f in functions.items() if f is not None and name not in slow}
         calls = {name: build() for name, build in forward(inputs, here).items()}
         timers = {name: timeit.Timer(call) for name, call in calls.items()}
+        slow.update(name for name, timer in timers.items() if is_slow(timer))
+        timers = {name: timer for name, timer in timers.items() if name not in slow}
         counts = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
         timings = take_turns(timers, counts, settings, seconds=SECONDS)
         for name in timers:
             found.setdefault(name, []).append((last, timings.median(name)))
     return found
+
+
+def is_slow(timer: timeit.Timer) -> bool:
+    """Whether a call takes too long; the first one may have to compile."""
+    return timer.timeit(1) > SLOW and timer.timeit(1) > SLOW
 
 
 def draw(path: Path, machine: str, *, quick: bool = False) -> None:
@@ -103,7 +112,8 @@ def draw(path: Path, machine: str, *, quick: bool = False) -> None:
         plot.grid(alpha=0.3)
     axes[0].set_ylabel("ns per element")
     axes[0].legend()
-    figure.suptitle(machine, fontsize=7)
+    left_out = f"A library is left out from the size on where one call takes more than {SLOW:g} s."
+    figure.suptitle(f"{machine}\n{left_out}", fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=80)
 

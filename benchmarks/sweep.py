@@ -20,7 +20,7 @@ import tensorlike.functional as F
 
 SIZES = [10**k for k in range(1, 9)]
 SECONDS = 0.4  # of a point
-SLOW = 1.0  # seconds of a call: a library is left out from the size on where it takes longer
+SLOW = 1.0  # seconds of a call: a library is left out from the size on where it would take longer
 ROW = 1000
 COLOURS = {OURS: "C3", TORCH: "C0", JAX: "C2", MLX: "C4", NUMPY: "C7"}
 
@@ -82,18 +82,13 @@ def points(
         here = {name: f for name, f in functions.items() if f is not None and name not in slow}
         calls = {name: build() for name, build in forward(inputs, here).items()}
         timers = {name: timeit.Timer(call) for name, call in calls.items()}
-        slow.update(name for name, timer in timers.items() if is_slow(timer))
-        timers = {name: timer for name, timer in timers.items() if name not in slow}
         counts = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
         timings = take_turns(timers, counts, settings, seconds=SECONDS)
         for name in timers:
             found.setdefault(name, []).append((last, timings.median(name)))
+            if timings.median(name) * SIZES[1] / SIZES[0] > SLOW:  # at the next size, or more
+                slow.add(name)
     return found
-
-
-def is_slow(timer: timeit.Timer) -> bool:
-    """Whether a call takes too long; the first one may have to compile."""
-    return timer.timeit(1) > SLOW and timer.timeit(1) > SLOW
 
 
 def draw(path: Path, machine: str, *, quick: bool = False) -> None:
@@ -112,7 +107,7 @@ def draw(path: Path, machine: str, *, quick: bool = False) -> None:
         plot.grid(alpha=0.3)
     axes[0].set_ylabel("ns per element")
     axes[0].legend()
-    left_out = f"A library is left out from the size on where one call takes more than {SLOW:g} s."
+    left_out = f"A library is left out from the size on where a call would take over {SLOW:g} s."
     figure.suptitle(f"{machine}\n{left_out}", fontsize=7)
     figure.tight_layout()
     figure.savefig(path, dpi=80)

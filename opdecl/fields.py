@@ -10,7 +10,10 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Collection
+from collections.abc import Mapping as DictLike
 from itertools import pairwise
+from types import MappingProxyType
+from typing import TypeAlias
 
 from .errors import Place, Problems, did_you_mean, listing, shorten
 from .expression import CONSTANTS, ELEMWISE, SIZE, AttrLiteral
@@ -21,6 +24,7 @@ from .parse import FORMS, parse_body
 WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
 CLASS = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
 MAX_NAME = 64
+LIKE = "like"
 BOOLEAN_WORDS = frozenset(["yes", "no", "on", "off"])
 CPP_KEYWORDS = frozenset(
     """
@@ -91,13 +95,24 @@ def check_name(name: str, is_plain: bool, pattern: re.Pattern[str], is_cpp: bool
     return ""
 
 
+# The attributes of the ops declared before an entry, from which `like` takes them.
+AttrsByOp: TypeAlias = DictLike[str, tuple[AttrDecl, ...]]
+
+
 class Fields:
     """The keys of one entry."""
 
-    def __init__(self, mapping: Mapping, entry: str, problems: Problems) -> None:
+    def __init__(
+        self,
+        mapping: Mapping,
+        entry: str,
+        problems: Problems,
+        earlier: AttrsByOp = MappingProxyType({}),
+    ) -> None:
         self.mapping = mapping
         self.entry = entry
         self.problems = problems
+        self.earlier = earlier
 
     def refuse(self, place: Place, text: str) -> None:
         """Reports a mistake of this entry."""
@@ -275,20 +290,33 @@ class Fields:
         return tuple(groups)
 
     def attrs(self) -> tuple[AttrDecl, ...]:
-        """`attrs: {axis: {type: int, default: -1, doc: ...}}`."""
+        """`attrs: {axis: {type: int, default: -1, doc: ...}}`; `like: Softmax` are that op's."""
         node = self.get("attrs")
         if node is None:
             return ()
         if not isinstance(node, Mapping):
             self.refuse(node.place, f"attrs: a mapping is expected; got a {_kind_of(node)}")
             return ()
-        read = (self.attr(node.keys[name], value) for name, value in node.items.items())
-        attrs = tuple(attr for attr in read if attr is not None)
-        for earlier, later in pairwise(attrs):
+        found: dict[str, AttrDecl] = {}
+        for name, value in node.items.items():
+            if name == LIKE and isinstance(value, Scalar) and value.text not in ATTR_TYPES:
+                found |= {attr.name: attr for attr in self.like(value)}
+            elif (attr := self.attr(node.keys[name], value)) is not None:
+                found[name] = attr
+        for earlier, later in pairwise(found.values()):
             if later.is_required and not earlier.is_required:
                 text = f"{later.name!r} has no default, but {earlier.name!r} before it has"
-                self.refuse(node.keys[later.name].place, f"attrs: {text}; put it first")
-        return attrs
+                place = node.keys.get(later.name, node).place
+                self.refuse(place, f"attrs: {text}; put it first")
+        return tuple(found.values())
+
+    def like(self, node: Scalar) -> tuple[AttrDecl, ...]:
+        """The attributes of an op declared before, whose meaning and defaults this op shares."""
+        if node.text not in self.earlier:
+            hint = did_you_mean(node.text, self.earlier)
+            text = f"attrs: like: no op {shorten(node.text)} is declared before this one{hint}"
+            self.refuse(node.place, text)
+        return self.earlier.get(node.text, ())
 
     def attr(self, key: Scalar, node: Node) -> AttrDecl | None:
         name = key.text

@@ -28,7 +28,7 @@ from .model import (
     rule_names,
     takes_complex,
 )
-from .read import snake_case
+from .read_op import snake_case
 from .reductions import derived_rule
 from .simplify import is_zero, simplify_forward
 from .specs import (

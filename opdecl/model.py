@@ -82,6 +82,7 @@ class AttrDecl:
 
 # What an example gives an argument or an attribute: a number, a word, or lists of such.
 ExampleValue: TypeAlias = bool | int | float | str | list["ExampleValue"] | None
+Example: TypeAlias = tuple[tuple[str, ExampleValue], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,7 @@ class Entry:
     complex_grad: GradRules | None = None  # in place of `grad` where complex numbers flow
     result: str = "same"
     is_method: bool = False
-    example: tuple[tuple[str, ExampleValue], ...] = ()
+    example: Example = ()
     fixed: FixedAttrs = ()  # what the functional call decides of the op's attributes
 
     @property
@@ -242,7 +243,7 @@ class CallDecl:
     fixed: FixedAttrs
     outputs: int
     doc: str
-    example: tuple[tuple[str, ExampleValue], ...] = ()
+    example: Example = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

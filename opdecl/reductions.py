@@ -95,7 +95,7 @@ def derived_rule(entry: ReductionEntry, differentiator: Differentiator) -> Expr 
     if parts.function == "add":
         flow = _through_finish(entry, differentiator)
     elif parts.function in ("maximum", "minimum") and entry.finish is None:
-        flow = _to_the_best(mapped, "max" if parts.function == "maximum" else "min")
+        flow = _to_the_best(mapped, Name(rule_names(entry)[0][0]))
     else:
         return None
     if flow is None:
@@ -131,9 +131,9 @@ def _through_finish(entry: ReductionEntry, differentiator: Differentiator) -> Ex
     return rebuild([flow], {"n": Call("divide", sizes)}, simplify)[0]
 
 
-def _to_the_best(mapped: Expr, function: str) -> Expr:
-    """The cotangent, shared by the elements that equal the largest (or smallest) one."""
+def _to_the_best(mapped: Expr, best: Name) -> Expr:
+    """The cotangent, shared by the elements that equal the result."""
     attrs = (("axis", Attr("attr", name="axis")), ("keepdims", Attr("literal", literal=True)))
-    is_best = Call("equal", (mapped, Call(function, (mapped,), attrs)))
+    is_best = Call("equal", (mapped, best))
     share = Call("divide", (Name("dy"), Call("count_nonzero", (is_best,), attrs)))
     return Call("where", (is_best, share, Num(0)))

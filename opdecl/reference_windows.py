@@ -157,6 +157,7 @@ def _windows(
     dilation: Ints = 1,
     ceil_mode: bool = False,
     output_size: Ints | None = None,
+    spatial: int = 0,
 ) -> list[list[tuple[list[int], int]]]:
     """For each dimension and window: the positions in the input, and how many count as padded."""
     n = len(shape)
@@ -199,14 +200,14 @@ def _pool(x: Array, reduce: Callable[[Array, int], Array], attrs: Any) -> Array:
     return y
 
 
-def _max_pool(x: Array, *, spatial: int = 0, **attrs: Any) -> Array:
+def _max_pool(x: Array, **attrs: Any) -> Array:
     import numpy as np
 
     axes = tuple(range(2, x.ndim))
     return _pool(x, lambda part, n: np.max(part, axes, initial=-np.inf), attrs)
 
 
-def _avg_pool(x: Array, *, spatial: int = 0, count_include_pad: bool, **attrs: Any) -> Array:
+def _avg_pool(x: Array, *, count_include_pad: bool, **attrs: Any) -> Array:
     import numpy as np
 
     axes = tuple(range(2, x.ndim))

@@ -104,7 +104,7 @@ class Declarations:
     def extended(self, text: str, path: str = "<string>") -> Declarations:
         """These declarations and those of `text`, which may not redefine any of these."""
         problems = Problems()
-        entries = read_text(text, path, problems)
+        entries = read_text(text, path, problems, self.entries)
         return _checked(entries, problems, self, is_run_time=True)
 
 
@@ -115,7 +115,7 @@ def load_files(
     problems = Problems()
     entries: list[Entry] = []
     for path, shown in paths:
-        entries += read_file(path, shown, problems)
+        entries += read_file(path, shown, problems, [*(base.entries if base else ()), *entries])
     return _checked(entries, problems, base)
 
 
@@ -135,7 +135,7 @@ def load_text(
 ) -> Declarations:
     """The declarations of a text, by the rules of files: its functions may be native."""
     problems = Problems()
-    return _checked(read_text(text, path, problems), problems, base)
+    return _checked(read_text(text, path, problems, base.entries if base else ()), problems, base)
 
 
 def declare_text(text: str, *, path: str = "<string>", base: Declarations) -> list[Spec]:

@@ -23,15 +23,6 @@ Specs one(DType dtype, Dims shape) {
   return specs;
 }
 
-Specs infer_same(const Op& op, Inputs inputs) {
-  const DType dtype = real_floating(op, "x", inputs[0].dtype);
-  if (op.cls.attr_index("axis") >= 0) {
-    normalize_axis(op.name(), op.get<int64_t>("axis"),
-                   static_cast<int64_t>(inputs[0].shape.size()));
-  }
-  return one(dtype, inputs[0].shape);
-}
-
 Specs infer_reshape(const Op& op, Inputs inputs) {
   Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   const int64_t count = element_count(inputs[0].shape);
@@ -273,14 +264,21 @@ Specs infer_one_hot(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"same", infer_same},           {"reshape", infer_reshape},
-    {"transpose", infer_transpose}, {"broadcast", infer_broadcast},
-    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
-    {"gather", infer_gather},       {"scatter_set", infer_scatter},
-    {"scatter_add", infer_scatter}, {"concat", infer_concat},
-    {"stack", infer_stack},         {"split", infer_split},
-    {"cast", infer_cast},           {"copy", infer_copy},
-    {"fill", infer_fill},           {"arange", infer_arange},
+    {"reshape", infer_reshape},
+    {"transpose", infer_transpose},
+    {"broadcast", infer_broadcast},
+    {"subtensor", infer_subtensor},
+    {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},
+    {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter},
+    {"concat", infer_concat},
+    {"stack", infer_stack},
+    {"split", infer_split},
+    {"cast", infer_cast},
+    {"copy", infer_copy},
+    {"fill", infer_fill},
+    {"arange", infer_arange},
     {"one_hot", infer_one_hot},
 };
 

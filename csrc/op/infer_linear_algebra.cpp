@@ -79,7 +79,7 @@ Specs infer_linear(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"matmul", infer_matmul},
+    {"mat_mul", infer_matmul},
     {"linear", infer_linear},
 };
 

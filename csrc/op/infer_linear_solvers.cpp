@@ -217,7 +217,9 @@ Specs infer_lstsq(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"square_matrices", infer_square},
+    {"cholesky", infer_square},
+    {"inverse", infer_square},
+    {"matrix_exp", infer_square},
     {"qr", infer_qr},
     {"svd", infer_svd},
     {"eigh", infer_eigh},
@@ -226,7 +228,7 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"determinant", infer_determinant},
     {"solve", infer_solve},
     {"solve_triangular", infer_solve_triangular},
-    {"lstsq", infer_lstsq},
+    {"least_squares", infer_lstsq},
 };
 
 }  // namespace

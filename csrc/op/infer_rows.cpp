@@ -65,6 +65,15 @@ void check_same_shape(const Op& op, const char* a, const Spec& x, const char* b,
        ".shape=", to_string(x.shape), ", ", b, ".shape=", to_string(y.shape), ".");
 }
 
+Specs infer_softmax(const Op& op, Inputs inputs) {
+  const DType dtype = real_floating(op, "x", inputs[0].dtype);
+  if (op.cls.attr_index("axis") >= 0) {
+    normalize_axis(op.name(), op.get<int64_t>("axis"),
+                   static_cast<int64_t>(inputs[0].shape.size()));
+  }
+  return one(dtype, inputs[0].shape);
+}
+
 Specs infer_softmax_grad(const Op& op, Inputs inputs) {
   row_axes(op, static_cast<int64_t>(inputs[0].shape.size()));
   check_same_shape(op, "y", inputs[0], "cotangent", inputs[1]);
@@ -190,13 +199,19 @@ Specs infer_dropout(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"softmax", infer_softmax},
+    {"log_softmax", infer_softmax},
     {"softmax_grad", infer_softmax_grad},
+    {"log_softmax_grad", infer_softmax_grad},
     {"log_sum_exp", infer_log_sum_exp},
     {"cross_entropy", infer_cross_entropy},
     {"cross_entropy_rows", infer_cross_entropy_rows},
     {"cross_entropy_grad", infer_cross_entropy_grad},
-    {"norm", infer_norm},
-    {"norm_grad", infer_norm_grad},
+    {"layer_norm", infer_norm},
+    {"layer_norm_grad", infer_norm_grad},
+    {"rms_norm", infer_norm},
+    {"rms_norm_grad", infer_norm_grad},
+    {"batch_norm", infer_norm},
     {"dropout", infer_dropout},
 };
 

@@ -81,7 +81,8 @@ Specs infer_moments(const Op& op, Inputs inputs) {
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"scan", infer_scan},
-    {"moments", infer_moments},
+    {"variance", infer_moments},
+    {"standard_deviation", infer_moments},
 };
 
 }  // namespace

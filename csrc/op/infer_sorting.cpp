@@ -72,8 +72,8 @@ Specs infer_unique(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"sort", infer_sort},     {"argsort", infer_argsort},
-    {"topk", infer_topk},     {"searchsorted", infer_searchsorted},
+    {"sort", infer_sort},     {"arg_sort", infer_argsort},
+    {"top_k", infer_topk},    {"search_sorted", infer_searchsorted},
     {"unique", infer_unique},
 };
 

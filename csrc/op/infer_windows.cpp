@@ -106,9 +106,10 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"convolution", infer_convolution},
     {"convolution_transpose", infer_convolution_transpose},
     {"convolution_weight", infer_convolution_weight},
-    {"pool", infer_pool},
-    {"pool_spread", infer_pool_spread},
-    {"pool_select", infer_pool_select},
+    {"max_pool", infer_pool},
+    {"max_pool_spread", infer_pool_spread},
+    {"max_pool_select", infer_pool_select},
+    {"avg_pool", infer_pool},
     {"avg_pool_spread", infer_avg_pool_spread},
 };
 

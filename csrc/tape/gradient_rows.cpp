@@ -51,7 +51,7 @@ Values norm_gradients(GradCall& c, const char* function, const char* gradient, V
   const std::vector<int64_t>& summed =
       parameters.vary_between && !is_mixed ? parameters.within : parameters.between;
   const Ref<Op> op =
-      registry().find_function(gradient)->make_op({parameters.within, summed, c.op.attr("eps")});
+      registry().find_function(gradient)->make_op({parameters.within, c.op.attr("eps"), summed});
   Value& x = *c.inputs[0];
   Values found;
   if (!is_mixed) {

@@ -250,7 +250,7 @@ Values linear(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
-    {"matmul", matmul},
+    {"mat_mul", matmul},
     {"linear", linear},
 };
 

@@ -189,7 +189,7 @@ Values unique(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
-    {"searchsorted", searchsorted},
+    {"search_sorted", searchsorted},
     {"unique", unique},
 };
 

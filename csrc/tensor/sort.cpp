@@ -162,8 +162,8 @@ Values topk(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
     {"sort", sort},
-    {"argsort", argsort},
-    {"topk", topk},
+    {"arg_sort", argsort},
+    {"top_k", topk},
 };
 
 }  // namespace

@@ -172,7 +172,7 @@ Values lstsq(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
-    {"svd", svd}, {"eigh", eigh}, {"eig", eig}, {"lstsq", lstsq}};
+    {"svd", svd}, {"eigh", eigh}, {"eig", eig}, {"least_squares", lstsq}};
 
 }  // namespace
 

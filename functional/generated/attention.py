@@ -44,7 +44,7 @@ def attention(
     ...
 
 
-# opdecl/attention.yaml:25
+# opdecl/attention.yaml:22
 @native
 def attention_grad(
     query: TensorLike,
@@ -70,7 +70,7 @@ def attention_grad(
         3 tensors.
 
     Source:
-        Declared in opdecl/attention.yaml:25.
+        Declared in opdecl/attention.yaml:22.
 
     Example:
         >>> import tensorlike as tl

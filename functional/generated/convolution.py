@@ -51,7 +51,7 @@ def convolution(
     ...
 
 
-# opdecl/convolution.yaml:23
+# opdecl/convolution.yaml:20
 @native
 def conv1d(
     x: TensorLike,
@@ -78,7 +78,7 @@ def conv1d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:23.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:20.
 
     Example:
         >>> import tensorlike as tl
@@ -91,7 +91,7 @@ def conv1d(
     ...
 
 
-# opdecl/convolution.yaml:27
+# opdecl/convolution.yaml:24
 @native
 def conv2d(
     x: TensorLike,
@@ -118,7 +118,7 @@ def conv2d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:27.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:24.
 
     Example:
         >>> import tensorlike as tl
@@ -130,7 +130,7 @@ def conv2d(
     ...
 
 
-# opdecl/convolution.yaml:31
+# opdecl/convolution.yaml:28
 @native
 def conv3d(
     x: TensorLike,
@@ -157,7 +157,7 @@ def conv3d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:31.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:28.
 
     Example:
         >>> import tensorlike as tl
@@ -169,7 +169,7 @@ def conv3d(
     ...
 
 
-# opdecl/convolution.yaml:36
+# opdecl/convolution.yaml:33
 @native
 def convolution_transpose(
     x: TensorLike,
@@ -201,7 +201,7 @@ def convolution_transpose(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:36.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:33.
 
     Example:
         >>> import tensorlike as tl
@@ -213,7 +213,7 @@ def convolution_transpose(
     ...
 
 
-# opdecl/convolution.yaml:54
+# opdecl/convolution.yaml:48
 @native
 def conv_transpose1d(
     x: TensorLike,
@@ -243,7 +243,7 @@ def conv_transpose1d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:54.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:48.
 
     Example:
         >>> import tensorlike as tl
@@ -255,7 +255,7 @@ def conv_transpose1d(
     ...
 
 
-# opdecl/convolution.yaml:58
+# opdecl/convolution.yaml:52
 @native
 def conv_transpose2d(
     x: TensorLike,
@@ -285,7 +285,7 @@ def conv_transpose2d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:58.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:52.
 
     Example:
         >>> import tensorlike as tl
@@ -297,7 +297,7 @@ def conv_transpose2d(
     ...
 
 
-# opdecl/convolution.yaml:62
+# opdecl/convolution.yaml:56
 @native
 def conv_transpose3d(
     x: TensorLike,
@@ -327,7 +327,7 @@ def conv_transpose3d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:62.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:56.
 
     Example:
         >>> import tensorlike as tl
@@ -339,7 +339,7 @@ def conv_transpose3d(
     ...
 
 
-# opdecl/convolution.yaml:67
+# opdecl/convolution.yaml:61
 @native
 def convolution_weight(
     x: TensorLike,
@@ -365,7 +365,7 @@ def convolution_weight(
         One tensor.
 
     Source:
-        Declared in opdecl/convolution.yaml:67.
+        Declared in opdecl/convolution.yaml:61.
 
     Example:
         >>> import tensorlike as tl

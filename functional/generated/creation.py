@@ -40,7 +40,7 @@ def full(
     ...
 
 
-# opdecl/creation.yaml:17
+# opdecl/creation.yaml:14
 @native
 def arange(
     start: bool | int | float,
@@ -62,7 +62,7 @@ def arange(
         One tensor.
 
     Source:
-        Declared in opdecl/creation.yaml:17.
+        Declared in opdecl/creation.yaml:14.
 
     Example:
         >>> import tensorlike as tl

@@ -39,7 +39,7 @@ def gather(x: TensorLike, *indices: TensorLike, axes: int | Sequence[int]) -> Te
     ...
 
 
-# opdecl/indexing.yaml:14
+# opdecl/indexing.yaml:11
 @native
 def scatter_set(
     x: TensorLike, value: TensorLike, *indices: TensorLike, axes: int | Sequence[int]
@@ -59,7 +59,7 @@ def scatter_set(
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:14.
+        Declared in opdecl/indexing.yaml:11.
 
     Example:
         >>> import tensorlike as tl
@@ -72,7 +72,7 @@ def scatter_set(
     ...
 
 
-# opdecl/indexing.yaml:25
+# opdecl/indexing.yaml:19
 @native
 def scatter_add(
     x: TensorLike, value: TensorLike, *indices: TensorLike, axes: int | Sequence[int]
@@ -92,7 +92,7 @@ def scatter_add(
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:25.
+        Declared in opdecl/indexing.yaml:19.
 
     Example:
         >>> import tensorlike as tl
@@ -105,7 +105,7 @@ def scatter_add(
     ...
 
 
-# opdecl/indexing.yaml:36
+# opdecl/indexing.yaml:27
 @native
 def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tensor:
     """The element of each row along an axis that an index of its own points to.
@@ -122,7 +122,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tenso
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:36.
+        Declared in opdecl/indexing.yaml:27.
 
     Example:
         >>> import tensorlike as tl
@@ -134,7 +134,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tenso
     ...
 
 
-# opdecl/indexing.yaml:47
+# opdecl/indexing.yaml:35
 @native
 def put_along_axis(
     x: TensorLike, indices: TensorLike, value: TensorLike, axis: int = -1, mode: str = "set"
@@ -155,7 +155,7 @@ def put_along_axis(
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:47.
+        Declared in opdecl/indexing.yaml:35.
 
     Example:
         >>> import tensorlike as tl
@@ -168,7 +168,7 @@ def put_along_axis(
     ...
 
 
-# opdecl/indexing.yaml:60
+# opdecl/indexing.yaml:45
 @native
 def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     """The elements, or rows, where a mask over the first dimensions is true, in order.
@@ -184,7 +184,7 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:60.
+        Declared in opdecl/indexing.yaml:45.
 
     Example:
         >>> import tensorlike as tl
@@ -196,7 +196,7 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/indexing.yaml:70
+# opdecl/indexing.yaml:52
 @native
 def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
     """The tensor with the elements that masked_select would pick replaced by a value's, in order.
@@ -213,7 +213,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:70.
+        Declared in opdecl/indexing.yaml:52.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor
     ...
 
 
-# opdecl/indexing.yaml:80
+# opdecl/indexing.yaml:59
 @native
 def argwhere(x: TensorLike) -> Tensor:
     """The positions of the elements that are not zero, in order, one per row.
@@ -238,7 +238,7 @@ def argwhere(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:80.
+        Declared in opdecl/indexing.yaml:59.
 
     Example:
         >>> import tensorlike as tl
@@ -248,7 +248,7 @@ def argwhere(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/indexing.yaml:91
+# opdecl/indexing.yaml:68
 @native
 def pad(
     x: TensorLike,
@@ -268,7 +268,7 @@ def pad(
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:91.
+        Declared in opdecl/indexing.yaml:68.
 
     Example:
         >>> import tensorlike as tl

@@ -33,7 +33,7 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_algebra.yaml:15
+# opdecl/linear_algebra.yaml:12
 @native
 def linear(
     x: TensorLike, weight: TensorLike, bias: TensorLike, activation: str = "positive"
@@ -52,7 +52,7 @@ def linear(
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:15.
+        Declared in opdecl/linear_algebra.yaml:12.
 
     Example:
         >>> import tensorlike as tl
@@ -65,7 +65,7 @@ def linear(
     ...
 
 
-# opdecl/linear_algebra.yaml:31
+# opdecl/linear_algebra.yaml:27
 @native
 def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
     """The dot products of the vectors along an axis; those of x1 are conjugated.
@@ -81,7 +81,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:31.
+        Declared in opdecl/linear_algebra.yaml:27.
 
     Example:
         >>> import tensorlike as tl

@@ -50,15 +50,15 @@ def layer_norm(
     ...
 
 
-# opdecl/normalization.yaml:22
+# opdecl/normalization.yaml:21
 @native
 def layer_norm_grad(
     x: TensorLike,
     weight: TensorLike,
     cotangent: TensorLike,
     axes: int | Sequence[int] = (-1,),
-    sum_axes: int | Sequence[int] = (),
     eps: float = 1e-05,
+    sum_axes: int | Sequence[int] = (),
 ) -> tuple[Tensor, ...]:
     """The gradients of layer_norm by x, weight and bias, given its result's cotangent.
 
@@ -86,14 +86,14 @@ def layer_norm_grad(
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
         axes: the axes that are normalised together.
-        sum_axes: axes, or all others: where weight and bias repeat.
         eps: added to the variance.
+        sum_axes: axes, or all others: where weight and bias repeat.
 
     Returns:
         3 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:22.
+        Declared in opdecl/normalization.yaml:21.
 
     Example:
         >>> import tensorlike as tl
@@ -107,7 +107,7 @@ def layer_norm_grad(
     ...
 
 
-# opdecl/normalization.yaml:43
+# opdecl/normalization.yaml:40
 @native
 def rms_norm(
     x: TensorLike, weight: TensorLike, axes: int | Sequence[int] = (-1,), eps: float = 1e-05
@@ -127,7 +127,7 @@ def rms_norm(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:43.
+        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:40.
 
     Example:
         >>> import tensorlike as tl
@@ -139,15 +139,15 @@ def rms_norm(
     ...
 
 
-# opdecl/normalization.yaml:59
+# opdecl/normalization.yaml:55
 @native
 def rms_norm_grad(
     x: TensorLike,
     weight: TensorLike,
     cotangent: TensorLike,
     axes: int | Sequence[int] = (-1,),
-    sum_axes: int | Sequence[int] = (),
     eps: float = 1e-05,
+    sum_axes: int | Sequence[int] = (),
 ) -> tuple[Tensor, ...]:
     """The gradients of rms_norm by x and weight, given its result's cotangent.
 
@@ -165,14 +165,14 @@ def rms_norm_grad(
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
         axes: the axes that are normalised together.
-        sum_axes: axes, or all others: where weight repeats.
         eps: added to the mean of the squares.
+        sum_axes: axes, or all others: where weight repeats.
 
     Returns:
         2 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:59.
+        Declared in opdecl/normalization.yaml:55.
 
     Example:
         >>> import tensorlike as tl
@@ -186,7 +186,7 @@ def rms_norm_grad(
     ...
 
 
-# opdecl/normalization.yaml:78
+# opdecl/normalization.yaml:72
 @native
 def batch_norm(
     x: TensorLike,
@@ -215,7 +215,7 @@ def batch_norm(
         3 tensors.
 
     Source:
-        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:78.
+        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:72.
 
     Example:
         >>> import tensorlike as tl

@@ -49,7 +49,7 @@ def max_pool(
     ...
 
 
-# opdecl/pooling.yaml:21
+# opdecl/pooling.yaml:19
 @native
 def max_pool1d(
     x: TensorLike,
@@ -73,7 +73,7 @@ def max_pool1d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:21.
+        Declared in opdecl/pooling.yaml:19.
 
     Example:
         >>> import tensorlike as tl
@@ -84,7 +84,7 @@ def max_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:24
+# opdecl/pooling.yaml:22
 @native
 def max_pool2d(
     x: TensorLike,
@@ -108,7 +108,7 @@ def max_pool2d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:24.
+        Declared in opdecl/pooling.yaml:22.
 
     Example:
         >>> import tensorlike as tl
@@ -119,7 +119,7 @@ def max_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:27
+# opdecl/pooling.yaml:25
 @native
 def max_pool3d(
     x: TensorLike,
@@ -143,7 +143,7 @@ def max_pool3d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:27.
+        Declared in opdecl/pooling.yaml:25.
 
     Example:
         >>> import tensorlike as tl
@@ -154,7 +154,7 @@ def max_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:30
+# opdecl/pooling.yaml:28
 @native
 def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -167,7 +167,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:30.
+        Declared in opdecl/pooling.yaml:28.
 
     Example:
         >>> import tensorlike as tl
@@ -178,7 +178,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:34
+# opdecl/pooling.yaml:32
 @native
 def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -191,7 +191,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:34.
+        Declared in opdecl/pooling.yaml:32.
 
     Example:
         >>> import tensorlike as tl
@@ -202,7 +202,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:38
+# opdecl/pooling.yaml:36
 @native
 def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -215,7 +215,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:38.
+        Declared in opdecl/pooling.yaml:36.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:43
+# opdecl/pooling.yaml:41
 @native
 def max_pool_spread(
     x: TensorLike,
@@ -237,24 +237,26 @@ def max_pool_spread(
     dilation: int | Sequence[int] = (1,),
     ceil_mode: bool = False,
     output_size: int | Sequence[int] | None = None,
+    spatial: int = 0,
 ) -> Tensor:
     """The gradient of max_pool: each element added to the place of its window's first maximum.
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         gradient: any shape, real floating-point (integers and booleans are promoted to float32).
-        kernel_size: the size of the window.
+        kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
-        padding: what is added on either side.
+        padding: what is added on either side and never the maximum; at most half of the window.
         dilation: the distance between elements of the window.
         ceil_mode: keep a last window that is partly outside.
         output_size: the size of the result, in place of the window's.
+        spatial: the number of spatial dimensions; 0: as many as x has.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:43.
+        Declared in opdecl/pooling.yaml:41.
 
     Example:
         >>> import tensorlike as tl
@@ -266,7 +268,7 @@ def max_pool_spread(
     ...
 
 
-# opdecl/pooling.yaml:62
+# opdecl/pooling.yaml:52
 @native
 def max_pool_select(
     x: TensorLike,
@@ -277,24 +279,26 @@ def max_pool_select(
     dilation: int | Sequence[int] = (1,),
     ceil_mode: bool = False,
     output_size: int | Sequence[int] | None = None,
+    spatial: int = 0,
 ) -> Tensor:
     """The elements of values at the place of each window's first maximum in x.
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
         values: any shape, real floating-point (integers and booleans are promoted to float32).
-        kernel_size: the size of the window.
+        kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
-        padding: what is added on either side.
+        padding: what is added on either side and never the maximum; at most half of the window.
         dilation: the distance between elements of the window.
         ceil_mode: keep a last window that is partly outside.
         output_size: the size of the result, in place of the window's.
+        spatial: the number of spatial dimensions; 0: as many as x has.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:62.
+        Declared in opdecl/pooling.yaml:52.
 
     Example:
         >>> import tensorlike as tl
@@ -306,7 +310,7 @@ def max_pool_select(
     ...
 
 
-# opdecl/pooling.yaml:81
+# opdecl/pooling.yaml:63
 @native
 def avg_pool(
     x: TensorLike,
@@ -334,7 +338,7 @@ def avg_pool(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:81.
+        Declared in opdecl/pooling.yaml:63.
 
     Example:
         >>> import tensorlike as tl
@@ -345,7 +349,7 @@ def avg_pool(
     ...
 
 
-# opdecl/pooling.yaml:99
+# opdecl/pooling.yaml:79
 @native
 def avg_pool1d(
     x: TensorLike,
@@ -369,7 +373,7 @@ def avg_pool1d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:99.
+        Declared in opdecl/pooling.yaml:79.
 
     Example:
         >>> import tensorlike as tl
@@ -380,7 +384,7 @@ def avg_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:102
+# opdecl/pooling.yaml:82
 @native
 def avg_pool2d(
     x: TensorLike,
@@ -404,7 +408,7 @@ def avg_pool2d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:102.
+        Declared in opdecl/pooling.yaml:82.
 
     Example:
         >>> import tensorlike as tl
@@ -415,7 +419,7 @@ def avg_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:105
+# opdecl/pooling.yaml:85
 @native
 def avg_pool3d(
     x: TensorLike,
@@ -439,7 +443,7 @@ def avg_pool3d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:105.
+        Declared in opdecl/pooling.yaml:85.
 
     Example:
         >>> import tensorlike as tl
@@ -450,7 +454,7 @@ def avg_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:108
+# opdecl/pooling.yaml:88
 @native
 def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -463,7 +467,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:108.
+        Declared in opdecl/pooling.yaml:88.
 
     Example:
         >>> import tensorlike as tl
@@ -474,7 +478,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:112
+# opdecl/pooling.yaml:92
 @native
 def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -487,7 +491,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:112.
+        Declared in opdecl/pooling.yaml:92.
 
     Example:
         >>> import tensorlike as tl
@@ -498,7 +502,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:116
+# opdecl/pooling.yaml:96
 @native
 def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -511,7 +515,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:116.
+        Declared in opdecl/pooling.yaml:96.
 
     Example:
         >>> import tensorlike as tl
@@ -522,7 +526,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:121
+# opdecl/pooling.yaml:101
 @native
 def avg_pool_spread(
     gradient: TensorLike,
@@ -533,24 +537,26 @@ def avg_pool_spread(
     ceil_mode: bool = False,
     count_include_pad: bool = True,
     output_size: int | Sequence[int] | None = None,
+    spatial: int = 0,
 ) -> Tensor:
     """The gradient of avg_pool: each element of gradient shared out among its window.
 
     Args:
         gradient: any shape, real floating-point (integers and booleans are promoted to float32).
         shape: the shape of avg_pool's input.
-        kernel_size: the size of the window.
+        kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
-        padding: zeros on either side.
+        padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
-        count_include_pad: whether padding counts.
+        count_include_pad: whether padding counts in the number that sums are divided by.
         output_size: the size of the result, in place of the window's.
+        spatial: the number of spatial dimensions; 0: as many as x has.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:121.
+        Declared in opdecl/pooling.yaml:101.
 
     Example:
         >>> import tensorlike as tl

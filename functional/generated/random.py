@@ -51,7 +51,7 @@ def random_draw(
     ...
 
 
-# opdecl/random.yaml:23
+# opdecl/random.yaml:20
 @native
 def random_from(
     parameter: TensorLike, mode: str = "gamma", key: int = 0, counter: int = 0
@@ -68,7 +68,7 @@ def random_from(
         One tensor.
 
     Source:
-        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml:23.
+        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml:20.
 
     Example:
         >>> import tensorlike as tl

@@ -42,7 +42,7 @@ def lstm(
     ...
 
 
-# opdecl/recurrent.yaml:29
+# opdecl/recurrent.yaml:26
 @native
 def lstm_grad(
     weight: TensorLike,
@@ -74,7 +74,7 @@ def lstm_grad(
         4 tensors.
 
     Source:
-        Declared in opdecl/recurrent.yaml:29.
+        Declared in opdecl/recurrent.yaml:26.
 
     Example:
         >>> import tensorlike as tl

@@ -38,14 +38,14 @@ def scan(
 
     Example:
         >>> import tensorlike as tl
-        >>> x = tl.tensor([1, 2, 3])
+        >>> x = tl.tensor([1, 3, 2])
         >>> tl.functional.scan(x, mode="cumulative_sum").tolist()
-        [1, 3, 6]
+        [1, 4, 6]
     """
     ...
 
 
-# opdecl/scan.yaml:18
+# opdecl/scan.yaml:14
 @native
 def cumulative_sum(
     x: TensorLike,
@@ -67,17 +67,17 @@ def cumulative_sum(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:18.
+        Declared in opdecl/scan.yaml:14.
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.cumulative_sum(tl.tensor([1, 2, 3])).tolist()
-        [1, 3, 6]
+        >>> tl.functional.cumulative_sum(tl.tensor([1, 3, 2])).tolist()
+        [1, 4, 6]
     """
     ...
 
 
-# opdecl/scan.yaml:22
+# opdecl/scan.yaml:17
 @native
 def cumulative_prod(
     x: TensorLike,
@@ -99,17 +99,17 @@ def cumulative_prod(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:22.
+        Declared in opdecl/scan.yaml:17.
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.cumulative_prod(tl.tensor([1, 2, 3])).tolist()
-        [1, 2, 6]
+        >>> tl.functional.cumulative_prod(tl.tensor([1, 3, 2])).tolist()
+        [1, 3, 6]
     """
     ...
 
 
-# opdecl/scan.yaml:26
+# opdecl/scan.yaml:20
 @native
 def cumulative_max(
     x: TensorLike,
@@ -131,7 +131,7 @@ def cumulative_max(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:26.
+        Declared in opdecl/scan.yaml:20.
 
     Example:
         >>> import tensorlike as tl
@@ -141,7 +141,7 @@ def cumulative_max(
     ...
 
 
-# opdecl/scan.yaml:31
+# opdecl/scan.yaml:24
 @native
 def cumulative_min(
     x: TensorLike,
@@ -163,7 +163,7 @@ def cumulative_min(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:31.
+        Declared in opdecl/scan.yaml:24.
 
     Example:
         >>> import tensorlike as tl
@@ -173,7 +173,7 @@ def cumulative_min(
     ...
 
 
-# opdecl/scan.yaml:36
+# opdecl/scan.yaml:29
 @native
 def logcumsumexp(
     x: TensorLike,
@@ -195,7 +195,7 @@ def logcumsumexp(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:36.
+        Declared in opdecl/scan.yaml:29.
 
     Example:
         >>> import tensorlike as tl

@@ -40,7 +40,7 @@ def var(
     ...
 
 
-# opdecl/statistics.yaml:18
+# opdecl/statistics.yaml:14
 @native
 def std(
     x: TensorLike,
@@ -62,7 +62,7 @@ def std(
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:18.
+        Declared in opdecl/statistics.yaml:14.
 
     Example:
         >>> import tensorlike as tl

@@ -53,7 +53,7 @@ class Convolution(OpBase, native="Convolution"):
         ) -> None: ...
 
 
-# opdecl/convolution.yaml:36
+# opdecl/convolution.yaml:33
 class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
     """The transpose of a convolution as a linear map: elements of x spread over windows.
 
@@ -76,7 +76,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:36.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:33.
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         ) -> None: ...
 
 
-# opdecl/convolution.yaml:67
+# opdecl/convolution.yaml:61
 class ConvolutionWeight(OpBase, native="ConvolutionWeight"):
     """The gradient of a convolution for its weight, given x and the gradient of the result.
 
@@ -120,7 +120,7 @@ class ConvolutionWeight(OpBase, native="ConvolutionWeight"):
         One tensor.
 
     Source:
-        Declared in opdecl/convolution.yaml:67.
+        Declared in opdecl/convolution.yaml:61.
     """
 
     __slots__ = ()

@@ -44,7 +44,7 @@ class Fill(OpBase, native="Fill"):
         ) -> None: ...
 
 
-# opdecl/creation.yaml:17
+# opdecl/creation.yaml:14
 class Arange(OpBase, native="Arange"):
     """Evenly spaced numbers from start up to stop.
 
@@ -59,7 +59,7 @@ class Arange(OpBase, native="Arange"):
         One tensor.
 
     Source:
-        Declared in opdecl/creation.yaml:17.
+        Declared in opdecl/creation.yaml:14.
     """
 
     __slots__ = ()

@@ -31,7 +31,7 @@ class MatMul(OpBase, native="MatMul"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_algebra.yaml:15
+# opdecl/linear_algebra.yaml:12
 class Linear(OpBase, native="Linear"):
     """A matrix product plus a bias, and a scalar function of the sum, in one pass over memory.
 
@@ -49,7 +49,7 @@ class Linear(OpBase, native="Linear"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:15.
+        Declared in opdecl/linear_algebra.yaml:12.
     """
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Linear(OpBase, native="Linear"):
         def __init__(self, *, activation: str = "positive") -> None: ...
 
 
-# opdecl/linear_algebra.yaml:31
+# opdecl/linear_algebra.yaml:27
 class Vecdot(OpBase, native="Vecdot"):
     """The dot products of the vectors along an axis; those of x1 are conjugated.
 
@@ -77,7 +77,7 @@ class Vecdot(OpBase, native="Vecdot"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:31.
+        Declared in opdecl/linear_algebra.yaml:27.
     """
 
     __slots__ = ()

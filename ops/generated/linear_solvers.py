@@ -34,7 +34,7 @@ class Cholesky(OpBase, native="Cholesky"):
         def __init__(self, *, upper: bool = False) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:14
+# opdecl/linear_solvers.yaml:10
 class QR(OpBase, native="QR"):
     """The factors of x = Q R, Q with orthonormal columns and R upper triangular.
 
@@ -48,7 +48,7 @@ class QR(OpBase, native="QR"):
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:14.
+        Declared in opdecl/linear_solvers.yaml:10.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class QR(OpBase, native="QR"):
         def __init__(self, *, mode: str = "reduced") -> None: ...
 
 
-# opdecl/linear_solvers.yaml:25
+# opdecl/linear_solvers.yaml:17
 class SVD(OpBase, native="SVD"):
     """The factors of x = U diag(S) Vh; the singular values S in falling order.
 
@@ -74,7 +74,7 @@ class SVD(OpBase, native="SVD"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:25.
+        Declared in opdecl/linear_solvers.yaml:17.
     """
 
     __slots__ = ()
@@ -86,7 +86,7 @@ class SVD(OpBase, native="SVD"):
         def __init__(self, *, full_matrices: bool = True, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:44
+# opdecl/linear_solvers.yaml:32
 class Eigh(OpBase, native="Eigh"):
     """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
 
@@ -100,7 +100,7 @@ class Eigh(OpBase, native="Eigh"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:44.
+        Declared in opdecl/linear_solvers.yaml:32.
     """
 
     __slots__ = ()
@@ -111,7 +111,7 @@ class Eigh(OpBase, native="Eigh"):
         def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:62
+# opdecl/linear_solvers.yaml:45
 class Eig(OpBase, native="Eig"):
     """Eigenvalues, complex and in no order, and eigenvectors of length 1 as columns.
 
@@ -125,7 +125,7 @@ class Eig(OpBase, native="Eig"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:62.
+        Declared in opdecl/linear_solvers.yaml:45.
     """
 
     __slots__ = ()
@@ -136,7 +136,7 @@ class Eig(OpBase, native="Eig"):
         def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:80
+# opdecl/linear_solvers.yaml:58
 class LU(OpBase, native="LU"):
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
 
@@ -147,7 +147,7 @@ class LU(OpBase, native="LU"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:80.
+        Declared in opdecl/linear_solvers.yaml:58.
     """
 
     __slots__ = ()
@@ -157,7 +157,7 @@ class LU(OpBase, native="LU"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:91
+# opdecl/linear_solvers.yaml:65
 class Determinant(OpBase, native="Determinant"):
     """The determinant of x, or what belongs to it.
 
@@ -171,7 +171,7 @@ class Determinant(OpBase, native="Determinant"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:91.
+        Declared in opdecl/linear_solvers.yaml:65.
     """
 
     __slots__ = ()
@@ -182,7 +182,7 @@ class Determinant(OpBase, native="Determinant"):
         def __init__(self, *, mode: str = "value") -> None: ...
 
 
-# opdecl/linear_solvers.yaml:122
+# opdecl/linear_solvers.yaml:89
 class Inverse(OpBase, native="Inverse"):
     """The inverse.
 
@@ -193,7 +193,7 @@ class Inverse(OpBase, native="Inverse"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:122.
+        Declared in opdecl/linear_solvers.yaml:89.
     """
 
     __slots__ = ()
@@ -203,7 +203,7 @@ class Inverse(OpBase, native="Inverse"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:132
+# opdecl/linear_solvers.yaml:95
 class Solve(OpBase, native="Solve"):
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
 
@@ -215,7 +215,7 @@ class Solve(OpBase, native="Solve"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:132.
+        Declared in opdecl/linear_solvers.yaml:95.
     """
 
     __slots__ = ()
@@ -225,7 +225,7 @@ class Solve(OpBase, native="Solve"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:142
+# opdecl/linear_solvers.yaml:102
 class SolveTriangular(OpBase, native="SolveTriangular"):
     """The solution of equations with a triangular matrix; the other triangle is not read.
 
@@ -242,7 +242,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:142.
+        Declared in opdecl/linear_solvers.yaml:102.
     """
 
     __slots__ = ()
@@ -257,7 +257,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         ) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:156
+# opdecl/linear_solvers.yaml:113
 class LeastSquares(OpBase, native="LeastSquares"):
     """The x of least norm with x1 @ x nearest to x2, the rank of x1, its singular values.
 
@@ -273,7 +273,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:156.
+        Declared in opdecl/linear_solvers.yaml:113.
     """
 
     __slots__ = ()
@@ -284,7 +284,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         def __init__(self, *, rtol: bool | int | float | None = None) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:172
+# opdecl/linear_solvers.yaml:126
 class MatrixExp(OpBase, native="MatrixExp"):
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
 
@@ -295,7 +295,7 @@ class MatrixExp(OpBase, native="MatrixExp"):
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:172.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:126.
     """
 
     __slots__ = ()

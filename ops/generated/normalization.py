@@ -43,7 +43,7 @@ class LayerNorm(OpBase, native="LayerNorm"):
         def __init__(self, *, axes: tuple[int, ...] = (-1,), eps: float = 1e-05) -> None: ...
 
 
-# opdecl/normalization.yaml:22
+# opdecl/normalization.yaml:21
 class LayerNormGrad(OpBase, native="LayerNormGrad"):
     """The gradients of layer_norm by x, weight and bias, given its result's cotangent.
 
@@ -68,8 +68,8 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
 
     Args:
         axes: the axes that are normalised together.
-        sum_axes: axes, or all others: where weight and bias repeat.
         eps: added to the variance.
+        sum_axes: axes, or all others: where weight and bias repeat.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -80,13 +80,13 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
         3 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:22.
+        Declared in opdecl/normalization.yaml:21.
     """
 
     __slots__ = ()
     axes: tuple[int, ...]
-    sum_axes: tuple[int, ...]
     eps: float
+    sum_axes: tuple[int, ...]
 
     if TYPE_CHECKING:
 
@@ -94,12 +94,12 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
             self,
             *,
             axes: tuple[int, ...] = (-1,),
-            sum_axes: tuple[int, ...] = (),
             eps: float = 1e-05,
+            sum_axes: tuple[int, ...] = (),
         ) -> None: ...
 
 
-# opdecl/normalization.yaml:43
+# opdecl/normalization.yaml:40
 class RMSNorm(OpBase, native="RMSNorm"):
     """Divided by the root of the mean of the squares along axes, then times weight.
 
@@ -118,7 +118,7 @@ class RMSNorm(OpBase, native="RMSNorm"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:43.
+        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:40.
     """
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class RMSNorm(OpBase, native="RMSNorm"):
         def __init__(self, *, axes: tuple[int, ...] = (-1,), eps: float = 1e-05) -> None: ...
 
 
-# opdecl/normalization.yaml:59
+# opdecl/normalization.yaml:55
 class RMSNormGrad(OpBase, native="RMSNormGrad"):
     """The gradients of rms_norm by x and weight, given its result's cotangent.
 
@@ -145,8 +145,8 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
 
     Args:
         axes: the axes that are normalised together.
-        sum_axes: axes, or all others: where weight repeats.
         eps: added to the mean of the squares.
+        sum_axes: axes, or all others: where weight repeats.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -157,13 +157,13 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
         2 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:59.
+        Declared in opdecl/normalization.yaml:55.
     """
 
     __slots__ = ()
     axes: tuple[int, ...]
-    sum_axes: tuple[int, ...]
     eps: float
+    sum_axes: tuple[int, ...]
 
     if TYPE_CHECKING:
 
@@ -171,12 +171,12 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
             self,
             *,
             axes: tuple[int, ...] = (-1,),
-            sum_axes: tuple[int, ...] = (),
             eps: float = 1e-05,
+            sum_axes: tuple[int, ...] = (),
         ) -> None: ...
 
 
-# opdecl/normalization.yaml:78
+# opdecl/normalization.yaml:72
 class BatchNorm(OpBase, native="BatchNorm"):
     """Layer norm along the axes of a batch, with the mean and the variance that it took.
 
@@ -200,7 +200,7 @@ class BatchNorm(OpBase, native="BatchNorm"):
         3 tensors.
 
     Source:
-        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:78.
+        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:72.
     """
 
     __slots__ = ()

@@ -56,17 +56,18 @@ class MaxPool(OpBase, native="MaxPool"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:43
+# opdecl/pooling.yaml:41
 class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
     """The gradient of max_pool: each element added to the place of its window's first maximum.
 
     Args:
-        kernel_size: the size of the window.
+        kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
-        padding: what is added on either side.
+        padding: what is added on either side and never the maximum; at most half of the window.
         dilation: the distance between elements of the window.
         ceil_mode: keep a last window that is partly outside.
         output_size: the size of the result, in place of the window's.
+        spatial: the number of spatial dimensions; 0: as many as x has.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -76,7 +77,7 @@ class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:43.
+        Declared in opdecl/pooling.yaml:41.
     """
 
     __slots__ = ()
@@ -86,6 +87,7 @@ class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
     dilation: tuple[int, ...]
     ceil_mode: bool
     output_size: tuple[int, ...] | None
+    spatial: int
 
     if TYPE_CHECKING:
 
@@ -98,20 +100,22 @@ class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
             dilation: tuple[int, ...] = (1,),
             ceil_mode: bool = False,
             output_size: tuple[int, ...] | None = None,
+            spatial: int = 0,
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:62
+# opdecl/pooling.yaml:52
 class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
     """The elements of values at the place of each window's first maximum in x.
 
     Args:
-        kernel_size: the size of the window.
+        kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
-        padding: what is added on either side.
+        padding: what is added on either side and never the maximum; at most half of the window.
         dilation: the distance between elements of the window.
         ceil_mode: keep a last window that is partly outside.
         output_size: the size of the result, in place of the window's.
+        spatial: the number of spatial dimensions; 0: as many as x has.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -121,7 +125,7 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:62.
+        Declared in opdecl/pooling.yaml:52.
     """
 
     __slots__ = ()
@@ -131,6 +135,7 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
     dilation: tuple[int, ...]
     ceil_mode: bool
     output_size: tuple[int, ...] | None
+    spatial: int
 
     if TYPE_CHECKING:
 
@@ -143,10 +148,11 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
             dilation: tuple[int, ...] = (1,),
             ceil_mode: bool = False,
             output_size: tuple[int, ...] | None = None,
+            spatial: int = 0,
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:81
+# opdecl/pooling.yaml:63
 class AvgPool(OpBase, native="AvgPool"):
     """The mean of each window.
 
@@ -166,7 +172,7 @@ class AvgPool(OpBase, native="AvgPool"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:81.
+        Declared in opdecl/pooling.yaml:63.
     """
 
     __slots__ = ()
@@ -193,18 +199,19 @@ class AvgPool(OpBase, native="AvgPool"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:121
+# opdecl/pooling.yaml:101
 class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
     """The gradient of avg_pool: each element of gradient shared out among its window.
 
     Args:
         shape: the shape of avg_pool's input.
-        kernel_size: the size of the window.
+        kernel_size: the size of the window, for each dimension or for all.
         stride: the step of the window; None is kernel_size.
-        padding: zeros on either side.
+        padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
-        count_include_pad: whether padding counts.
+        count_include_pad: whether padding counts in the number that sums are divided by.
         output_size: the size of the result, in place of the window's.
+        spatial: the number of spatial dimensions; 0: as many as x has.
 
     Inputs:
         gradient: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -213,7 +220,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:121.
+        Declared in opdecl/pooling.yaml:101.
     """
 
     __slots__ = ()
@@ -224,6 +231,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
     ceil_mode: bool
     count_include_pad: bool
     output_size: tuple[int, ...] | None
+    spatial: int
 
     if TYPE_CHECKING:
 
@@ -237,4 +245,5 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
             ceil_mode: bool = False,
             count_include_pad: bool = True,
             output_size: tuple[int, ...] | None = None,
+            spatial: int = 0,
         ) -> None: ...

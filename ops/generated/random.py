@@ -58,7 +58,7 @@ class Random(OpBase, native="Random"):
         ) -> None: ...
 
 
-# opdecl/random.yaml:23
+# opdecl/random.yaml:20
 class RandomFrom(OpBase, native="RandomFrom"):
     """Independent random numbers, each of a distribution with a parameter of its own.
 
@@ -74,7 +74,7 @@ class RandomFrom(OpBase, native="RandomFrom"):
         One tensor.
 
     Source:
-        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml:23.
+        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml:20.
     """
 
     __slots__ = ()

@@ -37,7 +37,7 @@ class LSTM(OpBase, native="LSTM"):
         def __init__(self, *, reverse: bool = False) -> None: ...
 
 
-# opdecl/recurrent.yaml:29
+# opdecl/recurrent.yaml:26
 class LSTMGrad(OpBase, native="LSTMGrad"):
     """The gradients of lstm by its four inputs, given its results and their cotangents.
 
@@ -59,7 +59,7 @@ class LSTMGrad(OpBase, native="LSTMGrad"):
         4 tensors.
 
     Source:
-        Declared in opdecl/recurrent.yaml:29.
+        Declared in opdecl/recurrent.yaml:26.
     """
 
     __slots__ = ()

@@ -44,7 +44,7 @@ class Variance(OpBase, native="Variance"):
         ) -> None: ...
 
 
-# opdecl/statistics.yaml:18
+# opdecl/statistics.yaml:14
 class StandardDeviation(OpBase, native="StandardDeviation"):
     """The square root of the variance.
 
@@ -62,7 +62,7 @@ class StandardDeviation(OpBase, native="StandardDeviation"):
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:18.
+        Declared in opdecl/statistics.yaml:14.
     """
 
     __slots__ = ()

@@ -27,6 +27,7 @@ from tensorlike.opdecl.model import (
     rule_names,
 )
 from tensorlike.opdecl.printing import to_infix
+from tensorlike.opdecl.reductions import derived_rule
 from tensorlike.opdecl.reference import Reference
 from tensorlike.opdecl.simplify import simplify
 
@@ -158,6 +159,10 @@ def numeric_gradient(f: Callable[[Array], Array], x: Array, dy: Array) -> Array:
 
 
 def rule_of(entry: Entry, arg: str) -> tuple[Expr, ...]:
+    if entry.grad is None and isinstance(entry, ReductionEntry):
+        derived = derived_rule(entry, Differentiator(BUILTIN.functions))
+        assert derived is not None
+        return (derived,)
     assert entry.grad is not None
     rule = dict(entry.grad.rules)[arg]
     assert rule is not None

@@ -25,12 +25,13 @@ def lines_of(entry: Entry) -> int:
 
 
 def test_declarations_stay_short() -> None:
-    """The aim is six lines for the median of all; what guards infinite slopes takes three more."""
+    """Six lines for the median of all, as asked; ops with attributes and examples take more."""
     counts = {kind: [lines_of(e) for e in DECLARED.entries if e.kind == kind] for kind in KINDS}
     assert min(counts["scalar"]) >= 3
     assert statistics.median(counts["scalar"]) <= 5
-    assert statistics.median(counts["reduction"]) <= 8
-    assert statistics.median([n for kind in KINDS for n in counts[kind]]) <= 8
+    assert statistics.median(counts["reduction"]) <= 5
+    assert statistics.median(counts["op"]) <= 10
+    assert statistics.median([n for kind in KINDS for n in counts[kind]]) <= 6
 
 
 def test_only_native_ops_need_a_second_file() -> None:

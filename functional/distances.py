@@ -9,14 +9,17 @@ import builtins
 import math
 from typing import Any
 
+import numpy as np
+
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .algebra import matrix_transpose
 from .arguments import named, number
-from .arranging import as_tensor, axis_of, expand_dims
+from .arranging import as_tensor, axis_of, checked_shape, expand_dims
 from .generated import abs, astype, matmul, max, maximum, not_equal, pow, sqrt, sum, sumsq, where
 from .generated import min as smallest
+from .picking import take
 
-__all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance"]
+__all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
 
 # With more vectors than this on either side, Euclidean distances come from a matrix product.
 _FEW = 25
@@ -183,3 +186,38 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
         )
         return root(maximum(own - 2 * matmul(x1, matrix_transpose(x2)), 0))  # type: ignore[no-any-return]
     return length("cdist", expand_dims(x1, -2) - expand_dims(x2, -3), p, -1, False)  # type: ignore[no-any-return]
+
+
+@named
+def pdist(x: TensorLike, *, p: float = 2.0) -> Tensor:
+    """The distances of all pairs of vectors: row i from the rows behind it, row after row.
+
+    ``sum(abs(x_i - x_j) ** p) ** (1 / p)`` for i < j.
+
+    Args:
+        x: (n, features), real floating-point.
+        p: the order of the norm, at least 0.
+
+    Returns:
+        One tensor of shape (n * (n - 1) / 2,).
+
+    Raises:
+        ShapeError: x has other dimensions.
+        ParameterError: p is negative.
+
+    Source:
+        PyTorch, ``torch.nn.functional.pdist``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.pdist(tl.tensor([[0.0], [1.0], [3.0]])).tolist()
+        [1.0, 3.0, 2.0]
+    """
+    x = as_tensor(x)
+    if len(x.shape) != 2:
+        raise ShapeError(f"pdist: x must be (n, features); got x.shape={x.shape}.")
+    p = number("pdist", "p", p, least=0.0)
+    count = x.shape[0]
+    checked_shape("pdist", [count * (count - 1) // 2, x.shape[1]])
+    first, second = np.triu_indices(count, 1)
+    return length("pdist", take(x, first, axis=0) - take(x, second, axis=0), p, -1, False)  # type: ignore[no-any-return]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
 from .algebra import diff
+from .arguments import named
 from .arranging import as_tensor, axis_of, moveaxis
 from .creation import asarray
 from .generated import (
@@ -25,7 +26,7 @@ from .generated import (
 )
 from .picking import take
 
-__all__ = ["einsum", "interp", "kron", "trapezoid"]
+__all__ = ["bilinear", "einsum", "interp", "kron", "trapezoid"]
 
 
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
@@ -298,3 +299,50 @@ def _real(x: Any) -> Any:
     if isdtype(x.dtype, "complex floating"):
         raise DTypeError(f"interp: tensors must be real; got {x.dtype.name}.")
     return x if isdtype(x.dtype, "real floating") else astype(x, dtype="float32")
+
+
+@named
+def bilinear(
+    x1: TensorLike, x2: TensorLike, weight: TensorLike, bias: TensorLike | None = None
+) -> Tensor:
+    """Products of the features of two tensors, weighed and summed.
+
+    ``x1 @ weight[o] @ x2 + bias[o]`` for each feature o of the result.
+
+    Args:
+        x1: (..., features 1), numeric.
+        x2: (..., features 2); leading dimensions broadcast.
+        weight: (out features, features 1, features 2).
+        bias: (out features,); None is 0.
+
+    Returns:
+        One tensor of shape (..., out features).
+
+    Raises:
+        ShapeError: the features are not those of the weight.
+
+    Source:
+        PyTorch, ``torch.nn.functional.bilinear``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1, x2, weight = tl.tensor([2.0]), tl.tensor([3.0]), tl.tensor([[[4.0]]])
+        >>> tl.functional.bilinear(x1, x2, weight).tolist()
+        [24.0]
+    """
+    x1, x2, weight = as_tensor(x1), as_tensor(x2), as_tensor(weight)
+    fits = len(weight.shape) == 3 and len(x1.shape) >= 1 and len(x2.shape) >= 1
+    if not fits or (x1.shape[-1], x2.shape[-1]) != tuple(weight.shape[1:]):
+        raise ShapeError(
+            "bilinear: weight must be (out features, features of x1, features of x2); got "
+            f"x1.shape={x1.shape}, x2.shape={x2.shape}, weight.shape={weight.shape}."
+        )
+    out, first, second = weight.shape
+    if bias is not None and tuple(as_tensor(bias).shape) != (out,):
+        raise ShapeError(f"bilinear: bias.shape must be ({out},); got {as_tensor(bias).shape}.")
+    columns = reshape(permute_dims(weight, (1, 0, 2)), (first, out * second))
+    rows = matmul(x1, columns)
+    pairs = reshape(rows, (*rows.shape[:-1], out, second))
+    y = matmul(pairs, reshape(x2, (*x2.shape, 1)))
+    y = reshape(y, tuple(y.shape[:-1]))
+    return y if bias is None else y + as_tensor(bias)

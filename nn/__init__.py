@@ -47,6 +47,7 @@ from .images import Unfold as Unfold
 from .images import Upsample as Upsample
 from .layer import Buffer as Buffer
 from .layer import Layer as Layer
+from .linear import Bilinear as Bilinear
 from .linear import Linear as Linear
 from .losses import BCELoss as BCELoss
 from .losses import BCEWithLogitsLoss as BCEWithLogitsLoss
@@ -120,6 +121,14 @@ from .recurrent import RNN as RNN
 from .sequential import Sequential as Sequential
 from .shapes import Flatten as Flatten
 from .shapes import Identity as Identity
+from .special_pooling import FractionalMaxPool2d as FractionalMaxPool2d
+from .special_pooling import FractionalMaxPool3d as FractionalMaxPool3d
+from .special_pooling import LPPool1d as LPPool1d
+from .special_pooling import LPPool2d as LPPool2d
+from .special_pooling import LPPool3d as LPPool3d
+from .special_pooling import MaxUnpool1d as MaxUnpool1d
+from .special_pooling import MaxUnpool2d as MaxUnpool2d
+from .special_pooling import MaxUnpool3d as MaxUnpool3d
 
 __all__ = [
     "AdaptiveAvgPool1d",
@@ -137,6 +146,7 @@ __all__ = [
     "BatchNorm1d",
     "BatchNorm2d",
     "BatchNorm3d",
+    "Bilinear",
     "Buffer",
     "CELU",
     "CTCLoss",
@@ -165,6 +175,8 @@ __all__ = [
     "FeatureAlphaDropout",
     "Flatten",
     "Fold",
+    "FractionalMaxPool2d",
+    "FractionalMaxPool3d",
     "GELU",
     "GLU",
     "GRU",
@@ -183,6 +195,9 @@ __all__ = [
     "InstanceNorm3d",
     "KLDivLoss",
     "L1Loss",
+    "LPPool1d",
+    "LPPool2d",
+    "LPPool3d",
     "LSTM",
     "LSTMCell",
     "Layer",
@@ -197,6 +212,9 @@ __all__ = [
     "MaxPool1d",
     "MaxPool2d",
     "MaxPool3d",
+    "MaxUnpool1d",
+    "MaxUnpool2d",
+    "MaxUnpool3d",
     "Mish",
     "MultiHeadAttention",
     "MultiLabelMarginLoss",

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar
 
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
 from .function import Function
 from .layer import Layer
-from .normalization import ones, zeros
+from .normalization import RunningStatistics, ones, zeros
 
 
 class GroupNorm(Layer):
@@ -62,20 +63,32 @@ class GroupNorm(Layer):
         return F.group_norm(x, self.num_groups, self.weight, self.bias, eps=self.eps)
 
 
-class _InstanceNorm(Layer):
+class _InstanceNorm(RunningStatistics):
     """What instance norms of all dimensions share."""
 
     spatial: ClassVar[int]
 
-    def __init__(self, num_features: int, eps: float = 1e-5, *, affine: bool = False) -> None:
-        """Makes the parameters."""
+    def __init__(
+        self,
+        num_features: int,
+        eps: float = 1e-5,
+        momentum: float = 0.1,
+        *,
+        affine: bool = False,
+        track_running_stats: bool = False,
+    ) -> None:
+        """Makes the parameters, and the running statistics where they are asked for."""
         name = type(self).__name__
         if num_features < 1:
             raise ValueError(f"{name}: num_features must be positive; got {num_features}")
         self.num_features = num_features
         self.eps = eps
+        self.momentum = momentum
+        self.track_running_stats = track_running_stats
         self.weight = ones((num_features,)) if affine else None
         self.bias = zeros((num_features,)) if affine else None
+        if track_running_stats:
+            self.make_statistics()
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (N, num_features, *spatial)."""
@@ -85,7 +98,23 @@ class _InstanceNorm(Layer):
                 f"{type(self).__name__}: x must have {self.spatial + 2} dimensions, the second of "
                 f"size {self.num_features}; got x.shape={shape}"
             )
-        return F.instance_norm(x, self.weight, self.bias, eps=self.eps)
+        if not self.track_running_stats:
+            return F.instance_norm(x, self.weight, self.bias, eps=self.eps)
+        each = (self.num_features, *[1] * self.spatial)
+        weight = 1.0 if self.weight is None else F.reshape(self.weight, each)
+        bias = 0.0 if self.bias is None else F.reshape(self.bias, each)
+        if not self.training:
+            return self.by_statistics(x, weight, bias, each)
+        count = math.prod(shape[2:])
+        if count < 2 or shape[0] == 0:
+            raise ValueError(
+                f"{type(self).__name__}: running statistics need more than one value for each "
+                f"feature of an image; got x.shape={shape}"
+            )
+        axes = tuple(range(2, len(shape)))
+        y, mean, variance = F.batch_norm(x, weight, bias, axes=axes, eps=self.eps)
+        self.update_statistics(F.mean(mean, axis=0), F.mean(variance, axis=0), count)
+        return y
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -94,14 +123,20 @@ class InstanceNorm1d(_InstanceNorm):
     Args:
         num_features: the size of x's second dimension; x has the shape (N, C, L).
         eps: added to the variance.
+        momentum: the weight of a batch in the running statistics.
         affine: whether there are a weight and a bias for each channel.
+        track_running_stats: keep the mean over images of their means and variances, which take
+            their place in evaluation.
 
     Attributes:
         weight: (num_features,), ones; or None.
         bias: (num_features,), zeros; or None.
+        running_mean: (num_features,), zeros at first; with track_running_stats.
+        running_var: (num_features,), the unbiased variance, ones at first; with it, too.
 
     Raises:
-        ValueError: num_features is not positive; later, x has another shape.
+        ValueError: num_features is not positive; later, x has another shape, or statistics are to
+            be kept of one value.
 
     Source:
         Ulyanov et al. 2016, https://arxiv.org/abs/1607.08022.

@@ -1,4 +1,4 @@
-"""Linear: an affine map of the last dimension, and a scalar function of it."""
+"""Linear: an affine map of the last dimension, and a scalar function of it; Bilinear: of two."""
 
 from __future__ import annotations
 
@@ -67,3 +67,58 @@ class Linear(Layer):
         name = "positive" if self.activation is None else self.activation
         bias = 0.0 if self.bias is None else self.bias
         return F.linear(x, self.weight, bias, activation=name)
+
+
+class Bilinear(Layer):
+    """``x1 @ weight[o] @ x2 + bias[o]``, for each feature o of the result.
+
+    Args:
+        in1_features: the size of x1's last dimension.
+        in2_features: the size of x2's last dimension.
+        out_features: the size of the result's last dimension.
+        bias: whether there is a bias.
+        seed: the seed of the initial weights; None takes a fresh one.
+
+    Attributes:
+        weight: (out_features, in1_features, in2_features), uniform in +-1 / sqrt(in1_features).
+        bias: (out_features,), of the same range; or None.
+
+    Raises:
+        ValueError: a size is not positive.
+
+    Source:
+        PyTorch, ``torch.nn.Bilinear``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.nn.Bilinear(3, 2, 4)(tl.ones((5, 3)), tl.ones((5, 2))).shape
+        (5, 4)
+    """
+
+    def __init__(
+        self,
+        in1_features: int,
+        in2_features: int,
+        out_features: int,
+        bias: bool = True,
+        *,
+        seed: int | None = None,
+    ) -> None:
+        """Makes the parameters."""
+        if min(in1_features, in2_features, out_features) < 1:
+            raise ValueError(
+                f"Bilinear: sizes must be positive; got in1_features={in1_features}, "
+                f"in2_features={in2_features}, out_features={out_features}"
+            )
+        bound = float(np.sqrt(1.0 / in1_features))
+        generator = np.random.default_rng(seed)
+
+        def parameter(*shape: int) -> Parameter:
+            return Parameter(generator.uniform(-bound, bound, shape).astype(np.float32))
+
+        self.weight = parameter(out_features, in1_features, in2_features)
+        self.bias = parameter(out_features) if bias else None
+
+    def forward(self, x1: TensorLike, x2: TensorLike) -> Tensor:
+        """Applies it to x1 (..., in1_features) and x2 (..., in2_features)."""
+        return F.bilinear(x1, x2, self.weight, self.bias)

@@ -122,7 +122,40 @@ class RMSNorm(Layer):
         return F.rms_norm(x, 1.0 if self.weight is None else self.weight, axes=axes, eps=self.eps)
 
 
-class _BatchNorm(Layer):
+class RunningStatistics(Layer):
+    """A layer that keeps the mean and the variance of what it has seen of each feature."""
+
+    num_features: int
+    eps: float
+    momentum: float
+
+    def make_statistics(self) -> None:
+        """Those of what nobody has seen yet: 0 and 1."""
+        self.running_mean = Buffer(np.zeros(self.num_features, np.float32))
+        self.running_var = Buffer(np.ones(self.num_features, np.float32))
+
+    def by_statistics(
+        self, x: TensorLike, weight: TensorLike, bias: TensorLike, each: tuple[int, ...]
+    ) -> Tensor:
+        """An affine map of x, whose factors are as small as the features, of shape `each`."""
+        variance = F.reshape(self.running_var, each)
+        factor = F.multiply(F.rsqrt(F.add(variance, self.eps)), weight)
+        shift = F.subtract(bias, F.multiply(F.reshape(self.running_mean, each), factor))
+        return F.multiply_add(x, factor, shift)
+
+    def update_statistics(self, mean: Tensor, variance: Tensor, count: int) -> None:
+        """Moves them towards those of `count` values; the variance without its bias."""
+        with no_grad():
+            for running, value, correction in (
+                (self.running_mean, mean, 1.0),
+                (self.running_var, variance, count / (count - 1)),
+            ):
+                new = F.reshape(value.detach(), (self.num_features,)) * correction
+                moved = running * (1.0 - self.momentum) + new * self.momentum
+                running.set_value(moved)
+
+
+class _BatchNorm(RunningStatistics):
     """What batch norms of all dimensions share; subclasses say which shapes they take."""
 
     _dimensions: tuple[int, ...] = ()
@@ -145,8 +178,7 @@ class _BatchNorm(Layer):
         self.momentum = momentum
         self.weight = ones((num_features,)) if affine else None
         self.bias = zeros((num_features,)) if affine else None
-        self.running_mean = Buffer(np.zeros(num_features, np.float32))
-        self.running_var = Buffer(np.ones(num_features, np.float32))
+        self.make_statistics()
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (N, num_features, ...)."""
@@ -161,7 +193,7 @@ class _BatchNorm(Layer):
         weight = 1.0 if self.weight is None else F.reshape(self.weight, each)
         bias = 0.0 if self.bias is None else F.reshape(self.bias, each)
         if not self.training:
-            return self._fixed(x, weight, bias, each)
+            return self.by_statistics(x, weight, bias, each)
         axes = (0, *range(2, len(shape)))
         count = int(np.prod([shape[axis] for axis in axes]))
         if count < 2:
@@ -170,28 +202,8 @@ class _BatchNorm(Layer):
                 f"got x.shape={shape}"
             )
         y, mean, variance = F.batch_norm(x, weight, bias, axes=axes, eps=self.eps)
-        self._update(mean, variance, count)
+        self.update_statistics(mean, variance, count)
         return y
-
-    def _fixed(
-        self, x: TensorLike, weight: TensorLike, bias: TensorLike, each: tuple[int, ...]
-    ) -> Tensor:
-        """By the running statistics: an affine map, whose factors are as small as the features."""
-        variance = F.reshape(self.running_var, each)
-        factor = F.multiply(F.rsqrt(F.add(variance, self.eps)), weight)
-        shift = F.subtract(bias, F.multiply(F.reshape(self.running_mean, each), factor))
-        return F.multiply_add(x, factor, shift)
-
-    def _update(self, mean: Tensor, variance: Tensor, count: int) -> None:
-        """Moves the running statistics towards those of a batch; the variance without its bias."""
-        with no_grad():
-            for running, value, correction in (
-                (self.running_mean, mean, 1.0),
-                (self.running_var, variance, count / (count - 1)),
-            ):
-                new = F.reshape(value.detach(), (self.num_features,)) * correction
-                moved = running * (1.0 - self.momentum) + new * self.momentum
-                running.set_value(moved)
 
 
 class BatchNorm1d(_BatchNorm):

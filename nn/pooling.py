@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, ClassVar
+
 from .. import functional as F
+from ..imperative import Tensor, TensorLike
 from .function import Function, Ints, held
 
 
 class _MaxPool(Function):
     """The arguments of maximum pooling, in PyTorch's order."""
+
+    with_indices: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
 
     def __init__(
         self,
@@ -15,7 +21,7 @@ class _MaxPool(Function):
         stride: Ints | None = None,
         padding: Ints = 0,
         dilation: Ints = 1,
-        *,
+        return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
         """Keeps the arguments."""
@@ -26,6 +32,12 @@ class _MaxPool(Function):
             dilation=held(dilation),
             ceil_mode=ceil_mode,
         )
+        self.return_indices = return_indices
+
+    def forward(self, *xs: TensorLike) -> Any:
+        """The maxima; with their places where the layer was asked for them."""
+        call = self.with_indices if self.return_indices else type(self).call
+        return call(*xs, **self._arguments())
 
 
 class _AvgPool(Function):
@@ -57,6 +69,22 @@ class _AdaptivePool(Function):
         super().__init__(output_size=held(output_size))
 
 
+class _AdaptiveMaxPool(_AdaptivePool):
+    """Maxima of windows that follow from the size of the result."""
+
+    with_indices: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
+
+    def __init__(self, output_size: Ints, return_indices: bool = False) -> None:
+        """Keeps the size."""
+        super().__init__(output_size)
+        self.return_indices = return_indices
+
+    def forward(self, *xs: TensorLike) -> Any:
+        """The maxima; with their places where the layer was asked for them."""
+        call = self.with_indices if self.return_indices else type(self).call
+        return call(*xs, **self._arguments())
+
+
 class MaxPool1d(_MaxPool):
     """The maxima of windows over the length.
 
@@ -65,6 +93,7 @@ class MaxPool1d(_MaxPool):
         stride: the step of the window; None is kernel_size.
         padding: what is added on either side and never the maximum.
         dilation: the distance between elements of the window.
+        return_indices: give the places of the maxima, too.
         ceil_mode: keep a last window that is partly outside.
 
     Example:
@@ -75,6 +104,7 @@ class MaxPool1d(_MaxPool):
     """
 
     call = staticmethod(F.max_pool1d)
+    with_indices = staticmethod(F.max_pool1d_with_indices)
 
 
 class AvgPool1d(_AvgPool):
@@ -97,11 +127,12 @@ class AvgPool1d(_AvgPool):
     call = staticmethod(F.avg_pool1d)
 
 
-class AdaptiveMaxPool1d(_AdaptivePool):
+class AdaptiveMaxPool1d(_AdaptiveMaxPool):
     """The maxima of windows that cut the length into parts of nearly the same size.
 
     Args:
         output_size: the size of the result, for each dimension or for all.
+        return_indices: give the places of the maxima, too.
 
     Example:
         >>> import tensorlike as tl
@@ -111,6 +142,7 @@ class AdaptiveMaxPool1d(_AdaptivePool):
     """
 
     call = staticmethod(F.adaptive_max_pool1d)
+    with_indices = staticmethod(F.adaptive_max_pool1d_with_indices)
 
 
 class AdaptiveAvgPool1d(_AdaptivePool):
@@ -137,6 +169,7 @@ class MaxPool2d(_MaxPool):
         stride: the step of the window; None is kernel_size.
         padding: what is added on either side and never the maximum.
         dilation: the distance between elements of the window.
+        return_indices: give the places of the maxima, too.
         ceil_mode: keep a last window that is partly outside.
 
     Example:
@@ -147,6 +180,7 @@ class MaxPool2d(_MaxPool):
     """
 
     call = staticmethod(F.max_pool2d)
+    with_indices = staticmethod(F.max_pool2d_with_indices)
 
 
 class AvgPool2d(_AvgPool):
@@ -169,11 +203,12 @@ class AvgPool2d(_AvgPool):
     call = staticmethod(F.avg_pool2d)
 
 
-class AdaptiveMaxPool2d(_AdaptivePool):
+class AdaptiveMaxPool2d(_AdaptiveMaxPool):
     """The maxima of windows that cut height and width into parts of nearly the same size.
 
     Args:
         output_size: the size of the result, for each dimension or for all.
+        return_indices: give the places of the maxima, too.
 
     Example:
         >>> import tensorlike as tl
@@ -183,6 +218,7 @@ class AdaptiveMaxPool2d(_AdaptivePool):
     """
 
     call = staticmethod(F.adaptive_max_pool2d)
+    with_indices = staticmethod(F.adaptive_max_pool2d_with_indices)
 
 
 class AdaptiveAvgPool2d(_AdaptivePool):
@@ -209,6 +245,7 @@ class MaxPool3d(_MaxPool):
         stride: the step of the window; None is kernel_size.
         padding: what is added on either side and never the maximum.
         dilation: the distance between elements of the window.
+        return_indices: give the places of the maxima, too.
         ceil_mode: keep a last window that is partly outside.
 
     Example:
@@ -219,6 +256,7 @@ class MaxPool3d(_MaxPool):
     """
 
     call = staticmethod(F.max_pool3d)
+    with_indices = staticmethod(F.max_pool3d_with_indices)
 
 
 class AvgPool3d(_AvgPool):
@@ -241,11 +279,12 @@ class AvgPool3d(_AvgPool):
     call = staticmethod(F.avg_pool3d)
 
 
-class AdaptiveMaxPool3d(_AdaptivePool):
+class AdaptiveMaxPool3d(_AdaptiveMaxPool):
     """The maxima of windows that cut depth, height and width into parts of nearly the same size.
 
     Args:
         output_size: the size of the result, for each dimension or for all.
+        return_indices: give the places of the maxima, too.
 
     Example:
         >>> import tensorlike as tl
@@ -255,6 +294,7 @@ class AdaptiveMaxPool3d(_AdaptivePool):
     """
 
     call = staticmethod(F.adaptive_max_pool3d)
+    with_indices = staticmethod(F.adaptive_max_pool3d_with_indices)
 
 
 class AdaptiveAvgPool3d(_AdaptivePool):

@@ -14,8 +14,9 @@ import tensorlike as tl
 from tensorlike import functional as F
 
 ROOMS = [
-    "activations", "bags", "classification", "ctc", "distances", "losses", "margin_losses",
-    "normalizing", "patches", "recurrent", "resizing", "sampling", "segments",
+    "activations", "bags", "classification", "ctc", "distances", "draws", "fractional_pooling",
+    "indexed_pooling", "losses", "margin_losses", "normalizing", "patches", "power_pooling",
+    "recurrent", "resizing", "sampling", "segments", "unpooling",
 ]  # fmt: skip
 NAMES = [
     name

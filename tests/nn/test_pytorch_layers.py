@@ -87,6 +87,8 @@ def _others() -> list[Twin]:
         found += [Twin(f"InstanceNorm{n}d", (4,), (shape,)), Twin(f"BatchNorm{n}d", (4,), (shape,))]
         affine = {"affine": True}
         found += [Twin(f"InstanceNorm{n}d", (4,), (shape,), ours=affine, theirs=affine)]
+        kept = {"affine": True, "track_running_stats": True, "momentum": 0.3}
+        found += [Twin(f"InstanceNorm{n}d", (4,), (shape,), ours=kept, theirs=kept)]
         found += [Twin("GroupNorm", (2, 4), (shape,)), Twin("LocalResponseNorm", (3,), (shape,))]
         found += [Twin("Upsample", (None, 2.0), (shape,))]
     found += [
@@ -95,6 +97,8 @@ def _others() -> list[Twin]:
         Twin("Fold", ((3, 4), 2), ((2, 8, 6),)), Twin("LayerNorm", (4,)),
         Twin("RMSNorm", (4, 1e-5)), Twin("Identity"), Twin("Flatten", (), (IMAGE,)),
         Twin("Flatten", (0, 1), (IMAGE,)),
+        Twin("Bilinear", (4, 3, 2), ((2, 5, 4), (2, 5, 3))),
+        Twin("Bilinear", (4, 3, 2, False), ((5, 4), (5, 3))),
         Twin("LSTMCell", (4, 3)), Twin("GRUCell", (4, 3)), Twin("RNNCell", (4, 3)),
         Twin("RNNCell", (4, 3), ours={"nonlinearity": "relu"}, theirs={"nonlinearity": "relu"}),
     ]  # fmt: skip
@@ -147,6 +151,8 @@ def test_a_layer_is_that_of_pytorch(twin: Twin) -> None:
     for name, parameter in ours.named_parameters():
         reference = dict(theirs.named_parameters())[name]
         np.testing.assert_allclose(parameter.grad.numpy(), reference.grad.numpy(), 1e-5, 1e-6)
+    for name, buffer in ours.named_buffers():  # as a step of training leaves them
+        np.testing.assert_allclose(buffer.numpy(), dict(theirs.named_buffers())[name], 1e-6, 1e-7)
 
 
 def test_every_layer_is_compared_or_said_not_to_be() -> None:
@@ -159,5 +165,5 @@ def test_every_layer_is_compared_or_said_not_to_be() -> None:
         "Embedding", "EmbeddingBag", "FeatureAlphaDropout", "Layer", "Linear",
         "MultiHeadAttention", "RReLU", "Sequential", "initializers",
     }  # fmt: skip
-    of_windows = {name for name in nn.__all__ if "Pool" in name or "Conv" in name}
+    of_windows = {name for name in nn.__all__ if "pool" in name.lower() or "Conv" in name}
     assert {twin.name for twin in TWINS} | others | of_windows == set(nn.__all__)

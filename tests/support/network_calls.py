@@ -81,6 +81,79 @@ def _norms_and_distances() -> list[NetworkCall]:
     return found
 
 
+def _pairs() -> list[NetworkCall]:
+    found = [
+        NetworkCall("bilinear", F.bilinear, lambda T, x, y, w, b: T.bilinear(x, y, w, b),
+                    ((4, 5, 3), (4, 5, 2), (6, 3, 2), (6,))),
+        NetworkCall("bilinear-rows", lambda x, y, w: F.bilinear(x, y, w),
+                    lambda T, x, y, w: T.bilinear(x, y, w), ((5, 3), (5, 2), (1, 3, 2))),
+        NetworkCall("bilinear-broadcast", F.bilinear, None, ((3,), (2, 4, 2), (6, 3, 2), (6,))),
+    ]  # fmt: skip
+    for p in (0.5, 1.0, 2.0, 3.0, float("inf")):
+        found.append(NetworkCall(f"pdist-{p}", lambda x, p=p: F.pdist(x, p=p),
+                                 lambda T, x, p=p: T.pdist(x, p), ((6, 3),)))  # fmt: skip
+    return found
+
+
+def _pools() -> list[NetworkCall]:
+    found = []
+    shapes: dict[int, tuple[int, ...]] = {1: (2, 3, 9), 2: (2, 3, 6, 7), 3: (1, 2, 4, 5, 6)}
+    sliding: list[dict[str, Any]] = [
+        {"kernel_size": 2}, {"kernel_size": 3, "stride": 2, "padding": 1},
+        {"kernel_size": 2, "stride": 1, "dilation": 2}, {"kernel_size": 2, "ceil_mode": True},
+    ]  # fmt: skip
+    for n, shape in shapes.items():
+        for p in (1.0, 2.0, 3.5):
+            for given in ({}, {"stride": 1}, {"stride": 3, "ceil_mode": True}):
+                found.append(NetworkCall(
+                    f"lp_pool{n}d-{p}-{given}",
+                    lambda x, n=n, p=p, g=given: getattr(F, f"lp_pool{n}d")(x, p, 2, **g),
+                    lambda T, x, n=n, p=p, g=given: getattr(T, f"lp_pool{n}d")(x, p, 2, **g),
+                    (shape,), positive=True,
+                ))  # fmt: skip
+        for given in sliding:
+            name = f"max_pool{n}d_with_indices"
+            found.append(NetworkCall(
+                f"{name}-{given}", lambda x, c=name, g=given: _joined(getattr(F, c)(x, **g)),
+                lambda T, x, c=name, g=given: _joined(getattr(T, c)(x, **g)), (shape,),
+            ))  # fmt: skip
+        name = f"adaptive_max_pool{n}d_with_indices"
+        found.append(NetworkCall(
+            name, lambda x, c=name: _joined(getattr(F, c)(x, 3)),
+            lambda T, x, c=name, n=n: _joined(getattr(T, c)(x, (3,) * n)), (shape,),
+        ))  # fmt: skip
+        for given in ({"kernel_size": 2}, {"kernel_size": 2, "stride": 3, "padding": 1}):
+            found.append(NetworkCall(
+                f"max_unpool{n}d-{given}", lambda x, n=n, g=given: _there_and_back(F, x, n, g),
+                lambda T, x, n=n, g=given: _there_and_back(T, x, n, g), (shape,),
+            ))  # fmt: skip
+    for n in (2, 3):
+        name, count = f"fractional_max_pool{n}d_with_indices", shapes[n][0] * shapes[n][1]
+        samples = np.random.default_rng(5).uniform(size=count * n).reshape(*shapes[n][:2], n)
+        for given in ({"output_size": (2, 3, 2)[:n]}, {"output_ratio": (0.6,) * n}):
+            found.append(NetworkCall(
+                f"{name}-{given}",
+                lambda x, c=name, g=given, u=samples: _joined(getattr(F, c)(x, 2, samples=u, **g)),
+                # PyTorch's numbers for an image begin with the last dimension where there are two.
+                lambda T, x, c=name, g=given, u=samples: _joined(getattr(T, c)(
+                    x, 2, **g,
+                    _random_samples=x.new_tensor(u[..., ::-1].copy() if u.shape[2] == 2 else u))),
+                (shapes[n],),
+            ))  # fmt: skip
+    return found
+
+
+def _joined(found: Any) -> Any:
+    """The values, and the places as numbers without a gradient: one tensor shows both."""
+    y, places = found
+    return y + places * 10.0
+
+
+def _there_and_back(library: Any, x: Any, n: int, given: dict[str, Any]) -> Any:
+    y, places = getattr(library, f"max_pool{n}d_with_indices")(x, **given)
+    return getattr(library, f"max_unpool{n}d")(y, places, **given, output_size=x.shape[2:])
+
+
 def _images() -> list[NetworkCall]:
     found = [
         NetworkCall("unfold", lambda x: F.unfold(x, (2, 3), dilation=(2, 1), padding=1, stride=2),
@@ -251,4 +324,4 @@ def _formulas() -> list[NetworkCall]:
 
 
 CALLS = [*_activations(), *losses(), *classification(), *_norms_and_distances(), *_images(),
-         *_recurrences(), *_bags(), *_formulas()]  # fmt: skip
+         *_pairs(), *_pools(), *_recurrences(), *_bags(), *_formulas()]  # fmt: skip

@@ -75,6 +75,7 @@ def _scalar(spec: ScalarSpec) -> str:
             ("differentiable", "" if spec.differentiable else "false"),
             ("expansion", _body(spec.expansion)),
             ("derived", "true" if spec.derived else ""),
+            ("unchanged", f"Category::{CATEGORIES[spec.unchanged].cpp}" if spec.unchanged else ""),
             ("source", _text(spec.source)),
         ],
     )

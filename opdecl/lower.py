@@ -169,6 +169,7 @@ class Lowering:
             complex_grads=complex_grads if complex_grads != grads else (),
             differentiable=is_differentiable(entry),
             expansion=lower_body(scalar_results(entry), own) if entry.outputs else Body(),
+            unchanged=entry.unchanged.text if entry.unchanged is not None else "",
             source=str(entry.place),
         )
         return [*(self._lower_derived(item) for item in self.derived_scalars(entry)), spec]

@@ -185,6 +185,7 @@ class ScalarEntry(Entry):
     """A scalar function: a mode of Elemwise. Without outputs here it is native, with one output."""
 
     outputs: tuple[Output, ...] = ()
+    unchanged: Category | None = None  # the numbers that come out as they are
 
     @property
     def kind(self) -> str:

@@ -15,8 +15,11 @@ from .fields import CLASS, WORD, AttrsByOp, Fields, check_name
 from .loader import Mapping as MappingNode
 from .loader import Node, Scalar, Sequence, load_file, load_text
 from .model import (
+    CATEGORIES,
     RESULTS,
     SCALAR_RESULTS,
+    Arg,
+    Category,
     Entry,
     Formula,
     OpEntry,
@@ -38,7 +41,7 @@ from .read_parts import (
 
 SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "scalar": ("scalar", *SHARED, "expr"),
+    "scalar": ("scalar", *SHARED, "expr", "unchanged"),
     "reduction": (
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
@@ -137,7 +140,16 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         is_method=fields.flag("method", False),
         example=read_example(fields, args, ()),
         outputs=outputs,
+        unchanged=_unchanged(fields, args, len(outputs)),
     )
+
+
+def _unchanged(fields: Fields, args: tuple[Arg, ...], outputs: int) -> Category | None:
+    if fields.get("unchanged") is None:
+        return None
+    if len(args) != 1 or outputs > 1:
+        fields.refuse(fields.place("unchanged"), "unchanged: only what gives back its one argument")
+    return CATEGORIES[fields.choice("unchanged", CATEGORIES, Category.NUMERIC.text)]
 
 
 def _outputs(fields: Fields, taken: Collection[str]) -> tuple[Output, ...]:

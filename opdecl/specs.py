@@ -77,6 +77,7 @@ class ScalarSpec:
     differentiable: bool = True
     expansion: Body = Body()
     derived: bool = False
+    unchanged: str = ""  # the category of numbers that come out as they are
     source: str = ""
 
 

@@ -134,6 +134,11 @@ std::vector<Grad> grads_from(const py::handle& grads) {
   return out;
 }
 
+std::optional<Category> unchanged_from(const py::handle& spec) {
+  const py::object text = spec.attr("unchanged");
+  return py::len(text) == 0 ? std::nullopt : std::optional(to_category(text));
+}
+
 void add_spec(const py::handle& spec) {
   const std::string kind = py::type::of(spec).attr("__name__").cast<std::string>();
   auto name = spec.attr("name").cast<std::string>();
@@ -144,7 +149,7 @@ void add_spec(const py::handle& spec) {
                           grads_from(spec.attr("grads")), grads_from(spec.attr("complex_grads")),
                           spec.attr("differentiable").cast<bool>(),
                           body_from(spec.attr("expansion")), spec.attr("derived").cast<bool>(),
-                          spec.attr("source").cast<std::string>()});
+                          unchanged_from(spec), spec.attr("source").cast<std::string>()});
   } else if (kind == "ReductionSpec") {
     target.add(ReductionSpec{
         std::move(name), arg_from(spec.attr("arg")), to_result(spec.attr("result")),

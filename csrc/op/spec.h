@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -118,6 +119,7 @@ struct ScalarSpec {
   // A derivative that the generator fused. Other tensor-likes than RawTensor see its expansion,
   // but for those that ask for it (Value::takes_derived).
   bool derived = false;
+  std::optional<Category> unchanged = {};  // the numbers that come out as they are
   std::string source = {};
 };
 

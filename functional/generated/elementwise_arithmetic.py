@@ -226,7 +226,7 @@ def positive(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:57
+# opdecl/elementwise_arithmetic.yaml:58
 @native
 def abs(x: TensorLike) -> Tensor:
     """The absolute value.
@@ -238,7 +238,7 @@ def abs(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:57.
+        Declared in opdecl/elementwise_arithmetic.yaml:58.
 
     Example:
         >>> import tensorlike as tl
@@ -248,7 +248,7 @@ def abs(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:65
+# opdecl/elementwise_arithmetic.yaml:66
 @native
 def sign(x: TensorLike) -> Tensor:
     """-1, 0 or 1 for a negative number, a zero or a positive one; a complex one over its size.
@@ -260,7 +260,7 @@ def sign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:65.
+        Declared in opdecl/elementwise_arithmetic.yaml:66.
 
     Example:
         >>> import tensorlike as tl
@@ -270,7 +270,7 @@ def sign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:74
+# opdecl/elementwise_arithmetic.yaml:75
 @native
 def real(x: TensorLike) -> Tensor:
     """The real part.
@@ -282,7 +282,7 @@ def real(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:74.
+        Declared in opdecl/elementwise_arithmetic.yaml:75.
 
     Example:
         >>> import tensorlike as tl
@@ -292,7 +292,7 @@ def real(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:80
+# opdecl/elementwise_arithmetic.yaml:82
 @native
 def imag(x: TensorLike) -> Tensor:
     """The imaginary part; that of a real number is 0.
@@ -304,7 +304,7 @@ def imag(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:80.
+        Declared in opdecl/elementwise_arithmetic.yaml:82.
 
     Example:
         >>> import tensorlike as tl
@@ -314,7 +314,7 @@ def imag(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:87
+# opdecl/elementwise_arithmetic.yaml:89
 @native
 def conj(x: TensorLike) -> Tensor:
     """The complex conjugate; a real number is its own.
@@ -326,7 +326,7 @@ def conj(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:87.
+        Declared in opdecl/elementwise_arithmetic.yaml:89.
 
     Example:
         >>> import tensorlike as tl
@@ -336,7 +336,7 @@ def conj(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:93
+# opdecl/elementwise_arithmetic.yaml:96
 @native
 def complex(re: TensorLike, im: TensorLike) -> Tensor:
     """The complex number of these parts.
@@ -354,7 +354,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:93.
+        Declared in opdecl/elementwise_arithmetic.yaml:96.
 
     Example:
         >>> import tensorlike as tl
@@ -366,7 +366,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:99
+# opdecl/elementwise_arithmetic.yaml:102
 @native
 def angle(x: TensorLike) -> Tensor:
     """The angle of a complex number in radians, from -pi to pi.
@@ -378,7 +378,7 @@ def angle(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:99.
+        Declared in opdecl/elementwise_arithmetic.yaml:102.
 
     Example:
         >>> import tensorlike as tl
@@ -388,7 +388,7 @@ def angle(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:109
+# opdecl/elementwise_arithmetic.yaml:112
 @native
 def square(x: TensorLike) -> Tensor:
     """The square.
@@ -400,7 +400,7 @@ def square(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:109.
+        Declared in opdecl/elementwise_arithmetic.yaml:112.
 
     Example:
         >>> import tensorlike as tl
@@ -410,7 +410,7 @@ def square(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:114
+# opdecl/elementwise_arithmetic.yaml:117
 @native
 def reciprocal(x: TensorLike) -> Tensor:
     """One divided by the number.
@@ -422,7 +422,7 @@ def reciprocal(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:114.
+        Declared in opdecl/elementwise_arithmetic.yaml:117.
 
     Example:
         >>> import tensorlike as tl
@@ -432,7 +432,7 @@ def reciprocal(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:119
+# opdecl/elementwise_arithmetic.yaml:122
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
@@ -448,7 +448,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:119.
+        Declared in opdecl/elementwise_arithmetic.yaml:122.
 
     Example:
         >>> import tensorlike as tl
@@ -460,7 +460,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:128
+# opdecl/elementwise_arithmetic.yaml:131
 @native
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The smaller of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -478,7 +478,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:128.
+        Declared in opdecl/elementwise_arithmetic.yaml:131.
 
     Example:
         >>> import tensorlike as tl
@@ -490,7 +490,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:135
+# opdecl/elementwise_arithmetic.yaml:138
 @native
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The larger of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -508,7 +508,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:135.
+        Declared in opdecl/elementwise_arithmetic.yaml:138.
 
     Example:
         >>> import tensorlike as tl
@@ -520,7 +520,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:142
+# opdecl/elementwise_arithmetic.yaml:145
 @native
 def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
@@ -539,7 +539,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:142.
+        Declared in opdecl/elementwise_arithmetic.yaml:145.
 
     Example:
         >>> import tensorlike as tl
@@ -552,7 +552,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:151
+# opdecl/elementwise_arithmetic.yaml:154
 @native
 def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     """The product of x and y, plus z.
@@ -569,7 +569,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:151.
+        Declared in opdecl/elementwise_arithmetic.yaml:154.
 
     Example:
         >>> import tensorlike as tl
@@ -582,7 +582,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:157
+# opdecl/elementwise_arithmetic.yaml:160
 @native
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not larger.
@@ -594,7 +594,7 @@ def floor(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:157.
+        Declared in opdecl/elementwise_arithmetic.yaml:160.
 
     Example:
         >>> import tensorlike as tl
@@ -604,7 +604,7 @@ def floor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:162
+# opdecl/elementwise_arithmetic.yaml:165
 @native
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not smaller.
@@ -616,7 +616,7 @@ def ceil(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:162.
+        Declared in opdecl/elementwise_arithmetic.yaml:165.
 
     Example:
         >>> import tensorlike as tl
@@ -626,7 +626,7 @@ def ceil(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:167
+# opdecl/elementwise_arithmetic.yaml:170
 @native
 def trunc(x: TensorLike) -> Tensor:
     """The integer part.
@@ -638,7 +638,7 @@ def trunc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:167.
+        Declared in opdecl/elementwise_arithmetic.yaml:170.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def trunc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:172
+# opdecl/elementwise_arithmetic.yaml:175
 @native
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one. Of complex numbers, both parts are rounded.
@@ -660,7 +660,7 @@ def round(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:172.
+        Declared in opdecl/elementwise_arithmetic.yaml:175.
 
     Example:
         >>> import tensorlike as tl
@@ -670,7 +670,7 @@ def round(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:177
+# opdecl/elementwise_arithmetic.yaml:180
 @native
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The square root of x1 ** 2 + x2 ** 2, without overflow on the way.
@@ -688,7 +688,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:177.
+        Declared in opdecl/elementwise_arithmetic.yaml:180.
 
     Example:
         >>> import tensorlike as tl
@@ -700,7 +700,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:184
+# opdecl/elementwise_arithmetic.yaml:187
 @native
 def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The absolute value of x1 with the sign of x2.
@@ -718,7 +718,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:184.
+        Declared in opdecl/elementwise_arithmetic.yaml:187.
 
     Example:
         >>> import tensorlike as tl
@@ -730,7 +730,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:189
+# opdecl/elementwise_arithmetic.yaml:192
 @native
 def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The number next to x1 in the direction of x2. Halves step as float32 does, and round.
@@ -748,7 +748,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:189.
+        Declared in opdecl/elementwise_arithmetic.yaml:192.
 
     Example:
         >>> import tensorlike as tl
@@ -760,7 +760,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:194
+# opdecl/elementwise_arithmetic.yaml:197
 @native
 def signbit(x: TensorLike) -> Tensor:
     """Whether the sign is negative, that of -0 and of NaN too.
@@ -772,7 +772,7 @@ def signbit(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:194.
+        Declared in opdecl/elementwise_arithmetic.yaml:197.
 
     Example:
         >>> import tensorlike as tl

@@ -85,6 +85,7 @@ Lapack<T> load(const std::string& op) {
   Lapack<T> table;
   set(table.potrf, "potrf", "potrf");
   set(table.getrf, "getrf", "getrf");
+  set(table.getri, "getri", "getri");
   set(table.trsm, "trsm", "trsm");
   set(table.gemm, "gemm", "gemm");
   set(table.geqrf, "geqrf", "geqrf");

@@ -29,6 +29,8 @@ struct Lapack {
   void (*potrf)(const char* uplo, const int* n, T* a, const int* lda, int* info, size_t);
   // LU factors, and equations with triangles.
   void (*getrf)(const int* m, const int* n, T* a, const int* lda, int* pivots, int* info);
+  void (*getri)(const int* n, T* a, const int* lda, const int* pivots, T* work, const int* lwork,
+                int* info);
   void (*trsm)(const char* side, const char* uplo, const char* trans, const char* diag,
                const int* m, const int* n, const T* alpha, const T* a, const int* lda, T* b,
                const int* ldb, size_t, size_t, size_t, size_t);

@@ -47,8 +47,7 @@ Values inverse(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
     each_matrix(op, element_count(outputs[0].shape) / (n * n), cube(n), [&] {
       return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
         if (!factors.factor(x, i)) return &kSingular;
-        write_identity(to + i * n * n, n, n);
-        factors.solve(to + i * n * n, n);
+        factors.invert(to + i * n * n);
         return nullptr;
       };
     });

@@ -1,50 +1,18 @@
-"""Recurrences over a sequence, step by step; that of an LSTM is an op, in `recurrent.yaml`.
+"""Recurrences over a sequence, each of them one op: `recurrent.yaml` says what they share.
 
-As there, what the inputs add to each step comes in as sums, which one product makes for the whole
-sequence, and the weight stands for what the hidden state adds.
+What the inputs add to each step comes in as sums, which one product makes for the whole sequence,
+and the weight stands for what the hidden state adds.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
-
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .arguments import named
-from .arranging import as_tensor, unstack
-from .generated import gru_cell, linear, matmul, permute_dims, split, stack
+from .arranging import as_tensor
+from .creation import zeros
+from .generated import linear, permute_dims, recurrence
 
-__all__ = ["gru", "rnn", "rnn_cell"]
-
-
-def _check_step(call: str, sums: Any, weight: Any, hidden: Any, gates: int, lead: int) -> None:
-    """That sums end with (batch, gates * size), behind `lead` dimensions, and the rest fits."""
-    fits = len(sums.shape) == lead + 2 and len(weight.shape) == 2 and len(hidden.shape) == 2
-    if fits:
-        size = hidden.shape[1]
-        fits = tuple(sums.shape[lead:]) == (hidden.shape[0], gates * size)
-        fits = fits and tuple(weight.shape) == (gates * size, size)
-    if not fits:
-        rows = "size" if gates == 1 else f"{gates} * size"
-        raise ShapeError(
-            f"{call}: sums must be ({'length, ' * lead}batch, {rows}), weight ({rows}, size) and "
-            f"hidden (batch, size); got sums.shape={sums.shape}, weight.shape={weight.shape}, "
-            f"hidden.shape={hidden.shape}."
-        )
-
-
-def _over_steps(
-    call: str, sums: Any, hidden: Any, reverse: bool, step: Callable[[Any, Any], Any]
-) -> Tensor:
-    """The hidden states that `step` gives, from the sums of each step and the state before it."""
-    if not sums.shape[0]:
-        raise ShapeError(f"{call}: there must be a step; got sums.shape={sums.shape}.")
-    parts = unstack(sums)
-    states = []
-    for part in reversed(parts) if reverse else parts:
-        hidden = step(part, hidden)
-        states.append(hidden)
-    return stack(states[::-1] if reverse else states)
+__all__ = ["gru", "lstm", "rnn", "rnn_cell"]
 
 
 def _check_activation(call: str, activation: str) -> None:
@@ -84,7 +52,13 @@ def rnn_cell(
     """
     sums, weight, hidden = as_tensor(sums), as_tensor(weight), as_tensor(hidden)
     _check_activation("rnn_cell", activation)
-    _check_step("rnn_cell", sums, weight, hidden, 1, 0)
+    fits = len(sums.shape) == 2 and tuple(hidden.shape) == tuple(sums.shape)
+    if not fits or tuple(weight.shape) != (sums.shape[1], sums.shape[1]):
+        raise ShapeError(
+            "rnn_cell: sums must be (batch, size), weight (size, size) and hidden (batch, size); "
+            f"got sums.shape={sums.shape}, weight.shape={weight.shape}, "
+            f"hidden.shape={hidden.shape}."
+        )
     return linear(hidden, permute_dims(weight, axes=(1, 0)), sums, activation=activation)
 
 
@@ -110,7 +84,7 @@ def rnn(
         The states after each step, (length, batch, size).
 
     Raises:
-        ShapeError: the shapes do not fit, or there is no step.
+        ShapeError: the shapes do not fit.
         ParameterError: the activation is another word.
 
     Source:
@@ -118,19 +92,12 @@ def rnn(
 
     Example:
         >>> import tensorlike as tl
-        >>> sums, weight, hidden = tl.tensor([[[0.5]], [[1.0]]]), [[2.0]], [[1.0]]
-        >>> tl.functional.rnn(sums, weight, hidden, activation="relu").tolist()
+        >>> sums, weight = tl.tensor([[[0.5]], [[1.0]]]), tl.tensor([[2.0]])
+        >>> tl.functional.rnn(sums, weight, tl.ones((1, 1)), activation="relu").tolist()
         [[[2.5]], [[6.0]]]
     """
-    sums, weight, hidden = as_tensor(sums), as_tensor(weight), as_tensor(hidden)
     _check_activation("rnn", activation)
-    _check_step("rnn", sums, weight, hidden, 1, 1)
-    turned = permute_dims(weight, axes=(1, 0))
-
-    def step(part: Any, state: Any) -> Any:
-        return linear(state, turned, part, activation=activation)
-
-    return _over_steps("rnn", sums, hidden, reverse, step)
+    return recurrence(sums, weight, hidden, cell=activation, reverse=reverse)[0]
 
 
 @named
@@ -156,7 +123,7 @@ def gru(
         The states after each step, (length, batch, size).
 
     Raises:
-        ShapeError: the shapes do not fit, or there is no step.
+        ShapeError: the shapes do not fit.
 
     Source:
         Cho et al. 2014, https://arxiv.org/abs/1406.1078, in the variant whose reset gate acts
@@ -168,21 +135,46 @@ def gru(
         >>> tl.functional.gru(sums, weight, tl.tensor([[1.0]])).tolist()
         [[[0.5]]]
     """
-    sums, weight, hidden = as_tensor(sums), as_tensor(weight), as_tensor(hidden)
-    _check_step("gru", sums, weight, hidden, 3, 1)
-    if bias is not None and tuple(as_tensor(bias).shape) != (weight.shape[0],):
-        raise ShapeError(
-            f"gru: bias must have the shape {(weight.shape[0],)}; "
-            f"got bias.shape={as_tensor(bias).shape}."
-        )
-    size = hidden.shape[1]
-    turned = permute_dims(weight, axes=(1, 0))
+    weight = as_tensor(weight)
+    own = zeros(tuple(weight.shape[:1]), dtype=weight.dtype) if bias is None else bias
+    return recurrence(sums, weight, hidden, own, cell="gru", reverse=reverse)[0]
 
-    def step(part: Any, state: Any) -> Any:
-        own = matmul(state, turned) if bias is None else linear(state, turned, bias)
-        gates, candidate = split(part, sizes=(2 * size, size), axis=1)
-        own_gates, own_candidate = split(own, sizes=(2 * size, size), axis=1)
-        reset, update = split(gates + own_gates, sizes=(size, size), axis=1)
-        return gru_cell(reset, update, candidate, own_candidate, state)
 
-    return _over_steps("gru", sums, hidden, reverse, step)
+@named
+def lstm(
+    sums: TensorLike,
+    weight: TensorLike,
+    hidden: TensorLike,
+    cell: TensorLike,
+    *,
+    reverse: bool = False,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """All steps of a long short-term memory, each a product and an `lstm_cell`.
+
+    Args:
+        sums: (length, batch, 4 * size), what the inputs add to each step, with all biases: to the
+            input gates, the forget gates, the candidates and the output gates.
+        weight: (4 * size, size), for the hidden state.
+        hidden: (batch, size), the hidden state before the first step.
+        cell: (batch, size), the cell state before the first step.
+        reverse: go from the last step to the first.
+
+    Returns:
+        The hidden states after each step, (length, batch, size), the cell states, and the sums
+        that the gates are functions of, (length, batch, 4 * size).
+
+    Raises:
+        ShapeError: the shapes do not fit.
+
+    Source:
+        Hochreiter and Schmidhuber 1997, https://www.bioinf.jku.at/publications/older/2604.pdf.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> sums, weight = tl.tensor([[[0.0, 0.0, 0.0, 0.0]]]), tl.zeros((4, 1))
+        >>> states, cells, _ = tl.functional.lstm(sums, weight, tl.zeros((1, 1)), tl.ones((1, 1)))
+        >>> cells.tolist()
+        [[[0.5]]]
+    """
+    states, cells, gates = recurrence(sums, weight, hidden, cell, cell="lstm", reverse=reverse)
+    return states, cells, gates

@@ -94,7 +94,7 @@ class GRUSteps(Recurrence):
     def go_through(
         self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
     ) -> tuple[Tensor, State]:
-        """Each step is a product and one fused cell."""
+        """One op for the whole sequence."""
         hidden = F.gru(sums, weight, state[0], bias, reverse=reverse)
         return hidden, (hidden[0 if reverse else -1],)
 
@@ -117,7 +117,7 @@ class RNNSteps(Recurrence):
     def go_through(
         self, sums: Tensor, weight: TensorLike, bias: TensorLike | None, state: State, reverse: bool
     ) -> tuple[Tensor, State]:
-        """Each step is a product with the function in its epilogue."""
+        """One op for the whole sequence."""
         activation = self.nonlinearity
         hidden = F.rnn(sums, weight, state[0], activation=activation, reverse=reverse)
         return hidden, (hidden[0 if reverse else -1],)

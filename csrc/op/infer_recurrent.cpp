@@ -1,26 +1,38 @@
 // Inference for recurrences over whole sequences.
 #include "op/families.h"
 #include "op/infer.h"
+#include "op/recurrent.h"
 
 namespace tensorlike {
 namespace {
 
 using Inputs = std::span<const Spec>;
 
-constexpr int64_t kGates = 4;
+constexpr std::pair<std::string_view, Cell> kCells[] = {
+    {"lstm", {CellKind::kLSTM, 4, 4}},
+    {"gru", {CellKind::kGRU, 3, 4}},
+    {"tanh", {CellKind::kTanh, 1, 0}},
+    {"relu", {CellKind::kRelu, 1, 0}},
+};
 
 void check_shape(const Op& op, const std::string& arg, const Spec& got, const Dims& wanted,
-                 const char* why) {
+                 const std::string& why) {
   if (got.shape == wanted) return;
   fail(ErrorKind::kShape, op.name(), ": ", arg, ".shape must be ", to_string(wanted), ", ", why,
        "; got ", to_string(got.shape), ".");
 }
 
 void check_ndim(const Op& op, const std::string& arg, const Spec& got, size_t ndim,
-                const char* shape) {
+                const std::string& shape) {
   if (got.shape.size() == ndim) return;
   fail(ErrorKind::kShape, op.name(), ": ", arg, " must have the shape ", shape, "; got ", arg,
        ".shape=", to_string(got.shape), ".");
+}
+
+void check_count(const Op& op, Inputs inputs, size_t least, size_t most, const char* what) {
+  if (inputs.size() >= least && inputs.size() <= most) return;
+  fail(ErrorKind::kDispatch, op.name(), ": a cell '", op.get<std::string>("cell"), "' takes ", what,
+       "; got ", inputs.size(), " tensors.");
 }
 
 DType joint_dtype(const Op& op, Inputs inputs) {
@@ -33,51 +45,85 @@ DType joint_dtype(const Op& op, Inputs inputs) {
   return dtype;
 }
 
-Specs infer_lstm(const Op& op, Inputs inputs) {
+// "4 * hidden size".
+std::string times_size(int64_t count) {
+  return count == 1 ? "hidden size" : std::to_string(count) + " * hidden size";
+}
+
+Specs infer_recurrence(const Op& op, Inputs inputs) {
+  const Cell cell = cell_of(op);
+  const char* const taken = cell.is_lstm()  ? "sums, weight, hidden and cell"
+                            : cell.is_gru() ? "sums, weight, hidden and bias"
+                                            : "sums, weight and hidden";
+  check_count(op, inputs, 3 + cell.rest(), 3 + cell.rest(), taken);
   const DType dtype = joint_dtype(op, inputs);
-  check_ndim(op, "sums", inputs[0], 3, "(length, batch, 4 * hidden size)");
+  const std::string products = times_size(cell.products);
+  check_ndim(op, "sums", inputs[0], 3, "(length, batch, " + products + ")");
   check_ndim(op, "hidden", inputs[2], 2, "(batch, hidden size)");
   const int64_t length = inputs[0].shape[0];
   const int64_t batch = inputs[0].shape[1];
   const int64_t size = inputs[2].shape[1];
-  const char* const of_sums = "(length, batch, 4 * hidden size) with those of hidden";
-  check_shape(op, "sums", inputs[0], {length, inputs[2].shape[0], kGates * size}, of_sums);
-  check_shape(op, "weight", inputs[1], {kGates * size, size}, "(4 * hidden size, hidden size)");
-  check_shape(op, "cell", inputs[3], {batch, size}, "as hidden");
-  Specs specs(2, Spec{dtype, {length, batch, size}});
-  specs.push_back({dtype, {length, batch, kGates * size}});
+  const int64_t columns = cell.products * size;
+  check_shape(op, "sums", inputs[0], {length, inputs[2].shape[0], columns},
+              "(length, batch, " + products + ") with those of hidden");
+  check_shape(op, "weight", inputs[1], {columns, size}, "(" + products + ", hidden size)");
+  if (cell.is_lstm()) check_shape(op, "cell", inputs[3], {batch, size}, "as hidden");
+  if (cell.is_gru()) check_shape(op, "bias", inputs[3], {columns}, "(" + products + ",)");
+  Specs specs(cell.is_lstm() ? 2 : 1, Spec{dtype, {length, batch, size}});
+  if (cell.has_gates()) specs.push_back({dtype, {length, batch, cell.gates * size}});
   return specs;
 }
 
-Specs infer_lstm_grad(const Op& op, Inputs inputs) {
+Specs infer_recurrence_grad(const Op& op, Inputs inputs) {
+  const Cell cell = cell_of(op);
+  const size_t known = cell.is_lstm() ? 8 : cell.is_gru() ? 5 : 4;
+  const char* const taken =
+      cell.is_lstm()  ? "weight, hidden, states, dstates, cell, cells, gates, dcells and dgates"
+      : cell.is_gru() ? "weight, hidden, states, dstates, gates and dgates"
+                      : "weight, hidden, states and dstates";
+  check_count(op, inputs, known, known + cell.rest(), taken);
   const DType dtype = joint_dtype(op, inputs);
-  check_ndim(op, "states", inputs[3], 3, "(length, batch, hidden size)");
-  const Dims states = inputs[3].shape;
+  check_ndim(op, "states", inputs[2], 3, "(length, batch, hidden size)");
+  const Dims states = inputs[2].shape;
   const int64_t size = states[2];
-  const Dims gates = {states[0], states[1], kGates * size};
-  check_shape(op, "weight", inputs[0], {kGates * size, size}, "(4 * hidden size, hidden size)");
-  check_shape(op, "hidden", inputs[1], {states[1], size}, "(batch, hidden size)");
-  check_shape(op, "cell", inputs[2], {states[1], size}, "(batch, hidden size)");
-  check_shape(op, "cells", inputs[4], states, "as states");
-  check_shape(op, "gates", inputs[5], gates, "(length, batch, 4 * hidden size)");
-  check_shape(op, "dstates", inputs[6], states, "as states");
-  check_shape(op, "dcells", inputs[7], states, "as states");
-  if (inputs.size() > 9) {
-    fail(ErrorKind::kDispatch, op.name(), ": there may be one dgates; got ", inputs.size() - 8,
-         ".");
+  const int64_t columns = cell.products * size;
+  const Dims before = {states[1], size};
+  const Dims gates = {states[0], states[1], cell.gates * size};
+  check_shape(op, "weight", inputs[0], {columns, size},
+              "(" + times_size(cell.products) + ", hidden size)");
+  check_shape(op, "hidden", inputs[1], before, "(batch, hidden size)");
+  check_shape(op, "dstates", inputs[3], states, "as states");
+  if (cell.is_lstm()) {
+    check_shape(op, "cell", inputs[4], before, "(batch, hidden size)");
+    check_shape(op, "cells", inputs[5], states, "as states");
+    check_shape(op, "dcells", inputs[7], states, "as states");
   }
-  if (inputs.size() > 8) check_shape(op, "dgates", inputs[8], gates, "as gates");
-  Specs specs(1, Spec{dtype, gates});
-  for (size_t i = 0; i < 3; ++i) specs.push_back({dtype, inputs[i].shape});
+  const size_t at = cell.is_lstm() ? 6 : 4;
+  const std::string shape = "(length, batch, " + times_size(cell.gates) + ")";
+  if (cell.has_gates()) check_shape(op, "gates", inputs[at], gates, shape);
+  if (inputs.size() > known) check_shape(op, "dgates", inputs[known], gates, "as gates");
+  Specs specs(1, Spec{dtype, {states[0], states[1], columns}});
+  for (size_t i = 0; i < 2; ++i) specs.push_back({dtype, inputs[i].shape});
+  if (cell.is_lstm()) specs.push_back({dtype, before});
+  if (cell.is_gru()) specs.push_back({dtype, {columns}});
   return specs;
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"lstm", infer_lstm},
-    {"lstm_grad", infer_lstm_grad},
+    {"recurrence", infer_recurrence},
+    {"recurrence_grad", infer_recurrence_grad},
 };
 
 }  // namespace
+
+Cell cell_of(const Op& op) {
+  const std::string& name = op.get<std::string>("cell");
+  for (const auto& [known, cell] : kCells) {
+    if (known == name) return cell;
+  }
+  fail(ErrorKind::kAttribute, op.name(), ": cell must be 'lstm', 'gru', 'tanh' or 'relu'; got '",
+       name, "'.");
+}
 
 RuleTable<InferRule> recurrent_rules() { return kRules; }
 

@@ -3,129 +3,176 @@
 #include <algorithm>
 
 #include "op/families.h"
-#include "op/registry.h"
-#include "tape/gradient.h"
-#include "tensor/body.h"
+#include "op/recurrent.h"
+#include "tape/matrix_terms.h"
 
 namespace tensorlike {
 namespace {
 
-Ref<Value> multiply(const Ref<Value>& x, const Ref<Value>& y) {
-  return call("multiply", {x.get(), y.get()});
-}
-Ref<Value> add(const Ref<Value>& x, const Ref<Value>& y) { return call("add", {x.get(), y.get()}); }
-Ref<Value> one_less(const Ref<Value>& x) {  // 1 - x
-  return call("subtract", {lift_literal(1.0, *x).get(), x.get()});
-}
-Ref<Value> reshape(Value& x, std::vector<int64_t> shape) {
-  return call("reshape", {&x}, {{"shape", std::move(shape)}});
-}
-Ref<Value> joined(const char* function, const std::vector<Ref<Value>>& parts, int64_t axis) {
+Term joined_all(const char* function, const std::vector<Term>& parts, int64_t axis) {
   SmallVector<Value*, 8> args;
-  for (const Ref<Value>& part : parts) args.push_back(part.get());
+  for (const Term& part : parts) args.push_back(part.get());
   const Ref<Op> op = registry().find_function(function)->make_op({axis});
-  return apply(*op, {args.data(), args.size()})[0];
+  return {apply(*op, {args.data(), args.size()})[0]};
 }
-Values parts_of(Value& x, const std::vector<int64_t>& sizes, int64_t axis) {
-  const Ref<Op> op = registry().find_function("split")->make_op({sizes, axis});
-  Value* args[] = {&x};
-  return apply(*op, args);
+std::vector<Term> parts_of(const Term& x, std::vector<int64_t> sizes, int64_t axis) {
+  return results_of("split", x, {std::move(sizes), axis});
 }
+Term sigmoid(const Term& x) { return {call("sigmoid", {x.get()})}; }
+Term tanh(const Term& x) { return {call("tanh", {x.get()})}; }
+Term rest_of(const Term& x) { return number(1, x) - x; }
+// The slope of the logistic function, and of tanh, by the value.
+Term of_gate(const Term& flow, const Term& gate) { return flow * (gate * rest_of(gate)); }
+Term of_tanh(const Term& flow, const Term& y) { return flow * rest_of(y * y); }
 
 // The steps of a tensor (length, batch, width).
-std::vector<Ref<Value>> steps_of(Value& x, const Dims& shape, int64_t width) {
-  std::vector<Ref<Value>> steps;
-  for (const Ref<Value>& part :
-       parts_of(x, std::vector<int64_t>(static_cast<size_t>(shape[0]), 1), 0)) {
-    steps.push_back(reshape(*part, {shape[1], width}));
+std::vector<Term> steps_of(const Term& x) {
+  const Dims shape = x.spec().shape;
+  std::vector<Term> steps;
+  for (const Term& part : parts_of(x, std::vector<int64_t>(static_cast<size_t>(shape[0]), 1), 0)) {
+    steps.push_back(reshaped(part, {shape[1], shape[2]}));
   }
   return steps;
 }
 
-// What flows back through one cell.
+// What flows back through one cell, whatever its kind: the gradients by its gates (of a cell
+// without gates, by its sums), and what of the hidden state flows past them.
 struct Flow {
-  Ref<Value> hidden, cell;
+  Cell kind;
+  int64_t size;
+  Term hidden, cell, past;
 
-  // The gradient by the gates' sums; `cell` becomes that by the cell state before.
-  Ref<Value> through(Value& gates, int64_t size, const Ref<Value>& before, const Ref<Value>& kept) {
-    const Values sums = parts_of(gates, {size, size, size, size}, 1);
-    const Ref<Value> enter = call("sigmoid", {sums[0].get()});
-    const Ref<Value> forget = call("sigmoid", {sums[1].get()});
-    const Ref<Value> candidate = call("tanh", {sums[2].get()});
-    const Ref<Value> leave = call("sigmoid", {sums[3].get()});
-    const Ref<Value> shown = call("tanh", {kept.get()});
-    cell = add(cell, multiply(multiply(hidden, leave), one_less(multiply(shown, shown))));
-    auto of_gate = [](const Ref<Value>& flow, const Ref<Value>& gate) {
-      return multiply(flow, multiply(gate, one_less(gate)));
-    };
-    const Ref<Value> by_gates =
-        joined("concat",
-               {of_gate(multiply(cell, candidate), enter), of_gate(multiply(cell, before), forget),
-                multiply(multiply(cell, enter), one_less(multiply(candidate, candidate))),
-                of_gate(multiply(hidden, shown), leave)},
-               1);
-    cell = multiply(cell, forget);
+  Term through(const Term& gates, const Term& before, const Term& state, const Term& cell_before,
+               const Term& kept) {
+    switch (kind.kind) {
+      case CellKind::kLSTM:
+        return through_lstm(gates, cell_before, kept);
+      case CellKind::kGRU:
+        return through_gru(gates, before);
+      case CellKind::kTanh:
+        return of_tanh(hidden, state);
+      case CellKind::kRelu:
+        break;
+    }
+    const Term is_on = {call("greater", {state.get(), number(0, state).get()})};
+    return {call("where", {is_on.get(), hidden.get(), number(0, hidden).get()})};
+  }
+
+ private:
+  Term through_lstm(const Term& gates, const Term& before, const Term& kept) {
+    const std::vector<Term> sums = parts_of(gates, {size, size, size, size}, 1);
+    const Term enter = sigmoid(sums[0]);
+    const Term forget = sigmoid(sums[1]);
+    const Term candidate = tanh(sums[2]);
+    const Term leave = sigmoid(sums[3]);
+    const Term shown = tanh(kept);
+    cell = cell + of_tanh(hidden * leave, shown);
+    const Term by_gates =
+        joined_all("concat",
+                   {of_gate(cell * candidate, enter), of_gate(cell * before, forget),
+                    of_tanh(cell * enter, candidate), of_gate(hidden * shown, leave)},
+                   1);
+    cell = cell * forget;
     return by_gates;
+  }
+
+  Term through_gru(const Term& gates, const Term& before) {
+    const std::vector<Term> sums = parts_of(gates, {size, size, size, size}, 1);
+    const Term reset = sigmoid(sums[0]);
+    const Term update = sigmoid(sums[1]);
+    const Term next = tanh(sums[3] + reset * sums[2]);
+    const Term by_candidate = of_tanh(hidden * rest_of(update), next);
+    past = hidden * update;
+    return joined_all(
+        "concat",
+        {of_gate(by_candidate * sums[2], reset), of_gate(hidden * (before - next), update),
+         by_candidate * reset, by_candidate},
+        1);
   }
 };
 
-void by_calls(GradCall& c, Value& dstates, Value& dcells) {
+std::vector<Term> all_or_none(bool are_there, Value* x) {
+  return are_there ? steps_of(term(x)) : std::vector<Term>{};
+}
+
+void by_calls(GradCall& c, const Cell& kind) {
   const Dims shape = c.node.outputs[0].shape;
   const int64_t length = shape[0];
   const int64_t size = shape[2];
   const bool is_reverse = c.op.get<bool>("reverse");
-  const auto states = steps_of(*c.outputs[0], shape, size);
-  const auto cells = steps_of(*c.outputs[1], shape, size);
-  const auto gates = steps_of(*c.outputs[2], shape, 4 * size);
-  const auto by_states = steps_of(dstates, shape, size);
-  const auto by_cells = steps_of(dcells, shape, size);
-  std::vector<Ref<Value>> by_gates;
-  if (c.cotangents[2] != nullptr) by_gates = steps_of(*c.cotangents[2], shape, 4 * size);
+  const size_t last = c.outputs.size() - 1;
+  const std::vector<Term> states = steps_of(output(c, 0));
+  const std::vector<Term> by_states = steps_of(cotangent(c, 0));
+  const std::vector<Term> cells = all_or_none(kind.is_lstm(), c.outputs[last > 0 ? 1 : 0]);
+  std::vector<Term> by_cells;
+  if (kind.is_lstm()) by_cells = steps_of(cotangent(c, 1));
+  const std::vector<Term> gates = all_or_none(kind.has_gates(), c.outputs[last]);
+  const bool flows_into_gates = kind.has_gates() && flows(c, last);
+  const std::vector<Term> by_gates = all_or_none(flows_into_gates, c.cotangents[last]);
 
-  std::vector<Ref<Value>> sums(gates.size());
-  std::vector<Ref<Value>> before(gates.size());  // the hidden state before each step
-  Flow flow;
+  std::vector<Term> sums(states.size());
+  std::vector<Term> products(states.size());
+  std::vector<Term> before(states.size());  // the hidden state before each step
+  Flow flow{kind, size, {}, {}, {}};
   for (int64_t step = length - 1; step >= 0; --step) {
     const size_t time = static_cast<size_t>(is_reverse ? length - 1 - step : step);
     const size_t earlier = is_reverse ? time + 1 : time - 1;
-    flow.hidden = flow.hidden ? add(by_states[time], flow.hidden) : by_states[time];
-    flow.cell = flow.cell ? add(by_cells[time], flow.cell) : by_cells[time];
-    before[time] = step == 0 ? Ref<Value>(c.inputs[2]) : states[earlier];
-    const Ref<Value> cell = step == 0 ? Ref<Value>(c.inputs[3]) : cells[earlier];
-    sums[time] = flow.through(*gates[time], size, cell, cells[time]);
-    if (!by_gates.empty()) sums[time] = add(sums[time], by_gates[time]);
-    flow.hidden = call("matmul", {sums[time].get(), c.inputs[1]});
+    const bool is_first = step == 0;
+    flow.hidden = flow.hidden.value ? by_states[time] + flow.hidden : by_states[time];
+    before[time] = is_first ? input(c, 2) : states[earlier];
+    Term cell_before;
+    if (kind.is_lstm()) {
+      flow.cell = flow.cell.value ? by_cells[time] + flow.cell : by_cells[time];
+      cell_before = is_first ? input(c, 3) : cells[earlier];
+    }
+    Term found = flow.through(kind.has_gates() ? gates[time] : Term{}, before[time], states[time],
+                              cell_before, kind.is_lstm() ? cells[time] : Term{});
+    if (!by_gates.empty()) found = found + by_gates[time];
+    sums[time] = products[time] = found;
+    if (kind.is_gru()) {
+      products[time] = part(found, false, 0, 3 * size);
+      sums[time] =
+          joined(part(found, false, 0, 2 * size), part(found, false, 3 * size, 4 * size), false);
+    }
+    flow.hidden = product(products[time], input(c, 1));
+    if (kind.is_gru()) flow.hidden = flow.hidden + flow.past;
   }
-  c.result(0) = joined("stack", sums, 0);
-  const Ref<Value> rows = joined("concat", sums, 0);
-  const Ref<Value> columns =
-      call("permute_dims", {rows.get()}, {{"axes", std::vector<int64_t>{1, 0}}});
-  c.result(1) = call("matmul", {columns.get(), joined("concat", before, 0).get()});
-  c.result(2) = flow.hidden;
-  c.result(3) = flow.cell;
+  c.result(0) = joined_all("stack", sums, 0).value;
+  const Term rows = joined_all("concat", products, 0);
+  c.result(1) = product(transpose(rows), joined_all("concat", before, 0)).value;
+  c.result(2) = flow.hidden.value;
+  if (kind.is_lstm()) c.result(3) = flow.cell.value;
+  if (kind.is_gru()) {
+    c.result(3) = call("sum", {rows.get()}, {{"axis", std::vector<int64_t>{0}}});
+  }
 }
 
-void grad_lstm(GradCall& c) {
-  Value* const like = *std::find_if(c.cotangents.begin(), c.cotangents.end(),
-                                    [](Value* x) { return x != nullptr; });
-  Ref<Value> flows[2];
-  for (size_t i = 0; i < 2; ++i) {
-    flows[i] =
-        c.cotangents[i] != nullptr ? Ref<Value>(c.cotangents[i]) : zeros(c.node.outputs[i], *like);
+void grad_recurrence(GradCall& c) {
+  const Cell kind = cell_of(c.op);
+  const size_t last = c.outputs.size() - 1;
+  SmallVector<Ref<Value>, 4> flowing;
+  flowing.push_back(cotangent(c, 0).value);
+  SmallVector<Value*, 12> args;
+  for (Value* x : {c.inputs[1], c.inputs[2], c.outputs[0], flowing[0].get()}) args.push_back(x);
+  if (kind.is_lstm()) {
+    flowing.push_back(cotangent(c, 1).value);
+    for (Value* x : {c.inputs[3], c.outputs[1], c.outputs[2], flowing[1].get()}) args.push_back(x);
   }
-  SmallVector<Value*, 12> args(c.inputs.begin() + 1, c.inputs.end());
-  for (Value* output : c.outputs) args.push_back(output);
-  for (const Ref<Value>& flow : flows) args.push_back(flow.get());
-  if (c.cotangents[2] != nullptr) args.push_back(c.cotangents[2]);
+  if (kind.is_gru()) args.push_back(c.outputs[1]);
+  if (kind.has_gates() && flows(c, last)) args.push_back(c.cotangents[last]);
   const bool is_plain =
       std::all_of(args.begin(), args.end(), [](Value* x) { return x->tag == Value::kRaw; });
-  if (!is_plain && c.node.outputs[0].shape[0] > 0) {
-    by_calls(c, *flows[0], *flows[1]);
-  } else if (!is_plain) {
-    for (size_t i = 0; i < c.inputs.size(); ++i) c.result(i) = zeros(c.node.input_spec(i), *like);
-  } else {
-    const Ref<Op> op = registry().find_function("lstm_grad")->make_op({c.op.attr("reverse")});
+  if (is_plain) {
+    const Ref<Op> op = registry()
+                           .find_function("recurrence_grad")
+                           ->make_op({c.op.attr("cell"), c.op.attr("reverse")});
     c.results = apply(*op, {args.data(), args.size()});
+  } else if (c.node.outputs[0].shape[0] > 0) {
+    by_calls(c, kind);
+  } else {
+    for (size_t i = 0; i < c.inputs.size(); ++i) {
+      c.result(i) = zeros(c.node.input_spec(i), *flowing[0]);
+    }
   }
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     if (!c.wants(i)) c.result(i) = Ref<Value>();
@@ -133,7 +180,7 @@ void grad_lstm(GradCall& c) {
 }
 
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
-    {"lstm", {grad_lstm, ~1U, true}},
+    {"recurrence", {grad_recurrence, ~1U, true}},
 };
 
 }  // namespace

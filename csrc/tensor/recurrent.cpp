@@ -1,7 +1,10 @@
 // Recurrences over whole sequences. The weights are packed once; then each thread takes some rows
 // of the batch through all steps, since rows know nothing of each other and no step has to wait.
 // What happens in a cell is a declared scalar function.
+#include "op/recurrent.h"
+
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <vector>
 
@@ -16,8 +19,6 @@
 
 namespace tensorlike {
 namespace {
-
-constexpr int64_t kGates = 4;
 
 template <class T>
 TileKernel scalar(std::string_view name) {
@@ -63,81 +64,152 @@ struct Sequence {
   int64_t grain() const { return is_long() ? (batch + num_threads() - 1) / num_threads() : batch; }
 };
 
+// All steps of a few rows of the batch after each other. What a step is multiplied to lies in the
+// gates, or in the states of cells that have none.
 template <class T>
 struct Forward {
   const Sequence s;
-  const T *sums, *hidden, *cell;
+  const Cell kind;
+  const T *sums, *hidden, *rest;
   T *states, *cells, *gates;
+  TileKernel add = scalar<T>("add");
+  TileKernel make = scalar<T>(kind.is_lstm()                 ? "lstm_cell"
+                              : kind.is_gru()                ? "gru_cell"
+                              : kind.kind == CellKind::kTanh ? "tanh"
+                                                             : "relu");
 
   void run(const RawTensor& weight) const {
     BlockingRegion blocking(s.is_long());
     const Panels<T> panels;
+    const int64_t products = kind.products * s.size;
     const PackedWeight<T> packed(panels, weight.as<T>(), weight.strides[1], weight.strides[0],
-                                 s.size, kGates * s.size);
-    const TileKernel add = scalar<T>("add");
-    const TileKernel make = scalar<T>("lstm_cell");
+                                 s.size, products);
+    const int64_t width = kind.has_gates() ? kind.gates * s.size : s.size;
+    T* const target = kind.has_gates() ? gates : states;
     parallel_for(s.batch, s.grain(), [&](int64_t begin, int64_t end) {
       for (int64_t step = 0; step < s.length; ++step) {
         check_interrupt();
         const int64_t first = s.row(step, begin);
-        panels.multiply(end - begin, kGates * s.size, s.size, s.before(states, hidden, step, begin),
-                        s.size, 1, packed.data(), s.size, gates + first * kGates * s.size,
-                        kGates * s.size, false);
-        for (int64_t r = 0; r < end - begin; ++r) {
-          T* const gate = gates + (first + r) * kGates * s.size;
-          void* const sum[] = {gate};
-          const void* const terms[] = {gate, sums + (first + r) * kGates * s.size};
-          add(sum, terms, kGates * s.size);
-          const void* const in[] = {gate, gate + s.size, gate + 2 * s.size, gate + 3 * s.size,
-                                    s.before(cells, cell, step, begin + r)};
-          void* const out[] = {states + (first + r) * s.size, cells + (first + r) * s.size};
-          make(out, in, s.size);
+        panels.multiply(end - begin, products, s.size, s.before(states, hidden, step, begin),
+                        s.size, 1, packed.data(), s.size, target + first * width, width, false);
+        if (kind.is_gru()) {
+          for (int64_t r = begin; r < end; ++r) gru(step, r);
+          continue;
+        }
+        // Rows that follow each other are one.
+        const int64_t count = (end - begin) * width;
+        add_to(target + first * width, sums + first * width, count);
+        if (kind.is_lstm()) {
+          for (int64_t r = begin; r < end; ++r) lstm(step, r);
+        } else {
+          void* const out[] = {states + first * width};
+          const void* const in[] = {states + first * width};
+          make(out, in, count);
         }
       }
     });
   }
+
+ private:
+  void add_to(T* to, const T* from, int64_t n) const {
+    void* const out[] = {to};
+    const void* const in[] = {to, from};
+    add(out, in, n);
+  }
+
+  void lstm(int64_t step, int64_t row) const {
+    const int64_t at = s.row(step, row);
+    const T* const gate = gates + at * 4 * s.size;
+    const void* const in[] = {gate, gate + s.size, gate + 2 * s.size, gate + 3 * s.size,
+                              s.before(cells, rest, step, row)};
+    void* const out[] = {states + at * s.size, cells + at * s.size};
+    make(out, in, s.size);
+  }
+
+  // Gates: reset and update, what the hidden state and what the inputs add to the candidate.
+  void gru(int64_t step, int64_t row) const {
+    const int64_t at = s.row(step, row);
+    T* const gate = gates + at * 4 * s.size;
+    const T* const sum = sums + at * 3 * s.size;
+    add_to(gate, rest, 3 * s.size);
+    add_to(gate, sum, 2 * s.size);
+    std::memcpy(gate + 3 * s.size, sum + 2 * s.size, static_cast<size_t>(s.size) * sizeof(T));
+    const void* const in[] = {gate, gate + s.size, gate + 3 * s.size, gate + 2 * s.size,
+                              s.before(states, hidden, step, row)};
+    void* const out[] = {states + at * s.size};
+    make(out, in, s.size);
+  }
 };
 
+// Backwards through the steps. `flows` are the gradients by the gates; of a cell without gates, or
+// whose gates are the sums, those by the sums.
 template <class T>
 struct Backward {
   const Sequence s;
-  const T *hidden, *cell, *states, *cells, *gates;
-  const T *dstates, *dcells, *dgates;  // the last one may be null
-  T *dsums, *dweight, *dhidden, *dcell;
+  const Cell kind;
+  const T *hidden, *states, *dstates;
+  const T *cell, *cells, *dcells;  // of an LSTM
+  const T *gates, *dgates;         // the last one may be null
+  T *dsums, *dweight, *dhidden, *drest, *flows;
   TileKernel add = scalar<T>("add");
-  TileKernel grad = scalar<T>("lstm_cell_grad");
+  TileKernel grad = scalar<T>(kind.is_lstm()                 ? "lstm_cell_grad"
+                              : kind.is_gru()                ? "gru_cell_grad"
+                              : kind.kind == CellKind::kTanh ? "tanh_dx"
+                                                             : "relu_dx");
+  const int64_t products = kind.products * s.size;
+  const int64_t width = kind.has_gates() ? kind.gates * s.size : s.size;
 
   void run(const RawTensor& weight) const {
     BlockingRegion blocking(s.is_long());
     const Panels<T> panels;
     const PackedWeight<T> packed(panels, weight.as<T>(), weight.strides[0], weight.strides[1],
-                                 kGates * s.size, s.size);
+                                 products, s.size);
     parallel_for(s.batch, s.grain(), [&](int64_t begin, int64_t end) {
       // What flows back into the states: in the end, into those before the first step.
       T* const flow = dhidden + begin * s.size;
       std::fill_n(flow, (end - begin) * s.size, T{0});
-      std::fill_n(dcell + begin * s.size, (end - begin) * s.size, T{0});
+      if (kind.is_lstm()) std::fill_n(drest + begin * s.size, (end - begin) * s.size, T{0});
       for (int64_t step = s.length; step-- > 0;) {
         check_interrupt();
         for (int64_t r = begin; r < end; ++r) cell_back(step, r);
-        panels.multiply(end - begin, s.size, kGates * s.size,
-                        dsums + s.row(step, begin) * kGates * s.size, kGates * s.size, 1,
-                        packed.data(), kGates * s.size, flow, s.size, false);
+        // A GRU's state flows past the gates, too.
+        panels.multiply(end - begin, s.size, products, flows + s.row(step, begin) * width, width, 1,
+                        packed.data(), products, flow, s.size, kind.is_gru());
       }
     });
     add_weights();
+    if (kind.is_gru()) add_biases();
   }
 
  private:
-  // From the gradients of a row's states to that of its gates and of the cell before.
+  // From the gradients of a row's states to that of its gates, and of the cell before.
   void cell_back(int64_t step, int64_t row) const {
     const int64_t at = s.row(step, row);
     T* const dh = dhidden + row * s.size;
-    T* const dc = dcell + row * s.size;
+    T* const to = flows + at * width;
     add_to(dh, dstates + at * s.size, s.size);
+    if (kind.is_lstm()) {
+      lstm(step, row, dh, to);
+    } else if (kind.is_gru()) {
+      gru(step, row, dh, to);
+    } else {
+      const void* const in[] = {states + at * s.size, dh};
+      void* const out[] = {to};
+      grad(out, in, s.size);
+    }
+    if (dgates != nullptr) add_to(to, dgates + at * width, width);
+    if (!kind.is_gru()) return;
+    T* const sum = dsums + at * products;
+    const size_t bytes = static_cast<size_t>(s.size) * sizeof(T);
+    std::memcpy(sum, to, 2 * bytes);
+    std::memcpy(sum + 2 * s.size, to + 3 * s.size, bytes);
+  }
+
+  void lstm(int64_t step, int64_t row, const T* dh, T* to) const {
+    const int64_t at = s.row(step, row);
+    T* const dc = drest + row * s.size;
     add_to(dc, dcells + at * s.size, s.size);
-    const T* const gate = gates + at * kGates * s.size;
-    T* const to = dsums + at * kGates * s.size;
+    const T* const gate = gates + at * width;
     const void* const in[] = {gate,
                               gate + s.size,
                               gate + 2 * s.size,
@@ -148,7 +220,18 @@ struct Backward {
                               dc};
     void* const out[] = {to, to + s.size, to + 2 * s.size, to + 3 * s.size, dc};
     grad(out, in, s.size);
-    if (dgates != nullptr) add_to(to, dgates + at * kGates * s.size, kGates * s.size);
+  }
+
+  void gru(int64_t step, int64_t row, T* dh, T* to) const {
+    const T* const gate = gates + s.row(step, row) * width;
+    const void* const in[] = {gate,
+                              gate + s.size,
+                              gate + 3 * s.size,
+                              gate + 2 * s.size,
+                              s.before(states, hidden, step, row),
+                              dh};
+    void* const out[] = {to, to + s.size, to + 3 * s.size, to + 2 * s.size, dh};
+    grad(out, in, s.size);
   }
 
   void add_to(T* to, const T* from, int64_t n) const {
@@ -160,20 +243,32 @@ struct Backward {
   // One product of all steps but the first, and one of that.
   void add_weights() const {
     if (s.length == 0) {
-      std::fill_n(dweight, kGates * s.size * s.size, T{0});
+      std::fill_n(dweight, products * s.size, T{0});
       return;
     }
     const int64_t rest = s.batch * s.size;  // elements of a step's states
-    const T* const later = dsums + (s.is_reverse ? 0 : kGates * rest);
+    const T* const later = flows + (s.is_reverse ? 0 : s.batch * width);
     const T* const earlier = states + (s.is_reverse ? rest : 0);
-    const T* const first = dsums + s.time(0) * kGates * rest;
+    const T* const first = flows + s.time(0) * s.batch * width;
     multiply(later, earlier, (s.length - 1) * s.batch, false);
     multiply(first, hidden, s.batch, true);
   }
   void multiply(const T* flow, const T* state, int64_t rows, bool accumulate) const {
-    const GemmOperand<T> a = {flow, 1, kGates * s.size};
+    const GemmOperand<T> a = {flow, 1, width};
     const GemmOperand<T> b = {state, 1, s.size};
-    gemm<T>(kGates * s.size, s.size, rows, a, b, dweight, s.size, accumulate);
+    gemm<T>(products, s.size, rows, a, b, dweight, s.size, accumulate);
+  }
+
+  // The sums of the products' gradients over all steps and rows, a few columns for each thread.
+  void add_biases() const {
+    parallel_for(products, 64, [&](int64_t begin, int64_t end) {
+      std::vector<double> sums(static_cast<size_t>(end - begin));
+      for (int64_t r = 0; r < s.length * s.batch; ++r) {
+        const T* const row = flows + r * width + begin;
+        for (size_t j = 0; j < sums.size(); ++j) sums[j] += static_cast<double>(row[j]);
+      }
+      std::copy(sums.begin(), sums.end(), drest + begin);
+    });
   }
 };
 
@@ -200,35 +295,62 @@ std::vector<Ref<RawTensor>> in_order(RawArgs inputs) {
   return found;
 }
 
-Values lstm(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+Values recurrence(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return computed(outputs, [&](auto tag, const Values& held) {
     using T = decltype(tag);
+    const Cell kind = cell_of(op);
     const std::vector<Ref<RawTensor>> x = in_order<T>(inputs);
     auto out = [&](size_t i) { return static_cast<RawTensor&>(*held[i]).as<T>(); };
     const Dims& shape = outputs[0].shape;
     const Sequence sequence = {shape[0], shape[1], shape[2], op.get<bool>("reverse")};
-    Forward<T>{sequence, x[0]->as<T>(), x[2]->as<T>(), x[3]->as<T>(), out(0), out(1), out(2)}.run(
-        *x[1]);
+    Forward<T>{sequence,
+               kind,
+               x[0]->as<T>(),
+               x[2]->as<T>(),
+               x.size() > 3 ? x[3]->as<T>() : nullptr,
+               out(0),
+               kind.is_lstm() ? out(1) : nullptr,
+               kind.has_gates() ? out(held.size() - 1) : nullptr}
+        .run(*x[1]);
   });
 }
 
-Values lstm_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+Values recurrence_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return computed(outputs, [&](auto tag, const Values& held) {
     using T = decltype(tag);
+    const Cell kind = cell_of(op);
     const std::vector<Ref<RawTensor>> x = in_order<T>(inputs);
     auto in = [&](size_t i) { return i < x.size() ? x[i]->as<T>() : nullptr; };
-    auto out = [&](size_t i) { return static_cast<RawTensor&>(*held[i]).as<T>(); };
-    const Dims& shape = inputs[3]->shape;
+    auto out = [&](size_t i) {
+      return i < held.size() ? static_cast<RawTensor&>(*held[i]).as<T>() : nullptr;
+    };
+    const Dims& shape = inputs[2]->shape;
     const Sequence sequence = {shape[0], shape[1], shape[2], op.get<bool>("reverse")};
-    Backward<T>{sequence, in(1), in(2),  in(3),  in(4),  in(5), in(6),
-                in(7),    in(8), out(0), out(1), out(2), out(3)}
+    const bool is_lstm = kind.is_lstm();
+    const Ref<RawTensor> flows =
+        RawTensor::empty(dtype_of<T>, {shape[0], shape[1], kind.is_gru() ? 4 * shape[2] : 0});
+    Backward<T>{sequence,
+                kind,
+                in(1),
+                in(2),
+                in(3),
+                is_lstm ? in(4) : nullptr,
+                is_lstm ? in(5) : nullptr,
+                is_lstm ? in(7) : nullptr,
+                kind.has_gates() ? in(is_lstm ? 6 : 4) : nullptr,
+                kind.has_gates() ? in(is_lstm ? 8 : 5) : nullptr,
+                out(0),
+                out(1),
+                out(2),
+                out(3),
+                kind.is_gru() ? flows->as<T>() : out(0)}
         .run(*x[0]);
   });
 }
 
 constexpr std::pair<std::string_view, Kernel> kKernels[] = {
-    {"lstm", lstm},
-    {"lstm_grad", lstm_grad},
+    {"recurrence", recurrence},
+    {"recurrence_grad", recurrence_grad},
 };
 
 }  // namespace

@@ -766,3 +766,60 @@ def gru_cell(
         [0.5476]
     """
     ...
+
+
+# opdecl/elementwise_nn.yaml:235
+@native
+def gru_cell_grad(
+    reset_gate: TensorLike,
+    update_gate: TensorLike,
+    candidate: TensorLike,
+    recurrent: TensorLike,
+    hidden: TensorLike,
+    dnext: TensorLike,
+) -> tuple[Tensor, ...]:
+    """All gradients of gru_cell at once.
+
+    ``dreset_gate: dnext * (1 - sigmoid(update_gate)) * (1 - square(tanh(candidate +
+    sigmoid(reset_gate) * recurrent))) * recurrent * sigmoid(reset_gate) * (1 -
+    sigmoid(reset_gate))``
+    ``dupdate_gate: dnext * (hidden - tanh(candidate + sigmoid(reset_gate) * recurrent)) *
+    sigmoid(update_gate) * (1 - sigmoid(update_gate))``
+    ``dcandidate: dnext * (1 - sigmoid(update_gate)) * (1 - square(tanh(candidate +
+    sigmoid(reset_gate) * recurrent)))``
+    ``drecurrent: dnext * (1 - sigmoid(update_gate)) * (1 - square(tanh(candidate +
+    sigmoid(reset_gate) * recurrent))) * sigmoid(reset_gate)``
+    ``dhidden: dnext * sigmoid(update_gate)``
+
+    Args:
+        reset_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        update_gate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        candidate: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        recurrent: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        hidden: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+        dnext: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        5 tensors: dreset_gate, dupdate_gate, dcandidate, drecurrent, dhidden. The broadcast shape,
+            the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml:235.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75], [0.5], [2.0]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> [[round(v, 4) for v in part.tolist()] for part in tl.functional.gru_cell_grad(*tensors)]
+        [[0.0081], [-0.0838], [0.0457], [0.0285], [1.7616]]
+    """
+    ...

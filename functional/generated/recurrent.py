@@ -8,80 +8,75 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/recurrent.yaml:8
+# opdecl/recurrent.yaml:10
 @native
-def lstm(
+def recurrence(
     sums: TensorLike,
     weight: TensorLike,
     hidden: TensorLike,
-    cell: TensorLike,
+    *rest: TensorLike,
+    cell: str,
     reverse: bool = False,
 ) -> tuple[Tensor, ...]:
-    """All steps of an LSTM; gives hidden states, cell states and gates.
+    """All steps of a recurrent network.
 
     Args:
         sums: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         hidden: any shape, real floating-point (integers and booleans are promoted to float32).
-        cell: any shape, real floating-point (integers and booleans are promoted to float32).
+        rest: tensors, real floating-point (integers and booleans are promoted to float32).
+        cell: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Returns:
-        3 tensors.
+        As many tensors as the attributes say.
 
     Source:
-        https://www.bioinf.jku.at/publications/older/2604.pdf; declared in opdecl/recurrent.yaml:8.
+        Declared in opdecl/recurrent.yaml:10.
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[[[0.0, 0.0, 1.0, 0.0]]], [[0.0], [0.0], [0.0], [0.0]], [[0.0]], [[1.0]]]
+        >>> values = [[[[0.5]], [[1.0]]], [[2.0]], [[1.0]]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [part.shape for part in tl.functional.lstm(*tensors)]
-        [(1, 1, 1), (1, 1, 1), (1, 1, 4)]
+        >>> [part.tolist() for part in tl.functional.recurrence(*tensors)]
+        [[[[2.5]], [[6.0]]]]
     """
     ...
 
 
-# opdecl/recurrent.yaml:26
+# opdecl/recurrent.yaml:22
 @native
-def lstm_grad(
+def recurrence_grad(
     weight: TensorLike,
     hidden: TensorLike,
-    cell: TensorLike,
     states: TensorLike,
-    cells: TensorLike,
-    gates: TensorLike,
     dstates: TensorLike,
-    dcells: TensorLike,
-    *dgates: TensorLike,
+    *rest: TensorLike,
+    cell: str,
     reverse: bool = False,
 ) -> tuple[Tensor, ...]:
-    """The gradients of lstm by its four inputs, given its results and their cotangents.
+    """The gradients of recurrence by its inputs, given its results and their cotangents.
 
     Args:
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         hidden: any shape, real floating-point (integers and booleans are promoted to float32).
-        cell: any shape, real floating-point (integers and booleans are promoted to float32).
         states: any shape, real floating-point (integers and booleans are promoted to float32).
-        cells: any shape, real floating-point (integers and booleans are promoted to float32).
-        gates: any shape, real floating-point (integers and booleans are promoted to float32).
         dstates: any shape, real floating-point (integers and booleans are promoted to float32).
-        dcells: any shape, real floating-point (integers and booleans are promoted to float32).
-        dgates: tensors, real floating-point (integers and booleans are promoted to float32).
+        rest: tensors, real floating-point (integers and booleans are promoted to float32).
+        cell: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Returns:
-        4 tensors.
+        As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/recurrent.yaml:26.
+        Declared in opdecl/recurrent.yaml:22.
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[[0.0], [0.0], [0.0], [0.0]], [[0.0]], [[1.0]], [[[0.4]]], [[[0.9]]], [[[0.0,
-        ...     0.0, 1.0, 0.0]]], [[[1.0]]], [[[0.0]]]]
+        >>> values = [[[2.0]], [[1.0]], [[[2.5]], [[6.0]]], [[[0.0]], [[1.0]]]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [part.shape for part in tl.functional.lstm_grad(*tensors)]
-        [(1, 1, 4), (4, 1), (1, 1), (1, 1)]
+        >>> [part.tolist() for part in tl.functional.recurrence_grad(*tensors)]
+        [[[[2.0]], [[1.0]]], [[4.5]], [[4.0]]]
     """
     ...

@@ -9,62 +9,62 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/recurrent.yaml:8
-class LSTM(OpBase, native="LSTM"):
-    """All steps of an LSTM; gives hidden states, cell states and gates.
+# opdecl/recurrent.yaml:10
+class Recurrence(OpBase, native="Recurrence"):
+    """All steps of a recurrent network.
 
     Args:
+        cell: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Inputs:
         sums: any shape, real floating-point (integers and booleans are promoted to float32).
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         hidden: any shape, real floating-point (integers and booleans are promoted to float32).
-        cell: any shape, real floating-point (integers and booleans are promoted to float32).
+        rest: tensors, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
-        3 tensors.
+        As many tensors as the attributes say.
 
     Source:
-        https://www.bioinf.jku.at/publications/older/2604.pdf; declared in opdecl/recurrent.yaml:8.
+        Declared in opdecl/recurrent.yaml:10.
     """
 
     __slots__ = ()
+    cell: str
     reverse: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, reverse: bool = False) -> None: ...
+        def __init__(self, *, cell: str, reverse: bool = False) -> None: ...
 
 
-# opdecl/recurrent.yaml:26
-class LSTMGrad(OpBase, native="LSTMGrad"):
-    """The gradients of lstm by its four inputs, given its results and their cotangents.
+# opdecl/recurrent.yaml:22
+class RecurrenceGrad(OpBase, native="RecurrenceGrad"):
+    """The gradients of recurrence by its inputs, given its results and their cotangents.
 
     Args:
+        cell: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Inputs:
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         hidden: any shape, real floating-point (integers and booleans are promoted to float32).
-        cell: any shape, real floating-point (integers and booleans are promoted to float32).
         states: any shape, real floating-point (integers and booleans are promoted to float32).
-        cells: any shape, real floating-point (integers and booleans are promoted to float32).
-        gates: any shape, real floating-point (integers and booleans are promoted to float32).
         dstates: any shape, real floating-point (integers and booleans are promoted to float32).
-        dcells: any shape, real floating-point (integers and booleans are promoted to float32).
-        dgates: tensors, real floating-point (integers and booleans are promoted to float32).
+        rest: tensors, real floating-point (integers and booleans are promoted to float32).
 
     Returns:
-        4 tensors.
+        As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/recurrent.yaml:26.
+        Declared in opdecl/recurrent.yaml:22.
     """
 
     __slots__ = ()
+    cell: str
     reverse: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, reverse: bool = False) -> None: ...
+        def __init__(self, *, cell: str, reverse: bool = False) -> None: ...

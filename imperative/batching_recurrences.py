@@ -1,0 +1,161 @@
+"""Batching rules of recurrences: examples are sequences more; step by step where they have weights
+of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _C
+from ..ops import Split
+from .batched_call import BatchedCall, fold, reshape, transposed, unfold
+
+_add = _C.Function("add")
+_concat = _C.Function("concat")
+_full = _C.Function("full")
+_greater = _C.Function("greater")
+_gru_cell = _C.Function("gru_cell")
+_gru_cell_grad = _C.Function("gru_cell_grad")
+_lstm_cell = _C.Function("lstm_cell")
+_lstm_cell_grad = _C.Function("lstm_cell_grad")
+_matmul = _C.Function("matmul")
+_multiply = _C.Function("multiply")
+_square = _C.Function("square")
+_stack = _C.Function("stack")
+_subtract = _C.Function("subtract")
+_sum = _C.Function("sum")
+_where = _C.Function("where")
+
+Outputs = Sequence[Any]
+
+
+def recurrence(call: BatchedCall) -> Outputs:
+    """Sequences side by side, where all have one weight and one bias."""
+    wanted = call.inferred()
+    cell = call.op.cell
+    is_gru = cell == "gru"
+    if call.is_mapped[1] or (is_gru and call.is_mapped[3]):
+        return _steps(call, wanted)
+    sums, hidden = fold(call.mapped(0), 1), fold(call.mapped(2), 0)
+    rest = [call.values[3] if is_gru else fold(call.mapped(3), 0)] if len(call.values) > 3 else []
+    return [unfold(y, 1, call.size) for y in call.op(sums, call.values[1], hidden, *rest)]
+
+
+def _steps(call: BatchedCall, wanted: Outputs) -> Outputs:
+    sums, weight, hidden, *rest = (call.mapped(i) for i in range(len(call.values)))
+    cell, size = call.op.cell, hidden.shape[-1]
+    turned = transposed(weight)
+    bias = reshape(rest[0], (call.size, 1, rest[0].shape[-1])) if cell == "gru" else None
+    found: list[tuple[Any, ...]] = []
+    for step in _steps_of(sums, call.op.reverse):
+        products = _matmul(hidden, turned)
+        if cell == "lstm":
+            gates = _add(step, products)
+            hidden, state = _lstm_cell(*_quarters(gates, size), *rest)
+            rest = [state]
+            found.append((hidden, state, gates))
+        elif cell == "gru":
+            summed, candidate = Split(sizes=(2 * size, size), axis=-1)(step)
+            own, own_candidate = Split(sizes=(2 * size, size), axis=-1)(_add(products, bias))
+            gates = _concat(_add(summed, own), own_candidate, candidate, axis=-1)
+            reset, update, own_candidate, candidate = _quarters(gates, size)
+            hidden = _gru_cell(reset, update, candidate, own_candidate, hidden)
+            found.append((hidden, gates))
+        else:
+            hidden = _C.Function(cell)(_add(step, products))
+            found.append((hidden,))
+    if not found:
+        return [reshape(sums, (call.size, *one.shape)) for one in wanted]
+    if call.op.reverse:
+        found.reverse()
+    return [_stack(*parts, axis=1) for parts in zip(*found, strict=True)]
+
+
+def recurrence_grad(call: BatchedCall) -> Outputs:
+    """Step by step, from the last one back."""
+    call.inferred()
+    cell = call.op.cell
+    values = [call.mapped(i) for i in range(len(call.values))]
+    weight, hidden, *sequences = values
+    kept = sequences.pop(2) if cell == "lstm" else None
+    steps = [_steps_of(value, call.op.reverse) for value in sequences]
+    width = hidden.shape[-1]
+    flow = _subtract(hidden, hidden)
+    kept_flow = None if kept is None else _subtract(kept, kept)
+    found: list[tuple[Any, Any]] = []
+    for number in range(len(steps[0]) - 1, -1, -1):
+        states, flows, *rest = (part[number] for part in steps)
+        earlier = steps[0][number - 1] if number > 0 else hidden
+        flow = _add(flows, flow)
+        past = None
+        if cell == "lstm":
+            cells, gates, dcells, *dgates = rest
+            *parts, kept_flow = _lstm_cell_grad(
+                *_quarters(gates, width),
+                steps[2][number - 1] if number > 0 else kept,
+                cells,
+                flow,
+                _add(dcells, kept_flow),
+            )
+            products = sums = _with(_concat(*parts, axis=-1), dgates)
+        elif cell == "gru":
+            gates, *dgates = rest
+            reset, update, own, candidate = _quarters(gates, width)
+            parts = _gru_cell_grad(reset, update, candidate, own, earlier, flow)
+            by_reset, by_update, by_candidate, by_own, past = parts
+            gates_flow = _concat(by_reset, by_update, by_own, by_candidate, axis=-1)
+            reset, update, own, candidate = _quarters(_with(gates_flow, dgates), width)
+            products = _concat(reset, update, own, axis=-1)
+            sums = _concat(reset, update, candidate, axis=-1)
+        elif cell == "tanh":
+            products = sums = _subtract(flow, _multiply(flow, _square(states)))
+        else:
+            zero = _full((), 0, dtype=flow.dtype).__wrapped__
+            products = sums = _where(_greater(states, zero), flow, zero)
+        found.append((sums, products))
+        flow = _matmul(products, weight)
+        flow = flow if past is None else _add(flow, past)
+    return _gradients(call, values, found, steps[0], flow, kept_flow)
+
+
+def _gradients(
+    call: BatchedCall,
+    values: Sequence[Any],
+    found: list[tuple[Any, Any]],
+    states: list[Any],
+    flow: Any,
+    kept_flow: Any,
+) -> Outputs:
+    weight, hidden = values[:2]
+    if not found:
+        nothing = _subtract(weight, weight)
+        shape = (*values[2].shape[:-1], weight.shape[-2])
+        rest = [_sum(nothing, axis=-1)] if call.op.cell == "gru" else []
+        rest = rest if kept_flow is None else [kept_flow]
+        return [reshape(values[2], shape), nothing, flow, *rest]
+    found.reverse()
+    products = _concat(*(part for _, part in found), axis=1)
+    before = _concat(hidden, *states[:-1], axis=1)
+    by_weight = _matmul(transposed(products), before)
+    rest = [_sum(products, axis=1)] if call.op.cell == "gru" else []
+    rest = rest if kept_flow is None else [kept_flow]
+    if call.op.reverse:
+        found.reverse()
+    return [_stack(*(part for part, _ in found), axis=1), by_weight, flow, *rest]
+
+
+def _with(gates: Any, cotangents: Sequence[Any]) -> Any:
+    return _add(gates, cotangents[0]) if cotangents else gates
+
+
+def _quarters(gates: Any, size: int) -> Any:
+    return Split(sizes=(size,) * 4, axis=-1)(gates)
+
+
+def _steps_of(sequences: Any, is_reverse: bool) -> list[Any]:
+    """The steps of all examples, in the order in which they are gone through."""
+    size, length, *rest = sequences.shape
+    parts = Split(sizes=(1,) * length, axis=1)(sequences)
+    steps = [reshape(part, (size, *rest)) for part in parts]
+    return steps[::-1] if is_reverse else steps

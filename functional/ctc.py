@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
 from ..imperative import DTypeError, IndexRangeError, ShapeError, Tensor, TensorLike
 from .arguments import integer, named
-from .arranging import as_tensor, unstack
-from .generated import (
-    broadcast_to,
-    concat,
-    full,
-    isinf,
-    logaddexp,
-    maximum,
-    mean,
-    take_along_axis,
-    where,
-)
+from .arranging import as_tensor
+from .generated import ctc, isinf, mean, where
 from .losses import reduced
 
 __all__ = ["ctc_loss"]
@@ -81,46 +70,12 @@ def ctc_loss(
         raise IndexRangeError(f"ctc_loss: blank must be in [0, {classes - 1}]; got {blank}.")
     inputs = _lengths("input_lengths", input_lengths, count, steps)
     labels, lengths = _labels(targets, target_lengths, count, classes)
-    path = np.full((count, 2 * labels.shape[1] + 1), blank)
-    path[:, 1::2] = labels
-    losses = -_log_likelihood(log_probs, path, inputs, lengths, blank)
+    losses = ctc(log_probs, *map(as_tensor, (labels, inputs, lengths)), blank=blank)
     if zero_infinity:
         losses = where(isinf(losses), 0, losses)
     if reduction == "mean":
         return mean(losses / np.maximum(lengths, 1))
     return reduced("ctc_loss", losses, reduction)
-
-
-def _log_likelihood(log_probs: Any, path: Any, inputs: Any, lengths: Any, blank: int) -> Any:
-    """The forward recursion over steps; states are labels with blanks between and around them."""
-    steps, count, _ = log_probs.shape
-    width = path.shape[1]
-    nothing = full((), -math.inf, dtype=log_probs.dtype)
-    # A state is reached from itself, from the one before, and, where that is a blank between
-    # different labels, from the one before that.
-    can_skip = np.zeros((count, width), bool)
-    can_skip[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
-    emitted = take_along_axis(
-        log_probs, as_tensor(np.broadcast_to(path, (steps, count, width)).copy()), axis=-1
-    )
-    starts = as_tensor(np.broadcast_to(np.arange(width) < 2, (count, width)).copy())
-    before = as_tensor(can_skip)
-    ahead = broadcast_to(nothing, (count, 2))
-    state = where(as_tensor(np.arange(width) == 0), full((), 0, dtype=log_probs.dtype), nothing)
-    state = broadcast_to(state, (count, width))
-    for step, emission in enumerate(unstack(emitted)):
-        if step == 0:
-            new = where(starts, emission, nothing)
-        else:
-            shifted = concat([ahead, state], axis=1)
-            one, two = shifted[:, 1 : width + 1], where(before, shifted[:, :width], nothing)
-            new = logaddexp(logaddexp(state, one), two) + emission
-        is_over = step >= inputs
-        state = where(as_tensor(is_over[:, None]), state, new) if is_over.any() else new
-    last = as_tensor(2 * lengths[:, None])
-    final = take_along_axis(state, last, axis=1)[:, 0]
-    label = take_along_axis(state, maximum(last - 1, 0), axis=1)[:, 0]
-    return logaddexp(final, where(as_tensor(lengths > 0), label, nothing))
 
 
 def _integers(name: str, given: TensorLike) -> Any:

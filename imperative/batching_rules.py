@@ -23,7 +23,8 @@ from .batched_call import (
     transposed,
     unfold,
 )
-from .batching_arrays import convolution, convolution_weight, lstm, lstm_grad, search_sorted
+from .batching_arrays import convolution, convolution_weight, search_sorted
+from .batching_recurrences import recurrence, recurrence_grad
 
 _gather = _C.Function("gather")
 _matmul = _C.Function("matmul")
@@ -99,6 +100,15 @@ def folded(call: BatchedCall) -> Outputs:
     }
     op = call.with_attrs(**changed) if changed else call.op
     return [unfold(y, 0, call.size) for y in op(*values)]
+
+
+def sequences(call: BatchedCall) -> Outputs:
+    """The examples side by side on the axis of sequences: behind the steps, where there are any."""
+    if not all(call.ndims):
+        call.inferred()
+    axes = [1 if ndim == 3 else 0 for ndim in call.ndims]
+    values = [fold(call.mapped(i), axis) for i, axis in enumerate(axes)]
+    return [unfold(y, 1 if len(y.shape) == 3 else 0, call.size) for y in call.op(*values)]
 
 
 def none(call: BatchedCall) -> Outputs:
@@ -274,7 +284,8 @@ def solve(call: BatchedCall) -> Outputs:
 RULES: Mapping[str, Callable[[BatchedCall], Outputs | None]] = {
     rule.__name__: rule
     for rule in (
-        each, aligned, broadcast, folded, none, set_subtensor, matmul, linear, gather, scatter,
-        masked, solve, convolution, convolution_weight, lstm, lstm_grad, search_sorted,
+        each, aligned, broadcast, folded, sequences, none, set_subtensor, matmul, linear, gather,
+        scatter, masked, solve, convolution, convolution_weight, search_sorted, recurrence,
+        recurrence_grad,
     )
 }  # fmt: skip

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeAlias
 from .expression import ELEMWISE, SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
+from .reference_alignment import ALIGNMENT
 from .reference_fft import FFT
 from .reference_gamma import digamma, lgamma, trigamma
 from .reference_linear import LINEAR
@@ -320,6 +321,7 @@ OWN: Mapping[str, Callable[..., Any]] = {
     **RANDOM,
     **LINEAR,
     **RECURRENT,
+    **ALIGNMENT,
     "complex": _complex,
     "Fill": _full,
     "Arange": _arange,

@@ -17,6 +17,7 @@
   TL_PART(args, ISA)         \
   TL_PART(sorts, ISA)        \
   TL_PART(scans, ISA)        \
+  TL_PART(alignments, ISA)   \
   TL_PART(moments, ISA)      \
   TL_PART(log_sum_exp, ISA)  \
   TL_PART(ffts, ISA)         \

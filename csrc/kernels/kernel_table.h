@@ -167,6 +167,27 @@ struct ScanKernels {
   void (*join)(void* acc, const void* other, int64_t width) = nullptr;
 };
 
+// One sequence of log_probs, whose steps lie `stride` elements apart, and the path of its states:
+// the class of each, and 0, or minus infinity, for whether it may be reached over its neighbour.
+struct CtcSequence {
+  const void* log_probs;
+  int64_t stride;
+  const int64_t* path;
+  const void* hop;  // kCtcMargin more than states
+  int64_t steps, states;
+  bool keeps_all;  // a row of the table for each step; else two take turns
+};
+constexpr int64_t kCtcMargin = 2;  // elements of a row beyond its states
+
+struct CtcKernels {
+  // table[step][kCtcMargin + state] = the logarithm of the probability of all paths up to there.
+  void (*forward)(const CtcSequence& sequence, void* table, void* scratch) = nullptr;
+  // Adds to `gradient`, which lies as the log_probs do, what flows back from the last step: that is
+  // in scratch, behind two rows.
+  void (*backward)(const CtcSequence& sequence, const void* table, void* gradient,
+                   void* scratch) = nullptr;
+};
+
 template <class T>
 struct ByDType {
   T kernel[kDTypeCount] = {};
@@ -194,6 +215,7 @@ struct KernelTable {
   SortKernels sort64;
   ByDType<KeyKernels> keys;
   std::map<std::string, ByDType<ScanKernels>, std::less<>> scans;  // by mode
+  ByDType<CtcKernels> ctc;
   ByDType<FftKernels> ffts;                         // by the dtype of the real numbers
   ByDType<RandomKernels> random;                    // by what comes out
   TileKernel casts[kDTypeCount][kDTypeCount] = {};  // [from][to]

@@ -20,6 +20,7 @@ InferRule find_infer(std::string_view name) {
            row_rules(),
            attention_rules(),
            recurrent_rules(),
+           alignment_rules(),
            window_rules(),
            scan_rules(),
            sorting_rules(),

@@ -158,20 +158,29 @@ void grad_set_subtensor(GradCall& c) {
   }
 }
 
-// Applies an indexing function to `first` (and `value`) and the node's saved indices.
-Ref<Value> index_call(GradCall& c, const char* name, std::initializer_list<Value*> first,
-                      size_t first_index) {
+// The op of an indexing function along the node's axes.
+Ref<Op> index_op(const GradCall& c, const char* name) {
+  return registry().find_function(name)->make_op({c.op.attr("axes")});
+}
+
+// `first`, and behind it the indices that the node has saved.
+SmallVector<Value*, 4> with_indices(const GradCall& c, std::initializer_list<Value*> first,
+                                    size_t first_index) {
   SmallVector<Value*, 4> args(first.begin(), first.end());
   for (size_t i = first_index; i < c.inputs.size(); ++i) args.push_back(c.inputs[i]);
-  const Ref<Op> op = registry().find_function(name)->make_op({c.op.attr("axes")});
-  return apply(*op, {args.data(), args.size()})[0];
+  return args;
+}
+
+Ref<Value> index_call(GradCall& c, const char* name, std::initializer_list<Value*> first,
+                      size_t first_index) {
+  const SmallVector<Value*, 4> args = with_indices(c, first, first_index);
+  return apply(*index_op(c, name), {args.data(), args.size()})[0];
 }
 
 void grad_gather(GradCall& c) {
-  SmallVector<Value*, 4> others{c.cotangents[0]};
-  for (size_t i = 1; i < c.inputs.size(); ++i) others.push_back(c.inputs[i]);
-  const Ref<Op> add = registry().find_function("scatter_add")->make_op({c.op.attr("axes")});
-  c.result(0) = apply_over(*add, c.take_total(0), {others.data(), others.size()});
+  const SmallVector<Value*, 4> others = with_indices(c, {c.cotangents[0]}, 1);
+  c.result(0) =
+      apply_over(*index_op(c, "scatter_add"), c.take_total(0), {others.data(), others.size()});
 }
 
 void grad_scatter_set(GradCall& c) {
@@ -270,6 +279,7 @@ const GradRule* find_grad(std::string_view name) {
            row_gradients(),
            attention_gradients(),
            recurrent_gradients(),
+           alignment_gradients(),
            convolution_gradients(),
            scan_gradients(),
            sorting_gradients(),

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from .alignment import ctc as ctc
+from .alignment import ctc_grad as ctc_grad
 from .attention import attention as attention
 from .attention import attention_grad as attention_grad
 from .convolution import conv1d as conv1d
@@ -116,6 +118,7 @@ from .elementwise_nn import elu as elu
 from .elementwise_nn import gelu as gelu
 from .elementwise_nn import gelu_tanh as gelu_tanh
 from .elementwise_nn import gru_cell as gru_cell
+from .elementwise_nn import gru_cell_grad as gru_cell_grad
 from .elementwise_nn import hardshrink as hardshrink
 from .elementwise_nn import hardsigmoid as hardsigmoid
 from .elementwise_nn import hardswish as hardswish
@@ -215,8 +218,8 @@ from .pooling import max_pool_select as max_pool_select
 from .pooling import max_pool_spread as max_pool_spread
 from .random import random_draw as random_draw
 from .random import random_from as random_from
-from .recurrent import lstm as lstm
-from .recurrent import lstm_grad as lstm_grad
+from .recurrent import recurrence as recurrence
+from .recurrent import recurrence_grad as recurrence_grad
 from .reduction import all as all
 from .reduction import any as any
 from .reduction import argmax as argmax
@@ -312,6 +315,8 @@ __all__ = [
     "cross_entropy_grad",
     "cross_entropy_mean",
     "cross_entropy_rows",
+    "ctc",
+    "ctc_grad",
     "cumulative_max",
     "cumulative_min",
     "cumulative_prod",
@@ -343,6 +348,7 @@ __all__ = [
     "greater",
     "greater_equal",
     "gru_cell",
+    "gru_cell_grad",
     "hardshrink",
     "hardsigmoid",
     "hardswish",
@@ -380,10 +386,8 @@ __all__ = [
     "logistic_error",
     "logit",
     "logsumexp",
-    "lstm",
     "lstm_cell",
     "lstm_cell_grad",
-    "lstm_grad",
     "lstsq",
     "lu_factors",
     "margin_ranking_error",
@@ -423,6 +427,8 @@ __all__ = [
     "random_from",
     "real",
     "reciprocal",
+    "recurrence",
+    "recurrence_grad",
     "relu",
     "relu6",
     "remainder",

@@ -4,6 +4,8 @@
 
 from __future__ import annotations
 
+from .alignment import CTC as CTC
+from .alignment import CTCGrad as CTCGrad
 from .attention import Attention as Attention
 from .attention import AttentionGrad as AttentionGrad
 from .convolution import Convolution as Convolution
@@ -69,8 +71,8 @@ from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
 from .random import Random as Random
 from .random import RandomFrom as RandomFrom
-from .recurrent import LSTM as LSTM
-from .recurrent import LSTMGrad as LSTMGrad
+from .recurrent import Recurrence as Recurrence
+from .recurrent import RecurrenceGrad as RecurrenceGrad
 from .reduce import Reduce as Reduce
 from .scan import Scan as Scan
 from .sorting import ArgSort as ArgSort
@@ -91,6 +93,8 @@ __all__ = [
     "AvgPoolSpread",
     "BatchNorm",
     "Broadcast",
+    "CTC",
+    "CTCGrad",
     "Cast",
     "Cholesky",
     "Concat",
@@ -110,8 +114,6 @@ __all__ = [
     "FourierTransform",
     "Gather",
     "Inverse",
-    "LSTM",
-    "LSTMGrad",
     "LU",
     "LayerNorm",
     "LayerNormGrad",
@@ -135,6 +137,8 @@ __all__ = [
     "RMSNormGrad",
     "Random",
     "RandomFrom",
+    "Recurrence",
+    "RecurrenceGrad",
     "Reduce",
     "Reshape",
     "SVD",

@@ -6,7 +6,7 @@ The rules are stated here once more, as plain tables, so that a test compares tw
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -296,13 +296,30 @@ _MORE: dict[str, list[tuple[list[tuple[int, ...]], dict[str, Any]]]] = {
                   ([(0, 4), (3, 4), (3, 2)], {}), ([(2, 0), (3, 0), (3, 2)], {})],
     "attention_grad": [([(2, 3, 5, 4), (2, 3, 6, 4), (2, 3, 6, 3), (2, 3, 5, 3)], {}),
                        ([(2, 5, 4), (1, 3, 4), (3, 2), (2, 5, 2), (5, 3)], {"is_causal": True})],
-    "lstm": [([(3, 2, 8), (8, 2), (2, 2), (2, 2)], {}),
-             ([(4, 1, 12), (12, 3), (1, 3), (1, 3)], {"reverse": True}),
-             ([(1, 2, 4), (4, 1), (2, 1), (2, 1)], {}), ([(0, 2, 4), (4, 1), (2, 1), (2, 1)], {}),
-             ([(2, 0, 4), (4, 1), (0, 1), (0, 1)], {})],
-    "lstm_grad": [([(8, 2), (3, 2), (3, 2), *[(4, 3, 2)] * 2, (4, 3, 8), *[(4, 3, 2)] * 2], {}),
-                  ([(8, 2), (1, 2), (1, 2), *[(4, 1, 2)] * 2, (4, 1, 8), *[(4, 1, 2)] * 2,
-                    (4, 1, 8)], {"reverse": True})],
+    "recurrence": [
+        *[([(3, 2, 8), (8, 2), (2, 2), (2, 2)], {"cell": "lstm"}),
+          ([(4, 1, 12), (12, 3), (1, 3), (1, 3)], {"cell": "lstm", "reverse": True}),
+          ([(1, 2, 4), (4, 1), (2, 1), (2, 1)], {"cell": "lstm"}),
+          ([(0, 2, 4), (4, 1), (2, 1), (2, 1)], {"cell": "lstm"}),
+          ([(2, 0, 4), (4, 1), (0, 1), (0, 1)], {"cell": "lstm"})],
+        *[([(3, 2, 6), (6, 2), (2, 2), (6,)], {"cell": "gru"}),
+          ([(4, 1, 9), (9, 3), (1, 3), (9,)], {"cell": "gru", "reverse": True}),
+          ([(0, 2, 3), (3, 1), (2, 1), (3,)], {"cell": "gru"}),
+          ([(2, 0, 3), (3, 1), (0, 1), (3,)], {"cell": "gru"})],
+        *[([(3, 2, 4), (4, 4), (2, 4)], {"cell": "tanh"}),
+          ([(4, 1, 3), (3, 3), (1, 3)], {"cell": "tanh", "reverse": True}),
+          ([(3, 2, 4), (4, 4), (2, 4)], {"cell": "relu"}),
+          ([(0, 2, 3), (3, 3), (2, 3)], {"cell": "relu"})]],
+    "recurrence_grad": [
+        ([(8, 2), (3, 2), *[(4, 3, 2)] * 2, (3, 2), (4, 3, 2), (4, 3, 8), (4, 3, 2)],
+         {"cell": "lstm"}),
+        ([(8, 2), (1, 2), *[(4, 1, 2)] * 2, (1, 2), (4, 1, 2), (4, 1, 8), (4, 1, 2), (4, 1, 8)],
+         {"cell": "lstm", "reverse": True}),
+        ([(6, 2), (3, 2), *[(4, 3, 2)] * 2, (4, 3, 8)], {"cell": "gru"}),
+        ([(6, 2), (1, 2), *[(4, 1, 2)] * 2, *[(4, 1, 8)] * 2], {"cell": "gru", "reverse": True}),
+        ([(2, 2), (3, 2), *[(4, 3, 2)] * 2], {"cell": "tanh"}),
+        ([(2, 2), (3, 2), *[(0, 3, 2)] * 2], {"cell": "tanh"}),
+        ([(2, 2), (3, 2), *[(4, 3, 2)] * 2], {"cell": "relu", "reverse": True})],
     "dropout": [([(3, 700)], {"p": 0.25, "seed": -3}), ([(5,)], {"p": 0.0}),
                 ([(5,)], {"p": 1.0}), ([(0, 3)], {}), ([()], {"seed": 2**63 - 1})],
     "convolution": [
@@ -421,7 +438,23 @@ def cases_of(entry: OpEntry, floating: str = "float32") -> list[Case]:
             # The mean of no rows is NaN, and has no slope.
             if entry.function != "cross_entropy_mean" or (labels != ignored).any():
                 cases.append(Case(entry, (logits, labels, *rest), {"ignore_index": ignored}))
+    if entry.function.startswith("ctc"):
+        cases += _alignments(entry, floating, rng)
     return cases
+
+
+def _alignments(entry: OpEntry, floating: str, rng: np.random.Generator) -> Iterator[Case]:
+    """Label sequences of several lengths, repeated labels and empty ones among them."""
+    labels = np.array([[1, 1, 2], [2, 0, 0], [0, 0, 0], [3, 2, 3]])
+    sizes = [(6, 4, 0, [6, 3, 4, 6]), (5, 3, 3, [5, 2, 1]), (7, 1, 0, [7]), (3, 0, 0, [])]
+    for steps, count, blank, inputs in sizes:
+        x = np.asarray(rng.normal(size=(steps, count, 4)), dtype=floating)
+        rows = np.where(labels == blank, (blank + 1) % 4, labels)[:count]
+        lengths = np.array([3, 1, 0, 3][:count], dtype=np.int64)
+        arrays = [x, rows, np.array(inputs, dtype=np.int64), lengths]
+        if entry.function == "ctc_grad":
+            arrays.append(np.asarray(rng.normal(size=count), dtype=floating))
+        yield Case(entry, tuple(arrays), {"blank": blank})
 
 
 # Their `items` are an encoding; the tests of indexing cover them through the brackets.

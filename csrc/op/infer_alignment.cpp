@@ -1,0 +1,68 @@
+// Inference for alignments of labels with steps.
+#include "op/families.h"
+#include "op/infer.h"
+
+namespace tensorlike {
+namespace {
+
+using Inputs = std::span<const Spec>;
+
+void check_shape(const Op& op, const char* arg, const Spec& got, const Dims& wanted,
+                 const char* why) {
+  if (got.shape == wanted) return;
+  fail(ErrorKind::kShape, op.name(), ": ", arg, ".shape must be ", to_string(wanted), ", ", why,
+       "; got ", to_string(got.shape), ".");
+}
+
+// Checks what both ops are given, and returns the number of sequences.
+int64_t check_sequences(const Op& op, Inputs inputs) {
+  const Dims& shape = inputs[0].shape;
+  if (shape.size() != 3) {
+    fail(ErrorKind::kShape, op.name(),
+         ": log_probs must be (steps, sequences, classes); got log_probs.shape=", to_string(shape),
+         ".");
+  }
+  const int64_t count = shape[1];
+  const int64_t blank = op.get<int64_t>("blank");
+  if (blank < 0 || blank >= shape[2]) {
+    fail(ErrorKind::kIndex, op.name(), ": blank must be in [0, ", shape[2] - 1, "]; got ", blank,
+         ".");
+  }
+  if (inputs[1].shape.size() != 2 || inputs[1].shape[0] != count) {
+    fail(ErrorKind::kShape, op.name(), ": labels must be (", count, ", longest), a row for each ",
+         "sequence; got labels.shape=", to_string(inputs[1].shape), ".");
+  }
+  for (size_t i = 1; i < 4; ++i) {
+    const char* const name = op.cls.spec.args[i].name.c_str();
+    if (kind_of(inputs[i].dtype) != Kind::kInteger) {
+      fail(ErrorKind::kDType, op.name(), ": ", name, " must be integer; got ",
+           name_of(inputs[i].dtype), ".");
+    }
+    if (i > 1) check_shape(op, name, inputs[i], {count}, "a number for each sequence");
+  }
+  return count;
+}
+
+Specs infer_ctc(const Op& op, Inputs inputs) {
+  const DType dtype = real_floating(op, "log_probs", inputs[0].dtype);
+  return Specs(1, Spec{dtype, {check_sequences(op, inputs)}});
+}
+
+Specs infer_ctc_grad(const Op& op, Inputs inputs) {
+  const DType dtype = real_floating(op, "log_probs", inputs[0].dtype);
+  const int64_t count = check_sequences(op, inputs);
+  check_shape(op, "cotangent", inputs[4], {count}, "a number for each sequence");
+  return Specs(
+      1, Spec{promote(dtype, real_floating(op, "cotangent", inputs[4].dtype)), inputs[0].shape});
+}
+
+constexpr std::pair<std::string_view, InferRule> kRules[] = {
+    {"ctc", infer_ctc},
+    {"ctc_grad", infer_ctc_grad},
+};
+
+}  // namespace
+
+RuleTable<InferRule> alignment_rules() { return kRules; }
+
+}  // namespace tensorlike

@@ -188,7 +188,9 @@ void grad_scatter_set(GradCall& c) {
     const Ref<Value> zero = zeros({c.node.input_spec(0).dtype, {}}, *c.cotangents[0]);
     c.result(0) = index_call(c, "scatter_set", {c.cotangents[0], zero.get()}, 2);
   }
-  if (c.wants(1)) {
+  if (c.wants(1) && c.inputs.size() == 3 && has_no_duplicates(*c.inputs[2])) {
+    c.result(1) = index_call(c, "gather", {c.cotangents[0]}, 2);
+  } else if (c.wants(1)) {
     c.result(1) = of_last_written(
         index_call(c, "gather", {c.cotangents[0]}, 2), c.node.outputs[0].shape,
         [&](Value& x, Value& value) { return index_call(c, "scatter_set", {&x, &value}, 2); },

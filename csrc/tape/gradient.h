@@ -83,6 +83,9 @@ Ref<Value> fit(Ref<Value> value, const Spec& spec);
 // Zeros of this spec, as the kind of tensor-like that `like` is.
 Ref<Value> zeros(const Spec& spec, Value& like);
 
+// Whether one look tells that no two indices are equal, which is the usual case.
+bool has_no_duplicates(Value& indices);
+
 // The gradient of values that were written to elements of a tensor of the shape `target`: of those
 // that fell on the same element the last one counts, and the others get nothing. `put` writes
 // values as the op did, `take` reads from where it wrote.

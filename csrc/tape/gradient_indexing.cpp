@@ -31,6 +31,25 @@ void grad_take_along_axis(GradCall& c) {
 
 }  // namespace
 
+bool has_no_duplicates(Value& indices) {
+  if (indices.tag != Value::kRaw) return false;
+  auto& raw = static_cast<RawTensor&>(indices);
+  if (raw.dtype != DType::kInt64 || !raw.is_contiguous) return false;
+  raw.ready("read");
+  const int64_t* first = raw.as<int64_t>();
+  const int64_t* last = first + raw.size();
+  if (first == last) return true;
+  const auto [least, most] = std::minmax_element(first, last);
+  // Counted from the end, an element has two numbers; spread far, a table would cost more.
+  if (*least < 0 || *most > 64 * raw.size()) return false;
+  std::vector<bool> is_met(static_cast<size_t>(*most) + 1);
+  return std::none_of(first, last, [&](int64_t index) {
+    const bool before = is_met[static_cast<size_t>(index)];
+    is_met[static_cast<size_t>(index)] = true;
+    return before;
+  });
+}
+
 Ref<Value> of_last_written(Ref<Value> gradient, const Dims& target,
                            const std::function<Ref<Value>(Value&, Value&)>& put,
                            const std::function<Ref<Value>(Value&)>& take) {

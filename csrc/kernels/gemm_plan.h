@@ -73,7 +73,7 @@ struct Plan {
     tile_rows = kernels.max_rows[width];
     packs_b = x.b.source != nullptr || !is_read_in_place(x.b, x.m, x.n * x.k, in_parallel);
     const bool packs = x.a.source != nullptr || ceil_div(x.n, tile_columns) > tiles_in_place(x.a);
-    packs_a_in_units = packs && x.a.source == nullptr && x.a.lane_stride != 1;
+    packs_a_in_units = packs && x.a.source == nullptr && !has_far_columns(x.a);
     packs_a = packs && !packs_a_in_units;
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);
@@ -92,10 +92,12 @@ struct Plan {
 
   // For how many tiles side by side a is read where it is. The columns of a transposed one take a
   // cache line each: those that are far apart push each other out of the cache.
-  static int64_t tiles_in_place(const Operand<T>& a) {
+  static int64_t tiles_in_place(const Operand<T>& a) { return has_far_columns(a) ? 1 : 4; }
+
+  // Panels of such an operand share cache lines, and are packed several at once.
+  static bool has_far_columns(const Operand<T>& a) {
     constexpr int64_t kNear = 1024 / static_cast<int64_t>(sizeof(T));
-    if (a.lane_stride != 1) return 4;
-    return a.k_stride >= 0 && a.k_stride <= kNear ? 16 : 1;
+    return a.lane_stride == 1 && (a.k_stride < 0 || a.k_stride > kNear);
   }
 };
 

@@ -72,22 +72,25 @@ def points(
     """Elements of the first input, and the seconds of a call, by library."""
     found: dict[str, list[tuple[int, float]]] = {}
     settings = Settings(is_quick=True)
-    slow: set[str] = set()
     last = 0
     for size in SIZES[: 6 if quick else None]:
         inputs = make(size)
         if inputs[0].size == last:
             break
+        grown = inputs[0].size / last if last else 1.0
         last = inputs[0].size
-        here = {name: f for name, f in functions.items() if f is not None and name not in slow}
+        # Time grows as the size does, or faster: a call that would be slow is not made at all.
+        slow = {name for name, line in found.items() if line[-1][1] * grown > SLOW}
+        functions = {name: f for name, f in functions.items() if name not in slow}
+        here = {name: f for name, f in functions.items() if f is not None}
+        if not here:
+            break
         calls = {name: build() for name, build in forward(inputs, here).items()}
         timers = {name: timeit.Timer(call) for name, call in calls.items()}
         counts = {name: calls_in(timer, settings.turn) for name, timer in timers.items()}
         timings = take_turns(timers, counts, settings, seconds=SECONDS)
         for name in timers:
             found.setdefault(name, []).append((last, timings.median(name)))
-            if timings.median(name) * SIZES[1] / SIZES[0] > SLOW:  # at the next size, or more
-                slow.add(name)
     return found
 
 

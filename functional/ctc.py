@@ -70,7 +70,8 @@ def ctc_loss(
         raise IndexRangeError(f"ctc_loss: blank must be in [0, {classes - 1}]; got {blank}.")
     inputs = _lengths("input_lengths", input_lengths, count, steps)
     labels, lengths = _labels(targets, target_lengths, count, classes)
-    losses = ctc(log_probs, *map(as_tensor, (labels, inputs, lengths)), blank=blank)
+    given = as_tensor(labels), as_tensor(inputs), as_tensor(lengths)
+    losses = ctc(log_probs, *given, blank=blank)
     if zero_infinity:
         losses = where(isinf(losses), 0, losses)
     if reduction == "mean":

@@ -6,6 +6,8 @@ and the weight stands for what the hidden state adds.
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .arguments import named
 from .arranging import as_tensor
@@ -97,7 +99,8 @@ def rnn(
         [[[2.5]], [[6.0]]]
     """
     _check_activation("rnn", activation)
-    return recurrence(sums, weight, hidden, cell=activation, reverse=reverse)[0]
+    states: Any = recurrence(sums, weight, hidden, cell=activation, reverse=reverse)
+    return states  # type: ignore[no-any-return]  # one result is not in a tuple
 
 
 @named

@@ -131,7 +131,7 @@ def _call_text(entry: Entry, values: dict[str, ExampleValue]) -> tuple[list[str]
         return [
             *lines,
             ">>> tensors = [tl.tensor(value) for value in values]",
-        ], f"tl.functional.{entry.function}(*tensors)"
+        ], f"tl.functional.{entry.function}({', '.join(['*tensors', *attrs])})"
     lines = [f">>> {name} = {text}" for name, text in zip(names, tensors, strict=True)]
     return lines, f"tl.functional.{entry.function}({', '.join([*names, *attrs])})"
 

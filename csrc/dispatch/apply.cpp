@@ -44,13 +44,6 @@ Ref<Value> apply_one(const Op& op, Args args) {
   return std::move(apply(op, args)[0]);
 }
 
-// What leaves numbers of this kind as they are gives them back: no kernel, no copy.
-static bool leaves_alone(const Op& op, Args args) {
-  if (op.scalar == nullptr || !op.scalar->spec.unchanged || args.size() != 1) return false;
-  const DType dtype = static_cast<RawTensor*>(args[0])->dtype;
-  return dtype != DType::kBool && reduces(*op.scalar->spec.unchanged, kind_of(dtype));
-}
-
 bool apply_raw(const Op& op, Args args, Values& out) {
   if (leaves_alone(op, args)) {
     out.push_back(Ref<Value>(args[0]));

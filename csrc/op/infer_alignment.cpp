@@ -35,8 +35,11 @@ int64_t check_sequences(const Op& op, Inputs inputs) {
   for (size_t i = 1; i < 4; ++i) {
     const char* const name = op.cls.spec.args[i].name.c_str();
     if (kind_of(inputs[i].dtype) != Kind::kInteger) {
+      const bool is_complex = kind_of(inputs[i].dtype) == Kind::kComplex;
       fail(ErrorKind::kDType, op.name(), ": ", name, " must be integer; got ",
-           name_of(inputs[i].dtype), ".");
+           name_of(inputs[i].dtype), "; ",
+           is_complex ? "take one of its parts: real(x), imag(x), abs(x), and " : "",
+           "cast it: x.astype(int64).");
     }
     if (i > 1) check_shape(op, name, inputs[i], {count}, "a number for each sequence");
   }

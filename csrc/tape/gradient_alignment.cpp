@@ -15,7 +15,6 @@ Term where(const Term& condition, const Term& x, const Term& y) {
   return {call("where", {condition.get(), x.get(), y.get()})};
 }
 Term exp_of(const Term& x) { return {call("exp", {x.get()})}; }
-Term log_sum(const Term& x, const Term& y) { return {call("logaddexp", {x.get(), y.get()})}; }
 Term compared(const char* how, const Term& x, const Term& y) {
   return {call(how, {x.get(), y.get()})};
 }
@@ -97,6 +96,17 @@ class Alignment {
   Term earlier(const Term& x, int64_t k, double value) const {
     const int64_t by = std::min(k, width_);
     return joined(part(x, false, by, width_), fill(value, by), false);
+  }
+
+  // Two that are both minus infinity are kept apart: logaddexp has a slope there, but that no
+  // slope.
+  Term log_sum(const Term& x, const Term& y) const {
+    const Term never =
+        compared("logical_and", {call("isinf", {x.get()})}, {call("isinf", {y.get()})});
+    const Term nothing = number(0, x_);
+    const Term a = where(never, nothing, x);
+    const Term b = where(never, nothing, y);
+    return where(never, never_, {call("logaddexp", {a.get(), b.get()})});
   }
 
   void go_forward() {

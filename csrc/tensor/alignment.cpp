@@ -36,10 +36,10 @@ struct Sequences {
         targets(in_order(*args[3], DType::kInt64)),
         dtype(dtype) {
     for (int64_t n = 0; n < count; ++n) {
-      check(op, "input_lengths", inputs->as<int64_t>()[n], steps);
-      check(op, "target_lengths", targets->as<int64_t>()[n], longest);
+      check(op, "input_lengths", inputs->as<int64_t>()[n], steps, n);
+      check(op, "target_lengths", targets->as<int64_t>()[n], longest, n);
       for (int64_t i = 0; i < targets->as<int64_t>()[n]; ++i) {
-        check(op, "labels", labels->as<int64_t>()[n * longest + i], classes - 1);
+        check(op, "labels", labels->as<int64_t>()[n * longest + i], classes - 1, n * longest + i);
       }
     }
   }
@@ -49,9 +49,10 @@ struct Sequences {
   int64_t most_states() const { return 2 * longest + 1; }
 
  private:
-  static void check(const Op& op, const char* name, int64_t got, int64_t most) {
+  static void check(const Op& op, const char* name, int64_t got, int64_t most, int64_t at) {
     if (got >= 0 && got <= most) return;
-    fail(ErrorKind::kIndex, op.name(), ": ", name, " must be in [0, ", most, "]; got ", got, ".");
+    fail(ErrorKind::kIndex, op.name(), ": ", name, " must be in [0, ", most, "]; got ", got,
+         " at position ", at, ".");
   }
 };
 

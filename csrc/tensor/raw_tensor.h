@@ -118,6 +118,9 @@ TileOperand tile_operand(const RawTensor& x, const Dims& shape);
 // The shortest way for the commonest call: a scalar function of few elements, of one dtype, whole
 // and in order (or single). Null when the call is not of this kind. Never lets the GIL go.
 Ref<Value> launch_small(const Op& op, Args args);
+// Whether an op on RawTensors gives back its argument: what is declared to leave numbers of this
+// kind unchanged needs no kernel and no copy.
+bool leaves_alone(const Op& op, Args args);
 
 // False while the engine wants to see every launch, small ones too.
 inline bool small_launches_are_direct = true;

@@ -77,5 +77,12 @@ def ctc_grad(
 
     Source:
         Declared in opdecl/alignment.yaml:13.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[[[-1.0, -0.5]]], [[1]], [1], [1], [2.0]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.ctc_grad(*tensors).tolist()
+        [[[0.0, -2.0]]]
     """
     ...

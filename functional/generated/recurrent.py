@@ -36,10 +36,10 @@ def recurrence(
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[[[0.5]], [[1.0]]], [[2.0]], [[1.0]]]
+        >>> values = [[[[0.0, 0.0, 0.0]]], [[0.0], [0.0], [0.0]], [[1.0]], [0.0, 0.0, 0.5]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [part.tolist() for part in tl.functional.recurrence(*tensors)]
-        [[[[2.5]], [[6.0]]]]
+        >>> [part.shape for part in tl.functional.recurrence(*tensors, cell="gru")]
+        [(1, 1, 1), (1, 1, 4)]
     """
     ...
 
@@ -74,9 +74,10 @@ def recurrence_grad(
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[[2.0]], [[1.0]], [[[2.5]], [[6.0]]], [[[0.0]], [[1.0]]]]
+        >>> values = [[[0.0], [0.0], [0.0]], [[1.0]], [[[0.5]]], [[[1.0]]], [[[0.0, 0.0, 0.0,
+        ...     0.0]]]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [part.tolist() for part in tl.functional.recurrence_grad(*tensors)]
-        [[[[2.0]], [[1.0]]], [[4.5]], [[4.0]]]
+        >>> [part.tolist() for part in tl.functional.recurrence_grad(*tensors, cell="gru")]
+        [[[[0.0, 0.25, 0.5]]], [[0.0], [0.25], [0.25]], [[0.5]], [0.0, 0.25, 0.25]]
     """
     ...

@@ -29,8 +29,9 @@ REFLECTED = frozenset(["lgamma", "digamma", "trigamma"])
 OWN_DTYPE = frozenset(["nextafter"])
 # A step of a formula is off by this much in each sample; the bound is twice the spread.
 STEP_ULPS = 1.5
-# Algorithms that are exact for a matrix that is off by units of its largest element.
-IS_BACKWARD_STABLE = frozenset(["linear_solvers"])
+# Algorithms that are exact for inputs that are off by units of the largest element: of a matrix; of
+# logarithms, whose sums along a path are rounded as large as they are.
+IS_BACKWARD_STABLE = frozenset(["linear_solvers", "alignment"])
 SAMPLES = 8
 
 

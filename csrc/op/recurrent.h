@@ -9,8 +9,9 @@ enum class CellKind : uint8_t { kLSTM, kGRU, kTanh, kRelu };
 
 struct Cell {
   CellKind kind;
-  int64_t products;  // rows of the weight by the hidden size: what the hidden state is multiplied to
-  int64_t gates;     // columns of the gates that backward passes read, by the hidden size
+  int64_t
+      products;   // rows of the weight by the hidden size: what the hidden state is multiplied to
+  int64_t gates;  // columns of the gates that backward passes read, by the hidden size
 
   bool is_lstm() const { return kind == CellKind::kLSTM; }
   bool is_gru() const { return kind == CellKind::kGRU; }

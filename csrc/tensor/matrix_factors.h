@@ -114,8 +114,8 @@ class Factors {
       reorder(block, count, sides);
     });
   }
-  // The inverse, by rows. LAPACK's own way takes two thirds of the work of solving for the columns of
-  // the identity, but runs on one thread: large matrices are solved for, in blocks.
+  // The inverse, by rows. LAPACK's own way takes two thirds of the work of solving for the columns
+  // of the identity, but runs on one thread: large matrices are solved for, in blocks.
   void invert(T* to) {
     constexpr int kLargest = 512;
     if (n_ > kLargest || is_small(static_cast<double>(n_) * n_ * n_)) {

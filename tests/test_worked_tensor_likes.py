@@ -18,6 +18,9 @@ import tensorlike.functional as F
 from tensorlike.imperative.levels import Level
 from tensorlike.testing import check_tensor_like
 
+# Python 3.12 warns of any fork beside threads; our pool of them survives it.
+pytestmark = pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+
 MODELS = list(models())
 RNG = np.random.default_rng(5)
 

@@ -112,7 +112,7 @@ def _fractional(
         key = integer(call, "seed", seed)
         shares = drawn(random_draw, wanted, dtype="float64", key=key)
     else:
-        shares = astype(as_tensor(samples), dtype="float64").detach()
+        shares = astype(as_tensor(samples), dtype="float64")
     if tuple(shares.shape) != wanted:
         raise ShapeError(f"{call}: samples.shape must be {wanted}; got {shares.shape}.")
     places = _places(shares, sizes, kernel, counts)

@@ -10,6 +10,7 @@ from support.declarations import ALL_DTYPES, DECLARED, accepts
 
 import tensorlike as tl
 from tensorlike import functional as F
+from tensorlike.opdecl import DeclarationError
 from tensorlike.opdecl.model import ScalarEntry
 
 KEEPING = [
@@ -63,7 +64,7 @@ def test_a_declared_function_may_say_so() -> None:
         "  unchanged: real numeric\n  doc: The conjugate again.\n"
     ).values()
     assert not takes_memory(function, tl.ones((1 << 16,)))
-    with pytest.raises(tl.DeclarationError, match="unchanged: only what gives back its one arg"):
+    with pytest.raises(DeclarationError, match="unchanged: only what gives back its one arg"):
         tl.declare(
             '- scalar: of_two\n  args: ["x: numeric", "y: numeric"]\n  expr: x + y\n'
             "  unchanged: numeric\n  doc: A sum.\n"

@@ -133,7 +133,7 @@ def test_all_models_are_counted_forward_and_backward(name: str) -> None:
         model.gradients(),
     )
     kinds = {op for op, _ in costs}
-    assert kinds & {"Linear", "Convolution", "LSTM", "Attention"}
+    assert kinds & {"Linear", "Convolution", "Recurrence", "Attention"}
     assert sum(flops for _, flops, _ in costs.values()) > 1000
 
 
@@ -245,7 +245,9 @@ def test_an_op_without_a_body_or_a_rule_is_refused_by_name() -> None:
     model = models()["lstm"]
     with pytest.raises(tl.DispatchError) as caught:
         model.loss(lambda x: interval(x - np.float32(0.1), x))
-    assert str(caught.value).startswith("LSTM(reverse=False): a rule must say what this op means")
+    assert str(caught.value).startswith(
+        "Recurrence(cell='lstm', reverse=False): a rule must say what this op means"
+    )
 
 
 @pytest.mark.parametrize("name", MODELS)

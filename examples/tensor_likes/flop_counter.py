@@ -1,7 +1,7 @@
 """A FLOP and byte counter: what each op of a model costs, by kind of op and by the user's line.
 
 A function of one element counts as one operation; what has a body costs what that costs. Of
-attention and LSTM the products alone are counted.
+attention and recurrences the products alone are counted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMULAS = {  # of ops without a body, by the shapes of inputs and outputs; the 
     ops.ConvolutionTranspose: lambda op, x, w, *_: 2 * prod(x) * prod(w[1:]),
     ops.ConvolutionWeight: lambda op, x, dy, w: 2 * prod(dy) * prod(w[1:]),
     ops.Attention: lambda op, q, k, v, *_: 2 * prod(q[:-1]) * k[-2] * (q[-1] + v[-1]),
-    ops.LSTM: lambda op, x, w, *_: 2 * prod(x) * w[-1],
+    ops.Recurrence: lambda op, x, w, *_: 2 * prod(x) * w[-1],
 }
 
 

@@ -76,7 +76,7 @@ def memory(settings: Settings) -> list[Result]:
         ours, theirs = peaks["tensorlike"], peaks["PyTorch"]
         found.append(
             Result(
-                f"peak memory: {name}",
+                f"peak memory, {name}",
                 ours,
                 "B",
                 "PyTorch",

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from .activations import *  # noqa: F403
 from .algebra import *  # noqa: F403
 from .arranging import *  # noqa: F403
@@ -30,3 +33,10 @@ from .unpooling import *  # noqa: F403
 
 # What those offer: functions, beside which only modules stand here.
 __all__ = sorted(name for name, value in [*globals().items()] if callable(value) and name[0] != "_")
+
+
+def __getattr__(name: str) -> _Any:
+    """The extensions of the standard, loaded when they are asked for: `fft` and `linalg`."""
+    if name not in ("fft", "linalg"):
+        raise AttributeError(f"module 'tensorlike.functional' has no attribute '{name}'")
+    return _import_module(f".{name}", __name__)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import typing as _typing
 from importlib import import_module as _import_module
 
-from . import fft as fft
 from . import functional as functional
 from . import memory as memory
 from . import ops as ops
@@ -46,7 +45,6 @@ from ._C import complex64 as complex64
 from ._C import complex128 as complex128
 from ._C import num_threads as num_threads
 from ._C import set_num_threads as set_num_threads
-from .functional import linalg as linalg
 from .functional.array_api import *  # noqa: F403
 from .functional.array_api import __all__ as _array_api
 from .imperative import Carrier as Carrier
@@ -94,25 +92,31 @@ from .ops import declare as declare
 bool = bool_
 
 # What not every program uses is loaded when it is first asked for: importing all takes half as long
-# again. The module that has each; its own name where the module itself is meant.
-_LATE = {
+# again. Modules, and the modules that have the other names.
+_LATE_MODULES = {
     "autograd": ".imperative.autograd",
+    "fft": ".fft",
+    "linalg": ".functional.linalg",
+    "nn": ".nn",
+    "optim": ".optim",
+    "testing": ".testing",
+}
+_LATE_NAMES = {
     "checkpoint": ".imperative.checkpoint",
     "coverage": ".imperative.coverage",
     "GradManager": ".imperative.grad_manager",
     "guard": ".imperative.tape",
-    "nn": ".nn",
     "opcheck": ".imperative.opcheck",
-    "optim": ".optim",
     "profile": ".imperative.profiler",
     "Tape": ".imperative.tape",
-    "testing": ".testing",
     "to_variable": ".imperative.tape",
 }
 
 if _typing.TYPE_CHECKING:
+    from . import fft as fft
     from . import nn as nn
     from . import optim as optim
+    from .functional import linalg as linalg
     from . import testing as testing
     from .imperative import autograd as autograd
     from .imperative.checkpoint import checkpoint as checkpoint
@@ -127,17 +131,19 @@ if _typing.TYPE_CHECKING:
 
 def __getattr__(name: str) -> _typing.Any:
     """What is loaded late."""
-    if name not in _LATE:
+    if name in _LATE_MODULES:
+        value: _typing.Any = _import_module(_LATE_MODULES[name], __name__)
+    elif name in _LATE_NAMES:
+        value = getattr(_import_module(_LATE_NAMES[name], __name__), name)
+    else:
         raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
-    module = _import_module(_LATE[name], __name__)
-    value = module if _LATE[name].endswith(f".{name}") and not hasattr(module, name) else getattr(module, name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
     """All names, those that are not loaded yet among them."""
-    return sorted({*globals(), *_LATE})
+    return sorted({*globals(), *_LATE_MODULES, *_LATE_NAMES})
 
 
 __all__ = sorted(

@@ -19,8 +19,6 @@ from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
-from .batched import drawn as drawn
-from .batched import drawn_from as drawn_from
 from .carrier import Carrier as Carrier
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp
@@ -38,6 +36,8 @@ from .derivatives import jacfwd as jacfwd
 from .derivatives import jacrev as jacrev
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
+from .draws import drawn as drawn
+from .draws import drawn_from as drawn_from
 from .dual import Dual as Dual
 from .functions import Function as Function
 from .functions import PyLayer as PyLayer

@@ -9,55 +9,17 @@ has what the words mean.
 from __future__ import annotations
 
 import warnings
-from _thread import _local
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
 from ..ops import Const, OpBase
+from .batch import Batch
 from .batched_call import BatchedCall, UnequalExamplesError, declared_of
 from .batching_rules import RULES, elementwise, reduction
 from .carrier import Carrier
 from .dispatch import apply
-from .levels import Level, is_differentiated, stopped, unwrapped
-from .tensor import Tensor
-
-
-class Batch(Level):
-    """A `vmap` that is going on: its level, and the number of examples.
-
-    Args:
-        size: the number of examples.
-        draws: whether each example draws random numbers of its own.
-    """
-
-    __slots__ = ("draws", "size")
-
-    def __init__(self, size: int, *, draws: bool = True) -> None:
-        """For `with`."""
-        self.size = size
-        self.draws = draws
-
-    def __enter__(self) -> Batch:
-        """Begins inside all that have begun."""
-        super().__enter__()
-        _open.batches = (*_open.batches, self)
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Ends it."""
-        _open.batches = tuple(batch for batch in _open.batches if batch is not self)
-        super().__exit__(*exc)
-
-
-class _Open(_local):
-    """The batches that are going on in a thread, the innermost last."""
-
-    def __init__(self) -> None:
-        self.batches: tuple[Batch, ...] = ()
-
-
-_open = _Open()
+from .levels import is_differentiated, stopped
 
 
 class Batched(_C.TensorBase):
@@ -272,30 +234,6 @@ def examples(y: Any, batch: Batch) -> Any:
     if isinstance(y, Carrier):
         return y.around(examples(y.value, batch))
     return _broadcast_to(y, (batch.size, *y.shape))
-
-
-def drawn(draw: Callable[..., Any], shape: tuple[int, ...], **attrs: Any) -> Any:
-    """Random numbers: inside `vmap` each example has numbers of its own, parts of one draw."""
-    batches = [batch for batch in _open.batches if batch.draws]
-    made = draw((*(batch.size for batch in batches), *shape), **attrs)
-    if not batches:
-        return made
-    value = made.__wrapped__
-    for batch in batches:
-        value = Batched(value, batch)
-    return type(made)(value)
-
-
-def drawn_from(draw: Callable[..., Any], parameter: Any, **attrs: Any) -> Any:
-    """Random numbers by parameters; inside `vmap` each example has numbers of its own."""
-    batches = [batch for batch in _open.batches if batch.draws]
-    if not batches or isinstance(unwrapped(parameter), Batched):
-        return draw(parameter, **attrs)
-    value = unwrapped(parameter)
-    value = _broadcast_to(value, (*(batch.size for batch in batches), *value.shape))
-    for batch in batches:
-        value = Batched(value, batch)
-    return draw(Tensor(value), **attrs)
 
 
 _broadcast_to = _C.Function("broadcast_to")

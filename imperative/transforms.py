@@ -13,7 +13,8 @@ from typing import Any
 
 from .. import _C
 from .autodiff import Recording, lowered, zeros_like
-from .batched import Batch, Batched, examples
+from .batch import Batch
+from .batched import Batched, examples
 from .carrier import Carrier, beneath, carried, carrying
 from .dual import Dual
 from .levels import Level, unwrapped

@@ -74,7 +74,7 @@ std::vector<float> floats_of(const Ref<Value>& value) {
   const Ref<RawTensor> whole =
       contiguous(kind_of(x->dtype) == Kind::kComplex ? *x : *cast(*x, DType::kFloat32));
   std::vector<float> out(static_cast<size_t>(whole->size()) * size_of(whole->dtype) / 4);
-  std::memcpy(out.data(), whole->data, out.size() * 4);
+  if (!out.empty()) std::memcpy(out.data(), whole->data, out.size() * 4);
   return out;
 }
 

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from .. import _C
+from .backward import cotangents_for
 from .carrier import Carrier, beneath, carried
 from .tensor import Tensor
 from .trees import leaves_of, map_tree
@@ -110,14 +111,11 @@ class Recording:
         self, outputs: list[Any], depend: list[bool], cotangents: list[Any], retain: bool
     ) -> list[Any]:
         """What is pulled back to each leaf; None where nothing is."""
-        if len(cotangents) != len(outputs):
-            raise _C.AutodiffError(
-                f"vjp: one cotangent per output is needed; got {len(cotangents)} for {len(outputs)}"
-            )
+        given = cotangents_for("vjp", tuple(outputs), cotangents)
         roots = tuple(
             carried(output) for output, flows in zip(outputs, depend, strict=True) if flows
         )
-        seeds = tuple(seed for seed, flows in zip(cotangents, depend, strict=True) if flows)
+        seeds = tuple(seed for seed, flows in zip(given, depend, strict=True) if flows)
         found = _C.backward(roots, seeds, retain, False, tuple(self.traced), None)
         # Opening a tape forgets which op cut one: the rules that just ran, whose comparisons
         # cut outer tapes, are not to be blamed there.

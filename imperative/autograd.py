@@ -8,25 +8,20 @@ from typing import Any
 from .. import _C
 from .anomaly import detect_anomaly as detect_anomaly
 from .anomaly import set_detect_anomaly as set_detect_anomaly
+from .backward import cotangents_for, listed
 from .tensor import Tensor
 
 __all__ = ["backward", "detect_anomaly", "grad", "set_detect_anomaly"]
 
 
-def _listed(xs: Any) -> tuple[Any, ...]:
-    return tuple(xs) if isinstance(xs, (list, tuple)) else (xs,)
-
-
-def _cotangents(who: str, outputs: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
-    cotangents = (None,) * len(outputs) if given is None else _listed(given)
-    if len(cotangents) != len(outputs):
-        raise _C.AutodiffError(
-            f"{who}: one cotangent per output is needed; got {len(cotangents)} for {len(outputs)}"
-        )
+def _checked(who: str, ys: Any, dys: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
+    """The outputs, and a cotangent for each."""
+    outputs = listed(ys)
+    cotangents = cotangents_for(who, outputs, dys)
     for output in outputs:
         if not isinstance(output, _C.TensorBase):
             raise TypeError(f"{who}: outputs must be tensors; got {type(output).__name__}")
-    return cotangents
+    return outputs, cotangents
 
 
 def grad(
@@ -66,8 +61,8 @@ def grad(
         >>> [g.item() for g in tl.autograd.grad(z, [x, y])]
         [27.0, 3.0]
     """
-    outputs, inputs = _listed(ys), _listed(xs)
-    cotangents = _cotangents("autograd.grad", outputs, dys)
+    outputs, cotangents = _checked("autograd.grad", ys, dys)
+    inputs = listed(xs)
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
             raise TypeError(f"autograd.grad: xs must be tensors; got {type(x).__name__}")
@@ -111,6 +106,5 @@ def backward(
         >>> x.grad.item()
         8.0
     """
-    outputs = _listed(ys)
-    cotangents = _cotangents("autograd.backward", outputs, dys)
+    outputs, cotangents = _checked("autograd.backward", ys, dys)
     _C.backward(outputs, cotangents, retain_graph, create_graph, None, None)

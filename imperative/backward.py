@@ -12,6 +12,25 @@ from .. import _C
 from .tensor import Tensor
 
 
+def listed(xs: Any) -> tuple[Any, ...]:
+    """One tensor, or several, as a tuple."""
+    return tuple(xs) if isinstance(xs, (list, tuple)) else (xs,)
+
+
+def cotangents_for(who: str, outputs: tuple[Any, ...], given: Any) -> tuple[Any, ...]:
+    """A cotangent for each output; None, which is ones, where none is given at all.
+
+    Raises:
+        AutodiffError: there are more, or fewer, than outputs.
+    """
+    cotangents = (None,) * len(outputs) if given is None else listed(given)
+    if len(cotangents) != len(outputs):
+        raise _C.AutodiffError(
+            f"{who}: one cotangent per output is needed; got {len(cotangents)} for {len(outputs)}"
+        )
+    return cotangents
+
+
 class Grad:
     """Gradients by chosen tensors of what is computed from them.
 
@@ -66,14 +85,8 @@ class Grad:
         self._refuse_ended()
         if self._is_used:
             raise _C.AutodiffError("Grad: it has run already; pass retain=True to run it again")
-        outputs = tuple(ys) if isinstance(ys, (list, tuple)) else (ys,)
-        given = tuple(dys) if isinstance(dys, (list, tuple)) else (dys,)
-        cotangents = given if dys is not None else (None,) * len(outputs)
-        if len(cotangents) != len(outputs):
-            raise _C.AutodiffError(
-                f"Grad: one cotangent per output is needed; got {len(cotangents)} for "
-                f"{len(outputs)}"
-            )
+        outputs = listed(ys)
+        cotangents = cotangents_for("Grad", outputs, dys)
         others = bool(_holding_grads() - {self})
         leaves = tuple(leaf for _, leaf, _, _ in self._attached)
         _C.backward(outputs, cotangents, retain or others, others, leaves, self._deliver)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _C
-from .backward import Grad
+from .backward import Grad, listed
 from .tensor import Tensor
 
 Callback = Callable[[Tensor, Tensor], Any]
@@ -103,7 +103,7 @@ class GradManager:
                 "GradManager: no computation history; did you forget record(), or `with gm:`? "
                 "A step has one backward()"
             )
-        outputs = tuple(y) if isinstance(y, (list, tuple)) else (y,)
+        outputs = listed(y)
         given = tuple(dy) if isinstance(dy, (list, tuple)) else (dy,) * len(outputs)
         seeds = [
             _full(shape=out.shape, fill_value=1, dtype=out.dtype) if seed is None else seed

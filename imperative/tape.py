@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 from .. import _C
+from .autodiff import enable_grad
 from .graph import Arrow, Box, Graph
 
 
@@ -128,8 +130,9 @@ class Tape:
     @property
     def inputs(self) -> list[TapeValue]:
         """What came onto the tape from outside and carries gradients, in the order of use."""
-        own = {output.name for entry in self for output in entry.outputs}
-        found = {value.name: value for entry in self for value in entry.inputs if value.name}
+        entries = self._entries()
+        own = {output.name for entry in entries for output in entry.outputs}
+        found = {value.name: value for entry in entries for value in entry.inputs if value.name}
         return [value for name, value in found.items() if name not in own]
 
     def draw(self, path: str | PathLike[str]) -> None:
@@ -197,11 +200,12 @@ class Tape:
         return "\n".join([*lines, *(str(entry) for entry in self)])
 
 
-def guard() -> Any:
+@contextmanager
+def guard() -> Iterator[Tape]:
     """A block in which ops are recorded for differentiation, whatever is paused outside.
 
-    Returns:
-        A context manager, which gives the `Tape` of the block.
+    Yields:
+        The `Tape` of the block.
 
     Source:
         Paddle, ``fluid.imperative.guard``.
@@ -213,18 +217,8 @@ def guard() -> Any:
         >>> y.requires_grad, len(tape)
         (True, 1)
     """
-    return _Guard()
-
-
-class _Guard:
-    def __enter__(self) -> Tape:
-        self._previous = _C.pause(-1)
-        self._tape = Tape()
-        return self._tape.__enter__()
-
-    def __exit__(self, *exc: object) -> None:
-        _C.pause(self._previous)
-        self._tape.__exit__()
+    with enable_grad(), Tape() as tape:
+        yield tape
 
 
 def to_variable(data: Any, *, stop_gradient: bool = False) -> Any:

@@ -112,9 +112,7 @@ class Recording:
     ) -> list[Any]:
         """What is pulled back to each leaf; None where nothing is."""
         given = cotangents_for("vjp", tuple(outputs), cotangents)
-        roots = tuple(
-            carried(output) for output, flows in zip(outputs, depend, strict=True) if flows
-        )
+        roots = tuple(output for output, flows in zip(outputs, depend, strict=True) if flows)
         seeds = tuple(seed for seed, flows in zip(given, depend, strict=True) if flows)
         found = _C.backward(roots, seeds, retain, False, tuple(self.traced), None)
         # Opening a tape forgets which op cut one: the rules that just ran, whose comparisons

@@ -181,7 +181,7 @@ class Tensor(_C.TensorWrapper):
             >>> x.grad.tolist()
             [2.0, 4.0]
         """
-        _C.backward((carried(self),), (gradient,), retain_graph, create_graph, None, None)
+        _C.backward((self,), (gradient,), retain_graph, create_graph, None, None)
 
     def register_hook(self, function: Callable[[Any], Any]) -> HookHandle:
         """Runs a function on the gradient of this tensor, each time that one is complete.
@@ -484,6 +484,7 @@ _C.set_hooks(
     as_array,
     to_array,
     _describe,
+    carried,
     apply_ufunc,
 )
 copyreg.pickle(_C.RawTensor, reduce_raw)

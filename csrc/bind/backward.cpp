@@ -48,6 +48,13 @@ Ref<Value> seed_of(PyObject* given, const Tracer& tracer, const Spec& spec) {
   return fit(value, spec);
 }
 
+// What is under wrappers and carriers.
+Ref<Value> carried_by(PyObject* object) {
+  Ref<Value> value = to_value(object);
+  if (value->tag != Value::kForeign) return value;
+  return to_value(own(PyObject_CallOneArg(hooks.carried, object)).get());
+}
+
 // The outputs that a pass starts from.
 struct Roots {
   std::vector<Edge> edges;
@@ -60,8 +67,9 @@ struct Roots {
       fail(ErrorKind::kAutodiff, "backward: one cotangent per output is needed; got ",
            PyTuple_GET_SIZE(cotangents), " for ", n, ".");
     }
+    edges.reserve(static_cast<size_t>(n));
     for (Py_ssize_t i = 0; i < n; ++i) {
-      const Ref<Value> root = to_value(PyTuple_GET_ITEM(roots, i));
+      const Ref<Value> root = carried_by(PyTuple_GET_ITEM(roots, i));
       if (root->tag != Value::kTracer || !static_cast<Tracer*>(root.get())->edge.node) {
         if (skips_constants && n > 1) continue;
         fail_no_gradient("backward");
@@ -119,19 +127,20 @@ void accumulate(const Edge& edge, const Ref<Value>& gradient) {
 // backward(roots, cotangents, retain_graph, create_graph, wanted, callback): with `wanted` None,
 // gradients accumulate in the leaves; otherwise a list is returned, a gradient (or None) for each;
 // a callable is called with (index, gradient) as soon as one is complete.
-PyObject* run_backward(PyObject*, PyObject* args) {
-  PyObject* roots = nullptr;
-  PyObject* cotangents = nullptr;
-  int retain = 0;
-  int create = 0;
-  PyObject* tensors = nullptr;
-  PyObject* callback = nullptr;
-  if (PyArg_ParseTuple(args, "O!O!ppOO", &PyTuple_Type, &roots, &PyTuple_Type, &cotangents, &retain,
-                       &create, &tensors, &callback) == 0) {
+PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  if (n != 6 || PyTuple_Check(args[0]) == 0 || PyTuple_Check(args[1]) == 0) {
+    PyErr_SetString(PyExc_TypeError,
+                    "backward: takes two tuples, two flags, what is wanted, and a "
+                    "callback");
     return nullptr;
   }
+  const int retain = PyObject_IsTrue(args[2]);
+  const int create = PyObject_IsTrue(args[3]);
+  if (retain < 0 || create < 0) return nullptr;
+  PyObject* tensors = args[4];
+  PyObject* callback = args[5];
   return guarded([&]() -> PyObject* {
-    Roots from(roots, cotangents, tensors != Py_None);
+    Roots from(args[0], args[1], tensors != Py_None);
     last_cut() = {};  // of this value it was none
     BackwardOptions options{retain != 0 || create != 0, create != 0};
     if (tensors == Py_None) {
@@ -232,7 +241,7 @@ std::vector<Ref<GradientHook>>* sole_hooks(Value* value) {
 }
 
 PyMethodDef module_methods[] = {
-    {"backward", run_backward, METH_VARARGS, "The backward pass."},
+    {"backward", as_method(run_backward), METH_FASTCALL, "The backward pass."},
     {"add_hook", as_method(add_hook), METH_VARARGS, "Runs a function on a tensor's gradient."},
     {"watch_gradients", as_method(set_watcher), METH_O, "Shows a function each gradient made."},
     {nullptr, nullptr, 0, nullptr},

@@ -142,6 +142,7 @@ struct Hooks {
   PyObject* as_array = nullptr;  // (object, dtype) -> an array with a buffer, or a tensor-like
   PyObject* to_array = nullptr;  // (x, dtype, copy) -> a NumPy array of what has no buffer
   PyObject* repr = nullptr;      // (x) -> text
+  PyObject* carried = nullptr;   // (x) -> what is under wrappers and carriers
   PyObject* ufunc = nullptr;     // (ufunc, method, *inputs, **kwargs) -> tensor
 };
 extern Hooks hooks;

@@ -291,16 +291,17 @@ PyObject* base_repr(PyObject* self) {
   return PyObject_CallOneArg(hooks.repr, self);
 }
 
-// set_hooks(Tensor, Parameter, getitem, setitem, as_array, to_array, repr, ufunc)
+// set_hooks(Tensor, Parameter, getitem, setitem, as_array, to_array, repr, carried, ufunc)
 PyObject* set_hooks(PyObject*, PyObject* args) {
-  if (PyArg_ParseTuple(args, "O!O!OOOOOO", &PyType_Type, &types.tensor, &PyType_Type,
+  if (PyArg_ParseTuple(args, "O!O!OOOOOOO", &PyType_Type, &types.tensor, &PyType_Type,
                        &types.parameter, &hooks.getitem, &hooks.setitem, &hooks.as_array,
-                       &hooks.to_array, &hooks.repr, &hooks.ufunc) == 0) {
+                       &hooks.to_array, &hooks.repr, &hooks.carried, &hooks.ufunc) == 0) {
     return nullptr;
   }
   for (PyObject* object :
        {reinterpret_cast<PyObject*>(types.tensor), reinterpret_cast<PyObject*>(types.parameter),
-        hooks.getitem, hooks.setitem, hooks.as_array, hooks.to_array, hooks.repr, hooks.ufunc}) {
+        hooks.getitem, hooks.setitem, hooks.as_array, hooks.to_array, hooks.repr, hooks.carried,
+        hooks.ufunc}) {
     Py_INCREF(object);
   }
   // Tensor adds nothing to the wrapper's memory: Python's general way of freeing it is not needed.

@@ -17,17 +17,30 @@ struct Pending {
   SmallVector<Ref<Value>, 1> cotangents;
 };
 
+// Memory that one pass of a thread leaves to the next.
+struct Scratch {
+  std::vector<Pending> pending;
+  std::vector<size_t> ready;
+};
+constexpr size_t kKept = 1024;  // nodes
+thread_local Scratch scratch;
+
 class Pass {
  public:
   Pass(Tape& tape, const BackwardOptions& options, const DeliverGradient& report)
-      : tape_(tape), options_(options), report_(report) {
-    pending_.reserve(64);  // most graphs of small steps fit
-    ready_.reserve(8);
-  }
+      : tape_(tape),
+        options_(options),
+        report_(report),
+        pending_(std::move(scratch.pending)),
+        ready_(std::move(scratch.ready)) {}
   Pass(const Pass&) = delete;
   Pass& operator=(const Pass&) = delete;
   ~Pass() {
     for (Pending& entry : pending_) leave(entry);
+    if (pending_.capacity() > kKept) return;
+    pending_.clear();
+    ready_.clear();
+    scratch = {std::move(pending_), std::move(ready_)};
   }
 
   void run(std::span<const Edge> roots, Values cotangents) {

@@ -69,6 +69,12 @@ Values launch_elemwise(const Op& op, Args args, uint32_t donated, int64_t holds)
   return results;
 }
 
+// One element, seen through any shape.
+bool is_repeated(const RawTensor& x) {
+  return x.count == 1 || std::all_of(x.strides.begin(), x.strides.end(),
+                                     [](int64_t stride) { return stride == 0; });
+}
+
 constexpr int64_t kSmall = 4096;
 constexpr int64_t kRepeated = 256;      // elements that a single one may be repeated to
 constexpr size_t kAccumulators = 4096;  // bytes of them on the stack
@@ -178,8 +184,13 @@ Ref<Value> launch_small(const Op& op, Args args) {
   if (kernel == nullptr) return nullptr;
   for (size_t i = 1; i < n; ++i) {
     const RawTensor& x = raw(args[i]);
-    if (x.shape.size() > whole->shape.size() || x.count > whole->count) whole = &x;
+    const bool is_same = x.shape == whole->shape;
+    if (is_same ? !whole->is_contiguous
+                : x.shape.size() > whole->shape.size() || x.count > whole->count) {
+      whole = &x;
+    }
   }
+  if (!whole->is_contiguous) return nullptr;
   const int64_t count = whole->count;
   if (count > kSmall) return nullptr;
   alignas(64) char repeated[2][kRepeated * 16];
@@ -188,11 +199,10 @@ Ref<Value> launch_small(const Op& op, Args args) {
   for (size_t i = 0; i < n; ++i) {
     const RawTensor& x = raw(args[i]);
     if (x.dtype != dtype || x.data == nullptr) return nullptr;
-    if (&x == whole || x.shape == whole->shape) {
-      if (!x.is_contiguous) return nullptr;
+    if (x.is_contiguous && (&x == whole || x.shape == whole->shape)) {
       in[i] = x.data;
-    } else if (x.count == 1 && x.shape.size() <= whole->shape.size() && count <= kRepeated &&
-               used < 2) {
+    } else if (is_repeated(x) && (x.count == 1 || x.shape == whole->shape) &&
+               x.shape.size() <= whole->shape.size() && count <= kRepeated && used < 2) {
       const size_t size = size_of(dtype);
       for (int64_t k = 0; k < count; ++k) {
         std::memcpy(repeated[used] + static_cast<size_t>(k) * size, x.data, size);

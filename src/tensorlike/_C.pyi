@@ -252,6 +252,7 @@ def set_hooks(
     as_array: Callable[[Any, Any], Any],
     to_array: Callable[[Any, Any, Any], Any],
     describe: Callable[[Any], str],
+    carried: Callable[[Any], Any],
     ufunc: Callable[..., Any],
     /,
 ) -> None: ...

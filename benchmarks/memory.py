@@ -50,7 +50,10 @@ def measure(model: str, library: str) -> int:
     and what the allocator keeps.
     """
     builds = importlib.import_module(f"models.{model}").builds()
-    builds[library]()()  # what a library sets up at its first step is not the model's
+    warm_up = builds[library]()
+    for _ in range(STEPS):
+        warm_up()  # what a library and its threads set up at first is not the model's
+    del warm_up
     tidy()
     before = resident()
     step = builds[library]()
@@ -70,7 +73,7 @@ def memory(settings: Settings) -> list[Result]:
             command = [sys.executable, __file__, model, library]
             tries = [
                 int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-                for _ in range(3)
+                for _ in range(5)
             ]
             peaks[library] = min(tries)
         ours, theirs = peaks["tensorlike"], peaks["PyTorch"]

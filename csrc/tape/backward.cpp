@@ -211,7 +211,7 @@ class Pass {
       }
     }
     gradients = input_gradients(node, tape_, {pointers.data(), pointers.size()},
-                                options_.create_graph, {totals.data(), totals.size()}, live);
+                                options_.create_graph, {totals.data(), totals.size()}, live, true);
   }
 
   void step(size_t place) {

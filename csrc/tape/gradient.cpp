@@ -70,13 +70,23 @@ void run_declared(const Gradients& declared, GradCall& call) {
     }
     slots.push_back(cotangent);
   }
+  const CompiledGrad* last = nullptr;
+  for (const CompiledGrad& rule : gradients.rules) {
+    if (call.wants(static_cast<size_t>(rule.input))) last = &rule;
+  }
   for (const CompiledGrad& rule : gradients.rules) {
     const size_t input = static_cast<size_t>(rule.input);
     if (!call.wants(input)) continue;
     if (const Op* only = only_step(*rule.body)) {
       SmallVector<Value*, 4> args;
-      for (int slot : rule.body->steps[0].args) args.push_back(slots[static_cast<size_t>(slot)]);
-      call.result(input) = apply_one(*only, {args.data(), args.size()});
+      uint32_t given_up = 0;
+      for (int slot : rule.body->steps[0].args) {
+        const size_t place = static_cast<size_t>(slot);
+        const bool is_cotangent = place >= call.inputs.size() + call.outputs.size();
+        if (call.gives_up && &rule == last && is_cotangent) given_up |= 1U << args.size();
+        args.push_back(slots[place]);
+      }
+      call.result(input) = apply_over(*only, {args.data(), args.size()}, given_up);
       continue;
     }
     if (rule.body->steps.empty() && rule.body->body.constants.empty()) {
@@ -406,17 +416,22 @@ Ref<Value> GradCall::take_total(size_t input) {
   return zeros(node.input_spec(input), *cotangents[0]);
 }
 
+Ref<Value> apply_over(const Op& op, Args args, uint32_t given_up) {
+  bool is_plain = given_up != 0 && engine_options().mode == EngineMode::kSync && op.cls.plain;
+  for (Value* arg : args) is_plain = is_plain && arg->tag == Value::kRaw;
+  if (!is_plain) return apply_one(op, args);
+  if (Ref<Value> out = launch_small(op, args)) return out;
+  return launch(op, args, given_up, 1)[0];
+}
+
 Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others) {
-  bool is_plain = engine_options().mode == EngineMode::kSync && op.cls.plain;
   SmallVector<Value*, 4> args{first.get()};
   for (Value* other : others) args.push_back(other);
-  for (Value* arg : args) is_plain = is_plain && arg->tag == Value::kRaw;
-  if (!is_plain) return apply_one(op, {args.data(), args.size()});
-  return launch(op, {args.data(), args.size()}, 1, 1)[0];
+  return apply_over(op, {args.data(), args.size()}, 1);
 }
 
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph,
-                       std::span<Ref<Value>* const> totals, LiveInputs live) {
+                       std::span<Ref<Value>* const> totals, LiveInputs live, bool gives_up) {
   const Op& op = *node.op;
   Values held;
   SmallVector<Value*, 4> inputs;
@@ -437,7 +452,8 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
                 cotangents,
                 Values(node.inputs.size()),
                 totals,
-                live};
+                live,
+                gives_up};
   if (op.scalar != nullptr) {
     run_declared(op.scalar->gradients, call);
   } else if (op.reduction != nullptr) {

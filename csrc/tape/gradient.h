@@ -40,6 +40,9 @@ struct GradCall {
   // What has arrived for the inputs so far; of rules that add to that themselves.
   std::span<Ref<Value>* const> totals = {};
   LiveInputs live = {};
+  // Nobody but the caller, who needs them no more, holds the cotangents by way of this call: the
+  // last rule may write over those that it holds alone.
+  bool gives_up = false;
 
   bool wants(size_t input) const { return live.has(node, input); }
   Ref<Value>& result(size_t input) { return results[input]; }
@@ -56,7 +59,8 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
 
 // The gradients of a node's inputs, in the inputs' own shapes and dtypes.
 Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool create_graph,
-                       std::span<Ref<Value>* const> totals = {}, LiveInputs live = {});
+                       std::span<Ref<Value>* const> totals = {}, LiveInputs live = {},
+                       bool gives_up = false);
 
 // Fills call.results by the rules that a declaration gives, those of complex numbers where any
 // input or output is complex: one body per input.
@@ -74,7 +78,10 @@ inline Ref<Value> call(std::string_view function, std::initializer_list<Value*> 
   return call(function, args, std::span<const NamedAttr>(attrs.begin(), attrs.size()));
 }
 
-// The op's result, in the memory of its first argument where nobody else holds that.
+// The op's result; in the memory of one of the arguments given up (a bit each) where it fits and
+// nobody else than the caller, who holds it once, has it.
+Ref<Value> apply_over(const Op& op, Args args, uint32_t given_up);
+// The same, over the first argument.
 Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others);
 
 // A gradient of `value`'s shape summed or broadcast, and cast, to `spec`: its real part, where only

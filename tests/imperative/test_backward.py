@@ -387,3 +387,48 @@ def test_a_cotangent_that_somebody_holds_is_not_written_over() -> None:
     assert gradient.tolist() == [[6.0] * 3, [5.0] * 3]
     assert whole.tolist() == [[5.0] * 3] * 2
     assert part.tolist() == [1.0] * 3
+
+
+SIZE = 10_000  # too large for the short way of small tensors
+
+
+def a_chain(x: Tensor) -> Tensor:
+    """Ops whose rules may write over the gradient that comes to them."""
+    return F.relu(F.sin(x) * 3.0 + F.square(x))
+
+
+def test_gradients_that_nobody_holds_are_written_over() -> None:
+    y = leaf(np.linspace(0.5, 1.5, SIZE, dtype=np.float32))
+    for _ in range(8):
+        y = F.relu(y)
+    loss = y.sum()
+    before = tl.memory.stats()["allocated"]
+    tl.memory.reset_peak()
+    loss.backward(retain_graph=True)
+    assert tl.memory.stats()["peak"] - before < 1.5 * SIZE * 4
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "lazy"])
+def test_gradients_that_somebody_holds_stay(mode: str) -> None:
+    data = np.linspace(-1.5, 1.5, SIZE)
+    with tl.engine.mode(mode):
+        x = leaf(data)
+        middle = F.sin(x)
+        y = a_chain(middle) + a_chain(middle)
+        seen: list[Tensor] = []
+        middle.register_hook(seen.append)
+        seed = tl.ones_like(tl.tensor(data))
+        same = seed + 0.0
+        y.backward(seed, retain_graph=True)
+        first = x.grad.numpy().copy()
+        kept = seen[0].numpy().copy()
+        (by_middle, by_x) = tl.autograd.grad(y, [middle, x], seed, retain_graph=True)
+        y.backward(seed)
+        np.testing.assert_array_equal(seed.numpy(), same.numpy())
+        np.testing.assert_array_equal(seen[0].numpy(), kept)
+        np.testing.assert_array_equal(by_middle.numpy(), kept)
+        np.testing.assert_array_equal(by_x.numpy(), first)
+        np.testing.assert_array_equal(x.grad.numpy(), 2 * first)
+    s = np.sin(data)
+    slope = 2 * np.where(3 * np.sin(s) + s * s > 0, 3 * np.cos(s) + 2 * s, 0) * np.cos(data)
+    np.testing.assert_allclose(first, slope, rtol=1e-12, atol=1e-12)

@@ -58,7 +58,8 @@ class Reference:
                 results = entry.define.results
             else:
                 return self._native(entry, args, attrs)
-            names = {arg.name: value for arg, value in zip(entry.args, args, strict=True)}
+            given = [*args, *(arg.default for arg in entry.args[len(args) :])]
+            names = {arg.name: value for arg, value in zip(entry.args, given, strict=True)}
             values = self.evaluate(results, names, attrs)
         return values[0] if len(values) == 1 else values
 

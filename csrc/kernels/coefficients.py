@@ -126,15 +126,22 @@ def exponential_fits() -> list[Fit]:
             {c_type: degree},
         )
 
-    exp = Fit(
-        "exp_tail",
-        "exp(t) = 1 + t + t^2 P(t)",
-        lambda t: (mp.expm1(t) - t) / t**2,
-        lambda t: t**2 / mp.expm1(t),
-        (-R_MAX, R_MAX),
-        {"float": 5, "double": 10},
-    )
-    return [exp, exp2_fit("float", 4), exp2_fit("double", 10)]
+    def exp_fit(name: str, formula: str, scale: Real, *degrees: int) -> Fit:
+        return Fit(
+            name,
+            formula,
+            lambda t: (mp.expm1(t) - t) / t**2,
+            lambda t: t**2 / scale(t),
+            (-R_MAX, R_MAX),
+            dict(zip(("float", "double"), degrees, strict=True)),
+        )
+
+    return [
+        exp_fit("exp_tail", "exp(t) = 1 + t + t^2 P(t)", mp.exp, 4, 9),
+        exp_fit("expm1_tail", "exp(t) - 1 = t + t^2 P(t)", mp.expm1, 5, 10),
+        exp2_fit("float", 4),
+        exp2_fit("double", 10),
+    ]
 
 
 def logarithm_fits() -> list[Fit]:

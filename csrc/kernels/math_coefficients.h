@@ -88,15 +88,30 @@ struct Constants<double> {
 };
 
 // exp(t) = 1 + t + t^2 P(t)
-// for t in [-0.34661, 0.34661], with an error of 2^-28.37.
+// for t in [-0.34661, 0.34661], with an error of 2^-27.98.
 TL_INLINE float exp_tail(float t) {
+  return poly(t, 0x1.fffffcp-2f, 0x1.555492p-3f, 0x1.5558fp-5f, 0x1.1239e4p-7f, 0x1.6a25dp-10f);
+}
+
+// exp(t) = 1 + t + t^2 P(t)
+// for t in [-0.34661, 0.34661], with an error of 2^-56.34.
+TL_INLINE double exp_tail(double t) {
+  return poly(t, 0x1.000000000000ap-1, 0x1.55555555554fap-3, 0x1.5555555550879p-5,
+              0x1.1111111127af5p-7, 0x1.6c16c1842aab4p-10, 0x1.a01a012aaa6fp-13,
+              0x1.a0199a0ad0704p-16, 0x1.71df249aba791p-19, 0x1.28ad744252ed9p-22,
+              0x1.ad808c8faa6fap-26);
+}
+
+// exp(t) - 1 = t + t^2 P(t)
+// for t in [-0.34661, 0.34661], with an error of 2^-28.37.
+TL_INLINE float expm1_tail(float t) {
   return poly(t, 0x1p-1f, 0x1.555556p-3f, 0x1.55549ep-5f, 0x1.11101cp-7f, 0x1.6d8358p-10f,
               0x1.a2a4a2p-13f);
 }
 
-// exp(t) = 1 + t + t^2 P(t)
+// exp(t) - 1 = t + t^2 P(t)
 // for t in [-0.34661, 0.34661], with an error of 2^-56.2.
-TL_INLINE double exp_tail(double t) {
+TL_INLINE double expm1_tail(double t) {
   return poly(t, 0x1.0000000000001p-1, 0x1.5555555555557p-3, 0x1.5555555554d3ep-5,
               0x1.11111111100e7p-7, 0x1.6c16c16f09f47p-10, 0x1.a01a01abe2bbbp-13,
               0x1.a019f397aa10ap-16, 0x1.71de023fe7e13p-19, 0x1.28022409bdbdap-22,

@@ -28,7 +28,7 @@ TL_INLINE ExpReduction<T> reduce_exp(T x, T x_low = T{0}) {
 // exp(r) - 1 for a reduced argument.
 template <Real T>
 TL_INLINE T expm1_reduced(T r, T low) {
-  return r + mul_add(r * r, exp_tail(r), low);
+  return r + mul_add(r * r, expm1_tail(r), low);
 }
 
 // 2^(n + shift) for the n in magic; the power must be a normal number.
@@ -106,14 +106,17 @@ TL_INLINE T expm1(T x) {
   return vm::abs(x) < kTiny<T> ? x : result;
 }
 
-// (1 - e) / (1 + e) with e = exp(-2 |x|).
+// (1 - e) / (1 + e) with e = exp(-2 |x|). What is lost in reducing -2 |x| is little beside 1 - e:
+// there is nothing to reduce where |x| < ln 2 / 4.
 template <Real T>
 TL_INLINE T tanh(T x) {
+  using C = Constants<T>;
   const T doubled = T{-2} * at_most(vm::abs(x), T(sizeof(T) == 4 ? 10 : 20));
-  const ExpReduction<T> e = reduce_exp(doubled);
-  const T p = expm1_reduced(e.r, e.low);
-  const T power = power_of_two(e.magic, 0);
-  const T result = mul_add(-power, p, T{1} - power) / mul_add(power, p, T{1} + power);
+  const T magic = mul_add(doubled, C::kLog2e, kMagic<T>);
+  const T r = mul_add(magic - kMagic<T>, -C::kLn2Rounded, doubled);
+  const T p = mul_add(r * r, expm1_tail(r), r);
+  const T power = power_of_two(magic, 0);
+  const T result = mul_add(power, p, power - T{1}) / mul_add(power, p, power + T{1});
   return copysign(result, x);
 }
 

@@ -106,14 +106,16 @@ TL_INLINE T expm1(T x) {
   return vm::abs(x) < kTiny<T> ? x : result;
 }
 
-// (1 - e) / (1 + e) with e = exp(-2 |x|). What is lost in reducing -2 |x| is little beside 1 - e:
-// there is nothing to reduce where |x| < ln 2 / 4.
+// (1 - e) / (1 + e) with e = exp(-2 |x|). What rounding loses in reducing -2 |x| is little beside
+// 1 - e: there is nothing to reduce where |x| < ln 2 / 4. Float's ln 2 is good to 28 bits.
 template <Real T>
 TL_INLINE T tanh(T x) {
   using C = Constants<T>;
   const T doubled = T{-2} * at_most(vm::abs(x), T(sizeof(T) == 4 ? 10 : 20));
   const T magic = mul_add(doubled, C::kLog2e, kMagic<T>);
-  const T r = mul_add(magic - kMagic<T>, -C::kLn2Rounded, doubled);
+  const T n = magic - kMagic<T>;
+  const T r = sizeof(T) == 4 ? mul_add(n, -C::kLn2Rounded, doubled)
+                             : mul_add(n, -C::kLn2Lo, mul_add(n, -C::kLn2Hi, doubled));
   const T p = mul_add(r * r, expm1_tail(r), r);
   const T power = power_of_two(magic, 0);
   const T result = mul_add(power, p, power - T{1}) / mul_add(power, p, power + T{1});

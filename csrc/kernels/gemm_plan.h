@@ -81,13 +81,15 @@ struct Plan {
   }
 
  private:
-  // Whether rows of b are read where they are: for few panels, or for some more if b stays in the
-  // second-level cache and threads would have to wait for each other between packing and use.
+  // Whether rows of b are read where they are: for few panels, as long as b comes from the caches
+  // when the next panel reads it, or for some more if it stays in the second-level cache and
+  // threads would have to wait for each other between packing and use.
   bool is_read_in_place(const Operand<T>& b, int64_t m, int64_t size, bool in_parallel) const {
+    constexpr int64_t kRead = (int64_t{6} << 20) / static_cast<int64_t>(sizeof(T));
     constexpr int64_t kResident = (int64_t{320} << 10) / static_cast<int64_t>(sizeof(T));
     const int64_t panels = ceil_div(m, tile_rows);
-    return b.lane_stride == 1 &&
-           (panels <= 8 || (in_parallel && panels <= 24 && size <= kResident));
+    return b.lane_stride == 1 && (panels <= 8 ? panels * size <= kRead
+                                              : in_parallel && panels <= 24 && size <= kResident);
   }
 
   // For how many tiles side by side a is read where it is. The columns of a transposed one take a

@@ -102,8 +102,8 @@ class Part {
       }
       for (int64_t unit = begin; unit < end; ++unit) {
         if (unit > begin) check_interrupt();
-        const int64_t i = unit % across.count;
-        const int64_t j = unit / across.count;
+        const int64_t i = unit / along.count;
+        const int64_t j = unit % along.count;
         multiply_unit(across.begin(i), across.begin(i + 1), along.begin(j), along.begin(j + 1),
                       accumulate, own);
         if (is_last) {

@@ -18,6 +18,9 @@ namespace tensorlike {
 
 struct ReductionProgram;
 
+// Rows that a reduction combines with each other before it adds them to its accumulators.
+inline constexpr int kRowsTogether = 8;
+
 // A reduction's loops for one input dtype. n accumulators take n * accumulator bytes, and how they
 // lie in there is the kernel's own: those that were started together go together into each other
 // call. They are given elements, by `row` or by `rows`, before they are joined.
@@ -30,7 +33,7 @@ struct ReductionKernel {
   // kTile at a time.
   void (*row)(void* acc, const void* x, int64_t n) = nullptr;
   // acc[j] = combine(acc[j], map(x[0][j]), ..., map(x[count-1][j])), for j < n; `step` elements lie
-  // between rows.
+  // between rows. With the same bits when the rows come a multiple of kRowsTogether at a time.
   void (*rows)(void* acc, const void* x, int64_t n, int64_t count, int64_t step) = nullptr;
   // acc[j] = combine(acc[j], other[j]): joins partial results.
   void (*join)(void* acc, const void* other, int64_t n) = nullptr;

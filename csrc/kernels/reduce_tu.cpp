@@ -26,7 +26,6 @@ struct Types {
 
 constexpr int64_t kBlock = 512;  // elements that are summed in the input's own precision
 constexpr int kLanes = 16;
-constexpr int kTogether = 8;  // rows that are combined into accumulators in one pass over these
 
 #if defined(__AVX512F__)
 constexpr size_t kRegisterBytes = 32 * 64;
@@ -82,7 +81,7 @@ struct Loops {
   // Blocks that are combined side by side, their lanes in half of the registers. Memory answers
   // sooner when several pages are asked at once: the processor fetches ahead within a page alone.
   static constexpr int kStreams = static_cast<int>(
-      std::clamp<size_t>(kRegisterBytes / 2 / (kLanes * sizeof(Lane)), 1, kTogether));
+      std::clamp<size_t>(kRegisterBytes / 2 / (kLanes * sizeof(Lane)), 1, kRowsTogether));
   static constexpr int64_t kStretch = 1024;  // elements between streams
   static_assert(kStretch == 2 * kBlock);
 
@@ -152,23 +151,29 @@ struct Loops {
     *static_cast<Acc*>(acc) = total;
   }
 
+  // kCount rows are combined in pairs, then pairs of these, and then with the accumulators.
+  template <int kCount>
+  static Lane pairwise(const T* in, int64_t step) {
+    if constexpr (kCount == 1) {
+      return mapped(*in);
+    } else {
+      return combine(pairwise<kCount / 2>(in, step),
+                     pairwise<kCount / 2>(in + kCount / 2 * step, step));
+    }
+  }
+
   template <int kCount>
   static void some_rows(Acc* to, const T* in, int64_t n, int64_t step) {
     for (int64_t j = 0; j < n; ++j) {
-      Acc acc = to[j];
-#pragma GCC unroll 8
-      for (int r = 0; r < kCount; ++r) {
-        acc = static_cast<Acc>(Combine{}(acc, static_cast<Acc>(Map{}(in[r * step + j]))));
-      }
-      to[j] = acc;
+      to[j] = static_cast<Acc>(Combine{}(to[j], static_cast<Acc>(pairwise<kCount>(in + j, step))));
     }
   }
 
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {
     Acc* to = static_cast<Acc*>(acc);
     const T* in = static_cast<const T*>(x);
-    for (; count >= kTogether; count -= kTogether, in += kTogether * step) {
-      some_rows<kTogether>(to, in, n, step);
+    for (; count >= kRowsTogether; count -= kRowsTogether, in += kRowsTogether * step) {
+      some_rows<kRowsTogether>(to, in, n, step);
     }
     for (; count > 0; --count, in += step) some_rows<1>(to, in, n, step);
   }

@@ -13,7 +13,7 @@ namespace {
 constexpr int64_t kChunk = 65536;   // elements of one partial result: fixed, so that results do not
                                     // depend on the number of threads
 constexpr int64_t kColumns = 4096;  // accumulators that stay in cache
-constexpr int64_t kPart = 8 * kChunk;  // elements that are combined into one row of accumulators
+constexpr int64_t kParts = 16;      // of the rows, as long as they have kChunk to 8 kChunk elements
 constexpr int64_t kGrain = 16384;
 
 // The dimensions in the order in which a reduction walks them: kept ones, reduced ones, and, for
@@ -183,17 +183,21 @@ class Reducer {
     int64_t inner, width, tiles, rows, parts;
   };
 
-  Columns shared_columns() const {
+  Columns shared_columns(int64_t kept) const {
     const int64_t inner = plan_.kept_shape.back();
-    const int64_t width = std::min(inner, bound_ ? kTile : kColumns);
-    const int64_t rows = std::max<int64_t>(64, kPart / std::min(inner, kColumns));
-    return {inner, width, (inner + width - 1) / width, rows,
-            std::max<int64_t>(1, (count_ + rows - 1) / rows)};
+    const int64_t chunk = kChunk / std::min(inner, kColumns);
+    const int64_t rows = std::max<int64_t>(64, std::clamp(count_ / kParts, chunk, 8 * chunk));
+    const int64_t parts = std::max<int64_t>(1, (count_ + rows - 1) / rows);
+    int64_t width = std::min(inner, bound_ ? kTile : kColumns);
+    // Fewer columns to a tile where threads would have nothing to do.
+    const int64_t wanted = (2 * num_threads() - 1) / (kept / inner * parts) + 1;
+    width = std::min(width, std::max<int64_t>(64, ((inner - 1) / wanted / 16 + 1) * 16));
+    return {inner, width, (inner - 1) / width + 1, rows, parts};
   }
 
   // The innermost dimension is kept and contiguous: whole rows are combined into accumulators.
   void columns(int64_t kept) const {
-    const Columns c = shared_columns();
+    const Columns c = shared_columns(kept);
     const int64_t tiles = kept / c.inner * c.tiles;
     const size_t bytes = static_cast<size_t>(c.width) * kernel_.accumulator;
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(tiles * c.parts) * bytes);
@@ -235,35 +239,41 @@ class Reducer {
     folding.start(acc, n);
     const int64_t begin = part * c.rows;
     const int64_t end = std::min(count_, begin + c.rows);
-    if (bound_) {
-      computed_rows(folding, acc, outer, c.inner, at, n, begin, end);
-      return;
-    }
-    if (plan_.shape.empty()) {
-      folding.rows(acc, kept_data(outer * c.inner + at), n, end - begin, 0);
-      return;
-    }
-    const char* data = kept_data(outer * c.inner + at);
-    const int64_t length = plan_.shape.back();
+    const char* data = bound_ ? nullptr : kept_data(outer * c.inner + at);
+    std::optional<TileRunner> runner;
+    if (bound_) runner.emplace(*bound_);
+    // Also a program's rows go in such runs: which rows are combined in pairs must not depend on
+    // where they come from.
+    const int64_t length = plan_.shape.empty() ? end : plan_.shape.back();
     for (int64_t r = begin; r < end;) {
       const int64_t count = std::min(end - r, length - r % length);
-      folding.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n, count,
-                   plan_.strides.back());
+      if (runner) {
+        computed_rows(folding, *runner, acc, (outer * count_ + r) * c.inner + at, c.inner, n,
+                      count);
+      } else {
+        folding.rows(acc, data + offset_of(r, plan_.shape, plan_.strides) * size(), n, count,
+                     plan_.shape.empty() ? 0 : plan_.strides.back());
+      }
       r += count;
     }
   }
 
-  // Columns [at, at + n) of rows [begin, end), from the program.
-  void computed_rows(Folding& folding, char* acc, int64_t outer, int64_t inner, int64_t at,
-                     int64_t n, int64_t begin, int64_t end) const {
-    TileRunner runner(*bound_);
-    alignas(64) char buffer[kTile * 16];
-    // Narrow rows come several at a time.
-    const int64_t together = n == inner ? std::max<int64_t>(1, kTile / n) : 1;
-    for (int64_t r = begin; r < end; r += together) {
-      const int64_t count = std::min(together, end - r);
-      const char* data = compute(runner, (outer * count_ + r) * inner + at, count * n, buffer);
-      folding.rows(acc, data, n, count, n);
+  // n columns of `rows` rows, the first of which begins at `from`, from the program.
+  void computed_rows(Folding& folding, TileRunner& runner, char* acc, int64_t from, int64_t inner,
+                     int64_t n, int64_t rows) const {
+    const int64_t together = std::max(kTile / n / kRowsTogether, int64_t{1}) * kRowsTogether;
+    const int64_t in_one_run = n == inner ? std::max<int64_t>(1, kTile / n) : 1;
+    Scratch scratch(static_cast<size_t>(together * n * size()));
+    char* const buffer = scratch.data();
+    for (int64_t r = 0; r < rows; r += together) {
+      const int64_t count = std::min(together, rows - r);
+      const char* first = nullptr;
+      for (int64_t i = 0; i < count; i += in_one_run) {
+        const char* made = compute(runner, from + (r + i) * inner,
+                                   std::min(in_one_run, count - i) * n, buffer + i * n * size());
+        if (i == 0) first = made;
+      }
+      folding.rows(acc, first, n, count, x_.is_written ? inner : n);
     }
   }
 

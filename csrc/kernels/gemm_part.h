@@ -93,6 +93,9 @@ class Part {
     const Split across = split_at_most(panels_.count, unit_panels);
     const Split along = split_at_most(tiles_, unit_tiles);
     const int64_t units = across.count * along.count;
+    // A thread's units share rows, which the thread that wrote them reads again; or columns, where
+    // these are more to read.
+    const bool by_columns = columns_ > 2 * panels_.n;
     parallel_for(units, in_parallel ? 1 : units, [&](int64_t begin, int64_t end) {
       ScratchLoan buffer(t_panels);
       T* own = nullptr;
@@ -102,8 +105,8 @@ class Part {
       }
       for (int64_t unit = begin; unit < end; ++unit) {
         if (unit > begin) check_interrupt();
-        const int64_t i = unit / along.count;
-        const int64_t j = unit % along.count;
+        const int64_t i = by_columns ? unit % across.count : unit / along.count;
+        const int64_t j = by_columns ? unit / across.count : unit % along.count;
         multiply_unit(across.begin(i), across.begin(i + 1), along.begin(j), along.begin(j + 1),
                       accumulate, own);
         if (is_last) {

@@ -196,7 +196,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     for (int64_t from = 0; from < x.k; from += plan.super_k) {
       const int64_t depth = std::min(plan.super_k, x.k - from);
       for (int64_t row = 0; row < x.m; row += plan.super_m) {
-        check_interrupt();
+        if (column > 0 || from > 0 || row > 0) check_interrupt();
         const int64_t rows = std::min(plan.super_m, x.m - row);
         Part<T> part(kernels, plan, x, buffer_a, buffer_b, row, rows, column, columns, from, depth);
         part.pack(true, row == 0, in_parallel);

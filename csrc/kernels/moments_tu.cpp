@@ -3,6 +3,7 @@
 // Chan's formula, which does not cancel as the difference of two sums would.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/lanes.h"
 #include "kernels/scalar.h"
 
 namespace tensorlike {
@@ -35,10 +36,7 @@ double sum_of(const T* x, int64_t n, F&& f) {
     for (int l = 0; l < kLanes; ++l) lanes[l] += f(static_cast<double>(x[i + l]));
   }
   for (int l = 0; i < n; ++i, ++l) lanes[l] += f(static_cast<double>(x[i]));
-  for (int width = kLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-  }
-  return lanes[0];
+  return joined<kLanes>(lanes, [](auto a, auto b) { return a + b; });
 }
 
 // n accumulators: the count that they share, n means, n sums of squares.

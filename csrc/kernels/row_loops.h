@@ -3,6 +3,7 @@
 // them, as reductions do.
 #pragma once
 
+#include "kernels/lanes.h"
 #include "kernels/scalar.h"
 
 namespace tensorlike {
@@ -11,12 +12,12 @@ namespace {
 constexpr int kRowLanes = 32;
 constexpr int64_t kRowBlock = 512;
 
-// exp(x) for x <= 0, where what is no normal number is 0: for weights that are small beside a
-// weight of 1.
+// exp(x) for x <= 0, where what is no normal number is 0 (and its parts mean nothing): for weights
+// that are small beside a weight of 1.
 template <class T>
 inline T exp_of_negative(T x) {
   constexpr T kLeast = sizeof(T) == 4 ? T(-87.3) : T(-708.3);
-  const auto [p, magic] = vm::exp_parts(vm::at_least(x, kLeast));
+  const auto [p, magic] = vm::exp_parts(x);
   const T y = p * vm::power_of_two(magic, 0);
   return x < kLeast ? T(0) : y;
 }
@@ -42,10 +43,8 @@ inline void row_sums(int64_t n, double (&totals)[kSums], F&& f) {
       for (int s = 0; s < kSums; ++s) lanes[s][l] += terms[s];
     }
     for (int s = 0; s < kSums; ++s) {
-      for (int width = kRowLanes / 2; width > 0; width /= 2) {
-        for (int l = 0; l < width; ++l) lanes[s][l] += lanes[s][l + width];
-      }
-      totals[s] += static_cast<double>(lanes[s][0]);
+      const T total = joined<kRowLanes>(lanes[s], [](auto a, auto b) { return a + b; });
+      totals[s] += static_cast<double>(total);
     }
   }
 }
@@ -70,10 +69,7 @@ inline T row_largest(int64_t n, F&& f) {
     for (int l = 0; l < kRowLanes; ++l) keep(lanes[l], f(i + l));
   }
   for (int l = 0; i < n; ++i, ++l) keep(lanes[l], f(i));
-  for (int width = kRowLanes / 2; width > 0; width /= 2) {
-    for (int l = 0; l < width; ++l) keep(lanes[l], lanes[l + width]);
-  }
-  return lanes[0];
+  return joined<kRowLanes>(lanes, [](auto a, auto b) { return a > b ? a : b; });
 }
 
 template <class T>

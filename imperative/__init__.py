@@ -20,6 +20,9 @@ from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
 from .carrier import Carrier as Carrier
+from .constructors import as_raw_tensor as as_raw_tensor
+from .constructors import from_dlpack as from_dlpack
+from .constructors import tensor as tensor
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp
 from .custom_rules import stop_gradient as stop_gradient
@@ -53,10 +56,7 @@ from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
 from .tensor import TensorLike as TensorLike
-from .tensor import as_raw_tensor as as_raw_tensor
-from .tensor import from_dlpack as from_dlpack
 from .tensor import native as native
-from .tensor import tensor as tensor
 from .tensor import update as update
 from .transforms import jvp as jvp
 from .transforms import linearize as linearize

@@ -16,7 +16,6 @@ from .arrays import (
     as_array,
     for_numpy,
     from_bits,
-    raw_from_dlpack,
     reduce_raw,
     to_array,
     to_bits,
@@ -407,60 +406,6 @@ def _describe(x: Any) -> str:
     if inner.dtype not in (_C.float32, _C.int64, _C.bool_):
         notes.insert(0, f"dtype={inner.dtype.name}")
     return f"{name}({', '.join([body, *notes])})"
-
-
-def tensor(data: TensorLike, dtype: Any = None, *, requires_grad: bool = False) -> Tensor:
-    """A tensor of a copy of the data.
-
-    Args:
-        data: a number, (nested) lists, an array or a tensor.
-        dtype: the dtype; by default float32 for Python floats, int64 for integers, and an array's
-            own.
-        requires_grad: whether gradients are asked for it.
-
-    Raises:
-        DTypeError: the data are not numbers.
-
-    Example:
-        >>> from tensorlike import tensor
-        >>> tensor([[1, 2], [3, 4]], dtype="float32").shape
-        (2, 2)
-    """
-    made: Tensor = _C.tensor(data, dtype)
-    if requires_grad:
-        made.requires_grad = True
-    return made
-
-
-def as_raw_tensor(data: TensorLike, dtype: Any = None) -> _C.RawTensor:
-    """A RawTensor of the data; one that is a RawTensor of that dtype already is returned."""
-    if isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype):
-        return data
-    return _C.RawTensor(data, dtype)
-
-
-def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
-    """A tensor over the memory of another library's array, without a copy.
-
-    Args:
-        x: an object with ``__dlpack__``.
-        device: must be "cpu" or None.
-        copy: whether the memory must be (True) or must not be (False) copied.
-
-    Raises:
-        TypeError: x has no ``__dlpack__``.
-        BufferError: the memory cannot be shared.
-
-    Example:
-        >>> import numpy as np
-        >>> from tensorlike import from_dlpack
-        >>> from_dlpack(np.arange(3)).tolist()
-        [0, 1, 2]
-    """
-    if device not in (None, "cpu"):
-        raise _C.DeviceError(f"from_dlpack: device must be 'cpu'; got {device!r}")
-    raw = raw_from_dlpack(x)
-    return Tensor(_C.Function("to_device")(raw, device=None) if copy else raw)
 
 
 # An optimiser's step: a multi-output scalar function whose results replace the parameter and the

@@ -124,7 +124,7 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
   }
   if (watch_gradients != nullptr || !state().logs.empty()) {
     node->make_notes().place = place_of_user();
-    describe(op, *node, tape.level);
+    if (!state().logs.empty()) describe(op, *node, tape.level);
   }
   tape.recorded.store(tape.recorded.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }

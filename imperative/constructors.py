@@ -1,0 +1,63 @@
+"""Tensors of data."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import _C
+from .arrays import raw_from_dlpack
+from .tensor import Tensor, TensorLike
+
+
+def tensor(data: TensorLike, dtype: Any = None, *, requires_grad: bool = False) -> Tensor:
+    """A tensor of a copy of the data.
+
+    Args:
+        data: a number, (nested) lists, an array or a tensor.
+        dtype: the dtype; by default float32 for Python floats, int64 for integers, and an array's
+            own.
+        requires_grad: whether gradients are asked for it.
+
+    Raises:
+        DTypeError: the data are not numbers.
+
+    Example:
+        >>> from tensorlike import tensor
+        >>> tensor([[1, 2], [3, 4]], dtype="float32").shape
+        (2, 2)
+    """
+    made: Tensor = _C.tensor(data, dtype)
+    if requires_grad:
+        made.requires_grad = True
+    return made
+
+
+def as_raw_tensor(data: TensorLike, dtype: Any = None) -> _C.RawTensor:
+    """A RawTensor of the data; one that is a RawTensor of that dtype already is returned."""
+    if isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype):
+        return data
+    return _C.RawTensor(data, dtype)
+
+
+def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
+    """A tensor over the memory of another library's array, without a copy.
+
+    Args:
+        x: an object with ``__dlpack__``.
+        device: must be "cpu" or None.
+        copy: whether the memory must be (True) or must not be (False) copied.
+
+    Raises:
+        TypeError: x has no ``__dlpack__``.
+        BufferError: the memory cannot be shared.
+
+    Example:
+        >>> import numpy as np
+        >>> from tensorlike import from_dlpack
+        >>> from_dlpack(np.arange(3)).tolist()
+        [0, 1, 2]
+    """
+    if device not in (None, "cpu"):
+        raise _C.DeviceError(f"from_dlpack: device must be 'cpu'; got {device!r}")
+    raw = raw_from_dlpack(x)
+    return Tensor(_C.Function("to_device")(raw, device=None) if copy else raw)

@@ -81,6 +81,7 @@ PYBIND11_MODULE(_C, m) {
     add_backward(module);
     add_transforms(module);
     add_apply(module);
+    add_rules(module);
     add_engine(module);
     add_lapack();
   } catch (const PythonError&) {

@@ -165,6 +165,7 @@ void add_ops(PyObject* module);
 void add_tensors(PyObject* module);
 void add_functions(PyObject* module);
 void add_apply(PyObject* module);
+void add_rules(PyObject* module);
 void add_wrappers(PyObject* module);
 void add_tapes(PyObject* module);
 void add_backward(PyObject* module);

@@ -1,0 +1,33 @@
+// Rules written in Python, and what dispatch sees of Python's objects.
+#pragma once
+
+#include <utility>
+#include <vector>
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+
+// A rule written in Python: called with the op and the tensor-likes.
+class PythonRule final : public Rule {
+ public:
+  PythonRule(std::string name, std::string place, Signature signature, PyObject* function)
+      : Rule(std::move(name), std::move(place), std::move(signature)),
+        function_(Py_NewRef(function)) {}
+  ~PythonRule() override { Py_DECREF(function_); }
+
+  bool call(const Op& op, Args args, Values& out) override;
+
+  PyObject* function() const { return function_; }
+
+ private:
+  PyObject* function_;
+};
+
+// What dispatch sees of the arguments: their kinds, and which of them is the highest.
+std::pair<std::vector<const Type*>, size_t> kinds_of(PyObject* const* args, size_t n);
+
+// Each value as the object that stands for it, wrappers as they are.
+PyObject* values_to_tuple(const Values& values);
+
+}  // namespace tensorlike::bind

@@ -21,6 +21,17 @@ struct Complex {
   [[gnu::always_inline]] explicit constexpr Complex(Complex<U> z)
       : re(static_cast<T>(z.re)), im(static_cast<T>(z.im)) {}
 
+  // x y + z, where z is a product, too: which of the two is not rounded must not be left to the
+  // compiler, who decides otherwise in a loop than at its end.
+  [[gnu::always_inline]] static constexpr T plus_product(T x, T y, T z) {
+#if defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+    if constexpr (sizeof(T) == 4) return __builtin_fmaf(x, y, z);
+    return __builtin_fma(x, y, z);
+#else
+    return x * y + z;
+#endif
+  }
+
   [[gnu::always_inline]] friend constexpr Complex operator+(Complex a, Complex b) {
     return {a.re + b.re, a.im + b.im};
   }
@@ -29,7 +40,7 @@ struct Complex {
   }
   [[gnu::always_inline]] friend constexpr Complex operator-(Complex a) { return {-a.re, -a.im}; }
   [[gnu::always_inline]] friend constexpr Complex operator*(Complex a, Complex b) {
-    return {a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re};
+    return {plus_product(a.re, b.re, -(a.im * b.im)), plus_product(a.re, b.im, a.im * b.re)};
   }
   // Smith's method (1962): neither overflows nor underflows where the quotient does not.
   [[gnu::always_inline]] friend constexpr Complex operator/(Complex a, Complex b) {

@@ -58,8 +58,10 @@ class Reference:
                 results = entry.define.results
             else:
                 return self._native(entry, args, attrs)
-            given = [*args, *(arg.default for arg in entry.args[len(args) :])]
-            names = {arg.name: value for arg, value in zip(entry.args, given, strict=True)}
+            left_out = (arg.default for arg in entry.args[len(args) :] if arg.default is not None)
+            names = {
+                arg.name: value for arg, value in zip(entry.args, [*args, *left_out], strict=True)
+            }
             values = self.evaluate(results, names, attrs)
         return values[0] if len(values) == 1 else values
 

@@ -7,7 +7,6 @@
 
 #include "engine/engine.h"
 #include "op/families.h"
-#include "op/index.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/body.h"

@@ -1,6 +1,8 @@
 // Products of weights and windows, strip by strip.
 #include "kernels/convolution_product.h"
 
+#include "kernels/winograd.h"
+
 namespace tensorlike {
 namespace {
 
@@ -201,6 +203,7 @@ void multiply_windows(const WindowProduct<T>& product) {
   if (product.images * product.groups * product.out_channels * product.window.out_size() == 0) {
     return;
   }
+  if (suits_winograd(product) && multiply_winograd(product)) return;
   ScratchLoan packed(t_weights);
   const PackedWeights<T> weights(product, packed);
   const Strips strips(product.window, product.images, wanted_positions(product), kJointPositions);

@@ -13,6 +13,7 @@
   TL_PART(dropout, ISA)      \
   TL_PART(attention, ISA)    \
   TL_PART(convolutions, ISA) \
+  TL_PART(winograd, ISA)     \
   TL_PART(pools, ISA)        \
   TL_PART(args, ISA)         \
   TL_PART(sorts, ISA)        \

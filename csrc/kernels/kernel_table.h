@@ -129,6 +129,31 @@ struct ConvolutionKernels {
                    const int64_t* offsets, int64_t count, void* sums, int64_t sums_row) = nullptr;
 };
 
+// Tiles of 4x4, two columns apart: tile j sees columns first + 2 j to first + 2 j + 3 of four rows
+// of `width` elements. What lies outside is 0, and a row that is null.
+struct WinogradLine {
+  int64_t first, width, tiles;
+};
+
+// The transforms of F(2x2, 3x3), of lines of tiles side by side. Place p of a tile's 16 (rows of 4)
+// lies at p * step. Up to kSpill elements beyond a line may be read, and written.
+struct WinogradKernels {
+  static constexpr int64_t kMostTiles = 128;  // of a line
+  static constexpr int64_t kSpill = 15;
+
+  // Of channels whose rows are channel_step elements apart, and whose tiles to_step.
+  void (*tiles)(const WinogradLine& line, const void* const* rows, int64_t channels,
+                int64_t channel_step, void* to, int64_t to_step, int64_t step) = nullptr;
+  // Of 3x3 kernels whose taps lie at from[taps[0]], ..., from[taps[8]]. A channel's rows, 16 at
+  // most, follow each other in `to`.
+  void (*weights)(const void* from, const int64_t* taps, int64_t row_step, int64_t rows,
+                  int64_t channel_step, int64_t channels, void* to, int64_t step) = nullptr;
+  // The upper row and, if it is not null, the lower of the first `columns` elements that the tiles
+  // give. False: they are not all finite.
+  bool (*products)(const void* products, int64_t step, const void* bias, int64_t tiles,
+                   int64_t columns, void* upper, void* lower) = nullptr;
+};
+
 // Pooling of one plane. Gradients are added to what is there.
 struct PoolKernels {
   void (*max)(const PoolWindow& w, const void* x, void* y) = nullptr;
@@ -213,6 +238,7 @@ struct KernelTable {
   MaskKernels masks;
   ByDType<AddKernels> adds;  // of the dtypes that are computed in
   ByDType<ConvolutionKernels> convolutions;
+  ByDType<WinogradKernels> winograd;
   ByDType<PoolKernels> pools;
   SortKernels sort32;
   SortKernels sort64;

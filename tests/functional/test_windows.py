@@ -178,12 +178,17 @@ def test_random_geometries_give_what_the_oracle_gives(seed: int, dtype: str) -> 
         np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("groups", [1, 2, 16])
-def test_results_do_not_depend_on_the_number_of_threads(groups: int) -> None:
-    x = values(3, 16, 37, 41, dtype="float32")
-    weight = values(32, 16 // groups, 3, 3, dtype="float32", seed=1)
-    bias = values(32, dtype="float32", seed=2)
-    attrs = {"stride": (1, 2), "padding": 1, "groups": groups}
+@pytest.mark.parametrize(
+    ("channels", "groups", "stride"),
+    [(16, 1, (1, 2)), (16, 2, (1, 2)), (16, 16, (1, 2)), (60, 2, 1)],
+)
+def test_results_do_not_depend_on_the_number_of_threads(
+    channels: int, groups: int, stride: Any
+) -> None:
+    x = values(3, channels, 37, 41, dtype="float32")
+    weight = values(2 * channels, channels // groups, 3, 3, dtype="float32", seed=1)
+    bias = values(2 * channels, dtype="float32", seed=2)
+    attrs = {"stride": stride, "padding": 1, "groups": groups}
 
     def run() -> list[bytes]:
         y = F.conv2d(x, weight, bias, **attrs)
@@ -246,7 +251,8 @@ def test_long_means_stay_exact() -> None:
 
 
 # Images x channels x sizes, channels of the result, kernel, and attributes: several strips of an
-# image, images side by side, a line that is cut, strides and dilations that share factors or not.
+# image, images side by side, a line that is cut, strides and dilations that share factors or not;
+# then those of 3x3 windows that are computed in tiles.
 LARGE: list[tuple[tuple[int, ...], int, tuple[int, ...], dict[str, Any]]] = [
     ((3, 5, 40, 37), 17, (3, 3), {"padding": 1}),
     ((2, 70, 40, 20), 3, (3, 3), {"padding": (2, 1), "stride": (2, 3)}),
@@ -258,6 +264,11 @@ LARGE: list[tuple[tuple[int, ...], int, tuple[int, ...], dict[str, Any]]] = [
     ((2, 4, 9000), 4, (3,), {"stride": 3, "dilation": 2}),
     ((2, 3, 9, 20, 21), 5, (2, 3, 3), {"padding": 1, "stride": (2, 1, 2)}),
     ((5, 8, 30, 30), 6, (1, 1), {"stride": 2}),
+    ((2, 30, 29, 34), 41, (3, 3), {"padding": 1}),
+    ((9, 27, 13, 13), 70, (3, 3), {"padding": (2, 0)}),
+    ((3, 96, 17, 30), 50, (3, 3), {"groups": 2}),
+    ((1, 24, 6, 599), 24, (3, 3), {"padding": 1}),
+    ((40, 24, 5, 5), 130, (3, 3), {"padding": 1}),
 ]
 
 
@@ -285,3 +296,26 @@ def test_large_convolutions_are_sums_over_windows(
     for gradient, value in zip(found, (x, weight), strict=True):
         got = float(np.vdot(np.asarray(gradient), np.asarray(value)))
         np.testing.assert_allclose(got, product, rtol=100 * tolerance, atol=100 * tolerance)
+
+
+def test_tiles_err_as_little_as_sums() -> None:
+    x = values(2, 64, 30, 31, dtype="float32")
+    weight = values(64, 64, 3, 3, dtype="float32", seed=1)
+    exact = np.asarray(F.conv2d(x.astype("float64"), weight.astype("float64"), padding=1))
+    squares = F.conv2d((x * x).astype("float64"), tl.ones_like(weight, dtype="float64"), padding=1)
+    norms = np.linalg.norm(np.asarray(weight).reshape(64, -1), axis=1)[:, None, None]
+    error = np.abs(np.asarray(F.conv2d(x, weight, padding=1)) - exact)
+    assert float((error / (np.sqrt(np.asarray(squares)) * norms)).max()) < 2e-7
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 3e38])
+def test_tiles_keep_what_is_not_finite_to_its_windows(value: float) -> None:
+    x = np.random.default_rng(0).normal(size=(1, 32, 34, 34)).astype("float32")
+    weight = np.asarray(values(32, 32, 3, 3, dtype="float32", seed=1)) / 100
+    x[0, 3, 7, 12], x[0, 5, 20, 21], x[0, 5, 20, 23] = value, value, -value
+    found = np.asarray(F.conv2d(tl.tensor(x), tl.tensor(weight), padding=1))
+    wanted = EXACT.call("convolution", x.astype("float64"), weight.astype("float64"), padding=1)
+    np.testing.assert_array_equal(np.isnan(found), np.isnan(wanted))
+    np.testing.assert_array_equal(np.isinf(found), np.isinf(wanted))
+    is_finite = np.isfinite(wanted)
+    np.testing.assert_allclose(found[is_finite], wanted[is_finite], rtol=1e-3, atol=1e-3)

@@ -31,6 +31,9 @@ class Strips {
 
   int64_t count() const { return planes_ * lines_.count * columns_.count; }
   Strip operator[](int64_t i) const;
+  // The i-th where those at one place of all planes come before the next place, so that a layout is
+  // found once for all of them.
+  int64_t by_place(int64_t i) const { return i % planes_ * (count() / planes_) + i / planes_; }
   bool is_joint() const { return is_joint_; }
 
  private:

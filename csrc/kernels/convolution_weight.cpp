@@ -116,7 +116,7 @@ void sum_products(const Convolution& c, const T* x, const T* dy, T* dweight) {
       T* to = sums + part * size + group * c.out_channels * c.rows();
       for (int64_t i = parts.begin(part); i < parts.begin(part + 1); ++i) {
         check_interrupt();
-        worker.add(i, group, blocks.begin(block), blocks.size(block), to);
+        worker.add(strips.by_place(i), group, blocks.begin(block), blocks.size(block), to);
       }
     }
   });

@@ -8,7 +8,7 @@ namespace tensorlike {
 struct ScoreBlock {
   int64_t rows = 0;
   int64_t keys = 0;  // elements of a row
-  int64_t step = 0;  // elements from a row to the next
+  int64_t step = 0;  // elements from a row to the next; there is room for `keys` rounded up to 32
   bool is_causal = false;
   int64_t first_seen = 0;  // causal: how many of the keys the first query sees, each one more
   double scale = 1;

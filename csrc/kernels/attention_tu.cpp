@@ -46,15 +46,20 @@ void weigh(const ScoreBlock& block, void* scores, const void* masks, bool is_fir
   const T scale = static_cast<T>(block.scale);
   for (int64_t r = 0; r < block.rows; ++r) {
     T* const x = static_cast<T*>(scores) + r * block.step;
-    const int64_t n = block.seen(r);
+    const int64_t seen = block.seen(r);
     const RowState<T> row = {static_cast<T*>(largest)[r], totals[r], static_cast<T*>(factors)[r]};
+    int64_t n = seen;
+    if (masks == nullptr && scale > 0) {  // whole rounds of lanes: what is not seen weighs nothing
+      n = (seen + kRowLanes - 1) / kRowLanes * kRowLanes;
+      for (int64_t i = seen; i < n; ++i) x[i] = -std::numeric_limits<T>::infinity();
+    }
     if (masks == nullptr) {
       weigh_row(x, n, is_first, row, [=](int64_t i) { return x[i] * scale; });
     } else {
       const T* const mask = static_cast<const T*>(masks) + r * block.mask_step;
       weigh_row(x, n, is_first, row, [=](int64_t i) { return x[i] * scale + mask[i]; });
     }
-    for (int64_t i = n; i < block.keys; ++i) x[i] = 0;
+    for (int64_t i = seen; i < block.keys; ++i) x[i] = 0;
   }
 }
 

@@ -95,7 +95,7 @@ Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   const Ref<RawTensor> out = RawTensor::empty(x->dtype, made);
   const Ref<RawTensor> result = with_index_first(*out, lead, indexed.shape.size(), shape);
   if (total == 0) {  // nothing is read, but wrong indices stay wrong
-    for (const IndexReader& reader : indexed.readers) reader.check(op);
+    indexed.check(op);
     return one(result);
   }
   const BlockCopy block(*x, {indexed.rest.begin() + lead, indexed.rest.end()});
@@ -118,12 +118,9 @@ Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
                    for (int64_t job = begin; job < end; ++job) {
                      const int64_t at = job % tiles * tile;
                      const int64_t n = std::min(tile, indexed.count - at);
-                     if (at != known) {
-                       if (!indexed.fits(at, n)) {
-                         all_fit.store(false, std::memory_order_relaxed);
-                         return;
-                       }
-                       indexed.offsets(offsets, at, n, strides);
+                     if (at != known && !indexed.offsets(offsets, at, n, strides)) {
+                       all_fit.store(false, std::memory_order_relaxed);
+                       return;
                      }
                      known = at;
                      const int64_t o = job / tiles;
@@ -132,9 +129,7 @@ Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
                    }
                  });
   }
-  if (!all_fit.load(std::memory_order_relaxed)) {
-    for (const IndexReader& reader : indexed.readers) reader.check(op);  // says which one it is
-  }
+  if (!all_fit.load(std::memory_order_relaxed)) indexed.check(op);
   return one(result);
 }
 

@@ -66,8 +66,8 @@ void IndexReader::check(const Op& op) const {
   }
 }
 
-Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices,
-                 Checks checks) {
+Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices, Checks when)
+    : checks(when) {
   for (RawTensor* index : indices) shape = broadcast_shapes(op.name(), shape, index->shape);
   count = element_count(shape);
   SmallVector<bool, 8> taken(x.shape.size());

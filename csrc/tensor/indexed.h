@@ -2,8 +2,6 @@
 // (outer, span, inner) whose middle the indices address.
 #pragma once
 
-#include <algorithm>
-
 #include "kernels/kernel_table.h"
 #include "tensor/raw_tensor.h"
 
@@ -55,17 +53,23 @@ struct Indexed {
   Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices,
           Checks checks = Checks::kFirst);
 
+  Checks checks;
+
   // The offsets in bytes of the table rows that positions [begin, begin + n) of the joint index
-  // address; `strides` has the bytes from one to the next along each of `axes`.
-  void offsets(int64_t* out, int64_t begin, int64_t n, std::span<const int64_t> strides) const {
+  // address; `strides` has the bytes from one to the next along each of `axes`. False, and nothing,
+  // if they are checked in passing and one of them is out of range.
+  [[nodiscard]] bool offsets(int64_t* out, int64_t begin, int64_t n,
+                             std::span<const int64_t> strides) const {
     for (size_t i = 0; i < readers.size(); ++i) {
+      if (checks == Checks::kInPassing && !readers[i].fits(begin, n)) return false;
       readers[i].offsets(out, begin, n, strides[i], i > 0);
     }
+    return true;
   }
 
-  bool fits(int64_t begin, int64_t n) const {
-    return std::all_of(readers.begin(), readers.end(),
-                       [&](const IndexReader& reader) { return reader.fits(begin, n); });
+  // Throws if an index is out of range, and says which.
+  void check(const Op& op) const {
+    for (const IndexReader& reader : readers) reader.check(op);
   }
 
   std::vector<IndexReader> readers;

@@ -3,6 +3,7 @@
 // indices: threads share the destination, never the indices. Where many single values meet in few
 // elements, a fixed number of parts sum them apart, and the sums are added in order.
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 
 #include "base/blocking.h"
@@ -16,6 +17,7 @@ namespace {
 
 constexpr int64_t kMostParts = 8;       // sums apart: more would cost more to add than they save
 constexpr int64_t kPartValues = 65536;  // values that deserve a part
+constexpr int64_t kPartTimes = 4;       // as many as the elements whose sums a part clears and adds
 
 // What is done with the values: by the size of an element, or, to add, by its dtype.
 struct Writer {
@@ -41,7 +43,7 @@ struct Writer {
 };
 
 // Single values: `offsets(to, begin, n)` tells where those at [begin, begin + n) belong in `out`,
-// which has `span` elements.
+// which has `span` elements, and returns how many of them it told: n, or 0 if one does not fit.
 template <class Offsets>
 class ElementScatter {
  public:
@@ -76,15 +78,14 @@ class ElementScatter {
   void write_all(int64_t begin, int64_t end) const {
     int64_t offsets[kOffsetTile];
     for (int64_t at = begin; at < end; at += kOffsetTile) {
-      const int64_t n = std::min(kOffsetTile, end - at);
-      offsets_(offsets, at, n);
+      const int64_t n = offsets_(offsets, at, std::min(kOffsetTile, end - at));
       writer_.elements(out_, offsets, values_ + at * writer_.size, n);
     }
   }
 
  private:
   int64_t parts() const {
-    return std::min({kMostParts, count_ / (2 * span_ + 1), count_ / kPartValues});
+    return std::min({kMostParts, count_ / (kPartTimes * span_ + 1), count_ / kPartValues});
   }
 
   // Those values that belong to the elements [begin, end) of the destination.
@@ -93,8 +94,7 @@ class ElementScatter {
     int32_t places[kOffsetTile];
     const int64_t size = writer_.size;
     for (int64_t at = 0; at < count_; at += kOffsetTile) {
-      const int64_t n = std::min(kOffsetTile, count_ - at);
-      offsets_(offsets, at, n);
+      const int64_t n = offsets_(offsets, at, std::min(kOffsetTile, count_ - at));
       const int64_t m = kernel_table().masks.within(places, offsets, n, begin * size, end * size);
       writer_.elements(out_, offsets, values_ + at * size, m, places);
     }
@@ -112,8 +112,7 @@ class ElementScatter {
         std::memset(own, 0, bytes);
         const int64_t last = count_ * (part + 1) / parts;
         for (int64_t at = count_ * part / parts; at < last; at += kOffsetTile) {
-          const int64_t n = std::min(kOffsetTile, last - at);
-          offsets_(offsets, at, n);
+          const int64_t n = offsets_(offsets, at, std::min(kOffsetTile, last - at));
           adds.sums(own, offsets, values_ + at * writer_.size, n);
         }
       }
@@ -141,8 +140,8 @@ struct Table {
 
 // Rows of `inner` elements. The threads share their columns, or the outer positions, or else the
 // rows of the destination.
-void scatter_rows(const Writer& writer, const Table& t, const Indexed& indexed,
-                  std::span<const int64_t> strides) {
+template <class Offsets>
+void scatter_rows(const Writer& writer, const Table& t, const Offsets& offsets_of) {
   const bool is_small = t.outer * t.count * t.inner <= kElementGrain;
   const int64_t pieces = is_small || t.outer >= num_threads() ? 1 : num_threads();
   const bool by_columns = pieces == 1 || t.inner >= 64 * pieces;
@@ -155,8 +154,7 @@ void scatter_rows(const Writer& writer, const Table& t, const Indexed& indexed,
     char* out = t.out + o * t.span * row_bytes + first * writer.size;
     const char* values = t.values + o * t.count * row_bytes + first * writer.size;
     for (int64_t at = 0; at < t.count; at += kOffsetTile) {
-      const int64_t tile = std::min(kOffsetTile, t.count - at);
-      indexed.offsets(offsets, at, tile, strides);
+      const int64_t tile = offsets_of(offsets, at, std::min(kOffsetTile, t.count - at));
       if (by_columns) {
         for (int64_t i = 0; i < tile; ++i) {
           writer.row(out + offsets[i], values + (at + i) * row_bytes, n);
@@ -177,11 +175,8 @@ void scatter_rows(const Writer& writer, const Table& t, const Indexed& indexed,
   });
 }
 
-void scatter_elements(const Writer& writer, const Table& t, const Indexed& indexed,
-                      std::span<const int64_t> strides) {
-  auto offsets = [&](int64_t* to, int64_t begin, int64_t n) {
-    indexed.offsets(to, begin, n, strides);
-  };
+template <class Offsets>
+void scatter_elements(const Writer& writer, const Table& t, const Offsets& offsets) {
   auto scatter_at = [&](int64_t o) {
     return ElementScatter(writer, t.out + o * t.span * writer.size, t.span,
                           t.values + o * t.count * writer.size, t.count, offsets);
@@ -247,7 +242,10 @@ Values in_compute_dtype(const Op& op, RawArgs inputs, Kernel kernel) {
 bool is_computed_wider(const RawTensor& x) { return compute_of(x.dtype) != x.dtype; }
 
 Values scatter(const Op& op, RawArgs inputs, uint32_t reusable, bool adds) {
-  const Indexed indexed(op, *inputs[0], inputs.subspan(2));
+  // Memory that is someone's input is not written to before all indices are known to fit.
+  const bool in_place = (reusable & 1U) != 0;
+  const Indexed indexed(op, *inputs[0], inputs.subspan(2),
+                        in_place ? Checks::kFirst : Checks::kInPassing);
   // The axes of x as (lead, indexed, others), those of the value likewise.
   SmallVector<size_t, 8> order;
   SmallVector<size_t, 8> value_order;
@@ -264,10 +262,13 @@ Values scatter(const Op& op, RawArgs inputs, uint32_t reusable, bool adds) {
     order.push_back(indexed.rest[i]);
     value_order.push_back(index_ndim + i);
   }
-  const Ref<RawTensor> out = writable(*inputs[0], order, (reusable & 1U) != 0);
+  const Ref<RawTensor> out = writable(*inputs[0], order, in_place);
   const Ref<RawTensor> result = in_old_order(*out, order);
   const Ref<RawTensor> value = arranged(*inputs[1], *out, value_shape, value_order);
-  if (value->count == 0) return one(result);
+  if (value->count == 0) {  // nothing is written, but wrong indices stay wrong
+    indexed.check(op);
+    return one(result);
+  }
   Table t{out->data, value->data, 1, 1, indexed.count, 1};
   Dims strides;
   Writer writer = writer_for(out->dtype, adds);
@@ -280,12 +281,21 @@ Values scatter(const Op& op, RawArgs inputs, uint32_t reusable, bool adds) {
     writer.size *= t.inner;
     t.inner = 1;
   }
-  BlockingRegion blocking(value->count > kLongElements);
-  if (t.inner == 1) {
-    scatter_elements(writer, t, indexed, strides);
-  } else {
-    scatter_rows(writer, t, indexed, strides);
+  std::atomic<bool> all_fit{true};
+  const auto offsets = [&](int64_t* to, int64_t begin, int64_t n) -> int64_t {
+    if (indexed.offsets(to, begin, n, strides)) return n;
+    all_fit.store(false, std::memory_order_relaxed);
+    return 0;
+  };
+  {
+    BlockingRegion blocking(value->count > kLongElements);
+    if (t.inner == 1) {
+      scatter_elements(writer, t, offsets);
+    } else {
+      scatter_rows(writer, t, offsets);
+    }
   }
+  if (!all_fit.load(std::memory_order_relaxed)) indexed.check(op);
   return one(result);
 }
 
@@ -312,7 +322,10 @@ Values put_along_axis(const Op& op, RawArgs inputs, const Specs&, uint32_t reusa
   const Ref<RawTensor> value = arranged(*inputs[2], *out, shape, order);
   if (along.count() == 0) return one(out);
   const Writer writer = writer_for(out->dtype, adds);
-  auto offsets = [&](int64_t* to, int64_t begin, int64_t n) { along.offsets(to, begin, n); };
+  const auto offsets = [&](int64_t* to, int64_t begin, int64_t n) {
+    along.offsets(to, begin, n);
+    return n;
+  };
   const ElementScatter scatter(writer, out->data, out->count, value->data, along.count(), offsets);
   BlockingRegion blocking(along.count() > kLongElements);
   if (scatter.sums_apart() || along.outer() < num_threads()) {

@@ -12,6 +12,7 @@ namespace {
 
 constexpr int64_t kStripeElements = 128 * 1024;  // scores that stay in the second-level cache
 constexpr int64_t kMostTiles = 8;                // of queries in a stripe
+constexpr int64_t kMostCausalTiles = 3;  // where smaller stripes see less that they need not
 constexpr int64_t kLeastTiles = 2;
 constexpr int64_t kLeastParts = 16;  // of the whole batch, so that there is work for threads
 
@@ -27,7 +28,8 @@ class Backward {
         dkey_(dkey.as<T>()),
         dvalue_(dvalue.as<T>()) {
     const int64_t tiles = kStripeElements / std::max<int64_t>(1, s_.keys) / c_.panels.rows();
-    const int64_t most = std::clamp(tiles, kLeastTiles, kMostTiles) * c_.panels.rows();
+    const int64_t limit = c_.is_causal ? kMostCausalTiles : kMostTiles;
+    const int64_t most = std::clamp(tiles, kLeastTiles, limit) * c_.panels.rows();
     stripes_ = std::max<int64_t>(1, (s_.queries + most - 1) / most);
     rows_ = (s_.queries + stripes_ - 1) / stripes_;
     // The cut follows from the shapes alone: sums have the same order for any number of threads.

@@ -6,60 +6,81 @@
 namespace tensorlike {
 namespace {
 
-// The scores of a row so far, and what follows from them.
-template <class T>
-struct RowState {
-  T& largest;
-  double& total;
-  T& factor;
-};
-
 // A row that has seen nothing but -inf is not moved, so that it weighs nothing.
 template <class T>
 inline T shift_of(T largest) {
   return largest == -std::numeric_limits<T>::infinity() ? T(0) : largest;
 }
 
+constexpr int64_t kRowsTogether = 8;  // whose steps need not wait for each other
+
+// Whole rounds of lanes where that may be: what is not seen weighs nothing.
+template <class T>
+int64_t rounded_row(const ScoreBlock& block, int64_t row, bool may_round, T* x) {
+  const int64_t seen = block.seen(row);
+  if (!may_round) return seen;
+  const int64_t n = (seen + kRowLanes - 1) / kRowLanes * kRowLanes;
+  for (int64_t i = seen; i < n; ++i) x[i] = -std::numeric_limits<T>::infinity();
+  return n;
+}
+
+// score_at(r)(i) is element i of row r, scaled and masked.
 template <class T, class F>
-inline void weigh_row(T* scores, int64_t n, bool is_first, RowState<T> row, F&& at) {
-  const T here = row_largest<T>(n, at);
-  const T largest = is_first || here > row.largest ? here : row.largest;
-  const T shift = shift_of(largest);
-  row.factor = T(1);
-  if (is_first) {
-    row.total = 0;
-  } else if (largest != row.largest) {
-    row.factor = exp_of_negative(row.largest - shift);
-    row.total *= double{row.factor};
+void weigh_rows(const ScoreBlock& block, T* scores, bool may_round, bool is_first, T* largest,
+                double* totals, T* factors, F&& score_at) {
+  for (int64_t first = 0; first < block.rows; first += kRowsTogether) {
+    const int64_t rest = block.rows - first;
+    const int64_t last = rest < kRowsTogether ? block.rows : first + kRowsTogether;
+    int64_t counts[kRowsTogether];
+    T here[kRowsTogether];
+    for (int64_t r = first; r < last; ++r) {
+      counts[r - first] = rounded_row(block, r, may_round, scores + r * block.step);
+      here[r - first] = row_largest<T>(counts[r - first], score_at(r));
+    }
+    for (int64_t r = first; r < last; ++r) {
+      T* const x = scores + r * block.step;
+      const auto at = score_at(r);
+      const T before = largest[r];
+      const T now = is_first || here[r - first] > before ? here[r - first] : before;
+      const T shift = shift_of(now);
+      factors[r] = T(1);
+      if (is_first) {
+        totals[r] = 0;
+      } else if (now != before) {
+        factors[r] = exp_of_negative(before - shift);
+        totals[r] *= double{factors[r]};
+      }
+      largest[r] = now;
+      totals[r] += row_sum<T>(counts[r - first], [=](int64_t i) {
+        const T weight = exp_of_negative(at(i) - shift);
+        x[i] = weight;
+        return weight;
+      });
+      for (int64_t i = block.seen(r); i < block.keys; ++i) x[i] = 0;
+    }
   }
-  row.largest = largest;
-  row.total += row_sum<T>(n, [=](int64_t i) {
-    const T weight = exp_of_negative(at(i) - shift);
-    scores[i] = weight;
-    return weight;
-  });
 }
 
 template <class T>
 void weigh(const ScoreBlock& block, void* scores, const void* masks, bool is_first, void* largest,
            double* totals, void* factors) {
   const T scale = static_cast<T>(block.scale);
-  for (int64_t r = 0; r < block.rows; ++r) {
-    T* const x = static_cast<T*>(scores) + r * block.step;
-    const int64_t seen = block.seen(r);
-    const RowState<T> row = {static_cast<T*>(largest)[r], totals[r], static_cast<T*>(factors)[r]};
-    int64_t n = seen;
-    if (masks == nullptr && scale > 0) {  // whole rounds of lanes: what is not seen weighs nothing
-      n = (seen + kRowLanes - 1) / kRowLanes * kRowLanes;
-      for (int64_t i = seen; i < n; ++i) x[i] = -std::numeric_limits<T>::infinity();
-    }
-    if (masks == nullptr) {
-      weigh_row(x, n, is_first, row, [=](int64_t i) { return x[i] * scale; });
-    } else {
-      const T* const mask = static_cast<const T*>(masks) + r * block.mask_step;
-      weigh_row(x, n, is_first, row, [=](int64_t i) { return x[i] * scale + mask[i]; });
-    }
-    for (int64_t i = seen; i < block.keys; ++i) x[i] = 0;
+  T* const x = static_cast<T*>(scores);
+  const auto weigh_with = [&](bool may_round, auto&& score_at) {
+    weigh_rows(block, x, may_round, is_first, static_cast<T*>(largest), totals,
+               static_cast<T*>(factors), score_at);
+  };
+  if (masks == nullptr) {
+    weigh_with(scale > 0, [=, step = block.step](int64_t r) {
+      return [row = x + r * step, scale](int64_t i) { return row[i] * scale; };
+    });
+  } else {
+    const T* const mask = static_cast<const T*>(masks);
+    weigh_with(false, [=, step = block.step, mask_step = block.mask_step](int64_t r) {
+      return [row = x + r * step, added = mask + r * mask_step, scale](int64_t i) {
+        return row[i] * scale + added[i];
+      };
+    });
   }
 }
 

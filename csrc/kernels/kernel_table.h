@@ -233,6 +233,11 @@ struct KernelTable {
   ByDType<DropoutKernel> dropout;
   ByDType<AttentionKernels> attention;
   MoveKernels moves[5];  // by log2 of the size: 1, 2, 4, 8, 16 bytes
+  // Copies past the caches, if `out` begins a cache line; meanwhile the cache lines from ahead[0],
+  // ..., ahead[count - 1] on are fetched. Others see what was written after stream_end().
+  void (*stream)(char* out, const char* in, int64_t bytes, const char* const* ahead,
+                 int64_t count) = nullptr;
+  void (*stream_end)() = nullptr;
   IndexKernels index32, index64;
   PickKernels picks[5];  // by log2 of the size
   MaskKernels masks;

@@ -64,6 +64,8 @@ class BoundProgram {
   BoundProgram& operator=(const BoundProgram&) = delete;
 
   bool needs_tiles() const { return needs_tiles_; }
+  // Whether the operand's elements lie in memory as those of the output.
+  bool lies_in_order(size_t operand) const { return access_[operand] == Access::kDirect; }
 
  private:
   friend class TileRunner;

@@ -354,58 +354,6 @@ PyObject* function_names(PyObject*, PyObject*) {
   });
 }
 
-// update(op name, (x, ...), (y, ...)): applies a multi-output scalar function and rebinds the
-// first wrappers to its results, in their own memory where nobody else holds it.
-PyObject* update(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&]() -> PyObject* {
-    if (n < 2) fail(ErrorKind::kAttribute, "update: a name and the tensors are needed.");
-    const char* name = PyUnicode_AsUTF8(args[0]);
-    if (name == nullptr) throw PythonError();
-    const Op& op = registry().scalar_op(name);
-    const size_t outputs = static_cast<size_t>(op.scalar->spec.outputs);
-    const size_t count = static_cast<size_t>(n) - 1;
-    Values held;
-    SmallVector<Value*, 8> pointers;
-    RawTensor* first = nullptr;
-    for (size_t i = 0; i < count; ++i) {
-      PyObject* arg = args[i + 1];
-      if (is_tensor_like(arg) && value_of(arg) != nullptr) {
-        Value* value = value_of(arg);
-        while (value->tag == Value::kTracer) value = static_cast<Tracer*>(value)->primal.get();
-        held.push_back(Ref<Value>(value));
-      } else {
-        if (first == nullptr) fail(ErrorKind::kAttribute, "update: tensors come first.");
-        held.push_back(lift_operand(arg, *first));
-      }
-      if (held[i]->tag != Value::kRaw) {
-        fail(ErrorKind::kDispatch, "update: elements are needed; got a ", held[i]->type->name(),
-             ".");
-      }
-      if (first == nullptr) first = static_cast<RawTensor*>(held[i].get());
-    }
-    for (const Ref<Value>& value : held) pointers.push_back(value.get());
-    // Where the results go: the parameter and the state that has the parameter's shape.
-    SmallVector<size_t, 4> targets;
-    for (size_t i = 0; i < count && targets.size() < outputs; ++i) {
-      if (i != 1) targets.push_back(i);  // the gradient is read only
-    }
-    uint32_t donated = 0;
-    for (size_t target : targets) donated |= 1U << target;
-    Values out = launch(op, {pointers.data(), pointers.size()}, donated, 2);
-    for (size_t i = 0; i < targets.size(); ++i) {
-      PyObject* wrapper = args[targets[i] + 1];
-      Value* previous = value_of(wrapper);
-      if (previous->tag == Value::kTracer) {
-        auto* tracer = static_cast<Tracer*>(previous);
-        rebind(wrapper, make_ref<Tracer>(std::move(out[i]), tracer->edge, tracer->tape));
-      } else {
-        rebind(wrapper, std::move(out[i]));
-      }
-    }
-    return Py_NewRef(Py_None);
-  });
-}
-
 PyMethodDef module_methods[] = {
     {"function_names", as_method(function_names), METH_NOARGS, "All functional calls."},
     {"update", as_method(update), METH_FASTCALL, "An optimiser's step in one program."},

@@ -156,6 +156,7 @@ Ref<Op> index_op(const char* name, std::vector<int64_t> items);
 int set_item(PyObject* self, PyObject* key, PyObject* value);
 // Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.
 void assign(PyObject* self, Ref<Value> result);
+PyObject* update(PyObject* module, PyObject* const* args, Py_ssize_t n);
 // The value under a leaf whose tape is paused, else the value itself.
 Value* writable(PyObject* self);
 

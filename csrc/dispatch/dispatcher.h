@@ -15,21 +15,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "dispatch/signature.h"
 #include "tensor/body.h"
 #include "tensor/value.h"
 
 namespace tensorlike {
-
-// What one argument may be: any of these kinds.
-using Kinds = std::vector<const Type*>;
-
-struct Signature {
-  const Type* op = nullptr;
-  std::vector<Kinds> args;
-  bool is_variadic = false;  // the last kind repeats, from zero times on
-};
-
-std::string to_string(const Signature& signature);
 
 class Rule {
  public:
@@ -119,9 +109,6 @@ class FrameGuard {
  private:
   Frame frame_;
 };
-
-// Whether some kinds can match the signature.
-bool matches(const Signature& signature, const Type& op, std::span<const Type* const> kinds);
 
 // The meaning of the built-in tensor-likes; each is defined by the floor that owns it.
 bool apply_raw(const Op& op, Args args, Values& out);

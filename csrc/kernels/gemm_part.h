@@ -30,7 +30,7 @@ class Part {
         column_(column),
         columns_(columns),
         depth_begin_(depth_begin),
-        panels_(split_at_most(rows, plan.tile_rows)),
+        panels_(plan.panels_of(rows)),
         tiles_(ceil_div(columns, plan.tile_columns)),
         blocks_(split_at_most(depth, Plan<T>::kBlockK)) {
     for (int w = 0; w <= plan.width; ++w) {

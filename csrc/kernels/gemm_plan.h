@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "../base/pool.h"
 #include "gemm.h"
 
 namespace tensorlike::detail {
@@ -58,8 +59,10 @@ struct Plan {
   bool packs_a, packs_b;
   bool packs_a_in_units;  // by the thread that multiplies it, right before; else all at first
   int64_t super_m, super_n, super_k;
+  int64_t threads;
 
-  Plan(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
+  Plan(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel)
+      : threads(in_parallel ? num_threads() : 1) {
     width = 1;
     for (int wide = GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
       const bool has_columns = x.n >= kernels.lanes << wide;
@@ -78,6 +81,12 @@ struct Plan {
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);
     super_n = std::max(tile_columns, kPackedB / super_k / tile_columns * tile_columns);
+  }
+
+  // As many for each thread, where there are several: who has one more keeps the others waiting.
+  Split panels_of(int64_t rows) const {
+    const int64_t count = split_at_most(rows, tile_rows).count;
+    return {rows, count < 4 * threads ? count : ceil_div(count, threads) * threads};
   }
 
  private:

@@ -6,8 +6,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr double kParallelWork = 2e5;  // multiply-adds worth waking a thread for
-constexpr int64_t kBlockK = 192;       // rows of the operand whose tile stays in the L1 cache
+constexpr int64_t kBlockK = 192;  // rows of the operand whose tile stays in the L1 cache
 constexpr int64_t kOperandBytes = 768 * 1024;  // of an operand, in the L2 cache
 constexpr int64_t kOperandElements = 128 * 1024;
 constexpr int64_t kFewPositions = 384;    // a strip with fewer reads the weights too often
@@ -20,11 +19,6 @@ thread_local ScratchBuffer t_block;
 
 template <class T>
 constexpr T kZeros[detail::GemmKernels<T>::kMaxRows] = {};
-
-int64_t grain_of(double work, int64_t jobs) {
-  const double part = work / static_cast<double>(std::max<int64_t>(jobs, 1));
-  return static_cast<int64_t>(std::clamp(kParallelWork / std::max(part, 1.0), 1.0, 1e6));
-}
 
 // How many positions a strip has: enough to use weights often, and work for all threads. A sum is
 // the same in any strip.
@@ -90,6 +84,11 @@ void PackedWeights<T>::pack_panel(int64_t group, int64_t block, int64_t panel) c
     }
   }
 }
+
+template <class T>
+StripProduct<T>::StripProduct(const WindowProduct<T>& product, const PackedWeights<T>& weights,
+                              const Strips& strips)
+    : product_(product), weights_(weights), strips_(strips), operand_(t_operand), block_(t_block) {}
 
 template <class T>
 void StripProduct<T>::arrange(int64_t strip) {
@@ -207,24 +206,8 @@ void multiply_windows(const WindowProduct<T>& product) {
   ScratchLoan packed(t_weights);
   const PackedWeights<T> weights(product, packed);
   const Strips strips(product.window, product.images, wanted_positions(product), kJointPositions);
-  // Where strips are few, their rows are shared out; each thread gathers for itself.
-  const int64_t pieces = strips.count() * product.groups;
-  const detail::Split shares{
-      weights.panels(),
-      std::clamp<int64_t>(detail::ceil_div(2 * num_threads(), pieces), 1, weights.panels())};
-  const int64_t jobs = pieces * shares.count;
-  parallel_for(jobs, grain_of(product.work(), jobs), [&](int64_t begin, int64_t end) {
-    ScratchLoan operand(t_operand);
-    ScratchLoan block(t_block);
-    StripProduct<T> worker(product, weights, strips, operand, block);
-    for (int64_t job = begin; job < end; ++job) {
-      if (job > begin) check_interrupt();
-      const int64_t share = job % shares.count;
-      const int64_t piece = job / shares.count;
-      worker.run(piece / product.groups, piece % product.groups, shares.begin(share),
-                 shares.begin(share + 1));
-    }
-  });
+  over_strips(product, strips.count(), weights.panels(),
+              [&] { return StripProduct<T>(product, weights, strips); });
 }
 
 template void multiply_windows<float>(const WindowProduct<float>&);

@@ -98,8 +98,7 @@ template <class T>
 class StripProduct {
  public:
   StripProduct(const WindowProduct<T>& product, const PackedWeights<T>& weights,
-               const Strips& strips, ScratchLoan& operand, ScratchLoan& block)
-      : product_(product), weights_(weights), strips_(strips), operand_(operand), block_(block) {}
+               const Strips& strips);
 
   // Panels [first, last) of a group's rows.
   void run(int64_t strip, int64_t group, int64_t first, int64_t last);
@@ -118,8 +117,8 @@ class StripProduct {
   const WindowProduct<T>& product_;
   const PackedWeights<T>& weights_;
   const Strips& strips_;
-  ScratchLoan& operand_;
-  ScratchLoan& block_;
+  ScratchLoan operand_;
+  ScratchLoan block_;
   int64_t current_ = -1;
   Strip strip_{};
   StripLayout layout_;
@@ -127,6 +126,33 @@ class StripProduct {
   std::vector<int64_t> offsets_;  // of the rows of a block
   std::vector<PlaceRun> runs_;
 };
+
+// How many of the jobs that make up some multiply-adds are worth waking a thread for.
+inline int64_t grain_of(double work, int64_t jobs) {
+  constexpr double kParallelWork = 2e5;
+  const double part = work / static_cast<double>(std::max<int64_t>(jobs, 1));
+  return static_cast<int64_t>(std::clamp(kParallelWork / std::max(part, 1.0), 1.0, 1e6));
+}
+
+// worker.run(strip, group, first, last) for all strips and groups, and all panels of rows; each
+// thread makes a worker for itself. Where strips are few, their panels are shared out.
+template <class T, class F>
+void over_strips(const WindowProduct<T>& product, int64_t strips, int64_t panels, F&& make_worker) {
+  const int64_t pieces = strips * product.groups;
+  const detail::Split shares{
+      panels, std::clamp<int64_t>(detail::ceil_div(2 * num_threads(), pieces), 1, panels)};
+  const int64_t jobs = pieces * shares.count;
+  parallel_for(jobs, grain_of(product.work(), jobs), [&](int64_t begin, int64_t end) {
+    auto worker = make_worker();
+    for (int64_t job = begin; job < end; ++job) {
+      if (job > begin) check_interrupt();
+      const int64_t share = job % shares.count;
+      const int64_t piece = job / shares.count;
+      worker.run(piece / product.groups, piece % product.groups, shares.begin(share),
+                 shares.begin(share + 1));
+    }
+  });
+}
 
 // Defined for float and double.
 template <class T>

@@ -14,7 +14,6 @@ constexpr int64_t kFewAtAll = 192;              // tiles; fewer don't pay for th
 constexpr int64_t kOperandBytes = 768 * 1024;   // of transformed tiles, in the L2 cache
 constexpr int64_t kFewTiles = 64;               // a strip with fewer reads the weights too often
 constexpr int64_t kProductBytes = 1024 * 1024;  // of products that are transformed back together
-constexpr double kParallelWork = 2e5;           // multiply-adds worth waking a thread for
 
 template <class T>
 const WinogradKernels& winograd_kernels() {
@@ -30,11 +29,6 @@ int64_t half(int64_t n) { return (n + 1) / 2; }
 // At least n elements, in an odd number of pieces of a cache line: what lies so far apart does not
 // meet in few sets of the cache.
 int64_t odd_lines(int64_t n) { return (detail::ceil_div(n, 16) | 1) * 16; }
-
-int64_t grain_of(double work, int64_t jobs) {
-  const double part = work / static_cast<double>(std::max<int64_t>(jobs, 1));
-  return static_cast<int64_t>(std::clamp(kParallelWork / std::max(part, 1.0), 1.0, 1e6));
-}
 
 // Tiles as the windows that strips are made of.
 Window tiles_of(const Window& w) {
@@ -113,22 +107,26 @@ struct Places {
 template <class T>
 class TileProduct {
  public:
+  // is_finite: set to false where a result is not.
   TileProduct(const WindowProduct<T>& product, const TransformedWeights<T>& weights,
-              const Window& tiles, ScratchLoan& operand, ScratchLoan& products)
+              const Window& tiles, const Strips& strips, std::atomic<bool>& is_finite)
       : product_(product),
         weights_(weights),
         tiles_(tiles),
-        operand_(operand),
-        products_(products) {}
+        strips_(strips),
+        is_finite_(is_finite),
+        operand_(t_tiles),
+        products_(t_products) {}
 
-  // Panels [first, last) of a group's rows. False: not all results are finite.
-  bool run(const Strip& strip, int64_t group, int64_t first, int64_t last) {
+  // Panels [first, last) of a group's rows.
+  void run(int64_t index, int64_t group, int64_t first, int64_t last) {
+    if (!is_finite_) return;
+    const Strip strip = strips_[index];
     const Places<T> operand(operand_, product_.in_channels, strip.size());
     transform_tiles(strip, group, operand);
     const int64_t bytes = operand.row_step * kPlaces * static_cast<int64_t>(sizeof(T));
     const int64_t at_once =
         std::max<int64_t>(kProductBytes / (bytes * weights_.panels().size(0)), 1);
-    bool is_finite = true;
     for (int64_t panel = first; panel < last; panel += at_once) {
       const int64_t end = std::min(panel + at_once, last);
       const int64_t rows = weights_.panels().begin(end) - weights_.panels().begin(panel);
@@ -136,9 +134,8 @@ class TileProduct {
       for (int64_t place = 0; place < kPlaces; ++place) {
         multiply(operand, strip.size(), group, place, panel, end, products);
       }
-      is_finite &= transform_products(products, strip, group, panel, rows);
+      if (!transform_products(products, strip, group, panel, rows)) is_finite_ = false;
     }
-    return is_finite;
   }
 
  private:
@@ -179,6 +176,7 @@ class TileProduct {
     }
   }
 
+  // False: not all results are finite.
   bool transform_products(const Places<T>& products, const Strip& strip, int64_t group,
                           int64_t panel, int64_t rows) const {
     const WindowProduct<T>& p = product_;
@@ -204,8 +202,10 @@ class TileProduct {
   const WindowProduct<T>& product_;
   const TransformedWeights<T>& weights_;
   const Window& tiles_;
-  ScratchLoan& operand_;
-  ScratchLoan& products_;
+  const Strips& strips_;
+  std::atomic<bool>& is_finite_;
+  ScratchLoan operand_;
+  ScratchLoan products_;
 };
 
 }  // namespace
@@ -229,28 +229,9 @@ bool multiply_winograd(const WindowProduct<T>& product) {
   const TransformedWeights<T> weights(product, buffer);
   const Strips strips(tiles, product.images, wanted_tiles(product, tiles),
                       WinogradKernels::kMostTiles);
-  // Where strips are few, their rows are shared out; each thread transforms tiles for itself.
-  const int64_t pieces = strips.count() * product.groups;
-  const detail::Split shares{
-      weights.panels().count,
-      std::clamp<int64_t>(detail::ceil_div(2 * num_threads(), pieces), 1, weights.panels().count)};
-  const int64_t jobs = pieces * shares.count;
   std::atomic<bool> is_finite = true;
-  parallel_for(jobs, grain_of(product.work(), jobs), [&](int64_t begin, int64_t end) {
-    ScratchLoan operand(t_tiles);
-    ScratchLoan products(t_products);
-    TileProduct<T> worker(product, weights, tiles, operand, products);
-    for (int64_t job = begin; job < end; ++job) {
-      if (job > begin) check_interrupt();
-      const int64_t share = job % shares.count;
-      const int64_t piece = job / shares.count;
-      if (!is_finite) return;
-      if (!worker.run(strips[piece / product.groups], piece % product.groups, shares.begin(share),
-                      shares.begin(share + 1))) {
-        is_finite = false;
-      }
-    }
-  });
+  over_strips(product, strips.count(), weights.panels().count,
+              [&] { return TileProduct<T>(product, weights, tiles, strips, is_finite); });
   return is_finite;
 }
 

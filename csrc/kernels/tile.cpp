@@ -297,12 +297,20 @@ void collapse(Dims& shape, std::span<TileOperand> operands) {
 
 namespace {
 
-bool is_large(int64_t n, std::span<const TileOperand> operands,
-              std::span<const TileOutput> outputs) {
+// Whether the output lies in memory that is read: its lines are in the cache anyway.
+bool is_read(const TileOutput& output, std::span<const TileOperand> operands) {
+  return std::any_of(operands.begin(), operands.end(),
+                     [&](const TileOperand& operand) { return operand.data == output.data; });
+}
+
+bool pass_caches(int64_t n, std::span<const TileOperand> operands,
+                 std::span<const TileOutput> outputs) {
   size_t bytes = 0;
   for (const TileOperand& operand : operands) bytes += operand.size;
   for (const TileOutput& output : outputs) bytes += output.size;
-  return static_cast<size_t>(n) * bytes >= kPastCaches;
+  return static_cast<size_t>(n) * bytes >= kPastCaches &&
+         !std::all_of(outputs.begin(), outputs.end(),
+                      [&](const TileOutput& output) { return is_read(output, operands); });
 }
 
 // Outputs that are made tile by tile in a buffer, and written past the caches from there, while
@@ -315,10 +323,7 @@ class Streams {
       : bound_(bound), operands_(operands), outputs_(outputs), loan_(t_streamed) {
     char* buffer = loan_.reserve<char>(static_cast<int64_t>(outputs.size()) * kBufferBytes);
     for (const TileOutput& output : outputs) {
-      const bool is_read = std::any_of(operands.begin(), operands.end(), [&](const auto& operand) {
-        return operand.data == output.data;
-      });
-      buffers_.push_back(is_read ? nullptr : buffer);
+      buffers_.push_back(is_read(output, operands) ? nullptr : buffer);
       buffer += kBufferBytes;
     }
   }
@@ -394,7 +399,7 @@ void run_tiles(const TileProgram& program, std::span<const int64_t> shape,
   }
   BlockingRegion blocking(work > kLongWork);
   const int64_t grain = std::max(kTile, kGrain / static_cast<int64_t>(program.instructions.size()));
-  if (is_large(n, operands, outputs)) {
+  if (pass_caches(n, operands, outputs)) {
     parallel_for(n, grain, stream_over);
   } else {
     parallel_for(n, grain, over);

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 import pytest
+from support.apart import LIMITS_MEMORY
 from support.declarations import REDUCTIONS, SCALARS
 
 SETUP = """
@@ -269,6 +270,7 @@ def run_alone(program: str) -> str:
     return result.stdout
 
 
+@LIMITS_MEMORY
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_hostile_arguments_return_or_raise_what_is_documented(name: str) -> None:
     program = SETUP + PROGRAMS[name] + "\nassert not wrong, wrong[:20]\nprint(calls, refused)\n"

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 from support import hostile
+from support.apart import LIMITS_MEMORY
 
 import tensorlike as tl
 
@@ -24,6 +25,7 @@ def run(*options: str) -> tuple[int, ...]:
     return tuple(int(word) for word in re.findall(r"\d+", result.stdout.splitlines()[-1]))
 
 
+@LIMITS_MEMORY
 @pytest.mark.parametrize("shard", range(SHARDS))
 def test_every_function_survives_every_bad_argument(shard: int) -> None:
     functions, calls, refused, least = run("--shard", str(shard), "--shards", str(SHARDS))
@@ -32,12 +34,14 @@ def test_every_function_survives_every_bad_argument(shard: int) -> None:
     assert refused > calls // 2
 
 
+@LIMITS_MEMORY
 def test_ten_thousand_random_calls_return_or_raise_what_is_documented() -> None:
     _, calls, refused, _ = run("--random", "10000")
     assert calls == 10_000
     assert refused > 2_000
 
 
+@LIMITS_MEMORY
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(1, 11))
 def test_a_hundred_thousand_random_calls(seed: int) -> None:

@@ -7,6 +7,14 @@ import resource
 import subprocess
 import sys
 
+import pytest
+
+# For tests that limit the address space.
+LIMITS_MEMORY = pytest.mark.skipif(
+    "libasan" in os.environ.get("LD_PRELOAD", ""),
+    reason="AddressSanitizer's own map of memory exceeds the limit",
+)
+
 PRELUDE = """
 import gc, os, random, resource, signal, sys, threading, time, warnings
 import numpy as np

@@ -39,9 +39,7 @@ void StripLayout::place_rows(const Window& w, const Strip& strip, bool is_joint)
     }
     if (rows_ <= kernel * strip.lines) break;
   }
-  // Copies that are an odd number of cache lines apart don't meet in few sets of the cache.
-  constexpr int64_t kLine = 16;
-  copy_size_ = (detail::ceil_div(rows_ * strip.columns, kLine) | 1) * kLine;
+  copy_size_ = odd_lines(rows_ * strip.columns);
 }
 
 void StripLayout::add_lines(const Window& w, const Strip& strip, bool is_joint,

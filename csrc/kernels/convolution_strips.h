@@ -14,6 +14,13 @@
 
 namespace tensorlike {
 
+// At least n elements, in an odd number of pieces of a cache line: what lies so far apart does not
+// meet in few sets of the cache.
+inline int64_t odd_lines(int64_t n) {
+  constexpr int64_t kLine = 16;
+  return (detail::ceil_div(n, kLine) | 1) * kLine;
+}
+
 // Whole lines (rows of windows of one image after another), or a part of one.
 struct Strip {
   int64_t line, lines;

@@ -24,17 +24,11 @@ thread_local ScratchBuffer t_weights;
 thread_local ScratchBuffer t_tiles;
 thread_local ScratchBuffer t_products;
 
-int64_t half(int64_t n) { return (n + 1) / 2; }
-
-// At least n elements, in an odd number of pieces of a cache line: what lies so far apart does not
-// meet in few sets of the cache.
-int64_t odd_lines(int64_t n) { return (detail::ceil_div(n, 16) | 1) * 16; }
-
 // Tiles as the windows that strips are made of.
 Window tiles_of(const Window& w) {
   Window tiles;
-  tiles.out[1] = half(w.out[1]);
-  tiles.out[2] = half(w.out[2]);
+  tiles.out[1] = detail::ceil_div(w.out[1], 2);
+  tiles.out[2] = detail::ceil_div(w.out[2], 2);
   return tiles;
 }
 

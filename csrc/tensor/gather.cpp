@@ -78,7 +78,7 @@ Ref<RawTensor> with_index_first(const RawTensor& made, size_t lead, size_t index
 
 Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   Ref<RawTensor> x(inputs[0]);
-  const Indexed indexed(op, *x, inputs.subspan(1), Checks::kInPassing);
+  Indexed indexed(op, *x, inputs.subspan(1));
   const Dims& shape = outputs[0].shape;
   const int64_t total = element_count(shape);
   // Rows that lie in order are worth a copy of x that is no larger than what is read of it.

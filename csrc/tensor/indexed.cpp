@@ -66,8 +66,7 @@ void IndexReader::check(const Op& op) const {
   }
 }
 
-Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices, Checks when)
-    : checks(when) {
+Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices) {
   for (RawTensor* index : indices) shape = broadcast_shapes(op.name(), shape, index->shape);
   count = element_count(shape);
   SmallVector<bool, 8> taken(x.shape.size());
@@ -80,7 +79,8 @@ Indexed::Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> i
     is_together = is_together && (i == 0 || axis == axes[i - 1] + 1);
     taken[axis] = true;
     axes.push_back(axis);
-    readers.emplace_back(op, *indices[i], shape, static_cast<int64_t>(axis), x.shape[axis], checks);
+    readers.emplace_back(op, *indices[i], shape, static_cast<int64_t>(axis), x.shape[axis],
+                         Checks::kInPassing);
   }
   for (size_t i = 0; i < x.shape.size(); ++i) {
     if (!taken[i]) rest.push_back(i);

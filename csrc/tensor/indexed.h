@@ -48,31 +48,30 @@ class IndexReader {
   const IndexKernels* kernels_;
 };
 
-// The indices of a Gather or Scatter.
+// The indices of a Gather or Scatter, not checked at first: see Checks.
 struct Indexed {
-  Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices,
-          Checks checks = Checks::kFirst);
-
-  Checks checks;
+  Indexed(const Op& op, const RawTensor& x, std::span<RawTensor* const> indices);
 
   // The offsets in bytes of the table rows that positions [begin, begin + n) of the joint index
   // address; `strides` has the bytes from one to the next along each of `axes`. False, and nothing,
-  // if they are checked in passing and one of them is out of range.
+  // if one of them is out of range; once they are all checked none is looked at again.
   [[nodiscard]] bool offsets(int64_t* out, int64_t begin, int64_t n,
                              std::span<const int64_t> strides) const {
     for (size_t i = 0; i < readers.size(); ++i) {
-      if (checks == Checks::kInPassing && !readers[i].fits(begin, n)) return false;
+      if (!are_checked && !readers[i].fits(begin, n)) return false;
       readers[i].offsets(out, begin, n, strides[i], i > 0);
     }
     return true;
   }
 
   // Throws if an index is out of range, and says which.
-  void check(const Op& op) const {
+  void check(const Op& op) {
     for (const IndexReader& reader : readers) reader.check(op);
+    are_checked = true;
   }
 
   std::vector<IndexReader> readers;
+  bool are_checked = false;
   SmallVector<size_t, 4> axes;  // non-negative, in the order of the indices
   SmallVector<size_t, 4> rest;  // the other axes of x
   Dims shape;                   // of the joint index

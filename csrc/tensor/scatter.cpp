@@ -242,10 +242,11 @@ Values in_compute_dtype(const Op& op, RawArgs inputs, Kernel kernel) {
 bool is_computed_wider(const RawTensor& x) { return compute_of(x.dtype) != x.dtype; }
 
 Values scatter(const Op& op, RawArgs inputs, uint32_t reusable, bool adds) {
-  // Memory that is someone's input is not written to before all indices are known to fit.
   const bool in_place = (reusable & 1U) != 0;
-  const Indexed indexed(op, *inputs[0], inputs.subspan(2),
-                        in_place ? Checks::kFirst : Checks::kInPassing);
+  Indexed indexed(op, *inputs[0], inputs.subspan(2));
+  // Memory that is someone's input is not written to before all indices are known to fit; and where
+  // they are read for several tables, once is enough.
+  if (in_place || indexed.lead > 0) indexed.check(op);
   // The axes of x as (lead, indexed, others), those of the value likewise.
   SmallVector<size_t, 8> order;
   SmallVector<size_t, 8> value_order;

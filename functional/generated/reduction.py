@@ -65,7 +65,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool 
     ...
 
 
-# opdecl/reduction.yaml:16
+# opdecl/reduction.yaml:18
 @native
 def prod(
     x: TensorLike,
@@ -86,7 +86,7 @@ def prod(
             int64, unsigned integers uint64.
 
     Source:
-        Declared in opdecl/reduction.yaml:16.
+        Declared in opdecl/reduction.yaml:18.
 
     Example:
         >>> import tensorlike as tl
@@ -96,7 +96,7 @@ def prod(
     ...
 
 
-# opdecl/reduction.yaml:31
+# opdecl/reduction.yaml:34
 @native
 def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The largest element, NaN if one is; equal ones share the gradient.
@@ -113,7 +113,7 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:31.
+        Declared in opdecl/reduction.yaml:34.
 
     Example:
         >>> import tensorlike as tl
@@ -123,7 +123,7 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:37
+# opdecl/reduction.yaml:40
 @native
 def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The smallest element, NaN if one is; equal ones share the gradient.
@@ -140,7 +140,7 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:37.
+        Declared in opdecl/reduction.yaml:40.
 
     Example:
         >>> import tensorlike as tl
@@ -150,7 +150,7 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:43
+# opdecl/reduction.yaml:46
 @native
 def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """Whether at least one element is not zero.
@@ -164,7 +164,7 @@ def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         The shape of x without the reduced axes, boolean.
 
     Source:
-        Declared in opdecl/reduction.yaml:43.
+        Declared in opdecl/reduction.yaml:46.
 
     Example:
         >>> import tensorlike as tl
@@ -174,7 +174,7 @@ def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:51
+# opdecl/reduction.yaml:54
 @native
 def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """Whether no element is zero.
@@ -188,7 +188,7 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         The shape of x without the reduced axes, boolean.
 
     Source:
-        Declared in opdecl/reduction.yaml:51.
+        Declared in opdecl/reduction.yaml:54.
 
     Example:
         >>> import tensorlike as tl
@@ -198,7 +198,7 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:59
+# opdecl/reduction.yaml:62
 @native
 def sumsq(
     x: TensorLike,
@@ -219,7 +219,7 @@ def sumsq(
             int64, unsigned integers uint64.
 
     Source:
-        Declared in opdecl/reduction.yaml:59.
+        Declared in opdecl/reduction.yaml:62.
 
     Example:
         >>> import tensorlike as tl
@@ -229,7 +229,7 @@ def sumsq(
     ...
 
 
-# opdecl/reduction.yaml:65
+# opdecl/reduction.yaml:68
 @native
 def sumabs(
     x: TensorLike,
@@ -250,7 +250,7 @@ def sumabs(
             int64, unsigned integers uint64.
 
     Source:
-        Declared in opdecl/reduction.yaml:65.
+        Declared in opdecl/reduction.yaml:68.
 
     Example:
         >>> import tensorlike as tl
@@ -260,7 +260,7 @@ def sumabs(
     ...
 
 
-# opdecl/reduction.yaml:71
+# opdecl/reduction.yaml:74
 @native
 def count_nonzero(
     x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
@@ -276,7 +276,7 @@ def count_nonzero(
         The shape of x without the reduced axes, int64.
 
     Source:
-        Declared in opdecl/reduction.yaml:71.
+        Declared in opdecl/reduction.yaml:74.
 
     Example:
         >>> import tensorlike as tl
@@ -286,7 +286,7 @@ def count_nonzero(
     ...
 
 
-# opdecl/reduction.yaml:77
+# opdecl/reduction.yaml:80
 @native
 def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the first largest element.
@@ -303,7 +303,7 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:77.
+        Declared in opdecl/reduction.yaml:80.
 
     Example:
         >>> import tensorlike as tl
@@ -313,7 +313,7 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     ...
 
 
-# opdecl/reduction.yaml:84
+# opdecl/reduction.yaml:87
 @native
 def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the first smallest element.
@@ -330,7 +330,7 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:84.
+        Declared in opdecl/reduction.yaml:87.
 
     Example:
         >>> import tensorlike as tl

@@ -102,7 +102,7 @@ Specs infer_linear(const Op& op, Inputs inputs) {
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"mat_mul", infer_matmul},
     {"linear", infer_linear},
-    {"vecdot", infer_vecdot},
+    {"vectors_of_one_size", infer_vecdot},
 };
 
 }  // namespace

@@ -125,7 +125,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
 # opdecl/elementwise_arithmetic.yaml:31
 @native
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The quotient rounded towards minus infinity. By an infinity it is a zero with the quotient's sign, as the Array API standard has it; NumPy gives -1 where signs differ.
+    """The quotient rounded down; by an infinity it is a zero, the Array API's, where NumPy has -1.
 
     Args:
         x1: any shape that broadcasts with the others, real numeric (booleans are promoted to

@@ -368,7 +368,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:98
+# opdecl/elementwise_math.yaml:94
 @native
 def sinh(x: TensorLike) -> Tensor:
     """The hyperbolic sine.
@@ -380,7 +380,7 @@ def sinh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:98.
+        Declared in opdecl/elementwise_math.yaml:94.
 
     Example:
         >>> import tensorlike as tl
@@ -390,7 +390,7 @@ def sinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:103
+# opdecl/elementwise_math.yaml:99
 @native
 def cosh(x: TensorLike) -> Tensor:
     """The hyperbolic cosine.
@@ -402,7 +402,7 @@ def cosh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:103.
+        Declared in opdecl/elementwise_math.yaml:99.
 
     Example:
         >>> import tensorlike as tl
@@ -412,7 +412,7 @@ def cosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:108
+# opdecl/elementwise_math.yaml:104
 @native
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent.
@@ -424,7 +424,7 @@ def tanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:108.
+        Declared in opdecl/elementwise_math.yaml:104.
 
     Example:
         >>> import tensorlike as tl
@@ -434,7 +434,7 @@ def tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:113
+# opdecl/elementwise_math.yaml:109
 @native
 def asinh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic sine.
@@ -446,7 +446,7 @@ def asinh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:113.
+        Declared in opdecl/elementwise_math.yaml:109.
 
     Example:
         >>> import tensorlike as tl
@@ -456,7 +456,7 @@ def asinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:120
+# opdecl/elementwise_math.yaml:116
 @native
 def acosh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic cosine.
@@ -468,7 +468,7 @@ def acosh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:120.
+        Declared in opdecl/elementwise_math.yaml:116.
 
     Example:
         >>> import tensorlike as tl
@@ -478,7 +478,7 @@ def acosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:128
+# opdecl/elementwise_math.yaml:124
 @native
 def atanh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic tangent.
@@ -490,7 +490,7 @@ def atanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:128.
+        Declared in opdecl/elementwise_math.yaml:124.
 
     Example:
         >>> import tensorlike as tl
@@ -500,7 +500,7 @@ def atanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:135
+# opdecl/elementwise_math.yaml:131
 @native
 def erf(x: TensorLike) -> Tensor:
     """The error function.
@@ -512,7 +512,7 @@ def erf(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:135.
+        Declared in opdecl/elementwise_math.yaml:131.
 
     Example:
         >>> import tensorlike as tl
@@ -522,7 +522,7 @@ def erf(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:141
+# opdecl/elementwise_math.yaml:137
 @native
 def erfc(x: TensorLike) -> Tensor:
     """1 - erf(x), accurate where x is large.
@@ -534,7 +534,7 @@ def erfc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:141.
+        Declared in opdecl/elementwise_math.yaml:137.
 
     Example:
         >>> import tensorlike as tl
@@ -544,7 +544,7 @@ def erfc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:147
+# opdecl/elementwise_math.yaml:143
 @native
 def lgamma(x: TensorLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -556,7 +556,7 @@ def lgamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:147.
+        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:143.
 
     Example:
         >>> import tensorlike as tl
@@ -566,7 +566,7 @@ def lgamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:153
+# opdecl/elementwise_math.yaml:149
 @native
 def digamma(x: TensorLike) -> Tensor:
     """The derivative of the logarithm of the gamma function.
@@ -578,7 +578,7 @@ def digamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:153.
+        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:149.
 
     Example:
         >>> import tensorlike as tl
@@ -588,7 +588,7 @@ def digamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:159
+# opdecl/elementwise_math.yaml:155
 @native
 def trigamma(x: TensorLike) -> Tensor:
     """The derivative of digamma.
@@ -600,7 +600,7 @@ def trigamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:159.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:155.
 
     Example:
         >>> import tensorlike as tl
@@ -610,7 +610,7 @@ def trigamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:168
+# opdecl/elementwise_math.yaml:164
 @native
 def tetragamma(x: TensorLike) -> Tensor:
     """The derivative of trigamma.
@@ -638,7 +638,7 @@ def tetragamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:168.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:164.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def tetragamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:185
+# opdecl/elementwise_math.yaml:181
 @native
 def sinc(x: TensorLike) -> Tensor:
     """sin(pi x) / (pi x), and 1 where x is 0.
@@ -663,7 +663,7 @@ def sinc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:185.
+        Declared in opdecl/elementwise_math.yaml:181.
 
     Example:
         >>> import tensorlike as tl
@@ -673,7 +673,7 @@ def sinc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:202
+# opdecl/elementwise_math.yaml:198
 @native
 def logit(x: TensorLike) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid.
@@ -687,7 +687,7 @@ def logit(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:202.
+        Declared in opdecl/elementwise_math.yaml:198.
 
     Example:
         >>> import tensorlike as tl

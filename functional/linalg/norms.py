@@ -84,7 +84,7 @@ def vector_norm(
     if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
         raise ParameterError(f"vector_norm: ord must be a number; got {ord!r}.")
     if ord == 2:
-        return _euclidean(x, axis, keepdims)
+        return _euclidean(x, axis, keepdims)  # type: ignore[no-any-return]
     size = ops.abs(x)
     if ord == 0:
         is_counted = ops.astype(ops.not_equal(x, 0), dtype=size.dtype)

@@ -105,7 +105,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:42
+# opdecl/elementwise_nn.yaml:38
 @native
 def silu(x: TensorLike) -> Tensor:
     """Sigmoid linear unit, also called swish.
@@ -119,7 +119,7 @@ def silu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:42.
+        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:38.
 
     Example:
         >>> import tensorlike as tl
@@ -129,7 +129,7 @@ def silu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:49
+# opdecl/elementwise_nn.yaml:45
 @native
 def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """A smooth relu, log(1 + exp(beta x)) / beta, which does not overflow.
@@ -149,7 +149,7 @@ def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:49.
+        Declared in opdecl/elementwise_nn.yaml:45.
 
     Example:
         >>> import tensorlike as tl
@@ -161,7 +161,7 @@ def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:57
+# opdecl/elementwise_nn.yaml:53
 @native
 def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """Exponential linear unit.
@@ -181,7 +181,7 @@ def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:57.
+        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:53.
 
     Example:
         >>> import tensorlike as tl
@@ -193,7 +193,7 @@ def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:66
+# opdecl/elementwise_nn.yaml:62
 @native
 def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     """The number where it is positive, else negative_slope times it.
@@ -213,7 +213,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:66.
+        Declared in opdecl/elementwise_nn.yaml:62.
 
     Example:
         >>> import tensorlike as tl
@@ -225,7 +225,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:71
+# opdecl/elementwise_nn.yaml:67
 @native
 def softsign(x: TensorLike) -> Tensor:
     """A sigmoid that approaches -1 and 1 as 1 / x does.
@@ -239,7 +239,7 @@ def softsign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:71.
+        Declared in opdecl/elementwise_nn.yaml:67.
 
     Example:
         >>> import tensorlike as tl
@@ -249,7 +249,7 @@ def softsign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:77
+# opdecl/elementwise_nn.yaml:73
 @native
 def mish(x: TensorLike) -> Tensor:
     """A smooth activation that lets small negative numbers through.
@@ -263,7 +263,7 @@ def mish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:77.
+        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:73.
 
     Example:
         >>> import tensorlike as tl
@@ -273,7 +273,7 @@ def mish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:84
+# opdecl/elementwise_nn.yaml:80
 @native
 def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -> Tensor:
     """The number moved into the range from min_val to max_val.
@@ -294,7 +294,7 @@ def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:84.
+        Declared in opdecl/elementwise_nn.yaml:80.
 
     Example:
         >>> import tensorlike as tl
@@ -307,7 +307,7 @@ def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -
     ...
 
 
-# opdecl/elementwise_nn.yaml:93
+# opdecl/elementwise_nn.yaml:89
 @native
 def hardsigmoid(x: TensorLike) -> Tensor:
     """Straight lines in place of the logistic function.
@@ -321,7 +321,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:93.
+        Declared in opdecl/elementwise_nn.yaml:89.
 
     Example:
         >>> import tensorlike as tl
@@ -331,7 +331,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:99
+# opdecl/elementwise_nn.yaml:95
 @native
 def relu6(x: TensorLike) -> Tensor:
     """The number moved into the range from 0 to 6.
@@ -345,7 +345,7 @@ def relu6(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:99.
+        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:95.
 
     Example:
         >>> import tensorlike as tl
@@ -355,7 +355,7 @@ def relu6(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:106
+# opdecl/elementwise_nn.yaml:102
 @native
 def selu(x: TensorLike) -> Tensor:
     """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
@@ -369,7 +369,7 @@ def selu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:106.
+        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:102.
 
     Example:
         >>> import tensorlike as tl
@@ -379,7 +379,7 @@ def selu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:114
+# opdecl/elementwise_nn.yaml:110
 @native
 def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """An exponential linear unit whose slope is continuous for every alpha.
@@ -399,7 +399,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:114.
+        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:110.
 
     Example:
         >>> import tensorlike as tl
@@ -411,7 +411,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:121
+# opdecl/elementwise_nn.yaml:117
 @native
 def hardswish(x: TensorLike) -> Tensor:
     """Silu with straight lines in place of the logistic function.
@@ -425,7 +425,7 @@ def hardswish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:121.
+        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:117.
 
     Example:
         >>> import tensorlike as tl
@@ -435,7 +435,7 @@ def hardswish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:128
+# opdecl/elementwise_nn.yaml:124
 @native
 def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number, or 0 where it is no further than lambd from 0.
@@ -455,7 +455,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:128.
+        Declared in opdecl/elementwise_nn.yaml:124.
 
     Example:
         >>> import tensorlike as tl
@@ -467,7 +467,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:134
+# opdecl/elementwise_nn.yaml:130
 @native
 def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number moved towards 0 by lambd, and 0 where it is nearer than that.
@@ -487,7 +487,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:134.
+        Declared in opdecl/elementwise_nn.yaml:130.
 
     Example:
         >>> import tensorlike as tl
@@ -499,7 +499,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:140
+# opdecl/elementwise_nn.yaml:136
 @native
 def tanhshrink(x: TensorLike) -> Tensor:
     """What tanh takes away from a number.
@@ -513,7 +513,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:140.
+        Declared in opdecl/elementwise_nn.yaml:136.
 
     Example:
         >>> import tensorlike as tl
@@ -523,7 +523,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:146
+# opdecl/elementwise_nn.yaml:142
 @native
 def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     """The number where it is above the limit, else the value.
@@ -544,7 +544,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:146.
+        Declared in opdecl/elementwise_nn.yaml:142.
 
     Example:
         >>> import tensorlike as tl
@@ -557,7 +557,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:152
+# opdecl/elementwise_nn.yaml:148
 @native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
@@ -577,7 +577,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:152.
+        Declared in opdecl/elementwise_nn.yaml:148.
 
     Example:
         >>> import tensorlike as tl
@@ -589,7 +589,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:162
+# opdecl/elementwise_nn.yaml:158
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -603,7 +603,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:162.
+        Declared in opdecl/elementwise_nn.yaml:158.
 
     Example:
         >>> import tensorlike as tl
@@ -613,7 +613,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:172
+# opdecl/elementwise_nn.yaml:168
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -648,7 +648,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:172.
+            opdecl/elementwise_nn.yaml:168.
 
     Example:
         >>> import tensorlike as tl
@@ -660,7 +660,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:205
+# opdecl/elementwise_nn.yaml:201
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -710,7 +710,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:205.
+        Declared in opdecl/elementwise_nn.yaml:201.
 
     Example:
         >>> import tensorlike as tl
@@ -723,7 +723,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:232
+# opdecl/elementwise_nn.yaml:228
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -756,7 +756,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:232.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:228.
 
     Example:
         >>> import tensorlike as tl
@@ -768,7 +768,7 @@ def gru_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:245
+# opdecl/elementwise_nn.yaml:241
 @native
 def gru_cell_grad(
     reset_gate: TensorLike,
@@ -813,7 +813,7 @@ def gru_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:245.
+        Declared in opdecl/elementwise_nn.yaml:241.
 
     Example:
         >>> import tensorlike as tl

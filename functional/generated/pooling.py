@@ -319,6 +319,7 @@ def avg_pool(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -331,6 +332,7 @@ def avg_pool(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -349,7 +351,7 @@ def avg_pool(
     ...
 
 
-# opdecl/pooling.yaml:79
+# opdecl/pooling.yaml:80
 @native
 def avg_pool1d(
     x: TensorLike,
@@ -358,6 +360,7 @@ def avg_pool1d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -368,12 +371,13 @@ def avg_pool1d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:79.
+        Declared in opdecl/pooling.yaml:80.
 
     Example:
         >>> import tensorlike as tl
@@ -384,7 +388,7 @@ def avg_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:82
+# opdecl/pooling.yaml:83
 @native
 def avg_pool2d(
     x: TensorLike,
@@ -393,6 +397,7 @@ def avg_pool2d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -403,12 +408,13 @@ def avg_pool2d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:82.
+        Declared in opdecl/pooling.yaml:83.
 
     Example:
         >>> import tensorlike as tl
@@ -419,7 +425,7 @@ def avg_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:85
+# opdecl/pooling.yaml:86
 @native
 def avg_pool3d(
     x: TensorLike,
@@ -428,6 +434,7 @@ def avg_pool3d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -438,12 +445,13 @@ def avg_pool3d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:85.
+        Declared in opdecl/pooling.yaml:86.
 
     Example:
         >>> import tensorlike as tl
@@ -454,7 +462,7 @@ def avg_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:88
+# opdecl/pooling.yaml:89
 @native
 def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -467,7 +475,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:88.
+        Declared in opdecl/pooling.yaml:89.
 
     Example:
         >>> import tensorlike as tl
@@ -478,7 +486,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:92
+# opdecl/pooling.yaml:93
 @native
 def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -491,7 +499,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:92.
+        Declared in opdecl/pooling.yaml:93.
 
     Example:
         >>> import tensorlike as tl
@@ -502,7 +510,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:96
+# opdecl/pooling.yaml:97
 @native
 def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -515,7 +523,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:96.
+        Declared in opdecl/pooling.yaml:97.
 
     Example:
         >>> import tensorlike as tl
@@ -526,7 +534,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:101
+# opdecl/pooling.yaml:102
 @native
 def avg_pool_spread(
     gradient: TensorLike,
@@ -536,6 +544,7 @@ def avg_pool_spread(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -549,6 +558,7 @@ def avg_pool_spread(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -556,7 +566,7 @@ def avg_pool_spread(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:101.
+        Declared in opdecl/pooling.yaml:102.
 
     Example:
         >>> import tensorlike as tl

@@ -88,7 +88,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
 def searchsorted(
     x1: TensorLike, x2: TensorLike, sorter: TensorLike | None = None, side: str = "left"
 ) -> Tensor:
-    """Where in x1, sorted (or put in order by sorter), the elements of x2 would be inserted.
+    """Where in x1, or in its rows, sorted (perhaps by sorter), elements of x2 would be inserted.
 
     Args:
         x1: any shape, real numeric or boolean.
@@ -117,7 +117,7 @@ def searchsorted(
 
 # opdecl/sorting.yaml:40
 @native
-def unique(
+def unique_elements(
     x: TensorLike, indices: bool = True, inverse: bool = True, counts: bool = True
 ) -> tuple[Tensor, ...]:
     """The different elements, in order, and what else is asked for; each NaN differs from others.
@@ -136,13 +136,13 @@ def unique(
 
     Example:
         >>> import tensorlike as tl
-        >>> [part.tolist() for part in tl.functional.unique(tl.tensor([3, 1, 3, 2]))]
+        >>> [part.tolist() for part in tl.functional.unique_elements(tl.tensor([3, 1, 3, 2]))]
         [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
     """
     ...
 
 
-# opdecl/sorting.yaml:51
+# opdecl/sorting.yaml:52
 @native
 def unique_values(x: TensorLike) -> Tensor:
     """The different elements, in order; each NaN differs from all others.
@@ -154,7 +154,7 @@ def unique_values(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:51.
+        Declared in opdecl/sorting.yaml:52.
 
     Example:
         >>> import tensorlike as tl

@@ -41,7 +41,7 @@ class Attention(OpBase, native="Attention"):
         ) -> None: ...
 
 
-# opdecl/attention.yaml:22
+# opdecl/attention.yaml:23
 class AttentionGrad(OpBase, native="AttentionGrad"):
     """The gradients of attention by query, key and value, given its result's cotangent.
 
@@ -60,7 +60,7 @@ class AttentionGrad(OpBase, native="AttentionGrad"):
         3 tensors.
 
     Source:
-        Declared in opdecl/attention.yaml:22.
+        Declared in opdecl/attention.yaml:23.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Calls that work out a formula or a rule over tensors: contractions, integrals, interpolation."""
+"""Calls that work out a formula or a rule over tensors: contractions, interpolation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
-from .algebra import diff
 from .arguments import named
-from .arranging import as_tensor, axis_of, moveaxis
+from .arranging import as_tensor, moveaxis
 from .creation import asarray
 from .generated import (
     arange,
@@ -26,7 +25,7 @@ from .generated import (
 )
 from .picking import take
 
-__all__ = ["bilinear", "einsum", "interp", "kron", "trapezoid"]
+__all__ = ["bilinear", "einsum", "interp", "kron"]
 
 
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
@@ -208,43 +207,6 @@ def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
     apart = [size for n in big for size in (n, 1)], [size for n in small for size in (1, n)]
     product = reshape(x1, tuple(apart[0])) * reshape(x2, tuple(apart[1]))
     return reshape(product, tuple(n * m for n, m in zip(big, small, strict=True)))
-
-
-def trapezoid(
-    y: TensorLike, x: TensorLike | None = None, *, dx: float = 1.0, axis: int = -1
-) -> Tensor:
-    """The integral along an axis by the trapezoidal rule.
-
-    Args:
-        y: the values, at least one dimension, floating-point.
-        x: their places: along the axis, or in the shape of y; None: `dx` apart.
-        dx: the distance of values where x is None.
-        axis: the dimension to integrate along.
-
-    Raises:
-        ShapeError: x does not fit y.
-        IndexRangeError: the axis is out of range.
-
-    Source:
-        NumPy, ``numpy.trapezoid``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.functional.trapezoid(tl.tensor([1.0, 2.0, 4.0])).item()
-        4.5
-    """
-    y = moveaxis(as_tensor(y), axis_of("trapezoid", axis, len(as_tensor(y).shape)), -1)
-    steps: Any = dx
-    if x is not None:
-        places = as_tensor(x)
-        if len(places.shape) > 1:
-            places = moveaxis(places, axis, -1)
-        if not places.shape or places.shape[-1] != y.shape[-1]:
-            raise ShapeError(
-                f"trapezoid: x must have a place for each value; got {places.shape} and {y.shape}."
-            )
-        steps = diff(places)
-    return sum((y[..., 1:] + y[..., :-1]) * 0.5 * steps, axis=-1)
 
 
 def interp(

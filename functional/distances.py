@@ -46,6 +46,7 @@ def root(x: Any) -> Any:
 def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
     """The p-norms of the vectors along an axis."""
     p = number(call, "p", p)
+    x = abs(x) if x.dtype.kind == "complex" else x
     if p == 2:
         return root(sumsq(x, axis=axis, keepdims=keepdims))
     if p == 1:
@@ -71,7 +72,7 @@ def pairwise_distance(
     ``sum(abs(x1 - x2 + eps) ** p) ** (1 / p)``.
 
     Args:
-        x1: (..., features), real floating-point.
+        x1: (..., features), floating-point.
         x2: a shape that broadcasts with x1.
         p: the order of the norm.
         eps: added to differences, so that none is 0.
@@ -135,7 +136,7 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     ``x / max(sum(abs(x) ** p) ** (1 / p), eps)``.
 
     Args:
-        x: any shape, real floating-point.
+        x: any shape, floating-point.
         p: the order of the norm.
         axis: the dimension of the vectors.
         eps: the least length that a vector is taken to have.
@@ -269,6 +270,6 @@ def renorm(x: TensorLike, *, p: float, axis: int, maxnorm: float) -> Tensor:
     rows = moveaxis(x, at, 0)
     flat = reshape(rows, (rows.shape[0], math.prod(rows.shape[1:])))
     # What keeps a bound of a length that was rounded, as in PyTorch.
-    size = length("renorm", abs(flat) if x.dtype.kind == "complex" else flat, p, 1, False)
+    size = length("renorm", flat, p, 1, False)
     factor = where(size > bound, bound / (size + 1e-7), 1)
     return x * reshape(factor, (-1, *([1] * (len(x.shape) - at - 1))))  # type: ignore[no-any-return]

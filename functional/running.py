@@ -1,15 +1,19 @@
-"""Running extremes with their places, and running integrals."""
+"""Along an axis: running extremes with their places, running integrals, slopes."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from ..imperative import ShapeError, Tensor, TensorLike, isdtype
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, isdtype
 from .algebra import diff
-from .arguments import named
-from .arranging import as_tensor, axis_of, moveaxis
+from .arguments import integer, named, several
+from .arranging import as_tensor, axes_of, axis_of, moveaxis
 from .generated import (
     arange,
+    astype,
+    broadcast_to,
+    concat,
     cumulative_max,
     cumulative_min,
     cumulative_sum,
@@ -20,7 +24,7 @@ from .generated import (
 )
 from .order_statistics import KthResult
 
-__all__ = ["cummax", "cummin", "cumulative_trapezoid", "trapezoid"]
+__all__ = ["cummax", "cummin", "cumulative_trapezoid", "gradient", "trapezoid"]
 
 
 def _running(call: str, x: TensorLike, axis: int, extreme: Any) -> KthResult:
@@ -160,3 +164,79 @@ def cumulative_trapezoid(
     """
     pieces = _pieces("cumulative_trapezoid", y, x, dx, axis)
     return moveaxis(cumulative_sum(pieces, axis=-1), -1, axis)
+
+
+@named
+def gradient(
+    x: TensorLike,
+    *,
+    spacing: float | TensorLike | Sequence[float | TensorLike] = 1.0,
+    axis: int | Sequence[int] | None = None,
+    edge_order: int = 1,
+) -> tuple[Tensor, ...]:
+    """The slopes of given values along axes, by differences of the second order.
+
+    Args:
+        x: the values, floating-point; edge_order + 1 elements or more along each axis.
+        spacing: the distance of values, or their places in one dimension; of each axis or of all.
+        axis: the axes to go along; None is all.
+        edge_order: the order, 1 or 2, of the differences at both ends.
+
+    Returns:
+        A tensor of the shape of x for each axis.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ParameterError: edge_order is neither 1 nor 2.
+        ShapeError: there are not enough values, or not one place for each.
+
+    Source:
+        NumPy, ``numpy.gradient``; PyTorch, ``torch.gradient``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.gradient(tl.tensor([1.0, 2.0, 4.0, 7.0]))[0].tolist()
+        [1.0, 1.5, 2.5, 3.0]
+    """
+    x = as_tensor(x)
+    if not isdtype(x.dtype, ("real floating", "complex floating")):
+        x = astype(x, dtype="float32")
+    axes = axes_of("gradient", axis, len(x.shape))
+    order = integer("gradient", "edge_order", edge_order)
+    if order not in (1, 2):
+        raise ParameterError(f"gradient: edge_order must be 1 or 2; got edge_order={order}.")
+    is_list = isinstance(spacing, Sequence) and not isinstance(spacing, str)
+    given = several("gradient", "spacing", spacing if is_list else [spacing] * len(axes), len(axes))
+    found = []
+    for at, distance in zip(axes, given, strict=True):
+        lines = moveaxis(x, at, -1)
+        if lines.shape[-1] < order + 1:
+            raise ShapeError(
+                f"gradient: there must be {order + 1} values or more along an axis; "
+                f"got x.shape={x.shape} along axis {at}."
+            )
+        found.append(moveaxis(_slopes(lines, distance, order), -1, at))
+    return tuple(found)
+
+
+def _slopes(y: Any, distance: Any, order: int) -> Any:
+    count = y.shape[-1]
+    places = as_tensor(distance)
+    if not places.shape:
+        steps = broadcast_to(astype(places, dtype=y.dtype), (count - 1,))
+    elif tuple(places.shape) == (count,):
+        steps = astype(diff(places), dtype=y.dtype)
+    else:
+        raise ShapeError(
+            f"gradient: spacing must be one number, or {count} places; got shape {places.shape}."
+        )
+    lines = diff(y) / steps
+    # Between two neighbours the slopes of both sides, that of the nearer one weighing more.
+    before, after = steps[:-1], steps[1:]
+    inner = (lines[..., :-1] * after + lines[..., 1:] * before) / (before + after)
+    first, last = lines[..., :1], lines[..., -1:]
+    if order == 2:
+        bends = (lines[..., 1:] - lines[..., :-1]) / (before + after)
+        first = first - bends[..., :1] * steps[:1]
+        last = last + bends[..., -1:] * steps[-1:]
+    return concat([first, inner, last], axis=-1)

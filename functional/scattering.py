@@ -29,13 +29,14 @@ from .generated import (
     multiply,
     negative,
     put_along_axis,
+    reshape,
     scatter_add,
     scatter_set,
     take_along_axis,
     where,
 )
 
-__all__ = ["index_add", "index_copy", "index_fill", "index_reduce", "scatter_reduce"]
+__all__ = ["index_add", "index_copy", "index_fill", "index_reduce", "put", "scatter_reduce"]
 
 _MODES = ("sum", "prod", "mean", "amax", "amin")
 
@@ -204,6 +205,41 @@ def index_reduce(
     return scatter_reduce(
         x, indices.reshape(column), wide, axis=at, mode=mode, include_self=include_self
     )
+
+
+@named
+def put(
+    x: TensorLike, indices: TensorLike, value: TensorLike, *, accumulate: bool = False
+) -> Tensor:
+    """The tensor with elements, numbered in C order, replaced or added to.
+
+    Args:
+        x: any shape, any dtype.
+        indices: any shape, integer; negative ones count from the end.
+        value: an element for each index, or one for all.
+        accumulate: add to what stands there; else of equal indices the last counts.
+
+    Returns:
+        One tensor of the shape and dtype of x.
+
+    Raises:
+        DTypeError: the indices are not integer.
+        IndexRangeError: an index is out of range.
+        ShapeError: there is not one element for each index.
+
+    Source:
+        PyTorch, ``torch.Tensor.put``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[1, 2], [3, 4]])
+        >>> tl.functional.put(x, tl.tensor([0, -1]), tl.tensor([7, 8])).tolist()
+        [[7, 2], [3, 8]]
+    """
+    x, indices, value = as_tensor(x), as_tensor(indices), as_tensor(value)
+    places, values = reshape(indices, (-1,)), reshape(value, (-1,)) if value.shape else value
+    write = index_add if accumulate else index_copy
+    return reshape(write(reshape(x, (-1,)), places, values, axis=0), tuple(x.shape))
 
 
 @named

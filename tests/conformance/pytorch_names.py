@@ -37,7 +37,7 @@ REFUSED = re.compile(
     r"zero-dimensional tensor has no axis|x must have a dimension; got none"
     r"|eps must not be negative"
     r"|a complex number has no|not determined; use full_matrices|must have one dimension or more"
-    r"|random: |labels must have the shape of x"
+    r"|random: |writes in place|labels must have the shape of x"
 )
 # What we take by design, and PyTorch refuses: operands of several dtypes or kinds, which promote;
 # batches of matrices; numbers in place of tensors; names of dtypes.

@@ -263,9 +263,12 @@ def _embedding_bag(
     include_last_offset: bool = False,
     padding_idx: Any = None,
 ) -> Any:
-    if max_norm is not None or include_last_offset or padding_idx is not None:
-        raise NotImplementedError("embedding_bag: option")
-    return F.embedding_bag(i, weight, offsets, mode=mode, per_sample_weights=per_sample_weights)
+    if max_norm is not None:
+        raise NotImplementedError("max_norm writes in place")
+    offsets = offsets[:-1] if include_last_offset else offsets
+    return F.embedding_bag(
+        i, weight, offsets, per_sample_weights, mode=mode, padding_idx=padding_idx
+    )
 
 
 def _signal_window(name: str) -> Any:

@@ -191,6 +191,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "select_scatter": c._select_scatter,
     "slice_scatter": c._slice_scatter,
     "take": c._take,
+    "put": lambda x, i, v, accumulate=False: F.put(x, i, v, accumulate=accumulate),
+    "gradient": lambda x, *, spacing=1.0, dim=None, edge_order=1: F.gradient(
+        x, spacing=1.0 if spacing is None else spacing, axis=dim, edge_order=edge_order
+    ),
     "take_along_dim": lambda x, index, dim=None: (
         F.take(x, F.flatten(index)) if dim is None else F.take_along_axis(x, index, axis=dim)
     ),

@@ -21,6 +21,7 @@ X = RNG.normal(size=(3, 4))
 SQUARE = RNG.normal(size=(3, 3)) + 3 * np.eye(3)
 WITH_NAN = np.where(np.arange(12).reshape(3, 4) % 5 == 0, NAN, X)
 PLACES = np.array([2, 0, 2])
+PLACES_OF_VALUES = np.array([0.0, 1.0, 1.5, 4.0])
 ROWS = RNG.normal(size=(3, 4))
 
 
@@ -114,6 +115,25 @@ CASES: dict[str, Case] = {
     "renorm": Case(
         lambda x: F.renorm(x, p=2, axis=0, maxnorm=1.0),
         lambda x: x * np.minimum(1, 1 / (np.linalg.norm(x, axis=1, keepdims=True) + 1e-7)),
+    ),
+    **{
+        f"gradient {order}": Case(
+            lambda x, order=order: F.stack(
+                F.gradient(x, spacing=[0.5, PLACES_OF_VALUES], edge_order=order)
+            ),
+            lambda x, order=order: np.stack(
+                np.gradient(x, 0.5, PLACES_OF_VALUES, edge_order=order)
+            ),
+        )
+        for order in (1, 2)
+    },
+    "put": Case(
+        lambda x: F.put(x, tl.tensor([0, -1]), x[0, 1:3] * 2),
+        lambda x: np.concatenate([[2 * x[0, 1]], x.ravel()[1:-1], [2 * x[0, 2]]]).reshape(3, 4),
+    ),
+    "put added": Case(
+        lambda x: F.put(x, tl.tensor([5, 5]), x[0, :2], accumulate=True),
+        lambda x: x + np.sum(x[0, :2]) * np.eye(1, 12, 5).reshape(3, 4),
     ),
     # Matrices.
     "diag of a matrix": Case(lambda x: F.diag(x, offset=1), lambda x: np.diag(x, 1)),

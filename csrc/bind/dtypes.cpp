@@ -63,11 +63,13 @@ bool find_dtype(std::string_view name, DType& out) {
   return false;
 }
 
-// What a value must be, in words.
+// What a value must be, in words: names of lists of integers say nothing to those who call.
 std::string wanted(const AttrSpec& spec) {
   if (spec.type == "widths") {
     return "two integers for each dimension, in pairs or in one sequence, such as ((0, 0), (1, 1))";
   }
+  if (spec.type == "permutation") return "a sequence of integers";
+  if (is_list_of_ints(spec.type)) return "an integer, or a sequence of integers";
   return "of type " + spec.type;
 }
 

@@ -101,6 +101,16 @@ def test_wrong_widths_are_told_what_widths_are(widths: Any) -> None:
         F.pad(random(2, 3), widths)
 
 
+@pytest.mark.parametrize(("call", "words"), [
+    (lambda x: F.reshape(x, "a"), "shape must be an integer, or a sequence of integers; got str"),
+    (lambda x: F.permute_dims(x, {}), "axes must be a sequence of integers; got dict"),
+    (lambda x: F.avg_pool(x, kernel_size=(1.5,)), "kernel_size must be an integer, or a sequence"),
+])  # fmt: skip
+def test_wrong_lists_of_integers_are_told_what_they_are(call: Any, words: str) -> None:
+    with pytest.raises(tl.ParameterError, match=words):
+        call(random(2, 3, 4))
+
+
 # ---- searches -----------------------------------------------------------------------------------
 
 

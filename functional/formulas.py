@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
-from .arguments import named
+from .arguments import integer, named
 from .arranging import as_tensor, moveaxis
 from .creation import asarray
 from .generated import (
@@ -16,6 +16,7 @@ from .generated import (
     clip_between,
     gather,
     isnan,
+    lgamma,
     matmul,
     permute_dims,
     reshape,
@@ -25,7 +26,9 @@ from .generated import (
 )
 from .picking import take
 
-__all__ = ["bilinear", "einsum", "interp", "kron"]
+__all__ = ["bilinear", "einsum", "interp", "kron", "mvlgamma"]
+
+_MOST_DIMENSIONS = 10_000  # of the matrices that the multivariate gamma function is about
 
 
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
@@ -308,3 +311,34 @@ def bilinear(
     y = matmul(pairs, reshape(x2, (*x2.shape, 1)))
     y = reshape(y, tuple(y.shape[:-1]))
     return y if bias is None else y + as_tensor(bias)
+
+
+@named
+def mvlgamma(x: TensorLike, p: int) -> Tensor:
+    """The logarithms of the multivariate gamma function.
+
+    ``p * (p - 1) / 4 * log(pi) + sum(lgamma(x - j / 2) for j in range(p))``.
+
+    Args:
+        x: any shape, real floating-point, above (p - 1) / 2; NaN elsewhere.
+        p: the dimension, 1 or more.
+
+    Raises:
+        ParameterError: p is not positive.
+
+    Source:
+        PyTorch, ``torch.mvlgamma``; SciPy, ``scipy.special.multigammaln``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> round(tl.functional.mvlgamma(tl.tensor(2.0), 2).item(), 4)
+        0.4516
+    """
+    x, p = as_tensor(x), integer("mvlgamma", "p", p, least=1)
+    if p > _MOST_DIMENSIONS:
+        raise ParameterError(f"mvlgamma: p must be at most {_MOST_DIMENSIONS}; got p={p}.")
+    total: Any = lgamma(x)
+    for j in range(1, p):
+        total = total + lgamma(x - j / 2)
+    total = total + p * (p - 1) / 4 * math.log(math.pi)
+    return where(x > (p - 1) / 2, total, math.nan)

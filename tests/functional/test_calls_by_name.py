@@ -5,6 +5,7 @@ A table says what NumPy gives; the checks are one for all.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -171,6 +172,13 @@ CASES: dict[str, Case] = {
         lambda x: F.matmul(*tl.linalg.lu(x, pivot=False)[1:]) + tl.linalg.lu(x, pivot=False).U,
         lambda x: x + unpivoted(x),
         SQUARE,
+    ),
+    "mvlgamma": Case(
+        lambda x: F.mvlgamma(F.abs(x) + 2, 3),
+        lambda x: (
+            1.5 * np.log(np.pi)
+            + np.sum([np.vectorize(math.lgamma)(np.abs(x) + 2 - j / 2) for j in range(3)], 0)
+        ),
     ),
     # Layout.
     "flatten": Case(

@@ -113,3 +113,38 @@ def _triangle_of(f: Any) -> Any:
         return f(part + other)
 
     return call
+
+
+def _packed_lu(a: Any, *args: Any, pivot: bool = True, **_: Any) -> Any:
+    """The factors in one matrix, as LAPACK has them; L without its ones."""
+    _, lower, upper = F.lu_factors(a)
+    rows, columns = a.shape[-2:]
+    if rows > columns:
+        upper = F.pad(upper, ((0, 0),) * (len(a.shape) - 2) + ((0, rows - columns), (0, 0)))
+    elif columns > rows:
+        lower = F.pad(lower, ((0, 0),) * (len(a.shape) - 1) + ((0, columns - rows),))
+    return F.tril(lower, k=-1) + F.triu(upper), None
+
+
+def _order(pivots: Any, rows: int) -> Any:
+    """The permutation that exchanges of rows, counted from 1, make."""
+    swaps = np.asarray(pivots)
+    made = np.zeros((*swaps.shape[:-1], rows, rows))
+    for at in np.ndindex(*swaps.shape[:-1]):
+        order = np.arange(rows)
+        for i, j in enumerate(swaps[at]):
+            order[[i, j - 1]] = order[[j - 1, i]]
+        made[(*at, order, np.arange(rows))] = 1
+    return made
+
+
+def _unpacked_lu(packed: Any, pivots: Any, data: bool = True, swaps: bool = True) -> Any:
+    rows, columns = packed.shape[-2:]
+    count = min(rows, columns)
+    p = tl.tensor(_order(pivots, rows), dtype=packed.dtype)
+    lower = F.tril(packed[..., :count], k=-1) + F.eye(rows, count, dtype=packed.dtype)
+    return p, lower, F.triu(packed[..., :count, :])
+
+
+def _lu_solve(b: Any, packed: Any, pivots: Any) -> Any:
+    return L.lu_solve(L.LUResult(*_unpacked_lu(packed, pivots)), b)

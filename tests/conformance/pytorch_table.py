@@ -242,6 +242,12 @@ CALLS: dict[str, Callable[..., Any]] = {
     "linalg.matrix_rank": lambda a, tol=None, hermitian=False, *, atol=None, rtol=None: (
         L.matrix_rank(a, rtol=rtol, atol=tol if atol is None else atol)
     ),
+    "lu": mat._packed_lu,
+    "linalg.lu_factor": mat._packed_lu,
+    "lu_unpack": lambda packed, pivots, unpack_data=True, unpack_pivots=True: mat._unpacked_lu(
+        packed, pivots
+    ),
+    "lu_solve": mat._lu_solve,
     "svd": mat._svd,
     "cholesky_solve": lambda b, a, upper=False: L.cholesky_solve(a, b, upper=upper),
     "cholesky_inverse": L.cholesky_inverse,

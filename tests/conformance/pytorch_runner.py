@@ -12,7 +12,6 @@ import inspect
 import itertools
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from .pytorch_names import (
     VALUES_ALONE,
     reason,
 )
+from .pytorch_report import Report
 from .pytorch_table import CALLS
 
 DTYPES = (torch.float32, torch.float64, torch.complex64, torch.int64)
@@ -39,44 +39,6 @@ TOLERANCE = {"float32": 2e-4, "complex64": 2e-4, "float64": 1e-6, "complex128": 
 
 class MissingError(Exception):
     """We have no such function, or it has no such option."""
-
-
-@dataclass
-class Report:
-    """How many checks there were of each kind, and those that failed."""
-
-    counts: dict[str, int] = field(default_factory=dict)
-    failed: dict[str, dict[str, str]] = field(default_factory=dict)
-
-    def note(self, kind: str, name: str, problem: str | None) -> None:
-        self.counts[kind] = self.counts.get(kind, 0) + 1
-        if problem is not None:
-            self.failed.setdefault(kind, {})[name] = problem
-
-    def share(self, kind: str) -> float:
-        return 1 - len(self.failed.get(kind, {})) / max(1, self.counts.get(kind, 0))
-
-    @property
-    def total(self) -> float:
-        failed = sum(len(names) for names in self.failed.values())
-        return 1 - failed / max(1, sum(self.counts.values()))
-
-    def __str__(self) -> str:
-        parts = [f"{kind} {self.share(kind):.1%} of {n}" for kind, n in self.counts.items()]
-        lines = [f"{self.total:.1%}: {', '.join(parts)}", "missing: " + " ".join(self.missing())]
-        for kind, names in self.failed.items():
-            lines += [f"{kind}: {name}: {problem}" for name, problem in names.items()]
-        return "\n".join(lines)
-
-    def missing(self) -> list[str]:
-        """The names that we have no function for."""
-        found = {
-            name.split(" ")[0]
-            for names in self.failed.values()
-            for name, problem in names.items()
-            if problem.startswith("missing name")
-        }
-        return sorted(found)
 
 
 def ours_of(name: str) -> Callable[..., Any] | None:

@@ -43,7 +43,7 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/optimizer.yaml:10
+# opdecl/optimizer.yaml:9
 @native
 def momentum_step(
     p: TensorLike, g: TensorLike, m: TensorLike, lr: TensorLike, momentum: TensorLike
@@ -72,7 +72,7 @@ def momentum_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/optimizer.yaml:10.
+        Declared in opdecl/optimizer.yaml:9.
 
     Example:
         >>> import tensorlike as tl
@@ -84,7 +84,7 @@ def momentum_step(
     ...
 
 
-# opdecl/optimizer.yaml:23
+# opdecl/optimizer.yaml:21
 @native
 def adam_step(
     p: TensorLike,
@@ -140,7 +140,7 @@ def adam_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml:23.
+        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml:21.
 
     Example:
         >>> import tensorlike as tl
@@ -153,7 +153,7 @@ def adam_step(
     ...
 
 
-# opdecl/optimizer.yaml:48
+# opdecl/optimizer.yaml:45
 @native
 def adamw_step(
     p: TensorLike,
@@ -212,7 +212,7 @@ def adamw_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml:48.
+        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml:45.
 
     Example:
         >>> import tensorlike as tl

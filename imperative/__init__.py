@@ -19,6 +19,7 @@ from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
+from .batched import mean_over_examples as mean_over_examples
 from .carrier import Carrier as Carrier
 from .constructors import as_raw_tensor as as_raw_tensor
 from .constructors import from_dlpack as from_dlpack
@@ -57,7 +58,7 @@ from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
 from .tensor import TensorLike as TensorLike
 from .tensor import native as native
-from .tensor import update as update
+from .tensor import replace as replace
 from .transforms import jvp as jvp
 from .transforms import linearize as linearize
 from .transforms import vmap as vmap
@@ -114,11 +115,12 @@ __all__ = [
     "manual_seed",
     "native",
     "next_seed",
+    "mean_over_examples",
     "no_grad",
     "result_type",
     "stop_gradient",
     "tensor",
-    "update",
+    "replace",
     "value_and_grad",
     "vjp",
     "vmap",

@@ -14,7 +14,8 @@ from typing import Any
 
 from .. import _C
 from .backward import cotangents_for
-from .carrier import Carrier, beneath, carried
+from .carrier import beneath, carried
+from .rebinding import lowered as lowered
 from .tensor import Tensor
 from .trees import leaves_of, map_tree
 
@@ -23,18 +24,6 @@ def _is_on(value: Any, level: int) -> bool:
     """Whether the tape of this level recorded how the value was computed."""
     value = carried(value)
     return isinstance(value, _C.Tracer) and value.level == level
-
-
-def lowered(value: Any, level: int) -> Any:
-    """A result as it is outside the tape of this level."""
-    if isinstance(value, _C.TensorWrapper):
-        inner = lowered(value.__wrapped__, level)
-        return value if inner is None else type(value)(inner)
-    if isinstance(value, _C.Tracer) and value.level == level:
-        return value.primal
-    if isinstance(value, Carrier):
-        return value.around(lowered(value.value, level))
-    return value
 
 
 class Recording:

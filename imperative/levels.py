@@ -7,6 +7,7 @@ ones. A level ends with the `with` block that began it, whatever happens inside.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import _C
@@ -36,6 +37,31 @@ class Level:
             f"{op}: a {what} must not outlive the transform that made it; got one whose "
             "transform has ended; return values from the function instead of keeping them"
         )
+
+
+class OfLevel(_C.TensorBase):
+    """What a transform swaps in for the values inside: the base of Dual and Batched."""
+
+    __slots__ = ()
+
+    level: Level
+
+    @property
+    def inner(self) -> Any:
+        """The value that it is around."""
+        raise NotImplementedError
+
+    @property
+    def outside(self) -> Any:
+        """What is left of it when the transform has ended."""
+        raise NotImplementedError
+
+    def with_inner(self, value: Any, other: Callable[[Any], Any]) -> Any:
+        """The same around another value; `other` says what becomes of its other parts."""
+        raise NotImplementedError
+
+    def refuse_outside(self) -> None:
+        """Raises if what was made before the transform must not be bound to it."""
 
 
 def unwrapped(x: Any) -> Any:

@@ -138,20 +138,37 @@ class Tensor(_C.TensorWrapper):
     stop_gradient = detach
 
     def set_value(self, value: TensorLike) -> None:
-        """Replaces the elements: same shape and dtype; a tensor that requires_grad still does.
+        """Binds the tensor to another value, cast to its dtype.
+
+        A tensor that requires_grad still does, as a leaf of `backward`: what the value was computed
+        from is forgotten there, while the transforms that are going on go through it. A tensor that
+        was made before a transform began keeps the plain value when that ends.
+
+        Args:
+            value: of this tensor's shape: data, or a tensor-like of any kind.
 
         Raises:
             ShapeError: the shapes differ.
-        """
-        new = _C.tensor(value, self.dtype)
-        self.check_value(new)
-        previous = _C.pause(None)
-        try:
-            self[...] = new
-        finally:
-            _C.pause(previous)
+            DispatchError: the tensor was made before a `vmap` began, and the value differs between
+                its examples.
 
-    def check_value(self, value: Tensor) -> None:
+        Example:
+            >>> import tensorlike as tl
+            >>> x = tl.tensor([1.0], requires_grad=True)
+            >>> x.set_value(x * 3)
+            >>> x.tolist(), x.is_leaf
+            ([3.0], True)
+            >>> y = tl.zeros(())
+            >>> tl.grad(lambda x: (y.set_value(2 * x), y * x)[1])(3.0).item(), y.item()
+            (12.0, 6.0)
+        """
+        new = value if isinstance(value, _C.TensorBase) else _C.tensor(value, self.dtype)
+        self.check_value(new)
+        if new.dtype is not self.dtype:
+            new = _astype(new, dtype=self.dtype)
+        _C.set_value(self, new)
+
+    def check_value(self, value: TensorLike) -> None:
         """Raises ShapeError unless `set_value` takes the value."""
         if value.shape != self.shape:
             raise _C.ShapeError(f"set_value: the shape must stay {self.shape}; got {value.shape}")
@@ -408,10 +425,11 @@ def _describe(x: Any) -> str:
     return f"{name}({', '.join([body, *notes])})"
 
 
-# An optimiser's step: a multi-output scalar function whose results replace the parameter and the
-# state, in their own memory where nobody else holds it.
-update = _C.update
+# An optimiser's step: a scalar function whose results replace the parameter and the state, in their
+# own memory where nobody else holds it.
+replace = _C.replace
 
+_astype = _C.Function("astype")
 _reshape = _C.Function("reshape")
 _permute_dims = _C.Function("permute_dims")
 _broadcast_to = _C.Function("broadcast_to")

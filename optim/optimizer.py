@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, ShapeError, Tensor, update
+from ..imperative import Parameter, ShapeError, Tensor, TensorBase, replace, stop_gradient
+
+# A setting: a number, or a tensor of one element, by which a step can be differentiated.
+Number = float | TensorBase
 
 
 class Optimizer:
@@ -16,13 +19,14 @@ class Optimizer:
 
     Args:
         parameters: tensors that require_grad.
-        lr: the learning rate, positive; may be changed between steps.
+        lr: the learning rate, positive; may be changed between steps. It and the other settings may
+            be tensors: a transform differentiates the steps by them.
 
     Raises:
         ValueError: no parameters, or a number out of range.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+    def __init__(self, parameters: Iterable[Tensor], lr: Number) -> None:
         """Keeps the parameters."""
         self.parameters = list(parameters)
         if not self.parameters:
@@ -30,7 +34,7 @@ class Optimizer:
         for parameter in self.parameters:
             if not isinstance(parameter, Parameter) and not parameter.requires_grad:
                 raise ValueError("optim: parameters must require_grad")
-        _check(type(self).__name__, "lr", lr, lr > 0, "positive")
+        _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
         self.lr = lr
 
     def zero_grad(self) -> None:
@@ -56,7 +60,7 @@ class Optimizer:
             >>> sorted(optimizer.state_dict())
             ['first.0', 'lr', 'second.0', 'steps.0']
         """
-        state = {"lr": np.array(self.lr, np.float64)}
+        state = {"lr": np.array(stop_gradient(self.lr), np.float64)}
         for name, values in self._state().items():
             for index, value in enumerate(values):
                 is_count = isinstance(value, int)
@@ -120,22 +124,23 @@ class SGD(Optimizer):
         [0.5]
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0) -> None:
+    def __init__(self, parameters: Iterable[Tensor], lr: Number, *, momentum: Number = 0.0) -> None:
         """Makes the state."""
         super().__init__(parameters, lr)
-        _check("SGD", "momentum", momentum, 0 <= momentum < 1, "in [0, 1)")
+        _check("SGD", "momentum", momentum, _is_rate, "in [0, 1)")
         self.momentum = momentum
-        self._velocity = [_zeros_like(p) for p in self.parameters] if momentum else []
+        self._velocity = [_zeros_like(p) for p in self.parameters] if _is_used(momentum) else []
 
     def _state(self) -> dict[str, list[Any]]:
         return {"velocity": self._velocity}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
-        if self.momentum:
+        if _is_used(self.momentum):
             velocity = self._velocity[index]
-            update("momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
+            targets = (parameter, velocity)
+            replace(targets, "momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
         else:
-            update("sgd_step", parameter, gradient, self.lr)
+            replace((parameter,), "sgd_step", parameter, gradient, self.lr)
 
 
 class Adam(Optimizer):
@@ -164,18 +169,18 @@ class Adam(Optimizer):
     def __init__(
         self,
         parameters: Iterable[Tensor],
-        lr: float = 1e-3,
+        lr: Number = 1e-3,
         *,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        decay: float = 0.0,
+        betas: tuple[Number, Number] = (0.9, 0.999),
+        eps: Number = 1e-8,
+        decay: Number = 0.0,
     ) -> None:
         """Makes the state."""
         super().__init__(parameters, lr)
         for beta in betas:
-            _check("Adam", "betas", beta, 0 <= beta < 1, "in [0, 1)")
-        _check("Adam", "eps", eps, eps > 0, "positive")
-        _check("Adam", "decay", decay, decay >= 0, "not negative")
+            _check("Adam", "betas", beta, _is_rate, "in [0, 1)")
+        _check("Adam", "eps", eps, lambda number: number > 0, "positive")
+        _check("Adam", "decay", decay, lambda number: number >= 0, "not negative")
         self.betas = betas
         self.eps = eps
         self.decay = decay
@@ -194,16 +199,30 @@ class Adam(Optimizer):
         # Subtracted here, in Python's precision: 1 - 0.999 in float32 is 1e-5 off.
         rests = [1 - beta for beta in self.betas]
         numbers: list[Any] = [self.lr, *self.betas, *rests, self.eps, *corrections]
-        if self.decay:
-            update("adamw_step", parameter, gradient, *state, *numbers, self.decay)
+        if _is_used(self.decay):
+            replace(
+                (parameter, *state), "adamw_step", parameter, gradient, *state, *numbers, self.decay
+            )
         else:
-            update("adam_step", parameter, gradient, *state, *numbers)
+            replace((parameter, *state), "adam_step", parameter, gradient, *state, *numbers)
 
 
 def _zeros_like(parameter: Tensor) -> Tensor:
     return F.full(parameter.shape, 0.0, dtype=parameter.dtype)
 
 
-def _check(owner: str, name: str, value: float, holds: bool, wanted: str) -> None:
-    if not holds:
+def _is_rate(number: float) -> bool:
+    return 0 <= number < 1
+
+
+def _is_used(number: Number) -> bool:
+    """Whether it is not 0, as far as is known without its elements."""
+    return isinstance(number, TensorBase) or number != 0
+
+
+def _check(
+    owner: str, name: str, value: Number, holds: Callable[[float], bool], wanted: str
+) -> None:
+    """Raises for a number out of range; the elements of a tensor may not be at hand."""
+    if not isinstance(value, TensorBase) and not holds(value):
         raise ValueError(f"{owner}: {name} must be {wanted}; got {value}")

@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "tape/gradient.h"
 
 namespace tensorlike::bind {
@@ -55,6 +56,15 @@ Ref<Value> carried_by(PyObject* object) {
   return to_value(own(PyObject_CallOneArg(hooks.carried, object)).get());
 }
 
+// Gradients of leaves are those of the base tape: how they depend on what a transform goes by is
+// not recorded there, and would be lost in silence.
+void check_one_tape(const Tracer& root) {
+  if (root.tape->level == 0 || !base_tracer(root.primal.get())) return;
+  fail(ErrorKind::kAutodiff,
+       "backward: the value must depend on leaves alone, or on what a transform goes by alone; got "
+       "one of both, of which `grad` would lose the latter; use tl.grad, or tl.autograd.grad.");
+}
+
 // The outputs that a pass starts from.
 struct Roots {
   std::vector<Edge> edges;
@@ -75,6 +85,7 @@ struct Roots {
         fail_no_gradient("backward");
       }
       auto* tracer = static_cast<Tracer*>(root.get());
+      if (!skips_constants) check_one_tape(*tracer);
       if (tape != nullptr && tracer->tape.get() != tape) {
         fail(ErrorKind::kAutodiff, "backward: the roots must be on one tape.");
       }
@@ -93,7 +104,7 @@ struct Wanted {
 
   explicit Wanted(PyObject* tensors) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-      const Ref<Value> value = to_value(PyTuple_GET_ITEM(tensors, i));
+      const Ref<Value> value = carried_by(PyTuple_GET_ITEM(tensors, i));
       if (value->tag != Value::kTracer || !static_cast<Tracer*>(value.get())->edge.node) continue;
       edges.push_back(static_cast<Tracer*>(value.get())->edge);
       places.push_back(i);
@@ -122,6 +133,7 @@ void accumulate(const Edge& edge, const Ref<Value>& gradient) {
   } else {
     total = gradient;
   }
+  note_gradient(edge.node);
 }
 
 // backward(roots, cotangents, retain_graph, create_graph, wanted, callback): with `wanted` None,

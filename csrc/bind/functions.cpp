@@ -356,7 +356,7 @@ PyObject* function_names(PyObject*, PyObject*) {
 
 PyMethodDef module_methods[] = {
     {"function_names", as_method(function_names), METH_NOARGS, "All functional calls."},
-    {"update", as_method(update), METH_FASTCALL, "An optimiser's step in one program."},
+    {"replace", as_method(replace), METH_FASTCALL, "Binds Tensors to the results of an op."},
     {nullptr, nullptr, 0, nullptr},
 };
 

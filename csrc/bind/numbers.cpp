@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "dispatch/power.h"
 #include "engine/engine.h"
 
@@ -142,7 +143,7 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
         const Dims& shape = static_cast<RawTensor*>(target)->shape;
         Value* args[] = {x.get(), y.get()};
         // Held by the wrapper (or its tracer) and by x.
-        result = launch(op, args, 1U, 2)[0];
+        result = launch(op, args, may_donate(self) ? 1U : 0U, 2)[0];
         if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
           fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
                to_string(shape), "; got ", to_string(static_cast<RawTensor*>(result.get())->shape),

@@ -14,6 +14,7 @@ namespace tensorlike::bind {
 struct TensorObject {
   PyObject_HEAD Value* value;
   PyObject* weakrefs;
+  uint64_t born;  // how many had been made then, itself included
 };
 
 struct OpObject {
@@ -47,6 +48,9 @@ inline PyTypeObject* result_class(PyTypeObject* cls) {
 inline bool is_own_wrapper(PyTypeObject* cls) {
   return cls == types.tensor || cls == types.parameter;
 }
+// How many tensor-like objects have been made.
+uint64_t births();
+inline uint64_t born(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->born; }
 inline Value* value_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->value; }
 
 // A tensor-like, or any other object, that the core only passes around.
@@ -144,6 +148,11 @@ struct Hooks {
   PyObject* repr = nullptr;      // (x) -> text
   PyObject* carried = nullptr;   // (x) -> what is under wrappers and carriers
   PyObject* ufunc = nullptr;     // (ufunc, method, *inputs, **kwargs) -> tensor
+  // Of the tensor-likes of transforms and of carriers:
+  PyObject* inner = nullptr;            // (x) -> what it is around, or None
+  PyObject* on_base = nullptr;          // (x, leaf or None) -> x with that place on the base tape
+  PyObject* lowered = nullptr;          // (x, level) -> x outside of the transform of this level
+  PyObject* refuse_examples = nullptr;  // (x, level, current): raises if a vmap is in x alone
 };
 extern Hooks hooks;
 
@@ -156,7 +165,7 @@ Ref<Op> index_op(const char* name, std::vector<int64_t> items);
 int set_item(PyObject* self, PyObject* key, PyObject* value);
 // Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.
 void assign(PyObject* self, Ref<Value> result);
-PyObject* update(PyObject* module, PyObject* const* args, Py_ssize_t n);
+PyObject* replace(PyObject* module, PyObject* const* args, Py_ssize_t n);
 // The value under a leaf whose tape is paused, else the value itself.
 Value* writable(PyObject* self);
 
@@ -170,6 +179,7 @@ void add_rules(PyObject* module);
 void add_wrappers(PyObject* module);
 void add_tapes(PyObject* module);
 void add_backward(PyObject* module);
+void add_rebinding(PyObject* module);
 void add_transforms(PyObject* module);
 void add_engine(PyObject* module);
 void add_lapack();

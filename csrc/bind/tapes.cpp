@@ -2,6 +2,7 @@
 
 #include "base/place.h"
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "tape/gradient.h"
 // After Python.h.
 #include <frameobject.h>
@@ -35,8 +36,11 @@ PyObject* tape_recorded(PyObject* self, void*) {
 PyObject* tape_is_open(PyObject* self, void*) { return PyBool_FromLong(tape_in(self).is_open); }
 
 PyObject* tape_close(PyObject* self, PyObject*) {
-  close_tape(tape_in(self));
-  Py_RETURN_NONE;
+  return guarded([&] {
+    close_tape(tape_in(self));
+    end_level(tape_in(self));
+    return Py_NewRef(Py_None);
+  });
 }
 
 // leaf(x) -> a tracer of x's value, on this tape
@@ -62,7 +66,11 @@ std::string line_of_user() {
 }
 
 PyObject* open(PyObject*, PyObject*) {
-  return guarded([&] { return from_tape(open_tape()); });
+  return guarded([&] {
+    Ref<Tape> tape = open_tape();
+    begin_level(tape);
+    return from_tape(std::move(tape));
+  });
 }
 PyObject* base(PyObject*, PyObject*) {
   return guarded([&] { return from_tape(Ref<Tape>(&base_tape())); });

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "op/index.h"
 // After Python.h.
 #include <structmember.h>
@@ -32,6 +33,7 @@ TensorObject* as_tensor(PyObject* self) { return reinterpret_cast<TensorObject*>
 constexpr size_t kPoolSize = 128;
 PyObject* pool[kPoolSize];
 size_t pooled = 0;
+uint64_t made = 0;
 
 PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
   PyObject* self;
@@ -45,6 +47,7 @@ PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
   const bool is_collected = cls == types.tensor && value && value->tag == Value::kForeign;
   as_tensor(self)->value = value.detach();
   as_tensor(self)->weakrefs = nullptr;
+  as_tensor(self)->born = ++made;
   if (is_collected) PyObject_GC_Track(self);
   return self;
 }
@@ -233,6 +236,15 @@ PyObject* raw_of(PyObject* self, PyObject*) {
   return guarded([&] { return from_value(elements_of(to_value(self))); });
 }
 
+// Of what is no Tensor and no RawTensor: as a Tensor around it says.
+PyObject* base_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Object tensor = own(wrap(to_value(self), types.tensor));
+    Object method = own(PyObject_GetAttrString(tensor.get(), "__array__"));
+    return PyObject_Call(method.get(), args, kwargs);
+  });
+}
+
 PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
   return PyObject_Call(hooks.ufunc, args, kwargs);
 }
@@ -240,6 +252,8 @@ PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
 PyMethodDef base_methods[] = {
     {"__array_ufunc__", as_method(array_ufunc), METH_VARARGS | METH_KEYWORDS,
      "NumPy's functions on tensor-likes are ours."},
+    {"__array__", as_method(base_array), METH_VARARGS | METH_KEYWORDS,
+     "The elements for NumPy, where there are some."},
     {"item", as_method(item), METH_NOARGS, "The one element, as a Python number."},
     {"_raw", as_method(raw_of), METH_NOARGS, "The RawTensor under tracers and wrappers."},
     {nullptr, nullptr, 0, nullptr},
@@ -350,9 +364,12 @@ PyObject* from_value(const Ref<Value>& value) {
   return Py_NewRef(static_cast<ForeignValue*>(value.get())->object());
 }
 
+uint64_t births() { return made; }
+
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls) { return new_object(cls, std::move(value)); }
 
 void rebind(PyObject* wrapper, Ref<Value> value) {
+  note_rebinding(wrapper, *value);
   if (value->tag == Value::kForeign && PyType_IS_GC(Py_TYPE(wrapper)) &&
       PyObject_GC_IsTracked(wrapper) == 0) {
     PyObject_GC_Track(wrapper);

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -111,17 +112,27 @@ PyObject* wrapper_alias(PyObject* self, PyObject*) {
   return guarded([&] { return wrap(Ref<Value>(value_of(self)), Py_TYPE(self)); });
 }
 
-Node* leaf_of(PyObject* self) {
+// The leaf that holds its gradient; null where it is none.
+Ref<Node> leaf_of(PyObject* self) {
   Value* value = value_of(self);
-  if (value == nullptr || value->tag != Value::kTracer) return nullptr;
-  Node* node = static_cast<Tracer*>(value)->edge.node.get();
-  return node != nullptr && node->is_leaf() ? node : nullptr;
+  if (value == nullptr || value->tag == Value::kRaw) return nullptr;
+  if (value->tag == Value::kTracer) {
+    const Ref<Node>& node = static_cast<Tracer*>(value)->edge.node;
+    if (node && node->is_leaf()) return node;
+  }
+  const Ref<Tracer> leaf = base_leaf(value);  // under what goes on
+  return leaf ? leaf->edge.node : nullptr;
+}
+
+bool carries_gradient(PyObject* self) {
+  Value* value = value_of(self);
+  if (value == nullptr) return false;
+  const bool is_traced = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
+  return is_traced || leaf_of(self);
 }
 
 PyObject* get_requires_grad(PyObject* self, void*) {
-  Value* value = value_of(self);
-  return PyBool_FromLong(value != nullptr && value->tag == Value::kTracer &&
-                         static_cast<Tracer*>(value)->edge.node);
+  return guarded([&] { return PyBool_FromLong(carries_gradient(self)); });
 }
 int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
   return guarded_status([&] {
@@ -129,10 +140,11 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
     const int truth = PyObject_IsTrue(wanted);
     check(truth);
     Value* value = value_of(self);
-    const bool has = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
-    if (truth == has) return;
+    if ((truth == 1) == carries_gradient(self)) return;
     if (truth == 1) {
       rebind(self, make_leaf(Ref<Value>(value), Ref<Tape>(&base_tape())));
+    } else if (base_leaf(value)) {
+      bind_on_base(self, Ref<Value>(value), nullptr);
     } else {
       rebind(self, static_cast<Tracer*>(value)->primal);
     }
@@ -140,15 +152,15 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
 }
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
-    Node* node = leaf_of(self);
-    if (node == nullptr || !node->grad) return Py_NewRef(Py_None);
+    const Ref<Node> node = leaf_of(self);
+    if (!node || !node->grad) return Py_NewRef(Py_None);
     return wrap(node->grad, types.tensor);
   });
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
-    Node* node = leaf_of(self);
-    if (node == nullptr) {
+    const Ref<Node> node = leaf_of(self);
+    if (!node) {
       fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
     }
     if (grad == nullptr || grad == Py_None) {
@@ -162,9 +174,12 @@ int set_grad(PyObject* self, PyObject* grad, void*) {
            to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
     }
     node->grad = value;
+    note_gradient(node);
   });
 }
-PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(leaf_of(self) != nullptr); }
+PyObject* get_is_leaf(PyObject* self, void*) {
+  return guarded([&] { return PyBool_FromLong(static_cast<bool>(leaf_of(self))); });
+}
 
 PyMethodDef wrapper_methods[] = {
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
@@ -195,6 +210,7 @@ void add_wrappers(PyObject* module) {
        {Py_tp_getset, wrapper_getset}});
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));
+  add_rebinding(module);
 }
 
 }  // namespace tensorlike::bind

@@ -9,6 +9,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from .. import _C
 from ..ops import OpBase
 from .autodiff import is_layer
 from .custom_rules import Call, pull_through
@@ -33,9 +34,11 @@ class _Recomputed(OpBase):
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
         now = default_stream.state()
         default_stream.restart(*self.drawn)
+        _C.begin_journal()  # what Tensors are bound to, running statistics say, stays as it is
         try:
             return tuple(pull_through(self.call.run, inputs, outputs, cotangents))
         finally:
+            _C.undo_journal()
             default_stream.restart(*now)
 
 
@@ -65,15 +68,18 @@ def checkpoint(function: Function) -> Function:
         if not any(is_differentiated(x) for x in (*leaves_of(args), *parameters)):
             return function(*args)
 
-        def with_parameters(values: list[Any], *given: Any) -> Any:
+        def with_parameters(values: list[Any], *args: Any) -> Any:
             held = [p.__wrapped__ for p in parameters]
             try:
                 for parameter, value in zip(parameters, values, strict=True):
                     parameter._reset(unwrapped(value))
-                return function(*given)
+                return function(*args)
             finally:
-                for parameter, value in zip(parameters, held, strict=True):
+                for parameter, value, given in zip(parameters, held, values, strict=True):
+                    now = parameter.__wrapped__
                     parameter._reset(value)
+                    if not _C.is_same(now, unwrapped(given)):  # the function has set it
+                        parameter.set_value(now)
 
         call = Call(with_parameters, (parameters, *args))
         outputs = _Recomputed(call)(*call.flat())

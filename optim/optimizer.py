@@ -135,7 +135,7 @@ class SGD(Optimizer):
         return {"velocity": self._velocity}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
-        if _is_used(self.momentum):
+        if self._velocity:
             velocity = self._velocity[index]
             targets = (parameter, velocity)
             replace(targets, "momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
@@ -199,7 +199,8 @@ class Adam(Optimizer):
         # Subtracted here, in Python's precision: 1 - 0.999 in float32 is 1e-5 off.
         rests = [1 - beta for beta in self.betas]
         numbers: list[Any] = [self.lr, *self.betas, *rests, self.eps, *corrections]
-        if _is_used(self.decay):
+        decay = self.decay
+        if isinstance(decay, TensorBase) or decay:
             replace(
                 (parameter, *state), "adamw_step", parameter, gradient, *state, *numbers, self.decay
             )

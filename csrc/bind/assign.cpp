@@ -194,7 +194,9 @@ using Objects = std::span<PyObject* const>;
 
 // The value of an argument under the base tape's tracers, where it holds elements; else null.
 Ref<Value> elements_under(PyObject* object, Value* like) {
-  if (!is_tensor_like(object)) return like == nullptr ? nullptr : lift_operand(object, *like);
+  if (PyFloat_CheckExact(object) || !is_tensor_like(object)) {
+    return like == nullptr ? nullptr : lift_operand(object, *like);
+  }
   if (!is_own_wrapper(Py_TYPE(object)) && !is_wrapper(object)) return nullptr;
   Value* value = value_of(object);
   while (value->tag == Value::kTracer && static_cast<Tracer*>(value)->tape->level == 0) {
@@ -221,15 +223,34 @@ bool launch_over(Objects targets, const Op& op, Objects args, Values& out) {
   return true;
 }
 
+bool has_spec_of(const Value& value, const Value& other) {
+  if (other.tag == Value::kTracer) {
+    return has_spec_of(value, *static_cast<const Tracer&>(other).primal);
+  }
+  if (value.tag == Value::kRaw && other.tag == Value::kRaw) {
+    const auto& x = static_cast<const RawTensor&>(value);
+    const auto& y = static_cast<const RawTensor&>(other);
+    return x.dtype == y.dtype && x.shape == y.shape;
+  }
+  Spec x;
+  Spec y;
+  return value.spec(x) && other.spec(y) && x.dtype == y.dtype && x.shape == y.shape;
+}
+
 // The result as the target's next value: of its shape, cast to its dtype.
 Ref<Value> fitted(const Op& op, PyObject* target, Ref<Value> result) {
-  const Spec wanted = spec_of(op.name(), *value_of(target));
+  const Value* previous = value_of(target);
+  if (previous->tag == Value::kTracer)
+    previous = static_cast<const Tracer*>(previous)->primal.get();
+  if (has_spec_of(*result, *previous)) return result;
+  const Spec wanted = spec_of(op.name(), *previous);
   const Spec got = spec_of(op.name(), *result);
   if (!(got.shape == wanted.shape)) {
     fail(ErrorKind::kShape, op.name(), ": the result must keep the shape ", to_string(wanted.shape),
          "; got ", to_string(got.shape), "; the other arguments must broadcast to that.");
   }
-  return got.dtype == wanted.dtype ? result : fit(std::move(result), wanted);
+  const BasePause pause;
+  return fit(result, wanted);
 }
 
 }  // namespace
@@ -252,9 +273,9 @@ PyObject* replace(PyObject*, PyObject* const* args, Py_ssize_t n) {
         !std::all_of(targets.begin(), targets.end(), is_wrapper)) {
       fail(ErrorKind::kAttribute, "replace: one Tensor for each result is needed.");
     }
-    const BasePause pause;
     Values out;
     if (!launch_over(targets, op, xs, out)) {
+      const BasePause pause;
       Object results = own(apply_objects(nullptr, &op, xs.data(), xs.size()));
       for (size_t i = 0; i < targets.size(); ++i) {
         out.push_back(to_value(PyTuple_GET_ITEM(results.get(), static_cast<Py_ssize_t>(i))));
@@ -262,7 +283,7 @@ PyObject* replace(PyObject*, PyObject* const* args, Py_ssize_t n) {
       }
     }
     for (size_t i = 0; i < targets.size(); ++i) {
-      out[i] = fitted(op, targets[i], std::move(out[i]));
+      if (!has_spec_of(*out[i], *value_of(targets[i]))) out[i] = fitted(op, targets[i], out[i]);
     }
     for (size_t i = 0; i < targets.size(); ++i) {
       bind_on_base(targets[i], std::move(out[i]), base_leaf(value_of(targets[i])));

@@ -168,6 +168,12 @@ Ref<Tracer> base_tracer(Value* value) {
 
 Ref<Tracer> base_leaf(Value* value) {
   if (value == nullptr || value->tag == Value::kRaw) return nullptr;
+  if (value->tag == Value::kTracer) {  // the usual case
+    auto* tracer = static_cast<Tracer*>(value);
+    const bool is_leaf =
+        tracer->tape->level == 0 && tracer->edge.node && tracer->edge.node->is_leaf();
+    if (is_leaf) return Ref<Tracer>(tracer);
+  }
   Ref<Tracer> found = base_tracer(value);
   return found && found->edge.node->is_leaf() ? found : nullptr;
 }

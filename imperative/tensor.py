@@ -98,6 +98,36 @@ class Tensor(_C.TensorWrapper):
         self._refuse_tracing("numpy")
         return np.asarray(self._raw())
 
+    def value(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array, read-only, whether gradients flow to them or not.
+
+        Source:
+            PaddlePaddle, ``Variable.value``.
+
+        Example:
+            >>> from tensorlike import to_variable
+            >>> to_variable([1.0, 2.0]).value().tolist()
+            [1.0, 2.0]
+        """
+        return self.detach().numpy()
+
+    def gradient(self) -> np.ndarray[Any, Any] | None:
+        """The elements of `grad` as a NumPy array, read-only; None where there is no gradient.
+
+        Source:
+            PaddlePaddle, ``Variable.gradient``.
+
+        Example:
+            >>> from tensorlike import to_variable
+            >>> x = to_variable([1.0, 2.0])
+            >>> (x * x).sum().backward()
+            >>> x.gradient().tolist()
+            [2.0, 4.0]
+        """
+        return None if self.grad is None else self.grad.value()
+
+    gradient_value = gradient
+
     def _refuse_tracing(self, what: str) -> None:
         if is_differentiated(self):
             raise _C.AutodiffError(
@@ -422,6 +452,8 @@ def _describe(x: Any) -> str:
         notes.insert(0, f"shape={array.shape}")
     if inner.dtype not in (_C.float32, _C.int64, _C.bool_):
         notes.insert(0, f"dtype={inner.dtype.name}")
+    if inner is x:
+        notes.append(f"device={inner.device!r}")
     return f"{name}({', '.join([body, *notes])})"
 
 

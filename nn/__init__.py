@@ -89,6 +89,7 @@ from .padding import ReplicationPad3d as ReplicationPad3d
 from .padding import ZeroPad1d as ZeroPad1d
 from .padding import ZeroPad2d as ZeroPad2d
 from .padding import ZeroPad3d as ZeroPad3d
+from .param_attr import ParamAttr as ParamAttr
 from .pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from .pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d
@@ -222,6 +223,7 @@ __all__ = [
     "MultiMarginLoss",
     "NLLLoss",
     "PReLU",
+    "ParamAttr",
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",

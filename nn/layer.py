@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..imperative import Parameter, Tensor
+from .param_attr import ParamAttr
 
 Part = TypeVar("Part")
 Self = TypeVar("Self", bound="Layer")
@@ -107,12 +108,15 @@ class Layer:
         """Sets `training` to False here and in all layers below; returns the layer."""
         return self.train(False)
 
-    def initialize(self: Self, **initializers: Callable[[tuple[int, ...]], Any]) -> Self:
+    def initialize(
+        self: Self, **initializers: Callable[[tuple[int, ...]], Any] | ParamAttr
+    ) -> Self:
         """Sets parameters, here and in all layers below, by functions of their shapes.
 
         Args:
             initializers: a function of a shape for each last part of a name: `weight`, `bias`;
-                those of `tensorlike.nn.initializers`, or any other that returns elements.
+                those of `tensorlike.nn.initializers`, or any other that returns elements; or a
+                `ParamAttr`.
 
         Returns:
             The layer.
@@ -135,7 +139,11 @@ class Layer:
             raise KeyError(f"initialize: there must be parameters of these names; got {unknown}")
         for name, parameter in found:
             if name in initializers:
-                parameter.set_value(initializers[name](parameter.shape))
+                given = initializers[name]
+                if isinstance(given, ParamAttr):
+                    given.apply(parameter)
+                else:
+                    parameter.set_value(given(parameter.shape))
         return self
 
     def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:

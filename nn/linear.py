@@ -7,6 +7,7 @@ import numpy as np
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike
 from .layer import Layer
+from .param_attr import ParamAttr
 
 
 class Linear(Layer):
@@ -20,6 +21,8 @@ class Linear(Layer):
             such as "relu" or "leaky_relu", that is applied while the result is still in the
             cache; None applies none.
         seed: the seed of the initial weights; None takes a fresh one.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (in_features, out_features), uniform in +-sqrt(6 / in_features), which keeps the
@@ -46,6 +49,8 @@ class Linear(Layer):
         bias: bool = True,
         activation: str | None = None,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters."""
         if in_features < 1 or out_features < 1:
@@ -59,6 +64,8 @@ class Linear(Layer):
         self.weight = Parameter(weight.astype(np.float32))
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
         self.activation = activation
+        given = {"weight": weight_attr, "bias": bias_attr}
+        self.initialize(**{name: attr for name, attr in given.items() if attr is not None})
 
     def forward(self, x: TensorLike) -> Tensor:
         """Applies the map to x of shape (..., in_features)."""

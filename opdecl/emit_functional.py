@@ -69,20 +69,26 @@ def _emit_init(names: dict[str, list[str]]) -> str:
 
 
 def _function(entry: Entry, reference: Reference) -> list[str]:
-    doc = docstring(
-        [
-            [entry.doc],
-            formula_lines(entry),
-            section("Args", describe_args(entry)),
-            section("Returns", describe_result(entry)),
-            section("Raises", describe_errors(entry)),
-            section("Source", describe_source(entry)),
-            _example(entry, reference),
-        ]
-    )
+    doc = docstring([*_sections(entry), _example(entry, reference)])
     returns = "Tensor" if entry.output_count == 1 else "tuple[Tensor, ...]"
     head = signature(entry.function, _parameters(entry), returns)
-    return [f"# {entry.place}", "@native", *head, *doc, "    ..."]
+    return [f"# {entry.source}", "@native", *head, *doc, "    ..."]
+
+
+def _sections(entry: Entry) -> list[Sequence[str]]:
+    return [
+        [entry.doc],
+        formula_lines(entry),
+        section("Args", describe_args(entry)),
+        section("Returns", describe_result(entry)),
+        section("Raises", describe_errors(entry)),
+        section("Source", describe_source(entry)),
+    ]
+
+
+def functional_doc(entry: Entry) -> str:
+    """The documentation of a call that is declared at run time: no file will hold it."""
+    return "\n\n".join("\n".join(lines) for lines in _sections(entry) if lines)
 
 
 def _example(entry: Entry, reference: Reference) -> list[str]:

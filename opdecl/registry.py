@@ -19,13 +19,13 @@ from .model import (
     DefinedOp,
     Entry,
     Formula,
-    OpEntry,
     ReductionEntry,
     ScalarEntry,
     rule_names,
     takes_complex,
 )
 from .parse import parse_expression
+from .places import CheckPlace, check_built_in, check_importing, check_run_time
 from .read import read_file, read_text
 from .reductions import reduction_mistakes
 from .reference import Reference
@@ -101,11 +101,15 @@ class Declarations:
         """The symbolic gradients of a scalar function, by argument."""
         return self._differentiator.gradients(entry)
 
-    def extended(self, text: str, path: str = "<string>") -> Declarations:
-        """These declarations and those of `text`, which may not redefine any of these."""
+    def extended(self, text: str, path: str = "<string>", imports: bool = False) -> Declarations:
+        """These declarations and those of `text`, which may not redefine any of these.
+
+        `imports` says that functions of Python may be named, which are imported then.
+        """
         problems = Problems()
         entries = read_text(text, path, problems, self.entries)
-        return _checked(entries, problems, self, is_run_time=True)
+        check = check_importing if imports else check_run_time
+        return _checked(entries, problems, self, check)
 
 
 def load_files(
@@ -148,7 +152,7 @@ def _checked(
     entries: list[Entry],
     problems: Problems,
     base: Declarations | None,
-    is_run_time: bool = False,
+    check_place: CheckPlace = check_built_in,
 ) -> Declarations:
     kept = _without_duplicates(entries, problems, base)
     declarations = Declarations(kept, base=base)
@@ -159,8 +163,8 @@ def _checked(
         checker.check_formulas()
         if not is_broken:
             checker.check_completeness()
-            if is_run_time:
-                checker.check_run_time()
+            for text in check_place(entry):
+                checker.refuse(entry.place, text)
     if not len(problems):
         order = _check_cycles(declarations, problems)
     if not len(problems):
@@ -217,7 +221,7 @@ class _Checker:
         elif isinstance(entry, ReductionEntry):
             self.check_reduction(entry)
         elif isinstance(entry, DefinedOp):
-            attrs = frozenset(attr.name for attr in entry.own_attrs)
+            attrs = {attr.name: attr.type for attr in entry.own_attrs}
             self.check_formula("define", entry.define, Scope(self.args(), self.functions, attrs))
         if entry.numpy and not NUMPY_NAME.match(entry.numpy):
             self.check_oracle()
@@ -279,7 +283,7 @@ class _Checker:
         flowing = 3 if is_complex else 2
         rank = {"bool": 0, "int64": 1}.get(entry.result, flowing)
         names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, flowing)
-        attrs = frozenset(attr.name for attr in entry.attrs)
+        attrs = {attr.name: attr.type for attr in entry.attrs}
         return Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
 
     def check_rule(self, key: str, arg: str, formula: Formula | None, scope: Scope) -> bool:
@@ -308,19 +312,6 @@ class _Checker:
         elif missing:
             names = ", ".join(missing)
             self.refuse(entry.place, f"grad: no rule for {names}; write one, or `none`")
-
-    def check_run_time(self) -> None:
-        """What needs the compiler cannot be declared at run time."""
-        entry = self.entry
-        if isinstance(entry, ReductionEntry) and entry.is_native:
-            self.refuse(entry.place, "a native reduction needs the compiler; write `map`")
-        elif isinstance(entry, ScalarEntry) and entry.is_native:
-            self.refuse(entry.place, "the key 'expr' is missing: the function has no meaning")
-        elif isinstance(entry, OpEntry):
-            handwritten = entry.grad is not None and entry.grad.kind == "handwritten"
-            if entry.is_native or entry.kernels or entry.infer or handwritten:
-                text = "kernels, inference and gradients by hand need the compiler; write `define`"
-                self.refuse(entry.place, text)
 
 
 def _check_cycles(declarations: Declarations, problems: Problems) -> list[str]:

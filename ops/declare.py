@@ -9,6 +9,9 @@ from typing import Any
 from .. import _C
 from . import builtin
 from .base import OpBase
+from .described import described
+from .python_rules import infer_rule, kernel_rule
+from .sources import remember
 
 
 class Declared(Mapping[str, _C.Function]):
@@ -43,12 +46,14 @@ class Declared(Mapping[str, _C.Function]):
         return f"Declared({', '.join(self._functions)})"
 
 
-def declare(source: str | os.PathLike[str]) -> Declared:
+def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declared:
     """Declares ops: kernel, gradient, inference and functional call, with no compiler.
 
     Args:
         source: the text of a declaration, or the path of a file that holds it. Text is what has a
             line break in it; a string without one is a path.
+        imports: whether kernels and inference may be functions of Python, which the entry names as
+            ``module:function``. Nothing in a declaration runs code unless this is said.
 
     Returns:
         The functional calls that the entries make, by name.
@@ -69,19 +74,33 @@ def declare(source: str | os.PathLike[str]) -> Declared:
         [1.0, 2.0]
     """
     text, path = _read(source)
-    declarations = known_declarations().extended(text, path)
+    declarations = known_declarations().extended(text, path, imports)
     specs = [spec for entry in declarations.new for spec in declarations.lower(entry)]
+    rules = [_python_rules(spec) for spec in specs if ":" in getattr(spec, "kernel", "")]
     _C.declare_specs(specs)
+    for rule in rules:
+        _C.set_foreign_rules(*rule)
     _latest.append(declarations)
+    remember(text, declarations.new)
     functions = {}
-    for spec in specs:
-        kind = type(spec).__name__
-        if kind == "FunctionSpec":
-            functions[spec.name] = _C.Function(spec.name)
-        elif kind == "OpSpec":
-            cls = type(spec.name, (OpBase,), {"__slots__": ()}, native=spec.name)
-            builtin.register(spec.name, cls)
+    for entry in declarations.new:
+        if entry.kind == "op":
+            _register_class(entry)
+        for call in (entry, *entry.variants):
+            functions[call.function] = described(call)
     return Declared(functions)
+
+
+def _python_rules(spec: Any) -> tuple[str, Any, Any]:
+    """The class of an op whose kernel is a function of Python, that, and its inference if any."""
+    kernel = kernel_rule(spec.name, spec.kernel)
+    return spec.name, kernel, infer_rule(spec.name, spec.infer) if spec.infer else None
+
+
+def _register_class(entry: Any) -> None:
+    """The op's class; pickles find it by its place."""
+    place = {"__slots__": (), "__module__": builtin.__name__, "__doc__": entry.doc}
+    builtin.register(entry.name, type(entry.name, (OpBase,), place, native=entry.name))
 
 
 # The declarations that new ones build on: the built-in ones and those made since.

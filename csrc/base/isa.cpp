@@ -24,7 +24,6 @@ Isa processor_isa() {
   return Isa::kV2;
 }
 
-// What this library was built for, lowest first.
 constexpr Isa kBuilt[] = {
 #if defined(TL_HAS_v2)
     Isa::kV2,
@@ -56,6 +55,12 @@ Isa choose() {
 Isa isa() {
   static const Isa chosen = choose();
   return chosen;
+}
+
+std::span<const Isa> built_levels() { return kBuilt; }
+
+const char* name_of(Isa level) {
+  return level == Isa::kV4 ? "v4" : level == Isa::kV3 ? "v3" : "v2";
 }
 
 }  // namespace tensorlike

@@ -230,7 +230,7 @@ PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
     const Function* function = registry().find_function(name);
     if (function == nullptr) {
       fail(ErrorKind::kDeclaration, "there is no declared function '", name, "'",
-           registry().did_you_mean(name, true, true), ".");
+           registry().did_you_mean(name, true, true), "; declare it first, by tensorlike.declare.");
     }
     PyObject* self = checked(cls->tp_alloc(cls, 0));
     Object owner = Object::steal(self);

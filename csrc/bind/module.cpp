@@ -29,16 +29,7 @@ bool is_interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
-const char* isa_name() {
-  switch (isa()) {
-    case Isa::kV4:
-      return "v4";
-    case Isa::kV3:
-      return "v3";
-    default:
-      return "v2";
-  }
-}
+const char* isa_name() { return name_of(isa()); }
 
 py::dict stats() {
   const MemoryStats now = memory_stats();
@@ -84,6 +75,7 @@ PYBIND11_MODULE(_C, m) {
     add_rules(module);
     add_engine(module);
     add_lapack();
+    add_foreign_rules();
   } catch (const PythonError&) {
     throw py::error_already_set();
   }
@@ -100,6 +92,7 @@ PYBIND11_MODULE(_C, m) {
       }};
   set_interrupt_hook(is_interrupted);
   m.def("declare_specs", declare_specs);
+  m.def("set_foreign_rules", set_foreign_rules);
   m.def("memory_stats", stats);
   m.def("reset_peak_memory", reset_peak_memory);
   m.def("set_memory_limit", set_memory_limit);
@@ -112,5 +105,11 @@ PYBIND11_MODULE(_C, m) {
     set_num_threads(n);
   });
   m.def("isa", isa_name);
+  m.def("built_levels", [] {
+    py::list names;
+    for (Isa level : built_levels()) names.append(name_of(level));
+    return py::tuple(names);
+  });
   m.attr("__version__") = TENSORLIKE_VERSION;
+  m.attr("compiler") = TENSORLIKE_COMPILER;
 }

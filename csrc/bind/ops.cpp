@@ -2,6 +2,7 @@
 // written in Python, the object itself is the op.
 #include <cstring>
 
+#include "bind/config.h"
 #include "bind/objects.h"
 // After Python.h.
 #include <structmember.h>
@@ -45,11 +46,8 @@ Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
       PyObject* config_value = nullptr;
       Py_ssize_t at = 0;
       while (PyDict_Next(value, &at, &config_key, &config_value) != 0) {
-        const char* config_name = PyUnicode_AsUTF8(config_key);
-        if (config_name == nullptr) throw PythonError();
-        const AttrSpec spec{
-            config_name, std::strcmp(config_name, "dtype") == 0 ? "dtype" : "str", true, {}};
-        config.emplace_back(config_name, to_attr(config_value, cls.name(), spec));
+        const AttrSpec spec = config_spec(cls, config_key);
+        config.emplace_back(spec.name, to_attr(config_value, cls.name(), spec));
       }
     } else {
       extra += (extra.empty() ? "" : ", ") + ("'" + std::string(name) + "': ") + pretty(value);

@@ -287,9 +287,15 @@ PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {
   return PyObject_Vectorcall(hooks.to_array, given, 3, nullptr);
 }
 
+PyObject* raw_numpy(PyObject* self, PyObject*) {
+  PyObject* given[] = {self, Py_None, Py_None};
+  return PyObject_Vectorcall(hooks.to_array, given, 3, nullptr);
+}
+
 PyMethodDef raw_methods[] = {
     {"__array__", as_method(raw_array), METH_VARARGS | METH_KEYWORDS, "A NumPy array."},
     {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
+    {"numpy", as_method(raw_numpy), METH_NOARGS, "The elements as a NumPy array."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef raw_getset[] = {

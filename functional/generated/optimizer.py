@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/optimizer.yaml:4
+# opdecl/optimizer.yaml: sgd_step
 @native
 def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     """A step of gradient descent.
@@ -30,7 +30,7 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/optimizer.yaml:4.
+        Declared in opdecl/optimizer.yaml: sgd_step.
 
     Example:
         >>> import tensorlike as tl
@@ -43,7 +43,7 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/optimizer.yaml:9
+# opdecl/optimizer.yaml: momentum_step
 @native
 def momentum_step(
     p: TensorLike, g: TensorLike, m: TensorLike, lr: TensorLike, momentum: TensorLike
@@ -72,7 +72,7 @@ def momentum_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/optimizer.yaml:9.
+        Declared in opdecl/optimizer.yaml: momentum_step.
 
     Example:
         >>> import tensorlike as tl
@@ -84,7 +84,7 @@ def momentum_step(
     ...
 
 
-# opdecl/optimizer.yaml:21
+# opdecl/optimizer.yaml: adam_step
 @native
 def adam_step(
     p: TensorLike,
@@ -140,7 +140,7 @@ def adam_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml:21.
+        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml: adam_step.
 
     Example:
         >>> import tensorlike as tl
@@ -153,7 +153,7 @@ def adam_step(
     ...
 
 
-# opdecl/optimizer.yaml:45
+# opdecl/optimizer.yaml: adamw_step
 @native
 def adamw_step(
     p: TensorLike,
@@ -212,7 +212,7 @@ def adamw_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml:45.
+        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml: adamw_step.
 
     Example:
         >>> import tensorlike as tl

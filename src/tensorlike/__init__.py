@@ -102,6 +102,7 @@ _LATE_MODULES = {
     "testing": ".testing",
 }
 _LATE_NAMES = {
+    "build_info": ".installation",
     "checkpoint": ".imperative.checkpoint",
     "coverage": ".imperative.coverage",
     "GradManager": ".imperative.grad_manager",
@@ -118,6 +119,7 @@ if _typing.TYPE_CHECKING:
     from . import optim as optim
     from .functional import linalg as linalg
     from . import testing as testing
+    from .installation import build_info as build_info
     from .imperative import autograd as autograd
     from .imperative.checkpoint import checkpoint as checkpoint
     from .imperative.coverage import coverage as coverage
@@ -237,6 +239,7 @@ __all__ = sorted(
         "isdtype",
         "iinfo",
         "finfo",
+        "build_info",
         "can_cast",
         "broadcast_shapes",
     ]

@@ -118,6 +118,14 @@ Node* leaf_of(PyObject* self) {
   return node != nullptr && node->is_leaf() ? node : nullptr;
 }
 
+// The node that holds the gradient of this tensor, where it is the only output: a leaf's, mostly.
+Node* gradient_node_of(PyObject* self) {
+  Value* value = value_of(self);
+  if (value == nullptr || value->tag != Value::kTracer) return nullptr;
+  Node* node = static_cast<Tracer*>(value)->edge.node.get();
+  return node != nullptr && node->outputs.size() == 1 ? node : nullptr;
+}
+
 PyObject* get_requires_grad(PyObject* self, void*) {
   Value* value = value_of(self);
   return PyBool_FromLong(value != nullptr && value->tag == Value::kTracer &&
@@ -140,10 +148,19 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
 }
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
-    Node* node = leaf_of(self);
+    Node* node = gradient_node_of(self);
     if (node == nullptr || !node->grad) return Py_NewRef(Py_None);
     return wrap(node->grad, types.tensor);
   });
+}
+void hold_gradient(Node& node, PyObject* grad) {
+  const Ref<Value> value = to_value(grad);
+  const Spec got = spec_of("grad", *value);
+  if (!(got.shape == node.outputs[0].shape)) {
+    fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
+         to_string(node.outputs[0].shape), "; got ", to_string(got.shape), ".");
+  }
+  node.grad = value;
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
@@ -155,19 +172,22 @@ int set_grad(PyObject* self, PyObject* grad, void*) {
       node->grad = nullptr;
       return;
     }
-    const Ref<Value> value = to_value(grad);
-    const Spec got = spec_of("grad", *value);
-    if (!(got.shape == node->outputs[0].shape)) {
-      fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
-           to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
-    }
-    node->grad = value;
+    hold_gradient(*node, grad);
+  });
+}
+// What a Grad does for a tensor with a history, which is no leaf.
+PyObject* wrapper_hold_gradient(PyObject* self, PyObject* grad) {
+  return guarded([&] {
+    if (Node* node = gradient_node_of(self)) hold_gradient(*node, grad);
+    return Py_NewRef(Py_None);
   });
 }
 PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(leaf_of(self) != nullptr); }
 
 PyMethodDef wrapper_methods[] = {
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
+    {"_hold_gradient", as_method(wrapper_hold_gradient), METH_O,
+     "Makes it the `grad` of a tensor that may have a history."},
     {"alias", as_method(wrapper_alias), METH_NOARGS, "Another wrapper around the same value."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -39,6 +39,8 @@ class Linear(Layer):
         (1, 2)
     """
 
+    swapped = ("weight",)
+
     def __init__(
         self,
         in_features: int,

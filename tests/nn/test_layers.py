@@ -109,7 +109,7 @@ def test_state_goes_out_as_copies_and_comes_back() -> None:
     for parameter in source.parameters():
         parameter.set_value(np.asarray(parameter.detach()) + 1)
     state = source.state_dict()
-    assert list(state) == NAMES
+    assert [name for name in state if not name.endswith(".layout")] == NAMES
     assert all(type(value) is np.ndarray and value.flags.writeable for value in state.values())
     held = target.parameters()
     target.load_state_dict(state)
@@ -147,7 +147,7 @@ def test_a_shape_that_differs_is_refused_and_nothing_is_set() -> None:
     wrong["named.a.bias"] = np.zeros((2, 2), np.float32)
     with pytest.raises(tl.ShapeError) as caught:
         block.load_state_dict(wrong)
-    assert str(caught.value) == "set_value: the shape must stay (1,); got (2, 2)"
+    assert str(caught.value) == ("load_state_dict: named.a.bias must have shape (1,); got (2, 2)")
     for name, value in block.state_dict().items():
         assert np.array_equal(value, before[name])
 

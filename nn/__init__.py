@@ -261,3 +261,8 @@ __all__ = [
     "functional_call",
     "initializers",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -20,6 +20,7 @@ from .levels import is_differentiated, level_of, stopped, unwrapped
 from .tensor import Tensor
 from .trees import (
     call,
+    can_move,
     count_of,
     counterparts,
     holds_elements,
@@ -136,8 +137,13 @@ class _WithVjp(OpBase):
         else:
             flat = _filled(outputs[:count], cotangents)
         kept = put_together(residuals, [Tensor(y) for y in outputs[count:]])
-        found = self.backward(kept, put_in_places(value, flat))
         args = self.call.form
+        # Layers among the arguments hold what they held in `forward`.
+        found = call(
+            lambda *_: self.backward(kept, put_in_places(value, flat)),
+            args,
+            [Tensor(x) for x in inputs],
+        )
         if not isinstance(found, tuple) or len(found) != len(args):
             got = len(found) if isinstance(found, tuple) else type(found).__name__
             raise _C.AutodiffError(
@@ -257,7 +263,11 @@ class _WithJvp(OpBase):
     def push(self, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The tensors of the value, and their tangents."""
         form = self.call.form
-        along = put_in_places(form, _filled(primals, tangents))
+        moving = [
+            Tensor(zeros_like(x) if dx is None else dx) if can_move(x) else None
+            for x, dx in zip(primals, tangents, strict=True)
+        ]
+        along = put_in_places(form, moving)
         found = call(
             lambda *args: self.rule(args, along), form, [Tensor(value) for value in primals]
         )
@@ -317,8 +327,9 @@ def apply_custom_jvp(op: _WithJvp, *xs: Dual) -> tuple[Any, ...]:
 class custom_jvp:
     """A function with a forward derivative of its own, for every transform.
 
-    ``f.defjvp(rule)`` gives it: ``rule(primals, tangents)``, both tuples arranged as the arguments,
-    returns the value and its tangent. Gradients follow by transposition.
+    ``f.defjvp(rule)`` gives it: ``rule(primals, tangents)``, the primals arranged as the arguments,
+    the tangents as gradients of them are (None for integers), returns the value and its tangent.
+    Gradients follow by transposition.
 
     Args:
         function: takes and returns tensors, or trees of them; layers among its arguments give

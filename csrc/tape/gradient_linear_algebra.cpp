@@ -77,7 +77,7 @@ void product_gradients(GradCall& c, Value& cotangent) {
       // The product in the order of what b was made from, whose gradient then lies in order.
       const Ref<Value> dyt = swap_last_two(*dy, dy_shape.size());
       const Ref<Value> swapped = call("matmul", {dyt.get(), conjugate(*a).get()});
-      finish(swap_last_two(*swapped, a_matrix.size()), 1, b_matrix, b_shape);
+      finish(swap_last_two(*swapped, dy_shape.size()), 1, b_matrix, b_shape);
       return;
     }
     const Ref<Value> at = swap_last_two(*conjugate(*a), a_matrix.size());

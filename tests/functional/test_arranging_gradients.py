@@ -87,3 +87,11 @@ def test_the_gradient_of_a_transposed_weight_lies_in_order() -> None:
     many = tl.tensor(rng.normal(size=(2, 4, 3)), requires_grad=True)
     tl.sum(tl.matmul(tl.tensor(rng.normal(size=(2, 5, 3))), many.mT) ** 2).backward()
     assert many.grad.shape == (2, 4, 3) and np.asarray(many.grad).flags.c_contiguous
+    weights = tl.tensor(rng.normal(size=(2, 4, 3)), requires_grad=True)
+    x, seed = rng.normal(size=(5, 3)), rng.normal(size=(2, 5, 4))
+    tl.matmul(tl.tensor(x), weights.mT).backward(tl.tensor(seed))  # of fewer axes than the weights
+    np.testing.assert_allclose(np.asarray(weights.grad), np.swapaxes(seed, 1, 2) @ x, rtol=1e-12)
+    weights.grad = None
+    tl.matmul(tl.tensor(x[0]), weights.mT).backward(tl.tensor(seed[:, 0]))
+    wanted = seed[:, 0, :, None] * x[0]
+    np.testing.assert_allclose(np.asarray(weights.grad), wanted, rtol=1e-12)

@@ -20,13 +20,17 @@ _KEYWORDS = inspect.Parameter.VAR_KEYWORD
 _REST = inspect.Parameter.VAR_POSITIONAL
 
 
+def _is_ours(constructor: Any) -> bool:
+    return (getattr(constructor, "__module__", None) or "").startswith(f"{_ROOM}.")
+
+
 @functools.cache
 def _constructor(cls: type) -> tuple[inspect.Signature, dict[str, Any]]:
     """The signature of a class, and the types of its arguments and of those that it passes on."""
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         made = vars(base).get("__init__")
-        if inspect.isfunction(made) and made.__module__.startswith(f"{_ROOM}."):
+        if inspect.isfunction(made) and _is_ours(made):
             hints |= typing.get_type_hints(made)
     return inspect.signature(cls.__init__), hints  # type: ignore[misc]
 
@@ -37,7 +41,7 @@ def check_arguments(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     Raises:
         ParameterError: one is of another type.
     """
-    if not getattr(cls.__init__, "__module__", "").startswith(f"{_ROOM}."):  # type: ignore[misc]
+    if not _is_ours(cls.__init__):  # type: ignore[misc]
         return
     signature, hints = _constructor(cls)
     try:

@@ -40,3 +40,8 @@ def __getattr__(name: str) -> _Any:
     if name not in ("fft", "linalg"):
         raise AttributeError(f"module 'tensorlike.functional' has no attribute '{name}'")
     return _import_module(f".{name}", __name__)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted({*__all__, "fft", "linalg"})

@@ -11,12 +11,11 @@ from typing import Any
 
 from .. import _C
 from ..ops import OpBase
-from .autodiff import is_layer
 from .custom_rules import Call, pull_through
 from .levels import is_differentiated, unwrapped
 from .random import default_stream
 from .tensor import Tensor
-from .trees import leaves_of, rebuilt
+from .trees import holds_elements, is_layer, put_together, take_apart
 
 Function = Callable[..., Any]
 
@@ -46,9 +45,9 @@ def checkpoint(function: Function) -> Function:
     """A function that gives the same, and keeps only its arguments for the gradient.
 
     Args:
-        function: takes and returns tensors, or trees of them; a layer, or a method of one, whose
-            parameters take part. It must give the same each time it runs; random numbers are drawn
-            again as they were.
+        function: takes and returns tensors, or trees of them, layers among its arguments; or a
+            layer, or a method of one, whose parameters take part. It must give the same each time
+            it runs; random numbers are drawn again as they were.
 
     Returns:
         A function of the same arguments.
@@ -65,7 +64,8 @@ def checkpoint(function: Function) -> Function:
     @functools.wraps(function)
     def recomputed(*args: Any) -> Any:
         parameters = list(_parameters_of(function))
-        if not any(is_differentiated(x) for x in (*leaves_of(args), *parameters)):
+        leaves, form = take_apart((parameters, *args), holds_elements)
+        if not any(map(is_differentiated, leaves)):
             return function(*args)
 
         def with_parameters(values: list[Any], *args: Any) -> Any:
@@ -81,9 +81,9 @@ def checkpoint(function: Function) -> Function:
                     if not _C.is_same(now, unwrapped(given)):  # the function has set it
                         parameter.set_value(now)
 
-        call = Call(with_parameters, (parameters, *args))
-        outputs = _Recomputed(call)(*call.flat())
-        return rebuilt(call.out, [Tensor(y) for y in outputs])
+        call = Call(with_parameters, form)
+        outputs = _Recomputed(call)(*map(unwrapped, leaves))
+        return put_together(call.out, [Tensor(y) for y in outputs])
 
     return recomputed
 

@@ -121,3 +121,8 @@ def explain() -> str:
     if waiting:
         lines.append("waiting: " + ", ".join(waiting))
     return "\n".join(lines)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -100,13 +100,21 @@ def level_of(value: Any) -> int:
     return own.number if isinstance(own, Level) else -1
 
 
+def under_outer_tapes(value: Any, number: int) -> Any:
+    """A value of the level of this number that somebody made a leaf of a tape further out."""
+    while isinstance(value, _C.Tracer) and value.level < number:
+        value = value.primal
+    return value
+
+
 def innermost_value(value: Any) -> _C.RawTensor | None:
     """The elements under all transforms; None where there are none, as in a listing."""
     while not isinstance(value, _C.RawTensor):
         if isinstance(value, _C.TensorWrapper):
             value = value.__wrapped__
         elif isinstance(value, _C.TensorBase):
-            value = getattr(value, "primal", None) or getattr(value, "value", None)
+            inner = getattr(value, "primal", None)
+            value = getattr(value, "value", None) if inner is None else inner
         else:
             return None
     return value

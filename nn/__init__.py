@@ -39,6 +39,7 @@ from .dropout import Dropout3d as Dropout3d
 from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from .embedding import Embedding as Embedding
 from .embedding import EmbeddingBag as EmbeddingBag
+from .functional_call import functional_call as functional_call
 from .images import ChannelShuffle as ChannelShuffle
 from .images import Fold as Fold
 from .images import PixelShuffle as PixelShuffle
@@ -259,5 +260,11 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "functional_call",
     "initializers",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

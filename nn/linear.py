@@ -8,6 +8,7 @@ from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike
 from .layer import Layer
 from .param_attr import ParamAttr
+from .seeds import generator_of
 
 
 class Linear(Layer):
@@ -20,7 +21,7 @@ class Linear(Layer):
         activation: the name of a scalar function of one argument, or whose others have defaults,
             such as "relu" or "leaky_relu", that is applied while the result is still in the
             cache; None applies none.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
         weight_attr: what the weight starts from instead, and whether it is learnt.
         bias_attr: the same of the bias.
 
@@ -41,6 +42,8 @@ class Linear(Layer):
         (1, 2)
     """
 
+    swapped = ("weight",)
+
     def __init__(
         self,
         in_features: int,
@@ -59,7 +62,7 @@ class Linear(Layer):
                 f"out_features={out_features}"
             )
         bound = float(np.sqrt(6.0 / in_features))
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
         weight = generator.uniform(-bound, bound, (in_features, out_features))
         self.weight = Parameter(weight.astype(np.float32))
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
@@ -84,7 +87,7 @@ class Bilinear(Layer):
         in2_features: the size of x2's last dimension.
         out_features: the size of the result's last dimension.
         bias: whether there is a bias.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (out_features, in1_features, in2_features), uniform in +-1 / sqrt(in1_features).
@@ -118,7 +121,7 @@ class Bilinear(Layer):
                 f"in2_features={in2_features}, out_features={out_features}"
             )
         bound = float(np.sqrt(1.0 / in1_features))
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
 
         def parameter(*shape: int) -> Parameter:
             return Parameter(generator.uniform(-bound, bound, shape).astype(np.float32))

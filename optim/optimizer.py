@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, ShapeError, Tensor, TensorBase, replace, stop_gradient
+from ..imperative import Parameter, Tensor, TensorBase, replace, stop_gradient
+from ..imperative.state import loaded, set_all
 
 # A setting: a number, or a tensor of one element, by which a step can be differentiated.
 Number = float | TensorBase
@@ -74,8 +75,10 @@ class Optimizer:
             state: what `state_dict` returned, or the same loaded from a file.
 
         Raises:
-            KeyError: names are missing or unknown; nothing is set then.
-            ShapeError: a shape differs; nothing is set then.
+            KeyError: names are missing or unknown; nothing is set then, as with all errors.
+            ShapeError: a shape differs.
+            DTypeError: what is no number, or numbers of a kind that cannot be held.
+            ValueError: a number is beyond what can be held, or one that there cannot be.
         """
         own = self.state_dict()
         missing = [name for name in own if name not in state]
@@ -84,20 +87,23 @@ class Optimizer:
             raise KeyError(
                 f"load_state_dict: names must match; missing {missing}, unknown {unknown}"
             )
-        for name, value in own.items():
-            if np.shape(state[name]) != value.shape:
-                raise ShapeError(
-                    f"load_state_dict: {name} must have shape {value.shape}; "
-                    f"got {np.shape(state[name])}"
-                )
-        self.lr = float(np.asarray(state["lr"]))
+        made = {name: loaded(name, state[name], Tensor(value)) for name, value in own.items()}
+        lr = float(made["lr"].item())
+        _check("load_state_dict", "lr", lr, 0 < lr < float("inf"), "positive and finite")
+        pairs, counts = [], []
         for name, values in self._state().items():
             for index, value in enumerate(values):
-                loaded = np.array(state[f"{name}.{index}"])
-                if isinstance(value, int):
-                    values[index] = int(loaded)
-                else:
-                    value.set_value(loaded)
+                new = made[f"{name}.{index}"]
+                if not isinstance(value, int):
+                    pairs.append((value, new))
+                    continue
+                count = int(new.item())
+                _check("load_state_dict", f"{name}.{index}", count, count >= 0, "not negative")
+                counts.append((values, index, count))
+        set_all(pairs)
+        self.lr = lr
+        for values, index, count in counts:
+            values[index] = count
 
     def _state(self) -> dict[str, list[Any]]:
         """Tensors and counts, a list with an item for each parameter under each name."""

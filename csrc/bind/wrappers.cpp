@@ -131,6 +131,15 @@ bool carries_gradient(PyObject* self) {
   return is_traced || leaf_of(self);
 }
 
+// The node that holds the gradient of this tensor: its leaf, or what computed it and nothing else.
+Ref<Node> gradient_node_of(PyObject* self) {
+  if (Ref<Node> leaf = leaf_of(self)) return leaf;
+  const Value* value = value_of(self);
+  if (value == nullptr || value->tag != Value::kTracer) return nullptr;
+  const Ref<Node>& node = static_cast<const Tracer*>(value)->edge.node;
+  return node && node->outputs.size() == 1 ? node : nullptr;
+}
+
 PyObject* get_requires_grad(PyObject* self, void*) {
   return guarded([&] { return PyBool_FromLong(carries_gradient(self)); });
 }
@@ -152,10 +161,20 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
 }
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
-    const Ref<Node> node = leaf_of(self);
+    const Ref<Node> node = gradient_node_of(self);
     if (!node || !node->grad) return Py_NewRef(Py_None);
     return wrap(node->grad, types.tensor);
   });
+}
+void hold_gradient(const Ref<Node>& node, PyObject* grad) {
+  const Ref<Value> value = to_value(grad);
+  const Spec got = spec_of("grad", *value);
+  if (!(got.shape == node->outputs[0].shape)) {
+    fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
+         to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
+  }
+  node->grad = value;
+  note_gradient(node);
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
@@ -167,14 +186,14 @@ int set_grad(PyObject* self, PyObject* grad, void*) {
       node->grad = nullptr;
       return;
     }
-    const Ref<Value> value = to_value(grad);
-    const Spec got = spec_of("grad", *value);
-    if (!(got.shape == node->outputs[0].shape)) {
-      fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
-           to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
-    }
-    node->grad = value;
-    note_gradient(node);
+    hold_gradient(node, grad);
+  });
+}
+// What a Grad does for a tensor with a history, which is no leaf.
+PyObject* wrapper_hold_gradient(PyObject* self, PyObject* grad) {
+  return guarded([&] {
+    if (const Ref<Node> node = gradient_node_of(self)) hold_gradient(node, grad);
+    return Py_NewRef(Py_None);
   });
 }
 PyObject* get_is_leaf(PyObject* self, void*) {
@@ -183,6 +202,8 @@ PyObject* get_is_leaf(PyObject* self, void*) {
 
 PyMethodDef wrapper_methods[] = {
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
+    {"_hold_gradient", as_method(wrapper_hold_gradient), METH_O,
+     "Makes it the `grad` of a tensor that may have a history."},
     {"alias", as_method(wrapper_alias), METH_NOARGS, "Another wrapper around the same value."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -144,8 +144,8 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    """All names, those that are not loaded yet among them."""
-    return sorted({*globals(), *_LATE_MODULES, *_LATE_NAMES})
+    """What is public, whether it is loaded yet or not."""
+    return sorted(__all__)
 
 
 __all__ = sorted(

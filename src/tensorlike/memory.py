@@ -26,3 +26,8 @@ def set_limit(limit: int | None) -> None:
     if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
         raise ValueError(f"set_limit: limit must be a positive number of bytes; got {limit!r}")
     _C.set_memory_limit(limit or 0)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

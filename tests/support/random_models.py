@@ -222,7 +222,7 @@ class RandomModel:
         draw = random.Random(seed)
         self.seed = seed
         spatial = draw.choice(ANY)
-        size = {0: (), 1: (5,), 2: (4, 4), 3: (3, 3, 3)}[spatial]
+        size = {0: (), 1: (5,), 2: (4, 4), 3: draw.choice([(3, 3, 3), (4, 4, 4)])}[spatial]
         self.shape: Shape = (BATCH, CHANNELS, *size)
         self.names: list[str] = []
         self.loss = draw.choice(list(LOSSES))
@@ -245,7 +245,7 @@ class RandomModel:
             name = draw.choice(fitting)
             layer, call = KINDS[name].make(shape)
             found = tuple(call(layer, tl.zeros(shape)).shape)
-            if np.prod(found) <= 600 and min(found) > 0:
+            if np.prod(found) <= 1600 and min(found) > 0:
                 return name, found
 
     def make(self) -> tuple[Network, Any]:

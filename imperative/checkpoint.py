@@ -10,25 +10,23 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _C
-from ..ops import OpBase
-from .custom_rules import Call, pull_through
+from .custom_rules import Call, CalledOp, pull_through
+from .dispatch import apply
 from .levels import is_differentiated, unwrapped
 from .random import default_stream
+from .symbolic import SymbolicTensor
 from .tensor import Tensor
 from .trees import holds_elements, is_layer, put_together, take_apart
 
 Function = Callable[..., Any]
 
 
-class _Recomputed(OpBase):
+class _Recomputed(CalledOp):
     """A call whose gradient runs the function again, on the same random numbers."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.drawn = default_stream.state()
-
-    def define(self, *xs: Any) -> tuple[Any, ...]:
-        return self.call.run(xs)
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
         now = default_stream.state()
@@ -39,6 +37,12 @@ class _Recomputed(OpBase):
         finally:
             _C.undo_journal()
             default_stream.restart(*now)
+
+
+@apply.register
+def apply_recomputed(op: _Recomputed, *xs: SymbolicTensor) -> Any:
+    """A listing has the ops of the function: nothing is kept there that could be saved."""
+    return op.define(*xs)
 
 
 def checkpoint(function: Function) -> Function:

@@ -14,6 +14,7 @@ from typing import Any
 from .. import _C
 from ..ops import OpBase
 from .autodiff import vjp, zeros_like
+from .carrier import Carrier
 from .dispatch import apply
 from .dual import Dual, taken_apart
 from .levels import is_differentiated, level_of, stopped, unwrapped
@@ -97,7 +98,23 @@ def _name(function: Function) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-class _WithVjp(OpBase):
+class CalledOp(OpBase):
+    """A call of a function, as an op: its body is the function."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    def define(self, *xs: Any) -> tuple[Any, ...]:
+        return self.call.run(xs)
+
+
+@apply.register
+def apply_call(op: CalledOp, *xs: Carrier) -> Any:
+    """A carrier goes through the function, and sees the ops in it."""
+    return op.define(*xs)
+
+
+class _WithVjp(CalledOp):
     """A call whose gradient is the user's: `forward` gives residuals, which `backward` reads."""
 
     def __init__(self, call: Call, backward: Function, *, keeps_none: bool = False) -> None:
@@ -250,15 +267,12 @@ class custom_vjp:
         return put_together(value, [Tensor(y) for y in outputs[: count_of(value)]])
 
 
-class _WithJvp(OpBase):
+class _WithJvp(CalledOp):
     """A call whose tangents are the user's."""
 
     def __init__(self, call: Call, rule: Function) -> None:
         self.call = call
         self.rule = rule
-
-    def define(self, *xs: Any) -> tuple[Any, ...]:
-        return self.call.run(xs)
 
     def push(self, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The tensors of the value, and their tangents."""

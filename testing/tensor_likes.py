@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -108,7 +109,8 @@ class _Subject:
         for i, y in enumerate(found):
             inner = y if kind is None else getattr(y, "__wrapped__", None)
             if type(inner) is not self.cls:
-                got = type(y).__name__ if inner is None or inner is y else f"Tensor of {inner!r}"
+                is_bare = inner is None or inner is y
+                got = type(y).__name__ if is_bare else f"Tensor of a {type(inner).__name__}"
                 raise AssertionError(f"output {i}: is a {got}, not a {self.cls.__name__}")
 
 
@@ -283,8 +285,9 @@ def check_tensor_like(
     plain tensors and numbers; under `vjp`, `jvp` and `vmap`, and made inside of a differentiated
     function; around a symbolic tensor-like; inside, outside and beside another user's one; and with
     an exception raised below it. Then whole training steps are tried: forward and backward passes,
-    clipped gradients, updates and running statistics. Results must be as many as they are for plain tensors, of the same
-    shapes, dtypes and elements, and of the class; modes, levels and instances must not stay behind.
+    clipped gradients, updates and running statistics. Results must be as many as they are for plain
+    tensors, of the same shapes, dtypes and elements, and of the class; modes, levels and instances
+    must not stay behind.
 
     Args:
         cls: the class of the tensor-like.
@@ -340,7 +343,7 @@ def check_tensor_like(
 def _findings(subject: _Subject, example: Example, refuses: Any) -> Iterator[LikeFinding]:
     trial = _Trial(subject, example)
     for name, check in _CHECKS.items():
-        yield _found(example.entry.function, name, lambda check=check: check(trial), refuses)
+        yield _found(example.entry.function, name, partial(check, trial), refuses)
 
 
 def _trained(subject: _Subject, name: str, refuses: Any) -> LikeFinding:

@@ -32,7 +32,8 @@ class _Images(nn.Layer):
         """Logits of images."""
         x = F.relu(self.norm(self.first(x)))
         x = x + F.tanh(self.again(self.second(x)))
-        return self.last(F.mean(x, axis=(2, 3)))
+        logits: Tensor = self.last(F.mean(x, axis=(2, 3)))
+        return logits
 
 
 def _sgd(network: nn.Layer) -> optim.Optimizer:

@@ -102,8 +102,9 @@ def adam_step(
 ) -> tuple[Tensor, ...]:
     """A step of Adam; the corrections are 1 / (1 - beta ** t) at step t.
 
-    ``p: p - lr * ((beta1 * m + rest1 * g) * correction1) / (sqrt((beta2 * v + rest2 * (g * g))
-    * correction2) + eps)``
+    ``p: p - lr * ((beta1 * m + rest1 * g) * correction1) / (where(beta2 * v + rest2 * (g * g)
+    == 0, 0, sqrt(where(beta2 * v + rest2 * (g * g) == 0, 1, beta2 * v + rest2 * (g * g)) *
+    correction2)) + eps)``
     ``m: beta1 * m + rest1 * g``
     ``v: beta2 * v + rest2 * (g * g)``
 
@@ -172,8 +173,9 @@ def adamw_step(
 ) -> tuple[Tensor, ...]:
     """A step of Adam that shrinks the parameter by lr * decay instead of changing the gradient.
 
-    ``p: p * (1 - lr * decay) - lr * ((beta1 * m + rest1 * g) * correction1) / (sqrt((beta2 * v
-    + rest2 * (g * g)) * correction2) + eps)``
+    ``p: p * (1 - lr * decay) - lr * ((beta1 * m + rest1 * g) * correction1) / (where(beta2 * v
+    + rest2 * (g * g) == 0, 0, sqrt(where(beta2 * v + rest2 * (g * g) == 0, 1, beta2 * v + rest2
+    * (g * g)) * correction2)) + eps)``
     ``m: beta1 * m + rest1 * g``
     ``v: beta2 * v + rest2 * (g * g)``
 

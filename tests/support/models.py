@@ -45,9 +45,9 @@ class Residual(tl.nn.Layer):
     """Convolutions with norms of batches, a block of which is added to what came in."""
 
     def __init__(self) -> None:
-        self.first = tl.nn.Conv2d(1, 4, 3, padding=1, seed=1)
+        self.first = tl.nn.Conv2d(1, 4, 3, padding=1, bias=False, seed=1)
         self.norm1 = tl.nn.BatchNorm2d(4)
-        self.second = tl.nn.Conv2d(4, 4, 3, padding=1, seed=2)
+        self.second = tl.nn.Conv2d(4, 4, 3, padding=1, bias=False, seed=2)
         self.norm2 = tl.nn.BatchNorm2d(4)
         self.last = tl.nn.Linear(4, CLASSES, seed=3)
 

@@ -282,7 +282,7 @@ def test_what_only_a_training_step_meets_is_found(register: Callable[..., Any]) 
 
     report = checked(Untrained)
     assert wrong(report) == {("two steps of SGD", "training"), ("two steps of Adam", "training")}
-    assert "is a Tensor of tensor(" in report.failures[0].detail
+    assert "is a Tensor of a RawTensor, not a Untrained" in report.failures[0].detail
     assert checked(Untrained, training=False).is_right
 
 

@@ -402,8 +402,12 @@ class Parameter(Tensor):
         return self
 
 
-def _rebuild(cls: type[Tensor], array: Any, dtype: str, requires_grad: bool) -> Tensor:
-    made = cls(from_bits(array, dtype))
+def _rebuild(
+    cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: str, requires_grad: bool
+) -> Tensor:
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"unpickle: a class of tensors is needed; got {cls!r}")
+    made = cls(from_bits(data, shape, dtype))
     made.requires_grad = requires_grad
     return made
 

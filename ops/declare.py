@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -56,6 +58,8 @@ def declare(source: str | os.PathLike[str]) -> Declared:
     Raises:
         DeclarationError: the text is wrong: every mistake, with file, line and entry. Nothing is
             declared then.
+        ParameterError: source is neither text nor a path.
+        ValueError: the path is that of something else than a file.
 
     Example:
         >>> import tensorlike as tl
@@ -69,10 +73,16 @@ def declare(source: str | os.PathLike[str]) -> Declared:
         [1.0, 2.0]
     """
     text, path = _read(source)
-    declarations = known_declarations().extended(text, path)
-    specs = [spec for entry in declarations.new for spec in declarations.lower(entry)]
+    with _changing:
+        return _declare(text, path)
+
+
+def _declare(text: str, path: str) -> Declared:
+    known = known_declarations()
+    larger = known.extended(text, path)
+    specs = [spec for entry in larger.new for spec in larger.lower(entry)]
     _C.declare_specs(specs)
-    _latest.append(declarations)
+    known.absorb(larger)
     functions = {}
     for spec in specs:
         kind = type(spec).__name__
@@ -84,21 +94,32 @@ def declare(source: str | os.PathLike[str]) -> Declared:
     return Declared(functions)
 
 
-# The declarations that new ones build on: the built-in ones and those made since.
-_latest: list[Any] = []
+# Held while declarations are read or added to, by one thread at a time.
+_changing = threading.RLock()
+
+
+@functools.cache
+def _declarations() -> Any:
+    from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
+
+    return load_builtin()
 
 
 def known_declarations() -> Any:
     """All declarations, the built-in ones and those made since; reads YAML at first."""
-    if not _latest:
-        from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
-
-        _latest.append(load_builtin())
-    return _latest[-1]
+    with _changing:
+        return _declarations()
 
 
 def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
         return source, "<string>"
-    with open(source, encoding="utf-8") as file:
-        return file.read(), os.fspath(source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise _C.ParameterError(
+            f"declare: source must be text or a path; got {type(source).__name__}"
+        )
+    path = os.fspath(source)
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe may wait, a device never end
+        raise ValueError(f"declare: source must be a file; got {path!r}, which is none")
+    with open(path, encoding="utf-8") as file:
+        return file.read(), os.fsdecode(path)

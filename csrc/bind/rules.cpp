@@ -96,6 +96,7 @@ namespace {
 
 // Tables that hold rules are never destroyed: the interpreter is gone before static objects are.
 auto& rules_of = *new std::unordered_map<PyObject*, std::vector<std::shared_ptr<PythonRule>>>;
+const std::vector<std::shared_ptr<PythonRule>> no_rules;
 
 // The wrapper's meaning: apply to what is wrapped, wrap the results.
 class WrapperRule final : public Rule {
@@ -167,8 +168,8 @@ PyObject* add_rule(PyObject*, PyObject* args) {
       signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i)));
     }
     signature.is_variadic = is_variadic != 0;
-    auto& known = rules_of[function];
-    for (const auto& other : known) {
+    const auto known = rules_of.find(function);
+    for (const auto& other : known == rules_of.end() ? no_rules : known->second) {
       if (compare(other->signature, signature) != Order::kSame) continue;
       PyErr_Format(PyExc_ValueError,
                    "register: %U must be registered once; got it again for the same classes; "
@@ -179,7 +180,7 @@ PyObject* add_rule(PyObject*, PyObject* args) {
     auto rule =
         std::make_shared<PythonRule>(shown(name), shown(place), std::move(signature), function);
     dispatcher().add(rule);
-    known.push_back(std::move(rule));
+    rules_of[function].push_back(std::move(rule));
     return Py_NewRef(Py_None);
   });
 }

@@ -122,8 +122,9 @@ PyType_Spec wrapped_spec = {"tensorlike._C.Wrapped", sizeof(PyObject), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, wrapped_slots};
 
 void add_wrapped(PyObject* module) {
-  PyTypeObject* cls = add_type(module, wrapped_spec, nullptr);
-  Object descriptor = own(cls->tp_alloc(cls, 0));
+  const Object type = own(PyType_FromModuleAndSpec(module, &wrapped_spec, nullptr));
+  auto* cls = reinterpret_cast<PyTypeObject*>(type.get());
+  const Object descriptor = own(cls->tp_alloc(cls, 0));
   check(PyDict_SetItemString(types.wrapper->tp_dict, "__wrapped__", descriptor.get()));
   PyType_Modified(types.wrapper);
 }

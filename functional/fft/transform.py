@@ -28,9 +28,14 @@ def axes_of(call: str, ndim: int, s: Sequence[int] | None, axes: Sequence[int] |
     return found
 
 
+def kept(s: Sequence[int] | None) -> list[int | None] | None:
+    """Sizes, of which -1 leaves an axis as it is, as the standard has it for several axes."""
+    return None if s is None else [None if size == -1 else size for size in s]
+
+
 def _size_of(call: str, given: Any, default: int) -> int:
     """The size of a transform; None leaves it as it is."""
-    size = default if given is None else integer(call, "the size of a transform", given)
+    size = default if given is None else integer(call, "n", given)
     if size < 1:
         raise ShapeError(f"{call}: the size of a transform must be at least 1; got {size}.")
     return size

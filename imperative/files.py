@@ -44,4 +44,3 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         raise
-

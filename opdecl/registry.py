@@ -39,7 +39,7 @@ ROOM = Path(__file__).resolve().parent
 class Declarations:
     """A checked set of entries. `extended` makes a larger one, which `absorb` makes part of this.
 
-    A larger one looks up what it has not in the smaller: making it takes no longer for more entries.
+    A larger one looks up what it has not in the smaller: making it takes no longer for many.
     """
 
     def __init__(self, entries: Iterable[Entry], *, base: Declarations | None = None) -> None:
@@ -82,7 +82,7 @@ class Declarations:
         return self._derived
 
     def absorb(self, larger: Declarations) -> None:
-        """Takes in the entries by which another set, that `extended` made of this one, is larger."""
+        """Takes in the entries by which a set that `extended` made of this one is larger."""
         self.derived.update(larger.derived.maps[0])
         self.new += larger.new
         self.functions.update(larger.functions.maps[0])
@@ -214,9 +214,10 @@ def _without_duplicates(
     entries: list[Entry], problems: Problems, base: Declarations | None
 ) -> list[Entry]:
     places: dict[str, Place] = {}
-    known = (base.by_name, base.functions) if base is not None else ()
-    for name in {name for entry in entries for name in _names(entry)}:
-        places |= {name: by_name[name].place for by_name in known if name in by_name}
+    for name in (name for entry in entries if base is not None for name in _names(entry)):
+        taken_by = base.by_name.get(name) or base.functions.get(name)
+        if taken_by is not None:
+            places[name] = taken_by.place
     kept = []
     for entry in entries:
         taken = [name for name in dict.fromkeys(_names(entry)) if name in places]

@@ -72,7 +72,8 @@ def elements_seen(x: tl.RawTensor, flags: int) -> tuple[list[float], int, list[i
 LAYOUTS: dict[str, Callable[[Any], Any]] = {
     "whole": lambda x: x, "transposed": lambda x: x.T, "stepped": lambda x: x[::2, 1::2],
     "reversed": lambda x: x[::-1, ::-1], "moved": lambda x: F.permute_dims(x[None], axes=(2, 0, 1)),
-    "scalar": lambda x: x[1, 1], "row": lambda x: x[1], "repeated": lambda x: F.broadcast_to(x[:1], shape=(3, 4)),
+    "scalar": lambda x: x[1, 1], "row": lambda x: x[1],
+    "repeated": lambda x: F.broadcast_to(x[:1], shape=(3, 4)),
 }  # fmt: skip
 
 
@@ -207,7 +208,7 @@ def imported(name: str, value: str) -> subprocess.CompletedProcess[str]:
 def test_counts_of_wrong_types_are_refused_in_the_call_s_name(value: Any) -> None:
     with pytest.raises(tl.ParameterError, match="set_num_threads: n must be an integer"):
         tl.set_num_threads(value)
-    with pytest.raises(ValueError, match="engine.mode: threshold"):
+    with pytest.raises(ValueError, match=r"engine\.mode: threshold"):
         tl.engine.mode("lazy", threshold=2**70 if value is None else value)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -173,7 +173,7 @@ def test_a_shared_mask_that_others_write_to_later_selects_no_more_than_there_is(
 class Lying(tl.TensorBase):
     """A tensor-like whose properties are given from outside."""
 
-    answers: dict[str, Any] = {}
+    answers: ClassVar[dict[str, Any]] = {}
 
     @property
     def shape(self) -> Any:

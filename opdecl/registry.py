@@ -214,10 +214,10 @@ def _without_duplicates(
     entries: list[Entry], problems: Problems, base: Declarations | None
 ) -> list[Entry]:
     places: dict[str, Place] = {}
-    for name in (name for entry in entries if base is not None for name in _names(entry)):
-        taken_by = base.by_name.get(name) or base.functions.get(name)
-        if taken_by is not None:
-            places[name] = taken_by.place
+    for name in (name for entry in entries for name in _names(entry)):
+        known = (base.by_name.get(name) or base.functions.get(name)) if base is not None else None
+        if known is not None:
+            places[name] = known.place
     kept = []
     for entry in entries:
         taken = [name for name in dict.fromkeys(_names(entry)) if name in places]

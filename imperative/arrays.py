@@ -15,20 +15,20 @@ def as_array(data: Any, dtype: Any = None) -> Any:
 
     With a `dtype` asked for, floats stay as precise as Python has them.
     """
-    data = steady(data)
+    given, data = data, steady(data)
     is_python = isinstance(data, tuple) and not _has_arrays(data)
     if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
         return raw_from_dlpack(data)
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise _C.DTypeError(_not_numbers(data)) from error
+        raise _C.DTypeError(_not_numbers(given)) from error
     if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
         return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
     if is_python and array.dtype.kind in "fO":
         array = _exactly(data, array, dtype)
     if array.dtype == object or array.dtype.kind in "USOMmV":
-        raise _C.DTypeError(_not_numbers(data))
+        raise _C.DTypeError(_not_numbers(given))
     if is_python and dtype is not None:
         _refuse_outside(array, dtype)
     default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)

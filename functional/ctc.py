@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import DTypeError, IndexRangeError, ShapeError, Tensor, TensorLike
+from ..imperative.arrays import steady
 from .arguments import integer, named
 from .arranging import as_tensor
 from .generated import ctc, isinf, mean, where
@@ -80,7 +81,7 @@ def ctc_loss(
 
 
 def _integers(name: str, given: TensorLike) -> Any:
-    values = np.asarray(given)
+    values = np.asarray(steady(given))
     if values.dtype.kind not in "iu" and values.size > 0:
         raise DTypeError(f"ctc_loss: {name} must be integer; got {values.dtype}.")
     return values.astype(np.int64)

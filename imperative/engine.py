@@ -58,7 +58,8 @@ class mode:
         for key, value in numbers.items():
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            is_integer = isinstance(value, int) and not isinstance(value, bool)
+            if not is_integer or not 1 <= value < 2**63:
                 raise ValueError(f"engine.mode: {key} must be a positive integer; got {value!r}")
             wanted[key] = value
         self._before = before
@@ -85,6 +86,10 @@ def options() -> dict[str, Any]:
         ['max_bytes', 'max_nodes', 'mode', 'threshold']
     """
     return dict(_C.engine_options())
+
+
+# Variables of the environment are read before anything can be raised; this is import.
+_C.check_environment()
 
 
 def sync() -> None:

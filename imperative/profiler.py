@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from .. import _C
+from .files import replace_file
 
 __all__ = ["Event", "profile"]
 
@@ -97,6 +98,8 @@ class profile:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a Chrome trace: open it in ui.perfetto.dev or chrome://tracing.
 
+        A file of that name is replaced, or stays as it is where writing fails.
+
         Source: Trace Event Format, "complete" events; times in microseconds.
         """
         import json  # only who saves a trace pays for it
@@ -120,5 +123,5 @@ class profile:
             }
             for event in self.events
         ]
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": trace, "displayTimeUnit": "ns"}, file)
+        text = json.dumps({"traceEvents": trace, "displayTimeUnit": "ns"})
+        replace_file(path, text.encode())

@@ -144,11 +144,34 @@ class Tensor(_C.TensorWrapper):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        """A DLPack capsule over the same memory (read-only), or over a copy for old consumers."""
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over the same memory (read-only), or over a copy for old consumers.
+
+        Args:
+            stream: must be None: the CPU has no streams.
+            max_version: the newest form that the consumer knows; before (1, 0) it gets a copy.
+            dl_device: must be (1, 0), the CPU, or None.
+            copy: whether the memory must be (True) or must not be (False) copied.
+
+        Raises:
+            BufferError: the tensor carries gradients, or cannot be had in this way.
+            TypeError: an argument is of another type.
+
+        Source:
+            Array API 2025.12, ``__dlpack__``.
+        """
         if is_differentiated(self):
             raise BufferError("__dlpack__: the tensor carries gradients; use x.detach() first")
-        return self._raw().__dlpack__(**kwargs)
+        return self._raw().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The CPU, device 0."""
@@ -426,8 +449,12 @@ class Parameter(Tensor):
         return self
 
 
-def _rebuild(cls: type[Tensor], array: Any, dtype: str, requires_grad: bool) -> Tensor:
-    made = cls(from_bits(array, dtype))
+def _rebuild(
+    cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: str, requires_grad: bool
+) -> Tensor:
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"unpickle: a class of tensors is needed; got {cls!r}")
+    made = cls(from_bits(data, shape, dtype))
     made.requires_grad = requires_grad
     return made
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import os
+import threading
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -61,6 +63,8 @@ def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declare
     Raises:
         DeclarationError: the text is wrong: every mistake, with file, line and entry. Nothing is
             declared then.
+        ParameterError: source is neither text nor a path.
+        ValueError: the path is that of something else than a file.
 
     Example:
         >>> import tensorlike as tl
@@ -74,20 +78,26 @@ def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declare
         [1.0, 2.0]
     """
     text, path = _read(source)
-    declarations = known_declarations().extended(text, path, imports)
-    specs = [spec for entry in declarations.new for spec in declarations.lower(entry)]
+    with _changing:
+        return _declare(text, path, imports)
+
+
+def _declare(text: str, path: str, imports: bool) -> Declared:
+    known = known_declarations()
+    larger = known.extended(text, path, imports)
+    specs = [spec for entry in larger.new for spec in larger.lower(entry)]
     rules = [_python_rules(spec) for spec in specs if ":" in getattr(spec, "kernel", "")]
     _C.declare_specs(specs)
     for rule in rules:
         _C.set_foreign_rules(*rule)
-    _latest.append(declarations)
-    remember(text, declarations.new)
+    remember(text, larger.new)
     functions = {}
-    for entry in declarations.new:
+    for entry in larger.new:
         if entry.kind == "op":
             _register_class(entry)
         for call in (entry, *entry.variants):
             functions[call.function] = described(call)
+    known.absorb(larger)
     return Declared(functions)
 
 
@@ -103,21 +113,32 @@ def _register_class(entry: Any) -> None:
     builtin.register(entry.name, type(entry.name, (OpBase,), place, native=entry.name))
 
 
-# The declarations that new ones build on: the built-in ones and those made since.
-_latest: list[Any] = []
+# Held while declarations are read or added to, by one thread at a time.
+_changing = threading.RLock()
+
+
+@functools.cache
+def _declarations() -> Any:
+    from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
+
+    return load_builtin()
 
 
 def known_declarations() -> Any:
     """All declarations, the built-in ones and those made since; reads YAML at first."""
-    if not _latest:
-        from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
-
-        _latest.append(load_builtin())
-    return _latest[-1]
+    with _changing:
+        return _declarations()
 
 
 def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
         return source, "<string>"
-    with open(source, encoding="utf-8") as file:
-        return file.read(), os.fspath(source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise _C.ParameterError(
+            f"declare: source must be text or a path; got {type(source).__name__}"
+        )
+    path = os.fspath(source)
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe may wait, a device never end
+        raise ValueError(f"declare: source must be a file; got {path!r}, which is none")
+    with open(path, encoding="utf-8") as file:
+        return file.read(), os.fsdecode(path)

@@ -3,8 +3,9 @@
 #include "isa.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
+
+#include "base/environment.h"
 
 namespace tensorlike {
 namespace {
@@ -38,10 +39,15 @@ constexpr Isa kBuilt[] = {
 
 Isa choose() {
   Isa wanted = processor_isa();
-  if (const char* text = std::getenv("TENSORLIKE_ISA")) {
+  if (const char* text = variable("TENSORLIKE_ISA")) {
     const std::string_view name = text;
-    if (name == "v2") wanted = Isa::kV2;
-    if (name == "v3") wanted = std::min(wanted, Isa::kV3);
+    if (name == "v2") {
+      wanted = Isa::kV2;
+    } else if (name == "v3") {
+      wanted = std::min(wanted, Isa::kV3);
+    } else if (name != "v4") {
+      refuse_variable("TENSORLIKE_ISA", "v2, v3 or v4");
+    }
   }
   Isa chosen = kBuilt[0];
   for (Isa level : kBuilt) {

@@ -50,7 +50,7 @@ Py_ssize_t find_name(PyObject* names, PyObject* wanted) {
 struct Call {
   SmallVector<PyObject*, 8> tensors;
   SmallVector<PyObject*, 8> attrs;  // null: not given
-  Object sequence;                  // keeps a list of tensors alive
+  Object sequence;                  // the tensors of a list, which may change while they are read
 };
 
 bool has_fallback(const ArgSpec& arg) {
@@ -87,10 +87,10 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
   if (is_variadic && fixed == 1 && given > 0 &&
       (PyList_Check(args[0]) != 0 || PyTuple_Check(args[0]) != 0)) {
     // concat([a, b], axis): a list of tensors
-    call.sequence = own(PySequence_Fast(args[0], ""));
-    PyObject** items = PySequence_Fast_ITEMS(call.sequence.get());
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(call.sequence.get());
-    for (Py_ssize_t i = 0; i < count; ++i) call.tensors.push_back(items[i]);
+    call.sequence = own(PySequence_Tuple(args[0]));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.sequence.get()); ++i) {
+      call.tensors.push_back(PyTuple_GET_ITEM(call.sequence.get(), i));
+    }
     position = 1;
   } else if (is_variadic) {
     for (; position < given; ++position) call.tensors.push_back(args[position]);
@@ -112,15 +112,15 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
   for (Py_ssize_t k = 0; k < keywords; ++k) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, k);
     const Py_ssize_t found = find_name(self.names, name);
-    if (found < 0) fail_call(spec, text("unknown argument '", PyUnicode_AsUTF8(name), "'"));
+    if (found < 0) fail_call(spec, text("unknown argument '", shown(name), "'"));
     const size_t index = static_cast<size_t>(found);
     const bool is_tensor = index < fixed;
     if (is_tensor && is_variadic) {
-      fail_call(spec, text("'", PyUnicode_AsUTF8(name), "' is given by position"));
+      fail_call(spec, text("'", shown(name), "' is given by position"));
     }
     PyObject*& slot = is_tensor ? call.tensors[index] : call.attrs[index - fixed];
     if (slot != nullptr) {
-      fail_call(spec, text("'", PyUnicode_AsUTF8(name), "' was given twice"));
+      fail_call(spec, text("'", shown(name), "' was given twice"));
     }
     slot = args[n + k];
   }

@@ -86,7 +86,7 @@ bool is_number(PyObject* object) {
 bool is_operand(PyObject* object) {
   return is_tensor_like(object) || is_number(object) || PyList_Check(object) ||
          PyTuple_Check(object) || PyObject_CheckBuffer(object) != 0 ||
-         PyObject_HasAttrString(object, "__dlpack__") != 0;
+         find_attribute(object, "__dlpack__");
 }
 
 PyObject* binary(Operator which, PyObject* a, PyObject* b) {
@@ -261,20 +261,24 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 }
 
 Py_ssize_t length(PyObject* self) {
-  Object shape = Object::steal(PyObject_GetAttrString(self, "shape"));
-  if (!shape) return -1;
-  if (PyTuple_GET_SIZE(shape.get()) == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of a zero-dimensional tensor");
-    return -1;
-  }
-  return PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0));
+  Py_ssize_t size = -1;
+  guarded_status([&] {
+    Object shape = own(PyObject_GetAttrString(self, "shape"));
+    if (PyTuple_Check(shape.get()) == 0) fail_shape(self, shape.get());
+    if (PyTuple_GET_SIZE(shape.get()) == 0) {
+      PyErr_SetString(PyExc_TypeError, "len() of a zero-dimensional tensor");
+      throw PythonError();
+    }
+    size = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0));
+    if (size >= 0 || PyErr_Occurred() != nullptr) return;
+    fail(ErrorKind::kAttribute, Py_TYPE(self)->tp_name, ": shape must hold no negative sizes; got ",
+         size, ".");
+  });
+  return size;
 }
 
 PyObject* iterate(PyObject* self) {
-  if (length(self) < 0) {
-    PyErr_SetString(PyExc_TypeError, "iteration over a zero-dimensional tensor");
-    return nullptr;
-  }
+  if (length(self) < 0) return nullptr;
   return PySeqIter_New(self);
 }
 

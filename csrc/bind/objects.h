@@ -98,8 +98,10 @@ Ref<Value> to_value(PyObject* object);
 PyObject* from_value(const Ref<Value>& value);
 // What dispatch sees of an object as it is: wrappers stay wrapped.
 Ref<Value> as_argument(PyObject* object);
-// A class of tensor-likes, with what they all share and slots of its own.
-PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
+// A class of tensor-likes, with what they all share and slots of its own. Its objects have a size
+// of their own, by `number` words more than the root's: so Python sees that they hold something
+// else, and lets none become one of another class by setting `__class__`.
+PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,
                         std::initializer_list<PyType_Slot> own_slots);
 // A tensor-like, or a wrapper, of this class around the value.
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls);
@@ -111,6 +113,7 @@ void clear_hooks(Value* value);
 
 PyObject* from_dims(const Dims& dims);
 [[noreturn]] void fail_attribute(PyObject* self, const char* name);
+[[noreturn]] void fail_shape(PyObject* self, PyObject* shape);
 Ref<Op> to_op(PyObject* object);
 PyObject* from_op(const Op& op);
 
@@ -188,7 +191,9 @@ PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);
 // Slots and methods that every tensor-like has.
 extern PyType_Slot number_slots[];
 
-// Buffer protocol and DLPack.
+// Buffer protocol and DLPack. In other libraries' booleans any byte but 0 is true; ours are 0
+// and 1.
+void normalise(RawTensor& booleans);
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);
 PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs);

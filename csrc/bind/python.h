@@ -6,6 +6,7 @@
 #include <Python.h>
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -48,6 +49,13 @@ inline Object own(PyObject* pointer) { return Object::steal(checked(pointer)); }
 inline void check(int result) {
   if (result < 0) throw PythonError();
 }
+
+// Text in UTF-8; what that cannot hold (half of a surrogate pair) is escaped, so that names and
+// places can always be told.
+std::string shown(PyObject* text);
+// An attribute, or null where the object has none; whatever else reading it raises goes on.
+Object find_attribute(PyObject* object, PyObject* name);
+Object find_attribute(PyObject* object, const char* name);
 
 // Sets the Python error for the C++ exception that is being handled.
 void set_error() noexcept;

@@ -24,6 +24,15 @@ class PythonRule final : public Rule {
   PyObject* function_;
 };
 
+// What rules, bodies and gradients written in Python return, as a tuple: one result, or several.
+Object result_tuple(PyObject* result);
+// Refuses what is no tensor-like, in the name of who returned it.
+void check_tensor_like(PyObject* item, const std::string& who, const char* wanted);
+// Refuses what a rule must not return: another number of results than the op has, or what is
+// neither a tensor-like nor of the kind of an argument. `op` is null for ops written in Python.
+void check_results(const PythonRule& rule, const Op* op, PyObject* results, PyObject* const* args,
+                   size_t n);
+
 // What dispatch sees of the arguments: their kinds, and which of them is the highest.
 std::pair<std::vector<const Type*>, size_t> kinds_of(PyObject* const* args, size_t n);
 

@@ -55,9 +55,9 @@ std::string line_of_user() {
     frame = reinterpret_cast<PyFrameObject*>(current.get());
     PyCodeObject* code = PyFrame_GetCode(frame);
     Object held = Object::steal(reinterpret_cast<PyObject*>(code));
-    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    const std::string file = shown(code->co_filename);
     // Our own Python lies in the package; the user's does not.
-    if (file != nullptr && std::string_view(file).find("tensorlike/") == std::string_view::npos) {
+    if (file.find("tensorlike/") == std::string::npos) {
       return text(file, ":", PyFrame_GetLineNumber(frame));
     }
     current = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));

@@ -159,6 +159,11 @@ int set_own_attribute(PyObject* self, PyObject* value, void* name) {
   return held ? PyDict_SetItemString(held.get(), text, value) : -1;
 }
 
+// The tensor of a RawTensor, whose elements may be waited for.
+const RawTensor& raw_in(PyObject* self) {
+  return static_cast<const RawTensor*>(value_of(self))->ready("read");
+}
+
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     return value_of(self) == nullptr ? own_attribute(self, "shape")
@@ -206,11 +211,8 @@ PyObject* item_of(const RawTensor& x) {
 Ref<Value> named_elements(const Value& value) {
   PyObject* object = static_cast<const ForeignValue&>(value).object();
   if (!is_tensor_like(object)) return nullptr;
-  Object found = Object::steal(PyObject_GetAttrString(object, "elements"));
-  if (found) return to_value(found.get());
-  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw PythonError();
-  PyErr_Clear();
-  return nullptr;
+  const Object found = find_attribute(object, "elements");
+  return found ? to_value(found.get()) : nullptr;
 }
 
 Ref<RawTensor> elements_of(Ref<Value> value) {
@@ -272,7 +274,7 @@ PyMemberDef base_members[] = {
 };
 
 PyObject* raw_is_contiguous(PyObject* self, void*) {
-  return PyBool_FromLong(elements_of(Ref<Value>(value_of(self)))->is_contiguous);
+  return guarded([&] { return PyBool_FromLong(raw_in(self).is_contiguous); });
 }
 // NumPy asks for this where the buffer protocol has no format: bfloat16.
 PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -294,7 +296,9 @@ PyObject* raw_numpy(PyObject* self, PyObject*) {
 
 PyMethodDef raw_methods[] = {
     {"__array__", as_method(raw_array), METH_VARARGS | METH_KEYWORDS, "A NumPy array."},
-    {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
+    {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+     "A DLPack capsule."},
     {"numpy", as_method(raw_numpy), METH_NOARGS, "The elements as a NumPy array."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -385,7 +389,7 @@ void rebind(PyObject* wrapper, Ref<Value> value) {
   if (previous != nullptr) previous->release();
 }
 
-PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
+PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,
                         std::initializer_list<PyType_Slot> own_slots) {
   std::vector<PyType_Slot> slots(own_slots);
   slots.push_back({Py_tp_doc, const_cast<char*>(doc)});
@@ -393,8 +397,10 @@ PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, 
   slots.push_back({Py_tp_traverse, as_slot(tensor_traverse)});
   slots.push_back({Py_tp_clear, as_slot(tensor_clear)});
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {name, sizeof(TensorObject), 0, kFlags, slots.data()};
-  return add_type(module, spec, base);
+  const int size =
+      static_cast<int>(sizeof(TensorObject) + sizeof(void*) * static_cast<size_t>(number));
+  PyType_Spec spec = {name, size, 0, kFlags, slots.data()};
+  return add_type(module, spec, types.tensor_base);
 }
 
 void add_tensors(PyObject* module) {
@@ -413,24 +419,26 @@ void add_tensors(PyObject* module) {
   slots.push_back({0, nullptr});
   PyType_Spec spec = {"tensorlike._C.TensorBase", sizeof(TensorObject), 0, kFlags, slots.data()};
   types.tensor_base = add_type(module, spec, nullptr);
-  types.raw_tensor = make_type(
-      module, "tensorlike._C.RawTensor", types.tensor_base,
-      "RawTensor(data, dtype=None): elements in memory; applying an op launches its kernel.",
-      {{Py_tp_new, as_slot(raw_new)},
-       {Py_tp_methods, raw_methods},
-       {Py_tp_getset, raw_getset},
-       {Py_bf_getbuffer, as_slot(get_buffer)},
-       {Py_bf_releasebuffer, as_slot(release_buffer)}});
-  types.shape_tensor = make_type(
-      module, "tensorlike._C.ShapeTensor", types.tensor_base,
-      "ShapeTensor(shape, dtype=float32): no elements; applying an op infers shape and dtype.",
-      {{Py_tp_new, as_slot(shape_new)}});
+  types.raw_tensor = make_type(module, "tensorlike._C.RawTensor", 2,
+                               "RawTensor(data, dtype=None)\n--\n\n"
+                               "Elements in memory; applying an op launches its kernel.",
+                               {{Py_tp_new, as_slot(raw_new)},
+                                {Py_tp_methods, raw_methods},
+                                {Py_tp_getset, raw_getset},
+                                {Py_bf_getbuffer, as_slot(get_buffer)},
+                                {Py_bf_releasebuffer, as_slot(release_buffer)}});
+  types.shape_tensor =
+      make_type(module, "tensorlike._C.ShapeTensor", 3,
+                "ShapeTensor(shape, dtype=None)\n--\n\n"
+                "No elements; applying an op infers shape and dtype. By default it is float32.",
+                {{Py_tp_new, as_slot(shape_new)}});
   add_wrappers(module);
   check(PyModule_AddFunctions(module, module_methods));
 }
 
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {
   Object bases = base == nullptr ? Object() : own(PyTuple_Pack(1, base));
+  spec.flags |= Py_TPFLAGS_IMMUTABLETYPE;  // what is built in cannot be replaced
   PyObject* type = checked(PyType_FromModuleAndSpec(module, &spec, bases.get()));
   const char* name = std::strrchr(spec.name, '.') + 1;
   check(PyModule_AddObjectRef(module, name, type));

@@ -35,11 +35,11 @@ bool check_names(PyTypeObject* cls, PyObject* kwargs) {
   Py_ssize_t at = 0;
   while (cls->tp_init == PyBaseObject_Type.tp_init && kwargs != nullptr &&
          PyDict_Next(kwargs, &at, &name, &value) != 0) {
-    const char* text = PyUnicode_AsUTF8(name);
-    if (text == nullptr) return false;
-    if (std::strcmp(text, "dtype") == 0 || std::strcmp(text, "requires_grad") == 0) continue;
-    PyErr_Format(PyExc_TypeError, "%s: takes data, dtype and requires_grad; got '%s'", cls->tp_name,
-                 text);
+    const bool is_known = PyUnicode_CompareWithASCIIString(name, "dtype") == 0 ||
+                          PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0;
+    if (is_known) continue;
+    PyErr_Format(PyExc_TypeError, "%s: takes data, dtype and requires_grad; got %A", cls->tp_name,
+                 name);
     return false;
   }
   return true;
@@ -62,7 +62,9 @@ PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const bool keeps = is_tensor_like(data) && dtype == Py_None;
     Ref<Value> value = keeps ? to_value(data) : Ref<Value>(as_raw(data, dtype));
-    if (takes_it && records != nullptr && PyObject_IsTrue(records) == 1) {
+    const int wants = takes_it && records != nullptr ? PyObject_IsTrue(records) : 0;
+    check(wants);
+    if (wants == 1) {
       value = make_leaf(std::move(value), Ref<Tape>(&base_tape()));
     }
     return wrap(std::move(value), cls);
@@ -96,11 +98,36 @@ PyGetSetDef tracer_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-PyObject* get_wrapped(PyObject* self, void*) {
+// __wrapped__: what a wrapper wraps. A class has none: `inspect` takes it for a decorated function
+// otherwise.
+PyObject* get_wrapped(PyObject*, PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    if (value_of(self) == nullptr) fail_attribute(self, "__wrapped__");
+    if (self == nullptr || !is_wrapper(self) || value_of(self) == nullptr) {
+      PyErr_SetString(PyExc_AttributeError, "__wrapped__: only instances of wrappers have it");
+      throw PythonError();
+    }
     return from_value(Ref<Value>(value_of(self)));
   });
+}
+int set_wrapped(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_AttributeError, "attribute '__wrapped__' is not writable");
+  return -1;
+}
+PyType_Slot wrapped_slots[] = {
+    {Py_tp_descr_get, as_slot(get_wrapped)},
+    {Py_tp_descr_set, as_slot(set_wrapped)},
+    {Py_tp_doc, const_cast<char*>("The tensor-like that a wrapper wraps.")},
+    {0, nullptr},
+};
+PyType_Spec wrapped_spec = {"tensorlike._C.Wrapped", sizeof(PyObject), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, wrapped_slots};
+
+void add_wrapped(PyObject* module) {
+  const Object type = own(PyType_FromModuleAndSpec(module, &wrapped_spec, nullptr));
+  auto* cls = reinterpret_cast<PyTypeObject*>(type.get());
+  const Object descriptor = own(cls->tp_alloc(cls, 0));
+  check(PyDict_SetItemString(types.wrapper->tp_dict, "__wrapped__", descriptor.get()));
+  PyType_Modified(types.wrapper);
 }
 PyObject* wrapper_reset(PyObject* self, PyObject* other) {
   return guarded([&] {
@@ -208,7 +235,6 @@ PyMethodDef wrapper_methods[] = {
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef wrapper_getset[] = {
-    {"__wrapped__", get_wrapped, nullptr, "The tensor-like that is wrapped.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad,
      "Whether gradients flow to this tensor.", nullptr},
     {"grad", get_grad, set_grad, "The gradient that backward() accumulated, or None.", nullptr},
@@ -219,16 +245,17 @@ PyGetSetDef wrapper_getset[] = {
 }  // namespace
 
 void add_wrappers(PyObject* module) {
-  types.tracer = make_type(
-      module, "tensorlike._C.Tracer", types.tensor_base,
-      "Tracer(primal, tape=None): a value and its place on a tape; applying an op records it.",
-      {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}});
-  types.wrapper = make_type(
-      module, "tensorlike._C.TensorWrapper", types.tensor_base,
-      "TensorWrapper(x): a mutable face of any tensor-like: mutation replaces what is wrapped.",
-      {{Py_tp_new, as_slot(wrapper_new)},
-       {Py_tp_methods, wrapper_methods},
-       {Py_tp_getset, wrapper_getset}});
+  types.tracer = make_type(module, "tensorlike._C.Tracer", 4,
+                           "Tracer(primal, tape=None)\n--\n\n"
+                           "A value and its place on a tape; applying an op records it.",
+                           {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}});
+  types.wrapper = make_type(module, "tensorlike._C.TensorWrapper", 1,
+                            "TensorWrapper(data, dtype=None, *, requires_grad=False)\n--\n\n"
+                            "A mutable face of any tensor-like: mutation replaces what is wrapped.",
+                            {{Py_tp_new, as_slot(wrapper_new)},
+                             {Py_tp_methods, wrapper_methods},
+                             {Py_tp_getset, wrapper_getset}});
+  add_wrapped(module);
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));
   add_rebinding(module);

@@ -1,10 +1,10 @@
 #include "engine/engine.h"
 
-#include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <exception>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/place.h"
 #include "engine/async.h"
 #include "engine/lazy.h"
@@ -16,16 +16,23 @@ namespace {
 // TENSORLIKE_ENGINE may name the first mode, and after a colon the threshold: lazy, lazy:1.
 EngineOptions first_options() {
   EngineOptions first;
-  const char* text = std::getenv("TENSORLIKE_ENGINE");
+  const char* text = variable("TENSORLIKE_ENGINE");
   if (text == nullptr) return first;
   const std::string_view all = text;
   const std::string_view name = all.substr(0, all.find(':'));
+  bool is_known = name == "sync" || name == "lazy" || name == "async";
   if (name == "lazy") first.mode = EngineMode::kLazy;
   if (name == "async") first.mode = EngineMode::kAsync;
   if (name.size() < all.size()) {
-    first.threshold = std::max(1L, std::atol(text + name.size() + 1));
+    const std::string_view number = all.substr(name.size() + 1);
+    const char* const end = number.data() + number.size();
+    const auto parsed = std::from_chars(number.data(), end, first.threshold);
+    is_known = is_known && parsed.ec == std::errc() && parsed.ptr == end && first.threshold > 0;
   }
-  return first;
+  if (is_known) return first;
+  refuse_variable("TENSORLIKE_ENGINE",
+                  "sync, async or lazy, and may go on with a threshold (lazy:1)");
+  return {};
 }
 
 EngineOptions options = first_options();

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/shape.h"
+#include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/raw_tensor.h"
 
@@ -241,6 +242,8 @@ class Run {
 }  // namespace
 
 Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs) {
+  const CompiledBody* own = op.scalar != nullptr ? op.scalar->expansion.get() : op.cls.define.get();
+  if (&body == own) check_arity(op, inputs.size());  // a gradient's takes more than the arguments
   return Run(body, op, inputs, specs).results();
 }
 

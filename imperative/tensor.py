@@ -145,11 +145,8 @@ class Tensor(_C.TensorWrapper):
         """
         new = _C.tensor(value, self.dtype)
         self.check_value(new)
-        previous = _C.pause(None)
-        try:
+        with _C.Pause():
             self[...] = new
-        finally:
-            _C.pause(previous)
 
     def check_value(self, value: Tensor) -> None:
         """Raises ShapeError unless `set_value` takes the value."""

@@ -20,7 +20,9 @@ namespace {
 
 // The GIL is let go while a long kernel runs, by the thread that holds it.
 void* release_gil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
-void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void take_gil(void* state) {
+  outlive_python([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
+}
 
 // Whether Ctrl-C was pressed: Python then has its KeyboardInterrupt set.
 bool is_interrupted() {
@@ -53,6 +55,8 @@ py::dict stats() {
 }  // namespace
 }  // namespace tensorlike::bind
 
+// pybind11's own entry, which waits for ever in a subinterpreter, goes by another name.
+#define PyInit__C init_core
 PYBIND11_MODULE(_C, m) {
   using namespace tensorlike;
   using namespace tensorlike::bind;
@@ -83,6 +87,8 @@ PYBIND11_MODULE(_C, m) {
     add_apply(module);
     add_rules(module);
     add_engine(module);
+    add_contexts(module);
+    add_cycles();
     add_lapack();
   } catch (const PythonError&) {
     throw py::error_already_set();
@@ -94,7 +100,7 @@ PYBIND11_MODULE(_C, m) {
   PyModule_AddFunctions(module, memory);
   blocking_hooks = {release_gil, take_gil};
   embedder_hooks = {
-      [] { return reinterpret_cast<void*>(static_cast<intptr_t>(PyGILState_Ensure())); },
+      [] { return reinterpret_cast<void*>(static_cast<intptr_t>(ensure_gil())); },
       [](void* state) {
         PyGILState_Release(static_cast<PyGILState_STATE>(reinterpret_cast<intptr_t>(state)));
       }};
@@ -113,4 +119,15 @@ PYBIND11_MODULE(_C, m) {
   });
   m.def("isa", isa_name);
   m.attr("__version__") = TENSORLIKE_VERSION;
+}
+#undef PyInit__C
+
+// There is one core in a process, under one lock: the main interpreter's.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C();
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return init_core();
+  PyErr_SetString(PyExc_ImportError,
+                  "tensorlike: must be imported in the main interpreter; got a subinterpreter; use "
+                  "threads or processes.");
+  return nullptr;
 }

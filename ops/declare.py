@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from _thread import RLock
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -69,6 +70,11 @@ def declare(source: str | os.PathLike[str]) -> Declared:
         [1.0, 2.0]
     """
     text, path = _read(source)
+    with _lock:
+        return _declare(text, path)
+
+
+def _declare(text: str, path: str) -> Declared:
     declarations = known_declarations().extended(text, path)
     specs = [spec for entry in declarations.new for spec in declarations.lower(entry)]
     _C.declare_specs(specs)
@@ -83,6 +89,12 @@ def declare(source: str | os.PathLike[str]) -> Declared:
             builtin.register(spec.name, cls)
     return Declared(functions)
 
+
+# Each builds on all that were made before it.
+_lock = RLock()
+os.register_at_fork(
+    before=_lock.acquire, after_in_parent=_lock.release, after_in_child=_lock.release
+)
 
 # The declarations that new ones build on: the built-in ones and those made since.
 _latest: list[Any] = []

@@ -17,7 +17,8 @@ void assign(PyObject* self, Ref<Value> result) {
       const Spec was = node->outputs[0];
       Spec is;
       if (result->spec(is) && was.dtype == is.dtype && was.shape == is.shape) {
-        rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape));
+        rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape,
+                                      tracer->accumulator));
         return;
       }
     }
@@ -206,7 +207,8 @@ PyObject* update(PyObject*, PyObject* const* args, Py_ssize_t n) {
       Value* previous = value_of(wrapper);
       if (previous->tag == Value::kTracer) {
         auto* tracer = static_cast<Tracer*>(previous);
-        rebind(wrapper, make_ref<Tracer>(std::move(out[i]), tracer->edge, tracer->tape));
+        rebind(wrapper, make_ref<Tracer>(std::move(out[i]), tracer->edge, tracer->tape,
+                                         tracer->accumulator));
       } else {
         rebind(wrapper, std::move(out[i]));
       }

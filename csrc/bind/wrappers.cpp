@@ -141,18 +141,20 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
     Node* node = leaf_of(self);
-    if (node == nullptr || !node->grad) return Py_NewRef(Py_None);
-    return wrap(node->grad, types.tensor);
+    Accumulator* found = node == nullptr ? nullptr : node->accumulator;
+    if (found == nullptr || !found->gradient) return Py_NewRef(Py_None);
+    return wrap(found->gradient, types.tensor);
   });
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
     Node* node = leaf_of(self);
-    if (node == nullptr) {
+    Accumulator* found = node == nullptr ? nullptr : node->accumulator;
+    if (found == nullptr) {
       fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
     }
     if (grad == nullptr || grad == Py_None) {
-      node->grad = nullptr;
+      found->gradient = nullptr;
       return;
     }
     const Ref<Value> value = to_value(grad);
@@ -161,7 +163,7 @@ int set_grad(PyObject* self, PyObject* grad, void*) {
       fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
            to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
     }
-    node->grad = value;
+    found->gradient = value;
   });
 }
 PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(leaf_of(self) != nullptr); }
@@ -186,13 +188,14 @@ void add_wrappers(PyObject* module) {
   types.tracer = make_type(
       module, "tensorlike._C.Tracer", types.tensor_base,
       "Tracer(primal, tape=None): a value and its place on a tape; applying an op records it.",
-      {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}});
+      {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}}, true);
   types.wrapper = make_type(
       module, "tensorlike._C.TensorWrapper", types.tensor_base,
       "TensorWrapper(x): a mutable face of any tensor-like: mutation replaces what is wrapped.",
       {{Py_tp_new, as_slot(wrapper_new)},
        {Py_tp_methods, wrapper_methods},
-       {Py_tp_getset, wrapper_getset}});
+       {Py_tp_getset, wrapper_getset}},
+      true);
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));
 }

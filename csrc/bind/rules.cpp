@@ -83,12 +83,13 @@ class WrapperRule final : public Rule {
   }
 };
 
-Kinds to_kinds(PyObject* classes) {
+Kinds to_kinds(PyObject* classes, std::vector<Object>& held) {
   Kinds kinds;
   Object sequence = own(PySequence_Fast(classes, "a tuple of classes is needed"));
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
     PyObject* cls = PySequence_Fast_GET_ITEM(sequence.get(), i);
     kinds.push_back(&kind_type(reinterpret_cast<PyTypeObject*>(cls)));
+    held.push_back(Object::share(cls));
   }
   return kinds;
 }
@@ -120,12 +121,14 @@ PyObject* add_rule(PyObject*, PyObject* args) {
       throw PythonError();
     }
     Signature signature;
+    std::vector<Object> classes{Object::share(op)};
     signature.op = &op_type_of(reinterpret_cast<PyTypeObject*>(op));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); ++i) {
-      signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i)));
+      signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i), classes));
     }
     signature.is_variadic = is_variadic != 0;
-    auto rule = std::make_shared<PythonRule>(name, place, std::move(signature), function);
+    auto rule = std::make_shared<PythonRule>(name, place, std::move(signature), function,
+                                             std::move(classes));
     dispatcher().add(rule);
     rules_of[function].push_back(std::move(rule));
     return Py_NewRef(Py_None);

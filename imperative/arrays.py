@@ -107,7 +107,8 @@ def raw_from_dlpack(x: Any) -> _C.RawTensor:
 def to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """The elements of what has no buffer: bfloat16, as ml_dtypes has it."""
     if x.dtype is not _C.bfloat16:
-        array = np.asarray(x)
+        # A buffer says why, where the elements cannot be had.
+        array = np.asarray(memoryview(x))  # type: ignore[arg-type]
     elif dtype is not None and np.dtype(dtype).name != "bfloat16":
         array = np.asarray(_astype(x, dtype=_C.float32))
     else:

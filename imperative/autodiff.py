@@ -8,8 +8,7 @@ the base tape.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
@@ -274,8 +273,23 @@ def vjp(
     return put_together(form, [lowered(y, level) for y in outputs]), pull_back
 
 
-@contextmanager
-def enable_grad() -> Iterator[None]:
+class _Switch(_C.Pause):
+    """A block as a context manager, or as a decorator."""
+
+    __slots__ = ()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, each call of which is such a block."""
+
+        @functools.wraps(function)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            with type(self)():
+                return function(*args, **kwargs)
+
+        return switched
+
+
+class enable_grad(_Switch):
     """What is inside is recorded by the tapes that are open, in the middle of `no_grad` too.
 
     May be used as a decorator, as `no_grad` may.
@@ -288,15 +302,15 @@ def enable_grad() -> Iterator[None]:
         >>> y.requires_grad
         True
     """
-    previous = _C.pause(-1)
-    try:
-        yield
-    finally:
-        _C.pause(previous)
+
+    __slots__ = ()
+
+    def __new__(cls) -> enable_grad:
+        """To be entered."""
+        return super().__new__(cls, True)
 
 
-@contextmanager
-def no_grad() -> Iterator[None]:
+class no_grad(_Switch):
     """Nothing inside is recorded by the tapes that are open outside.
 
     Example:
@@ -307,8 +321,9 @@ def no_grad() -> Iterator[None]:
         >>> y.requires_grad
         False
     """
-    previous = _C.pause(None)
-    try:
-        yield
-    finally:
-        _C.pause(previous)
+
+    __slots__ = ()
+
+    def __new__(cls) -> no_grad:
+        """To be entered."""
+        return super().__new__(cls)

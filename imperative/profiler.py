@@ -43,7 +43,7 @@ class profile:
         self.events: list[Event] = []
 
     def __enter__(self) -> profile:
-        _C.start_profile()
+        self._running = _C.start_profile()
         return self
 
     def __exit__(
@@ -52,7 +52,7 @@ class profile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        rows = _C.stop_profile()
+        rows = _C.stop_profile(self._running)
         self.events = sorted(
             (Event(**{**row, "ops": tuple(row["ops"])}) for row in rows),
             key=lambda event: (event.start, -event.duration),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-import threading
+from _thread import RLock  # threading takes longer to import
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -114,7 +114,10 @@ def _register_class(entry: Any) -> None:
 
 
 # Held while declarations are read or added to, by one thread at a time.
-_changing = threading.RLock()
+_changing = RLock()
+os.register_at_fork(
+    before=_changing.acquire, after_in_parent=_changing.release, after_in_child=_changing.release
+)
 
 
 @functools.cache

@@ -25,10 +25,13 @@ const Names& names() {
 }
 
 ForeignValue::ForeignValue(PyObject* object)
-    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {}
+    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {
+  ++python_parts;
+}
 
 ForeignValue::~ForeignValue() {
   Gil gil;
+  --python_parts;
   Py_DECREF(object_);
 }
 

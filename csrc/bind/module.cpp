@@ -23,7 +23,9 @@ namespace {
 
 // The GIL is let go while a long kernel runs, by the thread that holds it.
 void* release_gil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
-void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void take_gil(void* state) {
+  outlive_python([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
+}
 
 // Whether Ctrl-C was pressed: Python then has its KeyboardInterrupt set.
 bool is_interrupted() {
@@ -111,6 +113,8 @@ PyMethodDef methods[] = {
 }  // namespace
 }  // namespace tensorlike::bind
 
+// pybind11's own entry, which waits for ever in a subinterpreter, goes by another name.
+#define PyInit__C init_core
 PYBIND11_MODULE(_C, m) {
   using namespace tensorlike;
   using namespace tensorlike::bind;
@@ -141,6 +145,8 @@ PYBIND11_MODULE(_C, m) {
     add_apply(module);
     add_rules(module);
     add_engine(module);
+    add_contexts(module);
+    add_cycles();
     add_lapack();
     add_foreign_rules();
   } catch (const PythonError&) {
@@ -149,7 +155,7 @@ PYBIND11_MODULE(_C, m) {
   PyModule_AddFunctions(module, methods);
   blocking_hooks = {release_gil, take_gil};
   embedder_hooks = {
-      [] { return reinterpret_cast<void*>(static_cast<intptr_t>(PyGILState_Ensure())); },
+      [] { return reinterpret_cast<void*>(static_cast<intptr_t>(ensure_gil())); },
       [](void* state) {
         PyGILState_Release(static_cast<PyGILState_STATE>(reinterpret_cast<intptr_t>(state)));
       }};
@@ -165,4 +171,15 @@ PYBIND11_MODULE(_C, m) {
   });
   m.attr("__version__") = TENSORLIKE_VERSION;
   m.attr("compiler") = TENSORLIKE_COMPILER;
+}
+#undef PyInit__C
+
+// There is one core in a process, under one lock: the main interpreter's.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C();
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return init_core();
+  PyErr_SetString(PyExc_ImportError,
+                  "tensorlike: must be imported in the main interpreter; got a subinterpreter; use "
+                  "threads or processes.");
+  return nullptr;
 }

@@ -53,6 +53,9 @@ uint64_t births();
 inline uint64_t born(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->born; }
 inline Value* value_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->value; }
 
+// How many Python objects the core holds: those of the three classes below.
+inline int64_t python_parts = 0;
+
 // A tensor-like, or any other object, that the core only passes around.
 class ForeignValue final : public Value {
  public:
@@ -82,6 +85,18 @@ class ForeignOp final : public Op {
   PyObject* object_;
 };
 
+// A hook written in Python: a callable of the gradient as a Tensor, which returns None or another.
+class ForeignHook final : public GradientHook {
+ public:
+  ForeignHook(int slot, PyObject* function);
+  ~ForeignHook() override;
+  Ref<Value> run(const Ref<Value>& gradient) override;
+  PyObject* function() const { return function_; }
+
+ private:
+  PyObject* function_;
+};
+
 // Hierarchy nodes for Python's classes.
 const Type& kind_type(PyTypeObject* cls);
 const OpClass& op_class(PyTypeObject* cls);
@@ -102,14 +117,13 @@ Ref<Value> as_argument(PyObject* object);
 // of their own, by `number` words more than the root's: so Python sees that they hold something
 // else, and lets none become one of another class by setting `__class__`.
 PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,
-                        std::initializer_list<PyType_Slot> own_slots);
+                        std::initializer_list<PyType_Slot> own_slots, bool is_collected = false);
 // A tensor-like, or a wrapper, of this class around the value.
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls);
 void rebind(PyObject* wrapper, Ref<Value> value);
 
-// For the garbage collector: what a leaf's hooks refer to, where the wrapper alone holds the leaf.
-int visit_hooks(Value* value, visitproc visit, void* arg);
-void clear_hooks(Value* value);
+// For the garbage collector: what a tensor-like holds of Python's by way of the core.
+int visit_held(PyObject* self, visitproc visit, void* arg);
 
 PyObject* from_dims(const Dims& dims);
 [[noreturn]] void fail_attribute(PyObject* self, const char* name);
@@ -185,6 +199,8 @@ void add_backward(PyObject* module);
 void add_rebinding(PyObject* module);
 void add_transforms(PyObject* module);
 void add_engine(PyObject* module);
+void add_contexts(PyObject* module);
+void add_cycles();
 void add_lapack();
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);
 

@@ -335,10 +335,13 @@ const GradRule kNoRule{};
 
 }  // namespace
 
-ForeignOp::ForeignOp(const OpClass& cls, PyObject* object) : Op(cls), object_(Py_NewRef(object)) {}
+ForeignOp::ForeignOp(const OpClass& cls, PyObject* object) : Op(cls), object_(Py_NewRef(object)) {
+  ++python_parts;
+}
 
 ForeignOp::~ForeignOp() {
   Gil gil;
+  --python_parts;
   Py_DECREF(object_);
 }
 

@@ -70,8 +70,9 @@ void lower_all(const OpenLevel& ended) {
     if (outside.get() != value.get()) rebind(wrapper.get(), std::move(outside));
   }
   for (const Ref<Node>& leaf : ended.leaves) {
-    if (!leaf->grad) continue;
-    leaf->grad = lowered(leaf->grad, *ended.tape);
+    if (leaf->accumulator == nullptr || !leaf->accumulator->gradient) continue;
+    const Ref<Accumulator> held(leaf->accumulator);
+    held->gradient = lowered(held->gradient, *ended.tape);
     note_gradient(leaf);
   }
 }
@@ -123,7 +124,8 @@ void note_rebinding(PyObject* wrapper, const Value& value) {
 }
 
 void note_gradient(const Ref<Node>& leaf) {
-  if (going_on == 0 || state().levels.empty() || leaf->grad->tag == Value::kRaw) return;
+  if (going_on == 0 || state().levels.empty() || leaf->accumulator == nullptr) return;
+  if (leaf->accumulator->gradient->tag == Value::kRaw) return;
   state().levels.back().leaves.push_back(leaf);
 }
 
@@ -183,7 +185,7 @@ void bind_on_base(PyObject* wrapper, Ref<Value> value, const Ref<Tracer>& leaf) 
     value = static_cast<Tracer&>(*value).primal;
   }
   if (value->tag == Value::kRaw || value->tag == Value::kShape) {
-    if (leaf) value = make_ref<Tracer>(std::move(value), leaf->edge, leaf->tape);
+    if (leaf) value = make_ref<Tracer>(std::move(value), leaf->edge, leaf->tape, leaf->accumulator);
     rebind(wrapper, std::move(value));
     return;
   }
@@ -223,7 +225,8 @@ PyObject* retraced(PyObject*, PyObject* const* args, Py_ssize_t n) {
       fail(ErrorKind::kAttribute, "retraced: a Tracer and a value are needed.");
     }
     auto* tracer = static_cast<Tracer*>(value_of(args[0]));
-    return from_value(make_ref<Tracer>(to_value(args[1]), tracer->edge, tracer->tape));
+    return from_value(
+        make_ref<Tracer>(to_value(args[1]), tracer->edge, tracer->tape, tracer->accumulator));
   });
 }
 

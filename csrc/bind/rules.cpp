@@ -123,7 +123,7 @@ class WrapperRule final : public Rule {
   }
 };
 
-Kinds to_kinds(PyObject* classes) {
+Kinds to_kinds(PyObject* classes, std::vector<Object>& held) {
   Kinds kinds;
   Object sequence = own(PySequence_Tuple(classes));
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence.get()); ++i) {
@@ -132,6 +132,7 @@ Kinds to_kinds(PyObject* classes) {
       fail(ErrorKind::kAttribute, "register: a class is needed; got ", Py_TYPE(cls)->tp_name, ".");
     }
     kinds.push_back(&kind_type(reinterpret_cast<PyTypeObject*>(cls)));
+    held.push_back(Object::share(cls));
   }
   return kinds;
 }
@@ -163,9 +164,10 @@ PyObject* add_rule(PyObject*, PyObject* args) {
       throw PythonError();
     }
     Signature signature;
+    std::vector<Object> classes{Object::share(op)};
     signature.op = &op_type_of(reinterpret_cast<PyTypeObject*>(op));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); ++i) {
-      signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i)));
+      signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i), classes));
     }
     signature.is_variadic = is_variadic != 0;
     const auto known = rules_of.find(function);
@@ -177,8 +179,8 @@ PyObject* add_rule(PyObject*, PyObject* args) {
                    name);
       throw PythonError();
     }
-    auto rule =
-        std::make_shared<PythonRule>(shown(name), shown(place), std::move(signature), function);
+    auto rule = std::make_shared<PythonRule>(shown(name), shown(place), std::move(signature),
+                                             function, std::move(classes));
     dispatcher().add(rule);
     rules_of[function].push_back(std::move(rule));
     return Py_NewRef(Py_None);

@@ -11,9 +11,12 @@ namespace tensorlike::bind {
 // A rule written in Python: called with the op and the tensor-likes.
 class PythonRule final : public Rule {
  public:
-  PythonRule(std::string name, std::string place, Signature signature, PyObject* function)
+  // `classes`: those of the signature, which live as long as the rule.
+  PythonRule(std::string name, std::string place, Signature signature, PyObject* function,
+             std::vector<Object> classes)
       : Rule(std::move(name), std::move(place), std::move(signature)),
-        function_(Py_NewRef(function)) {}
+        function_(Py_NewRef(function)),
+        classes_(std::move(classes)) {}
   ~PythonRule() override { Py_DECREF(function_); }
 
   bool call(const Op& op, Args args, Values& out) override;
@@ -22,6 +25,7 @@ class PythonRule final : public Rule {
 
  private:
   PyObject* function_;
+  const std::vector<Object> classes_;
 };
 
 // What rules, bodies and gradients written in Python return, as a tuple: one result, or several.

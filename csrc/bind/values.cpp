@@ -29,6 +29,11 @@ namespace {
 
 TensorObject* as_tensor(PyObject* self) { return reinterpret_cast<TensorObject*>(self); }
 
+// Whether a Tensor of this value may be part of a cycle. Elements lead to no Python object.
+bool may_hold_python(const Value& value) {
+  return (value.tag & (Value::kForeign | Value::kTracer)) != 0;
+}
+
 // Wrappers come and go with every op: their memory is kept.
 constexpr size_t kPoolSize = 128;
 PyObject* pool[kPoolSize];
@@ -43,8 +48,7 @@ PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
     self = checked(cls->tp_alloc(cls, 0));
     if (cls == types.tensor) PyObject_GC_UnTrack(self);
   }
-  // A Tensor can be part of a cycle only through a tensor-like that is a Python object.
-  const bool is_collected = cls == types.tensor && value && value->tag == Value::kForeign;
+  const bool is_collected = cls == types.tensor && value && may_hold_python(*value);
   as_tensor(self)->value = value.detach();
   as_tensor(self)->weakrefs = nullptr;
   as_tensor(self)->born = ++made;
@@ -68,22 +72,17 @@ void tensor_dealloc(PyObject* self) {
   Py_DECREF(cls);
 }
 
-// The object that this wrapper alone keeps alive.
-PyObject* sole_object(PyObject* self) {
-  Value* value = value_of(self);
-  const bool is_sole = value != nullptr && value->tag == Value::kForeign && value->use_count() == 1;
-  return is_sole ? static_cast<ForeignValue*>(value)->object() : nullptr;
-}
-
 int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(sole_object(self));
-  return visit_hooks(value_of(self), visit, arg);
+  return visit_held(self, visit, arg);
 }
 
+// What a wrapper holds can be exchanged, and every cycle leads through something of Python's that
+// can: other tensor-likes stay as they are.
 int tensor_clear(PyObject* self) {
-  clear_hooks(value_of(self));
-  if (sole_object(self) != nullptr) rebind(self, RawTensor::scalar(DType::kBool, false));
+  static const Ref<Value>& nothing = *new Ref<Value>(RawTensor::scalar(DType::kBool, false));
+  Value* value = value_of(self);
+  if (value != nullptr && is_wrapper(self) && may_hold_python(*value)) rebind(self, nothing);
   return 0;
 }
 
@@ -274,7 +273,8 @@ PyMemberDef base_members[] = {
 };
 
 PyObject* raw_is_contiguous(PyObject* self, void*) {
-  return guarded([&] { return PyBool_FromLong(raw_in(self).is_contiguous); });
+  return guarded(
+      [&] { return PyBool_FromLong(elements_of(Ref<Value>(value_of(self)))->is_contiguous); });
 }
 // NumPy asks for this where the buffer protocol has no format: bfloat16.
 PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -380,7 +380,7 @@ PyObject* wrap(Ref<Value> value, PyTypeObject* cls) { return new_object(cls, std
 
 void rebind(PyObject* wrapper, Ref<Value> value) {
   note_rebinding(wrapper, *value);
-  if (value->tag == Value::kForeign && PyType_IS_GC(Py_TYPE(wrapper)) &&
+  if (may_hold_python(*value) && PyType_IS_GC(Py_TYPE(wrapper)) &&
       PyObject_GC_IsTracked(wrapper) == 0) {
     PyObject_GC_Track(wrapper);
   }
@@ -390,7 +390,7 @@ void rebind(PyObject* wrapper, Ref<Value> value) {
 }
 
 PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,
-                        std::initializer_list<PyType_Slot> own_slots) {
+                        std::initializer_list<PyType_Slot> own_slots, bool is_collected) {
   std::vector<PyType_Slot> slots(own_slots);
   slots.push_back({Py_tp_doc, const_cast<char*>(doc)});
   slots.push_back({Py_tp_dealloc, as_slot(tensor_dealloc)});
@@ -399,7 +399,8 @@ PyTypeObject* make_type(PyObject* module, const char* name, int number, const ch
   slots.push_back({0, nullptr});
   const int size =
       static_cast<int>(sizeof(TensorObject) + sizeof(void*) * static_cast<size_t>(number));
-  PyType_Spec spec = {name, size, 0, kFlags, slots.data()};
+  const unsigned flags = kFlags | (is_collected ? Py_TPFLAGS_HAVE_GC : 0U);
+  PyType_Spec spec = {name, size, 0, flags, slots.data()};
   return add_type(module, spec, types.tensor_base);
 }
 

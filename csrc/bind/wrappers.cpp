@@ -189,37 +189,45 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
     const Ref<Node> node = gradient_node_of(self);
-    if (!node || !node->grad) return Py_NewRef(Py_None);
-    return wrap(node->grad, types.tensor);
+    const Accumulator* found = node ? node->accumulator : nullptr;
+    if (found == nullptr || !found->gradient) return Py_NewRef(Py_None);
+    return wrap(found->gradient, types.tensor);
   });
 }
-void hold_gradient(const Ref<Node>& node, PyObject* grad) {
+// Makes it the gradient that the node's accumulator holds. A node that is no leaf has none as yet:
+// the tensor holds it from now on.
+void hold_gradient(PyObject* self, const Ref<Node>& node, PyObject* grad) {
   const Ref<Value> value = to_value(grad);
   const Spec got = spec_of("grad", *value);
   if (!(got.shape == node->outputs[0].shape)) {
     fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
          to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
   }
-  node->grad = value;
+  if (node->accumulator == nullptr) {
+    auto* tracer = static_cast<Tracer*>(value_of(self));
+    rebind(self, make_ref<Tracer>(tracer->primal, tracer->edge, tracer->tape,
+                                  make_ref<Accumulator>(*node)));
+  }
+  node->accumulator->gradient = value;
   note_gradient(node);
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
     const Ref<Node> node = leaf_of(self);
-    if (!node) {
+    if (!node || node->accumulator == nullptr) {
       fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
     }
     if (grad == nullptr || grad == Py_None) {
-      node->grad = nullptr;
+      node->accumulator->gradient = nullptr;
       return;
     }
-    hold_gradient(node, grad);
+    hold_gradient(self, node, grad);
   });
 }
 // What a Grad does for a tensor with a history, which is no leaf.
 PyObject* wrapper_hold_gradient(PyObject* self, PyObject* grad) {
   return guarded([&] {
-    if (const Ref<Node> node = gradient_node_of(self)) hold_gradient(node, grad);
+    if (const Ref<Node> node = gradient_node_of(self)) hold_gradient(self, node, grad);
     return Py_NewRef(Py_None);
   });
 }
@@ -248,13 +256,14 @@ void add_wrappers(PyObject* module) {
   types.tracer = make_type(module, "tensorlike._C.Tracer", 4,
                            "Tracer(primal, tape=None)\n--\n\n"
                            "A value and its place on a tape; applying an op records it.",
-                           {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}});
+                           {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}}, true);
   types.wrapper = make_type(module, "tensorlike._C.TensorWrapper", 1,
                             "TensorWrapper(data, dtype=None, *, requires_grad=False)\n--\n\n"
                             "A mutable face of any tensor-like: mutation replaces what is wrapped.",
                             {{Py_tp_new, as_slot(wrapper_new)},
                              {Py_tp_methods, wrapper_methods},
-                             {Py_tp_getset, wrapper_getset}});
+                             {Py_tp_getset, wrapper_getset}},
+                            true);
   add_wrapped(module);
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));

@@ -8,6 +8,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/stack.h"
 #include "op/registry.h"
 
 namespace tensorlike {
@@ -225,6 +226,7 @@ Frame*& current_frame() {
 FrameGuard::FrameGuard(const Resolution& resolution, size_t index)
     : frame_{&resolution, index, current_frame(),
              current_frame() == nullptr ? 1 : current_frame()->depth + 1} {
+  check_stack();
   if (frame_.depth > kDepthLimit) {
     fail(ErrorKind::kDispatch, "apply: rules may call one another ", kDepthLimit,
          " deep; got deeper; a rule probably applies the op to its own arguments: unwrap them, or "

@@ -173,7 +173,6 @@ bool push_async(const Op& op, Args args, Values& out) {
   const bool is_known = op.scalar != nullptr || op.reduction != nullptr || has_kernel;
   if (!is_known || args.empty()) return false;
   check_arity(op, args.size());
-  // What is pending lies in order, and sums walk memory as it lies.
   SmallVector<RawTensor*, 4> tensors;
   for (Value* arg : args) tensors.push_back(static_cast<RawTensor*>(arg));
   if (may_give_views(op, {tensors.data(), tensors.size()})) return false;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._C import DispatchError as DispatchError
 from .._C import DTypeError as DTypeError
 from .._C import IndexRangeError as IndexRangeError
 from .._C import ParameterError as ParameterError
@@ -68,6 +69,7 @@ __all__ = [
     "Batched",
     "Carrier",
     "DTypeError",
+    "DispatchError",
     "Dual",
     "Function",
     "Grad",

@@ -192,7 +192,7 @@ def convolution_transpose(
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
-        output_padding: rows added at the end; less than the stride.
+        output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.
@@ -235,7 +235,7 @@ def conv_transpose1d(
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
-        output_padding: rows added at the end; less than the stride.
+        output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
 
@@ -277,7 +277,7 @@ def conv_transpose2d(
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
-        output_padding: rows added at the end; less than the stride.
+        output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
 
@@ -319,7 +319,7 @@ def conv_transpose3d(
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
-        output_padding: rows added at the end; less than the stride.
+        output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
 

@@ -125,7 +125,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
 # opdecl/elementwise_arithmetic.yaml: floor_divide
 @native
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """The quotient rounded towards minus infinity.
+    """The quotient rounded down; by an infinity it is a zero, the Array API's, where NumPy has -1.
 
     Args:
         x1: any shape that broadcasts with the others, real numeric (booleans are promoted to

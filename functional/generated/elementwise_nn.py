@@ -62,7 +62,7 @@ def relu(x: TensorLike) -> Tensor:
 def gelu(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, exact form.
 
-    ``0.5 * x * (1 + erf(x * SQRT1_2))``
+    ``0.5 * maximum(x, -10000) * (1 + erf(x * SQRT1_2))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -86,7 +86,7 @@ def gelu(x: TensorLike) -> Tensor:
 def gelu_tanh(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, approximated with tanh.
 
-    ``x * sigmoid(2 * SQRT_2_OVER_PI * (x + 0.044715 * x ** 3))``
+    ``maximum(x, -10000) * sigmoid(2 * SQRT_2_OVER_PI * (x + 0.044715 * x ** 3))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -110,7 +110,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
 def silu(x: TensorLike) -> Tensor:
     """Sigmoid linear unit, also called swish.
 
-    ``x * sigmoid(x)``
+    ``maximum(x, -10000) * sigmoid(x)``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -230,7 +230,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
 def softsign(x: TensorLike) -> Tensor:
     """A sigmoid that approaches -1 and 1 as 1 / x does.
 
-    ``x / (1 + abs(x))``
+    ``where(isinf(x), sign(x), x / (1 + abs(x)))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -254,7 +254,7 @@ def softsign(x: TensorLike) -> Tensor:
 def mish(x: TensorLike) -> Tensor:
     """A smooth activation that lets small negative numbers through.
 
-    ``x * tanh(softplus(x, 1))``
+    ``maximum(x, -10000) * tanh(softplus(x, 1))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -416,7 +416,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
 def hardswish(x: TensorLike) -> Tensor:
     """Silu with straight lines in place of the logistic function.
 
-    ``x * (minimum(maximum(x + 3, 0), 6) / 6)``
+    ``maximum(x, -3) * (minimum(maximum(x + 3, 0), 6) / 6)``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).

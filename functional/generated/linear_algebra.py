@@ -75,7 +75,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
     Args:
         x1: any shape, numeric or boolean.
         x2: any shape, numeric or boolean.
-        axis: the axis that is summed; the others broadcast.
+        axis: the axis that is summed, of one size in both; the others broadcast.
 
     Returns:
         One tensor.

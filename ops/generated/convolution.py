@@ -61,7 +61,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         stride: the distance between the windows that elements of x fill.
         padding: what is cut off on either side; the words mean what they mean to the convolution
             that this transposes.
-        output_padding: rows added at the end; less than the stride.
+        output_padding: rows added at the end; less than the stride or the dilation.
         groups: parts of the channels that do not see each other.
         dilation: the distance between elements of the kernel.
         spatial: the number of spatial dimensions; 0: as many as x has.

@@ -67,7 +67,7 @@ class Vecdot(OpBase, native="Vecdot"):
     ``sum(conj(x1) * x2, axis=axis, dtype=dtype(conj(x1) * x2))``
 
     Args:
-        axis: the axis that is summed; the others broadcast.
+        axis: the axis that is summed, of one size in both; the others broadcast.
 
     Inputs:
         x1: any shape, numeric or boolean.

@@ -270,7 +270,7 @@ def sign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:75
+# opdecl/elementwise_arithmetic.yaml:76
 @native
 def real(x: TensorLike) -> Tensor:
     """The real part.
@@ -282,7 +282,7 @@ def real(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:75.
+        Declared in opdecl/elementwise_arithmetic.yaml:76.
 
     Example:
         >>> import tensorlike as tl
@@ -292,7 +292,7 @@ def real(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:82
+# opdecl/elementwise_arithmetic.yaml:83
 @native
 def imag(x: TensorLike) -> Tensor:
     """The imaginary part; that of a real number is 0.
@@ -304,7 +304,7 @@ def imag(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:82.
+        Declared in opdecl/elementwise_arithmetic.yaml:83.
 
     Example:
         >>> import tensorlike as tl
@@ -314,7 +314,7 @@ def imag(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:89
+# opdecl/elementwise_arithmetic.yaml:90
 @native
 def conj(x: TensorLike) -> Tensor:
     """The complex conjugate; a real number is its own.
@@ -326,7 +326,7 @@ def conj(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:89.
+        Declared in opdecl/elementwise_arithmetic.yaml:90.
 
     Example:
         >>> import tensorlike as tl
@@ -336,7 +336,7 @@ def conj(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:96
+# opdecl/elementwise_arithmetic.yaml:98
 @native
 def complex(re: TensorLike, im: TensorLike) -> Tensor:
     """The complex number of these parts.
@@ -354,7 +354,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:96.
+        Declared in opdecl/elementwise_arithmetic.yaml:98.
 
     Example:
         >>> import tensorlike as tl
@@ -366,7 +366,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:102
+# opdecl/elementwise_arithmetic.yaml:104
 @native
 def angle(x: TensorLike) -> Tensor:
     """The angle of a complex number in radians, from -pi to pi.
@@ -378,7 +378,7 @@ def angle(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:102.
+        Declared in opdecl/elementwise_arithmetic.yaml:104.
 
     Example:
         >>> import tensorlike as tl
@@ -388,7 +388,7 @@ def angle(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:112
+# opdecl/elementwise_arithmetic.yaml:115
 @native
 def square(x: TensorLike) -> Tensor:
     """The square.
@@ -400,7 +400,7 @@ def square(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:112.
+        Declared in opdecl/elementwise_arithmetic.yaml:115.
 
     Example:
         >>> import tensorlike as tl
@@ -410,7 +410,7 @@ def square(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:117
+# opdecl/elementwise_arithmetic.yaml:121
 @native
 def reciprocal(x: TensorLike) -> Tensor:
     """One divided by the number.
@@ -422,7 +422,7 @@ def reciprocal(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:117.
+        Declared in opdecl/elementwise_arithmetic.yaml:121.
 
     Example:
         >>> import tensorlike as tl
@@ -432,7 +432,7 @@ def reciprocal(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:122
+# opdecl/elementwise_arithmetic.yaml:127
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
@@ -448,7 +448,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:122.
+        Declared in opdecl/elementwise_arithmetic.yaml:127.
 
     Example:
         >>> import tensorlike as tl
@@ -460,7 +460,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:131
+# opdecl/elementwise_arithmetic.yaml:136
 @native
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The smaller of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -478,7 +478,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:131.
+        Declared in opdecl/elementwise_arithmetic.yaml:136.
 
     Example:
         >>> import tensorlike as tl
@@ -490,7 +490,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:138
+# opdecl/elementwise_arithmetic.yaml:144
 @native
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The larger of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -508,7 +508,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:138.
+        Declared in opdecl/elementwise_arithmetic.yaml:144.
 
     Example:
         >>> import tensorlike as tl
@@ -520,7 +520,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:145
+# opdecl/elementwise_arithmetic.yaml:152
 @native
 def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
@@ -539,7 +539,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:145.
+        Declared in opdecl/elementwise_arithmetic.yaml:152.
 
     Example:
         >>> import tensorlike as tl
@@ -552,7 +552,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:154
+# opdecl/elementwise_arithmetic.yaml:161
 @native
 def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     """The product of x and y, plus z.
@@ -569,7 +569,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:154.
+        Declared in opdecl/elementwise_arithmetic.yaml:161.
 
     Example:
         >>> import tensorlike as tl
@@ -582,7 +582,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:160
+# opdecl/elementwise_arithmetic.yaml:167
 @native
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not larger.
@@ -594,7 +594,7 @@ def floor(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:160.
+        Declared in opdecl/elementwise_arithmetic.yaml:167.
 
     Example:
         >>> import tensorlike as tl
@@ -604,7 +604,7 @@ def floor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:165
+# opdecl/elementwise_arithmetic.yaml:173
 @native
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not smaller.
@@ -616,7 +616,7 @@ def ceil(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:165.
+        Declared in opdecl/elementwise_arithmetic.yaml:173.
 
     Example:
         >>> import tensorlike as tl
@@ -626,7 +626,7 @@ def ceil(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:170
+# opdecl/elementwise_arithmetic.yaml:179
 @native
 def trunc(x: TensorLike) -> Tensor:
     """The integer part.
@@ -638,7 +638,7 @@ def trunc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:170.
+        Declared in opdecl/elementwise_arithmetic.yaml:179.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def trunc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:175
+# opdecl/elementwise_arithmetic.yaml:185
 @native
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one. Of complex numbers, both parts are rounded.
@@ -660,7 +660,7 @@ def round(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:175.
+        Declared in opdecl/elementwise_arithmetic.yaml:185.
 
     Example:
         >>> import tensorlike as tl
@@ -670,7 +670,7 @@ def round(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:180
+# opdecl/elementwise_arithmetic.yaml:190
 @native
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The square root of x1 ** 2 + x2 ** 2, without overflow on the way.
@@ -688,7 +688,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:180.
+        Declared in opdecl/elementwise_arithmetic.yaml:190.
 
     Example:
         >>> import tensorlike as tl
@@ -700,7 +700,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:187
+# opdecl/elementwise_arithmetic.yaml:198
 @native
 def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The absolute value of x1 with the sign of x2.
@@ -718,7 +718,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:187.
+        Declared in opdecl/elementwise_arithmetic.yaml:198.
 
     Example:
         >>> import tensorlike as tl
@@ -730,7 +730,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:192
+# opdecl/elementwise_arithmetic.yaml:204
 @native
 def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The number next to x1 in the direction of x2. Halves step as float32 does, and round.
@@ -748,7 +748,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:192.
+        Declared in opdecl/elementwise_arithmetic.yaml:204.
 
     Example:
         >>> import tensorlike as tl
@@ -760,7 +760,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:197
+# opdecl/elementwise_arithmetic.yaml:210
 @native
 def signbit(x: TensorLike) -> Tensor:
     """Whether the sign is negative, that of -0 and of NaN too.
@@ -772,11 +772,406 @@ def signbit(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:197.
+        Declared in opdecl/elementwise_arithmetic.yaml:210.
 
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.signbit(tl.tensor([0.5, 2.0])).tolist()
         [False, False]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:216
+@native
+def fmax(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The larger of two numbers, the other one where one is NaN.
+
+    ``where(isnan(x1), x2, where(isnan(x2), x1, maximum(x1, x2)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:216.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmax(x1, x2).tolist()
+        [2.0, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:225
+@native
+def fmin(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The smaller of two numbers, the other one where one is NaN.
+
+    ``where(isnan(x1), x2, where(isnan(x2), x1, minimum(x1, x2)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:225.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmin(x1, x2).tolist()
+        [0.5, 0.25]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:235
+@native
+def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The remainder of the division rounded towards zero; it has the sign of x1.
+
+    ``where((x1 == 0) & (abs(x1) % abs(x2) == 0), x1, where(abs(x2) < 0, where(x1 == x2, 0, x1),
+    where(abs(x1) < 0, where((abs(x1) % abs(x2) == 0) | (abs(x2) < 0), abs(x1) % abs(x2),
+    abs(x1) % abs(x2) - abs(x2)), where(x1 < 0, -(abs(x1) % abs(x2)), abs(x1) % abs(x2)))))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:235.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmod(x1, x2).tolist()
+        [0.5, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:253
+@native
+def frac(x: TensorLike) -> Tensor:
+    """What is behind the point, with the sign of the number.
+
+    ``x - trunc(x)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:253.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.frac(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:260
+@native
+def lerp(start: TensorLike, end: TensorLike, weight: TensorLike) -> Tensor:
+    """The number between start and end that a weight of 0 puts at start, and 1 at end.
+
+    ``where(abs(weight) < 0.5, start + weight * (end - start), end - (end - start) * (1 -
+    weight))``
+
+    Args:
+        start: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        end: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        weight: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:260.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> start = tl.tensor([0.5, 2.0])
+        >>> end = tl.tensor([2.0, 0.25])
+        >>> weight = tl.tensor([1.0, 3.0])
+        >>> tl.functional.lerp(start, end, weight).tolist()
+        [2.0, -3.25]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:269
+@native
+def addcmul(x: TensorLike, x1: TensorLike, x2: TensorLike, value: TensorLike = 1) -> Tensor:
+    """A number plus the product of two others, times a value.
+
+    ``x + value * x1 * x2``
+
+    Args:
+        x: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        value: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:269.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.addcmul(*tensors).tolist()
+        [2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:275
+@native
+def addcdiv(x: TensorLike, x1: TensorLike, x2: TensorLike, value: TensorLike = 1) -> Tensor:
+    """A number plus the quotient of two others, times a value.
+
+    ``x + value * (x1 / x2)``
+
+    Args:
+        x: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x1: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x2: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        value: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:275.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.addcdiv(*tensors).tolist()
+        [2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:281
+@native
+def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """x1 times two to the power of x2.
+
+    ``where((isinf(x1) | (x1 == 0)) & (x2 == x2), x1, x1 * exp2(trunc(clip_between(x2, -4400,
+    4400) * 0.5)) * exp2(x2 - trunc(clip_between(x2, -4400, 4400) * 0.5)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:281.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.ldexp(x1, x2).tolist()]
+        [2.0, 2.3784]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:291
+@native
+def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The step function, 0 left of 0 and 1 right of it; x2 at 0.
+
+    ``where(isnan(x1), x1, where(x1 < 0, 0, where(x1 == 0, x2, 1)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:291.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.heaviside(x1, x2).tolist()
+        [1.0, 1.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:298
+@native
+def deg2rad(x: TensorLike) -> Tensor:
+    """An angle in degrees, in radians.
+
+    ``x * 0.017453292519943295``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:298.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.deg2rad(tl.tensor([0.5, 2.0])).tolist()]
+        [0.0087, 0.0349]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:304
+@native
+def rad2deg(x: TensorLike) -> Tensor:
+    """An angle in radians, in degrees.
+
+    ``x * 57.29577951308232``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:304.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.rad2deg(tl.tensor([0.5, 2.0])).tolist()]
+        [28.6479, 114.5916]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:310
+@native
+def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The greatest common divisor, not negative; of 0 and 0 it is 0.
+
+    Args:
+        x1: any shape that broadcasts with the others, integer.
+        x2: any shape that broadcasts with the others, integer.
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        DTypeError: x1 is not integer.
+        DTypeError: x2 is not integer.
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:310.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.gcd(tl.tensor([6, 3]), tl.tensor([2, 1])).tolist()
+        [2, 1]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml:315
+@native
+def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The least common multiple, not negative; 0 where one is 0.
+
+    Args:
+        x1: any shape that broadcasts with the others, integer.
+        x2: any shape that broadcasts with the others, integer.
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        DTypeError: x1 is not integer.
+        DTypeError: x2 is not integer.
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml:315.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.lcm(tl.tensor([6, 3]), tl.tensor([2, 1])).tolist()
+        [6, 3]
     """
     ...

@@ -206,7 +206,7 @@ def logical_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:44
+# opdecl/elementwise_logic.yaml:45
 @native
 def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether at least one is true.
@@ -224,7 +224,7 @@ def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:44.
+        Declared in opdecl/elementwise_logic.yaml:45.
 
     Example:
         >>> import tensorlike as tl
@@ -236,7 +236,7 @@ def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:49
+# opdecl/elementwise_logic.yaml:51
 @native
 def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether exactly one is true.
@@ -254,7 +254,7 @@ def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:49.
+        Declared in opdecl/elementwise_logic.yaml:51.
 
     Example:
         >>> import tensorlike as tl
@@ -266,7 +266,7 @@ def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:54
+# opdecl/elementwise_logic.yaml:57
 @native
 def logical_not(x: TensorLike) -> Tensor:
     """Whether it is false.
@@ -281,7 +281,7 @@ def logical_not(x: TensorLike) -> Tensor:
         DTypeError: x is not boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:54.
+        Declared in opdecl/elementwise_logic.yaml:57.
 
     Example:
         >>> import tensorlike as tl
@@ -291,7 +291,7 @@ def logical_not(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:59
+# opdecl/elementwise_logic.yaml:63
 @native
 def bitwise_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits that are set in both.
@@ -309,7 +309,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:59.
+        Declared in opdecl/elementwise_logic.yaml:63.
 
     Example:
         >>> import tensorlike as tl
@@ -321,7 +321,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:64
+# opdecl/elementwise_logic.yaml:68
 @native
 def bitwise_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits that are set in at least one.
@@ -339,7 +339,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:64.
+        Declared in opdecl/elementwise_logic.yaml:68.
 
     Example:
         >>> import tensorlike as tl
@@ -351,7 +351,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:69
+# opdecl/elementwise_logic.yaml:73
 @native
 def bitwise_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits that are set in exactly one.
@@ -369,7 +369,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:69.
+        Declared in opdecl/elementwise_logic.yaml:73.
 
     Example:
         >>> import tensorlike as tl
@@ -381,7 +381,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:74
+# opdecl/elementwise_logic.yaml:78
 @native
 def bitwise_invert(x: TensorLike) -> Tensor:
     """Every bit flipped.
@@ -396,7 +396,7 @@ def bitwise_invert(x: TensorLike) -> Tensor:
         DTypeError: x is not integer or boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:74.
+        Declared in opdecl/elementwise_logic.yaml:78.
 
     Example:
         >>> import tensorlike as tl
@@ -406,7 +406,7 @@ def bitwise_invert(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:79
+# opdecl/elementwise_logic.yaml:83
 @native
 def bitwise_left_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits of x1 moved x2 places to the left; zero where x2 is at least the width.
@@ -424,7 +424,7 @@ def bitwise_left_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:79.
+        Declared in opdecl/elementwise_logic.yaml:83.
 
     Example:
         >>> import tensorlike as tl
@@ -436,7 +436,7 @@ def bitwise_left_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:85
+# opdecl/elementwise_logic.yaml:89
 @native
 def bitwise_right_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits of x1 moved x2 places to the right, the sign kept.
@@ -454,7 +454,7 @@ def bitwise_right_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:85.
+        Declared in opdecl/elementwise_logic.yaml:89.
 
     Example:
         >>> import tensorlike as tl
@@ -466,7 +466,7 @@ def bitwise_right_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:91
+# opdecl/elementwise_logic.yaml:95
 @native
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     """x where the condition holds, y elsewhere; the value not chosen gets no gradient.
@@ -484,7 +484,7 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:91.
+        Declared in opdecl/elementwise_logic.yaml:95.
 
     Example:
         >>> import tensorlike as tl
@@ -497,7 +497,7 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:96
+# opdecl/elementwise_logic.yaml:100
 @native
 def isnan(x: TensorLike) -> Tensor:
     """Whether it is NaN.
@@ -509,7 +509,7 @@ def isnan(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:96.
+        Declared in opdecl/elementwise_logic.yaml:100.
 
     Example:
         >>> import tensorlike as tl
@@ -519,32 +519,10 @@ def isnan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:101
+# opdecl/elementwise_logic.yaml:106
 @native
 def isinf(x: TensorLike) -> Tensor:
     """Whether it is plus or minus infinity.
-
-    Args:
-        x: any shape, any dtype.
-
-    Returns:
-        The shape of x, boolean.
-
-    Source:
-        Declared in opdecl/elementwise_logic.yaml:101.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.functional.isinf(tl.tensor([0.5, 2.0])).tolist()
-        [False, False]
-    """
-    ...
-
-
-# opdecl/elementwise_logic.yaml:106
-@native
-def isfinite(x: TensorLike) -> Tensor:
-    """Whether it is neither NaN nor an infinity.
 
     Args:
         x: any shape, any dtype.
@@ -557,7 +535,77 @@ def isfinite(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
+        >>> tl.functional.isinf(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
+    """
+    ...
+
+
+# opdecl/elementwise_logic.yaml:112
+@native
+def isfinite(x: TensorLike) -> Tensor:
+    """Whether it is neither NaN nor an infinity.
+
+    Args:
+        x: any shape, any dtype.
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml:112.
+
+    Example:
+        >>> import tensorlike as tl
         >>> tl.functional.isfinite(tl.tensor([0.5, 2.0])).tolist()
         [True, True]
+    """
+    ...
+
+
+# opdecl/elementwise_logic.yaml:118
+@native
+def isposinf(x: TensorLike) -> Tensor:
+    """Whether it is plus infinity.
+
+    ``isinf(x) & (x > 0)``
+
+    Args:
+        x: any shape, real numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml:118.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.isposinf(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
+    """
+    ...
+
+
+# opdecl/elementwise_logic.yaml:125
+@native
+def isneginf(x: TensorLike) -> Tensor:
+    """Whether it is minus infinity.
+
+    ``isinf(x) & (x < 0)``
+
+    Args:
+        x: any shape, real numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml:125.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.isneginf(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
     """
     ...

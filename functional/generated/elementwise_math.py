@@ -30,7 +30,7 @@ def exp(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:10
+# opdecl/elementwise_math.yaml:11
 @native
 def exp2(x: TensorLike) -> Tensor:
     """Two to the power of x.
@@ -42,7 +42,7 @@ def exp2(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:10.
+        Declared in opdecl/elementwise_math.yaml:11.
 
     Example:
         >>> import tensorlike as tl
@@ -52,7 +52,7 @@ def exp2(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:15
+# opdecl/elementwise_math.yaml:17
 @native
 def expm1(x: TensorLike) -> Tensor:
     """exp(x) - 1, accurate where x is near 0.
@@ -64,7 +64,7 @@ def expm1(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:15.
+        Declared in opdecl/elementwise_math.yaml:17.
 
     Example:
         >>> import tensorlike as tl
@@ -74,7 +74,7 @@ def expm1(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:20
+# opdecl/elementwise_math.yaml:23
 @native
 def log(x: TensorLike) -> Tensor:
     """The natural logarithm.
@@ -86,7 +86,7 @@ def log(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:20.
+        Declared in opdecl/elementwise_math.yaml:23.
 
     Example:
         >>> import tensorlike as tl
@@ -96,7 +96,7 @@ def log(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:25
+# opdecl/elementwise_math.yaml:29
 @native
 def log1p(x: TensorLike) -> Tensor:
     """log(1 + x), accurate where x is near 0.
@@ -108,7 +108,7 @@ def log1p(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:25.
+        Declared in opdecl/elementwise_math.yaml:29.
 
     Example:
         >>> import tensorlike as tl
@@ -118,32 +118,10 @@ def log1p(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:30
+# opdecl/elementwise_math.yaml:35
 @native
 def log2(x: TensorLike) -> Tensor:
     """The logarithm to base 2.
-
-    Args:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        The shape of x, the dtype of x (floating-point).
-
-    Source:
-        Declared in opdecl/elementwise_math.yaml:30.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.functional.log2(tl.tensor([0.5, 2.0])).tolist()
-        [-1.0, 1.0]
-    """
-    ...
-
-
-# opdecl/elementwise_math.yaml:35
-@native
-def log10(x: TensorLike) -> Tensor:
-    """The logarithm to base 10.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
@@ -156,13 +134,35 @@ def log10(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
+        >>> tl.functional.log2(tl.tensor([0.5, 2.0])).tolist()
+        [-1.0, 1.0]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:41
+@native
+def log10(x: TensorLike) -> Tensor:
+    """The logarithm to base 10.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:41.
+
+    Example:
+        >>> import tensorlike as tl
         >>> [round(v, 4) for v in tl.functional.log10(tl.tensor([0.5, 2.0])).tolist()]
         [-0.301, 0.301]
     """
     ...
 
 
-# opdecl/elementwise_math.yaml:40
+# opdecl/elementwise_math.yaml:47
 @native
 def sqrt(x: TensorLike) -> Tensor:
     """The square root.
@@ -174,7 +174,7 @@ def sqrt(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:40.
+        Declared in opdecl/elementwise_math.yaml:47.
 
     Example:
         >>> import tensorlike as tl
@@ -184,7 +184,7 @@ def sqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:45
+# opdecl/elementwise_math.yaml:53
 @native
 def rsqrt(x: TensorLike) -> Tensor:
     """One divided by the square root.
@@ -196,7 +196,7 @@ def rsqrt(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:45.
+        Declared in opdecl/elementwise_math.yaml:53.
 
     Example:
         >>> import tensorlike as tl
@@ -206,7 +206,7 @@ def rsqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:51
+# opdecl/elementwise_math.yaml:60
 @native
 def sin(x: TensorLike) -> Tensor:
     """The sine of an angle in radians.
@@ -218,7 +218,7 @@ def sin(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:51.
+        Declared in opdecl/elementwise_math.yaml:60.
 
     Example:
         >>> import tensorlike as tl
@@ -228,54 +228,10 @@ def sin(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:56
+# opdecl/elementwise_math.yaml:66
 @native
 def cos(x: TensorLike) -> Tensor:
     """The cosine of an angle in radians.
-
-    Args:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        The shape of x, the dtype of x (floating-point).
-
-    Source:
-        Declared in opdecl/elementwise_math.yaml:56.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.cos(tl.tensor([0.5, 2.0])).tolist()]
-        [0.8776, -0.4161]
-    """
-    ...
-
-
-# opdecl/elementwise_math.yaml:61
-@native
-def tan(x: TensorLike) -> Tensor:
-    """The tangent of an angle in radians.
-
-    Args:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        The shape of x, the dtype of x (floating-point).
-
-    Source:
-        Declared in opdecl/elementwise_math.yaml:61.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.tan(tl.tensor([0.5, 2.0])).tolist()]
-        [0.5463, -2.185]
-    """
-    ...
-
-
-# opdecl/elementwise_math.yaml:66
-@native
-def asin(x: TensorLike) -> Tensor:
-    """The angle in radians whose sine is x.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
@@ -288,13 +244,57 @@ def asin(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.cos(tl.tensor([0.5, 2.0])).tolist()]
+        [0.8776, -0.4161]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:72
+@native
+def tan(x: TensorLike) -> Tensor:
+    """The tangent of an angle in radians.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:72.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.tan(tl.tensor([0.5, 2.0])).tolist()]
+        [0.5463, -2.185]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:78
+@native
+def asin(x: TensorLike) -> Tensor:
+    """The angle in radians whose sine is x.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:78.
+
+    Example:
+        >>> import tensorlike as tl
         >>> [round(v, 4) for v in tl.functional.asin(tl.tensor([0.5, 0.25])).tolist()]
         [0.5236, 0.2527]
     """
     ...
 
 
-# opdecl/elementwise_math.yaml:73
+# opdecl/elementwise_math.yaml:86
 @native
 def acos(x: TensorLike) -> Tensor:
     """The angle in radians whose cosine is x.
@@ -306,7 +306,7 @@ def acos(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:73.
+        Declared in opdecl/elementwise_math.yaml:86.
 
     Example:
         >>> import tensorlike as tl
@@ -316,7 +316,7 @@ def acos(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:80
+# opdecl/elementwise_math.yaml:94
 @native
 def atan(x: TensorLike) -> Tensor:
     """The angle in radians whose tangent is x.
@@ -328,7 +328,7 @@ def atan(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:80.
+        Declared in opdecl/elementwise_math.yaml:94.
 
     Example:
         >>> import tensorlike as tl
@@ -338,7 +338,7 @@ def atan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:86
+# opdecl/elementwise_math.yaml:101
 @native
 def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The angle in radians of the point (x2, x1).
@@ -356,7 +356,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:86.
+        Declared in opdecl/elementwise_math.yaml:101.
 
     Example:
         >>> import tensorlike as tl
@@ -368,7 +368,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:94
+# opdecl/elementwise_math.yaml:110
 @native
 def sinh(x: TensorLike) -> Tensor:
     """The hyperbolic sine.
@@ -380,7 +380,7 @@ def sinh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:94.
+        Declared in opdecl/elementwise_math.yaml:110.
 
     Example:
         >>> import tensorlike as tl
@@ -390,76 +390,10 @@ def sinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:99
+# opdecl/elementwise_math.yaml:116
 @native
 def cosh(x: TensorLike) -> Tensor:
     """The hyperbolic cosine.
-
-    Args:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        The shape of x, the dtype of x (floating-point).
-
-    Source:
-        Declared in opdecl/elementwise_math.yaml:99.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.cosh(tl.tensor([0.5, 2.0])).tolist()]
-        [1.1276, 3.7622]
-    """
-    ...
-
-
-# opdecl/elementwise_math.yaml:104
-@native
-def tanh(x: TensorLike) -> Tensor:
-    """The hyperbolic tangent.
-
-    Args:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        The shape of x, the dtype of x (floating-point).
-
-    Source:
-        Declared in opdecl/elementwise_math.yaml:104.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.tanh(tl.tensor([0.5, 2.0])).tolist()]
-        [0.4621, 0.964]
-    """
-    ...
-
-
-# opdecl/elementwise_math.yaml:109
-@native
-def asinh(x: TensorLike) -> Tensor:
-    """The inverse of the hyperbolic sine.
-
-    Args:
-        x: any shape, floating-point (integers and booleans are promoted to float32).
-
-    Returns:
-        The shape of x, the dtype of x (floating-point).
-
-    Source:
-        Declared in opdecl/elementwise_math.yaml:109.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [round(v, 4) for v in tl.functional.asinh(tl.tensor([0.5, 2.0])).tolist()]
-        [0.4812, 1.4436]
-    """
-    ...
-
-
-# opdecl/elementwise_math.yaml:116
-@native
-def acosh(x: TensorLike) -> Tensor:
-    """The inverse of the hyperbolic cosine.
 
     Args:
         x: any shape, floating-point (integers and booleans are promoted to float32).
@@ -472,13 +406,79 @@ def acosh(x: TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.cosh(tl.tensor([0.5, 2.0])).tolist()]
+        [1.1276, 3.7622]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:122
+@native
+def tanh(x: TensorLike) -> Tensor:
+    """The hyperbolic tangent.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:122.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.tanh(tl.tensor([0.5, 2.0])).tolist()]
+        [0.4621, 0.964]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:128
+@native
+def asinh(x: TensorLike) -> Tensor:
+    """The inverse of the hyperbolic sine.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:128.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.asinh(tl.tensor([0.5, 2.0])).tolist()]
+        [0.4812, 1.4436]
+    """
+    ...
+
+
+# opdecl/elementwise_math.yaml:136
+@native
+def acosh(x: TensorLike) -> Tensor:
+    """The inverse of the hyperbolic cosine.
+
+    Args:
+        x: any shape, floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_math.yaml:136.
+
+    Example:
+        >>> import tensorlike as tl
         >>> [round(v, 4) for v in tl.functional.acosh(tl.tensor([1.5, 2.0])).tolist()]
         [0.9624, 1.317]
     """
     ...
 
 
-# opdecl/elementwise_math.yaml:124
+# opdecl/elementwise_math.yaml:145
 @native
 def atanh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic tangent.
@@ -490,7 +490,7 @@ def atanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:124.
+        Declared in opdecl/elementwise_math.yaml:145.
 
     Example:
         >>> import tensorlike as tl
@@ -500,7 +500,7 @@ def atanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:131
+# opdecl/elementwise_math.yaml:153
 @native
 def erf(x: TensorLike) -> Tensor:
     """The error function.
@@ -512,7 +512,7 @@ def erf(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:131.
+        Declared in opdecl/elementwise_math.yaml:153.
 
     Example:
         >>> import tensorlike as tl
@@ -522,7 +522,7 @@ def erf(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:137
+# opdecl/elementwise_math.yaml:160
 @native
 def erfc(x: TensorLike) -> Tensor:
     """1 - erf(x), accurate where x is large.
@@ -534,7 +534,7 @@ def erfc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:137.
+        Declared in opdecl/elementwise_math.yaml:160.
 
     Example:
         >>> import tensorlike as tl
@@ -544,7 +544,7 @@ def erfc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:143
+# opdecl/elementwise_math.yaml:167
 @native
 def lgamma(x: TensorLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -556,7 +556,7 @@ def lgamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:143.
+        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:167.
 
     Example:
         >>> import tensorlike as tl
@@ -566,7 +566,7 @@ def lgamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:149
+# opdecl/elementwise_math.yaml:174
 @native
 def digamma(x: TensorLike) -> Tensor:
     """The derivative of the logarithm of the gamma function.
@@ -578,7 +578,7 @@ def digamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:149.
+        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:174.
 
     Example:
         >>> import tensorlike as tl
@@ -588,7 +588,7 @@ def digamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:155
+# opdecl/elementwise_math.yaml:181
 @native
 def trigamma(x: TensorLike) -> Tensor:
     """The derivative of digamma.
@@ -600,7 +600,7 @@ def trigamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:155.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:181.
 
     Example:
         >>> import tensorlike as tl
@@ -610,7 +610,7 @@ def trigamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:164
+# opdecl/elementwise_math.yaml:190
 @native
 def tetragamma(x: TensorLike) -> Tensor:
     """The derivative of trigamma.
@@ -638,7 +638,7 @@ def tetragamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:164.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:190.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def tetragamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:181
+# opdecl/elementwise_math.yaml:207
 @native
 def sinc(x: TensorLike) -> Tensor:
     """sin(pi x) / (pi x), and 1 where x is 0.
@@ -663,7 +663,7 @@ def sinc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:181.
+        Declared in opdecl/elementwise_math.yaml:207.
 
     Example:
         >>> import tensorlike as tl
@@ -673,7 +673,7 @@ def sinc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:198
+# opdecl/elementwise_math.yaml:225
 @native
 def logit(x: TensorLike) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid.
@@ -687,7 +687,7 @@ def logit(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:198.
+        Declared in opdecl/elementwise_math.yaml:225.
 
     Example:
         >>> import tensorlike as tl

@@ -19,6 +19,9 @@ from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
+from .calls import TensorLike as TensorLike
+from .calls import extended as extended
+from .calls import native as native
 from .carrier import Carrier as Carrier
 from .constructors import as_raw_tensor as as_raw_tensor
 from .constructors import from_dlpack as from_dlpack
@@ -55,8 +58,6 @@ from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
-from .tensor import TensorLike as TensorLike
-from .tensor import native as native
 from .tensor import update as update
 from .transforms import jvp as jvp
 from .transforms import linearize as linearize
@@ -100,6 +101,7 @@ __all__ = [
     "drawn_from",
     "enable_grad",
     "engine",
+    "extended",
     "finfo",
     "from_dlpack",
     "grad",

@@ -134,7 +134,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tenso
     ...
 
 
-# opdecl/indexing.yaml:35
+# opdecl/indexing.yaml:36
 @native
 def put_along_axis(
     x: TensorLike, indices: TensorLike, value: TensorLike, axis: int = -1, mode: str = "set"
@@ -155,7 +155,7 @@ def put_along_axis(
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:35.
+        Declared in opdecl/indexing.yaml:36.
 
     Example:
         >>> import tensorlike as tl
@@ -168,7 +168,7 @@ def put_along_axis(
     ...
 
 
-# opdecl/indexing.yaml:45
+# opdecl/indexing.yaml:46
 @native
 def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     """The elements, or rows, where a mask over the first dimensions is true, in order.
@@ -184,7 +184,7 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:45.
+        Declared in opdecl/indexing.yaml:46.
 
     Example:
         >>> import tensorlike as tl
@@ -196,7 +196,7 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/indexing.yaml:52
+# opdecl/indexing.yaml:54
 @native
 def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
     """The tensor with the elements that masked_select would pick replaced by a value's, in order.
@@ -213,7 +213,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:52.
+        Declared in opdecl/indexing.yaml:54.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor
     ...
 
 
-# opdecl/indexing.yaml:59
+# opdecl/indexing.yaml:61
 @native
 def argwhere(x: TensorLike) -> Tensor:
     """The positions of the elements that are not zero, in order, one per row.
@@ -238,7 +238,7 @@ def argwhere(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:59.
+        Declared in opdecl/indexing.yaml:61.
 
     Example:
         >>> import tensorlike as tl
@@ -248,7 +248,7 @@ def argwhere(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/indexing.yaml:68
+# opdecl/indexing.yaml:71
 @native
 def pad(
     x: TensorLike,
@@ -268,7 +268,7 @@ def pad(
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:68.
+        Declared in opdecl/indexing.yaml:71.
 
     Example:
         >>> import tensorlike as tl

@@ -33,7 +33,7 @@ def sort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool =
     ...
 
 
-# opdecl/sorting.yaml:12
+# opdecl/sorting.yaml:13
 @native
 def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The positions of the elements in their order along an axis.
@@ -48,7 +48,7 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:12.
+        Declared in opdecl/sorting.yaml:13.
 
     Example:
         >>> import tensorlike as tl
@@ -58,7 +58,7 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
     ...
 
 
-# opdecl/sorting.yaml:20
+# opdecl/sorting.yaml:22
 @native
 def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, ...]:
     """The k largest or smallest elements along an axis, in order, and their positions.
@@ -73,7 +73,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:20.
+        Declared in opdecl/sorting.yaml:22.
 
     Example:
         >>> import tensorlike as tl
@@ -83,7 +83,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
     ...
 
 
-# opdecl/sorting.yaml:31
+# opdecl/sorting.yaml:34
 @native
 def searchsorted(
     x1: TensorLike, x2: TensorLike, sorter: TensorLike | None = None, side: str = "left"
@@ -103,7 +103,7 @@ def searchsorted(
         DTypeError: sorter is not integer.
 
     Source:
-        Declared in opdecl/sorting.yaml:31.
+        Declared in opdecl/sorting.yaml:34.
 
     Example:
         >>> import tensorlike as tl
@@ -115,7 +115,7 @@ def searchsorted(
     ...
 
 
-# opdecl/sorting.yaml:40
+# opdecl/sorting.yaml:43
 @native
 def unique(
     x: TensorLike, indices: bool = True, inverse: bool = True, counts: bool = True
@@ -132,7 +132,7 @@ def unique(
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/sorting.yaml:40.
+        Declared in opdecl/sorting.yaml:43.
 
     Example:
         >>> import tensorlike as tl
@@ -142,7 +142,7 @@ def unique(
     ...
 
 
-# opdecl/sorting.yaml:51
+# opdecl/sorting.yaml:54
 @native
 def unique_values(x: TensorLike) -> Tensor:
     """The different elements, in order; each NaN differs from all others.
@@ -154,7 +154,7 @@ def unique_values(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:51.
+        Declared in opdecl/sorting.yaml:54.
 
     Example:
         >>> import tensorlike as tl

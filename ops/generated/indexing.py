@@ -127,7 +127,7 @@ class TakeAlongAxis(OpBase, native="TakeAlongAxis"):
         def __init__(self, *, axis: int = -1) -> None: ...
 
 
-# opdecl/indexing.yaml:35
+# opdecl/indexing.yaml:36
 class PutAlongAxis(OpBase, native="PutAlongAxis"):
     """The tensor with the elements that take_along_axis would pick replaced, or added to.
 
@@ -147,7 +147,7 @@ class PutAlongAxis(OpBase, native="PutAlongAxis"):
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:35.
+        Declared in opdecl/indexing.yaml:36.
     """
 
     __slots__ = ()
@@ -159,7 +159,7 @@ class PutAlongAxis(OpBase, native="PutAlongAxis"):
         def __init__(self, *, axis: int = -1, mode: str = "set") -> None: ...
 
 
-# opdecl/indexing.yaml:45
+# opdecl/indexing.yaml:46
 class MaskedSelect(OpBase, native="MaskedSelect"):
     """The elements, or rows, where a mask over the first dimensions is true, in order.
 
@@ -174,7 +174,7 @@ class MaskedSelect(OpBase, native="MaskedSelect"):
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:45.
+        Declared in opdecl/indexing.yaml:46.
     """
 
     __slots__ = ()
@@ -184,7 +184,7 @@ class MaskedSelect(OpBase, native="MaskedSelect"):
         def __init__(self) -> None: ...
 
 
-# opdecl/indexing.yaml:52
+# opdecl/indexing.yaml:54
 class MaskedScatter(OpBase, native="MaskedScatter"):
     """The tensor with the elements that masked_select would pick replaced by a value's, in order.
 
@@ -200,7 +200,7 @@ class MaskedScatter(OpBase, native="MaskedScatter"):
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:52.
+        Declared in opdecl/indexing.yaml:54.
     """
 
     __slots__ = ()
@@ -210,7 +210,7 @@ class MaskedScatter(OpBase, native="MaskedScatter"):
         def __init__(self) -> None: ...
 
 
-# opdecl/indexing.yaml:59
+# opdecl/indexing.yaml:61
 class Argwhere(OpBase, native="Argwhere"):
     """The positions of the elements that are not zero, in order, one per row.
 
@@ -221,7 +221,7 @@ class Argwhere(OpBase, native="Argwhere"):
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:59.
+        Declared in opdecl/indexing.yaml:61.
     """
 
     __slots__ = ()
@@ -231,7 +231,7 @@ class Argwhere(OpBase, native="Argwhere"):
         def __init__(self) -> None: ...
 
 
-# opdecl/indexing.yaml:68
+# opdecl/indexing.yaml:71
 class Pad(OpBase, native="Pad"):
     """The tensor in the middle of a larger one, with margins of a constant or of its own elements.
 
@@ -247,7 +247,7 @@ class Pad(OpBase, native="Pad"):
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:68.
+        Declared in opdecl/indexing.yaml:71.
     """
 
     __slots__ = ()

@@ -166,6 +166,12 @@ int set_grad(PyObject* self, PyObject* grad, void*) {
 }
 PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(leaf_of(self) != nullptr); }
 
+// The elements as `numpy` gives them, which refuses to drop gradients.
+int wrapper_buffer(PyObject* self, Py_buffer* view, int flags) {
+  Object array = Object::steal(PyObject_CallMethod(self, "numpy", nullptr));
+  return array ? PyObject_GetBuffer(array.get(), view, flags) : -1;
+}
+
 PyMethodDef wrapper_methods[] = {
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
     {"alias", as_method(wrapper_alias), METH_NOARGS, "Another wrapper around the same value."},
@@ -192,7 +198,8 @@ void add_wrappers(PyObject* module) {
       "TensorWrapper(x): a mutable face of any tensor-like: mutation replaces what is wrapped.",
       {{Py_tp_new, as_slot(wrapper_new)},
        {Py_tp_methods, wrapper_methods},
-       {Py_tp_getset, wrapper_getset}});
+       {Py_tp_getset, wrapper_getset},
+       {Py_bf_getbuffer, as_slot(wrapper_buffer)}});
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));
 }

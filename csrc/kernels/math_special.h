@@ -179,7 +179,9 @@ inline double gamma_density(double a, double x) {
   if (a < 5) return vm::pow(x, a) * vm::exp(-x) / vm::exp(vm::lgamma(a + 1));
   const double inverse = 1 / a;
   const double scaled = vm::exp(inverse * lgamma_large(inverse * inverse));
-  return vm::exp(-a * minus_log1p((x - a) / a)) / (vm::sqrt(kTwoPi * a) * scaled);
+  const double mu = (x - a) / a;  // near -1 it has lost the digits of x
+  const double rest = mu < -0.3 ? mu - vm::log(x / a) : minus_log1p(mu);
+  return vm::exp(-a * rest) / (vm::sqrt(kTwoPi * a) * scaled);
 }
 
 // Temme's expansion around x = a, for large a: the lower function, or the upper one.

@@ -21,6 +21,9 @@ from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
 from .batched import mean_over_examples as mean_over_examples
+from .calls import TensorLike as TensorLike
+from .calls import extended as extended
+from .calls import native as native
 from .carrier import Carrier as Carrier
 from .constructors import as_raw_tensor as as_raw_tensor
 from .constructors import from_dlpack as from_dlpack
@@ -57,8 +60,6 @@ from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
-from .tensor import TensorLike as TensorLike
-from .tensor import native as native
 from .tensor import replace as replace
 from .transforms import jvp as jvp
 from .transforms import linearize as linearize
@@ -103,6 +104,7 @@ __all__ = [
     "drawn_from",
     "enable_grad",
     "engine",
+    "extended",
     "finfo",
     "from_dlpack",
     "grad",

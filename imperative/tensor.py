@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copyreg
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from .. import _C
 from . import indexing
-from .apply_numpy import apply_ufunc
+from .apply_numpy import apply_function, apply_ufunc
 from .arrays import (
     as_array,
     for_numpy,
@@ -20,32 +20,17 @@ from .arrays import (
     to_array,
     to_bits,
 )
+from .calls import TensorLike as TensorLike
 from .carrier import carried
 from .hooks import HookHandle, register_hook
 from .levels import is_differentiated, stopped
+from .shape_methods import ShapedMethods
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-# What functional calls take: a tensor-like, or data beside one.
-TensorLike = Any
-
-
-def native(function: F) -> F:
-    """The functional call that a declaration made; the ``def`` gives its types and its words."""
-    # What functools.update_wrapper sets, for a fraction of its time: importing makes them all.
-    call: Any = _C.Function(function.__name__)
-    call.__name__ = function.__name__
-    call.__qualname__ = function.__qualname__
-    call.__module__ = function.__module__
-    call.__doc__ = function.__doc__
-    call.__wrapped__ = function
-    return call  # type: ignore[no-any-return]
-
-
-class Tensor(_C.TensorWrapper):
+class Tensor(ShapedMethods):
     """A tensor: a mutable wrapper around a tensor-like.
 
     Mutation (``x[i] = v``, ``x += y``) applies an op and replaces what is wrapped; other tensors
@@ -70,24 +55,6 @@ class Tensor(_C.TensorWrapper):
 
     __slots__ = ()
     __array_priority__ = 1000
-
-    sum = _C.Function("sum")
-    prod = _C.Function("prod")
-    mean = _C.Function("mean")
-    var = _C.Function("var")
-    std = _C.Function("std")
-    max = _C.Function("max")
-    min = _C.Function("min")
-    any = _C.Function("any")
-    all = _C.Function("all")
-    argmax = _C.Function("argmax")
-    argmin = _C.Function("argmin")
-    exp = _C.Function("exp")
-    log = _C.Function("log")
-    sqrt = _C.Function("sqrt")
-    tanh = _C.Function("tanh")
-    astype = _C.Function("astype")
-    matmul = _C.Function("matmul")
 
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array: the same memory, read-only.
@@ -143,6 +110,10 @@ class Tensor(_C.TensorWrapper):
                 raise ValueError("__array__: another dtype needs a copy; got copy=False")
             return array.astype(dtype)
         return array.copy() if copy else array
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions on tensors are ours, where there is one of that meaning."""
+        return apply_function(function, types, args, kwargs)
 
     def __dlpack__(
         self,
@@ -292,38 +263,6 @@ class Tensor(_C.TensorWrapper):
         """Nested lists of Python numbers."""
         return for_numpy(self._raw()).tolist()
 
-    def reshape(self, *shape: Any) -> Tensor:
-        """The same elements in another shape; one dimension may be -1."""
-        dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return _reshape(self, tuple(int(dim) for dim in dims))  # type: ignore[no-any-return]
-
-    def flatten(self) -> Tensor:
-        """One dimension."""
-        return self.reshape(-1)
-
-    def transpose(self, *axes: Any) -> Tensor:
-        """Permuted dimensions; reversed when none are given."""
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        order = tuple(order) if order else tuple(reversed(range(self.ndim)))
-        return _permute_dims(self, order)  # type: ignore[no-any-return]
-
-    @property
-    def T(self) -> Tensor:
-        """The dimensions in reverse order."""
-        return self.transpose()
-
-    @property
-    def mT(self) -> Tensor:
-        """Matrices transposed: the last two dimensions exchanged.
-
-        Raises:
-            ShapeError: there are fewer than two dimensions.
-        """
-        if self.ndim < 2:
-            raise _C.ShapeError(f"mT: two dimensions or more are needed; got shape {self.shape}")
-        axes = tuple(range(self.ndim))
-        return self.transpose(*axes[:-2], axes[-1], axes[-2])
-
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The Array API namespace of this tensor: tensorlike itself.
 
@@ -346,41 +285,13 @@ class Tensor(_C.TensorWrapper):
             raise ValueError(f"to_device: the device has no streams; got {stream!r}")
         return self.to(device)
 
-    def broadcast_to(self, shape: Sequence[int]) -> Tensor:
-        """Repeated along new dimensions and those of size 1."""
-        return _broadcast_to(self, tuple(shape))  # type: ignore[no-any-return]
-
-    def squeeze(self, axis: int | Sequence[int] | None = None) -> Tensor:
-        """Without dimensions of size 1: those of `axis`, or all.
-
-        Raises:
-            ShapeError: a named dimension is not of size 1.
-        """
-        if axis is None:
-            return self.reshape(tuple(dim for dim in self.shape if dim != 1))
-        wanted = {a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
-        for a in wanted:
-            if self.shape[a] != 1:
-                raise _C.ShapeError(
-                    f"squeeze: dimension {a} must have size 1; got shape {self.shape}"
-                )
-        return self.reshape(tuple(d for i, d in enumerate(self.shape) if i not in wanted))
-
-    def expand_dims(self, axis: int = 0) -> Tensor:
-        """With a new dimension of size 1 at `axis`."""
-        shape = list(self.shape)
-        shape.insert(axis if axis >= 0 else axis + self.ndim + 1, 1)
-        return self.reshape(tuple(shape))
-
     def to(self, device: str) -> Tensor:
         """A copy on another device."""
         return _to_device(self, device=device)  # type: ignore[no-any-return]
 
     def __round__(self, ndigits: int | None = None) -> Tensor:
-        """To the nearest integer, halves to even."""
-        if ndigits:
-            raise TypeError("round: only to integers; multiply first")
-        return _round(self)  # type: ignore[no-any-return]
+        """To so many decimals, halves to even."""
+        return self.round(ndigits) if ndigits else self.round()
 
     def __floor__(self) -> Tensor:
         """Rounded down."""
@@ -489,11 +400,7 @@ def _describe(x: Any) -> str:
 replace = _C.replace
 
 _astype = _C.Function("astype")
-_reshape = _C.Function("reshape")
-_permute_dims = _C.Function("permute_dims")
-_broadcast_to = _C.Function("broadcast_to")
 _to_device = _C.Function("to_device")
-_round = _C.Function("round")
 _floor = _C.Function("floor")
 _ceil = _C.Function("ceil")
 _trunc = _C.Function("trunc")

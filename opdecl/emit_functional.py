@@ -71,7 +71,7 @@ def _emit_init(names: dict[str, list[str]]) -> str:
 def _function(entry: Entry, reference: Reference) -> list[str]:
     doc = docstring([*_sections(entry), _example(entry, reference)])
     returns = "Tensor" if entry.output_count == 1 else "tuple[Tensor, ...]"
-    head = signature(entry.function, _parameters(entry), returns)
+    head = signature(entry.function, parameters_of(entry), returns)
     return [f"# {entry.source}", "@native", *head, *doc, "    ..."]
 
 
@@ -96,7 +96,8 @@ def _example(entry: Entry, reference: Reference) -> list[str]:
     return ["Example:", *(f"    {line}" for line in lines)] if lines else []
 
 
-def _parameters(entry: Entry) -> list[str]:
+def parameters_of(entry: Entry) -> list[str]:
+    """The parameters of the call: tensors, then attributes."""
     parameters: list[str] = []
     for i, arg in enumerate(entry.args):
         if arg.is_optional:

@@ -22,6 +22,7 @@ from .reference_linear import LINEAR
 from .reference_order import ORDER
 from .reference_random import RANDOM
 from .reference_recurrent import RECURRENT
+from .reference_special import SPECIAL
 from .reference_windows import WINDOWS
 
 Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
@@ -341,6 +342,7 @@ OWN: Mapping[str, Callable[..., Any]] = {
     **LINEAR,
     **RECURRENT,
     **ALIGNMENT,
+    **SPECIAL,
     "complex": _complex,
     "Fill": _full,
     "Arange": _arange,

@@ -12,6 +12,7 @@ PUBLIC = [
     "tensorlike.fft",
     "tensorlike.functional",
     "tensorlike.functional.linalg",
+    "tensorlike.functional.special",
     "tensorlike.imperative",
     "tensorlike.nn",
     "tensorlike.ops",

@@ -30,6 +30,7 @@ struct FunctionObject {
   PyObject* names;      // interned: the tensors' names, then the attributes'
   PyObject* fallbacks;  // for each tensor, the number that it is where it is not given, or None
   PyObject* dict;
+  PyObject* extension;  // what takes calls with further arguments, or null
   MadeOps* made;
 };
 
@@ -197,9 +198,23 @@ Ref<Op> make_new_op(const Function& function, const Call& call) {
   return function.make_op(std::move(attrs));
 }
 
+// Whether a call has arguments that the declaration does not know.
+bool has_further_arguments(const FunctionObject& self, Py_ssize_t n, PyObject* kwnames) {
+  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  if (n + keywords > PyTuple_GET_SIZE(self.names)) return true;
+  for (Py_ssize_t k = 0; k < keywords; ++k) {
+    if (find_name(self.names, PyTuple_GET_ITEM(kwnames, k)) < 0) return true;
+  }
+  return false;
+}
+
 PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const FunctionObject& self = *as_function(object);
+  if (self.extension != nullptr &&
+      has_further_arguments(self, PyVectorcall_NARGS(nargsf), kwnames)) {
+    return PyObject_Vectorcall(self.extension, args, nargsf, kwnames);
+  }
   return guarded([&]() -> PyObject* {
-    const FunctionObject& self = *as_function(object);
     Call call;
     parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, call);
     const Ref<Op> op = op_for(self, call);
@@ -222,10 +237,12 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
   });
 }
 
-// Function(name): the functional call that this declaration made.
+// Function(name, extension=None): the functional call that this declaration made; calls with
+// further arguments go to the extension.
 PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   const char* name = nullptr;
-  if (PyArg_ParseTuple(args, "s:Function", &name) == 0) return nullptr;
+  PyObject* extension = nullptr;
+  if (PyArg_ParseTuple(args, "s|O:Function", &name, &extension) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
     const Function* function = registry().find_function(name);
     if (function == nullptr) {
@@ -237,6 +254,7 @@ PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
     as_function(self)->vectorcall = call_function;
     as_function(self)->function = function;
     as_function(self)->made = new MadeOps;
+    as_function(self)->extension = Py_XNewRef(extension);
     const FunctionSpec& spec = function->spec;
     Object names = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size() + spec.attrs.size())));
     Py_ssize_t at = 0;
@@ -263,6 +281,7 @@ void function_dealloc(PyObject* self) {
   Py_CLEAR(as_function(self)->names);
   Py_CLEAR(as_function(self)->fallbacks);
   Py_CLEAR(as_function(self)->dict);
+  Py_CLEAR(as_function(self)->extension);
   delete as_function(self)->made;
   cls->tp_free(self);
   Py_DECREF(cls);
@@ -271,11 +290,13 @@ void function_dealloc(PyObject* self) {
 int function_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(as_function(self)->dict);
+  Py_VISIT(as_function(self)->extension);
   return 0;
 }
 
 int function_clear(PyObject* self) {
   Py_CLEAR(as_function(self)->dict);
+  Py_CLEAR(as_function(self)->extension);
   return 0;
 }
 

@@ -235,6 +235,12 @@ PyObject* get_is_leaf(PyObject* self, void*) {
   return guarded([&] { return PyBool_FromLong(static_cast<bool>(leaf_of(self))); });
 }
 
+// The elements as `numpy` gives them, which refuses to drop gradients.
+int wrapper_buffer(PyObject* self, Py_buffer* view, int flags) {
+  Object array = Object::steal(PyObject_CallMethod(self, "numpy", nullptr));
+  return array ? PyObject_GetBuffer(array.get(), view, flags) : -1;
+}
+
 PyMethodDef wrapper_methods[] = {
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
     {"_hold_gradient", as_method(wrapper_hold_gradient), METH_O,
@@ -262,7 +268,8 @@ void add_wrappers(PyObject* module) {
                             "A mutable face of any tensor-like: mutation replaces what is wrapped.",
                             {{Py_tp_new, as_slot(wrapper_new)},
                              {Py_tp_methods, wrapper_methods},
-                             {Py_tp_getset, wrapper_getset}},
+                             {Py_tp_getset, wrapper_getset},
+                             {Py_bf_getbuffer, as_slot(wrapper_buffer)}},
                             true);
   add_wrapped(module);
   types.tensor = types.wrapper;

@@ -780,3 +780,398 @@ def signbit(x: TensorLike) -> Tensor:
         [False, False]
     """
     ...
+
+
+# opdecl/elementwise_arithmetic.yaml: fmax
+@native
+def fmax(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The larger of two numbers, the other one where one is NaN.
+
+    ``where(isnan(x1), x2, where(isnan(x2), x1, maximum(x1, x2)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: fmax.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmax(x1, x2).tolist()
+        [2.0, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: fmin
+@native
+def fmin(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The smaller of two numbers, the other one where one is NaN.
+
+    ``where(isnan(x1), x2, where(isnan(x2), x1, minimum(x1, x2)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: fmin.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmin(x1, x2).tolist()
+        [0.5, 0.25]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: fmod
+@native
+def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The remainder of the division rounded towards zero; it has the sign of x1.
+
+    ``where((x1 == 0) & (abs(x1) % abs(x2) == 0), x1, where(abs(x2) < 0, where(x1 == x2, 0, x1),
+    where(abs(x1) < 0, where((abs(x1) % abs(x2) == 0) | (abs(x2) < 0), abs(x1) % abs(x2),
+    abs(x1) % abs(x2) - abs(x2)), where(x1 < 0, -(abs(x1) % abs(x2)), abs(x1) % abs(x2)))))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: fmod.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmod(x1, x2).tolist()
+        [0.5, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: frac
+@native
+def frac(x: TensorLike) -> Tensor:
+    """What is behind the point, with the sign of the number.
+
+    ``x - trunc(x)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: frac.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.frac(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: lerp
+@native
+def lerp(start: TensorLike, end: TensorLike, weight: TensorLike) -> Tensor:
+    """The number between start and end that a weight of 0 puts at start, and 1 at end.
+
+    ``where(abs(weight) < 0.5, start + weight * (end - start), end - (end - start) * (1 -
+    weight))``
+
+    Args:
+        start: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        end: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        weight: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: lerp.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> start = tl.tensor([0.5, 2.0])
+        >>> end = tl.tensor([2.0, 0.25])
+        >>> weight = tl.tensor([1.0, 3.0])
+        >>> tl.functional.lerp(start, end, weight).tolist()
+        [2.0, -3.25]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: addcmul
+@native
+def addcmul(x: TensorLike, x1: TensorLike, x2: TensorLike, value: TensorLike = 1) -> Tensor:
+    """A number plus the product of two others, times a value.
+
+    ``x + value * x1 * x2``
+
+    Args:
+        x: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        value: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: addcmul.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.addcmul(*tensors).tolist()
+        [2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: addcdiv
+@native
+def addcdiv(x: TensorLike, x1: TensorLike, x2: TensorLike, value: TensorLike = 1) -> Tensor:
+    """A number plus the quotient of two others, times a value.
+
+    ``x + value * (x1 / x2)``
+
+    Args:
+        x: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x1: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x2: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        value: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: addcdiv.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.addcdiv(*tensors).tolist()
+        [2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: ldexp
+@native
+def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """x1 times two to the power of x2.
+
+    ``where((isinf(x1) | (x1 == 0)) & (x2 == x2), x1, x1 * exp2(trunc(clip_between(x2, -4400,
+    4400) * 0.5)) * exp2(x2 - trunc(clip_between(x2, -4400, 4400) * 0.5)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: ldexp.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.ldexp(x1, x2).tolist()]
+        [2.0, 2.3784]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: heaviside
+@native
+def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The step function, 0 left of 0 and 1 right of it; x2 at 0.
+
+    ``where(isnan(x1), x1, where(x1 < 0, 0, where(x1 == 0, x2, 1)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: heaviside.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.heaviside(x1, x2).tolist()
+        [1.0, 1.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: deg2rad
+@native
+def deg2rad(x: TensorLike) -> Tensor:
+    """An angle in degrees, in radians.
+
+    ``x * 0.017453292519943295``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: deg2rad.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.deg2rad(tl.tensor([0.5, 2.0])).tolist()]
+        [0.0087, 0.0349]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: rad2deg
+@native
+def rad2deg(x: TensorLike) -> Tensor:
+    """An angle in radians, in degrees.
+
+    ``x * 57.29577951308232``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: rad2deg.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.rad2deg(tl.tensor([0.5, 2.0])).tolist()]
+        [28.6479, 114.5916]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: gcd
+@native
+def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The greatest common divisor, not negative; of 0 and 0 it is 0.
+
+    Args:
+        x1: any shape that broadcasts with the others, integer.
+        x2: any shape that broadcasts with the others, integer.
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        DTypeError: x1 is not integer.
+        DTypeError: x2 is not integer.
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: gcd.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.gcd(tl.tensor([6, 3]), tl.tensor([2, 1])).tolist()
+        [2, 1]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: lcm
+@native
+def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The least common multiple, not negative; 0 where one is 0.
+
+    Args:
+        x1: any shape that broadcasts with the others, integer.
+        x2: any shape that broadcasts with the others, integer.
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        DTypeError: x1 is not integer.
+        DTypeError: x2 is not integer.
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: lcm.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.lcm(tl.tensor([6, 3]), tl.tensor([2, 1])).tolist()
+        [6, 3]
+    """
+    ...

@@ -561,3 +561,51 @@ def isfinite(x: TensorLike) -> Tensor:
         [True, True]
     """
     ...
+
+
+# opdecl/elementwise_logic.yaml: isposinf
+@native
+def isposinf(x: TensorLike) -> Tensor:
+    """Whether it is plus infinity.
+
+    ``isinf(x) & (x > 0)``
+
+    Args:
+        x: any shape, real numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml: isposinf.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.isposinf(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
+    """
+    ...
+
+
+# opdecl/elementwise_logic.yaml: isneginf
+@native
+def isneginf(x: TensorLike) -> Tensor:
+    """Whether it is minus infinity.
+
+    ``isinf(x) & (x < 0)``
+
+    Args:
+        x: any shape, real numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml: isneginf.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.isneginf(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
+    """
+    ...

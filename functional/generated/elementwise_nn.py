@@ -589,6 +589,38 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
+# opdecl/elementwise_nn.yaml: logaddexp2
+@native
+def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The logarithm to base 2 of exp2(x1) + exp2(x2), which does not overflow.
+
+    ``maximum(x1, x2) + where(x1 == x2, 1, log1p(exp2(-abs(x1 - x2))) * LOG2_E)``
+
+    Args:
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml: logaddexp2.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.logaddexp2(x1, x2).tolist()]
+        [2.4368, 2.3755]
+    """
+    ...
+
+
 # opdecl/elementwise_nn.yaml: log_sigmoid
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:

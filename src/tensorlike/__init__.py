@@ -99,6 +99,7 @@ _LATE_MODULES = {
     "linalg": ".functional.linalg",
     "nn": ".nn",
     "optim": ".optim",
+    "special": ".functional.special",
     "testing": ".testing",
 }
 _LATE_NAMES = {
@@ -118,6 +119,7 @@ if _typing.TYPE_CHECKING:
     from . import nn as nn
     from . import optim as optim
     from .functional import linalg as linalg
+    from .functional import special as special
     from . import testing as testing
     from .installation import build_info as build_info
     from .imperative import autograd as autograd
@@ -230,6 +232,7 @@ __all__ = sorted(
         "profile",
         "random",
         "set_num_threads",
+        "special",
         "tensor",
         "testing",
         "to_variable",

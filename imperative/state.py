@@ -53,7 +53,7 @@ def loaded(name: str, value: Any, like: Tensor) -> Tensor:
             f"load_state_dict: {name} must be within the range of {like.dtype.name}; got "
             f"{made.dtype.name} beyond it"
         )
-    return cast  # type: ignore[no-any-return]
+    return cast
 
 
 def _keeps_values(before: Tensor, after: Tensor) -> bool:

@@ -89,7 +89,7 @@ class Optimizer:
             )
         made = {name: loaded(name, state[name], Tensor(value)) for name, value in own.items()}
         lr = float(made["lr"].item())
-        _check("load_state_dict", "lr", lr, 0 < lr < float("inf"), "positive and finite")
+        _check("load_state_dict", "lr", lr, lambda r: 0 < r < float("inf"), "positive and finite")
         pairs, counts = [], []
         for name, values in self._state().items():
             for index, value in enumerate(values):
@@ -98,7 +98,9 @@ class Optimizer:
                     pairs.append((value, new))
                     continue
                 count = int(new.item())
-                _check("load_state_dict", f"{name}.{index}", count, count >= 0, "not negative")
+                _check(
+                    "load_state_dict", f"{name}.{index}", count, lambda n: n >= 0, "not negative"
+                )
                 counts.append((values, index, count))
         set_all(pairs)
         self.lr = lr

@@ -158,11 +158,6 @@ int set_own_attribute(PyObject* self, PyObject* value, void* name) {
   return held ? PyDict_SetItemString(held.get(), text, value) : -1;
 }
 
-// The tensor of a RawTensor, whose elements may be waited for.
-const RawTensor& raw_in(PyObject* self) {
-  return static_cast<const RawTensor*>(value_of(self))->ready("read");
-}
-
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
     return value_of(self) == nullptr ? own_attribute(self, "shape")

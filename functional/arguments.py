@@ -10,11 +10,16 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
 from ..imperative import (
+    DispatchError,
     DTypeError,
     IndexRangeError,
     ParameterError,
+    RawTensor,
     ShapeError,
+    Tensor,
 )
 
 
@@ -22,6 +27,20 @@ def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:
     shown = repr(value)
     shown = shown if len(shown) <= 40 else type(value).__name__
     return ParameterError(f"{call}: {name} must be {wanted}; got {name}={shown}.")
+
+
+def elements(x: Any) -> Any:
+    """The elements of a tensor as an array, to be checked; None where nobody can read them.
+
+    An op's kernel checks them again, and names the op: what differs between examples under vmap,
+    and what is not known yet, is left to it.
+    """
+    if not isinstance(x, (Tensor, RawTensor)):
+        return None
+    try:
+        return np.asarray(x)
+    except DispatchError:
+        return None
 
 
 def integer(call: str, name: str, value: Any, *, least: int | None = None) -> int:

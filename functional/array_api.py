@@ -7,9 +7,10 @@ is in `imperative.data_types`, its extensions are modules of their own.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
-from ..imperative import ParameterError, as_dtype, data_types
+from ..imperative import ParameterError, Tensor, TensorLike, as_dtype, data_types
 from .algebra import (
     clip,
     diff,
@@ -65,7 +66,6 @@ from .generated import (
     bitwise_xor,
     broadcast_to,
     ceil,
-    concat,
     conj,
     copysign,
     cos,
@@ -116,7 +116,6 @@ from .generated import (
     reciprocal,
     remainder,
     reshape,
-    round,
     searchsorted,
     sign,
     signbit,
@@ -138,6 +137,7 @@ from .generated import (
     vecdot,
     where,
 )
+from .generated import concat as _concat
 from .picking import (
     nonzero,
     repeat,
@@ -145,6 +145,7 @@ from .picking import (
     tril,
     triu,
 )
+from .rounding import round
 from .sets import unique_all, unique_counts, unique_inverse
 
 e = math.e
@@ -201,6 +202,35 @@ class Info:
             if dtype.name not in ("float16", "bfloat16")
             and (kind is None or data_types.isdtype(dtype, kind))
         }
+
+
+def concat(xs: Sequence[TensorLike], axis: int | None = 0) -> Tensor:
+    """Tensors joined along an axis that they have.
+
+    Args:
+        xs: tensors, any dtype.
+        axis: the axis to join along; None joins the elements of all, each in C order.
+
+    Returns:
+        One tensor, of one dimension where axis is None.
+
+    Raises:
+        ShapeError: there is no tensor, or their other dimensions differ.
+        IndexRangeError: the axis is out of range.
+
+    Source:
+        Array API 2025.12, ``concat``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.concat([tl.tensor([1, 2]), tl.tensor([3])]).tolist()
+        [1, 2, 3]
+        >>> tl.concat([tl.tensor([[1, 2]]), tl.tensor([3])], axis=None).tolist()
+        [1, 2, 3]
+    """
+    if axis is None:
+        return _concat([reshape(x, (-1,)) for x in xs])
+    return _concat(xs, axis)
 
 
 def __array_namespace_info__() -> Info:

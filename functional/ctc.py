@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from ..imperative import DTypeError, IndexRangeError, ShapeError, Tensor, TensorLike
-from .arguments import integer, named
+from ..imperative import DTypeError, IndexRangeError, ShapeError, Tensor, TensorLike, isdtype
+from .arguments import elements, integer, named
 from .arranging import as_tensor
-from .generated import ctc, isinf, mean, where
+from .generated import astype, ctc, isinf, maximum, mean, where
 from .losses import reduced
+from .picking import take
 
 __all__ = ["ctc_loss"]
 
@@ -70,59 +72,68 @@ def ctc_loss(
         raise IndexRangeError(f"ctc_loss: blank must be in [0, {classes - 1}]; got {blank}.")
     inputs = _lengths("input_lengths", input_lengths, count, steps)
     labels, lengths = _labels(targets, target_lengths, count, classes)
-    given = as_tensor(labels), as_tensor(inputs), as_tensor(lengths)
-    losses = ctc(log_probs, *given, blank=blank)
+    losses = ctc(log_probs, labels, inputs, lengths, blank=blank)
     if zero_infinity:
         losses = where(isinf(losses), 0, losses)
     if reduction == "mean":
-        return mean(losses / np.maximum(lengths, 1))
+        return mean(losses / maximum(lengths, 1))
     return reduced("ctc_loss", losses, reduction)
 
 
 def _integers(name: str, given: TensorLike) -> Any:
-    values = np.asarray(given)
-    if values.dtype.kind not in "iu" and values.size > 0:
-        raise DTypeError(f"ctc_loss: {name} must be integer; got {values.dtype}.")
-    return values.astype(np.int64)
+    """A tensor of int64."""
+    x = as_tensor(given)
+    if not isdtype(x.dtype, "integral") and math.prod(x.shape) > 0:
+        raise DTypeError(f"ctc_loss: {name} must be integer; got {x.dtype.name}.")
+    return astype(x, dtype="int64")
 
 
 def _lengths(name: str, given: TensorLike, count: int, most: int) -> Any:
-    values = _integers(name, given)
-    if values.shape != (count,):
+    x = _integers(name, given)
+    if tuple(x.shape) != (count,):
         raise ShapeError(
             f"ctc_loss: {name} must have one element for each of {count} sequences; "
-            f"got {name}.shape={values.shape}."
+            f"got {name}.shape={tuple(x.shape)}."
         )
-    if ((values < 0) | (values > most)).any():
+    values = elements(x)
+    if values is not None and ((values < 0) | (values > most)).any():
         raise ShapeError(f"ctc_loss: {name} must be in [0, {most}]; got {values.tolist()}.")
-    return values
+    return x
 
 
 def _labels(targets: TensorLike, lengths: TensorLike, count: int, classes: int) -> tuple[Any, Any]:
-    """The labels as rows, and how many of each row count; the rest of a row is class 0."""
+    """The labels as rows, and how many of each row count."""
     labels = _integers("targets", targets)
-    if labels.ndim == 1 and not (count == 1 and labels.size == 0):
-        sizes = _lengths("target_lengths", lengths, count, labels.size)
-        if sizes.sum() != labels.size:
-            raise ShapeError(
-                "ctc_loss: target_lengths must add up to the number of targets; "
-                f"got {sizes.sum()} and {labels.size}."
-            )
-        ends = np.cumsum(sizes)
-        rows = np.zeros((count, int(sizes.max(initial=0))), np.int64)
-        for row, size, end in zip(rows, sizes, ends, strict=True):
-            row[:size] = labels[end - size : end]
-        labels = rows
-    if labels.ndim != 2 or labels.shape[0] != count:
+    if len(labels.shape) == 1 and not (count == 1 and labels.shape[0] == 0):
+        labels = _as_rows(labels, lengths, count)
+    if len(labels.shape) != 2 or labels.shape[0] != count:
         raise ShapeError(
             f"ctc_loss: targets must be ({count}, longest) or of one dimension; "
-            f"got targets.shape={labels.shape}."
+            f"got targets.shape={tuple(labels.shape)}."
         )
     sizes = _lengths("target_lengths", lengths, count, labels.shape[1])
-    counted = np.arange(labels.shape[1]) < sizes[:, None]
-    wrong = counted & ((labels < 0) | (labels >= classes))
-    if wrong.any():
-        raise IndexRangeError(
-            f"ctc_loss: targets must be in [0, {classes - 1}]; got {labels[wrong][0]}."
+    known, counts = elements(labels), elements(sizes)
+    if known is not None and counts is not None:
+        counted = np.arange(known.shape[1]) < counts[:, None]
+        wrong = counted & ((known < 0) | (known >= classes))
+        if wrong.any():
+            raise IndexRangeError(
+                f"ctc_loss: targets must be in [0, {classes - 1}]; got {known[wrong][0]}."
+            )
+    return labels, sizes
+
+
+def _as_rows(labels: Any, lengths: TensorLike, count: int) -> Any:
+    """Labels one after the other as a row for each sequence; how long these are must be known."""
+    sizes = np.asarray(_lengths("target_lengths", lengths, count, labels.shape[0]))
+    if sizes.sum() != labels.shape[0]:
+        raise ShapeError(
+            "ctc_loss: target_lengths must add up to the number of targets; "
+            f"got {sizes.sum()} and {labels.shape[0]}."
         )
-    return np.where(counted, labels, 0), sizes
+    places = np.zeros((count, int(sizes.max(initial=0))), np.int64)
+    first = 0
+    for row, size in zip(places, sizes, strict=True):
+        row[:size] = np.arange(first, first + size)
+        first += size
+    return take(labels, places, axis=0) if labels.shape[0] else as_tensor(places)

@@ -11,13 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative import (
+    ParameterError,
+    ShapeError,
+    Tensor,
+    TensorLike,
+    isdtype,
+    result_type,
+)
 from .algebra import matrix_transpose
 from .arguments import named, number
 from .arranging import as_tensor, axis_of, checked_shape, expand_dims, moveaxis
 from .generated import (
     abs,
     astype,
+    broadcast_to,
     matmul,
     max,
     maximum,
@@ -43,24 +51,56 @@ def root(x: Any) -> Any:
     return where(x > 0, sqrt(x), x)
 
 
-def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
-    """The p-norms of the vectors along an axis."""
+def dtype_of_squares(x: Any) -> str:
+    """A real dtype that holds the squares of the dtype of x, where there is one: else float64."""
+    return "float32" if x.dtype.name == "float16" else "float64"
+
+
+def _wide_length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
+    """The p-norms along an axis, of a dtype in which powers neither overflow nor vanish."""
     p = number(call, "p", p)
     x = abs(x) if x.dtype.kind == "complex" else x
+    wide = dtype_of_squares(x)
     if p == 2:
-        return root(sumsq(x, axis=axis, keepdims=keepdims))
+        return root(sumsq(x, axis=axis, keepdims=keepdims, dtype=wide))
     if p == 1:
-        return sum(abs(x), axis=axis, keepdims=keepdims)
+        return sum(abs(x), axis=axis, keepdims=keepdims, dtype=wide)
     if p == 0:
-        return sum(astype(not_equal(x, 0), dtype=x.dtype), axis=axis, keepdims=keepdims)
+        return sum(astype(not_equal(x, 0), dtype=wide), axis=axis, keepdims=keepdims)
     if p == math.inf:
         return max(abs(x), axis=axis, keepdims=keepdims)
     if p == -math.inf:
         return smallest(abs(x), axis=axis, keepdims=keepdims)
     if math.isnan(p):
         raise ParameterError(f"{call}: p must be a number; got p={p}.")
-    total = sum(pow(abs(x), p), axis=axis, keepdims=keepdims)
+    total = sum(pow(abs(astype(x, dtype=wide)), p), axis=axis, keepdims=keepdims)
     return where(total > 0, pow(where(total > 0, total, 1), 1 / p), total)
+
+
+def _as_result(found: Any, *given: Any) -> Any:
+    """What was found, in the dtype of what was given; integers have become float32."""
+    dtype = result_type(*given)
+    return astype(found, dtype=dtype if isdtype(dtype, "real floating") else "float32")
+
+
+def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
+    """The p-norms of the vectors along an axis."""
+    return _as_result(_wide_length(call, x, p, axis, keepdims), x)
+
+
+def _unit(call: str, x: Any, p: float, axis: int, eps: float) -> Any:
+    """The vectors along an axis over their lengths, which are at least eps."""
+    return x / maximum(_wide_length(call, x, p, axis, True), eps)
+
+
+def _repeated_like(x: Any, other: Any, axis: int) -> Any:
+    """x with its one element along a (negative) axis as often as the other has elements there."""
+    own, wanted = ((*[1] * -axis, *y.shape)[axis] for y in (x, other))
+    if own != 1 or wanted == 1:
+        return x
+    shape = [*[1] * (-axis - len(x.shape)), *x.shape]
+    shape[axis] = wanted
+    return broadcast_to(x, tuple(shape))
 
 
 @named
@@ -125,8 +165,9 @@ def cosine_similarity(
     ndim = builtins.max(len(x1.shape), len(x2.shape))
     at = axis_of("cosine_similarity", axis, ndim) - ndim
     eps = number("cosine_similarity", "eps", eps)
-    scale = [maximum(length("cosine_similarity", x, 2, at, True), eps) for x in (x1, x2)]
-    return sum(x1 / scale[0] * (x2 / scale[1]), axis=at)
+    vectors = _repeated_like(x1, x2, at), _repeated_like(x2, x1, at)
+    units = [_unit("cosine_similarity", x, 2, at, eps) for x in vectors]
+    return _as_result(sum(units[0] * units[1], axis=at), x1, x2)  # type: ignore[no-any-return]
 
 
 @named
@@ -155,7 +196,7 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     """
     x = as_tensor(x)
     at, eps = axis_of("normalize", axis, len(x.shape)), number("normalize", "eps", eps)
-    return x / maximum(length("normalize", x, p, at, True), eps)  # type: ignore[no-any-return]
+    return _as_result(_unit("normalize", x, p, at, eps), x)  # type: ignore[no-any-return]
 
 
 @named

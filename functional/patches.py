@@ -94,7 +94,8 @@ def unfold(
     if any(paddings):
         x = pad(x, (0, 0, 0, 0, *(p for p in paddings for _ in range(2))))
     flat = reshape(x, (images, channels, int(np.prod(padded))))
-    return reshape(take(flat, places, axis=2), (images, channels * places.shape[0], -1))
+    elements, windows = places.shape
+    return reshape(take(flat, places, axis=2), (images, channels * elements, windows))
 
 
 @named

@@ -18,7 +18,7 @@ from ..imperative import (
     isdtype,
 )
 from .algebra import diff
-from .arguments import integer, named, number, several
+from .arguments import elements, integer, named, number, several
 from .arranging import as_tensor, checked_shape
 from .creation import linspace, ones, zeros
 from .generated import (
@@ -62,15 +62,24 @@ def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> 
         count = int(max(segment_ids).item()) + 1 if x.shape[0] else 0
     if count < 0:
         raise IndexRangeError(f"{call}: there must be no negative number of segments; got {count}.")
-    # A negative number would count from the end.
-    if x.shape[0] and (lowest := int(min(segment_ids).item())) < 0:
+    ids = elements(segment_ids)
+    if ids is not None and ids.size > 0 and (lowest := ids.min()) < 0:
         raise IndexRangeError(f"{call}: segment_ids must not be negative; got {lowest}.")
     checked_shape(call, [count, *x.shape[1:]])
     return count
 
 
 def _summed(x: Any, segment_ids: Any, count: int) -> Any:
+    """The sums of the rows of each segment. A negative number does not count from the end."""
+    if isdtype(segment_ids.dtype, "signed integer"):
+        wide = astype(segment_ids, dtype="int64")
+        segment_ids = where(wide < 0, count, wide)  # which is out of range
     return scatter_add(zeros((count, *x.shape[1:]), dtype=x.dtype), x, segment_ids, axes=(0,))
+
+
+def _sizes(segment_ids: Any, count: int) -> Any:
+    """How many rows each segment has."""
+    return _summed(ones(segment_ids.shape, dtype="int64"), segment_ids, count)
 
 
 @named
@@ -123,7 +132,7 @@ def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | Non
     """
     x, segment_ids = as_tensor(x), as_tensor(segment_ids)
     count = _segments("segment_mean", x, segment_ids, num_segments)
-    rows = maximum(bincount(segment_ids, minlength=count), 1)
+    rows = maximum(_sizes(segment_ids, count), 1)
     return _summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))  # type: ignore[no-any-return]
 
 
@@ -196,13 +205,12 @@ def _extreme(
     else:
         info = np.iinfo(x.dtype.name)
         empty = info.min if is_largest else info.max
-    sizes = bincount(ids, minlength=count)
     if not x.shape[0]:
         return zeros((count, *x.shape[1:]), dtype=x.dtype) + empty
-    if sizes.shape[0] > count:
-        raise IndexRangeError(
-            f"{call}: segment_ids must be in [0, {count - 1}]; got {sizes.shape[0] - 1}."
-        )
+    known = elements(ids)
+    if known is not None and (highest := known.max()) >= count:
+        raise IndexRangeError(f"{call}: segment_ids must be in [0, {count - 1}]; got {highest}.")
+    sizes = _sizes(ids, count)
     by_value = argsort(x, axis=0)
     by_segment = argsort(take(ids, by_value), axis=0)
     order = take_along_axis(by_value, by_segment, axis=0)

@@ -39,7 +39,7 @@ class Apply:
     Example:
         >>> from tensorlike import RawTensor, apply, ops
         >>> apply(ops.Elemwise(mode="negative"), RawTensor([1.0]))[0]
-        RawTensor([-1.])
+        RawTensor([-1.], device='cpu')
     """
 
     def __init__(self) -> None:
@@ -71,11 +71,11 @@ class Apply:
         Example:
             >>> from tensorlike import Listing, apply, ops
             >>> listing = Listing()
-            >>> _ = apply.body(ops.Elemwise(mode="silu"), listing.input("x", (2,)))
+            >>> _ = apply.body(ops.Elemwise(mode="tanhshrink"), listing.input("x", (2,)))
             >>> print(listing)
             x: float32(2,)
-            _1 = Elemwise(mode='sigmoid')(x)  # float32(2,)
-            _2 = Elemwise(mode='multiply')(x, _1)  # float32(2,)
+            _1 = Elemwise(mode='tanh')(x)  # float32(2,)
+            _2 = Elemwise(mode='subtract')(x, _1)  # float32(2,)
         """
         found = _C.apply_body(op, *xs)
         if found is None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _C
+from .arrays import steady
 
 _argwhere = _C.Function("argwhere")
 _astype = _C.Function("astype")
@@ -76,7 +77,7 @@ def _as_index(item: Any) -> tuple[Any, bool]:
             return item, kind == "bool"
         name = item.dtype.name
     else:
-        array = np.asarray(item)
+        array = np.asarray(steady(item))
         if array.size == 0 and not hasattr(item, "dtype"):
             array = array.astype(np.int64)
         name = array.dtype.name
@@ -105,7 +106,10 @@ def _mask_indices(mask: Any) -> list[Any]:
 
 
 def _expand(key: Any, ndim: int) -> list[Any]:
-    """The key as a list that names every dimension: masks as indices, the ellipsis written out."""
+    """The key as a list that names every dimension: masks as indices, the ellipsis written out.
+
+    An ellipsis is left only where it stands for no dimension.
+    """
     items = list(key) if isinstance(key, tuple) else [key]
     expanded: list[Any] = []
     for item in items:
@@ -129,7 +133,9 @@ def _expand(key: Any, ndim: int) -> list[Any]:
     if len(ellipses) > 1:
         raise _C.IndexRangeError("index: at most one ellipsis may be given; got several")
     at = ellipses[0] if ellipses else len(expanded)
-    expanded[at : at + 1] = [slice(None)] * (ndim - used)
+    whole = [slice(None)] * (ndim - used)
+    # One that stands for nothing still stands between its neighbours.
+    expanded[at : at + 1] = whole or expanded[at : at + 1]
     return expanded
 
 
@@ -141,12 +147,14 @@ def _split(key: Any, shape: tuple[int, ...]) -> _Split:
     positions: list[int] = []
     dimension = 0
     for position, item in enumerate(_expand(key, len(shape))):
+        if item is Ellipsis:
+            continue
         is_slice = isinstance(item, slice)
         if item is None or isinstance(item, _Flag):
             basic.append(None)
         else:
             basic.append(item if is_slice else slice(None))
-            if isinstance(item, _Mask) and item.size != shape[dimension]:
+            if isinstance(item, _Mask) and item.size not in (shape[dimension], 0):
                 raise _C.IndexRangeError(
                     f"index: a mask must have the size {shape[dimension]} of dimension "
                     f"{dimension}; got {item.size}"

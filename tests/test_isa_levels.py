@@ -10,8 +10,12 @@ from pathlib import Path
 import pytest
 
 TESTS = Path(__file__).resolve().parent
-REPRESENTATIVE = ["ops/test_every_dtype.py", "ops/test_declared_reductions.py"]
-PICK = "every_dtype or every_axis_of_small_shapes"
+REPRESENTATIVE = [
+    "ops/test_every_dtype.py",
+    "ops/test_declared_reductions.py",
+    "functional/test_extremes.py",
+]
+PICK = "every_dtype or every_axis_of_small_shapes or test_extremes"
 
 
 def level_given(wanted: str) -> str:

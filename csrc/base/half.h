@@ -21,7 +21,7 @@ struct HalfFloat {
   [[gnu::always_inline]] explicit constexpr HalfFloat(N value)
       : bits(std::is_same_v<N, float>
                  ? narrow<float, uint32_t, 23, 127>(static_cast<float>(value))
-                 : narrow<double, uint64_t, 52, 1023>(static_cast<double>(value))) {}
+                 : narrow<double, uint64_t, 52, 1023>(as_double(value))) {}
   [[gnu::always_inline]] explicit constexpr operator float() const { return widen(); }
   [[gnu::always_inline]] explicit constexpr operator double() const {
     return static_cast<double>(widen());
@@ -32,6 +32,20 @@ struct HalfFloat {
 
  private:
   static constexpr int kBias = (1 << (kExponent - 1)) - 1;
+
+  // What rounds to the same half as the value: of integers that double would round, the lowest bits
+  // are joined to one that says whether there were any.
+  template <class N>
+  [[gnu::always_inline]] static constexpr double as_double(N value) {
+    if constexpr (std::is_integral_v<N> && sizeof(N) == 8) {
+      constexpr N kExact = N(1) << 53;
+      const bool is_exact = value <= kExact && (std::is_unsigned_v<N> || value >= N(0) - kExact);
+      const N joined = (value >> 11) | static_cast<N>((value & 2047) != 0);
+      return is_exact ? static_cast<double>(value) : static_cast<double>(joined) * 2048;
+    } else {
+      return static_cast<double>(value);
+    }
+  }
 
   // A number of another bias is a power of two away from what its bits say, and multiplying by
   // that power is exact, for denormals too. Infinity and NaN have the highest exponent.

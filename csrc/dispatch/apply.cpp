@@ -44,6 +44,14 @@ Ref<Value> apply_one(const Op& op, Args args) {
   return std::move(apply(op, args)[0]);
 }
 
+// What inference insists on that the body does not.
+static void insist(const Op& op, Args args) {
+  Specs specs;
+  for (Value* arg : args) specs.push_back(static_cast<RawTensor*>(arg)->spec());
+  check_arity(op, specs.size());
+  op.cls.infer(op, specs);
+}
+
 bool apply_raw(const Op& op, Args args, Values& out) {
   if (leaves_alone(op, args)) {
     out.push_back(Ref<Value>(args[0]));
@@ -53,7 +61,10 @@ bool apply_raw(const Op& op, Args args, Values& out) {
     out = launch(op, args);
     return true;
   }
-  if (&op.cls != &registry().constant()) return apply_body(op, args, out);
+  if (&op.cls != &registry().constant()) {
+    if (op.cls.infer != nullptr) insist(op, args);
+    return apply_body(op, args, out);
+  }
   if (args.empty()) {
     fail(ErrorKind::kDispatch,
          "Const: at least one tensor-like must be given, since it says what "

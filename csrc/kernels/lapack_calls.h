@@ -215,6 +215,7 @@ class LeastSquares {
  public:
   LeastSquares(const Lapack<T>& table, int m, int n, int count, Real<T> rcond)
       : table_(table), m_(m), n_(n), count_(count), rcond_(rcond), work_(1), rwork_(1), iwork_(1) {
+    is_nothing_kept_ = rcond >= 1;  // which LAPACK takes for the precision
     int rank = 0;
     run(nullptr, nullptr, nullptr, rank, kQuery);
     work_.resize(static_cast<size_t>(workspace_size(work_[0])));
@@ -223,7 +224,12 @@ class LeastSquares {
   }
   // b has max(m, n) rows: the right sides in, the solutions out. Destroys a.
   int operator()(T* a, T* b, Real<T>* s, int& rank) {
-    return run(a, b, s, rank, static_cast<int>(work_.size()));
+    const int info = run(a, b, s, rank, static_cast<int>(work_.size()));
+    if (is_nothing_kept_) {
+      rank = 0;
+      std::fill_n(b, static_cast<size_t>(std::max(m_, n_)) * static_cast<size_t>(count_), T(0));
+    }
+    return info;
   }
 
  private:
@@ -242,6 +248,7 @@ class LeastSquares {
   const Lapack<T>& table_;
   int m_, n_, count_;
   Real<T> rcond_;
+  bool is_nothing_kept_ = false;
   std::vector<T> work_;
   std::vector<Real<T>> rwork_;
   std::vector<int> iwork_;

@@ -36,13 +36,21 @@ struct Loops {
     shift = larger;
   }
 
+  // An infinity would pass over NaN: no exponentials follow, in which it would show.
+  static T largest_or_nan(const T* x, int64_t n) {
+    const T largest = row_largest(x, n);
+    if (largest != std::numeric_limits<T>::infinity()) return largest;
+    const double nans = row_sum<T>(n, [=](int64_t i) { return x[i] == x[i] ? T(0) : T(1); });
+    return nans > 0 ? std::numeric_limits<T>::quiet_NaN() : largest;
+  }
+
   static void row(void* acc, const void* data, int64_t n) {
     const T* x = static_cast<const T*>(data);
     double& sum = *sums_of(acc);
     T& shift = *shifts_of(acc, 1);
     for (int64_t at = 0; at < n; at += kTile) {
       const int64_t size = std::min(kTile, n - at);
-      const T largest = row_largest(x + at, size);
+      const T largest = largest_or_nan(x + at, size);
       if (largest != largest || largest == std::numeric_limits<T>::infinity()) {
         add(sum, shift, 1.0, largest);
         continue;

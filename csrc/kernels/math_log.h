@@ -104,13 +104,13 @@ TL_INLINE double log10(double x) {
                                          {C::kLog10Of2Hi, C::kLog10Of2Lo}));
 }
 
-// log(1 + x) + extra log(2). The rounding error of 1 + x is scaled and added to the reduced
+// log(1 + x + low) + extra log(2). The rounding error of 1 + x is scaled and added to the reduced
 // argument, which is then x itself where no scaling happens.
 template <Real T>
-TL_INLINE T log1p_plus(T x, T extra) {
+TL_INLINE T log1p_plus(T x, T extra, T low = T{0}) {
   const T u = T{1} + x;
   const T rest = u - x;
-  const T error = (T{1} - rest) + (x - (u - rest));
+  const T error = ((T{1} - rest) + (x - (u - rest))) + low;
   const LogReduction<T> m = reduce_log_of_normal(u);
   constexpr Uint<T> bias = Traits<T>::kBias;
   const Uint<T> inverse = (2 * bias - m.biased_exponent) << Traits<T>::kMantissaBits;
@@ -141,10 +141,14 @@ TL_INLINE T acosh(T x) {
   return x < T{1} ? Traits<T>::kNan : result;
 }
 
+// Half of log1p(2 a / (1 - a)); the quotient is taken as a pair, since its rounding would be seen.
 template <Real T>
 TL_INLINE T atanh(T x) {
   const T a = vm::abs(x);
-  return copysign(T(0.5) * log1p_plus(T{2} * a / (T{1} - a), T{0}), x);
+  const T divisor = T{1} - a;
+  const Pair<T> q = divide_pairs<T>({T{2} * a, T{0}}, {divisor, (T{1} - divisor) - a});
+  const bool is_pair = vm::abs(q.hi) < Traits<T>::kInfinity;  // else the lower part is NaN
+  return copysign(T(0.5) * log1p_plus(q.hi, T{0}, is_pair ? q.lo : T{0}), x);
 }
 
 }  // namespace vm

@@ -177,27 +177,33 @@ TL_INLINE T atan2(T y, T x) {
   return (x != x) | (y != y) ? sum : result;
 }
 
-// asin(a) for a <= 1/2, and asin(sqrt((1 - a) / 2)) above.
+// asin(a) for a <= 1/2, and asin(sqrt((1 - a) / 2)) above, as a sum that is not rounded.
 template <Real T>
-TL_INLINE T asin_core(T a, bool is_big) {
+TL_INLINE Pair<T> asin_core(T a, bool is_big) {
   const T z = is_big ? T(0.5) * (T{1} - a) : a * a;
   const T t = is_big ? vm::sqrt(z) : a;
-  return mul_add(t * z, asin_tail(z), t);
+  return {t, t * z * asin_tail(z)};
 }
 
 template <Real T>
 TL_INLINE T asin(T x) {
   const T a = vm::abs(x);
   const bool is_big = a > T(0.5);
-  const T core = asin_core(a, is_big);
-  return copysign(add_quarter_turns(is_big ? T{2} : T{0}, is_big ? T{-2} * core : core), x);
+  using C = Constants<T>;
+  const Pair<T> core = asin_core(a, is_big);
+  const T steps = is_big ? T{2} : T{0};
+  const T factor = is_big ? T{-2} : T{1};
+  const Pair<T> high = fast_two_sum(steps * C::kQuarterPiHi, factor * core.hi);
+  const T low = mul_add(steps, C::kQuarterPiLo, factor * core.lo);
+  return copysign(high.hi + (high.lo + low), x);
 }
 
 template <Real T>
 TL_INLINE T acos(T x) {
   const T a = vm::abs(x);
   const bool is_big = a > T(0.5);
-  const T core = asin_core(a, is_big);
+  const Pair<T> parts = asin_core(a, is_big);
+  const T core = parts.hi + parts.lo;
   const T signed_core = x < T{0} ? -core : core;
   const T big_steps = x < T{0} ? T{4} : T{0};
   return add_quarter_turns(is_big ? big_steps : T{2}, is_big ? T{2} * signed_core : -signed_core);

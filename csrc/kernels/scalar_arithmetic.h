@@ -214,12 +214,14 @@ template <class T>
 inline T floor_divide(T a, T b) {
   if constexpr (kFloats<T>) {
     // a / b may round up to an integer that it does not reach: what is left over tells, by its
-    // sign. Beyond the mantissa one less is not a number.
+    // sign. Beyond the mantissa one less is not a number. Of an infinite divisor nothing is reached:
+    // the Array API standard wants a zero with the sign of the quotient.
     const T down = vm::floor(a / b);
     const T rest = down == T(0) ? a : vm::minus_product(a, down, b);
     const bool is_below = ((rest < T(0)) & (b > T(0))) | ((rest > T(0)) & (b < T(0)));
     const bool has_units = abs(down) < T(2) / std::numeric_limits<T>::epsilon();
-    return down - static_cast<T>(is_below & has_units);
+    const bool may_fall_short = has_units & (abs(b) < std::numeric_limits<T>::infinity());
+    return down - static_cast<T>(is_below & may_fall_short);
   } else if constexpr (std::is_unsigned_v<T>) {
     return b == T(0) ? T(0) : a / (b == T(0) ? T(1) : b);
   } else {

@@ -80,7 +80,7 @@ bool is_transposed(const TileOperand& operand, const Dims& shape) {
   if (ndim < 2 || operand.strides[ndim - 2] != 1) return false;
   const int64_t step = operand.strides[ndim - 1];
   const int64_t row = shape[ndim - 1] * static_cast<int64_t>(operand.size);
-  return (step > 1 || step < -1) && shape[ndim - 2] >= kLeastRows &&
+  return (step > 1 || step < -1) && row > 0 && shape[ndim - 2] >= kLeastRows &&
          row * kLeastRows <= 4 * kStripBytes;
 }
 

@@ -107,6 +107,7 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   const DType* wanted = summed_as(op);
   if (wanted == nullptr) return Specs(1, Spec{reduction.result_dtype(x.dtype), shape});
   check_converts(op, x.dtype, *wanted);
+  reduction.check_dtype(*wanted);
   return Specs(1, Spec{*wanted, shape});
 }
 

@@ -117,6 +117,9 @@ GatherShape gather_shape(const Op& op, const Dims& x, Inputs indices) {
     fail(ErrorKind::kShape, op.name(), ": there must be one index per axis; got ", indices.size(),
          " for axes=", to_string(std::span<const int64_t>(axes)), ".");
   }
+  if (axes.empty()) {
+    fail(ErrorKind::kShape, op.name(), ": axes must name one axis or more; got axes=().");
+  }
   GatherShape out;
   std::vector<bool> taken(x.size());
   for (size_t i = 0; i < axes.size(); ++i) {

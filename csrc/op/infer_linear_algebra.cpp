@@ -49,6 +49,27 @@ Specs infer_matmul(const Op& op, Inputs inputs) {
   return specs;
 }
 
+// The vectors themselves do not broadcast.
+Specs infer_vecdot(const Op& op, Inputs inputs) {
+  const Dims& a = inputs[0].shape;
+  const Dims& b = inputs[1].shape;
+  Dims shape = broadcast_shapes(op.name(), a, b);
+  const size_t ndim = shape.size();
+  const size_t axis = static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(ndim)));
+  const size_t from_end = ndim - axis;
+  const bool have_it = a.size() >= from_end && b.size() >= from_end;
+  if (!have_it || a[a.size() - from_end] != b[b.size() - from_end]) {
+    fail(ErrorKind::kShape, op.name(), ": x1 and x2 must have the same size along axis ",
+         op.get<int64_t>("axis"), "; got x1.shape=", to_string(a), ", x2.shape=", to_string(b),
+         "; broadcast_to makes vectors equally long.");
+  }
+  shape.erase(axis);
+  const DType dtypes[] = {inputs[0].dtype, inputs[1].dtype};
+  const Scalar& product = *registry().find_scalar("multiply");
+  return one(product.result_dtype(product.compute_dtype(dtypes)), shape);
+}
+
 // Whether a scalar function of one result can be called with one argument.
 bool can_take_one(const ScalarSpec& spec) {
   const auto has_default = [](const ArgSpec& arg) {
@@ -81,6 +102,7 @@ Specs infer_linear(const Op& op, Inputs inputs) {
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"mat_mul", infer_matmul},
     {"linear", infer_linear},
+    {"vectors_of_one_size", infer_vecdot},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 #include <memory>
+#include <optional>
 
 #include "op/registry.h"
 
@@ -21,6 +22,37 @@ struct Symbol {
   Literal literal = {};
 };
 
+// The bytes of one element.
+struct Number {
+  alignas(16) char bytes[16] = {};
+};
+
+DType widest_of(DType dtype) {
+  if (dtype == DType::kFloat32) return DType::kFloat64;
+  return dtype == DType::kComplex64 ? DType::kComplex128 : dtype;
+}
+
+void write_number(Number& number, const Literal& value, DType dtype) {
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T converted = literal_as<T>(value);
+    std::memcpy(number.bytes, &converted, sizeof(T));
+  });
+}
+
+std::optional<Literal> read_number(const Number& number, DType dtype) {
+  auto read = [&](auto value) {
+    std::memcpy(&value, number.bytes, sizeof(value));
+    return Literal(value);
+  };
+  if (dtype == DType::kBool) return read(false);
+  if (dtype == DType::kInt64) return read(int64_t{0});
+  if (dtype == DType::kUInt64) return read(uint64_t{0});
+  if (dtype == DType::kFloat64) return read(0.0);
+  if (dtype == DType::kComplex128) return read(std::complex<double>());
+  return std::nullopt;
+}
+
 class Writer {
  public:
   explicit Writer(std::span<const DType> args) {
@@ -34,6 +66,9 @@ class Writer {
 
   // Applies a scalar function to symbols: one instruction, or its expansion.
   std::vector<Symbol> call(const Scalar& scalar, std::vector<Symbol> args) {
+    if (std::optional<Literal> number = folded(scalar, args)) {
+      return {{Symbol::Place::kConstant, -1, DType::kFloat32, true, *number}};
+    }
     SmallVector<DType, 4> dtypes = literal_dtypes(scalar, args);
     const DType promoted = scalar.compute_dtype(dtypes);
     const DType loop = compute_of(promoted);
@@ -117,12 +152,10 @@ class Writer {
   }
 
   Symbol constant(const Symbol& literal, DType dtype) {
+    Number number;
+    write_number(number, literal.literal, dtype);
     TileProgram::Constant value{dtype, {}};
-    visit_dtype(dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      const T converted = literal_as<T>(literal.literal);
-      std::memcpy(value.value, &converted, sizeof(T));
-    });
+    std::memcpy(value.value, number.bytes, sizeof(value.value));
     for (size_t i = 0; i < constants_.size(); ++i) {
       if (constants_[i].dtype == dtype &&
           std::memcmp(constants_[i].value, value.value, sizeof(value.value)) == 0) {
@@ -152,6 +185,33 @@ class Writer {
     }
     instructions_.push_back(std::move(instruction));
     return results;
+  }
+
+  // A function of numbers alone is a number: computed once, in the widest dtype of its kind, so
+  // that it is right in the dtype of whatever it meets.
+  static std::optional<Literal> folded(const Scalar& scalar, const std::vector<Symbol>& args) {
+    SmallVector<DType, 4> dtypes;
+    for (const Symbol& arg : args) {
+      if (!arg.is_literal) return std::nullopt;
+      dtypes.push_back(widest_of(default_dtype(arg.literal)));
+    }
+    if (scalar.spec.outputs != 1) return std::nullopt;
+    if (scalar.compute_dtype(dtypes) == DType::kFloat32) {  // what integers become
+      for (size_t i = 0; i < args.size(); ++i) {
+        if (scalar.spec.args[i].category != Category::kBoolean) dtypes[i] = DType::kFloat64;
+      }
+    }
+    const PreparedProgram& prepared = prepare(scalar, dtypes);
+    Number in[8], out;
+    if (args.size() > std::size(in)) return std::nullopt;
+    SmallVector<TileOperand, 4> operands;
+    for (size_t i = 0; i < args.size(); ++i) {
+      write_number(in[i], args[i].literal, dtypes[i]);
+      operands.push_back({in[i].bytes, size_of(dtypes[i]), {}});
+    }
+    const TileOutput output{out.bytes, size_of(prepared.results[0])};
+    run_tiles(prepared.program, {}, {operands.data(), operands.size()}, {&output, 1});
+    return read_number(out, prepared.results[0]);
   }
 
   static bool is_same_place(const Symbol& a, const Symbol& b) {

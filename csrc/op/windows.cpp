@@ -181,7 +181,9 @@ Convolution transposed_convolution_of(const Op& op, const Dims& x, const Dims& w
   int64_t extra[Window::kDims] = {};
   reader.read("output_padding", 0, extra);
   for (int d = 0; d < Window::kDims; ++d) {
-    if (extra[d] >= w.stride[d]) reader.refuse("output_padding", "less than the stride");
+    if (extra[d] >= std::max(w.stride[d], w.dilation[d])) {
+      reader.refuse("output_padding", "less than the stride or the dilation");
+    }
     if (w.out[d] == 0) {
       fail(ErrorKind::kShape, op.name(),
            ": the spatial dimensions of x must not be empty; got x.shape=", to_string(x), ".");

@@ -1,5 +1,8 @@
 // Gradients of the three convolution ops: each is made of the other two.
+#include <algorithm>
+
 #include "op/families.h"
+#include "op/index.h"
 #include "op/windows.h"
 #include "tape/gradient.h"
 
@@ -25,6 +28,34 @@ Ints unseen_rows(const Convolution& convolution, size_t dims) {
     rows.push_back((w.in[d] + 2 * w.before[d] - reach) % w.stride[d]);  // "same" has stride 1
   }
   return rows;
+}
+
+// The windows that a convolution finds in the transpose's result behind those of x: where rows are
+// added by the dilation, more than a stride.
+Ints windows_behind(const GradCall& c, size_t dims) {
+  const Ints& extra = c.op.get<Ints>("output_padding");
+  const Ints& stride = c.op.get<Ints>("stride");
+  Ints more;
+  for (size_t d = 0; d < dims; ++d) {
+    more.push_back(extra[extra.size() == 1 ? 0 : d] / stride[stride.size() == 1 ? 0 : d]);
+  }
+  return more;
+}
+
+// Without these windows, and with zeros in their place.
+Ref<Value> without_behind(Value& x, const Ints& windows) {
+  constexpr int64_t kSlice = static_cast<int64_t>(ItemKind::kSlice);
+  Ints items;
+  for (size_t i = 0; i < windows.size() + 2; ++i) {
+    const bool is_cut = i >= 2 && windows[i - 2] > 0;
+    items.insert(items.end(), {kSlice, kNoBound, is_cut ? -windows[i - 2] : kNoBound, kNoBound});
+  }
+  return call("subtensor", {&x}, {{"items", items}});
+}
+Ref<Value> with_zeros_behind(Value& x, const Ints& windows) {
+  Ints widths(4, 0);
+  for (int64_t count : windows) widths.insert(widths.end(), {0, count});
+  return call("pad", {&x}, {{"widths", widths}});
 }
 
 Ints kernel_of(const Dims& weight) { return {weight.begin() + 2, weight.end()}; }
@@ -56,11 +87,17 @@ void grad_convolution(GradCall& c) {
 
 void grad_convolution_transpose(GradCall& c) {
   const Dims weight = c.node.input_spec(1).shape;
+  const Ints behind = windows_behind(c, weight.size() - 2);
+  const bool has_behind = std::any_of(behind.begin(), behind.end(), [](int64_t n) { return n > 0; });
   if (c.wants(0)) {
-    c.result(0) = call("convolution", {c.cotangents[0], c.inputs[1]}, with_window(c));
+    const Ref<Value> found =
+        call("convolution", {c.cotangents[0], c.inputs[1]}, with_window(c));
+    c.result(0) = has_behind ? without_behind(*found, behind) : found;
   }
   if (c.wants(1)) {
-    c.result(1) = call("convolution_weight", {c.cotangents[0], c.inputs[0]},
+    const Ref<Value> x =
+        has_behind ? with_zeros_behind(*c.inputs[0], behind) : Ref<Value>(c.inputs[0]);
+    c.result(1) = call("convolution_weight", {c.cotangents[0], x.get()},
                        with_window(c, {{"kernel", kernel_of(weight)}}));
   }
   add_bias(c);

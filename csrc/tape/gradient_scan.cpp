@@ -54,29 +54,40 @@ void grad_cumulative_sum(GradCall& c) {
   c.result(0) = scan.sum_backwards(*scan.trimmed(*c.cotangents[0]));
 }
 
-// Before the first zero, y_j / x_i is the product without x_i. At that zero, it is the product of
-// the others; behind it, nothing changes the zeros that come out.
+// The sums of the products behind each element, without one of them: the one where `is_left_out`.
+Ref<Value> sums_without(const Scan& scan, Value& x, Value& is_left_out, Value& dy) {
+  const Ref<Value> one = lift_literal(int64_t{1}, x);
+  const Ref<Value> others = call("where", {&is_left_out, one.get(), &x});
+  const Ref<Value> products = scan.again("cumulative_prod", *others);
+  return scan.sum_backwards(*call("multiply", {&dy, conjugate(*products).get()}));
+}
+
+// The product without x_i is y_j / x_i where x_i is not 0, and else the product of the others. That
+// of the second zero is 0, as is its gradient, but its slope by the first one is not; from the third
+// zero on both are.
 void grad_cumulative_prod(GradCall& c) {
   const Scan scan(c);
   Value& x = *c.inputs[0];
   const Ref<Value> dy = scan.trimmed(*c.cotangents[0]);
   const Ref<Value> y = scan.trimmed(*c.outputs[0]);
   const Ref<Value> zero = lift_literal(int64_t{0}, x);
-  const Ref<Value> one = lift_literal(int64_t{1}, x);
   const Ref<Value> is_zero = call("equal", {&x, zero.get()});
   const Ref<Value> zeros = scan.again("cumulative_sum", *is_zero);
-  const Ref<Value> is_before = call("equal", {zeros.get(), lift_literal(int64_t{0}, *zeros).get()});
-  const Ref<Value> is_single = call("equal", {zeros.get(), lift_literal(int64_t{1}, *zeros).get()});
-  const Ref<Value> is_first = call("logical_and", {is_zero.get(), is_single.get()});
-  const Ref<Value> without = call("where", {is_first.get(), one.get(), &x});
-  const Ref<Value> others = scan.again("cumulative_prod", *without);
-  const Ref<Value> at = scan.sum_backwards(*call("multiply", {dy.get(), conjugate(*others).get()}));
-  // Behind the first zero nothing may divide by another one.
-  const Ref<Value> divisor = call("where", {is_before.get(), &x, one.get()});
+  auto is_nth = [&](int64_t n) {
+    const Ref<Value> number = lift_literal(n, *zeros);
+    return call("logical_and", {is_zero.get(), call("equal", {zeros.get(), number.get()}).get()});
+  };
+  const Ref<Value> is_first = is_nth(1);
+  const Ref<Value> is_second = is_nth(2);
+  const Ref<Value> at_first = sums_without(scan, x, *is_first, *dy);
+  const Ref<Value> at_second = sums_without(scan, x, *is_second, *dy);
+  const Ref<Value> at_later = call("where", {is_second.get(), at_second.get(), zero.get()});
+  const Ref<Value> at_zeros = call("where", {is_first.get(), at_first.get(), at_later.get()});
+  const Ref<Value> one = lift_literal(int64_t{1}, x);
+  const Ref<Value> divisor = call("where", {is_zero.get(), one.get(), &x});
   const Ref<Value> sums = scan.sum_backwards(*call("multiply", {dy.get(), conjugate(*y).get()}));
-  const Ref<Value> before = call("divide", {sums.get(), conjugate(*divisor).get()});
-  const Ref<Value> behind = call("where", {is_first.get(), at.get(), zero.get()});
-  c.result(0) = call("where", {is_before.get(), before.get(), behind.get()});
+  const Ref<Value> elsewhere = call("divide", {sums.get(), conjugate(*divisor).get()});
+  c.result(0) = call("where", {is_zero.get(), at_zeros.get(), elsewhere.get()});
 }
 
 // What one deviation from the mean is worth, per unit of the variance's cotangent, without 2.

@@ -101,6 +101,21 @@ void over_rows(int64_t rows, int64_t n, F&& f) {
   }
 }
 
+// Zeros are sorted by their signs, side by side: brings them back into the order in which they
+// stand in `from`, since they are equal.
+template <class Key>
+void restore_zeros(const Key* from, Key* keys, int64_t n, bool descending) {
+  constexpr Key kPlus = Key{1} << (sizeof(Key) * 8 - 1);
+  constexpr Key kMinus = kPlus - 1;  // the other way round where keys descend
+  Key* place = std::lower_bound(keys, keys + n, kMinus);
+  const Key* const end = std::upper_bound(place, keys + n, kPlus);
+  if (place == end || *place == *(end - 1)) return;
+  for (int64_t i = 0; place != end; ++i) {
+    const bool is_minus = from[i] == kPlus;  // the bits of -0
+    if (is_minus || from[i] == 0) *place++ = is_minus != descending ? kMinus : kPlus;
+  }
+}
+
 // Key is as wide as the elements; `out` holds keys until the last moment.
 template <class Key>
 void sort_values(const RawTensor& x, int64_t n, bool descending, char* out) {
@@ -115,6 +130,7 @@ void sort_values(const RawTensor& x, int64_t n, bool descending, char* out) {
           kernels.encode(row + first, from + first, last - first, descending);
         });
         sort(row);
+        if (kind_of(x.dtype) == Kind::kFloating) restore_zeros(from, row, n, descending);
         each([&](int64_t first, int64_t last) {
           kernels.decode(row + first, last - first, descending);
         });

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...imperative import Tensor, TensorLike
-from .transform import transform
+from .transform import kept, transform
 
 __all__ = [
     "fftn",
@@ -47,7 +47,7 @@ def fftn(
         >>> tl.fft.fftn(tl.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
         [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
     """
-    return transform("fftn", x, s, axes, norm, kind="c2c", is_inverse=False)
+    return transform("fftn", x, kept(s), axes, norm, kind="c2c", is_inverse=False)
 
 
 def ifftn(
@@ -80,7 +80,7 @@ def ifftn(
         >>> tl.fft.ifftn(tl.tensor([[4.0, 0.0], [0.0, 0.0]])).tolist()
         [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     """
-    return transform("ifftn", x, s, axes, norm, kind="c2c", is_inverse=True)
+    return transform("ifftn", x, kept(s), axes, norm, kind="c2c", is_inverse=True)
 
 
 def rfftn(
@@ -114,7 +114,7 @@ def rfftn(
         >>> tl.fft.rfftn(tl.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
         [[(10+0j), (-2+0j)], [(-4+0j), 0j]]
     """
-    return transform("rfftn", x, s, axes, norm, kind="r2c", is_inverse=False)
+    return transform("rfftn", x, kept(s), axes, norm, kind="r2c", is_inverse=False)
 
 
 def irfftn(
@@ -147,7 +147,7 @@ def irfftn(
         >>> tl.fft.irfftn(tl.tensor([[4.0, 0.0], [0.0, 0.0]])).tolist()
         [[1.0, 1.0], [1.0, 1.0]]
     """
-    return transform("irfftn", x, s, axes, norm, kind="c2r", is_inverse=True)
+    return transform("irfftn", x, kept(s), axes, norm, kind="c2r", is_inverse=True)
 
 
 def hfftn(
@@ -180,7 +180,7 @@ def hfftn(
         >>> tl.fft.hfftn(tl.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
         [[10.0, -2.0], [-4.0, 0.0]]
     """
-    return transform("hfftn", x, s, axes, norm, kind="c2r", is_inverse=False)
+    return transform("hfftn", x, kept(s), axes, norm, kind="c2r", is_inverse=False)
 
 
 def ihfftn(
@@ -213,4 +213,4 @@ def ihfftn(
         >>> tl.fft.ihfftn(tl.tensor([[4.0, 0.0], [0.0, 0.0]])).tolist()
         [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     """
-    return transform("ihfftn", x, s, axes, norm, kind="r2c", is_inverse=True)
+    return transform("ihfftn", x, kept(s), axes, norm, kind="r2c", is_inverse=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/attention.yaml:4
+# opdecl/attention.yaml: Attention
 @native
 def attend(
     query: TensorLike,
@@ -32,7 +32,7 @@ def attend(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/2205.14135; declared in opdecl/attention.yaml:4.
+        https://arxiv.org/abs/2205.14135; declared in opdecl/attention.yaml: Attention.
 
     Example:
         >>> import tensorlike as tl
@@ -44,7 +44,7 @@ def attend(
     ...
 
 
-# opdecl/attention.yaml:23
+# opdecl/attention.yaml: AttentionGrad
 @native
 def attention_grad(
     query: TensorLike,
@@ -70,7 +70,7 @@ def attention_grad(
         3 tensors.
 
     Source:
-        Declared in opdecl/attention.yaml:23.
+        Declared in opdecl/attention.yaml: AttentionGrad.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/pooling.yaml:4
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool(
     x: TensorLike,
@@ -38,7 +38,7 @@ def max_pool(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:4.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -49,7 +49,7 @@ def max_pool(
     ...
 
 
-# opdecl/pooling.yaml:19
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool1d(
     x: TensorLike,
@@ -73,7 +73,7 @@ def max_pool1d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:19.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -84,7 +84,7 @@ def max_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:22
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool2d(
     x: TensorLike,
@@ -108,7 +108,7 @@ def max_pool2d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:22.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -119,7 +119,7 @@ def max_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:25
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool3d(
     x: TensorLike,
@@ -143,7 +143,7 @@ def max_pool3d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:25.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -154,7 +154,7 @@ def max_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:28
+# opdecl/pooling.yaml: MaxPool
 @native
 def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -167,7 +167,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:28.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -178,7 +178,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:32
+# opdecl/pooling.yaml: MaxPool
 @native
 def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -191,7 +191,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:32.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -202,7 +202,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:36
+# opdecl/pooling.yaml: MaxPool
 @native
 def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -215,7 +215,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:36.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:41
+# opdecl/pooling.yaml: MaxPoolSpread
 @native
 def max_pool_spread(
     x: TensorLike,
@@ -256,7 +256,7 @@ def max_pool_spread(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:41.
+        Declared in opdecl/pooling.yaml: MaxPoolSpread.
 
     Example:
         >>> import tensorlike as tl
@@ -268,7 +268,7 @@ def max_pool_spread(
     ...
 
 
-# opdecl/pooling.yaml:52
+# opdecl/pooling.yaml: MaxPoolSelect
 @native
 def max_pool_select(
     x: TensorLike,
@@ -298,7 +298,7 @@ def max_pool_select(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:52.
+        Declared in opdecl/pooling.yaml: MaxPoolSelect.
 
     Example:
         >>> import tensorlike as tl
@@ -310,7 +310,7 @@ def max_pool_select(
     ...
 
 
-# opdecl/pooling.yaml:63
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool(
     x: TensorLike,
@@ -340,7 +340,7 @@ def avg_pool(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:63.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -351,7 +351,7 @@ def avg_pool(
     ...
 
 
-# opdecl/pooling.yaml:80
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool1d(
     x: TensorLike,
@@ -377,7 +377,7 @@ def avg_pool1d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:80.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -388,7 +388,7 @@ def avg_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:83
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool2d(
     x: TensorLike,
@@ -414,7 +414,7 @@ def avg_pool2d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:83.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -425,7 +425,7 @@ def avg_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:86
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool3d(
     x: TensorLike,
@@ -451,7 +451,7 @@ def avg_pool3d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:86.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -462,7 +462,7 @@ def avg_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:89
+# opdecl/pooling.yaml: AvgPool
 @native
 def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -475,7 +475,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:89.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -486,7 +486,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:93
+# opdecl/pooling.yaml: AvgPool
 @native
 def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -499,7 +499,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:93.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -510,7 +510,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:97
+# opdecl/pooling.yaml: AvgPool
 @native
 def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -523,7 +523,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:97.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -534,7 +534,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:102
+# opdecl/pooling.yaml: AvgPoolSpread
 @native
 def avg_pool_spread(
     gradient: TensorLike,
@@ -566,7 +566,7 @@ def avg_pool_spread(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:102.
+        Declared in opdecl/pooling.yaml: AvgPoolSpread.
 
     Example:
         >>> import tensorlike as tl

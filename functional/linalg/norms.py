@@ -9,6 +9,7 @@ from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .. import generated as ops
 from ..arranging import as_tensor, axis_of, expand_dims
 from ..creation import zeros
+from ..distances import dtype_of_squares
 
 
 def as_floating(x: TensorLike) -> Any:
@@ -82,6 +83,8 @@ def vector_norm(
     x = as_floating(x)
     if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
         raise ParameterError(f"vector_norm: ord must be a number; got {ord!r}.")
+    if ord == 2:
+        return _euclidean(x, axis, keepdims)  # type: ignore[no-any-return]
     size = ops.abs(x)
     if ord == 0:
         is_counted = ops.astype(ops.not_equal(x, 0), dtype=size.dtype)
@@ -91,9 +94,19 @@ def vector_norm(
         return reduce(size, axis=axis, keepdims=keepdims)
     if ord == 1:
         return ops.sum(size, axis=axis, keepdims=keepdims)
-    powers = size * size if ord == 2 else ops.pow(size, ord)
+    powers = ops.pow(ops.astype(size, dtype=dtype_of_squares(size)), ord)
     total = ops.sum(powers, axis=axis, keepdims=keepdims)
-    return _root(total, ord) if ord > 0 else ops.pow(total, 1 / ord)
+    found = _root(total, ord) if ord > 0 else ops.pow(total, 1 / ord)
+    return ops.astype(found, dtype=size.dtype)
+
+
+def _euclidean(x: Any, axis: Any, keepdims: bool) -> Any:
+    """The root of the sum of squares: not of sizes, whose slopes at 0 would be lost."""
+    parts = [ops.real(x), ops.imag(x)] if x.dtype.name.startswith("complex") else [x]
+    wide = dtype_of_squares(parts[0])
+    sums = [ops.sumsq(part, axis=axis, keepdims=keepdims, dtype=wide) for part in parts]
+    total = sums[0] if len(sums) == 1 else sums[0] + sums[1]
+    return ops.astype(_root(total, 2), dtype=parts[0].dtype)
 
 
 def matrix_norm(

@@ -31,6 +31,7 @@ NUMPY = {"": np, "linalg": np.linalg, "fft": np.fft, "random": np.random}
 TORCH = ("torch", "torch.nn.functional", "torch.linalg", "torch.fft", "torch.special")
 # Ours: (NumPy's, PyTorch's), where they differ; "" where there is none.
 NAMES: dict[str, tuple[str, str]] = {
+    "array_equal": ("array_equal", "torch.equal"),
     "astype": ("ndarray.astype", "Tensor.to"),
     "attention": ("", "torch.nn.functional.scaled_dot_product_attention"),
     "beta": ("random.beta", "torch.distributions.Beta"),

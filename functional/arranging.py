@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import IndexRangeError, ShapeError, Tensor, TensorBase, TensorLike, tensor
+from ..imperative.arrays import steady
 from .arguments import integer
 from .generated import (
     broadcast_to,
@@ -234,7 +235,7 @@ def roll(
 
 
 def counts_of(call: str, counts: Any) -> list[int]:
-    given = np.asarray(counts)
+    given = np.asarray(steady(counts))
     if given.dtype.kind not in "iu" and given.size > 0:
         raise ShapeError(f"{call}: repetitions must be integers; got {given.dtype}.")
     numbers = [int(count) for count in given.reshape(-1)]

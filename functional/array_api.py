@@ -116,7 +116,6 @@ from .generated import (
     reciprocal,
     remainder,
     reshape,
-    round,
     searchsorted,
     sign,
     signbit,
@@ -146,6 +145,7 @@ from .picking import (
     tril,
     triu,
 )
+from .rounding import round
 from .sets import unique_all, unique_counts, unique_inverse
 
 e = math.e

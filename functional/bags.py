@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike
+from ..imperative.arrays import steady
 from .arguments import named
 from .arranging import as_tensor, expand_dims
 from .generated import max, mean, reshape, sum, where
@@ -57,7 +58,7 @@ def embedding_bag(
         raise ParameterError(f"embedding_bag: mode must be 'mean', 'sum' or 'max'; got {mode!r}.")
     if per_sample_weights is not None and mode != "sum":
         raise ParameterError(f"embedding_bag: only 'sum' has weights; got mode={mode!r}.")
-    weight, places = as_tensor(weight), np.asarray(indices)
+    weight, places = as_tensor(weight), np.asarray(steady(indices))
     if places.dtype.kind not in "iu" and places.size:
         raise DTypeError(f"embedding_bag: indices must be integer; got {places.dtype}.")
     if len(weight.shape) != 2:
@@ -90,7 +91,7 @@ def _bags(places: Any, offsets: TensorLike | None) -> tuple[Any, int]:
             "embedding_bag: indices must have two dimensions, or one and offsets; "
             f"got indices.shape={places.shape}{'' if offsets is None else ' and offsets'}."
         )
-    starts = np.asarray(offsets)
+    starts = np.asarray(steady(offsets))
     ends = np.append(starts, len(places))
     is_ordered = starts.ndim == 1 and len(starts) > 0 and starts[0] == 0
     if not is_ordered or (np.diff(ends) < 0).any() or starts.dtype.kind not in "iu":

@@ -21,8 +21,9 @@ from ..imperative import (
     from_dlpack,
     tensor,
 )
+from .arguments import integer
 from .arranging import as_tensor, broadcast_arrays, dims_of
-from .generated import arange, astype, equal, full, reshape, to_device, where
+from .generated import arange, astype, equal, full, pow, reshape, to_device, where
 
 __all__ = [
     "asarray",
@@ -31,6 +32,7 @@ __all__ = [
     "eye",
     "full_like",
     "linspace",
+    "logspace",
     "meshgrid",
     "ones",
     "ones_like",
@@ -235,6 +237,9 @@ def eye(
         dtype: the dtype, float32 by default.
         device: where the tensor lives.
 
+    Raises:
+        ParameterError: a number is no integer, or is negative.
+
     Source:
         Array API 2025.12, ``eye``.
 
@@ -244,8 +249,8 @@ def eye(
         tensor([[0., 1., 0.],
                 [0., 0., 1.]])
     """
-    (rows,) = dims_of(n_rows)
-    (columns,) = dims_of(n_rows if n_cols is None else n_cols)
+    rows = integer("eye", "n_rows", n_rows, least=0)
+    columns = rows if n_cols is None else integer("eye", "n_cols", n_cols, least=0)
     k = max(-rows, min(operator.index(k), columns))  # further off there are only zeros
     row = reshape(arange(k, rows + k, device=device), (rows, 1))
     column = reshape(arange(columns, device=device), (1, columns))
@@ -273,7 +278,7 @@ def linspace(
         endpoint: whether `stop` is the last number.
 
     Raises:
-        ShapeError: num is negative.
+        ParameterError: num is no integer, or is negative.
 
     Source:
         Array API 2025.12, ``linspace``.
@@ -283,7 +288,7 @@ def linspace(
         >>> tl.linspace(0, 1, 5)
         tensor([0.  , 0.25, 0.5 , 0.75, 1.  ])
     """
-    (count,) = dims_of(num)
+    count = integer("linspace", "num", num, least=0)
     is_complex = any(isinstance(end, complex) for end in (start, stop))
     if dtype is None:
         dtype = "complex64" if is_complex else "float32"
@@ -298,6 +303,36 @@ def linspace(
     if endpoint and count > 1:
         values = where(equal(at, count - 1), stop, values)
     return astype(values, dtype=dtype)
+
+
+def logspace(
+    start: complex, stop: complex, /, num: int, *, base: float = 10.0, dtype: Any = None
+) -> Tensor:
+    """Powers of a base with evenly spaced exponents.
+
+    Args:
+        start: the first exponent.
+        stop: the last exponent.
+        num: how many.
+        base: the base.
+        dtype: the dtype, float32 or complex64 by default.
+
+    Raises:
+        ShapeError: num is negative.
+
+    Source:
+        NumPy, ``numpy.logspace``; PyTorch, ``torch.logspace``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.logspace(0, 2, 3).tolist()
+        [1.0, 10.0, 100.0]
+    """
+    is_complex = any(isinstance(end, complex) for end in (start, stop, base))
+    if dtype is None:
+        dtype = "complex64" if is_complex else "float32"
+    exponents = linspace(start, stop, num, dtype="complex128" if is_complex else "float64")
+    return astype(pow(base, exponents), dtype=dtype)
 
 
 def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> tuple[Tensor, ...]:

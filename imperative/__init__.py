@@ -20,6 +20,10 @@ from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
+from .batched import mean_over_examples as mean_over_examples
+from .calls import TensorLike as TensorLike
+from .calls import extended as extended
+from .calls import native as native
 from .carrier import Carrier as Carrier
 from .constructors import as_raw_tensor as as_raw_tensor
 from .constructors import from_dlpack as from_dlpack
@@ -56,9 +60,7 @@ from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
-from .tensor import TensorLike as TensorLike
-from .tensor import native as native
-from .tensor import update as update
+from .tensor import replace as replace
 from .transforms import jvp as jvp
 from .transforms import linearize as linearize
 from .transforms import vmap as vmap
@@ -102,6 +104,7 @@ __all__ = [
     "drawn_from",
     "enable_grad",
     "engine",
+    "extended",
     "finfo",
     "from_dlpack",
     "grad",
@@ -114,14 +117,20 @@ __all__ = [
     "jvp",
     "linearize",
     "manual_seed",
+    "mean_over_examples",
     "native",
     "next_seed",
     "no_grad",
+    "replace",
     "result_type",
     "stop_gradient",
     "tensor",
-    "update",
     "value_and_grad",
     "vjp",
     "vmap",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -15,23 +15,41 @@ def as_array(data: Any, dtype: Any = None) -> Any:
 
     With a `dtype` asked for, floats stay as precise as Python has them.
     """
-    is_python = isinstance(data, (list, tuple)) and not _has_arrays(data)
+    given, data = data, steady(data)
+    is_python = isinstance(data, tuple) and not _has_arrays(data)
     if hasattr(data, "__dlpack__") and not isinstance(data, np.ndarray):
         return raw_from_dlpack(data)
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise _C.DTypeError(_not_numbers(data)) from error
+        raise _C.DTypeError(_not_numbers(given)) from error
     if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
         return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
     if is_python and array.dtype.kind in "fO":
         array = _exactly(data, array, dtype)
     if array.dtype == object or array.dtype.kind in "USOMmV":
-        raise _C.DTypeError(_not_numbers(data))
+        raise _C.DTypeError(_not_numbers(given))
     if is_python and dtype is not None:
         _refuse_outside(array, dtype)
     default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
     return array.astype(default) if is_python and dtype is None and default else array
+
+
+def steady(data: Any, depth: int = 0) -> Any:
+    """Lists within lists as tuples: reading an element runs code of others, which may change a list
+    that NumPy is reading, and NumPy does not expect that.
+
+    Raises:
+        DTypeError: they are nested deeper than dimensions go.
+    """
+    if not isinstance(data, (list, tuple)):
+        return data
+    if depth > 64:
+        raise _C.DTypeError("tensor: data must be nested 64 deep at most; got a deeper list")
+    items = tuple(data)
+    if not any(issubclass(kind, (list, tuple)) for kind in set(map(type, items))):
+        return items
+    return tuple(steady(item, depth + 1) for item in items)
 
 
 def _exactly(data: Any, array: Any, dtype: Any) -> Any:
@@ -89,7 +107,8 @@ def raw_from_dlpack(x: Any) -> _C.RawTensor:
 def to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> Any:
     """The elements of what has no buffer: bfloat16, as ml_dtypes has it."""
     if x.dtype is not _C.bfloat16:
-        array = np.asarray(x)
+        # A buffer says why, where the elements cannot be had.
+        array = np.asarray(memoryview(x))  # type: ignore[arg-type]
     elif dtype is not None and np.dtype(dtype).name != "bfloat16":
         array = np.asarray(_astype(x, dtype=_C.float32))
     else:
@@ -112,15 +131,33 @@ def for_numpy(x: _C.RawTensor) -> Any:
     return np.asarray(_astype(x, dtype=_C.float32) if x.dtype is _C.bfloat16 else x)
 
 
-def to_bits(x: _C.RawTensor) -> tuple[Any, str]:
-    """A copy of the elements that NumPy can store, and the dtype that `_from_bits` needs."""
-    name = x.dtype.name
-    return np.array(_C.bitcast(x, _C.uint16) if name == "bfloat16" else x), name
+def to_bits(x: _C.RawTensor) -> tuple[bytes, tuple[int, ...], str]:
+    """What a pickle holds: the bytes of the elements in C order, the shape, the dtype's name.
+
+    An array's own pickle would do, but NumPy crashes on some that were changed.
+    """
+    stored = _C.bitcast(x, _C.uint16) if x.dtype is _C.bfloat16 else x
+    return np.asarray(stored).tobytes(), x.shape, x.dtype.name
 
 
-def from_bits(array: Any, dtype: str) -> _C.RawTensor:
-    raw = _C.RawTensor(array)
-    return raw if raw.dtype.name == dtype else _C.bitcast(raw, dtype)
+def from_bits(data: bytes, shape: tuple[int, ...], dtype: str) -> _C.RawTensor:
+    """The tensor of what `to_bits` gave.
+
+    Raises:
+        DTypeError: there is no such dtype, or the data are no bytes.
+        ShapeError: the bytes do not fill the shape.
+    """
+    wanted = _C.ShapeTensor((), dtype).dtype  # refuses other names
+    if not isinstance(data, bytes):
+        raise _C.DTypeError(f"unpickle: data must be bytes; got {type(data).__name__}")
+    stored = np.frombuffer(data, "uint16" if wanted is _C.bfloat16 else wanted.name)
+    sizes = _C.ShapeTensor(shape)
+    if sizes.size != stored.size:
+        raise _C.ShapeError(
+            f"unpickle: the data must fill the shape {sizes.shape}; got {stored.size} elements"
+        )
+    raw = _C.RawTensor(stored.reshape(sizes.shape))
+    return _C.bitcast(raw, wanted) if wanted is _C.bfloat16 else raw
 
 
 def _not_numbers(data: Any) -> str:

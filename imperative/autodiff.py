@@ -8,33 +8,31 @@ the base tape.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
 from .backward import cotangents_for
-from .carrier import Carrier, beneath, carried
+from .carrier import beneath, carried
+from .rebinding import lowered as lowered
 from .tensor import Tensor
-from .trees import leaves_of, map_tree
+from .trees import (
+    call,
+    counterparts,
+    holds_numbers,
+    leaves_of,
+    map_tree,
+    put_in_places,
+    put_together,
+    take_apart,
+    take_arguments_apart,
+)
 
 
 def _is_on(value: Any, level: int) -> bool:
     """Whether the tape of this level recorded how the value was computed."""
     value = carried(value)
     return isinstance(value, _C.Tracer) and value.level == level
-
-
-def lowered(value: Any, level: int) -> Any:
-    """A result as it is outside the tape of this level."""
-    if isinstance(value, _C.TensorWrapper):
-        inner = lowered(value.__wrapped__, level)
-        return value if inner is None else type(value)(inner)
-    if isinstance(value, _C.Tracer) and value.level == level:
-        return value.primal
-    if isinstance(value, Carrier):
-        return value.around(lowered(value.value, level))
-    return value
 
 
 class Recording:
@@ -61,6 +59,13 @@ class Recording:
                 raise _C.AutodiffError(
                     f"{who}: argnums must name positional arguments; got {position} for {len(args)}"
                 )
+        chosen = tuple(args[position] for position in self.positions)
+        self.leaves, self.form = take_arguments_apart(chosen)
+        if not self.leaves and any(holds_numbers(x) for x in leaves_of(chosen)):
+            raise _C.DTypeError(
+                f"{who}: arguments must hold floating-point numbers to differentiate by; got "
+                "integers alone; cast them: x.astype(float32)"
+            )
         self.traced: list[Any] = []
         self.tape = _C.open_tape()
 
@@ -72,20 +77,14 @@ class Recording:
 
     def run(self, kwargs: dict[str, Any]) -> Any:
         """Calls the function; keeps the leaves."""
-        args = list(self.args)
-        held: list[tuple[Any, Any]] = []  # a layer's own parameters, and what they were
-        try:
-            for position in self.positions:
-                if not is_layer(args[position]):
-                    args[position] = map_tree(self._trace, args[position])
-                    continue
-                for _, parameter in args[position].named_parameters():
-                    held.append((parameter, parameter.__wrapped__))
-                    parameter._reset(self._trace(parameter.detach()))
+
+        def of_chosen(*chosen: Any) -> Any:
+            args = list(self.args)
+            for position, value in zip(self.positions, chosen, strict=True):
+                args[position] = value
             return self.function(*args, **kwargs)
-        finally:
-            for parameter, value in held:
-                parameter._reset(value)
+
+        return call(of_chosen, self.form, [self._trace(x) for x in self.leaves])
 
     def _trace(self, x: Any) -> Any:
         value = x if isinstance(x, _C.TensorBase) else _C.tensor(x)
@@ -129,24 +128,12 @@ class Recording:
     ) -> Any:
         """The gradients by the leaves, arranged as the arguments are; zeros where none flows."""
         found = self.pull(outputs, depend, cotangents, retain)
-        filled = iter(
-            [
-                Tensor(zeros_like(leaf) if gradient is None else gradient)
-                for gradient, leaf in zip(found, self.traced, strict=True)
-            ]
-        )
-        trees = [
-            {name: next(filled) for name, _ in self.args[p].named_parameters()}
-            if is_layer(self.args[p])
-            else map_tree(lambda _: next(filled), self.args[p])
-            for p in self.positions
+        filled = [
+            Tensor(zeros_like(leaf) if gradient is None else gradient)
+            for gradient, leaf in zip(found, self.traced, strict=True)
         ]
-        return trees[0] if self.is_single else tuple(trees)
-
-
-def is_layer(x: Any) -> bool:
-    """Whether it is a function with parameters, which are what it is differentiated by."""
-    return hasattr(x, "named_parameters")
+        trees = put_in_places(self.form, filled)
+        return trees[0] if self.is_single else trees
 
 
 def zeros_like(x: Any) -> Any:
@@ -174,9 +161,11 @@ def value_and_grad(
 
     Args:
         function: returns a tensor with one element (and, with `has_aux`, anything beside it).
-        argnums: the positional arguments to differentiate by; each may be a tensor, a number,
-            nested lists, tuples, dicts and dataclasses of them, or a layer: its gradient is a dict
-            of those by its parameters, under their names.
+        argnums: the positional arguments to differentiate by; each may be a tensor, a number, a
+            layer, or nested lists, tuples, dicts and dataclasses of them. In place of a layer
+            there is a dict of the gradients by its parameters, under their names, each where it
+            is met first. Whatever else stands in such a tree, integers too, is handed through;
+            None is in its place.
         has_aux: whether `function` returns ``(value, aux)``.
 
     Returns:
@@ -270,21 +259,37 @@ def vjp(
     """
     recording = Recording("vjp", function, args, tuple(range(len(args))))
     with recording:
-        outputs = recording.run({})
-        flat = leaves_of(outputs)
-        depend = recording.reached(flat)
+        outputs, form = take_apart(recording.run({}), holds_numbers, is_result=True)
+        depend = recording.reached(outputs)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
+        given = counterparts(form, cotangents, "vjp: cotangents")
+        flow = [d and dy is not None for d, dy in zip(depend, given, strict=True)]
         return recording.gradients(  # type: ignore[no-any-return]
-            flat, depend, leaves_of(cotangents), retain_graph
+            outputs, flow, given, retain_graph
         )
 
     level = recording.tape.level
-    return map_tree(lambda x: lowered(x, level), outputs), pull_back
+    return put_together(form, [lowered(y, level) for y in outputs]), pull_back
 
 
-@contextmanager
-def enable_grad() -> Iterator[None]:
+class _Switch(_C.Pause):
+    """A block as a context manager, or as a decorator."""
+
+    __slots__ = ()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, each call of which is such a block."""
+
+        @functools.wraps(function)
+        def switched(*args: Any, **kwargs: Any) -> Any:
+            with type(self)():
+                return function(*args, **kwargs)
+
+        return switched
+
+
+class enable_grad(_Switch):
     """What is inside is recorded by the tapes that are open, in the middle of `no_grad` too.
 
     May be used as a decorator, as `no_grad` may.
@@ -297,15 +302,15 @@ def enable_grad() -> Iterator[None]:
         >>> y.requires_grad
         True
     """
-    previous = _C.pause(-1)
-    try:
-        yield
-    finally:
-        _C.pause(previous)
+
+    __slots__ = ()
+
+    def __new__(cls) -> enable_grad:
+        """To be entered."""
+        return super().__new__(cls, True)
 
 
-@contextmanager
-def no_grad() -> Iterator[None]:
+class no_grad(_Switch):
     """Nothing inside is recorded by the tapes that are open outside.
 
     Example:
@@ -316,8 +321,9 @@ def no_grad() -> Iterator[None]:
         >>> y.requires_grad
         False
     """
-    previous = _C.pause(None)
-    try:
-        yield
-    finally:
-        _C.pause(previous)
+
+    __slots__ = ()
+
+    def __new__(cls) -> no_grad:
+        """To be entered."""
+        return super().__new__(cls)

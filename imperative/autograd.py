@@ -108,3 +108,8 @@ def backward(
     """
     outputs, cotangents = _checked("autograd.backward", ys, dys)
     _C.backward(outputs, cotangents, retain_graph, create_graph, None, None)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

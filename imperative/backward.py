@@ -34,8 +34,9 @@ def cotangents_for(who: str, outputs: tuple[Any, ...], given: Any) -> tuple[Any,
 class Grad:
     """Gradients by chosen tensors of what is computed from them.
 
-    ``Grad().wrt(x, callback=cb)`` makes x a leaf; ``g(y, dy)`` pushes dy back and calls
-    ``cb(x, gradient)`` once for every x that a gradient reaches, as soon as it is complete.
+    ``Grad().wrt(x, callback=cb)`` makes x a leaf, unless it has a history, which it keeps;
+    ``g(y, dy)`` pushes dy back and calls ``cb(x, gradient)`` once for every x that a gradient
+    reaches, as soon as it is complete.
     Several may be attached over one computation. While another one of this thread holds tensors,
     the gradient itself is recorded, so that it can be differentiated again.
 
@@ -53,6 +54,8 @@ class Grad:
     def __init__(self) -> None:
         """Nothing is attached yet."""
         self._attached: list[tuple[Tensor, Any, Callable[..., Any] | None, bool]] = []
+        # Whether somebody else's history goes on behind a tensor, for whom graphs must stay whole.
+        self._is_inside = False
         self._is_used = False
         self._has_ended = False
 
@@ -69,8 +72,12 @@ class Grad:
                 raise TypeError(f"Grad: wrt takes Tensors; got {type(x).__name__}")
         for x in xs:
             had = x.requires_grad
-            if not x.is_leaf:
-                x._reset(_C.Tracer(x.__wrapped__ if not had else x.detach().__wrapped__))
+            if not had:
+                x._reset(_C.Tracer(x.__wrapped__))
+            elif not x.is_leaf:
+                self._is_inside = True
+                if callback is None:  # a node of its own holds the gradient
+                    x._reset(_positive(x))
             self._attached.append((x, x.__wrapped__, callback, had))
             _holding_grads().add(self)
         return self
@@ -87,7 +94,7 @@ class Grad:
             raise _C.AutodiffError("Grad: it has run already; pass retain=True to run it again")
         outputs = listed(ys)
         cotangents = cotangents_for("Grad", outputs, dys)
-        others = bool(_holding_grads() - {self})
+        others = self._is_inside or bool(_holding_grads() - {self})
         leaves = tuple(leaf for _, leaf, _, _ in self._attached)
         _C.backward(outputs, cotangents, retain or others, others, leaves, self._deliver)
         self._is_used = not retain
@@ -99,8 +106,8 @@ class Grad:
         value = Tensor(gradient)
         if callback is not None:
             callback(x, value)
-        elif x.is_leaf:
-            x.grad = value
+        else:
+            x._hold_gradient(value)
 
     def _refuse_ended(self) -> None:
         if self._has_ended:
@@ -128,6 +135,9 @@ class Grad:
         self._attached.clear()
         self._has_ended = True
         _holding_grads().discard(self)
+
+
+_positive = _C.Function("positive")
 
 
 class _Holding(_local):

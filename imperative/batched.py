@@ -19,10 +19,11 @@ from .batched_call import BatchedCall, UnequalExamplesError, declared_of
 from .batching_rules import RULES, elementwise, reduction
 from .carrier import Carrier
 from .dispatch import apply
-from .levels import is_differentiated, stopped
+from .levels import OfLevel, is_differentiated, stopped, under_outer_tapes
+from .rebinding import levels_in
 
 
-class Batched(_C.TensorBase):
+class Batched(OfLevel):
     """The examples of a batch.
 
     Args:
@@ -47,6 +48,36 @@ class Batched(_C.TensorBase):
     def dtype(self) -> _C.dtype:
         """The element type."""
         return self.value.dtype  # type: ignore[no-any-return]
+
+    @property
+    def level(self) -> Batch:  # type: ignore[override]
+        """The `vmap` that it belongs to."""
+        return self.batch
+
+    @property
+    def inner(self) -> Any:
+        """The examples, with their axis in front."""
+        return self.value
+
+    @property
+    def outside(self) -> Batched:
+        """Nothing else: there is no one example that would stand for all."""
+        return self
+
+    def with_inner(self, value: Any, other: Callable[[Any], Any]) -> Batched:
+        """The same around other examples."""
+        return Batched(value, self.batch)
+
+    def refuse_outside(self) -> None:
+        """Raises: what was made before the `vmap` has one value for all examples.
+
+        Raises:
+            DispatchError: always.
+        """
+        raise _C.DispatchError(
+            "vmap: a tensor that was made outside must not be set to a value that differs between "
+            "examples; got one; return it from the function, or pass the tensor as an argument"
+        )
 
     @property
     def is_differentiated(self) -> bool:
@@ -148,6 +179,10 @@ def loop(call: BatchedCall) -> Sequence[Any]:
         "`batch` in its declaration",
         stacklevel=2,
     )
+    return _one_by_one(call)
+
+
+def _one_by_one(call: BatchedCall) -> Sequence[Any]:
     results = [
         call.op(*(v[i] if m else v for v, m in zip(call.values, call.is_mapped, strict=True)))
         for i in range(call.size)
@@ -155,6 +190,17 @@ def loop(call: BatchedCall) -> Sequence[Any]:
     if not results:
         raise _C.ShapeError(f"vmap: {call.op} needs one example at least; got none")
     return [_stack(*outputs, axis=0) for outputs in zip(*results, strict=True)]
+
+
+def map_one_by_one(op: OpBase, xs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Applies an op to one example after the other: what has no other meaning."""
+    batch = max((x.batch for x in xs if type(x) is Batched), key=lambda batch: batch.number)
+    if not batch.is_open:
+        batch.refuse(op, "Batched")
+    is_mapped = [type(x) is Batched and x.batch is batch for x in xs]
+    values = [x.value if own else x for x, own in zip(xs, is_mapped, strict=True)]
+    outputs = _one_by_one(BatchedCall(op, values, is_mapped, batch.size))
+    return tuple([Batched(y, batch) for y in outputs])
 
 
 def _raise_as_of_one(call: BatchedCall, error: Exception) -> None:
@@ -183,21 +229,20 @@ class _OfExamples(OpBase):
         return over_examples(body, self.size, self.is_mapped)(*xs)
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
-        given = [
-            c if c is not None else _zeros(y.shape, y.dtype)
-            for c, y in zip(cotangents, outputs, strict=True)
-        ]
-        count = len(inputs)
+        flows = [c is not None for c in cotangents]
+        given = [c for c in cotangents if c is not None]
+        count = len(inputs) + len(outputs)
 
         def pull(*args: Any) -> tuple[Any, ...]:
-            xs, ys = args[:count], args[count : count + len(outputs)]
-            found = self.op.vjp(xs, ys, args[count + len(outputs) :])
+            xs, ys = args[: len(inputs)], args[len(inputs) : count]
+            dys = iter(args[count:])
+            found = self.op.vjp(xs, ys, tuple(next(dys) if flow else None for flow in flows))
             found = found if isinstance(found, (tuple, list)) else (found,)
             return tuple(
                 _zeros(x.shape, x.dtype) if g is None else g for g, x in zip(found, xs, strict=True)
             )
 
-        mapped = (*self.is_mapped, *[True] * (2 * len(outputs)))
+        mapped = (*self.is_mapped, *[True] * (len(outputs) + len(given)))
         found = over_examples(pull, self.size, mapped)(*inputs, *outputs, *given)
         return tuple(
             g if m else _sum(g, axis=0) for g, m in zip(found, self.is_mapped, strict=True)
@@ -229,15 +274,43 @@ def examples(y: Any, batch: Batch) -> Any:
     if isinstance(y, _C.TensorWrapper):
         inner = examples(y.__wrapped__, batch)
         return type(y)(inner)
-    if isinstance(y, Batched) and y.batch is batch:
-        return y.value
+    own = under_outer_tapes(y, batch.number)
+    if isinstance(own, Batched) and own.batch is batch:
+        return own.value
     if isinstance(y, Carrier):
         return y.around(examples(y.value, batch))
     return _broadcast_to(y, (batch.size, *y.shape))
 
 
+def mean_over_examples(x: Any, like: Any) -> Any:
+    """The mean over the examples of each `vmap` in which `like` has one value for all.
+
+    Args:
+        x: a tensor, in which examples may differ; without history.
+        like: what x is to be like.
+
+    Returns:
+        A tensor in which only those examples differ that do in `like`.
+    """
+    kept = [part.level for part in levels_in(like)]
+
+    def mean(value: Any) -> Any:
+        if isinstance(value, _C.TensorWrapper):
+            return type(value)(mean(value.__wrapped__))
+        if isinstance(value, Carrier):
+            return value.around(mean(value.value))
+        if not isinstance(value, Batched):
+            return value
+        if value.batch in kept:
+            return Batched(mean(value.value), value.batch)
+        return mean(_mean(value.value, axis=0))
+
+    return mean(x)
+
+
 _broadcast_to = _C.Function("broadcast_to")
 _stack = _C.Function("stack")
+_mean = _C.Function("mean")
 _sum = _C.Function("sum")
 _full = _C.Function("full")
 

@@ -28,6 +28,8 @@ from .batching_recurrences import recurrence, recurrence_grad
 
 _gather = _C.Function("gather")
 _matmul = _C.Function("matmul")
+_split = _C.Function("split")
+_stack = _C.Function("stack")
 
 Outputs = Any  # a sequence of values
 
@@ -60,6 +62,26 @@ def reduction(call: BatchedCall) -> Outputs:
 def each(call: BatchedCall) -> Outputs:
     """Every argument with the axis of examples in front."""
     return call.moved()(*(call.mapped(i) for i in range(len(call.values))))
+
+
+def loop(call: BatchedCall) -> Outputs:
+    """Example by example, for kernels that know of no axis in front."""
+    if call.size == 0:
+        return [_full((0, *y.shape), 0, dtype=y.dtype).__wrapped__ for y in call.inferred()]
+    pairs = list(zip(call.values, call.is_mapped, strict=True))
+    examples = [_examples(x, call.size) if m else (x,) * call.size for x, m in pairs]
+    found = [call.op(*values) for values in zip(*examples, strict=True)]
+    if any(y.shape != one.shape for ys in found for y, one in zip(ys, found[0], strict=True)):
+        raise UnequalExamplesError(
+            f"{type(call.op).__name__}: all examples must give results of one shape; got different "
+            "ones; use a loop"
+        )
+    return [_stack(list(ys)) for ys in zip(*found, strict=True)]
+
+
+def _examples(value: Any, size: int) -> list[Any]:
+    parts = _split(value, (1,) * size, axis=0) if size > 1 else (value,)
+    return [reshape(part, value.shape[1:]) for part in parts]
 
 
 def aligned(call: BatchedCall) -> Outputs:
@@ -284,8 +306,8 @@ def solve(call: BatchedCall) -> Outputs:
 RULES: Mapping[str, Callable[[BatchedCall], Outputs | None]] = {
     rule.__name__: rule
     for rule in (
-        each, aligned, broadcast, folded, sequences, none, set_subtensor, matmul, linear, gather,
-        scatter, masked, solve, convolution, convolution_weight, search_sorted, recurrence,
+        each, loop, aligned, broadcast, folded, sequences, none, set_subtensor, matmul, linear,
+        gather, scatter, masked, solve, convolution, convolution_weight, search_sorted, recurrence,
         recurrence_grad,
     )
 }  # fmt: skip

@@ -9,43 +9,49 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..ops import OpBase
-from .autodiff import is_layer
-from .custom_rules import Call, pull_through
+from .. import _C
+from .custom_rules import Call, CalledOp, pull_through
+from .dispatch import apply
 from .levels import is_differentiated, unwrapped
 from .random import default_stream
+from .symbolic import SymbolicTensor
 from .tensor import Tensor
-from .trees import leaves_of, rebuilt
+from .trees import holds_elements, is_layer, put_together, take_apart
 
 Function = Callable[..., Any]
 
 
-class _Recomputed(OpBase):
+class _Recomputed(CalledOp):
     """A call whose gradient runs the function again, on the same random numbers."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
         self.drawn = default_stream.state()
 
-    def define(self, *xs: Any) -> tuple[Any, ...]:
-        return self.call.run(xs)
-
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
         now = default_stream.state()
         default_stream.restart(*self.drawn)
+        _C.begin_journal()  # what Tensors are bound to, running statistics say, stays as it is
         try:
             return tuple(pull_through(self.call.run, inputs, outputs, cotangents))
         finally:
+            _C.undo_journal()
             default_stream.restart(*now)
+
+
+@apply.register
+def apply_recomputed(op: _Recomputed, *xs: SymbolicTensor) -> Any:
+    """A listing has the ops of the function: nothing is kept there that could be saved."""
+    return op.define(*xs)
 
 
 def checkpoint(function: Function) -> Function:
     """A function that gives the same, and keeps only its arguments for the gradient.
 
     Args:
-        function: takes and returns tensors, or trees of them; a layer, or a method of one, whose
-            parameters take part. It must give the same each time it runs; random numbers are drawn
-            again as they were.
+        function: takes and returns tensors, or trees of them, layers among its arguments; or a
+            layer, or a method of one, whose parameters take part. It must give the same each time
+            it runs; random numbers are drawn again as they were.
 
     Returns:
         A function of the same arguments.
@@ -62,22 +68,26 @@ def checkpoint(function: Function) -> Function:
     @functools.wraps(function)
     def recomputed(*args: Any) -> Any:
         parameters = list(_parameters_of(function))
-        if not any(is_differentiated(x) for x in (*leaves_of(args), *parameters)):
+        leaves, form = take_apart((parameters, *args), holds_elements)
+        if not any(map(is_differentiated, leaves)):
             return function(*args)
 
-        def with_parameters(values: list[Any], *given: Any) -> Any:
+        def with_parameters(values: list[Any], *args: Any) -> Any:
             held = [p.__wrapped__ for p in parameters]
             try:
                 for parameter, value in zip(parameters, values, strict=True):
                     parameter._reset(unwrapped(value))
-                return function(*given)
+                return function(*args)
             finally:
-                for parameter, value in zip(parameters, held, strict=True):
+                for parameter, value, given in zip(parameters, held, values, strict=True):
+                    now = parameter.__wrapped__
                     parameter._reset(value)
+                    if not _C.is_same(now, unwrapped(given)):  # the function has set it
+                        parameter.set_value(now)
 
-        call = Call(with_parameters, (parameters, *args))
-        outputs = _Recomputed(call)(*call.flat())
-        return rebuilt(call.out, [Tensor(y) for y in outputs])
+        call = Call(with_parameters, form)
+        outputs = _Recomputed(call)(*map(unwrapped, leaves))
+        return put_together(call.out, [Tensor(y) for y in outputs])
 
     return recomputed
 

@@ -32,8 +32,26 @@ def tensor(data: TensorLike, dtype: Any = None, *, requires_grad: bool = False) 
     return made
 
 
-def as_raw_tensor(data: TensorLike, dtype: Any = None) -> _C.RawTensor:
-    """A RawTensor of the data; one that is a RawTensor of that dtype already is returned."""
+def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None) -> _C.RawTensor:
+    """A RawTensor of the data; one that is a RawTensor of that dtype already is returned.
+
+    Args:
+        data: a number, (nested) lists, an array, a RawTensor, or what has ``__dlpack__``.
+        dtype: the dtype; None takes that of the data: float32 for Python floats, int64 for
+            integers.
+        device: where it is to live: "cpu" or None.
+
+    Raises:
+        DTypeError: the data are not numbers.
+        DeviceError: there is no such device.
+
+    Example:
+        >>> from tensorlike import as_raw_tensor
+        >>> as_raw_tensor([1, 2], dtype="float32", device="cpu").numpy()
+        array([1., 2.], dtype=float32)
+    """
+    if device not in (None, "cpu"):
+        raise _C.DeviceError(f"as_raw_tensor: device must be 'cpu'; got {device!r}")
     if isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype):
         return data
     return _C.RawTensor(data, dtype)

@@ -97,5 +97,5 @@ def examples(names: Any = None) -> list[Example]:
     for name in names or ():
         if name not in known:
             raise _C.ParameterError(f"examples: names must be of functional calls; got {name!r}")
-    chosen = known.values() if names is None else [known[name] for name in names]
+    chosen = tuple(known.values()) if names is None else [known[name] for name in names]
     return [example for entry in chosen if (example := Example(entry)).arrays]

@@ -103,7 +103,7 @@ def coverage(names: Sequence[str] | None = None) -> Coverage:
     for name in names or ():
         if name not in known:
             raise _C.ParameterError(f"coverage: names must be of functional calls; got {name!r}")
-    chosen = known.values() if names is None else [known[name] for name in names]
+    chosen = tuple(known.values()) if names is None else [known[name] for name in names]
     return Coverage([_row(entry) for entry in chosen])
 
 

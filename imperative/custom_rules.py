@@ -14,11 +14,23 @@ from typing import Any
 from .. import _C
 from ..ops import OpBase
 from .autodiff import vjp, zeros_like
+from .carrier import Carrier
 from .dispatch import apply
 from .dual import Dual, taken_apart
 from .levels import is_differentiated, level_of, stopped, unwrapped
 from .tensor import Tensor
-from .trees import leaves_of, map_tree, rebuilt
+from .trees import (
+    call,
+    can_move,
+    count_of,
+    counterparts,
+    holds_elements,
+    is_layer,
+    map_tree,
+    put_in_places,
+    put_together,
+    take_apart,
+)
 
 Function = Callable[..., Any]
 
@@ -36,32 +48,32 @@ def stop_gradient(tree: Any) -> Any:
         >>> tl.grad(lambda x: x * tl.stop_gradient(x))(3.0).item()
         3.0
     """
-    return map_tree(
-        lambda x: (
-            type(x)(stopped(x.__wrapped__))
-            if type(x) is Tensor
-            else stopped(unwrapped(x))
-            if isinstance(x, _C.TensorBase)
-            else x
-        ),
-        tree,
-    )
+    return map_tree(_stopped, tree)
+
+
+def _stopped(x: Any) -> Any:
+    if is_layer(x):
+        raise _C.AutodiffError(
+            f"stop_gradient: tensors are needed; got a {type(x).__name__}, whose parameters would "
+            "keep their history; call it by nn.functional_call with a stopped state"
+        )
+    if type(x) is Tensor:
+        return type(x)(stopped(x.__wrapped__))
+    return stopped(unwrapped(x)) if isinstance(x, _C.TensorBase) else x
 
 
 class Call:
-    """A call of a function on the tensors of its arguments, as ops take them."""
+    """A call of a function on the tensors of its arguments, as ops take them.
 
-    def __init__(self, function: Function, args: tuple[Any, ...]) -> None:
+    Args:
+        function: what is called.
+        form: of the tuple of its arguments.
+    """
+
+    def __init__(self, function: Function, form: Any) -> None:
         self.function = function
-        self.args = args
-        self.out: Any = None  # how what it returned is arranged
-
-    def flat(self) -> tuple[Any, ...]:
-        return tuple(unwrapped(x) for x in leaves_of(self.args))
-
-    def arranged(self, values: Any) -> Any:
-        """The arguments with other tensors in them."""
-        return rebuilt(self.args, [Tensor(value) for value in values])
+        self.form = form
+        self.out: Any = None  # the form of what it returned
 
     def run(self, values: Any) -> tuple[Any, ...]:
         """The tensors that the function returns, given those of its arguments.
@@ -69,9 +81,9 @@ class Call:
         Raises:
             AutodiffError: it reads a traced tensor that it was not given.
         """
-        out = self.function(*self.arranged(values))
-        self.out = arrangement(out)
-        found = tuple(unwrapped(y) for y in leaves_of(out))
+        out = call(self.function, self.form, [Tensor(value) for value in values])
+        leaves, self.out = take_apart(out, holds_elements, is_result=True)
+        found = tuple(map(unwrapped, leaves))
         most = max((level_of(value) for value in values), default=-1)
         if any(level_of(y) > most for y in found):
             raise _C.AutodiffError(
@@ -82,16 +94,27 @@ class Call:
         return found
 
 
-def arrangement(tree: Any) -> Any:
-    """The tree without its tensors."""
-    return map_tree(lambda _: 0, tree)
-
-
 def _name(function: Function) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
-class _WithVjp(OpBase):
+class CalledOp(OpBase):
+    """A call of a function, as an op: its body is the function."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+
+    def define(self, *xs: Any) -> tuple[Any, ...]:
+        return self.call.run(xs)
+
+
+@apply.register
+def apply_call(op: CalledOp, *xs: Carrier) -> Any:
+    """A carrier goes through the function, and sees the ops in it."""
+    return op.define(*xs)
+
+
+class _WithVjp(CalledOp):
     """A call whose gradient is the user's: `forward` gives residuals, which `backward` reads."""
 
     def __init__(self, call: Call, backward: Function, *, keeps_none: bool = False) -> None:
@@ -110,7 +133,7 @@ class _WithVjp(OpBase):
         return found
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
-        count = len(leaves_of(self.call.out[0]))
+        count = count_of(self.call.out[0])
         gradients: tuple[Any, ...] = (None,) * len(inputs)
         if any(given is not None for given in cotangents[:count]):
             gradients = self._through_backward(inputs, outputs, cotangents[:count])
@@ -130,9 +153,14 @@ class _WithVjp(OpBase):
             flat = [None if dy is None else Tensor(dy) for dy in cotangents]
         else:
             flat = _filled(outputs[:count], cotangents)
-        kept = rebuilt(residuals, [Tensor(y) for y in outputs[count:]])
-        found = self.backward(kept, rebuilt(value, flat))
-        args = self.call.args
+        kept = put_together(residuals, [Tensor(y) for y in outputs[count:]])
+        args = self.call.form
+        # Layers among the arguments hold what they held in `forward`.
+        found = call(
+            lambda *_: self.backward(kept, put_in_places(value, flat)),
+            args,
+            [Tensor(x) for x in inputs],
+        )
         if not isinstance(found, tuple) or len(found) != len(args):
             got = len(found) if isinstance(found, tuple) else type(found).__name__
             raise _C.AutodiffError(
@@ -170,18 +198,9 @@ def _filled(values: Any, given: Any) -> list[Any]:
     ]
 
 
-def _gradients(args: tuple[Any, ...], found: tuple[Any, ...], inputs: Any) -> tuple[Any, ...]:
+def _gradients(form: Any, found: tuple[Any, ...], inputs: Any) -> tuple[Any, ...]:
     """One gradient, or None, for each tensor; None in place of an argument's is none for all."""
-    flat: list[Any] = []
-    for arg, gradient in zip(args, found, strict=True):
-        leaves = leaves_of(arg)
-        given = [None] * len(leaves) if gradient is None else leaves_of(gradient)
-        if len(given) != len(leaves):
-            raise _C.AutodiffError(
-                f"custom_vjp: a gradient must be arranged as its argument, of {len(leaves)} "
-                f"tensors; got {len(given)}"
-            )
-        flat += given
+    flat = counterparts(form, found, "custom_vjp: gradients", of_static=True)
     made = []
     for x, gradient in zip(inputs, flat, strict=True):
         value = None if gradient is None else unwrapped(gradient)
@@ -202,8 +221,8 @@ class custom_vjp:
     (None: no gradient). Forward mode follows by transposition.
 
     Args:
-        function: takes and returns tensors, or trees of them. What is differentiated by must come
-            as an argument.
+        function: takes and returns tensors, or trees of them; layers among its arguments give
+            their parameters. What is differentiated by must come as an argument.
         keeps_none: give `backward` None, rather than zeros, for an output that nothing flows into.
 
     Raises:
@@ -233,7 +252,8 @@ class custom_vjp:
 
     def __call__(self, *args: Any) -> Any:
         """Calls the function; where derivatives are wanted, by way of `forward`."""
-        if not any(is_differentiated(x) for x in leaves_of(args)):
+        leaves, form = take_apart(args, holds_elements)
+        if not any(map(is_differentiated, leaves)):
             return self.function(*args)
         if self.rules is None:
             raise _C.AutodiffError(
@@ -241,40 +261,42 @@ class custom_vjp:
                 f"{_name(self.function)}.defvjp(forward, backward)"
             )
         forward, backward = self.rules
-        call = Call(forward, args)
-        outputs = _WithVjp(call, backward, keeps_none=self.keeps_none)(*call.flat())
-        value, _ = call.out
-        return rebuilt(value, [Tensor(y) for y in outputs[: len(leaves_of(value))]])
+        made = Call(forward, form)
+        outputs = _WithVjp(made, backward, keeps_none=self.keeps_none)(*map(unwrapped, leaves))
+        value, _ = made.out
+        return put_together(value, [Tensor(y) for y in outputs[: count_of(value)]])
 
 
-class _WithJvp(OpBase):
+class _WithJvp(CalledOp):
     """A call whose tangents are the user's."""
 
     def __init__(self, call: Call, rule: Function) -> None:
         self.call = call
         self.rule = rule
 
-    def define(self, *xs: Any) -> tuple[Any, ...]:
-        return self.call.run(xs)
-
     def push(self, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The tensors of the value, and their tangents."""
-        call = self.call
-        found = self.rule(call.arranged(primals), rebuilt(call.args, _filled(primals, tangents)))
+        form = self.call.form
+        moving = [
+            Tensor(zeros_like(x) if dx is None else dx) if can_move(x) else None
+            for x, dx in zip(primals, tangents, strict=True)
+        ]
+        along = put_in_places(form, moving)
+        found = call(
+            lambda *args: self.rule(args, along), form, [Tensor(value) for value in primals]
+        )
         if not isinstance(found, tuple) or len(found) != 2:
             raise _C.AutodiffError(
                 f"custom_jvp: {_name(self.rule)} must return the value and its tangent; got a "
                 f"{type(found).__name__}"
             )
         value, moved = found
-        call.out = arrangement(value)
-        values, along = leaves_of(value), leaves_of(moved)
-        if len(values) != len(along):
-            raise _C.AutodiffError(
-                f"custom_jvp: a tangent must be arranged as its value, of {len(values)} tensors; "
-                f"got {len(along)}"
-            )
-        return tuple(map(unwrapped, values)), tuple(map(unwrapped, along))
+        values, self.call.out = take_apart(value, holds_elements, is_result=True)
+        given = counterparts(self.call.out, moved, "custom_jvp: tangents", of_static=True)
+        return (
+            tuple(map(unwrapped, values)),
+            tuple(None if dy is None else unwrapped(dy) for dy in given),
+        )
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
         """Tangents are linear in tangents: that map is recorded, and gradients pulled through."""
@@ -319,12 +341,13 @@ def apply_custom_jvp(op: _WithJvp, *xs: Dual) -> tuple[Any, ...]:
 class custom_jvp:
     """A function with a forward derivative of its own, for every transform.
 
-    ``f.defjvp(rule)`` gives it: ``rule(primals, tangents)``, both tuples arranged as the arguments,
-    returns the value and its tangent. Gradients follow by transposition.
+    ``f.defjvp(rule)`` gives it: ``rule(primals, tangents)``, the primals arranged as the arguments,
+    the tangents as gradients of them are (None for integers), returns the value and its tangent.
+    Gradients follow by transposition.
 
     Args:
-        function: takes and returns tensors, or trees of them. What is differentiated by must come
-            as an argument.
+        function: takes and returns tensors, or trees of them; layers among its arguments give
+            their parameters. What is differentiated by must come as an argument.
 
     Raises:
         AutodiffError: on a call that is differentiated, if `defjvp` was not called, or if the rule
@@ -352,16 +375,17 @@ class custom_jvp:
 
     def __call__(self, *args: Any) -> Any:
         """Calls the function; where derivatives are wanted, by way of the rule."""
-        if not any(is_differentiated(x) for x in leaves_of(args)):
+        leaves, form = take_apart(args, holds_elements)
+        if not any(map(is_differentiated, leaves)):
             return self.function(*args)
         if self.rule is None:
             raise _C.AutodiffError(
                 f"custom_jvp: {_name(self.function)} must have a derivative; call "
                 f"{_name(self.function)}.defjvp(rule)"
             )
-        call = Call(self.function, args)
-        outputs = _WithJvp(call, self.rule)(*call.flat())
-        return rebuilt(call.out, [Tensor(y) for y in outputs])
+        made = Call(self.function, form)
+        outputs = _WithJvp(made, self.rule)(*map(unwrapped, leaves))
+        return put_together(made.out, [Tensor(y) for y in outputs])
 
 
 _add = _C.Function("add")

@@ -15,9 +15,15 @@ import numpy as np
 from .. import _C
 from .autodiff import grad, vjp
 from .levels import unwrapped
-from .tensor import Tensor
 from .transforms import jvp, run_mapped
-from .trees import leaves_of, map_tree, rebuilt
+from .trees import (
+    can_move,
+    holds_elements,
+    put_in_places,
+    put_together,
+    take_apart,
+    take_arguments_apart,
+)
 
 Function = Callable[..., Any]
 
@@ -47,14 +53,19 @@ def jacrev(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     def jacobian(*args: Any) -> Any:
         of_chosen, chosen, is_single = _only(function, args, argnums, "jacrev")
         value, pull_back = vjp(of_chosen, *chosen)
-        results = leaves_of(value)
-        units = _units(results)
+        results, form = take_apart(value, can_move, is_result=True)
         pulled = run_mapped(
-            lambda *seeds: pull_back(rebuilt(value, seeds)), units, 0, 0, None, draws=False
+            lambda *seeds: pull_back(put_in_places(form, seeds)),
+            _units(results),
+            0,
+            0,
+            None,
+            draws=False,
         )
-        rows = [_parts(gradient, results, 0) for gradient in leaves_of(pulled)]
-        trees = [rebuilt(pulled, [row[i] for row in rows]) for i in range(len(results))]
-        return rebuilt(value, [tree[0] if is_single else tree for tree in trees])
+        gradients, arranged = take_apart(pulled, holds_elements)
+        rows = [_parts(gradient, results, 0) for gradient in gradients]
+        trees = [put_together(arranged, [row[i] for row in rows]) for i in range(len(results))]
+        return put_in_places(form, [tree[0] if is_single else tree for tree in trees])
 
     return jacobian
 
@@ -81,20 +92,22 @@ def jacfwd(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     @functools.wraps(function)
     def jacobian(*args: Any) -> Any:
         of_chosen, chosen, is_single = _only(function, args, argnums, "jacfwd")
-        inputs = leaves_of(chosen)
+        inputs, form = take_arguments_apart(chosen)
+        inputs = [unwrapped(x) for x in inputs]
         pushed = run_mapped(
-            lambda *units: jvp(of_chosen, chosen, rebuilt(chosen, units))[1],
+            lambda *units: jvp(of_chosen, chosen, put_in_places(form, units))[1],
             _units(inputs),
             0,
             -1,
             None,
             draws=False,
         )
+        tangents, arranged = take_apart(pushed, holds_elements)
         made = []
-        for tangent in leaves_of(pushed):
-            tree = rebuilt(chosen, _parts(tangent, inputs, len(tangent.shape) - 1))
+        for tangent in tangents:
+            tree = put_in_places(form, _parts(tangent, inputs, len(tangent.shape) - 1))
             made.append(tree[0] if is_single else tree)
-        return rebuilt(pushed, made)
+        return put_together(arranged, made)
 
     return jacobian
 
@@ -165,10 +178,7 @@ def _only(
             given[position] = value
         return function(*given)
 
-    chosen = tuple(
-        map_tree(lambda x: Tensor(unwrapped(x)), args[position]) for position in positions
-    )
-    return of_chosen, chosen, is_single
+    return of_chosen, tuple(args[position] for position in positions), is_single
 
 
 def _units(tensors: Sequence[Any]) -> tuple[Any, ...]:

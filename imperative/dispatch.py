@@ -39,7 +39,7 @@ class Apply:
     Example:
         >>> from tensorlike import RawTensor, apply, ops
         >>> apply(ops.Elemwise(mode="negative"), RawTensor([1.0]))[0]
-        RawTensor([-1.])
+        RawTensor([-1.], device='cpu')
     """
 
     def __init__(self) -> None:

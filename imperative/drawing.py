@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from itertools import pairwise
 from os import PathLike
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
+from .files import replace_file
 from .graph import Box, Graph, read_dot, to_dot
 from .graph_layout import LABEL_WIDTH, LINE, PAD, Layout, Place, Point, arrange, shorten
 
@@ -50,9 +52,9 @@ def draw(graph: Graph, path: str | PathLike[str]) -> None:
     target = Path(path)
     match target.suffix:
         case ".dot":
-            target.write_text(to_dot(graph), encoding="utf-8")
+            replace_file(target, to_dot(graph).encode())
         case ".svg":
-            target.write_text(to_svg(graph), encoding="utf-8")
+            replace_file(target, to_svg(graph).encode())
         case ".png":
             _write_png(graph, target)
         case suffix:
@@ -218,4 +220,6 @@ def _write_png(graph: Graph, target: Path) -> None:
             "write an .svg."
         ) from error
     _paint(layout, canvas)
-    canvas.image.save(target)
+    drawn = io.BytesIO()
+    canvas.image.save(drawn, format="PNG")
+    replace_file(target, drawn.getvalue())

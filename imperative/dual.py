@@ -6,15 +6,16 @@ What an op does to tangents is not written anywhere: it follows from the gradien
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from .. import _C
 from ..ops import OpBase
 from .dispatch import apply
-from .levels import Level, is_differentiated, stopped
+from .levels import Level, OfLevel, is_differentiated, stopped
 
 
-class Dual(_C.TensorBase):
+class Dual(OfLevel):
     """A value and its tangent: how fast the value moves with what `jvp` moves.
 
     Args:
@@ -46,6 +47,20 @@ class Dual(_C.TensorBase):
     def elements(self) -> Any:
         """Whose elements are read where Python asks for numbers: the value's."""
         return self.primal
+
+    @property
+    def inner(self) -> Any:
+        """The value."""
+        return self.primal
+
+    @property
+    def outside(self) -> Any:
+        """The value alone."""
+        return self.primal
+
+    def with_inner(self, value: Any, other: Callable[[Any], Any]) -> Dual:
+        """The same around another value."""
+        return Dual(value, None if self.tangent is None else other(self.tangent), self.level)
 
     @property
     def is_differentiated(self) -> bool:

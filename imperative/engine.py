@@ -6,7 +6,6 @@ call in every mode, and results are the same to the bit.
 
 from __future__ import annotations
 
-from types import TracebackType
 from typing import Any
 
 from .. import _C
@@ -16,13 +15,16 @@ __all__ = ["explain", "mode", "options", "sync"]
 MODES = ("sync", "async", "lazy")
 
 
-class mode:
+class mode(_C.EngineBlock):
     """Sets the engine's mode; as a context manager, until the end of the block.
 
     In `lazy` mode elementwise ops and reductions of large tensors wait until their elements are
     read, another op needs them, or much is waiting. A chain of them then runs as one program, which
     writes only what is still held. In `async` mode ops are handed to a thread that runs them in
     order, and reading waits.
+
+    Blocks may overlap, in threads for instance: the one that was entered last and has not ended is
+    in force, in all threads.
 
     Args:
         name: "sync", "async" or "lazy".
@@ -42,14 +44,15 @@ class mode:
         8.0
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         name: str,
         *,
         threshold: int | None = None,
         max_nodes: int | None = None,
         max_bytes: int | None = None,
-    ) -> None:
+    ) -> mode:
+        """Sets the options."""
         if name not in MODES:
             raise ValueError(f"engine.mode: name must be one of {', '.join(MODES)}; got {name!r}")
         before = _C.engine_options()
@@ -58,22 +61,17 @@ class mode:
         for key, value in numbers.items():
             if value is None:
                 continue
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            is_integer = isinstance(value, int) and not isinstance(value, bool)
+            if not is_integer or not 1 <= value < 2**63:
                 raise ValueError(f"engine.mode: {key} must be a positive integer; got {value!r}")
             wanted[key] = value
-        self._before = before
-        _C.set_engine_options(**wanted)
-
-    def __enter__(self) -> mode:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _C.set_engine_options(**self._before)
+        return super().__new__(
+            cls,
+            MODES.index(name),
+            wanted["threshold"],
+            wanted["max_nodes"],
+            wanted["max_bytes"],
+        )
 
 
 def options() -> dict[str, Any]:
@@ -85,6 +83,10 @@ def options() -> dict[str, Any]:
         ['max_bytes', 'max_nodes', 'mode', 'threshold']
     """
     return dict(_C.engine_options())
+
+
+# Variables of the environment are read before anything can be raised; this is import.
+_C.check_environment()
 
 
 def sync() -> None:
@@ -121,3 +123,8 @@ def explain() -> str:
     if waiting:
         lines.append("waiting: " + ", ".join(waiting))
     return "\n".join(lines)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -11,7 +11,12 @@ from typing import Any
 import numpy as np
 
 from .. import _C
+from ..ops import OpBase
+from .batched import Batched, map_one_by_one
 from .custom_rules import custom_vjp
+from .dispatch import apply
+from .dual import Dual
+from .levels import is_differentiated, unwrapped
 from .tensor import Tensor
 from .trees import leaves_of
 
@@ -91,16 +96,84 @@ class Function:
         return gradients
 
 
+class _OnArrays(OpBase):
+    """A method of a PyLayer as an op, which knows elements alone.
+
+    Args:
+        layer: whose method it is.
+        inputs: how many inputs the layer has.
+        is_backward: whether it is `backward`, on inputs, outputs and cotangents.
+    """
+
+    def __init__(self, layer: PyLayer, inputs: int, *, is_backward: bool) -> None:
+        self.layer = layer
+        self.inputs = inputs
+        self.is_backward = is_backward
+
+    def __str__(self) -> str:
+        """The class and the method."""
+        return f"{type(self.layer).__name__}.{'backward' if self.is_backward else 'forward'}"
+
+
+@apply.register
+def apply_on_arrays(op: _OnArrays, *xs: _C.RawTensor) -> tuple[Any, ...]:
+    """Calls the method on the elements; no gradient is one of zeros."""
+    method = op.layer.backward if op.is_backward else op.layer.forward
+    found = method([np.asarray(x) for x in xs])
+    arrays = list(found) if isinstance(found, (tuple, list)) else [found]
+    if op.is_backward:
+        if len(arrays) != op.inputs:
+            raise _C.AutodiffError(
+                f"{op}: one gradient for each of {op.inputs} inputs is needed; got {len(arrays)}"
+            )
+        inputs = xs[: op.inputs]
+        arrays = [
+            np.zeros(x.shape, x.dtype.name) if y is None else y
+            for x, y in zip(inputs, arrays, strict=True)
+        ]
+    return tuple(_C.RawTensor(np.asarray(y)) for y in arrays)
+
+
+@apply.register
+def infer_on_arrays(op: _OnArrays, *xs: _C.ShapeTensor) -> tuple[Any, ...]:
+    """What the layer's `infer` says; gradients are as the inputs are."""
+    if op.is_backward:
+        return xs[: op.inputs]
+    found = op.layer.infer(list(xs))
+    return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+
+@apply.register
+def batch_on_arrays(op: _OnArrays, *xs: Batched) -> tuple[Any, ...]:
+    """One example after the other, which is what NumPy code means."""
+    return map_one_by_one(op, xs)
+
+
+@apply.register
+def refuse_on_arrays(op: _OnArrays, *xs: _C.Tracer | Dual) -> tuple[Any, ...]:
+    """Elements have no derivatives: what differentiates them must not go past unseen."""
+    if any(is_differentiated(x) for x in xs):
+        raise _C.AutodiffError(
+            f"{op}: NumPy arrays must not be differentiated; got a tensor that carries gradients "
+            "(of a second order or in forward mode, say); write a tl.Function, of tensors"
+        )
+    return apply.super(op, *xs)
+
+
 class PyLayer:
     """An op of your own, written with NumPy.
 
     ``forward(inputs)`` takes the list of input arrays and returns an array, or a list of them;
     ``backward(inputs)`` takes inputs, outputs and the outputs' cotangents, in one list, and returns
-    the gradient of each input. Both are static. A call returns a list of tensors.
+    the gradient of each input (None: no gradient). Both are static. A call returns a list of
+    tensors. Under `vmap` they are called on one example after the other. On what has no elements,
+    a `Listing` or a `ShapeTensor`, ``infer(inputs)`` says what comes out: it takes the list of the
+    inputs as ShapeTensors, and returns one or several.
 
     Raises:
-        TypeError: a transform needs more than elements (a second derivative, a tangent, `vmap`):
-            NumPy has no others.
+        AutodiffError: a second derivative is wanted, or a tangent: NumPy has none; or `backward`
+            returns another number of gradients than there are inputs.
+        ShapeError: there are no elements, and no `infer`.
 
     Source:
         Paddle, ``fluid.imperative.PyLayer``.
@@ -134,6 +207,14 @@ class PyLayer:
         """The gradient of the input, or a list of them."""
         raise TypeError("PyLayer: backward(inputs) must be defined, as a static method")
 
+    @staticmethod
+    def infer(inputs: list[Any]) -> Any:
+        """The output as a ShapeTensor, or a list of them, of inputs that are ShapeTensors."""
+        raise _C.ShapeError(
+            "PyLayer: the elements must be known, or infer(inputs) be defined, as a static method; "
+            f"got shapes alone: {', '.join(str(x.shape) for x in inputs)}"
+        )
+
     def __call__(self, *inputs: Any) -> list[Any]:
         """Applies the op; arrays become tensors."""
         function = custom_vjp(self._run)
@@ -141,7 +222,8 @@ class PyLayer:
         return list(function(*(x if isinstance(x, _C.TensorBase) else Tensor(x) for x in inputs)))
 
     def _run(self, *xs: Any) -> tuple[Any, ...]:
-        return _tensors(self.forward([np.asarray(x) for x in xs]))
+        outputs = _OnArrays(self, len(xs), is_backward=False)(*map(unwrapped, xs))
+        return tuple(map(Tensor, outputs))
 
     def _forward(self, *xs: Any) -> tuple[Any, Any]:
         outputs = self._run(*xs)
@@ -149,9 +231,9 @@ class PyLayer:
 
     def _backward(self, residuals: Any, dys: Any) -> tuple[Any, ...]:
         xs, outputs = residuals
-        return _tensors(self.backward([np.asarray(x) for x in (*xs, *outputs, *dys)]))
-
-
-def _tensors(found: Any) -> tuple[Any, ...]:
-    given = found if isinstance(found, (tuple, list)) else [found]
-    return tuple(None if y is None else Tensor(np.asarray(y)) for y in given)
+        given = map(unwrapped, (*xs, *outputs, *dys))
+        found = _OnArrays(self, len(xs), is_backward=True)(*given)
+        return tuple(
+            Tensor(dx) if x.dtype.kind in ("floating", "complex") else None
+            for x, dx in zip(xs, found, strict=True)
+        )

@@ -63,8 +63,10 @@ class GradManager:
                     own.extend(added)
                     break
             else:
-                if not x.is_leaf:
-                    x._reset(_C.Tracer(x.detach().__wrapped__))
+                if not x.requires_grad:
+                    x._reset(_C.Tracer(x.__wrapped__))
+                elif not x.is_leaf:
+                    x._reset(_positive(x))  # a node of its own holds the gradient
                 self._attached.append((x, list(added)))
         return self
 
@@ -116,7 +118,7 @@ class GradManager:
         finally:
             self.release()
         for x, gradient in gradients:
-            x.grad = gradient if x.grad is None else x.grad + gradient
+            x._hold_gradient(gradient if x.grad is None else x.grad + gradient)
 
     _gradients: list[tuple[Tensor, Any]]
 
@@ -144,3 +146,4 @@ def _result(gradient: Any) -> Any:
 
 
 _full = _C.Function("full")
+_positive = _C.Function("positive")

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _C
+from .arrays import steady
 
 _argwhere = _C.Function("argwhere")
 _astype = _C.Function("astype")
@@ -76,7 +77,7 @@ def _as_index(item: Any) -> tuple[Any, bool]:
             return item, kind == "bool"
         name = item.dtype.name
     else:
-        array = np.asarray(item)
+        array = np.asarray(steady(item))
         if array.size == 0 and not hasattr(item, "dtype"):
             array = array.astype(np.int64)
         name = array.dtype.name

@@ -7,6 +7,7 @@ ones. A level ends with the `with` block that began it, whatever happens inside.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from .. import _C
@@ -36,6 +37,31 @@ class Level:
             f"{op}: a {what} must not outlive the transform that made it; got one whose "
             "transform has ended; return values from the function instead of keeping them"
         )
+
+
+class OfLevel(_C.TensorBase):
+    """What a transform swaps in for the values inside: the base of Dual and Batched."""
+
+    __slots__ = ()
+
+    level: Level
+
+    @property
+    def inner(self) -> Any:
+        """The value that it is around."""
+        raise NotImplementedError
+
+    @property
+    def outside(self) -> Any:
+        """What is left of it when the transform has ended."""
+        raise NotImplementedError
+
+    def with_inner(self, value: Any, other: Callable[[Any], Any]) -> Any:
+        """The same around another value; `other` says what becomes of its other parts."""
+        raise NotImplementedError
+
+    def refuse_outside(self) -> None:
+        """Raises if what was made before the transform must not be bound to it."""
 
 
 def unwrapped(x: Any) -> Any:
@@ -74,13 +100,21 @@ def level_of(value: Any) -> int:
     return own.number if isinstance(own, Level) else -1
 
 
+def under_outer_tapes(value: Any, number: int) -> Any:
+    """A value of the level of this number that somebody made a leaf of a tape further out."""
+    while isinstance(value, _C.Tracer) and value.level < number:
+        value = value.primal
+    return value
+
+
 def innermost_value(value: Any) -> _C.RawTensor | None:
     """The elements under all transforms; None where there are none, as in a listing."""
     while not isinstance(value, _C.RawTensor):
         if isinstance(value, _C.TensorWrapper):
             value = value.__wrapped__
         elif isinstance(value, _C.TensorBase):
-            value = getattr(value, "primal", None) or getattr(value, "value", None)
+            inner = getattr(value, "primal", None)
+            value = getattr(value, "value", None) if inner is None else inner
         else:
             return None
     return value

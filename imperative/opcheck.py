@@ -145,7 +145,7 @@ def opcheck(function: Any, /, *args: Any, rtol: float = 1e-4, **attrs: Any) -> O
     - batching: `vmap` against a loop, of all arguments and of each alone.
 
     Args:
-        function: an op, or a functional call, such as one that `declare` made.
+        function: an op, or a functional call, such as one that `declare` made; or the name of one.
         args: what it is applied to: where it is smooth, if derivatives are to be compared.
             Floating-point numbers are taken in float64.
         rtol: how much derivatives may differ, relative to the largest element.
@@ -153,6 +153,10 @@ def opcheck(function: Any, /, *args: Any, rtol: float = 1e-4, **attrs: Any) -> O
 
     Returns:
         An OpReport; it prints as a line for each check, and `is_right` says whether all agree.
+
+    Raises:
+        ParameterError: it is no function, and no name of a functional call; or there are no args,
+            where the call takes tensors.
 
     Example:
         >>> import tensorlike as tl
@@ -168,7 +172,12 @@ def opcheck(function: Any, /, *args: Any, rtol: float = 1e-4, **attrs: Any) -> O
         >>> [finding.check for finding in tl.opcheck(wrong.cube, 0.5).failures]
         ['gradient', 'tangent', 'second order']
     """
-    subject = _Subject(function, args, attrs)
+    subject = _Subject(_function_of(function), args, attrs)
+    if not args and subject.entry is not None and subject.entry.args:
+        names = ", ".join(arg.name for arg in subject.entry.args)
+        raise _C.ParameterError(
+            f"opcheck: {subject.name} must be given tensors to try it on; got none for {names}"
+        )
     checks: list[tuple[str, Callable[[_Subject, float], Finding]]] = [
         ("inference", _check_inference),
         ("strides", _check_strides),
@@ -185,6 +194,24 @@ def opcheck(function: Any, /, *args: Any, rtol: float = 1e-4, **attrs: Any) -> O
         except Exception as error:  # whatever an op raises is a finding
             findings.append(Finding(name, False, f"{type(error).__name__}: {error}"))
     return OpReport(subject.name, findings)
+
+
+def _function_of(given: Any) -> Any:
+    if isinstance(given, str):
+        known = known_declarations().functions
+        if given not in known:
+            from ..opdecl.errors import did_you_mean
+
+            raise _C.ParameterError(
+                f"opcheck: there is no functional call {given!r}{did_you_mean(given, known)}"
+            )
+        return _C.Function(given)
+    if not callable(given):
+        raise _C.ParameterError(
+            "opcheck: function must be an op, a functional call or the name of one; got "
+            f"{type(given).__name__}"
+        )
+    return given
 
 
 def differ(found: Any, wanted: Any, rtol: float) -> str:

@@ -7,6 +7,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from .. import _C
+from .files import replace_file
 
 __all__ = ["Event", "profile"]
 
@@ -42,7 +43,7 @@ class profile:
         self.events: list[Event] = []
 
     def __enter__(self) -> profile:
-        _C.start_profile()
+        self._running = _C.start_profile()
         return self
 
     def __exit__(
@@ -51,7 +52,7 @@ class profile:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        rows = _C.stop_profile()
+        rows = _C.stop_profile(self._running)
         self.events = sorted(
             (Event(**{**row, "ops": tuple(row["ops"])}) for row in rows),
             key=lambda event: (event.start, -event.duration),
@@ -97,6 +98,8 @@ class profile:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a Chrome trace: open it in ui.perfetto.dev or chrome://tracing.
 
+        A file of that name is replaced, or stays as it is where writing fails.
+
         Source: Trace Event Format, "complete" events; times in microseconds.
         """
         import json  # only who saves a trace pays for it
@@ -120,5 +123,5 @@ class profile:
             }
             for event in self.events
         ]
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump({"traceEvents": trace, "displayTimeUnit": "ns"}, file)
+        text = json.dumps({"traceEvents": trace, "displayTimeUnit": "ns"})
+        replace_file(path, text.encode())

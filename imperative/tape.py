@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
 from .. import _C
-from .autodiff import enable_grad
+from .autodiff import enable_grad, no_grad
 from .graph import Arrow, Box, Graph
+from .tensor import Tensor
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,48 @@ class Tape:
             raise _C.AutodiffError(
                 "Tape: the block must be left in the thread that entered it; got another one"
             )
+
+    def trace(
+        self,
+        op: _C.OpBase,
+        inputs: Mapping[str, Sequence[Tensor]],
+        outputs: Mapping[str, Sequence[Tensor]],
+        *,
+        stop_gradient: bool = False,
+    ) -> None:
+        """Applies an op to tensors by slot, and puts the results into those given for them.
+
+        Args:
+            op: the op.
+            inputs: tensors for each argument, the arguments in the op's order.
+            outputs: tensors for each result; each becomes the result.
+            stop_gradient: whether nothing is recorded, so that no gradient flows back.
+
+        Raises:
+            ParameterError: there are not as many output tensors as results.
+
+        Source:
+            PaddlePaddle, ``imperative::Tracer::Trace``.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> x, y = tl.to_variable([1.0, 2.0]), tl.Tensor(0.0)
+            >>> with tl.Tape() as tape:
+            ...     tape.trace(tl.ops.Elemwise(mode="exp"), {"X": [x]}, {"Out": [y]})
+            >>> y.shape, len(tape)
+            ((2,), 1)
+        """
+        given = [tensor for slot in inputs.values() for tensor in slot]
+        wanted = [tensor for slot in outputs.values() for tensor in slot]
+        with no_grad() if stop_gradient else enable_grad():
+            results = op(*given)
+        if len(results) != len(wanted):
+            raise _C.ParameterError(
+                f"{op}: trace: a tensor must be given for each of {len(results)} results; got "
+                f"{len(wanted)}"
+            )
+        for tensor, result in zip(wanted, results, strict=True):
+            tensor._reset(result.__wrapped__ if isinstance(result, Tensor) else result)
 
     def reset(self) -> None:
         """Forgets what was recorded."""

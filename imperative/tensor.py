@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import copyreg
 import importlib
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 
 from .. import _C
 from . import indexing
-from .apply_numpy import apply_ufunc
+from .apply_numpy import apply_function, apply_ufunc
 from .arrays import (
     as_array,
     for_numpy,
@@ -20,32 +20,17 @@ from .arrays import (
     to_array,
     to_bits,
 )
+from .calls import TensorLike as TensorLike
 from .carrier import carried
 from .hooks import HookHandle, register_hook
 from .levels import is_differentiated, stopped
+from .shape_methods import ShapedMethods
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
 ARRAY_API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12", "2025.12")
 
-F = TypeVar("F", bound=Callable[..., Any])
 
-# What functional calls take: a tensor-like, or data beside one.
-TensorLike = Any
-
-
-def native(function: F) -> F:
-    """The functional call that a declaration made; the ``def`` gives its types and its words."""
-    # What functools.update_wrapper sets, for a fraction of its time: importing makes them all.
-    call: Any = _C.Function(function.__name__)
-    call.__name__ = function.__name__
-    call.__qualname__ = function.__qualname__
-    call.__module__ = function.__module__
-    call.__doc__ = function.__doc__
-    call.__wrapped__ = function
-    return call  # type: ignore[no-any-return]
-
-
-class Tensor(_C.TensorWrapper):
+class Tensor(ShapedMethods):
     """A tensor: a mutable wrapper around a tensor-like.
 
     Mutation (``x[i] = v``, ``x += y``) applies an op and replaces what is wrapped; other tensors
@@ -71,24 +56,6 @@ class Tensor(_C.TensorWrapper):
     __slots__ = ()
     __array_priority__ = 1000
 
-    sum = _C.Function("sum")
-    prod = _C.Function("prod")
-    mean = _C.Function("mean")
-    var = _C.Function("var")
-    std = _C.Function("std")
-    max = _C.Function("max")
-    min = _C.Function("min")
-    any = _C.Function("any")
-    all = _C.Function("all")
-    argmax = _C.Function("argmax")
-    argmin = _C.Function("argmin")
-    exp = _C.Function("exp")
-    log = _C.Function("log")
-    sqrt = _C.Function("sqrt")
-    tanh = _C.Function("tanh")
-    astype = _C.Function("astype")
-    matmul = _C.Function("matmul")
-
     def numpy(self) -> np.ndarray[Any, Any]:
         """The elements as a NumPy array: the same memory, read-only.
 
@@ -97,6 +64,36 @@ class Tensor(_C.TensorWrapper):
         """
         self._refuse_tracing("numpy")
         return np.asarray(self._raw())
+
+    def value(self) -> np.ndarray[Any, Any]:
+        """The elements as a NumPy array, read-only, whether gradients flow to them or not.
+
+        Source:
+            PaddlePaddle, ``Variable.value``.
+
+        Example:
+            >>> from tensorlike import to_variable
+            >>> to_variable([1.0, 2.0]).value().tolist()
+            [1.0, 2.0]
+        """
+        return self.detach().numpy()
+
+    def gradient(self) -> np.ndarray[Any, Any] | None:
+        """The elements of `grad` as a NumPy array, read-only; None where there is no gradient.
+
+        Source:
+            PaddlePaddle, ``Variable.gradient``.
+
+        Example:
+            >>> from tensorlike import to_variable
+            >>> x = to_variable([1.0, 2.0])
+            >>> (x * x).sum().backward()
+            >>> x.gradient().tolist()
+            [2.0, 4.0]
+        """
+        return None if self.grad is None else self.grad.value()
+
+    gradient_value = gradient
 
     def _refuse_tracing(self, what: str) -> None:
         if is_differentiated(self):
@@ -114,11 +111,38 @@ class Tensor(_C.TensorWrapper):
             return array.astype(dtype)
         return array.copy() if copy else array
 
-    def __dlpack__(self, **kwargs: Any) -> Any:
-        """A DLPack capsule over the same memory (read-only), or over a copy for old consumers."""
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        """NumPy's functions on tensors are ours, where there is one of that meaning."""
+        return apply_function(function, types, args, kwargs)
+
+    def __dlpack__(
+        self,
+        *,
+        stream: None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """A DLPack capsule over the same memory (read-only), or over a copy for old consumers.
+
+        Args:
+            stream: must be None: the CPU has no streams.
+            max_version: the newest form that the consumer knows; before (1, 0) it gets a copy.
+            dl_device: must be (1, 0), the CPU, or None.
+            copy: whether the memory must be (True) or must not be (False) copied.
+
+        Raises:
+            BufferError: the tensor carries gradients, or cannot be had in this way.
+            TypeError: an argument is of another type.
+
+        Source:
+            Array API 2025.12, ``__dlpack__``.
+        """
         if is_differentiated(self):
             raise BufferError("__dlpack__: the tensor carries gradients; use x.detach() first")
-        return self._raw().__dlpack__(**kwargs)
+        return self._raw().__dlpack__(
+            stream=stream, max_version=max_version, dl_device=dl_device, copy=copy
+        )
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """The CPU, device 0."""
@@ -138,20 +162,37 @@ class Tensor(_C.TensorWrapper):
     stop_gradient = detach
 
     def set_value(self, value: TensorLike) -> None:
-        """Replaces the elements: same shape and dtype; a tensor that requires_grad still does.
+        """Binds the tensor to another value, cast to its dtype.
+
+        A tensor that requires_grad still does, as a leaf of `backward`: what the value was computed
+        from is forgotten there, while the transforms that are going on go through it. A tensor that
+        was made before a transform began keeps the plain value when that ends.
+
+        Args:
+            value: of this tensor's shape: data, or a tensor-like of any kind.
 
         Raises:
             ShapeError: the shapes differ.
-        """
-        new = _C.tensor(value, self.dtype)
-        self.check_value(new)
-        previous = _C.pause(None)
-        try:
-            self[...] = new
-        finally:
-            _C.pause(previous)
+            DispatchError: the tensor was made before a `vmap` began, and the value differs between
+                its examples.
 
-    def check_value(self, value: Tensor) -> None:
+        Example:
+            >>> import tensorlike as tl
+            >>> x = tl.tensor([1.0], requires_grad=True)
+            >>> x.set_value(x * 3)
+            >>> x.tolist(), x.is_leaf
+            ([3.0], True)
+            >>> y = tl.zeros(())
+            >>> tl.grad(lambda x: (y.set_value(2 * x), y * x)[1])(3.0).item(), y.item()
+            (12.0, 6.0)
+        """
+        new = value if isinstance(value, _C.TensorBase) else _C.tensor(value, self.dtype)
+        self.check_value(new)
+        if new.dtype is not self.dtype:
+            new = _astype(new, dtype=self.dtype)
+        _C.set_value(self, new)
+
+    def check_value(self, value: TensorLike) -> None:
         """Raises ShapeError unless `set_value` takes the value."""
         if value.shape != self.shape:
             raise _C.ShapeError(f"set_value: the shape must stay {self.shape}; got {value.shape}")
@@ -222,38 +263,6 @@ class Tensor(_C.TensorWrapper):
         """Nested lists of Python numbers."""
         return for_numpy(self._raw()).tolist()
 
-    def reshape(self, *shape: Any) -> Tensor:
-        """The same elements in another shape; one dimension may be -1."""
-        dims = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        return _reshape(self, tuple(int(dim) for dim in dims))  # type: ignore[no-any-return]
-
-    def flatten(self) -> Tensor:
-        """One dimension."""
-        return self.reshape(-1)
-
-    def transpose(self, *axes: Any) -> Tensor:
-        """Permuted dimensions; reversed when none are given."""
-        order = axes[0] if len(axes) == 1 and not isinstance(axes[0], int) else axes
-        order = tuple(order) if order else tuple(reversed(range(self.ndim)))
-        return _permute_dims(self, order)  # type: ignore[no-any-return]
-
-    @property
-    def T(self) -> Tensor:
-        """The dimensions in reverse order."""
-        return self.transpose()
-
-    @property
-    def mT(self) -> Tensor:
-        """Matrices transposed: the last two dimensions exchanged.
-
-        Raises:
-            ShapeError: there are fewer than two dimensions.
-        """
-        if self.ndim < 2:
-            raise _C.ShapeError(f"mT: two dimensions or more are needed; got shape {self.shape}")
-        axes = tuple(range(self.ndim))
-        return self.transpose(*axes[:-2], axes[-1], axes[-2])
-
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The Array API namespace of this tensor: tensorlike itself.
 
@@ -276,41 +285,13 @@ class Tensor(_C.TensorWrapper):
             raise ValueError(f"to_device: the device has no streams; got {stream!r}")
         return self.to(device)
 
-    def broadcast_to(self, shape: Sequence[int]) -> Tensor:
-        """Repeated along new dimensions and those of size 1."""
-        return _broadcast_to(self, tuple(shape))  # type: ignore[no-any-return]
-
-    def squeeze(self, axis: int | Sequence[int] | None = None) -> Tensor:
-        """Without dimensions of size 1: those of `axis`, or all.
-
-        Raises:
-            ShapeError: a named dimension is not of size 1.
-        """
-        if axis is None:
-            return self.reshape(tuple(dim for dim in self.shape if dim != 1))
-        wanted = {a % self.ndim for a in ((axis,) if isinstance(axis, int) else axis)}
-        for a in wanted:
-            if self.shape[a] != 1:
-                raise _C.ShapeError(
-                    f"squeeze: dimension {a} must have size 1; got shape {self.shape}"
-                )
-        return self.reshape(tuple(d for i, d in enumerate(self.shape) if i not in wanted))
-
-    def expand_dims(self, axis: int = 0) -> Tensor:
-        """With a new dimension of size 1 at `axis`."""
-        shape = list(self.shape)
-        shape.insert(axis if axis >= 0 else axis + self.ndim + 1, 1)
-        return self.reshape(tuple(shape))
-
     def to(self, device: str) -> Tensor:
         """A copy on another device."""
         return _to_device(self, device=device)  # type: ignore[no-any-return]
 
     def __round__(self, ndigits: int | None = None) -> Tensor:
-        """To the nearest integer, halves to even."""
-        if ndigits:
-            raise TypeError("round: only to integers; multiply first")
-        return _round(self)  # type: ignore[no-any-return]
+        """To so many decimals, halves to even."""
+        return self.round(ndigits) if ndigits else self.round()
 
     def __floor__(self) -> Tensor:
         """Rounded down."""
@@ -379,8 +360,12 @@ class Parameter(Tensor):
         return self
 
 
-def _rebuild(cls: type[Tensor], array: Any, dtype: str, requires_grad: bool) -> Tensor:
-    made = cls(from_bits(array, dtype))
+def _rebuild(
+    cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: str, requires_grad: bool
+) -> Tensor:
+    if not (isinstance(cls, type) and issubclass(cls, Tensor)):
+        raise TypeError(f"unpickle: a class of tensors is needed; got {cls!r}")
+    made = cls(from_bits(data, shape, dtype))
     made.requires_grad = requires_grad
     return made
 
@@ -405,18 +390,17 @@ def _describe(x: Any) -> str:
         notes.insert(0, f"shape={array.shape}")
     if inner.dtype not in (_C.float32, _C.int64, _C.bool_):
         notes.insert(0, f"dtype={inner.dtype.name}")
+    if inner is x:
+        notes.append(f"device={inner.device!r}")
     return f"{name}({', '.join([body, *notes])})"
 
 
-# An optimiser's step: a multi-output scalar function whose results replace the parameter and the
-# state, in their own memory where nobody else holds it.
-update = _C.update
+# An optimiser's step: a scalar function whose results replace the parameter and the state, in their
+# own memory where nobody else holds it.
+replace = _C.replace
 
-_reshape = _C.Function("reshape")
-_permute_dims = _C.Function("permute_dims")
-_broadcast_to = _C.Function("broadcast_to")
+_astype = _C.Function("astype")
 _to_device = _C.Function("to_device")
-_round = _C.Function("round")
 _floor = _C.Function("floor")
 _ceil = _C.Function("ceil")
 _trunc = _C.Function("trunc")

@@ -17,9 +17,20 @@ from .batch import Batch
 from .batched import Batched, examples
 from .carrier import Carrier, beneath, carried, carrying
 from .dual import Dual
-from .levels import Level, unwrapped
+from .levels import Level, under_outer_tapes, unwrapped
 from .tensor import Tensor
-from .trees import leaves_of, map_tree, rebuilt, spread
+from .trees import (
+    call,
+    counterparts,
+    holds_elements,
+    holds_numbers,
+    map_tree,
+    put_in_places,
+    put_together,
+    spread,
+    take_apart,
+    take_arguments_apart,
+)
 
 Function = Callable[..., Any]
 
@@ -29,8 +40,9 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
 
     Args:
         function: returns a tensor, or a tree of them.
-        primals: the positional arguments: tensors, numbers, or trees of them.
-        tangents: arranged as the primals are; None for what does not move.
+        primals: the positional arguments: tensors, numbers, layers, or trees of them.
+        tangents: arranged as gradients are: as the primals, with a dict by the names of its
+            parameters for a layer; None for what does not move.
 
     Returns:
         ``(value, tangent)``. The tangent of what is not of floating-point numbers is None.
@@ -46,14 +58,16 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
         >>> value.item(), tangent.item()
         (8.0, 12.0)
     """
-    moved = _tangents_of("jvp", primals, tangents)
-    flat = leaves_of(tuple(primals))
+    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
+        raise _C.AutodiffError("jvp: primals and tangents must be tuples of arguments")
+    flat, form = take_arguments_apart(tuple(primals))
+    moved = _tangents_of("jvp", flat, form, tangents)
     with Level() as level:
         args = [
             x if tangent is None else Tensor(beneath(x, partial(_moving, tangent, level)))
             for x, tangent in zip(flat, moved, strict=True)
         ]
-        out = function(*rebuilt(tuple(primals), args))
+        out = call(function, form, args)
         return (
             map_tree(lambda y: _primal(y, level), out),
             map_tree(lambda y: _tangent(y, level), out),
@@ -67,25 +81,14 @@ def _moving(tangent: Any, level: Level, primal: Any) -> Any:
     return Dual(primal, tangent, level)
 
 
-def _tangents_of(who: str, primals: Sequence[Any], tangents: Sequence[Any]) -> list[Any]:
+def _tangents_of(who: str, flat: list[Any], form: Any, tangents: Sequence[Any]) -> list[Any]:
     """A tangent, or None, for each leaf, in the shape and dtype of its primal."""
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise _C.AutodiffError(f"{who}: primals and tangents must be tuples of arguments")
-    if len(primals) != len(tangents):
+    if len(form) != len(tangents):
         raise _C.AutodiffError(
-            f"{who}: one tangent per argument is needed; got {len(tangents)} for {len(primals)}"
+            f"{who}: one tangent per argument is needed; got {len(tangents)} for {len(form)}"
         )
-    found: list[Any] = []
-    for primal, tangent in zip(primals, tangents, strict=True):
-        leaves = leaves_of(primal)
-        parts = [None] * len(leaves) if tangent is None else leaves_of(tangent)
-        if len(parts) != len(leaves):
-            raise _C.AutodiffError(
-                f"{who}: a tangent must be arranged as its argument, of {len(leaves)} tensors; got "
-                f"{len(parts)}; pass zeros for what does not move"
-            )
-        found += [_fitted(who, x, t) for x, t in zip(leaves, parts, strict=True)]
-    return found
+    parts = counterparts(form, tuple(tangents), f"{who}: tangents")
+    return [_fitted(who, x, t) for x, t in zip(flat, parts, strict=True)]
 
 
 def _fitted(who: str, primal: Any, tangent: Any) -> Any:
@@ -106,7 +109,7 @@ def _fitted(who: str, primal: Any, tangent: Any) -> Any:
 
 def _own(y: Any, level: Level) -> Any:
     """The Dual of this level under wrappers and carriers, or None."""
-    y = carried(y)
+    y = under_outer_tapes(carried(y), level.number)
     return y if isinstance(y, Dual) and y.level is level else None
 
 
@@ -147,10 +150,8 @@ def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any
     """
     recording = Recording("linearize", function, primals, tuple(range(len(primals))))
     with recording:
-        out = recording.run({})
-        flat = leaves_of(out)
+        flat, form = take_apart(recording.run({}), holds_numbers, is_result=True)
         depend = recording.reached(flat)
-    value = map_tree(lambda y: lowered(y, recording.tape.level), out)
     tensors = [lowered(y, recording.tape.level) for y in flat]
     # Gradients are linear in cotangents; what is pulled back through that map is the derivative.
     tape = _C.open_tape()
@@ -164,7 +165,7 @@ def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any
         tape.close()
 
     def push_forward(*tangents: Any) -> Any:
-        moved = _tangents_of("linearize", primals, tangents)
+        moved = _tangents_of("linearize", recording.traced, recording.form, tangents)
         pairs = [
             (root, t)
             for root, t in zip(pulled, moved, strict=True)
@@ -184,9 +185,9 @@ def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any
             zero = zeros_like(y) if is_number else None
             made = tangent if tangent is not None else zero
             flat_out.append(None if made is None else Tensor(made))
-        return rebuilt(out, flat_out)
+        return put_in_places(form, flat_out)
 
-    return value, push_forward
+    return put_together(form, tensors), push_forward
 
 
 def vmap(
@@ -200,8 +201,9 @@ def vmap(
     Args:
         function: takes examples, and returns a tensor or a tree of them.
         in_axes: which axis of each argument counts the examples: one integer, or one for each
-            argument; for a tree, one for all its tensors or a tree of them. None: the same for all
-            examples.
+            argument; for a tree, one for all its tensors or a tree of them, with a dict by names
+            for a layer's parameters. None: the same for all examples, as layers, numbers and other
+            things in trees are, unless an axis is given for them by themselves.
         out_axes: where that axis is in the results, in the same way.
         axis_size: the number of examples; needed only where no argument has the axis.
 
@@ -235,8 +237,11 @@ def run_mapped(
 ) -> Any:
     """What `vmap` does; `draws` says whether examples draw random numbers of their own."""
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    axes = spread(in_axes, args, "vmap: in_axes")
-    flat = leaves_of(args)
+    flat, form = take_apart(args, lambda _: True)
+    axes = [
+        axis if is_own or _has_axes(x) else None
+        for x, (axis, is_own) in zip(flat, spread(in_axes, form, "vmap: in_axes"), strict=True)
+    ]
     values = [_axis_first(x, axis) for x, axis in zip(flat, axes, strict=True)]
     size = _size_of(values, axes, axis_size)
     with Batch(size, draws=draws) as batch:
@@ -244,11 +249,15 @@ def run_mapped(
             x if axis is None else Tensor(beneath(value, lambda v: Batched(v, batch)))
             for x, value, axis in zip(flat, values, axes, strict=True)
         ]
-        out = function(*rebuilt(args, given))
-        results = leaves_of(out)
-        where = spread(out_axes, out, "vmap: out_axes")
+        results, out = take_apart(call(function, form, given), holds_numbers, is_result=True)
+        where = [axis for axis, _ in spread(out_axes, out, "vmap: out_axes")]
         made = [_axis_at(y, axis, batch) for y, axis in zip(results, where, strict=True)]
-    return rebuilt(out, made)
+    return put_together(out, made)
+
+
+def _has_axes(x: Any) -> bool:
+    """Whether there may be an axis of examples, where none is given for it by itself."""
+    return holds_elements(x) and not isinstance(x, (float, complex))
 
 
 def _axis_first(x: Any, axis: Any) -> Any:
@@ -287,7 +296,7 @@ def _axis_at(y: Any, axis: Any, batch: Batch) -> Any:
     """A result with the axis of examples where it is asked for."""
     value = Tensor(unwrapped(y)) if not isinstance(y, _C.TensorBase) else y
     if axis is None:
-        inner = carried(value)
+        inner = under_outer_tapes(carried(value), batch.number)
         if isinstance(inner, Batched) and inner.batch is batch:
             raise _C.ParameterError(
                 "vmap: out_axes may be None only for what is the same for all examples; got a "

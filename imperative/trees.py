@@ -1,52 +1,135 @@
 """Trees: nested lists, tuples, dicts and dataclasses of tensors, as functions take and give them.
 
-A tree is taken apart into its leaves and put together again in the same arrangement. Whatever is
-none of these containers is a leaf; None holds nothing, and stays.
+A transform takes a tree apart into its leaves and a form, in which a mark stands for each leaf, and
+puts it together again with others. Whatever is none of these containers is a leaf where the
+transform asks for it, and else static: it stays in the form, and has no gradient. A layer counts
+as its parameters: while a function runs, they hold what the transform made of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
+
+import numpy as np
 
 from .. import _C
 
+_DEEPEST = 200
 
-def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """`function` at the leaves of a tree, and at what stands in the same places of the others."""
+
+class _Place:
+    """Stands for a leaf in a form."""
+
+    __slots__ = ()
+
+
+class _LayerPlace:
+    """Stands for a layer in a form."""
+
+    __slots__ = ("layer", "parameters")
+
+    def __init__(self, layer: Any, parameters: dict[str, Any]) -> None:
+        self.layer = layer
+        self.parameters = parameters
+
+
+PLACE = _Place()
+# The forms of tuples of leaves, as the arguments of most functions are: the quick way goes by them.
+_FLAT = tuple((PLACE,) * count for count in range(9))
+
+
+def is_layer(x: Any) -> bool:
+    """Whether it is a function with parameters, which are what it is differentiated by."""
+    return hasattr(x, "named_parameters") and not isinstance(x, type)
+
+
+def is_container(x: Any) -> bool:
+    """Whether it is a node of a tree."""
+    return isinstance(x, (dict, list, tuple)) or _is_dataclass(x)
+
+
+def holds_elements(x: Any) -> bool:
+    """Whether it is a tensor-like, an array, or a number with a fraction."""
+    return (
+        isinstance(x, (_C.TensorBase, float, complex))
+        or hasattr(x, "__array__")
+        or hasattr(x, "__dlpack__")
+    ) and not isinstance(x, type)
+
+
+def holds_numbers(x: Any) -> bool:
+    """Whether it is a tensor-like, an array or a number."""
+    return isinstance(x, (_C.TensorBase, int)) or holds_elements(x)
+
+
+def can_move(x: Any) -> bool:
+    """Whether it is differentiated by: its elements are real or complex floating-point numbers."""
+    if not isinstance(x, _C.TensorBase):
+        if isinstance(x, (float, complex)):
+            return True
+        if not holds_elements(x):
+            return False
+        if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "OSUMm":
+            return False
+        x = _C.tensor(x)
+    return x.dtype.kind in ("floating", "complex")
+
+
+def map_tree(function: Callable[..., Any], tree: Any) -> Any:
+    """`function` at the leaves of a tree: at whatever is no container; None stays.
+
+    Raises:
+        ParameterError: a container holds itself.
+    """
+    return _mapped(function, tree, _every_field, _refilled)
+
+
+def _mapped(
+    function: Callable[..., Any],
+    tree: Any,
+    fields: Callable[[Any], list[str]],
+    remade: Callable[[Any, dict[str, Any]], Any],
+    depth: int = 0,
+) -> Any:
+    """`map_tree`; which fields of a dataclass take part, and how it is made again, differs."""
     if tree is None:
         return None
-    if isinstance(tree, _C.TensorBase):
-        return function(tree, *others)
+    if isinstance(tree, _C.TensorBase) or not is_container(tree) or is_layer(tree):
+        return function(tree)
+    if depth == _DEEPEST:
+        raise _C.ParameterError(
+            f"trees: containers must not hold themselves, nor nest deeper than {_DEEPEST}; got a "
+            f"{type(tree).__name__} that does; pass what it holds by itself"
+        )
+    depth += 1
     if isinstance(tree, dict):
-        return {
-            key: map_tree(function, value, *(other[key] for other in others))
-            for key, value in tree.items()
-        }
+        return {key: _mapped(function, x, fields, remade, depth) for key, x in tree.items()}
     if isinstance(tree, (list, tuple)):
-        rows = zip(tree, *others, strict=True)
-        values = [map_tree(function, *row) for row in rows]
+        values = [_mapped(function, x, fields, remade, depth) for x in tree]
         is_named = hasattr(tree, "_fields")  # a namedtuple takes its values one by one
         return type(tree)(*values) if is_named else type(tree)(values)
-    if _is_dataclass(tree):
-        from dataclasses import replace  # who has one has it loaded
-
-        found = {
-            name: map_tree(function, getattr(tree, name), *(getattr(o, name) for o in others))
-            for name in _fields(tree)
-        }
-        return replace(tree, **found)
-    return function(tree, *others)
+    parts = {name: getattr(tree, name, None) for name in fields(tree)}
+    return remade(tree, {n: _mapped(function, x, fields, remade, depth) for n, x in parts.items()})
 
 
-def _is_flat(tree: Any) -> bool:
-    """Whether it is a tuple of tensors, as the arguments of most functions are."""
-    if type(tree) is not tuple:
-        return False
-    for x in tree:  # noqa: SIM110 - half the time of all()
-        if not isinstance(x, _C.TensorBase):
-            return False
-    return True
+def _replaced(tree: Any, values: dict[str, Any]) -> Any:
+    """A dataclass made by its class, so that what its `__post_init__` computes follows the values.
+
+    That is how arguments are made.
+    """
+    from dataclasses import replace  # who has one has it loaded
+
+    return replace(tree, **values)
+
+
+def _refilled(tree: Any, values: dict[str, Any]) -> Any:
+    """A dataclass with other values, which its class might refuse: results, marks, gradients."""
+    made = object.__new__(type(tree))
+    for name in _every_field(tree):
+        object.__setattr__(made, name, values.get(name))
+    return made
 
 
 def leaves_of(tree: Any) -> list[Any]:
@@ -60,48 +143,252 @@ def leaves_of(tree: Any) -> list[Any]:
     return found
 
 
-def rebuilt(tree: Any, leaves: Iterable[Any]) -> Any:
-    """A tree of the same arrangement with other leaves."""
-    if _is_flat(tree):
+def take_apart(
+    tree: Any, is_leaf: Callable[[Any], bool], *, is_result: bool = False
+) -> tuple[list[Any], Any]:
+    """The leaves of a tree, and its form.
+
+    Args:
+        tree: any.
+        is_leaf: whether what is no container is a leaf; else it is static.
+        is_result: whether it is what a function returned, in which layers are static; in arguments
+            their parameters are leaves: each once, where it is met first.
+
+    Raises:
+        ParameterError: a container holds itself.
+    """
+    if isinstance(tree, _C.TensorBase):
+        return ([tree], PLACE) if is_leaf(tree) else ([], tree)
+    if _is_flat(tree) and len(tree) < len(_FLAT) and all(map(is_leaf, tree)):
+        return list(tree), _FLAT[len(tree)]
+    leaves: list[Any] = []
+    seen: set[int] = set()
+
+    def mark(x: Any) -> Any:
+        if not is_result and is_layer(x):
+            own = {name: p for name, p in x.named_parameters() if id(p) not in seen and is_leaf(p)}
+            seen.update(map(id, own.values()))
+            leaves.extend(own.values())
+            return _LayerPlace(x, own)
+        if not is_leaf(x):
+            return x
+        leaves.append(x)
+        return PLACE
+
+    return leaves, _mapped(mark, tree, _every_field if is_result else _fields, _refilled)
+
+
+def take_arguments_apart(args: tuple[Any, ...]) -> tuple[list[Any], Any]:
+    """What a function is differentiated by; an argument by itself always, which may be refused."""
+    if _is_flat(args) and len(args) < len(_FLAT):
+        return list(args), _FLAT[len(args)]
+    return take_apart(args, lambda x: can_move(x) or any(x is arg for arg in args))
+
+
+def put_together(form: Any, leaves: Iterable[Any]) -> Any:
+    """The result that has a form, with these leaves."""
+    if form is PLACE:
+        return next(iter(leaves))
+    if _is_flat_form(form):
         return tuple(leaves)
     remaining = iter(leaves)
-    return map_tree(lambda _: next(remaining), tree)
+    return map_tree(lambda x: next(remaining) if x is PLACE else x, form)
 
 
-def spread(prefix: Any, tree: Any, what: str) -> list[Any]:
-    """A value for each leaf of a tree: a part of `prefix` that ends early holds for all below.
+def call(function: Callable[..., Any], form: Any, leaves: Iterable[Any]) -> Any:
+    """`function` of the arguments that a form and leaves make; its layers hold those leaves."""
+    if _is_flat_form(form):
+        return function(*leaves)
+    remaining = iter(leaves)
+    of_layers: list[tuple[Any, Any]] = []
+
+    def fill(x: Any) -> Any:
+        if x is PLACE:
+            return next(remaining)
+        if isinstance(x, _LayerPlace):
+            of_layers.extend((p, next(remaining)) for p in x.parameters.values())
+            return x.layer
+        return x
+
+    args = _mapped(fill, form, _fields, _replaced)
+    if not of_layers:
+        return function(*args)
+    with holding(of_layers):
+        return function(*args)
+
+
+@contextmanager
+def holding(pairs: Iterable[tuple[Any, Any]]) -> Iterator[None]:
+    """Tensors hold other values inside; afterwards, whatever happens, their own."""
+    held: list[tuple[Any, Any]] = []
+    try:
+        for tensor, value in pairs:
+            held.append((tensor, tensor.__wrapped__))
+            tensor._reset(value)
+        yield
+    finally:
+        for tensor, value in reversed(held):
+            tensor._reset(value)
+
+
+def put_in_places(form: Any, leaves: Iterable[Any]) -> Any:
+    """What belongs to each leaf, in its place: a gradient, say.
+
+    In place of a layer it is a dict by the names of its parameters, of what is static None.
+    """
+    if form is PLACE:
+        return next(iter(leaves))
+    if _is_flat_form(form):
+        return tuple(leaves)
+    remaining = iter(leaves)
+
+    def fill(x: Any) -> Any:
+        if x is PLACE:
+            return next(remaining)
+        if isinstance(x, _LayerPlace):
+            return {name: next(remaining) for name in x.parameters}
+        return None
+
+    return map_tree(fill, form)
+
+
+def counterparts(form: Any, other: Any, what: str, *, of_static: bool = False) -> list[Any]:
+    """What stands in each leaf's place in another tree; None in place of a part is for all of it.
+
+    Args:
+        form: of the one tree.
+        other: as `put_in_places` arranges it.
+        what: what the other tree is, for errors.
+        of_static: whether there may be something in place of what is static; it is passed over.
+
+    Raises:
+        AutodiffError: the other tree is arranged otherwise.
+    """
+    if form is PLACE:
+        return [other]
+    if type(other) is tuple and _is_flat_form(form) and len(form) == len(other):
+        return list(other)
+    parts = _children(form)
+    if parts is None:
+        if form is not None and other is not None and not of_static:
+            raise _C.AutodiffError(
+                f"{what} must be None in place of what is not differentiated by; got a "
+                f"{type(other).__name__} for a {type(form).__name__}"
+            )
+        return []
+    if other is None:
+        inner: Sequence[Any] | None = [None] * len(parts)
+    else:
+        inner = _children_like(form, other)
+    if inner is None or len(inner) != len(parts):
+        raise _C.AutodiffError(
+            f"{what} must be arranged as what they belong to, {_described(form)}; got "
+            f"{_described(other)}; pass None for what has none"
+        )
+    pairs = zip(parts, inner, strict=True)
+    return [y for p, o in pairs for y in counterparts(p, o, what, of_static=of_static)]
+
+
+def spread(
+    prefix: Any, form: Any, what: str, *, depth: int = 0, is_own: bool = True
+) -> list[tuple[Any, bool]]:
+    """A value for each leaf of a form: a part of `prefix` that ends early holds for all below.
+
+    Returns:
+        Pairs of the value, and whether it speaks of this leaf by itself, or of a whole argument.
+        Layers take no part, with None, unless it speaks of them by themselves.
 
     Raises:
         ParameterError: `prefix` is arranged otherwise than the tree.
     """
-    if prefix is None or isinstance(prefix, int):
-        return [prefix] * len(leaves_of(tree))
-    is_container = isinstance(prefix, (dict, list, tuple)) or _is_dataclass(prefix)
-    if not is_container:
-        return [prefix] * len(leaves_of(tree))
-    if isinstance(prefix, dict) and isinstance(tree, dict) and prefix.keys() == tree.keys():
-        prefix = {key: prefix[key] for key in tree}
-    parts, inner = _children(prefix), _children(tree)
-    if parts is None or inner is None or len(parts) != len(inner):
+    if form is None:
+        return []
+    if depth == 0 and _is_flat_form(form) and (prefix is None or isinstance(prefix, int)):
+        return [(prefix, True)] * len(form)
+    parts = _children(form)
+    if prefix is None or not is_container(prefix):
+        if form is PLACE:
+            return [(prefix, is_own)]
+        if isinstance(form, _LayerPlace):
+            return [(prefix if is_own else None, is_own)] * len(form.parameters)
+        return [
+            pair
+            for part in parts or ()
+            for pair in spread(
+                prefix, part, what, depth=depth + 1, is_own=depth == 0 and part is PLACE
+            )
+        ]
+    inner = None if parts is None else _children_like(form, prefix)
+    if parts is None or inner is None or len(inner) != len(parts):
         raise _C.ParameterError(
             f"{what} must be one value, or values arranged as what it speaks of; got {prefix!r} "
-            f"for a {type(tree).__name__}" + (f" of {len(inner)}" if inner is not None else "")
+            f"for {_described(form)}"
         )
-    return [value for p, t in zip(parts, inner, strict=True) for value in spread(p, t, what)]
+    pairs = zip(inner, parts, strict=True)
+    return [pair for p, part in pairs for pair in spread(p, part, what, depth=depth + 1)]
 
 
-def _children(tree: Any) -> Sequence[Any] | None:
-    if isinstance(tree, dict):
-        return list(tree.values())
-    if isinstance(tree, (list, tuple)):
-        return tree
-    if _is_dataclass(tree):
-        return [getattr(tree, name) for name in _fields(tree)]
+def count_of(form: Any) -> int:
+    """How many leaves there are."""
+    return 1 if form is PLACE else sum(map(count_of, _children(form) or ()))
+
+
+def _children(form: Any) -> Sequence[Any] | None:
+    if isinstance(form, _LayerPlace):
+        return [PLACE] * len(form.parameters)
+    if isinstance(form, dict):
+        return list(form.values())
+    if isinstance(form, (list, tuple)):
+        return form
+    if _is_dataclass(form):
+        return [getattr(form, name, None) for name in _every_field(form)]
     return None
+
+
+def _children_like(form: Any, other: Any) -> Sequence[Any] | None:
+    """The parts of another tree in the order of the form's; None where they are not the same."""
+    if isinstance(form, (dict, _LayerPlace)):
+        names = form if isinstance(form, dict) else form.parameters
+        if not isinstance(other, dict) or other.keys() != names.keys():
+            return None
+        return [other[name] for name in names]
+    if isinstance(form, (list, tuple)):
+        return other if isinstance(other, (list, tuple)) else None
+    return _children(other) if type(other) is type(form) else None
+
+
+def _described(form: Any) -> str:
+    if form is PLACE:
+        return "a tensor"
+    if isinstance(form, _LayerPlace):
+        return f"a dict of {list(form.parameters)} for a {type(form.layer).__name__}"
+    parts = _children(form)
+    return f"a {type(form).__name__}" + ("" if parts is None else f" of {len(parts)}")
+
+
+def _is_flat(tree: Any) -> bool:
+    """Whether it is a tuple of tensors, as the arguments of most functions are."""
+    if type(tree) is not tuple:
+        return False
+    for x in tree:  # noqa: SIM110 - half the time of all()
+        if not isinstance(x, _C.TensorBase):
+            return False
+    return True
+
+
+def _is_flat_form(form: Any) -> bool:
+    return type(form) is tuple and len(form) < len(_FLAT) and form is _FLAT[len(form)]
 
 
 def _is_dataclass(tree: Any) -> bool:
     return hasattr(type(tree), "__dataclass_fields__")
+
+
+def _every_field(tree: Any) -> list[str]:
+    """The names of the fields."""
+    from dataclasses import fields
+
+    return [field.name for field in fields(tree)]
 
 
 def _fields(tree: Any) -> list[str]:

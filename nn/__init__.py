@@ -39,6 +39,7 @@ from .dropout import Dropout3d as Dropout3d
 from .dropout import FeatureAlphaDropout as FeatureAlphaDropout
 from .embedding import Embedding as Embedding
 from .embedding import EmbeddingBag as EmbeddingBag
+from .functional_call import functional_call as functional_call
 from .images import ChannelShuffle as ChannelShuffle
 from .images import Fold as Fold
 from .images import PixelShuffle as PixelShuffle
@@ -89,6 +90,7 @@ from .padding import ReplicationPad3d as ReplicationPad3d
 from .padding import ZeroPad1d as ZeroPad1d
 from .padding import ZeroPad2d as ZeroPad2d
 from .padding import ZeroPad3d as ZeroPad3d
+from .param_attr import ParamAttr as ParamAttr
 from .pooling import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from .pooling import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from .pooling import AdaptiveAvgPool3d as AdaptiveAvgPool3d
@@ -222,6 +224,7 @@ __all__ = [
     "MultiMarginLoss",
     "NLLLoss",
     "PReLU",
+    "ParamAttr",
     "PixelShuffle",
     "PixelUnshuffle",
     "PoissonNLLLoss",
@@ -257,5 +260,11 @@ __all__ = [
     "ZeroPad1d",
     "ZeroPad2d",
     "ZeroPad3d",
+    "functional_call",
     "initializers",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -15,7 +15,7 @@ class MultiHeadAttention(Layer):
         width: the size of the last dimension of x, of the context and of the result.
         heads: how many heads share the width.
         bias: whether the linear maps have biases.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Attributes:
         query: the `Linear` from x to the queries.

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
+from .seeds import generator_of
 
 
 class Cell(Recurrence):
@@ -32,7 +31,7 @@ class Cell(Recurrence):
             )
         self.input_size = input_size
         self.hidden_size = hidden_size
-        self.make_weights("", input_size, hidden_size, bias, np.random.default_rng(seed))
+        self.make_weights("", input_size, hidden_size, bias, generator_of(seed))
 
     def step(self, x: TensorLike, state: State | None) -> State:
         """The state after a step with x (batch, input_size); None begins with zeros."""
@@ -59,7 +58,7 @@ class LSTMCell(LSTMSteps, Cell):
         input_size: the size of x's last dimension.
         hidden_size: the size of the states' last dimension.
         bias: whether there are biases.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Source:
         Hochreiter and Schmidhuber 1997, https://www.bioinf.jku.at/publications/older/2604.pdf.
@@ -104,7 +103,7 @@ class RNNCell(RNNSteps, Cell):
         hidden_size: the size of the state's last dimension.
         bias: whether there are biases.
         nonlinearity: "tanh" or "relu".
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Raises:
         ValueError: a size is not positive, or the nonlinearity is another word.

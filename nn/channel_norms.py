@@ -125,8 +125,8 @@ class InstanceNorm1d(_InstanceNorm):
         eps: added to the variance.
         momentum: the weight of a batch in the running statistics.
         affine: whether there are a weight and a bias for each channel.
-        track_running_stats: keep the mean over images of their means and variances, which take
-            their place in evaluation.
+        track_running_stats: keep the mean over images (and the examples of a `vmap`) of their means
+            and variances, which take their place in evaluation.
 
     Attributes:
         weight: (num_features,), ones; or None.

@@ -10,6 +10,7 @@ import numpy as np
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike
 from .layer import Layer
+from .seeds import generator_of
 
 
 def _each(name: str, value: int | Sequence[int], spatial: int) -> tuple[int, ...]:
@@ -70,7 +71,7 @@ class _Convolution(Layer):
             first, second = second, first
         shape = (first, second // groups, *kernel)
         bound = 1 / np.sqrt(np.prod(shape[1:]))
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
         weight = generator.uniform(-bound, bound, shape)
         shift = generator.uniform(-bound, bound, out_channels)
         self.weight = Parameter(weight.astype(np.float32))
@@ -136,7 +137,7 @@ class Conv1d(_Convolution):
         dilation: the distance between elements of the kernel.
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
-        seed: the seed of the initial values; None takes a fresh one.
+        seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (out_channels, in_channels / groups, *kernel_size).
@@ -172,7 +173,7 @@ class ConvTranspose1d(_ConvolutionTranspose):
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
         dilation: the distance between elements of the kernel.
-        seed: the seed of the initial values; None takes a fresh one.
+        seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (in_channels, out_channels / groups, *kernel_size).
@@ -207,7 +208,7 @@ class Conv2d(_Convolution):
         dilation: the distance between elements of the kernel.
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
-        seed: the seed of the initial values; None takes a fresh one.
+        seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (out_channels, in_channels / groups, *kernel_size).
@@ -243,7 +244,7 @@ class ConvTranspose2d(_ConvolutionTranspose):
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
         dilation: the distance between elements of the kernel.
-        seed: the seed of the initial values; None takes a fresh one.
+        seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (in_channels, out_channels / groups, *kernel_size).
@@ -278,7 +279,7 @@ class Conv3d(_Convolution):
         dilation: the distance between elements of the kernel.
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
-        seed: the seed of the initial values; None takes a fresh one.
+        seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (out_channels, in_channels / groups, *kernel_size).
@@ -314,7 +315,7 @@ class ConvTranspose3d(_ConvolutionTranspose):
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
         dilation: the distance between elements of the kernel.
-        seed: the seed of the initial values; None takes a fresh one.
+        seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (in_channels, out_channels / groups, *kernel_size).

@@ -7,6 +7,7 @@ import numpy as np
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike
 from .layer import Layer
+from .seeds import generator_of
 
 
 class _Table(Layer):
@@ -19,7 +20,7 @@ class _Table(Layer):
                 f"{type(self).__name__}: sizes must be positive; got "
                 f"num_embeddings={num_embeddings}, embedding_dim={embedding_dim}"
             )
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
         weight = generator.standard_normal((num_embeddings, embedding_dim), np.float32)
         self.weight = Parameter(weight)
 
@@ -30,7 +31,7 @@ class Embedding(_Table):
     Args:
         num_embeddings: how many vectors there are.
         embedding_dim: the size of each.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (num_embeddings, embedding_dim), normal with mean 0 and variance 1.
@@ -64,7 +65,7 @@ class EmbeddingBag(_Table):
         embedding_dim: the size of each.
         mode: "mean", "sum" or "max".
         padding_idx: an index that does not count.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (num_embeddings, embedding_dim), normal with mean 0 and variance 1.

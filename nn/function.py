@@ -41,8 +41,3 @@ class Function(Layer):
     def forward(self, *xs: TensorLike) -> Tensor:
         """The result of the call."""
         return type(self).call(*xs, **self._arguments())
-
-    def __repr__(self) -> str:
-        """The class and its arguments."""
-        parts = (f"{name}={value!r}" for name, value in self._arguments().items())
-        return f"{type(self).__name__}({', '.join(parts)})"

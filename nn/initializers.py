@@ -186,3 +186,8 @@ class Orthogonal:
         signs: Any = F.sign(linalg.diagonal(r))
         q = q * signs  # uniform among all: without it, the signs are the algorithm's
         return F.reshape(q if rows >= columns else q.T, shape) * self.gain
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

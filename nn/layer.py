@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..imperative import Parameter, Tensor
+from ..imperative import Parameter, Tensor, no_grad
+from .arguments import check_arguments, described
+from .param_attr import ParamAttr
+from .state import load, saved
 
 Part = TypeVar("Part")
 Self = TypeVar("Self", bound="Layer")
@@ -46,12 +50,15 @@ class Layer:
     """
 
     training: bool = True
+    swapped: ClassVar[tuple[str, ...]] = ()  # parameters that PyTorch holds the other way round
     _is_built: bool = True
+    _records: bool = True
+    _is_plain: bool = True  # built, and recording: a call is one of `forward`
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Notes whether the class makes parameters at its first call."""
         super().__init_subclass__(**kwargs)
-        cls._is_built = cls.build is Layer.build
+        cls._is_built = cls._is_plain = cls.build is Layer.build
 
     def build(self, *args: Any, **kwargs: Any) -> None:
         """Makes what depends on the first inputs; called once, with them, before `forward` is.
@@ -75,10 +82,16 @@ class Layer:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls `forward`; the first time, `build` before it."""
+        if self._is_plain:
+            return self.forward(*args, **kwargs)
         if not self._is_built:
             self.build(*args, **kwargs)
             self._is_built = True
-        return self.forward(*args, **kwargs)
+            self._is_plain = self._records
+        if self._records:
+            return self.forward(*args, **kwargs)
+        with no_grad():
+            return self.forward(*args, **kwargs)
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Parameters with their dotted names; each, and each layer, once, under its first name."""
@@ -88,31 +101,54 @@ class Layer:
         """Buffers with their dotted names, each once."""
         yield from _walk("", vars(self), {id(self)}, Buffer)
 
+    def named_layers(self) -> Iterator[tuple[str, Layer]]:
+        """The layers below with their dotted names, each once."""
+        yield from _walk("", vars(self), {id(self)}, Layer)
+
     def parameters(self) -> list[Parameter]:
         """All parameters."""
         return [parameter for _, parameter in self.named_parameters()]
 
     def train(self: Self, mode: bool = True) -> Self:
-        """Sets `training` here and in all layers below; returns the layer.
+        """Sets `training` here and in all layers below; returns the layer. Calls are recorded.
 
         Args:
             mode: whether to learn.
         """
-        self.training = mode
-        for _, layer in _walk("", vars(self), {id(self)}, Layer):
-            layer.training = mode
+        return self._set(mode, True)
+
+    def eval(self: Self, *, record: bool = True) -> Self:
+        """Sets `training` to False here and in all layers below; returns the layer.
+
+        Args:
+            record: whether calls are recorded for gradients, which those of evaluation may be, too.
+                False: as under `no_grad`, what is computed on the way is freed at once.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> layer = tl.nn.Linear(2, 1).eval(record=False)
+            >>> layer(tl.ones(2)).requires_grad, layer.train()(tl.ones(2)).requires_grad
+            (False, True)
+        """
+        return self._set(False, record)
+
+    def _set(self: Self, training: bool, records: bool) -> Self:
+        layers: list[Layer] = [self, *(layer for _, layer in self.named_layers())]
+        for layer in layers:
+            layer.training = training
+            layer._records = records
+            layer._is_plain = records and layer._is_built
         return self
 
-    def eval(self: Self) -> Self:
-        """Sets `training` to False here and in all layers below; returns the layer."""
-        return self.train(False)
-
-    def initialize(self: Self, **initializers: Callable[[tuple[int, ...]], Any]) -> Self:
+    def initialize(
+        self: Self, **initializers: Callable[[tuple[int, ...]], Any] | ParamAttr
+    ) -> Self:
         """Sets parameters, here and in all layers below, by functions of their shapes.
 
         Args:
             initializers: a function of a shape for each last part of a name: `weight`, `bias`;
-                those of `tensorlike.nn.initializers`, or any other that returns elements.
+                those of `tensorlike.nn.initializers`, or any other that returns elements; or a
+                `ParamAttr`.
 
         Returns:
             The layer.
@@ -135,49 +171,67 @@ class Layer:
             raise KeyError(f"initialize: there must be parameters of these names; got {unknown}")
         for name, parameter in found:
             if name in initializers:
-                parameter.set_value(initializers[name](parameter.shape))
+                given = initializers[name]
+                if isinstance(given, ParamAttr):
+                    given.apply(parameter)
+                else:
+                    parameter.set_value(given(parameter.shape))
         return self
 
-    def state_dict(self) -> dict[str, np.ndarray[Any, Any]]:
-        """Copies of the elements of parameters and buffers, as `safetensors.numpy` saves them."""
-        return {name: np.array(value.detach().numpy()) for name, value in self._state()}
+    def state_dict(self, *, layout: str = "tensorlike") -> dict[str, np.ndarray[Any, Any]]:
+        """Copies of the elements of parameters and buffers, as `safetensors.numpy` saves them.
 
-    def _state(self) -> Iterator[tuple[str, Tensor]]:
-        yield from self.named_parameters()
-        yield from self.named_buffers()
+        Beside a square weight of a `Linear` stands which way round it is, under its name with
+        ``.layout`` at the end.
 
-    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> None:
-        """Sets the parameters and buffers.
+        Args:
+            layout: "tensorlike", or "pytorch": weights of `Linear` are (out, in).
+
+        Raises:
+            ParameterError: the layout is another word.
+        """
+        return saved(self, layout)
+
+    def load_state_dict(
+        self, state: Mapping[str, Any], *, strict: bool = True, layout: str = "tensorlike"
+    ) -> None:
+        """Sets the parameters and buffers: all of them, or, where one cannot be, none.
+
+        PyTorch keeps the weight of a `Linear` the other way round, as (out, in). Square ones do
+        not show it by their shapes, and are refused if they do not say which way round they are.
 
         Args:
             state: elements by name, of the shapes that they have.
             strict: whether the names must be exactly those of parameters and buffers.
+            layout: "tensorlike", or "pytorch" for what PyTorch saved.
 
         Raises:
-            KeyError: names are missing or unknown (when strict); nothing is set then.
-            ShapeError: a shape differs; nothing is set then.
-        """
-        own = dict(self._state())
-        missing = [name for name in own if name not in state]
-        unknown = [name for name in state if name not in own]
-        if strict and (missing or unknown):
-            raise KeyError(
-                f"load_state_dict: names must match; missing {missing}, unknown {unknown}"
-            )
-        chosen = [(own[name], Tensor(np.array(state[name]))) for name in own if name in state]
-        for parameter, value in chosen:
-            parameter.check_value(value)
-        for parameter, value in chosen:
-            parameter.set_value(value)
+            KeyError: names are missing or unknown (when strict).
+            ShapeError: a shape differs.
+            DTypeError: what is no number, or numbers of a kind that cannot be held.
+            ValueError: a number is beyond what can be held, or a square weight does not say which
+                way round it is.
+            ParameterError: the layout is another word.
 
+        Example:
+            >>> from tensorlike import nn
+            >>> import numpy as np
+            >>> layer = nn.Linear(2, 3, bias=False)
+            >>> layer.load_state_dict({"weight": np.ones((3, 2))}, layout="pytorch")
+            >>> layer.weight.shape
+            (2, 3)
+        """
+        load(self, state, strict, layout)
+
+    @reprlib.recursive_repr()
     def __repr__(self) -> str:
-        """The class and its direct parts."""
-        parts = [
-            f"{name}={value!r}" if isinstance(value, Layer) else f"{name}: {tuple(value.shape)}"
-            for name, value in vars(self).items()
-            if isinstance(value, (Layer, Parameter))
-        ]
-        return f"{type(self).__name__}({', '.join(parts)})"
+        """The class, what it was made with, and its parts."""
+        return described(self)
+
+    def __new__(cls: type[Self], *args: Any, **kwargs: Any) -> Self:
+        """Refuses arguments of wrong types, where `__init__` is annotated in this package."""
+        check_arguments(cls, args, kwargs)
+        return super().__new__(cls)
 
 
 def _walk(

@@ -7,6 +7,8 @@ import numpy as np
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike
 from .layer import Layer
+from .param_attr import ParamAttr
+from .seeds import generator_of
 
 
 class Linear(Layer):
@@ -19,7 +21,9 @@ class Linear(Layer):
         activation: the name of a scalar function of one argument, or whose others have defaults,
             such as "relu" or "leaky_relu", that is applied while the result is still in the
             cache; None applies none.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (in_features, out_features), uniform in +-sqrt(6 / in_features), which keeps the
@@ -38,6 +42,8 @@ class Linear(Layer):
         (1, 2)
     """
 
+    swapped = ("weight",)
+
     def __init__(
         self,
         in_features: int,
@@ -46,6 +52,8 @@ class Linear(Layer):
         bias: bool = True,
         activation: str | None = None,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters."""
         if in_features < 1 or out_features < 1:
@@ -54,11 +62,13 @@ class Linear(Layer):
                 f"out_features={out_features}"
             )
         bound = float(np.sqrt(6.0 / in_features))
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
         weight = generator.uniform(-bound, bound, (in_features, out_features))
         self.weight = Parameter(weight.astype(np.float32))
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
         self.activation = activation
+        given = {"weight": weight_attr, "bias": bias_attr}
+        self.initialize(**{name: attr for name, attr in given.items() if attr is not None})
 
     def forward(self, x: TensorLike) -> Tensor:
         """Applies the map to x of shape (..., in_features)."""
@@ -77,7 +87,7 @@ class Bilinear(Layer):
         in2_features: the size of x2's last dimension.
         out_features: the size of the result's last dimension.
         bias: whether there is a bias.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Attributes:
         weight: (out_features, in1_features, in2_features), uniform in +-1 / sqrt(in1_features).
@@ -111,7 +121,7 @@ class Bilinear(Layer):
                 f"in2_features={in2_features}, out_features={out_features}"
             )
         bound = float(np.sqrt(1.0 / in1_features))
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
 
         def parameter(*shape: int) -> Parameter:
             return Parameter(generator.uniform(-bound, bound, shape).astype(np.float32))

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike, no_grad
+from ..imperative import Parameter, Tensor, TensorLike, mean_over_examples, no_grad, stop_gradient
 from .layer import Buffer, Layer
 
 
@@ -150,7 +150,8 @@ class RunningStatistics(Layer):
                 (self.running_mean, mean, 1.0),
                 (self.running_var, variance, count / (count - 1)),
             ):
-                new = F.reshape(value.detach(), (self.num_features,)) * correction
+                mean_value = mean_over_examples(stop_gradient(value), running)
+                new = F.reshape(mean_value, (self.num_features,)) * correction
                 moved = running * (1.0 - self.momentum) + new * self.momentum
                 running.set_value(moved)
 
@@ -209,7 +210,8 @@ class _BatchNorm(RunningStatistics):
 class BatchNorm1d(_BatchNorm):
     """Moves and scales each feature to the mean 0 and the variance 1 over a batch.
 
-    In evaluation the running statistics take the batch's place.
+    In evaluation the running statistics take the batch's place. Under `vmap` those are moved
+    towards the mean over the examples of their statistics.
 
     Args:
         num_features: the size of x's second dimension.

@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
+from .seeds import generator_of
 
 
 class Recurrent(Recurrence):
@@ -50,7 +49,7 @@ class Recurrent(Recurrence):
         self.num_layers = num_layers
         self.batch_first = batch_first
         self.suffixes = ["", "_reverse"] if bidirectional else [""]
-        generator = np.random.default_rng(seed)
+        generator = generator_of(seed)
         for layer in range(num_layers):
             columns = input_size if layer == 0 else hidden_size * len(self.suffixes)
             for suffix in self.suffixes:
@@ -108,7 +107,7 @@ class LSTM(LSTMSteps, Recurrent):
         bias: whether there are biases.
         batch_first: whether x is (batch, length, input_size), not (length, batch, input_size).
         bidirectional: whether a second half goes back from the end.
-        seed: the seed of the initial weights; None takes a fresh one.
+        seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
 
     Source:
         Hochreiter and Schmidhuber 1997, https://www.bioinf.jku.at/publications/older/2604.pdf.

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .emit_docs import emit_docs
 from .emit_functional import emit_functional
+from .emit_methods import emit_methods
 from .emit_ops import emit_ops
 from .emit_reductions import emit_reductions
 from .emit_scalars import emit_scalars
@@ -21,6 +22,7 @@ from .errors import DeclarationError
 from .registry import ROOM, Declarations, load_builtin
 
 ROOT = ROOM.parent
+COMPOSED_CALLS = ROOM.resolve().parent / "functional"
 
 
 def cpp_files(declarations: Declarations) -> dict[str, str]:
@@ -36,12 +38,17 @@ def cpp_files(declarations: Declarations) -> dict[str, str]:
     return files
 
 
-def python_files(declarations: Declarations) -> dict[str, str]:
-    """The generated Python by path from the repository's root."""
-    ops, functional = emit_ops(declarations), emit_functional(declarations)
+def python_files(declarations: Declarations, functional: Path | None = None) -> dict[str, str]:
+    """The generated Python by path from the repository's root.
+
+    `functional` is the folder of the composed calls of which some are methods.
+    """
+    ops, calls = emit_ops(declarations), emit_functional(declarations)
+    methods = emit_methods(declarations, functional)
     return {
         **{f"ops/generated/{name}": text for name, text in ops.items()},
-        **{f"functional/generated/{name}": text for name, text in functional.items()},
+        **{f"functional/generated/{name}": text for name, text in calls.items()},
+        **{f"imperative/generated/{name}": text for name, text in methods.items()},
     }
 
 
@@ -94,12 +101,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.docs is not None:
         write_changed(options.docs, emit_docs(declarations))
     if options.check:
-        stale = stale_files(ROOT, python_files(declarations))
+        stale = stale_files(ROOT, python_files(declarations, COMPOSED_CALLS))
         for name in stale:
             print(f"{name}: stale; run `python -m opdecl`", file=sys.stderr)
         return 1 if stale else 0
     if options.cpp is None and options.docs is None:
-        write_python(ROOT, python_files(declarations))
+        write_python(ROOT, python_files(declarations, COMPOSED_CALLS))
     return 0
 
 

@@ -9,7 +9,7 @@ check here and for the emitter of C++.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .errors import did_you_mean, listing
 from .expression import (
@@ -40,6 +40,10 @@ KINDS: Mapping[Category, frozenset[int]] = {
     Category.BOOLEAN: frozenset([0]),
 }
 FIXED_RANKS = {"bool": 0, "int64": 1, "complex": 3}  # of results that don't follow the arguments
+# The types of attributes that are numbers, and the rank of those.
+NUMBER_TYPES: Mapping[str, int | None] = {
+    "bool": 0, "int": 1, "one_axis": 1, "float": 2, "scalar": None,
+}  # fmt: skip
 RANK_WORDS = ("boolean", "integer", "real floating-point", "complex")
 
 
@@ -49,7 +53,7 @@ class Scope:
 
     names: Mapping[str, int | None]
     functions: Mapping[str, Entry]
-    attrs: frozenset[str] = frozenset()
+    attrs: Mapping[str, str] = field(default_factory=dict)  # attributes of the op, their types
     is_scalar: bool = False
 
 
@@ -62,7 +66,9 @@ def check_formula(formula: Formula, scope: Scope) -> list[str]:
             ranks[node] = (bool, int, float).index(type(node.value))
         elif isinstance(node, Name):
             ranks[node] = scope.names.get(node.id)
-            if node.id not in scope.names:
+            if scope.attrs.get(node.id) in NUMBER_TYPES and not scope.is_scalar:
+                ranks[node] = NUMBER_TYPES[scope.attrs[node.id]]
+            elif node.id not in scope.names:
                 known = [*scope.names, *scope.functions, *CONSTANTS]
                 mistakes.append(_unknown_name(node.id, scope, known))
         elif isinstance(node, Call):
@@ -72,7 +78,8 @@ def check_formula(formula: Formula, scope: Scope) -> list[str]:
 
 def _unknown_name(name: str, scope: Scope, known: list[str]) -> str:
     if name in scope.attrs:
-        return f"the attribute {name!r} may only stand as the value of a keyword argument"
+        kind = scope.attrs[name]
+        return f"the attribute {name!r} is no number ({kind}): it may only be a keyword argument"
     if name in scope.functions:
         return f"{name!r} is a function; call it"
     return f"unknown name {name!r}{did_you_mean(name, known)}"
@@ -131,11 +138,16 @@ def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) ->
             hint = did_you_mean(name, known)
             what = f"; it has {listing(known)}" if known and not hint else ""
             mistakes.append(f"{node.function} has no attribute {name!r}{hint}{what}")
-        elif attr.kind == "attr" and attr.name not in scope.attrs:
-            hint = did_you_mean(attr.name, scope.attrs)
-            mistakes.append(f"{name}={attr.name}: there is no attribute {attr.name!r}{hint}")
+        elif unknown := [
+            part.name
+            for part in attr.walk()
+            if part.kind == "attr" and part.name not in scope.attrs
+        ]:
+            hint = did_you_mean(unknown[0], scope.attrs)
+            mistakes.append(f"{name}={unknown[0]}: there is no attribute {unknown[0]!r}{hint}")
         else:
             mistakes += _wrong_attr(node.function, known[name].type, name, attr)
+            mistakes += _wrong_parts(node.function, name, attr, scope)
     for name in sorted(set(given)):
         if given.count(name) > 1:
             mistakes.append(f"{node.function}: the attribute {name!r} is given twice")
@@ -145,11 +157,17 @@ def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) ->
 
 
 def _wrong_attr(function: str, kind: str, name: str, attr: Attr) -> list[str]:
-    fits = {"shape": ("shape", "any"), "dim": ("int", "any", "scalar"), "dtype": ("dtype", "any")}
+    numbers = ("int", "one_axis", "axis", "float", "any", "scalar")
+    fits = {
+        "shape": ("shape", "sizes", "any"), "dim": numbers, "dtype": ("dtype", "any"),
+        "arithmetic": numbers,
+        "tuple": ("axis", "axes", "shape", "sizes", "widths", "permutation", "padding", "any"),
+    }  # fmt: skip
     if attr.kind in fits:
         is_right = kind in fits[attr.kind]
         words = ATTR_TYPES[kind][1] if kind not in fits else kind
-        got = f"{attr.kind}(...)" if attr.kind != "dim" else "shape(...)[i]"
+        shown = {"dim": "shape(...)[i]", "arithmetic": "a number", "tuple": "a tuple"}
+        got = shown.get(attr.kind, f"{attr.kind}(...)")
     elif attr.kind == "literal":
         accepts, words = ATTR_TYPES[kind]
         is_right, got = accepts(attr.literal), _shown(attr.literal)
@@ -157,6 +175,21 @@ def _wrong_attr(function: str, kind: str, name: str, attr: Attr) -> list[str]:
         return []
     words = words.replace("null", "None").replace("true", "True").replace("false", "False")
     return [] if is_right else [f"{function}: {name} must be {words}; got {got}"]
+
+
+def _wrong_parts(function: str, name: str, attr: Attr, scope: Scope) -> list[str]:
+    """Calculated attributes are made of numbers."""
+    wrong = []
+    for part in (inner for outer in attr.walk() for inner in outer.parts):
+        is_number = (
+            part.kind in ("arithmetic", "dim")
+            or (part.kind == "literal" and type(part.literal) in (int, float))
+            or (part.kind == "attr" and scope.attrs[part.name] in NUMBER_TYPES)
+        )
+        if not is_number:
+            got = _shown(part.literal) if part.kind == "literal" else part.name or part.kind
+            wrong.append(f"{function}: {name} must be calculated from numbers; got {got}")
+    return wrong
 
 
 def _shown(literal: AttrLiteral) -> str:

@@ -192,4 +192,8 @@ def _attr(attr: AttrExpr) -> str:
             return f"dim_of({attr.slot}, {attr.dim})"
         case "dtype":
             return f"dtype_of_slot({attr.slot})"
+        case "arithmetic":
+            return f"arithmetic({text_literal(attr.attr)}, {_braces(map(_attr, attr.parts))})"
+        case "tuple":
+            return f"tuple_of({_braces(map(_attr, attr.parts))})"
     return f"literal({attr_literal(attr.literal)})"

@@ -17,6 +17,7 @@ derivative, which gets one of its own where it needs any.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -42,11 +43,15 @@ class Differentiator:
     def __init__(self, functions: Mapping[str, Entry], is_complex: bool = False) -> None:
         self.functions = functions
         self.is_complex = is_complex and "conj" in functions
-        self._gradients: dict[str, Mapping[str, Expr]] = {}
+        self._gradients: ChainMap[str, Mapping[str, Expr]] = ChainMap()
 
     def know(self, other: Differentiator) -> None:
         """Takes over the derivatives that another set of declarations has made already."""
-        self._gradients |= other._gradients
+        self._gradients = ChainMap({}, other._gradients)
+
+    def merge(self, other: Differentiator) -> None:
+        """Takes over what another set made that knew all these."""
+        self._gradients.update(ChainMap(*other._gradients.maps[:1]))
 
     def gradients(self, entry: ScalarEntry) -> Mapping[str, Expr]:
         """The gradient of each input in the names of inputs, outputs and cotangents.

@@ -69,20 +69,26 @@ def _emit_init(names: dict[str, list[str]]) -> str:
 
 
 def _function(entry: Entry, reference: Reference) -> list[str]:
-    doc = docstring(
-        [
-            [entry.doc],
-            formula_lines(entry),
-            section("Args", describe_args(entry)),
-            section("Returns", describe_result(entry)),
-            section("Raises", describe_errors(entry)),
-            section("Source", describe_source(entry)),
-            _example(entry, reference),
-        ]
-    )
+    doc = docstring([*_sections(entry), _example(entry, reference)])
     returns = "Tensor" if entry.output_count == 1 else "tuple[Tensor, ...]"
-    head = signature(entry.function, _parameters(entry), returns)
-    return [f"# {entry.place}", "@native", *head, *doc, "    ..."]
+    head = signature(entry.function, parameters_of(entry), returns)
+    return [f"# {entry.source}", "@native", *head, *doc, "    ..."]
+
+
+def _sections(entry: Entry) -> list[Sequence[str]]:
+    return [
+        [entry.doc],
+        formula_lines(entry),
+        section("Args", describe_args(entry)),
+        section("Returns", describe_result(entry)),
+        section("Raises", describe_errors(entry)),
+        section("Source", describe_source(entry)),
+    ]
+
+
+def functional_doc(entry: Entry) -> str:
+    """The documentation of a call that is declared at run time: no file will hold it."""
+    return "\n\n".join("\n".join(lines) for lines in _sections(entry) if lines)
 
 
 def _example(entry: Entry, reference: Reference) -> list[str]:
@@ -90,7 +96,8 @@ def _example(entry: Entry, reference: Reference) -> list[str]:
     return ["Example:", *(f"    {line}" for line in lines)] if lines else []
 
 
-def _parameters(entry: Entry) -> list[str]:
+def parameters_of(entry: Entry) -> list[str]:
+    """The parameters of the call: tensors, then attributes."""
     parameters: list[str] = []
     for i, arg in enumerate(entry.args):
         if arg.is_optional:

@@ -106,7 +106,7 @@ def _emit_op(entry: OpEntry) -> list[str]:
             section("Source", describe_source(entry)),
         ]
     )
-    return [f"# {entry.place}", *_class(entry.name, doc, entry.own_attrs)]
+    return [f"# {entry.source}", *_class(entry.name, doc, entry.own_attrs)]
 
 
 def _emit_elemwise(declarations: Declarations) -> list[str]:

@@ -28,7 +28,7 @@ def emit_reductions(declarations: Declarations) -> str:
     ]
     for entry in declarations.entries:
         if isinstance(entry, ReductionEntry) and entry.map is not None:
-            lines += [f"  // {entry.place}", *_row(declarations, entry)]
+            lines += [f"  // {entry.source}", *_row(declarations, entry)]
     return "\n".join([*lines, "}", ""])
 
 

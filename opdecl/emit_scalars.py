@@ -132,7 +132,7 @@ def _function(
     values = [printer.result(node, result) for node in results]
     value = values[0] if len(values) == 1 else f"std::tuple{{{', '.join(values)}}}"
     signature = f"[[gnu::always_inline]] inline auto {name}({parameters}) {{"
-    lines = [f"// {entry.place}", "template <class T>"]
+    lines = [f"// {entry.source}", "template <class T>"]
     if not statements and len(signature) + len(value) < 113:
         return [*lines, f"{signature} return {value}; }}", ""]
     body = [f"  {line}" for line in [*statements, f"return {value};"]]

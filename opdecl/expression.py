@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TypeAlias
 
@@ -35,6 +35,9 @@ CONSTANTS: Mapping[str, float] = {
 
 # The pseudo-call of bodies whose result is the number of elements, as a literal.
 SIZE = "size"
+
+# The pseudo-call of lowered bodies whose result is the number that an attribute of the op is.
+ATTRIBUTE = "attribute"
 
 # The pseudo-call elemwise(x, mode=name) of bodies: the scalar function of one argument that an
 # attribute of the op names.
@@ -90,7 +93,8 @@ class Attr:
     """The value of a call's attribute.
 
     kind is "literal" (`literal`), "attr" (the attribute `name` of the op whose body this is),
-    "shape" or "dtype" (of the node `of`), or "dim" (number `dim` of the shape of `of`).
+    "shape" or "dtype" (of the node `of`), "dim" (number `dim` of the shape of `of`), "arithmetic"
+    (the function `name` of the `parts`) or "tuple" (of the `parts`).
     """
 
     kind: str
@@ -98,12 +102,20 @@ class Attr:
     name: str = ""
     of: Expr | None = None
     dim: int = 0
+    parts: tuple[Attr, ...] = ()
+
+    def walk(self) -> Iterator[Attr]:
+        """Itself and all its parts."""
+        yield self
+        for part in self.parts:
+            yield from part.walk()
 
     def digest(self) -> bytes:
         """Stands for the attribute in the digest of its call."""
         literal = f"{type(self.literal).__name__}:{self.literal!r}"
         of = self.of.key if self.of is not None else b""
-        return _digest(self.kind, literal, self.name, of, str(self.dim))
+        parts = [part.digest() for part in self.parts]
+        return _digest(self.kind, literal, self.name, of, str(self.dim), *parts)
 
 
 Attrs: TypeAlias = tuple[tuple[str, Attr], ...]
@@ -131,8 +143,7 @@ def children(expr: Expr) -> Iterator[Expr]:
     if isinstance(expr, Call):
         yield from expr.args
         for _, attr in expr.attrs:
-            if attr.of is not None:
-                yield attr.of
+            yield from (part.of for part in attr.walk() if part.of is not None)
 
 
 def topological(roots: Iterable[Expr]) -> list[Expr]:
@@ -162,16 +173,20 @@ def rebuild(roots: Iterable[Expr], names: Mapping[str, Expr], build: Build) -> t
         if isinstance(node, Name):
             done[node] = names.get(node.id, node)
         elif isinstance(node, Call):
-            attrs = tuple(
-                (name, Attr(attr.kind, attr.literal, attr.name, done[attr.of], attr.dim))
-                if attr.of is not None
-                else (name, attr)
-                for name, attr in node.attrs
-            )
+            attrs = tuple((name, _reading(attr, done)) for name, attr in node.attrs)
             done[node] = build(node.function, tuple(done[arg] for arg in node.args), attrs)
         else:
             done[node] = node
     return tuple(done[root] for root in roots)
+
+
+def _reading(attr: Attr, nodes: Mapping[Expr, Expr]) -> Attr:
+    """An attribute that reads other nodes."""
+    if attr.of is None and not attr.parts:
+        return attr
+    of = None if attr.of is None else nodes[attr.of]
+    parts = tuple(_reading(part, nodes) for part in attr.parts)
+    return replace(attr, of=of, parts=parts)
 
 
 def names_read(roots: Iterable[Expr]) -> set[str]:

@@ -23,8 +23,14 @@ from .parse import FORMS, parse_body
 
 WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
 CLASS = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
+PYTHON = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*\Z")
 MAX_NAME = 64
 LIKE = "like"
+# What other frameworks' declarations have, and these do not.
+MISSING = {
+    "onnx": "there is no export to ONNX",
+    "cuda": "kernels run on the cpu alone",
+}
 BOOLEAN_WORDS = frozenset(["yes", "no", "on", "off"])
 CPP_KEYWORDS = frozenset(
     """
@@ -121,7 +127,9 @@ class Fields:
     def check_keys(self, allowed: Collection[str]) -> None:
         """Reports keys that this kind of entry does not have."""
         for key, scalar in self.mapping.keys.items():
-            if key not in allowed:
+            if key in MISSING and key not in allowed:
+                self.refuse(scalar.place, f"{key}: {MISSING[key]}; leave it out")
+            elif key not in allowed:
                 hint = did_you_mean(key, allowed)
                 self.refuse(scalar.place, f"unknown key {shorten(key)}{hint}")
 
@@ -181,6 +189,13 @@ class Fields:
             self.refuse(node.place, f"{key}: {wrong}")
             return default
         return node.text
+
+    def rule(self, key: str, default: str = "") -> str:
+        """The name of a rule in the core, or `module:function` of one in Python."""
+        node = self.get(key)
+        if isinstance(node, Scalar) and PYTHON.match(node.text):
+            return node.text
+        return self.word(key, default)
 
     def formula(
         self, key: str, node: Node | None, taken: Collection[str] = (), results: int | None = 1

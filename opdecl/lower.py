@@ -13,7 +13,18 @@ from dataclasses import dataclass
 
 from .checks import is_condition
 from .derivative import Differentiator, declared_rules
-from .expression import Attr, Call, Expr, Name, Num, Value, names_read, rebuild, topological
+from .expression import (
+    ATTRIBUTE,
+    Attr,
+    Call,
+    Expr,
+    Name,
+    Num,
+    Value,
+    names_read,
+    rebuild,
+    topological,
+)
 from .model import (
     HANDWRITTEN,
     Arg,
@@ -59,7 +70,7 @@ class DerivedScalar:
 
 
 def lower_body(results: Sequence[Expr], inputs: Sequence[str]) -> Body:
-    """Numbers the nodes below `results`."""
+    """Numbers the nodes below `results`; names that are no inputs are attributes of the op."""
     order = topological(results)
     slots: dict[Expr, int] = {Name(name): i for i, name in enumerate(inputs)}
     constants: list[Value] = []
@@ -69,7 +80,10 @@ def lower_body(results: Sequence[Expr], inputs: Sequence[str]) -> Body:
             constants.append(node.value)
     steps: list[Step] = []
     for node in order:
-        if isinstance(node, Call):
+        if isinstance(node, Name) and node not in slots:
+            slots[node] = len(inputs) + len(constants) + len(steps)
+            steps.append(Step(ATTRIBUTE, (), ((node.id, AttrExpr("attr", attr=node.id)),)))
+        elif isinstance(node, Call):
             slots[node] = len(inputs) + len(constants) + len(steps)
             attrs = tuple((name, _lower_attr(attr, slots)) for name, attr in node.attrs)
             steps.append(Step(node.function, tuple(slots[arg] for arg in node.args), attrs))
@@ -81,6 +95,9 @@ def lower_body(results: Sequence[Expr], inputs: Sequence[str]) -> Body:
 def _lower_attr(attr: Attr, slots: dict[Expr, int]) -> AttrExpr:
     if attr.kind == "literal":
         return AttrExpr("literal", literal=attr.literal)
+    if attr.kind in ("arithmetic", "tuple"):
+        parts = tuple(_lower_attr(part, slots) for part in attr.parts)
+        return AttrExpr(attr.kind, attr=attr.name, parts=parts)
     if attr.kind == "attr" or attr.of is None:
         return AttrExpr("attr", attr=attr.name)
     return AttrExpr(attr.kind, slot=slots[attr.of], dim=attr.dim)

@@ -138,6 +138,11 @@ class Entry:
         raise NotImplementedError
 
     @property
+    def source(self) -> str:
+        """Where it is declared, as generated text says it: its line would change with others."""
+        return f"{self.place.path}: {self.name}"
+
+    @property
     def function(self) -> str:
         """The name of its functional call."""
         return self.name

@@ -38,6 +38,8 @@ BINARY: dict[type[ast.operator], str] = {
     ast.RShift: "bitwise_right_shift",
     ast.MatMult: "matmul",
 }
+# What the values of keyword arguments may be calculated by.
+ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod)
 UNARY: dict[type[ast.unaryop], str] = {ast.USub: "negative", ast.Invert: "bitwise_invert"}
 COMPARE: dict[type[ast.cmpop], str] = {
     ast.Eq: "equal",
@@ -202,8 +204,7 @@ class _Reader:
             case ast.UnaryOp():
                 return self.refuse(node, "`not` is not part of the language (write logical_not)")
             case ast.BinOp():
-                args = (self.expr(node.left, depth + 1), self.expr(node.right, depth + 1))
-                return Call(BINARY[type(node.op)], args)
+                return self.binary(node, depth)
             case ast.Compare():
                 return self.compare(node, depth)
             case ast.Call():
@@ -229,6 +230,17 @@ class _Reader:
         if node.id.startswith("_"):
             return self.refuse(node, f"{node.id!r}: names must not begin with an underscore")
         return Name(node.id)
+
+    def binary(self, node: ast.BinOp, depth: int) -> Expr:
+        """A chain `a + b - c` is as deep as its parts, however many it has."""
+        chain = [node]
+        while isinstance(chain[-1].left, ast.BinOp):
+            chain.append(chain[-1].left)
+        self.nodes += len(chain) - 1
+        found = self.expr(chain[-1].left, depth + 1)
+        for link in reversed(chain):
+            found = Call(BINARY[type(link.op)], (found, self.expr(link.right, depth + 1)))
+        return found
 
     def unary(self, node: ast.UnaryOp, depth: int) -> Expr:
         operand = self.expr(node.operand, depth + 1)
@@ -292,7 +304,24 @@ class _Reader:
                 return Attr("literal")
             case ast.Call(func=ast.Name(id=("shape" | "dtype") as form)):
                 return Attr(form, of=self.form_of(node, depth))
+            case ast.BinOp() if type(node.op) in ARITHMETIC:
+                return self.arithmetic(node, depth)
+            case ast.UnaryOp(op=ast.USub()) if not isinstance(node.operand, ast.Constant):
+                operands = (Attr("literal", literal=-1), self.attribute(node.operand, depth + 1))
+                return Attr("arithmetic", name="multiply", parts=operands)
+            case ast.Tuple() if not all(map(_is_integer, node.elts)):
+                parts = tuple(self.attribute(element, depth + 1) for element in node.elts)
+                return Attr("tuple", parts=parts)
         return Attr("literal", literal=self.literal(node))
+
+    def arithmetic(self, node: ast.BinOp, depth: int) -> Attr:
+        """Numbers and attributes, calculated when the body runs."""
+        self.nodes += 1
+        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
+            self.refuse(node, f"nested more than {MAX_DEPTH} deep")
+            return Attr("literal")
+        parts = (self.attribute(node.left, depth + 1), self.attribute(node.right, depth + 1))
+        return Attr("arithmetic", name=BINARY[type(node.op)], parts=parts)
 
     def form_of(self, call: ast.Call, depth: int) -> Expr:
         if len(call.args) != 1 or call.keywords:
@@ -312,9 +341,17 @@ class _Reader:
                 integers = tuple(element for element in elements if type(element) is int)
                 if len(integers) == len(elements):
                     return integers
-        text = "a keyword argument must be a literal, an attribute of the op, shape(x) or dtype(x)"
+        text = (
+            "a keyword argument must be a literal, an attribute of the op, shape(x), dtype(x) or "
+            "arithmetic on such"
+        )
         self.refuse(node, text)
         return None
+
+
+def _is_integer(node: ast.expr) -> bool:
+    operand = node.operand if isinstance(node, ast.UnaryOp) else node
+    return isinstance(operand, ast.Constant)
 
 
 def suggest_function(name: str, known: Collection[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .expression import AttrLiteral, Call, Expr, Name, Num, topological
+from .expression import Attr, AttrLiteral, Call, Expr, Name, Num, topological
 
 MAX_PRINTED = 2_000
 
@@ -69,13 +69,28 @@ class _Printer:
     def attrs(self, node: Call) -> list[str]:
         texts = []
         for name, attr in node.attrs:
-            value = literal(attr.literal) if attr.kind == "literal" else attr.name
-            if attr.of is not None:
-                form = "shape" if attr.kind == "dim" else attr.kind
-                index = f"[{attr.dim}]" if attr.kind == "dim" else ""
-                value = f"{form}({self.done[attr.of][0]}){index}"
-            texts.append(f"{name}={value}")
+            texts.append(f"{name}={self.attr(attr)[0]}")
         return texts
+
+    def attr(self, attr: Attr) -> tuple[str, int]:
+        """An attribute's text and how tightly it binds."""
+        if attr.kind == "arithmetic":
+            sign, level = INFIX[attr.name]
+            left, right = (self.attr(part) for part in attr.parts)
+            first = left[0] if left[1] >= level else f"({left[0]})"
+            second = right[0] if right[1] > level else f"({right[0]})"
+            return f"{first} {sign} {second}", level
+        if attr.kind == "tuple":
+            parts = [self.attr(part)[0] for part in attr.parts]
+            return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})", ATOM
+        if attr.of is not None:
+            form = "shape" if attr.kind == "dim" else attr.kind
+            index = f"[{attr.dim}]" if attr.kind == "dim" else ""
+            return f"{form}({self.done[attr.of][0]}){index}", ATOM
+        if attr.kind == "literal":
+            text = literal(attr.literal)
+            return text, UNARY if text.startswith("-") else ATOM
+        return attr.name, ATOM
 
     def brackets(self, text: str) -> str:
         raise NotImplementedError

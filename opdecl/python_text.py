@@ -216,5 +216,5 @@ def describe_errors(entry: Entry) -> list[str]:
 
 def describe_source(entry: Entry) -> list[str]:
     """The lines of the section Source."""
-    place = f"declared in {entry.place}."
+    place = f"declared in {entry.source}."
     return [f"{entry.see}; {place}" if entry.see else place[0].upper() + place[1:]]

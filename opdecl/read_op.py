@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .errors import did_you_mean, listing, shorten
-from .fields import WORD, Fields, check_name
+from .fields import MISSING, WORD, Fields, check_name
 from .loader import Mapping as MappingNode
 from .loader import Scalar, Sequence
 from .model import (
@@ -36,7 +36,7 @@ from .read_parts import (
     refuse_variadic,
 )
 
-DEVICES = ("cpu", "cuda")
+DEVICES = ("cpu",)
 
 
 def read_op(fields: Fields, name: str) -> Entry:
@@ -52,6 +52,7 @@ def read_op(fields: Fields, name: str) -> Entry:
     define = fields.formula("define", fields.get("define"), taken, max(outputs, 1))
     is_native = fields.get("define") is None
     kernels = _kernels(fields, snake_case(name), is_native)
+    is_python = any(":" in kernel for _, kernel in kernels)
     example = read_example(fields, args, tuple(attr.name for attr in attrs))
     doc = read_doc(fields)
     numbered = [f"y{i}" for i in range(outputs)] if outputs > 1 else ["y"]
@@ -69,10 +70,10 @@ def read_op(fields: Fields, name: str) -> Entry:
         "example": example,
         "own_attrs": attrs,
         "outputs": outputs,
-        "infer": fields.word("infer", snake_case(name) if kernels else ""),
+        "infer": fields.rule("infer", snake_case(name) if kernels and not is_python else ""),
         "kernels": kernels,
         "linear": fields.groups("linear", [arg.name for arg in args]),
-        "batch": fields.word("batch", "each" if is_native and args else ""),
+        "batch": fields.word("batch", _usual_batch(is_python) if is_native and args else ""),
         "call": fields.word("function", snake_case(name)),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
     }
@@ -82,6 +83,11 @@ def read_op(fields: Fields, name: str) -> Entry:
     if fields.get("grad") is None and is_differentiable(native):
         native = replace(native, grad=GradRules(HANDWRITTEN))
     return native
+
+
+def _usual_batch(is_python: bool) -> str:
+    """A kernel of the core takes axes in front; what one in Python takes, only its author knows."""
+    return "loop" if is_python else "each"
 
 
 def _calls(
@@ -184,7 +190,9 @@ def _kernels(fields: Fields, own: str, is_native: bool) -> tuple[tuple[str, str]
     if isinstance(node, Sequence):
         found = [item.text if isinstance(item, Scalar) else "" for item in node.items]
         for name, item in zip(found, node.items, strict=True):
-            if name not in DEVICES:
+            if name in MISSING:
+                fields.refuse(item.place, f"kernel: {name}: {MISSING[name]}; leave it out")
+            elif name not in DEVICES:
                 text = f"kernel: {listing(DEVICES)} is expected; got {shorten(name)}"
                 fields.refuse(item.place, f"{text}{did_you_mean(name, DEVICES)}")
         return tuple((device, own) for device in found)
@@ -193,7 +201,7 @@ def _kernels(fields: Fields, own: str, is_native: bool) -> tuple[tuple[str, str]
         return ()
     inner = Fields(node, fields.entry, fields.problems)
     inner.check_keys(DEVICES)
-    return tuple((device, inner.word(device)) for device in node.items)
+    return tuple((device, inner.rule(device)) for device in node.items if device in DEVICES)
 
 
 def snake_case(name: str) -> str:

@@ -38,7 +38,11 @@ def reduction_mistakes(
     """What is wrong with a reduction that its parts alone do not show, in words."""
     if not isinstance(entry, ReductionEntry):
         return
-    yield from broken_laws(entry, reference)
+    try:
+        yield from broken_laws(entry, reference)
+    except (TypeError, ValueError):  # NumPy's words would name neither the key nor the dtype
+        kind = entry.args[0].category.text
+        yield f"map, combine, finish: cannot be computed on {kind} numbers; see their dtypes"
     needs_rule = is_differentiable(entry) and entry.grad is None
     if needs_rule and derived_rule(entry, differentiator) is None:
         yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"

@@ -8,6 +8,7 @@ name there; the few native ops that NumPy spells otherwise have their own functi
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
@@ -21,6 +22,7 @@ from .reference_linear import LINEAR
 from .reference_order import ORDER
 from .reference_random import RANDOM
 from .reference_recurrent import RECURRENT
+from .reference_special import SPECIAL
 from .reference_windows import WINDOWS
 
 Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
@@ -75,15 +77,17 @@ class Reference:
         import numpy as np
 
         values: dict[Expr, Any] = {}
+        given_attrs = attrs or {}
         for node in topological(results):
             if isinstance(node, Name):
-                values[node] = np.asarray(names[node.id])
+                is_argument = node.id in names
+                values[node] = np.asarray(names[node.id]) if is_argument else given_attrs[node.id]
             elif isinstance(node, Num):
                 values[node] = node.value
             elif isinstance(node, Call) and node.function == SIZE:
                 values[node] = int(np.size(values[node.args[0]]))
             elif isinstance(node, Call):
-                given = {name: _attr(attr, values, attrs or {}) for name, attr in node.attrs}
+                given = {name: _attr(attr, values, given_attrs) for name, attr in node.attrs}
                 args = [values[arg] for arg in node.args]
                 name = node.function
                 if name == ELEMWISE:
@@ -171,12 +175,25 @@ def first_value(init: str, mapped: Array) -> Any:
 def _attr(attr: Attr, values: Mapping[Expr, Any], attrs: Mapping[str, Any]) -> Any:
     import numpy as np
 
+    if attr.parts:
+        parts = [_attr(part, values, attrs) for part in attr.parts]
+        return tuple(parts) if attr.kind == "tuple" else OPERATORS[attr.name](*parts)
     if attr.of is None:
         return attr.literal if attr.kind == "literal" else attrs[attr.name]
     value = np.asarray(values[attr.of])
     if attr.kind == "dtype":
         return value.dtype
     return value.shape if attr.kind == "shape" else value.shape[attr.dim]
+
+
+OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": operator.truediv,
+    "floor_divide": operator.floordiv,
+    "remainder": operator.mod,
+}
 
 
 def _index(x: Array, indices: Sequence[Array], axes: Sequence[int]) -> tuple[Any, ...]:
@@ -325,6 +342,7 @@ OWN: Mapping[str, Callable[..., Any]] = {
     **LINEAR,
     **RECURRENT,
     **ALIGNMENT,
+    **SPECIAL,
     "complex": _complex,
     "Fill": _full,
     "Arange": _arange,

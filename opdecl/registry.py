@@ -6,6 +6,7 @@ checks. Whatever is wrong in any of the files is reported at once.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
@@ -19,13 +20,13 @@ from .model import (
     DefinedOp,
     Entry,
     Formula,
-    OpEntry,
     ReductionEntry,
     ScalarEntry,
     rule_names,
     takes_complex,
 )
 from .parse import parse_expression
+from .places import CheckPlace, check_built_in, check_importing, check_run_time
 from .read import read_file, read_text
 from .reductions import reduction_mistakes
 from .reference import Reference
@@ -36,23 +37,58 @@ ROOM = Path(__file__).resolve().parent
 
 
 class Declarations:
-    """A checked set of entries. Immutable; `extended` makes a larger one."""
+    """A checked set of entries. `extended` makes a larger one, which `absorb` makes part of this.
+
+    A larger one looks up what it has not in the smaller: making it takes no longer for many.
+    """
 
     def __init__(self, entries: Iterable[Entry], *, base: Declarations | None = None) -> None:
         self.new = tuple(entries)
         self.base = base
-        old = base.entries if base is not None else ()
-        self.entries: tuple[Entry, ...] = (*old, *self.new)
-        self.functions: Mapping[str, Entry] = {
-            call.function: call for entry in self.entries for call in (entry, *entry.variants)
-        }
-        self.by_name: Mapping[str, Entry] = {entry.name: entry for entry in self.entries}
+        self.functions: ChainMap[str, Entry] = ChainMap(
+            {call.function: call for entry in self.new for call in (entry, *entry.variants)}
+        )
+        self.by_name: ChainMap[str, Entry] = ChainMap({entry.name: entry for entry in self.new})
+        self._derived: ChainMap[str, ScalarEntry] | None = None
+        if base is not None:
+            self.functions.maps += base.functions.maps
+            self.by_name.maps += base.by_name.maps
         self._differentiator = Differentiator(self.functions)
         self._complex = Differentiator(self.functions, is_complex=True)
         if base is not None:
             self._differentiator.know(base._differentiator)
             self._complex.know(base._complex)
         self._lowering = Lowering(self._differentiator, self._complex)
+
+    @property
+    def entries(self) -> tuple[Entry, ...]:
+        """All entries, in the order of their declaration."""
+        return (*(self.base.entries if self.base is not None else ()), *self.new)
+
+    @property
+    def derived(self) -> ChainMap[str, ScalarEntry]:
+        """The names of all fused gradients, with the scalar function of each."""
+        if self._derived is None:
+            self._derived = ChainMap(
+                {
+                    derived.name: entry
+                    for entry in self.new
+                    if isinstance(entry, ScalarEntry)
+                    for derived in self.derived_scalars(entry)
+                }
+            )
+            if self.base is not None:
+                self._derived.maps += self.base.derived.maps
+        return self._derived
+
+    def absorb(self, larger: Declarations) -> None:
+        """Takes in the entries by which a set that `extended` made of this one is larger."""
+        self.derived.update(larger.derived.maps[0])
+        self.new += larger.new
+        self.functions.update(larger.functions.maps[0])
+        self.by_name.update(larger.by_name.maps[0])
+        self._differentiator.merge(larger._differentiator)
+        self._complex.merge(larger._complex)
 
     @property
     def stems(self) -> list[str]:
@@ -101,11 +137,15 @@ class Declarations:
         """The symbolic gradients of a scalar function, by argument."""
         return self._differentiator.gradients(entry)
 
-    def extended(self, text: str, path: str = "<string>") -> Declarations:
-        """These declarations and those of `text`, which may not redefine any of these."""
+    def extended(self, text: str, path: str = "<string>", imports: bool = False) -> Declarations:
+        """These declarations and those of `text`, which may not redefine any of these.
+
+        `imports` says that functions of Python may be named, which are imported then.
+        """
         problems = Problems()
         entries = read_text(text, path, problems, self.entries)
-        return _checked(entries, problems, self, is_run_time=True)
+        check = check_importing if imports else check_run_time
+        return _checked(entries, problems, self, check)
 
 
 def load_files(
@@ -148,7 +188,7 @@ def _checked(
     entries: list[Entry],
     problems: Problems,
     base: Declarations | None,
-    is_run_time: bool = False,
+    check_place: CheckPlace = check_built_in,
 ) -> Declarations:
     kept = _without_duplicates(entries, problems, base)
     declarations = Declarations(kept, base=base)
@@ -159,8 +199,8 @@ def _checked(
         checker.check_formulas()
         if not is_broken:
             checker.check_completeness()
-            if is_run_time:
-                checker.check_run_time()
+            for text in check_place(entry):
+                checker.refuse(entry.place, text)
     if not len(problems):
         order = _check_cycles(declarations, problems)
     if not len(problems):
@@ -178,9 +218,10 @@ def _without_duplicates(
     entries: list[Entry], problems: Problems, base: Declarations | None
 ) -> list[Entry]:
     places: dict[str, Place] = {}
-    built_in = base.entries if base is not None else ()
-    for entry in built_in:
-        places |= dict.fromkeys(_names(entry), entry.place)
+    for name in (name for entry in entries for name in _names(entry)):
+        known = (base.by_name.get(name) or base.functions.get(name)) if base is not None else None
+        if known is not None:
+            places[name] = known.place
     kept = []
     for entry in entries:
         taken = [name for name in dict.fromkeys(_names(entry)) if name in places]
@@ -217,7 +258,7 @@ class _Checker:
         elif isinstance(entry, ReductionEntry):
             self.check_reduction(entry)
         elif isinstance(entry, DefinedOp):
-            attrs = frozenset(attr.name for attr in entry.own_attrs)
+            attrs = {attr.name: attr.type for attr in entry.own_attrs}
             self.check_formula("define", entry.define, Scope(self.args(), self.functions, attrs))
         if entry.numpy and not NUMPY_NAME.match(entry.numpy):
             self.check_oracle()
@@ -279,7 +320,7 @@ class _Checker:
         flowing = 3 if is_complex else 2
         rank = {"bool": 0, "int64": 1}.get(entry.result, flowing)
         names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, flowing)
-        attrs = frozenset(attr.name for attr in entry.attrs)
+        attrs = {attr.name: attr.type for attr in entry.attrs}
         return Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
 
     def check_rule(self, key: str, arg: str, formula: Formula | None, scope: Scope) -> bool:
@@ -309,24 +350,11 @@ class _Checker:
             names = ", ".join(missing)
             self.refuse(entry.place, f"grad: no rule for {names}; write one, or `none`")
 
-    def check_run_time(self) -> None:
-        """What needs the compiler cannot be declared at run time."""
-        entry = self.entry
-        if isinstance(entry, ReductionEntry) and entry.is_native:
-            self.refuse(entry.place, "a native reduction needs the compiler; write `map`")
-        elif isinstance(entry, ScalarEntry) and entry.is_native:
-            self.refuse(entry.place, "the key 'expr' is missing: the function has no meaning")
-        elif isinstance(entry, OpEntry):
-            handwritten = entry.grad is not None and entry.grad.kind == "handwritten"
-            if entry.is_native or entry.kernels or entry.infer or handwritten:
-                text = "kernels, inference and gradients by hand need the compiler; write `define`"
-                self.refuse(entry.place, text)
-
 
 def _check_cycles(declarations: Declarations, problems: Problems) -> list[str]:
     """Definitions must not chase their tails. Returns the functions, each after those it calls."""
     order: list[str] = []
-    calls = {entry.function: _called(entry) for entry in declarations.entries}
+    calls = {entry.function: _called(entry) for entry in declarations.new}
     state: dict[str, int] = {}
     for start in calls:
         if start in state:
@@ -365,14 +393,12 @@ def _called(entry: Entry) -> list[str]:
 
 
 def _check_derived_names(declarations: Declarations, problems: Problems) -> None:
-    for entry in declarations.entries:
-        if not isinstance(entry, ScalarEntry):
-            continue
-        for derived in declarations.derived_scalars(entry):
-            taken = declarations.functions.get(derived.name)
-            if taken is not None:
-                text = f"is taken: the gradient of {entry.name} ({entry.place}) has this name"
-                problems.add(taken.place, taken.name, text)
+    new = {*declarations.derived.maps[0], *declarations.functions.maps[0]}
+    for name in sorted(new):
+        taken, entry = declarations.functions.get(name), declarations.derived.get(name)
+        if taken is not None and entry is not None:
+            text = f"is taken: the gradient of {entry.name} ({entry.place}) has this name"
+            problems.add(taken.place, taken.name, text)
 
 
 def _check_shadowing(declarations: Declarations, problems: Problems) -> None:

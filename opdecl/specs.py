@@ -17,18 +17,21 @@ from .expression import AttrLiteral, Value
 
 @dataclass(frozen=True, slots=True)
 class AttrExpr:
-    """A step's attribute: kind is "literal", "attr", "shape", "dim" or "dtype"."""
+    """A step's attribute: kind is "literal", "attr", "shape", "dim", "dtype", "arithmetic" (of the
+    function `attr` on the `parts`) or "tuple" (of the `parts`).
+    """
 
     kind: str
     literal: AttrLiteral = None
     attr: str = ""
     slot: int = 0
     dim: int = 0
+    parts: tuple[AttrExpr, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One functional call, or the pseudo-call `size`."""
+    """One functional call, or a pseudo-call: `size`, `attribute`."""
 
     call: str
     args: tuple[int, ...]

@@ -26,3 +26,8 @@ __all__ = sorted(
         "serialize",
     ]
 )
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
+from .sources import Sources, restore, sources_of
 
 
 class OpBase(_C.OpBase):
@@ -75,7 +76,10 @@ class OpBase(_C.OpBase):
             names = [field.name for field in dataclasses.fields(this)]
             return _rebuild, (type(self), {name: getattr(self, name) for name in names})
         if _C.is_native_op_class(type(self)):
-            return _rebuild, (type(self), {name: getattr(self, name) for name in self.params()})
+            params = {name: getattr(self, name) for name in self.params()}
+            if sources := op_sources(self):
+                return _rebuild_declared, (sources, type(self).__name__, params)
+            return _rebuild, (type(self), params)
         return super().__reduce__()
 
 
@@ -98,6 +102,21 @@ def _new(cls: type[OpBase], *args: Any, **kwargs: Any) -> OpBase:
 
 def _rebuild(cls: type[OpBase], params: dict[str, Any]) -> OpBase:
     return cls(**params)
+
+
+def op_sources(op: OpBase) -> list[tuple[str, str]]:
+    """The run-time declarations that an op of the core is made of: its class, what it names."""
+    words = [value for value in op.params().values() if isinstance(value, str)]
+    return sources_of([type(op).__name__, *words])
+
+
+def _rebuild_declared(sources: Sources, name: str, params: dict[str, Any]) -> OpBase:
+    """An op that was declared at run time, with what it is made of."""
+    from . import builtin
+
+    restore(sources)
+    op: OpBase = getattr(builtin, name)(**params)
+    return op
 
 
 _C.bind_op_class(OpBase, "OpBase")

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import os
+from _thread import RLock  # threading takes longer to import
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from .. import _C
 from . import builtin
 from .base import OpBase
+from .described import described
+from .python_rules import infer_rule, kernel_rule
+from .sources import remember
 
 
 class Declared(Mapping[str, _C.Function]):
@@ -43,12 +48,14 @@ class Declared(Mapping[str, _C.Function]):
         return f"Declared({', '.join(self._functions)})"
 
 
-def declare(source: str | os.PathLike[str]) -> Declared:
+def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declared:
     """Declares ops: kernel, gradient, inference and functional call, with no compiler.
 
     Args:
         source: the text of a declaration, or the path of a file that holds it. Text is what has a
             line break in it; a string without one is a path.
+        imports: whether kernels and inference may be functions of Python, which the entry names as
+            ``module:function``. Nothing in a declaration runs code unless this is said.
 
     Returns:
         The functional calls that the entries make, by name.
@@ -56,6 +63,8 @@ def declare(source: str | os.PathLike[str]) -> Declared:
     Raises:
         DeclarationError: the text is wrong: every mistake, with file, line and entry. Nothing is
             declared then.
+        ParameterError: source is neither text nor a path.
+        ValueError: the path is that of something else than a file.
 
     Example:
         >>> import tensorlike as tl
@@ -69,36 +78,70 @@ def declare(source: str | os.PathLike[str]) -> Declared:
         [1.0, 2.0]
     """
     text, path = _read(source)
-    declarations = known_declarations().extended(text, path)
-    specs = [spec for entry in declarations.new for spec in declarations.lower(entry)]
+    with _changing:
+        return _declare(text, path, imports)
+
+
+def _declare(text: str, path: str, imports: bool) -> Declared:
+    known = known_declarations()
+    larger = known.extended(text, path, imports)
+    specs = [spec for entry in larger.new for spec in larger.lower(entry)]
+    rules = [_python_rules(spec) for spec in specs if ":" in getattr(spec, "kernel", "")]
     _C.declare_specs(specs)
-    _latest.append(declarations)
+    for rule in rules:
+        _C.set_foreign_rules(*rule)
+    remember(text, larger.new)
     functions = {}
-    for spec in specs:
-        kind = type(spec).__name__
-        if kind == "FunctionSpec":
-            functions[spec.name] = _C.Function(spec.name)
-        elif kind == "OpSpec":
-            cls = type(spec.name, (OpBase,), {"__slots__": ()}, native=spec.name)
-            builtin.register(spec.name, cls)
+    for entry in larger.new:
+        if entry.kind == "op":
+            _register_class(entry)
+        for call in (entry, *entry.variants):
+            functions[call.function] = described(call)
+    known.absorb(larger)
     return Declared(functions)
 
 
-# The declarations that new ones build on: the built-in ones and those made since.
-_latest: list[Any] = []
+def _python_rules(spec: Any) -> tuple[str, Any, Any]:
+    """The class of an op whose kernel is a function of Python, that, and its inference if any."""
+    kernel = kernel_rule(spec.name, spec.kernel)
+    return spec.name, kernel, infer_rule(spec.name, spec.infer) if spec.infer else None
+
+
+def _register_class(entry: Any) -> None:
+    """The op's class; pickles find it by its place."""
+    place = {"__slots__": (), "__module__": builtin.__name__, "__doc__": entry.doc}
+    builtin.register(entry.name, type(entry.name, (OpBase,), place, native=entry.name))
+
+
+# Held while declarations are read or added to, by one thread at a time.
+_changing = RLock()
+os.register_at_fork(
+    before=_changing.acquire, after_in_parent=_changing.release, after_in_child=_changing.release
+)
+
+
+@functools.cache
+def _declarations() -> Any:
+    from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
+
+    return load_builtin()
 
 
 def known_declarations() -> Any:
     """All declarations, the built-in ones and those made since; reads YAML at first."""
-    if not _latest:
-        from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
-
-        _latest.append(load_builtin())
-    return _latest[-1]
+    with _changing:
+        return _declarations()
 
 
 def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
     if isinstance(source, str) and "\n" in source:
         return source, "<string>"
-    with open(source, encoding="utf-8") as file:
-        return file.read(), os.fspath(source)
+    if not isinstance(source, (str, os.PathLike)):
+        raise _C.ParameterError(
+            f"declare: source must be text or a path; got {type(source).__name__}"
+        )
+    path = os.fspath(source)
+    if os.path.exists(path) and not os.path.isfile(path):  # a pipe may wait, a device never end
+        raise ValueError(f"declare: source must be a file; got {path!r}, which is none")
+    with open(path, encoding="utf-8") as file:
+        return file.read(), os.fsdecode(path)

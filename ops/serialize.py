@@ -1,19 +1,32 @@
-"""Ops as bytes and back: the class's name and the parameters, as JSON."""
+"""Ops as bytes and back: the class's name and the parameters, as JSON.
+
+Reading runs no code that the reader does not have already: classes written in Python are looked up
+among those that are imported, and declarations come along as their text.
+"""
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from .. import _C
 from . import builtin
-from .base import OpBase
+from .arrays import from_json as array_from_json
+from .arrays import to_json as array_to_json
+from .base import OpBase, op_sources
+from .opdef import OpDef
+from .sources import restore
 
 
 def serialize(op: OpBase) -> bytes:
     """The op as bytes; ``deserialize(serialize(op)) == op``.
 
+    Built-in ops, those declared at run time (with their declarations), Const of numbers and of
+    arrays, and ops written in Python: `OpDef`s, and classes with annotated fields that a module
+    has under their name.
+
     Raises:
-        TypeError: the op was written in Python, so that only its author knows its parameters.
+        TypeError: nothing would find the class again, or a parameter has no known form.
 
     Example:
         >>> from tensorlike import ops
@@ -24,10 +37,21 @@ def serialize(op: OpBase) -> bytes:
     import json  # only here: importing the package needs none
 
     cls = type(op)
-    if getattr(builtin, cls.__name__, None) is not cls or not _C.is_native_op_class(cls):
-        raise TypeError(f"serialize: {cls.__name__} is not a built-in op; it has no known form")
-    params = {name: _to_json(getattr(op, name)) for name in op.params()}
-    return json.dumps({"op": cls.__name__, "params": params}, sort_keys=True).encode()
+    record: dict[str, Any] = {"op": cls.__name__}
+    if _is_built_in(cls):
+        values = {name: getattr(op, name) for name in op.params()}
+        record["params"] = _all_to_json(op, values)
+        if sources := op_sources(op):
+            record["declarations"] = sources
+    elif isinstance(op, OpDef):
+        record["op"] = _registered_name(op)
+        record["bytes"] = op.serialize().hex()
+        record["params"] = {name: _parts(op, name) for name in op.param_names}
+    else:
+        record["op"] = _importable_name(cls)
+        names = list(getattr(cls, "__dataclass_fields__", ()))
+        record["params"] = _all_to_json(op, {name: getattr(op, name) for name in names})
+    return json.dumps(record, sort_keys=True).encode()
 
 
 # What decoding hostile bytes, and making an op of what they say, may raise.
@@ -37,36 +61,146 @@ _MISTAKES = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Rec
 def deserialize(data: bytes) -> OpBase:
     """The op that `serialize` wrote.
 
+    Declarations that it carries are declared, where they are not yet.
+
     Raises:
-        ValueError: the bytes are not an op that this version knows.
+        ValueError: the bytes are not an op that this process knows: the module of a class written
+            in Python must have been imported.
     """
     import json
 
     try:
         record = json.loads(data)
         name = record["op"]
+        params = record["params"]
+        restore(record.get("declarations", ()))
+        if ":" in name:
+            return _imported_class(name)(**_all_from_json(params))
         if name not in builtin.__all__:
             raise KeyError(name)
-        params = {key: _from_json(value) for key, value in record["params"].items()}
-        op: OpBase = getattr(builtin, name)(**params)
+        cls = getattr(builtin, name)
+        if issubclass(cls, OpDef):
+            return _read_wrapped(cls, params, record["bytes"])
+        op: OpBase = cls(**_all_from_json(params))
     except _MISTAKES as error:
-        raise ValueError(f"deserialize: the bytes are not a built-in op ({error})") from None
+        raise ValueError(f"deserialize: the bytes are not an op that is known ({error})") from None
     return op
 
 
-def _to_json(value: Any) -> Any:
+def _is_built_in(cls: type[OpBase]) -> bool:
+    return getattr(builtin, cls.__name__, None) is cls and _C.is_native_op_class(cls)
+
+
+def _registered_name(op: OpDef) -> str:
+    name = type(op).__name__[: -len("Def")]
+    if getattr(builtin, name, None) is not type(op):
+        raise TypeError(f"serialize: {name} must be ops.builtin.{name}; another class has the name")
+    return name
+
+
+def _importable_name(cls: type[OpBase]) -> str:
+    name = f"{cls.__module__}:{cls.__qualname__}"
+    if "__dataclass_fields__" not in vars(cls):
+        raise TypeError(
+            f"serialize: {cls.__name__} must have its parameters as annotated fields; it makes "
+            "them in __init__, which only its author knows"
+        )
+    try:
+        found = _imported_class(name)
+    except (KeyError, AttributeError, TypeError):
+        found = None
+    if found is not cls:
+        raise TypeError(
+            f"serialize: {cls.__name__} must be found in a module by its name; got "
+            f"{cls.__qualname__} in {cls.__module__}; define it at the top of a module"
+        )
+    return name
+
+
+def _imported_class(name: str) -> type[OpBase]:
+    module_name, _, path = name.partition(":")
+    if module_name not in sys.modules:
+        raise KeyError(f"import {module_name} first, which defines {path}")
+    found: Any = sys.modules[module_name]
+    for part in path.split("."):
+        found = vars(found)[part]
+    is_op = isinstance(found, type) and issubclass(found, OpBase)
+    if not is_op or "__dataclass_fields__" not in vars(found):
+        raise TypeError(f"{name} must be a class of ops with annotated fields")
+    return found  # type: ignore[no-any-return]
+
+
+def _parts(op: OpDef, name: str) -> dict[str, Any]:
+    """A parameter of a wrapped op: the class that it is of, and what that holds."""
+    param = getattr(op, name)
+    held = getattr(param, "__dict__", None)
+    if held is None or vars(type(op)).get(type(param).__name__) is not type(param):
+        raise TypeError(
+            f"serialize: {name} of {type(op).__name__} must be of a class inside of it, with plain "
+            f"attributes; got a {type(param).__name__}"
+        )
+    return {"class": type(param).__name__, "held": _all_to_json(op, held)}
+
+
+def _read_wrapped(cls: type[OpDef], params: Any, wanted: str) -> OpDef:
+    """The wrapped op whose parameters hold this; its own bytes say whether that is right."""
+    op = cls.__new__(cls)
+    for name in cls.param_names:
+        param_class: Any = vars(cls)[params[name]["class"]]
+        if not (isinstance(param_class, type) and hasattr(param_class, "serialize")):
+            raise TypeError(f"{params[name]['class']} must be a class of parameters")
+        param: Any = object.__new__(param_class)
+        vars(param).update(_all_from_json(params[name]["held"]))
+        object.__setattr__(op, name, param)
+    if op.serialize().hex() != wanted:
+        raise ValueError(f"the parameters of {cls.__name__} are not those that were written")
+    return op
+
+
+def _all_to_json(op: OpBase, values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _to_json(type(op).__name__, name, value) for name, value in values.items()}
+
+
+def _all_from_json(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _from_json(value) for name, value in values.items()}
+
+
+def _to_json(op: str, name: str, value: Any) -> Any:
     if isinstance(value, _C.RawTensor):
-        raise TypeError("serialize: a Const of an array has no known form; keep the array apart")
+        return {"array": array_to_json(value)}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
-    return {"dtype": value.name} if isinstance(value, _C.dtype) else value
+    if isinstance(value, _C.dtype):
+        return {"dtype": value.name}
+    if isinstance(value, (list, tuple)):
+        items = [_to_json(op, name, item) for item in value]
+        return {"list": items} if isinstance(value, list) else items
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    raise TypeError(
+        f"serialize: {name} of {op} must be a number, text, a dtype, an array, or a list or tuple "
+        f"of such; got a {type(value).__name__}"
+    )
 
 
 def _from_json(value: Any) -> Any:
-    if isinstance(value, dict) and "complex" in value:
-        real, imaginary = value["complex"]
+    if isinstance(value, list):
+        return tuple(map(_from_json, value))
+    if not isinstance(value, dict):
+        return value
+    ((kind, held),) = value.items()
+    if kind == "complex":
+        real, imaginary = held
         return complex(real, imaginary)
-    if isinstance(value, dict):
-        name: str = value["dtype"]
-        return getattr(_C, {"bool": "bool_"}.get(name, name))
-    return tuple(value) if isinstance(value, list) else value
+    if kind == "list":
+        return list(map(_from_json, held))
+    if kind == "array":
+        return array_from_json(held)
+    return _dtype(value["dtype"])
+
+
+def _dtype(name: str) -> _C.dtype:
+    found = getattr(_C, {"bool": "bool_"}.get(name, name))
+    if not isinstance(found, _C.dtype):
+        raise TypeError(f"{name} must be a dtype")
+    return found

@@ -7,3 +7,8 @@ from .optimizer import Adam as Adam
 from .optimizer import Optimizer as Optimizer
 
 __all__ = ["Adam", "Optimizer", "SGD"]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

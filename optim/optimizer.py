@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, ShapeError, Tensor, update
+from ..imperative import Parameter, Tensor, TensorBase, replace, stop_gradient
+from ..imperative.state import loaded, set_all
+
+# A setting: a number, or a tensor of one element, by which a step can be differentiated.
+Number = float | TensorBase
 
 
 class Optimizer:
@@ -16,13 +20,14 @@ class Optimizer:
 
     Args:
         parameters: tensors that require_grad.
-        lr: the learning rate, positive; may be changed between steps.
+        lr: the learning rate, positive; may be changed between steps. It and the other settings may
+            be tensors: a transform differentiates the steps by them.
 
     Raises:
         ValueError: no parameters, or a number out of range.
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float) -> None:
+    def __init__(self, parameters: Iterable[Tensor], lr: Number) -> None:
         """Keeps the parameters."""
         self.parameters = list(parameters)
         if not self.parameters:
@@ -30,7 +35,7 @@ class Optimizer:
         for parameter in self.parameters:
             if not isinstance(parameter, Parameter) and not parameter.requires_grad:
                 raise ValueError("optim: parameters must require_grad")
-        _check(type(self).__name__, "lr", lr, lr > 0, "positive")
+        _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
         self.lr = lr
 
     def zero_grad(self) -> None:
@@ -56,7 +61,7 @@ class Optimizer:
             >>> sorted(optimizer.state_dict())
             ['first.0', 'lr', 'second.0', 'steps.0']
         """
-        state = {"lr": np.array(self.lr, np.float64)}
+        state = {"lr": np.array(stop_gradient(self.lr), np.float64)}
         for name, values in self._state().items():
             for index, value in enumerate(values):
                 is_count = isinstance(value, int)
@@ -70,8 +75,10 @@ class Optimizer:
             state: what `state_dict` returned, or the same loaded from a file.
 
         Raises:
-            KeyError: names are missing or unknown; nothing is set then.
-            ShapeError: a shape differs; nothing is set then.
+            KeyError: names are missing or unknown; nothing is set then, as with all errors.
+            ShapeError: a shape differs.
+            DTypeError: what is no number, or numbers of a kind that cannot be held.
+            ValueError: a number is beyond what can be held, or one that there cannot be.
         """
         own = self.state_dict()
         missing = [name for name in own if name not in state]
@@ -80,20 +87,25 @@ class Optimizer:
             raise KeyError(
                 f"load_state_dict: names must match; missing {missing}, unknown {unknown}"
             )
-        for name, value in own.items():
-            if np.shape(state[name]) != value.shape:
-                raise ShapeError(
-                    f"load_state_dict: {name} must have shape {value.shape}; "
-                    f"got {np.shape(state[name])}"
-                )
-        self.lr = float(np.asarray(state["lr"]))
+        made = {name: loaded(name, state[name], Tensor(value)) for name, value in own.items()}
+        lr = float(made["lr"].item())
+        _check("load_state_dict", "lr", lr, lambda r: 0 < r < float("inf"), "positive and finite")
+        pairs, counts = [], []
         for name, values in self._state().items():
             for index, value in enumerate(values):
-                loaded = np.array(state[f"{name}.{index}"])
-                if isinstance(value, int):
-                    values[index] = int(loaded)
-                else:
-                    value.set_value(loaded)
+                new = made[f"{name}.{index}"]
+                if not isinstance(value, int):
+                    pairs.append((value, new))
+                    continue
+                count = int(new.item())
+                _check(
+                    "load_state_dict", f"{name}.{index}", count, lambda n: n >= 0, "not negative"
+                )
+                counts.append((values, index, count))
+        set_all(pairs)
+        self.lr = lr
+        for values, index, count in counts:
+            values[index] = count
 
     def _state(self) -> dict[str, list[Any]]:
         """Tensors and counts, a list with an item for each parameter under each name."""
@@ -120,22 +132,23 @@ class SGD(Optimizer):
         [0.5]
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: float, *, momentum: float = 0.0) -> None:
+    def __init__(self, parameters: Iterable[Tensor], lr: Number, *, momentum: Number = 0.0) -> None:
         """Makes the state."""
         super().__init__(parameters, lr)
-        _check("SGD", "momentum", momentum, 0 <= momentum < 1, "in [0, 1)")
+        _check("SGD", "momentum", momentum, _is_rate, "in [0, 1)")
         self.momentum = momentum
-        self._velocity = [_zeros_like(p) for p in self.parameters] if momentum else []
+        self._velocity = [_zeros_like(p) for p in self.parameters] if _is_used(momentum) else []
 
     def _state(self) -> dict[str, list[Any]]:
         return {"velocity": self._velocity}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
-        if self.momentum:
+        if self._velocity:
             velocity = self._velocity[index]
-            update("momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
+            targets = (parameter, velocity)
+            replace(targets, "momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
         else:
-            update("sgd_step", parameter, gradient, self.lr)
+            replace((parameter,), "sgd_step", parameter, gradient, self.lr)
 
 
 class Adam(Optimizer):
@@ -164,18 +177,18 @@ class Adam(Optimizer):
     def __init__(
         self,
         parameters: Iterable[Tensor],
-        lr: float = 1e-3,
+        lr: Number = 1e-3,
         *,
-        betas: tuple[float, float] = (0.9, 0.999),
-        eps: float = 1e-8,
-        decay: float = 0.0,
+        betas: tuple[Number, Number] = (0.9, 0.999),
+        eps: Number = 1e-8,
+        decay: Number = 0.0,
     ) -> None:
         """Makes the state."""
         super().__init__(parameters, lr)
         for beta in betas:
-            _check("Adam", "betas", beta, 0 <= beta < 1, "in [0, 1)")
-        _check("Adam", "eps", eps, eps > 0, "positive")
-        _check("Adam", "decay", decay, decay >= 0, "not negative")
+            _check("Adam", "betas", beta, _is_rate, "in [0, 1)")
+        _check("Adam", "eps", eps, lambda number: number > 0, "positive")
+        _check("Adam", "decay", decay, lambda number: number >= 0, "not negative")
         self.betas = betas
         self.eps = eps
         self.decay = decay
@@ -194,16 +207,31 @@ class Adam(Optimizer):
         # Subtracted here, in Python's precision: 1 - 0.999 in float32 is 1e-5 off.
         rests = [1 - beta for beta in self.betas]
         numbers: list[Any] = [self.lr, *self.betas, *rests, self.eps, *corrections]
-        if self.decay:
-            update("adamw_step", parameter, gradient, *state, *numbers, self.decay)
+        decay = self.decay
+        if isinstance(decay, TensorBase) or decay:
+            replace(
+                (parameter, *state), "adamw_step", parameter, gradient, *state, *numbers, self.decay
+            )
         else:
-            update("adam_step", parameter, gradient, *state, *numbers)
+            replace((parameter, *state), "adam_step", parameter, gradient, *state, *numbers)
 
 
 def _zeros_like(parameter: Tensor) -> Tensor:
     return F.full(parameter.shape, 0.0, dtype=parameter.dtype)
 
 
-def _check(owner: str, name: str, value: float, holds: bool, wanted: str) -> None:
-    if not holds:
+def _is_rate(number: float) -> bool:
+    return 0 <= number < 1
+
+
+def _is_used(number: Number) -> bool:
+    """Whether it is not 0, as far as is known without its elements."""
+    return isinstance(number, TensorBase) or number != 0
+
+
+def _check(
+    owner: str, name: str, value: Number, holds: Callable[[float], bool], wanted: str
+) -> None:
+    """Raises for a number out of range; the elements of a tensor may not be at hand."""
+    if not isinstance(value, TensorBase) and not holds(value):
         raise ValueError(f"{owner}: {name} must be {wanted}; got {value}")

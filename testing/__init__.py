@@ -19,3 +19,8 @@ __all__ = [
     "check_tensor_like",
     "first_divergence",
 ]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

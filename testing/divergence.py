@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import RawTensor, Tensor, TensorBase, apply, as_raw_tensor, engine
+from ..imperative.files import replace_file
 from ..imperative.levels import stopped, unwrapped
 from ..imperative.trees import map_tree
 from ..ops import OpBase
@@ -177,8 +178,7 @@ class Divergence:
             f"print(first_divergence(lambda *xs: op(*xs), *inputs, a={a[1]}, b={b[1]}, "
             f"rtol={self._rtol!r}))",
         ]
-        with open(path, "w", encoding="utf-8") as file:
-            file.write("\n".join(lines) + "\n")
+        replace_file(path, ("\n".join(lines) + "\n").encode())
 
 
 def _summary(x: Array) -> str:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,9 @@ from ..imperative.levels import Level, unwrapped
 from ..imperative.opcheck import differ
 from ..ops import OpBase
 from .reports import LikeFinding, LikeReport, TensorLikeError
+from .training import training_programs
 
+_TRAINED_RTOL = 1e-4  # of float32, after steps that go by signs of gradients
 _DERIVED_RTOL = 1e-9  # derivatives of tensor-likes are summed up in another order
 
 
@@ -106,7 +109,8 @@ class _Subject:
         for i, y in enumerate(found):
             inner = y if kind is None else getattr(y, "__wrapped__", None)
             if type(inner) is not self.cls:
-                got = type(y).__name__ if inner is None or inner is y else f"Tensor of {inner!r}"
+                is_bare = inner is None or inner is y
+                got = type(y).__name__ if is_bare else f"Tensor of a {type(inner).__name__}"
                 raise AssertionError(f"output {i}: is a {got}, not a {self.cls.__name__}")
 
 
@@ -273,14 +277,17 @@ def check_tensor_like(
     rtol: float | None = 0.0,
     refuses: type[Exception] | tuple[type[Exception], ...] = (),
     raises: bool = True,
+    training: bool = True,
 ) -> LikeReport:
     """Proves a tensor-like on the whole op corpus, alone and with the others.
 
     Each declared call is tried on its example: on the tensor-like alone, inside `Tensor`, beside
     plain tensors and numbers; under `vjp`, `jvp` and `vmap`, and made inside of a differentiated
     function; around a symbolic tensor-like; inside, outside and beside another user's one; and with
-    an exception raised below it. Results must be as many as they are for plain tensors, of the same
-    shapes, dtypes and elements, and of the class; modes, levels and instances must not stay behind.
+    an exception raised below it. Then whole training steps are tried: forward and backward passes,
+    clipped gradients, updates and running statistics. Results must be as many as they are for plain
+    tensors, of the same shapes, dtypes and elements, and of the class; modes, levels and instances
+    must not stay behind.
 
     Args:
         cls: the class of the tensor-like.
@@ -291,6 +298,7 @@ def check_tensor_like(
             not compared.
         refuses: exceptions by which it says that it does not take an op; that is no failure.
         raises: whether failures raise.
+        training: whether to try training steps.
 
     Returns:
         A LikeReport, which prints as a table.
@@ -321,6 +329,7 @@ def check_tensor_like(
             text = f"left behind (recording, level, engine): {_state()}; it was {before}"
             findings.append(LikeFinding(example.entry.function, "state", False, text))
             break  # what follows would only fail because of it
+    findings += [_trained(subject, name, refuses) for name in training_programs() if training]
     left = _alive(cls) - alive
     if left > 0:
         text = f"{left} instances are still held by something after all calls have ended"
@@ -334,21 +343,41 @@ def check_tensor_like(
 def _findings(subject: _Subject, example: Example, refuses: Any) -> Iterator[LikeFinding]:
     trial = _Trial(subject, example)
     for name, check in _CHECKS.items():
-        is_right: bool | None = True
-        detail = ""
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            try:
-                check(trial)
-            except _Skipped:
-                is_right = None
-            except AssertionError as error:
-                is_right, detail = False, str(error)
-            except refuses as error:
-                is_right, detail = None, f"refused: {error}"
-            except Exception as error:  # whatever a rule raises is a finding
-                is_right, detail = False, f"{type(error).__name__}: {error}"
-        yield LikeFinding(example.entry.function, name, is_right, detail)
+        yield _found(example.entry.function, name, partial(check, trial), refuses)
+
+
+def _trained(subject: _Subject, name: str, refuses: Any) -> LikeFinding:
+    """A whole program: what it gives, and that the tensor-like has come through."""
+
+    def check() -> None:
+        program = training_programs()[name]
+        found = program(lambda x: Tensor(subject.make(RawTensor(x))))
+        subject.compare(found, program(Tensor), _TRAINED_RTOL)
+        # Gradients, and so what is learnt, are computed under what goes around transforms.
+        is_above = (
+            issubclass(subject.cls, Carrier) and subject.make(RawTensor(1.0)).is_above_transforms
+        )
+        subject.all_are(found[:2] if is_above else found, Tensor)
+
+    return _found(name, "training", check, refuses)
+
+
+def _found(call: str, name: str, check: Callable[[], None], refuses: Any) -> LikeFinding:
+    is_right: bool | None = True
+    detail = ""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            check()
+        except _Skipped:
+            is_right = None
+        except AssertionError as error:
+            is_right, detail = False, str(error)
+        except refuses as error:
+            is_right, detail = None, f"refused: {error}"
+        except Exception as error:  # whatever a rule raises is a finding
+            is_right, detail = False, f"{type(error).__name__}: {error}"
+    return LikeFinding(call, name, is_right, detail)
 
 
 def _value_of(x: Any) -> Any:

@@ -12,12 +12,23 @@ PUBLIC = [
     "tensorlike.fft",
     "tensorlike.functional",
     "tensorlike.functional.linalg",
+    "tensorlike.functional.special",
     "tensorlike.imperative",
     "tensorlike.nn",
     "tensorlike.ops",
     "tensorlike.optim",
     "tensorlike.random",
     "tensorlike.testing",
+]
+
+# What is public in them, too, beside what they are written with.
+TOOLS = [
+    "tensorlike.functional.fft",
+    "tensorlike.functional.random",
+    "tensorlike.imperative.autograd",
+    "tensorlike.imperative.engine",
+    "tensorlike.memory",
+    "tensorlike.nn.initializers",
 ]
 
 
@@ -34,7 +45,7 @@ def public_names(module: ModuleType) -> list[str]:
             return name in module.__all__
         return value is not annotations  # what `from __future__ import annotations` leaves behind
 
-    names = [name for name in dir(module) if name[0] != "_"]
+    names = {name for name in [*vars(module), *dir(module)] if name[0] != "_"}
     return sorted(name for name in names if is_offered(name, getattr(module, name)))
 
 
@@ -44,6 +55,14 @@ def test_all_is_sorted_and_lists_the_public_names(name: str) -> None:
     assert list(module.__all__) == sorted(set(module.__all__))
     assert [name for name in module.__all__ if name[0] != "_"] == public_names(module)
     assert all(hasattr(module, name) for name in module.__all__)
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, *TOOLS])
+def test_dir_shows_public_names_alone(name: str) -> None:
+    module = importlib.import_module(name)
+    extensions = {"fft", "linalg"} if name == "tensorlike.functional" else set()
+    assert dir(module) == sorted({*module.__all__, *extensions})
+    assert all(hasattr(module, public) for public in dir(module))
 
 
 @pytest.mark.parametrize("name", PUBLIC)

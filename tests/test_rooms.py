@@ -21,7 +21,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "functional": {"opdecl", "ops", "imperative"},
     "nn": {"opdecl", "ops", "imperative", "functional"},
     "optim": {"opdecl", "ops", "imperative", "functional"},
-    "testing": {"opdecl", "ops", "imperative"},
+    "testing": {"opdecl", "ops", "imperative", "functional", "nn", "optim"},
 }
 
 

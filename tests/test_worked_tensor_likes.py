@@ -82,6 +82,44 @@ def test_each_is_right_on_every_op_alone_and_with_the_others(name: str) -> None:
     assert bool(refused) == (name == "intervals")
 
 
+WRAPPERS: dict[str, Any] = {
+    "flop_counter": lambda x: worked("flop_counter").Counted(x, {}),
+    "nan_finder": lambda x: worked("nan_finder").Checked(x),
+    "units": lambda x: worked("units").Measured(x),
+    "fake_quantised": lambda x: worked("fake_quantised").Quantised(x),
+    "sharded": lambda x: worked("sharded").Sharded(x, single_group()),
+    "intervals": lambda x: worked("intervals").Interval(tl.tensor(x), tl.tensor(x)),
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("model", MODELS)
+def test_all_models_take_a_whole_step_on_each(name: str, model: str) -> None:
+    """Forward, backward, clipping, update and running statistics; nothing falls back to plain."""
+    cls = getattr(worked(name), CLASSES[name])
+    loss, found = models()[model].step(lambda x: tl.Tensor(WRAPPERS[name](x)))
+    assert isinstance(loss.__wrapped__, cls)
+    if name == "fake_quantised":  # gradients, and so what is learnt, are not
+        assert all(np.isfinite(np.asarray(x)).all() for x in found)
+        return
+    assert all(isinstance(x.__wrapped__, cls) for x in found)
+    if name != "intervals":  # which has no elements, but bounds
+        agree((np.asarray(loss), list(map(np.asarray, found))), models()[model].stepped(), 1e-4)
+
+
+def test_units_that_a_step_gives_no_meaning_are_refused_by_name() -> None:
+    p = tl.Parameter([1.0, 2.0])
+    F.sum(p * measured([1.0, 2.0], m=1)).backward()
+    with pytest.raises(TypeError, match="units must be equal"):
+        tl.optim.SGD([p], lr=0.1).step()  # a weight without unit minus metres
+
+
+def test_intervals_refuse_a_step_that_has_no_bounds() -> None:
+    model = models()["residual"]
+    with pytest.raises((ArithmeticError, tl.DispatchError)):
+        model.step(lambda x: interval(x - np.float32(0.1), x + np.float32(0.1)))
+
+
 # The counter.
 
 

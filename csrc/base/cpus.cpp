@@ -13,6 +13,8 @@
 #include <sched.h>
 #endif
 
+#include "base/environment.h"
+
 namespace tensorlike {
 namespace {
 
@@ -107,8 +109,9 @@ int affinity_count() {  // 0: unknown
 }  // namespace
 
 int default_threads() {
-  if (const char* text = std::getenv("TENSORLIKE_NUM_THREADS")) {
+  if (const char* text = variable("TENSORLIKE_NUM_THREADS")) {
     if (const int wanted = parse_positive(text)) return wanted;
+    refuse_variable("TENSORLIKE_NUM_THREADS", "a positive integer");
   }
   int threads = static_cast<int>(std::thread::hardware_concurrency());
   for (const int limit : {affinity_count(), cgroup_quota()}) {

@@ -3,8 +3,9 @@
 #include "isa.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
+
+#include "base/environment.h"
 
 namespace tensorlike {
 namespace {
@@ -24,7 +25,6 @@ Isa processor_isa() {
   return Isa::kV2;
 }
 
-// What this library was built for, lowest first.
 constexpr Isa kBuilt[] = {
 #if defined(TL_HAS_v2)
     Isa::kV2,
@@ -39,10 +39,15 @@ constexpr Isa kBuilt[] = {
 
 Isa choose() {
   Isa wanted = processor_isa();
-  if (const char* text = std::getenv("TENSORLIKE_ISA")) {
+  if (const char* text = variable("TENSORLIKE_ISA")) {
     const std::string_view name = text;
-    if (name == "v2") wanted = Isa::kV2;
-    if (name == "v3") wanted = std::min(wanted, Isa::kV3);
+    if (name == "v2") {
+      wanted = Isa::kV2;
+    } else if (name == "v3") {
+      wanted = std::min(wanted, Isa::kV3);
+    } else if (name != "v4") {
+      refuse_variable("TENSORLIKE_ISA", "v2, v3 or v4");
+    }
   }
   Isa chosen = kBuilt[0];
   for (Isa level : kBuilt) {
@@ -56,6 +61,12 @@ Isa choose() {
 Isa isa() {
   static const Isa chosen = choose();
   return chosen;
+}
+
+std::span<const Isa> built_levels() { return kBuilt; }
+
+const char* name_of(Isa level) {
+  return level == Isa::kV4 ? "v4" : level == Isa::kV3 ? "v3" : "v2";
 }
 
 }  // namespace tensorlike

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "bind/rules.h"
+#include "dispatch/power.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -16,12 +17,6 @@ struct FastEntry {
 };
 constexpr size_t kFastEntries = 256;
 auto& fast_entries = *new std::array<FastEntry, kFastEntries>;
-
-PyObject* as_result_tuple(PyObject* result) {
-  if (PyTuple_CheckExact(result)) return Py_NewRef(result);
-  if (PyList_Check(result)) return checked(PySequence_Tuple(result));
-  return checked(PyTuple_Pack(1, result));
-}
 
 // Runs candidates from `start` on directly with the Python objects. Native rules, and lifted
 // arguments, go the general way.
@@ -56,7 +51,11 @@ PyObject* run_objects(std::shared_ptr<const Resolution> resolution, PyObject* op
     const auto& rule = static_cast<const PythonRule&>(*candidate.rule);
     Object result = own(PyObject_Vectorcall(rule.function(), target, n + 1, nullptr));
     if (result.get() == Py_NotImplemented) continue;
-    return as_result_tuple(result.get());
+    Object results = result_tuple(result.get());
+    const bool is_op = PyObject_TypeCheck(op_object, types.op_base) != 0;
+    check_results(rule, is_op ? reinterpret_cast<OpObject*>(op_object)->op : nullptr, results.get(),
+                  args, n);
+    return results.release();
   }
   const Ref<Op> op = to_op(op_object);
   std::vector<const Type*> kinds;
@@ -148,6 +147,9 @@ bool lift_others(const Op& op, PyObject* const* args, size_t n, std::vector<Obje
     Literal literal;
     Ref<ConstOp> constant;
     if (to_literal(args[i], literal)) {
+      if (i == 1 && op.scalar != nullptr && op.scalar->spec.name == "pow") {
+        check_exponent(*as_argument(args[0]), literal);
+      }
       constant = const_op(literal);
       set_literal_dtype(op, i, literal, args, n, like, *constant);
       if (PyLong_CheckExact(args[i]) && literal.index() == 2) check_large_literal(like);

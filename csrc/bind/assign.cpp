@@ -1,25 +1,39 @@
 // Assignment to a Tensor and to its parts: an op makes the new value, in the memory of the old one
 // where nobody else holds that, and the wrapper gets it.
+#include <algorithm>
+
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "engine/engine.h"
 #include "op/index.h"
+#include "tape/gradient.h"
 
 namespace tensorlike::bind {
 
 void assign(PyObject* self, Ref<Value> result) {
+  check_examples(self, *result);
   Value* previous = value_of(self);
+  const auto keeps = [&](const Node& leaf) {
+    const Spec& was = leaf.outputs[0];
+    Spec is;
+    return result->spec(is) && was.dtype == is.dtype && was.shape == is.shape;
+  };
   if (previous->tag == Value::kTracer) {
     auto* tracer = static_cast<Tracer*>(previous);
     const Ref<Node>& node = tracer->edge.node;
     const bool stays = node && node->is_leaf() && tracer->tape->level <= paused_level() &&
                        result->tag != Value::kTracer;
-    if (stays) {
-      const Spec was = node->outputs[0];
-      Spec is;
-      if (result->spec(is) && was.dtype == is.dtype && was.shape == is.shape) {
-        rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape));
-        return;
-      }
+    if (stays && keeps(*node)) {
+      rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape,
+                                    tracer->accumulator));
+      return;
+    }
+  }
+  if (paused_level() >= 0) {
+    const Ref<Tracer> leaf = base_leaf(previous);
+    if (leaf && keeps(*leaf->edge.node)) {
+      bind_on_base(self, std::move(result), leaf);
+      return;
     }
   }
   rebind(self, std::move(result));
@@ -51,7 +65,7 @@ Ref<Value> launch_over(PyObject* self, const Op& op, std::span<PyObject* const> 
   SmallVector<Value*, 6> pointers;
   uint32_t donated = 0;
   for (size_t i = 0; i < args.size(); ++i) {
-    if (args[i] == self && donated == 0) {
+    if (args[i] == self && donated == 0 && may_donate(self)) {
       donated = 1U << i;
       held.push_back(Ref<Value>(target));
     } else {
@@ -64,7 +78,7 @@ Ref<Value> launch_over(PyObject* self, const Op& op, std::span<PyObject* const> 
   return launch(op, {pointers.data(), pointers.size()}, donated, 2)[0];
 }
 
-void replace(PyObject* self, const Op& op, std::span<PyObject* const> args) {
+void assign_result(PyObject* self, const Op& op, std::span<PyObject* const> args) {
   Ref<Value> result = launch_over(self, op, args);
   if (!result) {
     Object out = own(apply_single(op, args.data(), args.size()));
@@ -86,7 +100,7 @@ void replace_by_call(PyObject* self, PyObject* call) {
   std::vector<PyObject*> items;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(args); ++i)
     items.push_back(PyTuple_GET_ITEM(args, i));
-  replace(self, *op, items);
+  assign_result(self, *op, items);
 }
 
 }  // namespace
@@ -115,7 +129,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       return;
     }
     PyObject* args[] = {self, value};
-    replace(self, *index_op("set_subtensor", std::move(items)), args);
+    assign_result(self, *index_op("set_subtensor", std::move(items)), args);
   });
 }
 
@@ -163,53 +177,117 @@ bool parse_items(PyObject* key, std::vector<int64_t>& items) {
   return true;
 }
 
-// update(op name, (x, ...), (y, ...)): applies a multi-output scalar function and rebinds the
-// first wrappers to its results, in their own memory where nobody else holds it.
-PyObject* update(PyObject*, PyObject* const* args, Py_ssize_t n) {
+namespace {
+
+// While it lives, the base tape does not record.
+class BasePause {
+ public:
+  BasePause() : previous_(paused_level()) { set_paused_level(std::max(previous_, 0)); }
+  ~BasePause() { set_paused_level(previous_); }
+  BasePause(const BasePause&) = delete;
+  BasePause& operator=(const BasePause&) = delete;
+
+ private:
+  int previous_;
+};
+
+using Objects = std::span<PyObject* const>;
+
+// The value of an argument under the base tape's tracers, where it holds elements; else null.
+Ref<Value> elements_under(PyObject* object, Value* like) {
+  if (PyFloat_CheckExact(object) || !is_tensor_like(object)) {
+    return like == nullptr ? nullptr : lift_operand(object, *like);
+  }
+  if (!is_own_wrapper(Py_TYPE(object)) && !is_wrapper(object)) return nullptr;
+  Value* value = value_of(object);
+  while (value->tag == Value::kTracer && static_cast<Tracer*>(value)->tape->level == 0) {
+    value = static_cast<Tracer*>(value)->primal.get();
+  }
+  return value->tag == Value::kRaw ? Ref<Value>(value) : nullptr;
+}
+
+// The op's results, in the memory of the targets where nobody else holds it. False: dispatch has to
+// see the call.
+bool launch_over(Objects targets, const Op& op, Objects args, Values& out) {
+  if (!op.cls.plain || !dispatcher().is_wrapper_plain()) return false;
+  Values held;
+  SmallVector<Value*, 13> pointers;
+  uint32_t donated = 0;
+  for (size_t i = 0; i < args.size(); ++i) {
+    held.push_back(elements_under(args[i], i == 0 ? nullptr : held[0].get()));
+    if (!held.back()) return false;
+    pointers.push_back(held.back().get());
+    const bool is_target = std::find(targets.begin(), targets.end(), args[i]) != targets.end();
+    if (is_target && may_donate(args[i])) donated |= 1U << i;
+  }
+  out = launch(op, {pointers.data(), pointers.size()}, donated, 2);
+  return true;
+}
+
+bool has_spec_of(const Value& value, const Value& other) {
+  if (other.tag == Value::kTracer) {
+    return has_spec_of(value, *static_cast<const Tracer&>(other).primal);
+  }
+  if (value.tag == Value::kRaw && other.tag == Value::kRaw) {
+    const auto& x = static_cast<const RawTensor&>(value);
+    const auto& y = static_cast<const RawTensor&>(other);
+    return x.dtype == y.dtype && x.shape == y.shape;
+  }
+  Spec x;
+  Spec y;
+  return value.spec(x) && other.spec(y) && x.dtype == y.dtype && x.shape == y.shape;
+}
+
+// The result as the target's next value: of its shape, cast to its dtype.
+Ref<Value> fitted(const Op& op, PyObject* target, Ref<Value> result) {
+  const Value* previous = value_of(target);
+  if (previous->tag == Value::kTracer)
+    previous = static_cast<const Tracer*>(previous)->primal.get();
+  if (has_spec_of(*result, *previous)) return result;
+  const Spec wanted = spec_of(op.name(), *previous);
+  const Spec got = spec_of(op.name(), *result);
+  if (!(got.shape == wanted.shape)) {
+    fail(ErrorKind::kShape, op.name(), ": the result must keep the shape ", to_string(wanted.shape),
+         "; got ", to_string(got.shape), "; the other arguments must broadcast to that.");
+  }
+  const BasePause pause;
+  return fit(result, wanted);
+}
+
+}  // namespace
+
+// replace(targets, op name, *xs): applies a scalar function, one of whose results is for each of
+// the targets, and binds these to them: what a parameter's history on the base tape was stays, and
+// nothing is recorded there.
+PyObject* replace(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n < 2) fail(ErrorKind::kAttribute, "update: a name and the tensors are needed.");
-    const char* name = PyUnicode_AsUTF8(args[0]);
+    if (n < 3 || PyTuple_Check(args[0]) == 0) {
+      fail(ErrorKind::kAttribute, "replace: targets, a name and tensors are needed.");
+    }
+    const char* name = PyUnicode_AsUTF8(args[1]);
     if (name == nullptr) throw PythonError();
     const Op& op = registry().scalar_op(name);
-    const size_t outputs = static_cast<size_t>(op.scalar->spec.outputs);
-    const size_t count = static_cast<size_t>(n) - 1;
-    Values held;
-    SmallVector<Value*, 8> pointers;
-    RawTensor* first = nullptr;
-    for (size_t i = 0; i < count; ++i) {
-      PyObject* arg = args[i + 1];
-      if (is_tensor_like(arg) && value_of(arg) != nullptr) {
-        Value* value = value_of(arg);
-        while (value->tag == Value::kTracer) value = static_cast<Tracer*>(value)->primal.get();
-        held.push_back(Ref<Value>(value));
-      } else {
-        if (first == nullptr) fail(ErrorKind::kAttribute, "update: tensors come first.");
-        held.push_back(lift_operand(arg, *first));
-      }
-      if (held[i]->tag != Value::kRaw) {
-        fail(ErrorKind::kDispatch, "update: elements are needed; got a ", held[i]->type->name(),
-             ".");
-      }
-      if (first == nullptr) first = static_cast<RawTensor*>(held[i].get());
+    const Objects xs{args + 2, static_cast<size_t>(n) - 2};
+    const Objects targets{&PyTuple_GET_ITEM(args[0], 0),
+                          static_cast<size_t>(PyTuple_GET_SIZE(args[0]))};
+    if (targets.size() != static_cast<size_t>(op.scalar->spec.outputs) ||
+        !std::all_of(targets.begin(), targets.end(), is_wrapper)) {
+      fail(ErrorKind::kAttribute, "replace: one Tensor for each result is needed.");
     }
-    for (const Ref<Value>& value : held) pointers.push_back(value.get());
-    // Where the results go: the parameter and the state that has the parameter's shape.
-    SmallVector<size_t, 4> targets;
-    for (size_t i = 0; i < count && targets.size() < outputs; ++i) {
-      if (i != 1) targets.push_back(i);  // the gradient is read only
+    Values out;
+    if (!launch_over(targets, op, xs, out)) {
+      const BasePause pause;
+      Object results = own(apply_objects(nullptr, &op, xs.data(), xs.size()));
+      for (size_t i = 0; i < targets.size(); ++i) {
+        out.push_back(to_value(PyTuple_GET_ITEM(results.get(), static_cast<Py_ssize_t>(i))));
+        check_examples(targets[i], *out[i]);
+      }
     }
-    uint32_t donated = 0;
-    for (size_t target : targets) donated |= 1U << target;
-    Values out = launch(op, {pointers.data(), pointers.size()}, donated, 2);
     for (size_t i = 0; i < targets.size(); ++i) {
-      PyObject* wrapper = args[targets[i] + 1];
-      Value* previous = value_of(wrapper);
-      if (previous->tag == Value::kTracer) {
-        auto* tracer = static_cast<Tracer*>(previous);
-        rebind(wrapper, make_ref<Tracer>(std::move(out[i]), tracer->edge, tracer->tape));
-      } else {
-        rebind(wrapper, std::move(out[i]));
-      }
+      if (!has_spec_of(*out[i], *value_of(targets[i]))) out[i] = fitted(op, targets[i], out[i]);
+    }
+    for (size_t i = 0; i < targets.size(); ++i) {
+      bind_on_base(targets[i], std::move(out[i]), base_leaf(value_of(targets[i])));
     }
     return Py_NewRef(Py_None);
   });

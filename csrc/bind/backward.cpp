@@ -2,6 +2,7 @@
 #include <unordered_map>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "tape/gradient.h"
 
 namespace tensorlike::bind {
@@ -55,6 +56,15 @@ Ref<Value> carried_by(PyObject* object) {
   return to_value(own(PyObject_CallOneArg(hooks.carried, object)).get());
 }
 
+// Gradients of leaves are those of the base tape: how they depend on what a transform goes by is
+// not recorded there, and would be lost in silence.
+void check_one_tape(const Tracer& root) {
+  if (root.tape->level == 0 || !base_tracer(root.primal.get())) return;
+  fail(ErrorKind::kAutodiff,
+       "backward: the value must depend on leaves alone, or on what a transform goes by alone; got "
+       "one of both, of which `grad` would lose the latter; use tl.grad, or tl.autograd.grad.");
+}
+
 // The outputs that a pass starts from.
 struct Roots {
   std::vector<Edge> edges;
@@ -75,6 +85,7 @@ struct Roots {
         fail_no_gradient("backward");
       }
       auto* tracer = static_cast<Tracer*>(root.get());
+      if (!skips_constants) check_one_tape(*tracer);
       if (tape != nullptr && tracer->tape.get() != tape) {
         fail(ErrorKind::kAutodiff, "backward: the roots must be on one tape.");
       }
@@ -93,7 +104,7 @@ struct Wanted {
 
   explicit Wanted(PyObject* tensors) {
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
-      const Ref<Value> value = to_value(PyTuple_GET_ITEM(tensors, i));
+      const Ref<Value> value = carried_by(PyTuple_GET_ITEM(tensors, i));
       if (value->tag != Value::kTracer || !static_cast<Tracer*>(value.get())->edge.node) continue;
       edges.push_back(static_cast<Tracer*>(value.get())->edge);
       places.push_back(i);
@@ -115,13 +126,10 @@ struct Wanted {
 };
 
 void accumulate(const Edge& edge, const Ref<Value>& gradient) {
-  Ref<Value>& total = edge.node->grad;
-  if (total) {
-    Value* both[] = {total.get(), gradient.get()};
-    total = apply(registry().scalar_op("add"), both)[0];
-  } else {
-    total = gradient;
-  }
+  Accumulator* found = edge.node->accumulator;
+  if (found == nullptr) return;
+  Ref<Accumulator>(found)->add(gradient);
+  note_gradient(edge.node);
 }
 
 // backward(roots, cotangents, retain_graph, create_graph, wanted, callback): with `wanted` None,
@@ -167,31 +175,6 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-// A hook written in Python: a callable of the gradient as a Tensor, which returns None or another.
-class ForeignHook final : public GradientHook {
- public:
-  ForeignHook(int slot, PyObject* function)
-      : GradientHook(slot), function_(Object::share(function)) {}
-  PyObject* function() const { return function_.get(); }
-  Ref<Value> run(const Ref<Value>& gradient) override {
-    Object given = own(wrap(gradient, types.tensor));
-    Object made = own(PyObject_CallOneArg(function_.get(), given.get()));
-    if (made.get() == Py_None) return gradient;
-    const Spec wanted = spec_of("hook", *gradient);
-    const Ref<Value> value =
-        is_tensor_like(made.get()) ? to_value(made.get()) : lift_operand(made.get(), *gradient);
-    const Spec got = spec_of("hook", *value);
-    if (!(got.shape == wanted.shape)) {
-      fail(ErrorKind::kShape, "hook: the gradient that replaces another must have its shape ",
-           to_string(wanted.shape), "; got ", to_string(got.shape), ".");
-    }
-    return fit(value, wanted);
-  }
-
- private:
-  Object function_;
-};
-
 // add_hook(x, function)
 PyObject* add_hook(PyObject*, PyObject* args) {
   PyObject* x = nullptr;
@@ -205,8 +188,6 @@ PyObject* add_hook(PyObject*, PyObject* args) {
     }
     const Edge& edge = static_cast<Tracer*>(value.get())->edge;
     edge.node->make_notes().hooks.push_back(make_ref<ForeignHook>(edge.slot, function));
-    // Now it can be part of a cycle.
-    if (PyObject_GC_IsTracked(x) == 0) PyObject_GC_Track(x);
     Py_RETURN_NONE;
   });
 }
@@ -232,14 +213,6 @@ PyObject* set_watcher(PyObject*, PyObject* function) {
   return previous;
 }
 
-// The hooks of a leaf that this wrapper alone keeps alive.
-std::vector<Ref<GradientHook>>* sole_hooks(Value* value) {
-  if (value == nullptr || value->tag != Value::kTracer || value->use_count() != 1) return nullptr;
-  Node* node = static_cast<Tracer*>(value)->edge.node.get();
-  const bool is_sole = node != nullptr && node->is_leaf() && node->use_count() == 1;
-  return is_sole && node->notes ? &node->notes->hooks : nullptr;
-}
-
 PyMethodDef module_methods[] = {
     {"backward", as_method(run_backward), METH_FASTCALL, "The backward pass."},
     {"add_hook", as_method(add_hook), METH_VARARGS, "Runs a function on a tensor's gradient."},
@@ -249,17 +222,33 @@ PyMethodDef module_methods[] = {
 
 }  // namespace
 
-int visit_hooks(Value* value, visitproc visit, void* arg) {
-  const auto* hooks = sole_hooks(value);
-  if (hooks == nullptr) return 0;
-  for (const Ref<GradientHook>& hook : *hooks) {
-    if (hook->use_count() == 1) Py_VISIT(static_cast<const ForeignHook&>(*hook).function());
-  }
-  return 0;
+ForeignHook::ForeignHook(int slot, PyObject* function)
+    : GradientHook(slot), function_(Py_NewRef(function)) {
+  ++python_parts;
 }
 
-void clear_hooks(Value* value) {
-  if (auto* hooks = sole_hooks(value)) std::vector<Ref<GradientHook>>().swap(*hooks);
+ForeignHook::~ForeignHook() {
+  --python_parts;
+  Py_DECREF(function_);
+}
+
+Ref<Value> ForeignHook::run(const Ref<Value>& gradient) {
+  if (Py_EnterRecursiveCall(" in a hook of a gradient") != 0) throw PythonError();
+  struct Leave {
+    ~Leave() { Py_LeaveRecursiveCall(); }
+  } const leave;
+  Object given = own(wrap(gradient, types.tensor));
+  Object made = own(PyObject_CallOneArg(function_, given.get()));
+  if (made.get() == Py_None) return gradient;
+  const Spec wanted = spec_of("hook", *gradient);
+  const Ref<Value> value =
+      is_tensor_like(made.get()) ? to_value(made.get()) : lift_operand(made.get(), *gradient);
+  const Spec got = spec_of("hook", *value);
+  if (!(got.shape == wanted.shape)) {
+    fail(ErrorKind::kShape, "hook: the gradient that replaces another must have its shape ",
+         to_string(wanted.shape), "; got ", to_string(got.shape), ".");
+  }
+  return fit(value, wanted);
 }
 
 void add_backward(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }

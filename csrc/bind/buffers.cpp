@@ -1,5 +1,6 @@
 // Elements in and out by the buffer protocol (PEP 3118): a copy of what comes in, and a view for
 // readers.
+#include <algorithm>
 #include <cstring>
 #include <optional>
 
@@ -39,6 +40,15 @@ bool get_view(PyObject* object, Py_buffer& view) {
   return false;
 }
 
+}  // namespace
+
+void normalise(RawTensor& booleans) {
+  auto* bytes = reinterpret_cast<uint8_t*>(booleans.data);
+  for (int64_t i = 0; i < booleans.count; ++i) bytes[i] = bytes[i] != 0;
+}
+
+namespace {
+
 // A copy of what a buffer holds.
 Ref<RawTensor> from_buffer(Py_buffer& view) {
   struct Release {
@@ -55,7 +65,6 @@ Ref<RawTensor> from_buffer(Py_buffer& view) {
         "'; convert it first: array.astype(\"float32\").");
   }
   Dims shape(view.shape, view.shape + view.ndim);
-  element_count(shape);
   Ref<RawTensor> out = RawTensor::empty(*dtype, shape);
   const Py_ssize_t size = view.itemsize;
   bool divides = true;
@@ -69,10 +78,11 @@ Ref<RawTensor> from_buffer(Py_buffer& view) {
     const Ref<Storage> storage = Storage::foreign(view.buf, 0, [] {}, true);
     const auto seen =
         make_ref<RawTensor>(*dtype, shape, strides, storage, static_cast<char*>(view.buf));
-    return copy(*seen);
+    out = copy(*seen);
+  } else if (PyBuffer_ToContiguous(out->data, &view, view.len, 'C') != 0) {
+    throw PythonError();  // fields of records, or packed data: byte by byte
   }
-  // Fields of records, or packed data: byte by byte.
-  if (PyBuffer_ToContiguous(out->data, &view, view.len, 'C') != 0) throw PythonError();
+  if (*dtype == DType::kBool) normalise(*out);
   return out;
 }
 
@@ -125,6 +135,29 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
   return raw->dtype == wanted ? raw : cast(*raw, wanted);
 }
 
+namespace {
+
+// The elements in the order that the flags of a request ask for (PEP 3118), copied where they lie
+// in another one: nobody can write to either.
+Ref<RawTensor> in_order(const RawTensor& raw, int flags) {
+  auto wants = [&](int flag) { return (flags & flag) == flag; };
+  if (!wants(PyBUF_STRIDES) || wants(PyBUF_C_CONTIGUOUS)) return contiguous(raw);
+  const bool takes_fortran = wants(PyBUF_F_CONTIGUOUS) || wants(PyBUF_ANY_CONTIGUOUS);
+  if (!takes_fortran || (wants(PyBUF_ANY_CONTIGUOUS) && raw.is_contiguous)) {
+    return Ref<RawTensor>(const_cast<RawTensor*>(&raw));
+  }
+  auto reversed = [](Dims dims) {
+    std::reverse(dims.begin(), dims.end());
+    return dims;
+  };
+  const Ref<RawTensor> transposed = raw.view(reversed(raw.shape), reversed(raw.strides));
+  if (wants(PyBUF_ANY_CONTIGUOUS) && !transposed->is_contiguous) return contiguous(raw);
+  const Ref<RawTensor> laid_out = contiguous(*transposed);
+  return laid_out->view(Dims(raw.shape), reversed(laid_out->strides));
+}
+
+}  // namespace
+
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   return guarded_status([&] {
     view->obj = nullptr;
@@ -140,9 +173,9 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
                    std::string(name_of(raw->dtype)).c_str());
       throw PythonError();
     }
+    const bool wants_shape = (flags & PyBUF_ND) == PyBUF_ND;
     const bool wants_strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES;
-    Ref<RawTensor> exported(raw);
-    if (!wants_strides) exported = contiguous(*raw);
+    Ref<RawTensor> exported = in_order(*raw, flags);
     auto held = std::make_unique<Export>();
     const Py_ssize_t size = static_cast<Py_ssize_t>(size_of(raw->dtype));
     for (size_t i = 0; i < exported->shape.size(); ++i) {
@@ -153,10 +186,11 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->len = exported->size() * size;
     view->itemsize = size;
     view->readonly = 1;
-    view->ndim = static_cast<int>(exported->shape.size());
+    const int ndim = static_cast<int>(exported->shape.size());
+    view->ndim = wants_shape ? ndim : std::min(ndim, 1);  // without a shape, a row of bytes
     view->format = (flags & PyBUF_FORMAT) == PyBUF_FORMAT ? const_cast<char*>(format) : nullptr;
-    view->shape = (flags & PyBUF_ND) == PyBUF_ND ? held->shape.data() : nullptr;
-    view->strides = wants_strides ? held->strides.data() : nullptr;
+    view->shape = wants_shape && ndim > 0 ? held->shape.data() : nullptr;
+    view->strides = wants_strides && ndim > 0 ? held->strides.data() : nullptr;
     view->suboffsets = nullptr;
     held->tensor = std::move(exported);
     view->internal = held.release();

@@ -93,10 +93,13 @@ AttrExpr expr_from(const py::handle& expr) {
   if (kind == "shape") out.kind = AttrExpr::Kind::kShape;
   if (kind == "dim") out.kind = AttrExpr::Kind::kDim;
   if (kind == "dtype") out.kind = AttrExpr::Kind::kDType;
+  if (kind == "arithmetic") out.kind = AttrExpr::Kind::kArithmetic;
+  if (kind == "tuple") out.kind = AttrExpr::Kind::kTuple;
   if (out.kind == AttrExpr::Kind::kLiteral) out.literal = attr_from(expr.attr("literal"));
   out.attr = expr.attr("attr").cast<std::string>();
   out.slot = expr.attr("slot").cast<int>();
   out.dim = expr.attr("dim").cast<int>();
+  for (const py::handle& part : expr.attr("parts")) out.parts.push_back(expr_from(part));
   return out;
 }
 

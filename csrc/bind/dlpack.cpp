@@ -1,7 +1,9 @@
 // Elements in and out by DLPack, without copies where the other side cannot write.
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "bind/objects.h"
 
@@ -109,6 +111,29 @@ void capsule_destructor(PyObject* capsule, const char* name) {
 
 }  // namespace
 
+namespace {
+
+[[noreturn]] void refuse(PyObject* kind, const char* what) {
+  PyErr_SetString(kind, what);
+  throw PythonError();
+}
+
+// A pair of integers, or whatever else the text says; those beyond 64 bits are the largest.
+std::pair<int64_t, int64_t> pair_of(PyObject* given, const char* what) {
+  int64_t both[2] = {};
+  if (PyTuple_Check(given) == 0 || PyTuple_GET_SIZE(given) != 2) refuse(PyExc_TypeError, what);
+  for (Py_ssize_t i = 0; i < 2; ++i) {
+    if (PyIndex_Check(PyTuple_GET_ITEM(given, i)) == 0) refuse(PyExc_TypeError, what);
+    Object number = own(PyNumber_Index(PyTuple_GET_ITEM(given, i)));
+    int overflow = 0;
+    both[i] = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+    if (overflow != 0) both[i] = overflow > 0 ? INT64_MAX : INT64_MIN;
+  }
+  return {both[0], both[1]};
+}
+
+}  // namespace
+
 PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   static const char* names[] = {"stream", "max_version", "dl_device", "copy", nullptr};
   PyObject* stream = Py_None;
@@ -121,33 +146,34 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&]() -> PyObject* {
     if (stream != Py_None) {
-      PyErr_SetString(PyExc_BufferError, "__dlpack__: a CPU tensor has no stream; pass None");
-      throw PythonError();
+      refuse(PyExc_BufferError, "__dlpack__: a CPU tensor has no stream; pass None");
     }
     if (device != Py_None) {
-      int type = 0;
-      int id = 0;
-      if (PyArg_ParseTuple(device, "ii", &type, &id) == 0) throw PythonError();
-      if (type != kCpu || id != 0) {
-        PyErr_SetString(PyExc_BufferError,
-                        "__dlpack__: the tensor lives on the CPU, device (1, 0)");
-        throw PythonError();
+      const auto wanted = pair_of(device, "__dlpack__: dl_device must be (type, id), two integers");
+      if (wanted != std::pair<int64_t, int64_t>(kCpu, 0)) {
+        refuse(PyExc_BufferError, "__dlpack__: the tensor lives on the CPU, device (1, 0)");
       }
+    }
+    if (wants_copy != Py_None && PyBool_Check(wants_copy) == 0) {
+      refuse(PyExc_TypeError, "__dlpack__: copy must be True, False or None");
+    }
+    int64_t major = 0;
+    if (version != Py_None) {
+      major =
+          pair_of(version, "__dlpack__: max_version must be (major, minor), two integers").first;
     }
     auto held = std::make_unique<Held>();
     auto* raw = static_cast<RawTensor*>(value_of(self));
     raw->ready("read");
     const bool is_copied = wants_copy == Py_True;
     held->tensor = is_copied ? copy(*raw) : Ref<RawTensor>(raw);
-    int major = 0;
-    if (version != Py_None) {
-      if (!PyTuple_Check(version) || PyTuple_GET_SIZE(version) != 2) {
-        PyErr_SetString(PyExc_TypeError, "__dlpack__: max_version must be (major, minor)");
-        throw PythonError();
-      }
-      major = static_cast<int>(PyLong_AsLong(PyTuple_GET_ITEM(version, 0)));
-    }
     if (major < 1) {
+      if (wants_copy == Py_False) {
+        refuse(
+            PyExc_BufferError,
+            "__dlpack__: copy=False needs max_version=(1, 0): older forms cannot say that memory "
+            "is read-only");
+      }
       // The old form cannot say "read-only": the consumer gets memory of its own.
       if (!is_copied) held->tensor = copy(*raw);
       const DLTensor tensor = describe(*held);
@@ -169,6 +195,22 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 namespace {
 
+// The booleans as they are, or a copy where a byte is neither 0 nor 1.
+Ref<RawTensor> normal_booleans(const Ref<RawTensor>& shared) {
+  Dims distinct(shared->shape);  // what is repeated is looked at once
+  for (size_t i = 0; i < distinct.size(); ++i) {
+    if (shared->strides[i] == 0 && distinct[i] > 1) distinct[i] = 1;
+  }
+  const Ref<RawTensor> bytes = contiguous(*shared->view(distinct, shared->strides));
+  const auto* const begin = reinterpret_cast<const uint8_t*>(bytes->data);
+  const bool is_normal =
+      std::all_of(begin, begin + bytes->count, [](uint8_t byte) { return byte <= 1; });
+  if (is_normal) return shared;
+  const Ref<RawTensor> own_copy = copy(*shared);
+  normalise(*own_copy);
+  return own_copy;
+}
+
 Ref<RawTensor> adopt(const DLTensor& tensor, std::function<void()> give_back) {
   // Whatever is wrong, the producer gets its tensor back.
   struct Guard {
@@ -178,33 +220,32 @@ Ref<RawTensor> adopt(const DLTensor& tensor, std::function<void()> give_back) {
       if (armed) give_back();
     }
   } guard{give_back};
-  auto refuse = [](const std::string& what) {
-    PyErr_SetString(PyExc_BufferError, what.c_str());
-    throw PythonError();
-  };
-  if (tensor.device.type != kCpu) refuse("from_dlpack: only CPU memory can be taken over");
+  if (tensor.device.type != kCpu)
+    refuse(PyExc_BufferError, "from_dlpack: only CPU memory can be taken over");
   const std::optional<DType> dtype = from_dlpack_type(tensor.dtype);
   if (!dtype)
-    refuse(
-        "from_dlpack: the dtype must be bool, an integer of 8 to 64 bits, a float of 16 to 64 "
-        "bits, "
-        "bfloat16, or a complex number of 64 or 128 bits");
+    refuse(PyExc_BufferError,
+           "from_dlpack: the dtype must be bool, an integer of 8 to 64 bits, a float of 16 to 64 "
+           "bits, "
+           "bfloat16, or a complex number of 64 or 128 bits");
   if (tensor.ndim < 0 || static_cast<size_t>(tensor.ndim) > kMaxDims ||
       (tensor.ndim > 0 && tensor.shape == nullptr)) {
-    refuse("from_dlpack: the number of dimensions is out of range");
+    refuse(PyExc_BufferError, "from_dlpack: the number of dimensions is out of range");
   }
   Dims shape(tensor.shape, tensor.shape + tensor.ndim);
   const int64_t count = element_count(shape);
   Dims strides = tensor.strides == nullptr ? contiguous_strides(shape)
                                            : Dims(tensor.strides, tensor.strides + tensor.ndim);
   char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
-  if (count > 0 && tensor.data == nullptr) refuse("from_dlpack: the data pointer is null");
+  if (count > 0 && tensor.data == nullptr)
+    refuse(PyExc_BufferError, "from_dlpack: the data pointer is null");
   if (reinterpret_cast<uintptr_t>(data) % size_of(*dtype) != 0) {
-    refuse("from_dlpack: the data must be aligned to its elements");
+    refuse(PyExc_BufferError, "from_dlpack: the data must be aligned to its elements");
   }
   guard.armed = false;
   Ref<Storage> storage = Storage::foreign(data, 0, std::move(give_back), true);
-  return make_ref<RawTensor>(*dtype, shape, strides, storage, data);
+  const auto shared = make_ref<RawTensor>(*dtype, shape, strides, storage, data);
+  return *dtype == DType::kBool ? normal_booleans(shared) : shared;
 }
 
 }  // namespace
@@ -216,8 +257,7 @@ PyObject* from_dlpack(PyObject*, PyObject* capsule) {
       auto* managed = static_cast<DLManagedTensorVersioned*>(
           PyCapsule_GetPointer(capsule, "dltensor_versioned"));
       if (managed->major != 1) {
-        PyErr_SetString(PyExc_BufferError, "from_dlpack: only DLPack 1.x is understood");
-        throw PythonError();
+        refuse(PyExc_BufferError, "from_dlpack: only DLPack 1.x is understood");
       }
       check(PyCapsule_SetName(capsule, "used_dltensor_versioned"));
       return from_value(adopt(managed->tensor, [managed] {
@@ -237,8 +277,7 @@ PyObject* from_dlpack(PyObject*, PyObject* capsule) {
         }
       }));
     }
-    PyErr_SetString(PyExc_BufferError, "from_dlpack: an unused DLPack capsule is needed");
-    throw PythonError();
+    refuse(PyExc_BufferError, "from_dlpack: an unused DLPack capsule is needed");
   });
 }
 

@@ -63,8 +63,18 @@ bool find_dtype(std::string_view name, DType& out) {
   return false;
 }
 
+// What a value must be, in words: names of lists of integers say nothing to those who call.
+std::string wanted(const AttrSpec& spec) {
+  if (spec.type == "widths") {
+    return "two integers for each dimension, in pairs or in one sequence, such as ((0, 0), (1, 1))";
+  }
+  if (spec.type == "permutation") return "a sequence of integers";
+  if (is_list_of_ints(spec.type)) return "an integer, or a sequence of integers";
+  return "of type " + spec.type;
+}
+
 [[noreturn]] void fail_type(const std::string& owner, const AttrSpec& spec, PyObject* got) {
-  fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be of type ", spec.type, "; got ",
+  fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be ", wanted(spec), "; got ",
        Py_TYPE(got)->tp_name, ".");
 }
 
@@ -76,11 +86,30 @@ int64_t to_int(PyObject* object) {
 }
 
 std::vector<int64_t> to_ints(PyObject* object) {
-  Object sequence = own(PySequence_Fast(object, "a sequence of integers is needed"));
+  Object items = own(PySequence_Tuple(object));  // reading an item may change a list
   std::vector<int64_t> values;
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(sequence.get());
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    values.push_back(to_int(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    values.push_back(to_int(PyTuple_GET_ITEM(items.get(), i)));
+  }
+  return values;
+}
+
+// Integers in one sequence, or in pairs: NumPy's ((before, after), ...).
+std::vector<int64_t> to_widths(PyObject* object) {
+  Object sequence = own(PySequence_Tuple(object));
+  std::vector<int64_t> values;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(sequence.get(), i);
+    if (!PyTuple_Check(item) && !PyList_Check(item)) {
+      values.push_back(to_int(item));
+      continue;
+    }
+    const std::vector<int64_t> pair = to_ints(item);
+    if (pair.size() != 2) {
+      PyErr_SetString(PyExc_TypeError, "two integers are needed");
+      throw PythonError();
+    }
+    values.insert(values.end(), pair.begin(), pair.end());
   }
   return values;
 }
@@ -94,22 +123,14 @@ DType to_dtype(PyObject* object) {
   if (object == reinterpret_cast<PyObject*>(&PyLong_Type)) return default_dtype(Kind::kInteger);
   if (object == reinterpret_cast<PyObject*>(&PyFloat_Type)) return default_dtype(Kind::kFloating);
   if (object == reinterpret_cast<PyObject*>(&PyComplex_Type)) return default_dtype(Kind::kComplex);
-  Object name = PyUnicode_Check(object) ? Object::share(object)
-                                        : Object::steal(PyObject_GetAttrString(object, "name"));
-  if (!name) {  // NumPy's scalar classes call it __name__
-    PyErr_Clear();
-    name = Object::steal(PyObject_GetAttrString(object, "__name__"));
-    PyErr_Clear();
-  }
-  const char* chars = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
-  if (chars != nullptr) {
-    if (find_dtype(chars, dtype)) return dtype;
-  }
-  PyErr_Clear();
+  Object name = PyUnicode_Check(object) ? Object::share(object) : find_attribute(object, "name");
+  if (!name) name = find_attribute(object, "__name__");  // of NumPy's scalar classes
+  const bool is_named = name && PyUnicode_Check(name.get());
+  const std::string got = is_named ? shown(name.get()) : Py_TYPE(object)->tp_name;
+  if (is_named && find_dtype(got, dtype)) return dtype;
   std::string known;
   for (const DTypeInfo& row : kDTypes) known += (known.empty() ? "" : ", ") + std::string(row.name);
-  fail(ErrorKind::kDType, "dtype: must be one of ", known, "; got ",
-       chars != nullptr ? chars : Py_TYPE(object)->tp_name, ".");
+  fail(ErrorKind::kDType, "dtype: must be one of ", known, "; got ", got, ".");
 }
 
 PyObject* from_dtype(DType dtype) { return Py_NewRef(instances[static_cast<int>(dtype)]); }
@@ -129,9 +150,9 @@ Attr converted(const std::string& owner, const AttrSpec& spec, PyObject* object,
       fail(ErrorKind::kOverflow, owner, ": ", spec.name, " must fit 64 bits; got ",
            Py_TYPE(object)->tp_name, ".");
     }
-    Object shown = own(PyObject_Repr(object));
-    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be of type ", spec.type, "; got ",
-         PyUnicode_AsUTF8(shown.get()), ".");
+    Object repr = own(PyObject_Repr(object));
+    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be ", wanted(spec), "; got ",
+         shown(repr.get()), ".");
   }
 }
 
@@ -185,12 +206,18 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   }
   if (PyUnicode_Check(object) &&
       (type == "str" || type == "device" || type == "padding" || type == "any")) {
-    return std::string(PyUnicode_AsUTF8(object));
+    Py_ssize_t size = 0;
+    const char* chars = PyUnicode_AsUTF8AndSize(object, &size);
+    if (chars != nullptr) return std::string(chars, static_cast<size_t>(size));
+    PyErr_Clear();
+    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be text that UTF-8 can hold; got '",
+         shown(object), "'.");
   }
   const bool is_list = PyTuple_Check(object) || PyList_Check(object);
   if (is_list && (type == "axis" || is_list_of_ints(type) || type == "padding" || type == "index" ||
                   type == "any")) {
-    return converted(owner, spec, object, [&] { return Attr(to_ints(object)); });
+    return converted(owner, spec, object,
+                     [&] { return Attr(type == "widths" ? to_widths(object) : to_ints(object)); });
   }
   fail_type(owner, spec, object);
 }

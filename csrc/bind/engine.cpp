@@ -25,14 +25,6 @@ py::dict get_options() {
   return out;
 }
 
-void set_options(const std::string& mode, int64_t threshold, int64_t max_nodes, size_t max_bytes) {
-  EngineOptions wanted{EngineMode::kSync, threshold, max_nodes, max_bytes};
-  for (int i = 0; i < 3; ++i) {
-    if (mode == kModes[i]) wanted.mode = static_cast<EngineMode>(i);
-  }
-  set_engine_options(wanted);
-}
-
 py::list programs() {
   py::list out;
   for (const FusedProgram& program : fused_programs()) {
@@ -51,9 +43,9 @@ py::list programs() {
   return out;
 }
 
-py::list end_profile() {
+py::list end_profile(int64_t profile) {
   py::list out;
-  for (const ProfileEvent& event : stop_profile()) {
+  for (const ProfileEvent& event : stop_profile(profile)) {
     py::dict row;
     row["name"] = event.name;
     row["ops"] = event.ops;
@@ -72,8 +64,6 @@ py::list end_profile() {
 void add_engine(PyObject* module) {
   auto m = py::reinterpret_borrow<py::module_>(module);
   m.def("engine_options", get_options);
-  m.def("set_engine_options", set_options, py::arg("mode"), py::arg("threshold"),
-        py::arg("max_nodes"), py::arg("max_bytes"));
   // Before Python's end, since the engine's thread may need the GIL.
   py::module_::import("atexit").attr("register")(py::cpp_function(stop_async));
   m.def("finish_all", [] { finish_all("asked to"); });

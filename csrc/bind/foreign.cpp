@@ -1,5 +1,5 @@
 // Tensor-likes and numbers of Python's own, as the core sees them.
-#include "bind/objects.h"
+#include "bind/rules.h"
 
 namespace tensorlike::bind {
 
@@ -19,22 +19,27 @@ const Names& names() {
 
 }  // namespace
 
+[[noreturn]] void fail_shape(PyObject* self, PyObject* shape) {
+  fail(ErrorKind::kAttribute, Py_TYPE(self)->tp_name, ": shape must be a tuple of integers; got ",
+       Py_TYPE(shape)->tp_name, ".");
+}
+
 ForeignValue::ForeignValue(PyObject* object)
-    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {}
+    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {
+  ++python_parts;
+}
 
 ForeignValue::~ForeignValue() {
   Gil gil;
+  --python_parts;
   Py_DECREF(object_);
 }
 
 double ForeignValue::priority() const {
   if (is_wrapper(object_)) return 10000;
   if (!is_tensor_like(object_)) return -1;
-  Object own_priority = Object::steal(PyObject_GetAttr(object_, names().priority));
-  if (!own_priority) {
-    PyErr_Clear();
-    return 10;
-  }
+  Object own_priority = find_attribute(object_, names().priority);
+  if (!own_priority) return 10;
   const double value = PyFloat_AsDouble(own_priority.get());
   if (PyErr_Occurred() != nullptr) throw PythonError();
   return value;
@@ -43,14 +48,14 @@ double ForeignValue::priority() const {
 bool ForeignValue::spec(Spec& out) const {
   Gil gil;
   if (is_wrapper(object_)) return value_of(object_)->spec(out);
-  Object shape = Object::steal(PyObject_GetAttr(object_, names().shape));
-  Object dtype = Object::steal(shape ? PyObject_GetAttr(object_, names().dtype) : nullptr);
-  if (!shape || !dtype) {
-    PyErr_Clear();
-    return false;
-  }
-  const Attr dims = to_attr(shape.get(), Py_TYPE(object_)->tp_name, {"shape", "shape", true, {}});
-  out.shape = Dims{std::span<const int64_t>(std::get<std::vector<int64_t>>(dims))};
+  const Object shape = find_attribute(object_, names().shape);
+  const Object dtype = shape ? find_attribute(object_, names().dtype) : Object();
+  if (!shape || !dtype) return false;
+  const std::string owner = Py_TYPE(object_)->tp_name;
+  const Attr dims = to_attr(shape.get(), owner, {"shape", "shape", true, {}});
+  const auto* sizes = std::get_if<std::vector<int64_t>>(&dims);
+  if (sizes == nullptr) fail_shape(object_, shape.get());
+  out.shape = Dims{std::span<const int64_t>(*sizes)};
   out.dtype = to_dtype(dtype.get());
   return true;
 }
@@ -62,10 +67,15 @@ Ref<Value> ForeignValue::lift(Value& other) {
     Object wrapped = own(wrap(Ref<Value>(&other), Py_TYPE(object_)));
     return make_ref<ForeignValue>(wrapped.get());
   }
-  if (PyObject_HasAttr(object_, names().lift) == 0) return nullptr;
+  const Object lift = find_attribute(object_, names().lift);
+  if (!lift) return nullptr;
   Object given = own(from_value(Ref<Value>(&other)));
-  Object lifted = own(PyObject_CallMethodOneArg(object_, names().lift, given.get()));
+  Object lifted = own(PyObject_CallOneArg(lift.get(), given.get()));
   if (lifted.get() == Py_NotImplemented) return nullptr;
+  if (Py_TYPE(lifted.get()) != Py_TYPE(object_)) {
+    check_tensor_like(lifted.get(), text(Py_TYPE(object_)->tp_name, ": lift"),
+                      "a tensor-like, or NotImplemented");
+  }
   return make_ref<ForeignValue>(lifted.get());
 }
 

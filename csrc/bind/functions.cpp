@@ -30,6 +30,7 @@ struct FunctionObject {
   PyObject* names;      // interned: the tensors' names, then the attributes'
   PyObject* fallbacks;  // for each tensor, the number that it is where it is not given, or None
   PyObject* dict;
+  PyObject* extension;  // what takes calls with further arguments, or null
   MadeOps* made;
 };
 
@@ -50,7 +51,7 @@ Py_ssize_t find_name(PyObject* names, PyObject* wanted) {
 struct Call {
   SmallVector<PyObject*, 8> tensors;
   SmallVector<PyObject*, 8> attrs;  // null: not given
-  Object sequence;                  // keeps a list of tensors alive
+  Object sequence;                  // the tensors of a list, which may change while they are read
 };
 
 bool has_fallback(const ArgSpec& arg) {
@@ -87,10 +88,10 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
   if (is_variadic && fixed == 1 && given > 0 &&
       (PyList_Check(args[0]) != 0 || PyTuple_Check(args[0]) != 0)) {
     // concat([a, b], axis): a list of tensors
-    call.sequence = own(PySequence_Fast(args[0], ""));
-    PyObject** items = PySequence_Fast_ITEMS(call.sequence.get());
-    const Py_ssize_t count = PySequence_Fast_GET_SIZE(call.sequence.get());
-    for (Py_ssize_t i = 0; i < count; ++i) call.tensors.push_back(items[i]);
+    call.sequence = own(PySequence_Tuple(args[0]));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(call.sequence.get()); ++i) {
+      call.tensors.push_back(PyTuple_GET_ITEM(call.sequence.get(), i));
+    }
     position = 1;
   } else if (is_variadic) {
     for (; position < given; ++position) call.tensors.push_back(args[position]);
@@ -112,15 +113,15 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
   for (Py_ssize_t k = 0; k < keywords; ++k) {
     PyObject* name = PyTuple_GET_ITEM(kwnames, k);
     const Py_ssize_t found = find_name(self.names, name);
-    if (found < 0) fail_call(spec, text("unknown argument '", PyUnicode_AsUTF8(name), "'"));
+    if (found < 0) fail_call(spec, text("unknown argument '", shown(name), "'"));
     const size_t index = static_cast<size_t>(found);
     const bool is_tensor = index < fixed;
     if (is_tensor && is_variadic) {
-      fail_call(spec, text("'", PyUnicode_AsUTF8(name), "' is given by position"));
+      fail_call(spec, text("'", shown(name), "' is given by position"));
     }
     PyObject*& slot = is_tensor ? call.tensors[index] : call.attrs[index - fixed];
     if (slot != nullptr) {
-      fail_call(spec, text("'", PyUnicode_AsUTF8(name), "' was given twice"));
+      fail_call(spec, text("'", shown(name), "' was given twice"));
     }
     slot = args[n + k];
   }
@@ -197,9 +198,23 @@ Ref<Op> make_new_op(const Function& function, const Call& call) {
   return function.make_op(std::move(attrs));
 }
 
+// Whether a call has arguments that the declaration does not know.
+bool has_further_arguments(const FunctionObject& self, Py_ssize_t n, PyObject* kwnames) {
+  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  if (n + keywords > PyTuple_GET_SIZE(self.names)) return true;
+  for (Py_ssize_t k = 0; k < keywords; ++k) {
+    if (find_name(self.names, PyTuple_GET_ITEM(kwnames, k)) < 0) return true;
+  }
+  return false;
+}
+
 PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const FunctionObject& self = *as_function(object);
+  if (self.extension != nullptr &&
+      has_further_arguments(self, PyVectorcall_NARGS(nargsf), kwnames)) {
+    return PyObject_Vectorcall(self.extension, args, nargsf, kwnames);
+  }
   return guarded([&]() -> PyObject* {
-    const FunctionObject& self = *as_function(object);
     Call call;
     parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, call);
     const Ref<Op> op = op_for(self, call);
@@ -222,21 +237,24 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
   });
 }
 
-// Function(name): the functional call that this declaration made.
+// Function(name, extension=None): the functional call that this declaration made; calls with
+// further arguments go to the extension.
 PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   const char* name = nullptr;
-  if (PyArg_ParseTuple(args, "s:Function", &name) == 0) return nullptr;
+  PyObject* extension = nullptr;
+  if (PyArg_ParseTuple(args, "s|O:Function", &name, &extension) == 0) return nullptr;
   return guarded([&]() -> PyObject* {
     const Function* function = registry().find_function(name);
     if (function == nullptr) {
       fail(ErrorKind::kDeclaration, "there is no declared function '", name, "'",
-           registry().did_you_mean(name, true, true), ".");
+           registry().did_you_mean(name, true, true), "; declare it first, by tensorlike.declare.");
     }
     PyObject* self = checked(cls->tp_alloc(cls, 0));
     Object owner = Object::steal(self);
     as_function(self)->vectorcall = call_function;
     as_function(self)->function = function;
     as_function(self)->made = new MadeOps;
+    as_function(self)->extension = Py_XNewRef(extension);
     const FunctionSpec& spec = function->spec;
     Object names = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size() + spec.attrs.size())));
     Py_ssize_t at = 0;
@@ -263,6 +281,7 @@ void function_dealloc(PyObject* self) {
   Py_CLEAR(as_function(self)->names);
   Py_CLEAR(as_function(self)->fallbacks);
   Py_CLEAR(as_function(self)->dict);
+  Py_CLEAR(as_function(self)->extension);
   delete as_function(self)->made;
   cls->tp_free(self);
   Py_DECREF(cls);
@@ -271,11 +290,13 @@ void function_dealloc(PyObject* self) {
 int function_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
   Py_VISIT(as_function(self)->dict);
+  Py_VISIT(as_function(self)->extension);
   return 0;
 }
 
 int function_clear(PyObject* self) {
   Py_CLEAR(as_function(self)->dict);
+  Py_CLEAR(as_function(self)->extension);
   return 0;
 }
 
@@ -356,7 +377,7 @@ PyObject* function_names(PyObject*, PyObject*) {
 
 PyMethodDef module_methods[] = {
     {"function_names", as_method(function_names), METH_NOARGS, "All functional calls."},
-    {"update", as_method(update), METH_FASTCALL, "An optimiser's step in one program."},
+    {"replace", as_method(replace), METH_FASTCALL, "Binds Tensors to the results of an op."},
     {nullptr, nullptr, 0, nullptr},
 };
 

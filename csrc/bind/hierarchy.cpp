@@ -7,9 +7,11 @@
 namespace tensorlike::bind {
 namespace {
 
-// Maps between nodes and classes; entries live for ever, and so do their classes.
+// Maps between nodes and classes. A class that Python makes is not kept alive by its entry, which
+// goes when the class does.
 std::unordered_map<PyTypeObject*, const Type*> nodes;
 std::unordered_map<const Type*, PyTypeObject*> classes;
+std::unordered_map<PyTypeObject*, PyObject*> references;  // weak
 std::unordered_map<PyTypeObject*, std::vector<PyTypeObject*>> virtual_bases;
 
 bool is_subclass(PyTypeObject* cls, PyTypeObject* base) {
@@ -26,26 +28,30 @@ bool is_subclass(PyTypeObject* cls, PyTypeObject* base) {
   return false;
 }
 
-bool class_is_a(PyTypeObject* cls, const Type& self, const Type& other) {
-  if (&self == &other) return true;
-  PyTypeObject* base = python_class(other);
-  return base != nullptr && is_subclass(cls, base);
-}
+// The part of a node that knows the Python class. What is left of the class's values while it is
+// being collected may still refer to the node, which therefore stays when the class is gone.
+struct OfPython {
+  explicit OfPython(PyTypeObject* of) : cls(of) {}
+  mutable PyTypeObject* cls;
 
-class KindType final : public Type {
+  bool is_a(const Type& self, const Type& other) const {
+    if (&self == &other) return true;
+    PyTypeObject* base = python_class(other);
+    return cls != nullptr && base != nullptr && is_subclass(cls, base);
+  }
+};
+
+class KindType final : public Type, public OfPython {
  public:
-  explicit KindType(PyTypeObject* cls) : Type(cls->tp_name), cls_(cls) {}
-  bool is_a(const Type& other) const override { return class_is_a(cls_, *this, other); }
-
- private:
-  PyTypeObject* cls_;
+  explicit KindType(PyTypeObject* cls) : Type(cls->tp_name), OfPython(cls) {}
+  bool is_a(const Type& other) const override { return OfPython::is_a(*this, other); }
 };
 
 // A class of ops written in Python. One that derives from a built-in class keeps its meaning.
-class PythonOpClass final : public OpClass {
+class PythonOpClass final : public OpClass, public OfPython {
  public:
   PythonOpClass(PyTypeObject* cls, const OpClass* base)
-      : OpClass(spec_for(cls, base), &op_base_type()), cls_(cls) {
+      : OpClass(spec_for(cls, base), &op_base_type()), OfPython(cls) {
     plain = false;
     if (base == nullptr) return;
     is_declared = true;
@@ -56,7 +62,7 @@ class PythonOpClass final : public OpClass {
     gradients = base->gradients;
     define = base->define;
   }
-  bool is_a(const Type& other) const override { return class_is_a(cls_, *this, other); }
+  bool is_a(const Type& other) const override { return OfPython::is_a(*this, other); }
 
  private:
   static OpSpec spec_for(PyTypeObject* cls, const OpClass* base) {
@@ -66,13 +72,40 @@ class PythonOpClass final : public OpClass {
     spec.name = cls->tp_name;
     return spec;
   }
-  PyTypeObject* cls_;
 };
 
+// The callback of a class's weak reference; `self` is the class's address.
+PyObject* forget(PyObject* self, PyObject*) {
+  return guarded([&] {
+    auto* cls = static_cast<PyTypeObject*>(PyLong_AsVoidPtr(self));
+    const auto found = nodes.extract(cls);
+    if (found) {
+      classes.erase(found.mapped());
+      if (const auto* node = dynamic_cast<const OfPython*>(found.mapped())) node->cls = nullptr;
+    }
+    if (const auto reference = references.extract(cls)) Py_DECREF(reference.mapped());
+    dispatcher().invalidate();  // another class may come to lie there
+    return Py_NewRef(Py_None);
+  });
+}
+PyMethodDef forget_method = {"forget", as_method(forget), METH_O, nullptr};
+
 void remember(PyTypeObject* cls, const Type& node) {
-  Py_INCREF(cls);
   nodes[cls] = &node;
   classes.emplace(&node, cls);
+}
+
+void remember_for_ever(PyTypeObject* cls, const Type& node) {
+  Py_INCREF(cls);
+  remember(cls, node);
+}
+
+void remember_weakly(PyTypeObject* cls, const Type& node) {
+  Object address = own(PyLong_FromVoidPtr(cls));
+  Object callback = own(PyCFunction_New(&forget_method, address.get()));
+  Object reference = own(PyWeakref_NewRef(reinterpret_cast<PyObject*>(cls), callback.get()));
+  remember(cls, node);
+  references[cls] = reference.release();
 }
 
 }  // namespace
@@ -80,15 +113,15 @@ void remember(PyTypeObject* cls, const Type& node) {
 const Type& kind_type(PyTypeObject* cls) {
   if (const auto found = nodes.find(cls); found != nodes.end()) return *found->second;
   if (cls == types.tensor_base) {
-    remember(cls, tensor_base_type());
+    remember_for_ever(cls, tensor_base_type());
   } else if (cls == types.raw_tensor) {
-    remember(cls, raw_tensor_type());
+    remember_for_ever(cls, raw_tensor_type());
   } else if (cls == types.shape_tensor) {
-    remember(cls, shape_tensor_type());
+    remember_for_ever(cls, shape_tensor_type());
   } else if (cls == types.tracer) {
-    remember(cls, tracer_type());
+    remember_for_ever(cls, tracer_type());
   } else {
-    remember(cls, *new KindType(cls));
+    remember_weakly(cls, *new KindType(cls));
   }
   return *nodes.at(cls);
 }
@@ -108,7 +141,7 @@ const OpClass& op_class(PyTypeObject* cls) {
     }
   }
   const auto* made = new PythonOpClass(cls, base);
-  remember(cls, *made);
+  remember_weakly(cls, *made);
   return *made;
 }
 
@@ -123,9 +156,13 @@ PyTypeObject* python_class(const Type& type) {
   return nullptr;
 }
 
-void bind_op_class(PyTypeObject* cls, const OpClass& op_class) { remember(cls, op_class); }
+void bind_op_class(PyTypeObject* cls, const OpClass& op_class) { remember_for_ever(cls, op_class); }
 
 void add_virtual_base(PyTypeObject* cls, PyTypeObject* base) {
+  if (is_subclass(base, cls)) {
+    fail(ErrorKind::kDispatch, base->tp_name, ".register: a class must not come to derive from ",
+         "itself; got ", cls->tp_name, ", which it derives from.");
+  }
   Py_INCREF(cls);
   Py_INCREF(base);
   virtual_bases[cls].push_back(base);

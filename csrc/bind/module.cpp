@@ -3,10 +3,13 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <algorithm>
 #include <csignal>
+#include <limits>
 #include <new>
 
 #include "base/blocking.h"
+#include "base/environment.h"
 #include "base/isa.h"
 #include "base/pool.h"
 #include "bind/declare.h"
@@ -20,7 +23,9 @@ namespace {
 
 // The GIL is let go while a long kernel runs, by the thread that holds it.
 void* release_gil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
-void take_gil(void* state) { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); }
+void take_gil(void* state) {
+  outlive_python([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
+}
 
 // Whether Ctrl-C was pressed: Python then has its KeyboardInterrupt set.
 bool is_interrupted() {
@@ -29,30 +34,87 @@ bool is_interrupted() {
   return PyErr_CheckSignals() != 0;
 }
 
-const char* isa_name() {
-  switch (isa()) {
-    case Isa::kV4:
-      return "v4";
-    case Isa::kV3:
-      return "v3";
-    default:
-      return "v2";
-  }
+const char* isa_name() { return name_of(isa()); }
+
+PyObject* stats(PyObject*, PyObject*) {
+  const MemoryStats now = memory_stats();
+  const bool is_limited = now.limit != 0 && now.limit != SIZE_MAX;
+  return Py_BuildValue("{sK sK sK sN}", "allocated", now.allocated, "peak", now.peak, "cached",
+                       now.cached, "limit",
+                       is_limited ? PyLong_FromSize_t(now.limit) : Py_NewRef(Py_None));
 }
 
-py::dict stats() {
-  const MemoryStats now = memory_stats();
-  py::dict out;
-  out["allocated"] = now.allocated;
-  out["peak"] = now.peak;
-  out["cached"] = now.cached;
-  out["limit"] = now.limit;
-  return out;
+// A count from `least` on, up to what T holds; else an error in the call's name.
+template <class T>
+T to_count(PyObject* given, const char* who, const char* name, int64_t least) {
+  if (PyIndex_Check(given) == 0 || PyBool_Check(given) != 0) {
+    fail(ErrorKind::kAttribute, who, ": ", name, " must be an integer; got ",
+         Py_TYPE(given)->tp_name, ".");
+  }
+  Object number = own(PyNumber_Index(given));
+  int overflow = 0;
+  const int64_t value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
+  if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  if (overflow < 0 || (overflow == 0 && value < least)) {
+    PyErr_Format(PyExc_ValueError, "%s: %s must be at least %lld; got %S", who, name,
+                 static_cast<long long>(least), number.get());
+    throw PythonError();
+  }
+  constexpr auto kMost =
+      static_cast<int64_t>(std::min<uint64_t>(std::numeric_limits<T>::max(), INT64_MAX));
+  return static_cast<T>(overflow > 0 ? kMost : std::min(value, kMost));
 }
+
+PyObject* get_num_threads(PyObject*, PyObject*) { return PyLong_FromLong(num_threads()); }
+PyObject* change_num_threads(PyObject*, PyObject* n) {
+  return guarded([&] {
+    set_num_threads(to_count<int>(n, "set_num_threads", "n", 1));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* change_memory_limit(PyObject*, PyObject* limit) {
+  return guarded([&] {
+    set_memory_limit(limit == Py_None ? 0 : to_count<size_t>(limit, "set_limit", "limit", 1));
+    Py_RETURN_NONE;
+  });
+}
+PyObject* reset_peak(PyObject*, PyObject*) {
+  reset_peak_memory();
+  Py_RETURN_NONE;
+}
+PyObject* drop_cache(PyObject*, PyObject*) {
+  empty_cache();
+  Py_RETURN_NONE;
+}
+PyObject* get_isa(PyObject*, PyObject*) { return PyUnicode_FromString(isa_name()); }
+PyObject* check_variables(PyObject*, PyObject*) {
+  return guarded([] {
+    isa();
+    num_threads();
+    check_environment();
+    Py_RETURN_NONE;
+  });
+}
+
+PyMethodDef methods[] = {
+    {"from_dlpack", as_method(from_dlpack), METH_O, nullptr},
+    {"bitcast", as_method(bitcast), METH_VARARGS, "The same memory as another dtype."},
+    {"memory_stats", stats, METH_NOARGS,
+     "Bytes in use, the most so far, kept for reuse; the limit."},
+    {"reset_peak_memory", reset_peak, METH_NOARGS, "The most so far becomes what is in use."},
+    {"set_memory_limit", change_memory_limit, METH_O, "The most bytes in use, or None."},
+    {"empty_cache", drop_cache, METH_NOARGS, "Gives back what is kept for reuse."},
+    {"num_threads", get_num_threads, METH_NOARGS, "How many threads kernels use."},
+    {"set_num_threads", change_num_threads, METH_O, "How many threads kernels use from now on."},
+    {"isa", get_isa, METH_NOARGS, "The level of the kernels: v2, v3 or v4."},
+    {"check_environment", check_variables, METH_NOARGS, "Raises for a variable that is wrong."},
+    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 }  // namespace tensorlike::bind
 
+// pybind11's own entry, which waits for ever in a subinterpreter, goes by another name.
+#define PyInit__C init_core
 PYBIND11_MODULE(_C, m) {
   using namespace tensorlike;
   using namespace tensorlike::bind;
@@ -83,34 +145,41 @@ PYBIND11_MODULE(_C, m) {
     add_apply(module);
     add_rules(module);
     add_engine(module);
+    add_contexts(module);
+    add_cycles();
     add_lapack();
+    add_foreign_rules();
   } catch (const PythonError&) {
     throw py::error_already_set();
   }
-  static PyMethodDef memory[] = {
-      {"from_dlpack", as_method(from_dlpack), METH_O, nullptr},
-      {"bitcast", as_method(bitcast), METH_VARARGS, "The same memory as another dtype."},
-      {nullptr, nullptr, 0, nullptr}};
-  PyModule_AddFunctions(module, memory);
+  PyModule_AddFunctions(module, methods);
   blocking_hooks = {release_gil, take_gil};
   embedder_hooks = {
-      [] { return reinterpret_cast<void*>(static_cast<intptr_t>(PyGILState_Ensure())); },
+      [] { return reinterpret_cast<void*>(static_cast<intptr_t>(ensure_gil())); },
       [](void* state) {
         PyGILState_Release(static_cast<PyGILState_STATE>(reinterpret_cast<intptr_t>(state)));
       }};
   set_interrupt_hook(is_interrupted);
   m.def("declare_specs", declare_specs);
-  m.def("memory_stats", stats);
-  m.def("reset_peak_memory", reset_peak_memory);
-  m.def("set_memory_limit", set_memory_limit);
-  m.def("empty_cache", empty_cache);
+  m.def("set_foreign_rules", set_foreign_rules);
   m.def("fail_allocation_after", fail_allocation_after);
   m.def("allocations_before_failure", allocations_before_failure);
-  m.def("num_threads", num_threads);
-  m.def("set_num_threads", [](int n) {
-    if (n < 1) throw py::value_error(text("set_num_threads: n must be at least 1; got ", n));
-    set_num_threads(n);
+  m.def("built_levels", [] {
+    py::list names;
+    for (Isa level : built_levels()) names.append(name_of(level));
+    return py::tuple(names);
   });
-  m.def("isa", isa_name);
   m.attr("__version__") = TENSORLIKE_VERSION;
+  m.attr("compiler") = TENSORLIKE_COMPILER;
+}
+#undef PyInit__C
+
+// There is one core in a process, under one lock: the main interpreter's.
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C();
+extern "C" PYBIND11_EXPORT PyObject* PyInit__C() {
+  if (PyInterpreterState_Get() == PyInterpreterState_Main()) return init_core();
+  PyErr_SetString(PyExc_ImportError,
+                  "tensorlike: must be imported in the main interpreter; got a subinterpreter; use "
+                  "threads or processes.");
+  return nullptr;
 }

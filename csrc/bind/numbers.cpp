@@ -3,6 +3,7 @@
 #include <string>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "dispatch/power.h"
 #include "engine/engine.h"
 
@@ -85,7 +86,7 @@ bool is_number(PyObject* object) {
 bool is_operand(PyObject* object) {
   return is_tensor_like(object) || is_number(object) || PyList_Check(object) ||
          PyTuple_Check(object) || PyObject_CheckBuffer(object) != 0 ||
-         PyObject_HasAttrString(object, "__dlpack__") != 0;
+         find_attribute(object, "__dlpack__");
 }
 
 PyObject* binary(Operator which, PyObject* a, PyObject* b) {
@@ -142,7 +143,7 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
         const Dims& shape = static_cast<RawTensor*>(target)->shape;
         Value* args[] = {x.get(), y.get()};
         // Held by the wrapper (or its tracer) and by x.
-        result = launch(op, args, 1U, 2)[0];
+        result = launch(op, args, may_donate(self) ? 1U : 0U, 2)[0];
         if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
           fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
                to_string(shape), "; got ", to_string(static_cast<RawTensor*>(result.get())->shape),
@@ -260,20 +261,24 @@ PyObject* get_item(PyObject* self, PyObject* key) {
 }
 
 Py_ssize_t length(PyObject* self) {
-  Object shape = Object::steal(PyObject_GetAttrString(self, "shape"));
-  if (!shape) return -1;
-  if (PyTuple_GET_SIZE(shape.get()) == 0) {
-    PyErr_SetString(PyExc_TypeError, "len() of a zero-dimensional tensor");
-    return -1;
-  }
-  return PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0));
+  Py_ssize_t size = -1;
+  guarded_status([&] {
+    Object shape = own(PyObject_GetAttrString(self, "shape"));
+    if (PyTuple_Check(shape.get()) == 0) fail_shape(self, shape.get());
+    if (PyTuple_GET_SIZE(shape.get()) == 0) {
+      PyErr_SetString(PyExc_TypeError, "len() of a zero-dimensional tensor");
+      throw PythonError();
+    }
+    size = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0));
+    if (size >= 0 || PyErr_Occurred() != nullptr) return;
+    fail(ErrorKind::kAttribute, Py_TYPE(self)->tp_name, ": shape must hold no negative sizes; got ",
+         size, ".");
+  });
+  return size;
 }
 
 PyObject* iterate(PyObject* self) {
-  if (length(self) < 0) {
-    PyErr_SetString(PyExc_TypeError, "iteration over a zero-dimensional tensor");
-    return nullptr;
-  }
+  if (length(self) < 0) return nullptr;
   return PySeqIter_New(self);
 }
 

@@ -14,6 +14,7 @@ namespace tensorlike::bind {
 struct TensorObject {
   PyObject_HEAD Value* value;
   PyObject* weakrefs;
+  uint64_t born;  // how many had been made then, itself included
 };
 
 struct OpObject {
@@ -47,7 +48,13 @@ inline PyTypeObject* result_class(PyTypeObject* cls) {
 inline bool is_own_wrapper(PyTypeObject* cls) {
   return cls == types.tensor || cls == types.parameter;
 }
+// How many tensor-like objects have been made.
+uint64_t births();
+inline uint64_t born(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->born; }
 inline Value* value_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->value; }
+
+// How many Python objects the core holds: those of the three classes below.
+inline int64_t python_parts = 0;
 
 // A tensor-like, or any other object, that the core only passes around.
 class ForeignValue final : public Value {
@@ -78,6 +85,18 @@ class ForeignOp final : public Op {
   PyObject* object_;
 };
 
+// A hook written in Python: a callable of the gradient as a Tensor, which returns None or another.
+class ForeignHook final : public GradientHook {
+ public:
+  ForeignHook(int slot, PyObject* function);
+  ~ForeignHook() override;
+  Ref<Value> run(const Ref<Value>& gradient) override;
+  PyObject* function() const { return function_; }
+
+ private:
+  PyObject* function_;
+};
+
 // Hierarchy nodes for Python's classes.
 const Type& kind_type(PyTypeObject* cls);
 const OpClass& op_class(PyTypeObject* cls);
@@ -94,19 +113,21 @@ Ref<Value> to_value(PyObject* object);
 PyObject* from_value(const Ref<Value>& value);
 // What dispatch sees of an object as it is: wrappers stay wrapped.
 Ref<Value> as_argument(PyObject* object);
-// A class of tensor-likes, with what they all share and slots of its own.
-PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
-                        std::initializer_list<PyType_Slot> own_slots);
+// A class of tensor-likes, with what they all share and slots of its own. Its objects have a size
+// of their own, by `number` words more than the root's: so Python sees that they hold something
+// else, and lets none become one of another class by setting `__class__`.
+PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,
+                        std::initializer_list<PyType_Slot> own_slots, bool is_collected = false);
 // A tensor-like, or a wrapper, of this class around the value.
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls);
 void rebind(PyObject* wrapper, Ref<Value> value);
 
-// For the garbage collector: what a leaf's hooks refer to, where the wrapper alone holds the leaf.
-int visit_hooks(Value* value, visitproc visit, void* arg);
-void clear_hooks(Value* value);
+// For the garbage collector: what a tensor-like holds of Python's by way of the core.
+int visit_held(PyObject* self, visitproc visit, void* arg);
 
 PyObject* from_dims(const Dims& dims);
 [[noreturn]] void fail_attribute(PyObject* self, const char* name);
+[[noreturn]] void fail_shape(PyObject* self, PyObject* shape);
 Ref<Op> to_op(PyObject* object);
 PyObject* from_op(const Op& op);
 
@@ -144,6 +165,11 @@ struct Hooks {
   PyObject* repr = nullptr;      // (x) -> text
   PyObject* carried = nullptr;   // (x) -> what is under wrappers and carriers
   PyObject* ufunc = nullptr;     // (ufunc, method, *inputs, **kwargs) -> tensor
+  // Of the tensor-likes of transforms and of carriers:
+  PyObject* inner = nullptr;            // (x) -> what it is around, or None
+  PyObject* on_base = nullptr;          // (x, leaf or None) -> x with that place on the base tape
+  PyObject* lowered = nullptr;          // (x, level) -> x outside of the transform of this level
+  PyObject* refuse_examples = nullptr;  // (x, level, current): raises if a vmap is in x alone
 };
 extern Hooks hooks;
 
@@ -156,7 +182,7 @@ Ref<Op> index_op(const char* name, std::vector<int64_t> items);
 int set_item(PyObject* self, PyObject* key, PyObject* value);
 // Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.
 void assign(PyObject* self, Ref<Value> result);
-PyObject* update(PyObject* module, PyObject* const* args, Py_ssize_t n);
+PyObject* replace(PyObject* module, PyObject* const* args, Py_ssize_t n);
 // The value under a leaf whose tape is paused, else the value itself.
 Value* writable(PyObject* self);
 
@@ -170,15 +196,20 @@ void add_rules(PyObject* module);
 void add_wrappers(PyObject* module);
 void add_tapes(PyObject* module);
 void add_backward(PyObject* module);
+void add_rebinding(PyObject* module);
 void add_transforms(PyObject* module);
 void add_engine(PyObject* module);
+void add_contexts(PyObject* module);
+void add_cycles();
 void add_lapack();
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base);
 
 // Slots and methods that every tensor-like has.
 extern PyType_Slot number_slots[];
 
-// Buffer protocol and DLPack.
+// Buffer protocol and DLPack. In other libraries' booleans any byte but 0 is true; ours are 0
+// and 1.
+void normalise(RawTensor& booleans);
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
 void release_buffer(PyObject* self, Py_buffer* view);
 PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs);

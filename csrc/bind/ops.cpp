@@ -2,7 +2,8 @@
 // written in Python, the object itself is the op.
 #include <cstring>
 
-#include "bind/objects.h"
+#include "bind/config.h"
+#include "bind/rules.h"
 // After Python.h.
 #include <structmember.h>
 
@@ -18,9 +19,20 @@ const OpClass* native_class(PyTypeObject* cls) {
   return found.is_declared ? &found : nullptr;
 }
 
-std::string pretty(PyObject* object) {
-  Object text = own(PyObject_Repr(object));
-  return PyUnicode_AsUTF8(text.get());
+std::string pretty(PyObject* object) { return shown(own(PyObject_Repr(object)).get()); }
+
+// Calls f(name, value) for each item of a dict, which may change meanwhile.
+template <class F>
+void each_item(PyObject* dict, const char* owner, F&& f) {
+  Object items = own(PyDict_Items(dict));
+  for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
+    PyObject* item = PyList_GET_ITEM(items.get(), i);
+    PyObject* name = PyTuple_GET_ITEM(item, 0);
+    if (PyUnicode_Check(name) == 0) {
+      fail(ErrorKind::kAttribute, owner, ": names must be text; got ", Py_TYPE(name)->tp_name, ".");
+    }
+    f(shown(name), PyTuple_GET_ITEM(item, 1));
+  }
 }
 
 Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
@@ -31,30 +43,21 @@ Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
   std::vector<std::pair<std::string, Attr>> attrs;
   std::vector<std::pair<std::string, Attr>> config;
   std::string extra;
-  PyObject* key = nullptr;
-  PyObject* value = nullptr;
-  Py_ssize_t position = 0;
-  while (kwargs != nullptr && PyDict_Next(kwargs, &position, &key, &value) != 0) {
-    const char* name = PyUnicode_AsUTF8(key);
+  auto add_config = [&](const std::string& name, PyObject* value) {
+    config.emplace_back(name, to_attr(value, cls.name(), config_spec(cls, name)));
+  };
+  auto add = [&](const std::string& name, PyObject* value) {
     const int index = cls.attr_index(name);
     if (index >= 0) {
       attrs.emplace_back(name,
                          to_attr(value, cls.name(), cls.spec.attrs[static_cast<size_t>(index)]));
-    } else if (std::strcmp(name, "config") == 0 && PyDict_Check(value)) {
-      PyObject* config_key = nullptr;
-      PyObject* config_value = nullptr;
-      Py_ssize_t at = 0;
-      while (PyDict_Next(value, &at, &config_key, &config_value) != 0) {
-        const char* config_name = PyUnicode_AsUTF8(config_key);
-        if (config_name == nullptr) throw PythonError();
-        const AttrSpec spec{
-            config_name, std::strcmp(config_name, "dtype") == 0 ? "dtype" : "str", true, {}};
-        config.emplace_back(config_name, to_attr(config_value, cls.name(), spec));
-      }
+    } else if (name == "config" && PyDict_Check(value)) {
+      each_item(value, cls.name().c_str(), add_config);
     } else {
-      extra += (extra.empty() ? "" : ", ") + ("'" + std::string(name) + "': ") + pretty(value);
+      extra += (extra.empty() ? "" : ", ") + ("'" + name + "': ") + pretty(value);
     }
-  }
+  };
+  if (kwargs != nullptr) each_item(kwargs, cls.name().c_str(), add);
   if (!extra.empty()) fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {", extra, "}.");
   Ref<Op> op = make_op(cls, std::move(attrs));
   op->config = std::move(config);
@@ -170,7 +173,11 @@ Py_hash_t op_hash(PyObject* self) {
 
 PyObject* op_getattro(PyObject* self, PyObject* name) {
   if (const Op* op = as_op(self)->op; op != nullptr) {
-    const int index = op->cls.attr_index(PyUnicode_AsUTF8(name));
+    Py_ssize_t size = 0;
+    const char* chars = PyUnicode_AsUTF8AndSize(name, &size);
+    if (chars == nullptr) PyErr_Clear();  // no name of ours
+    const int index =
+        chars == nullptr ? -1 : op->cls.attr_index({chars, static_cast<size_t>(size)});
     if (index == 0 && &op->cls == &registry().constant()) {
       const auto& constant = static_cast<const ConstOp&>(*op);
       if (constant.array) return guarded([&] { return from_value(constant.array); });
@@ -309,18 +316,17 @@ void run_python_vjp(GradCall& call) {
   Object cotangents = pack(call.cotangents);
   Object result = own(PyObject_CallMethod(op.object(), "vjp", "OOO", inputs.get(), outputs.get(),
                                           cotangents.get()));
-  if (PyTuple_Check(result.get()) == 0 && PyList_Check(result.get()) == 0) {
-    result = own(PyTuple_Pack(1, result.get()));
-  }
-  Object sequence = own(PySequence_Fast(result.get(), "vjp: a tuple of gradients is needed"));
-  const size_t got = static_cast<size_t>(PySequence_Fast_GET_SIZE(sequence.get()));
+  const Object gradients = result_tuple(result.get());
+  const size_t got = static_cast<size_t>(PyTuple_GET_SIZE(gradients.get()));
   if (got != call.results.size()) {
     fail(ErrorKind::kAutodiff, op.name(), ": vjp must return one gradient per input, ",
          call.results.size(), "; got ", got, ".");
   }
   for (size_t i = 0; i < got; ++i) {
-    PyObject* item = PySequence_Fast_GET_ITEM(sequence.get(), static_cast<Py_ssize_t>(i));
-    if (item != Py_None) call.result(i) = to_value(item);
+    PyObject* item = PyTuple_GET_ITEM(gradients.get(), static_cast<Py_ssize_t>(i));
+    if (item == Py_None) continue;
+    check_tensor_like(item, op.name() + ": vjp", "a gradient or None for each input");
+    call.result(i) = to_value(item);
   }
 }
 
@@ -329,10 +335,13 @@ const GradRule kNoRule{};
 
 }  // namespace
 
-ForeignOp::ForeignOp(const OpClass& cls, PyObject* object) : Op(cls), object_(Py_NewRef(object)) {}
+ForeignOp::ForeignOp(const OpClass& cls, PyObject* object) : Op(cls), object_(Py_NewRef(object)) {
+  ++python_parts;
+}
 
 ForeignOp::~ForeignOp() {
   Gil gil;
+  --python_parts;
   Py_DECREF(object_);
 }
 
@@ -340,29 +349,27 @@ std::string ForeignOp::name() const { return Py_TYPE(object_)->tp_name; }
 
 bool ForeignOp::run_define(Args args, Values& out) const {
   Gil gil;
-  if (PyObject_HasAttrString(object_, "define") == 0) return false;
+  Object define = find_attribute(object_, "define");
+  if (!define) return false;
   Object packed = own(PyTuple_New(static_cast<Py_ssize_t>(args.size())));
   for (size_t i = 0; i < args.size(); ++i) {
     PyTuple_SET_ITEM(packed.get(), static_cast<Py_ssize_t>(i),
                      checked(from_value(Ref<Value>(args[i]))));
   }
-  Object define = own(PyObject_GetAttrString(object_, "define"));
   Object result = own(PyObject_CallObject(define.get(), packed.get()));
   if (result.get() == Py_NotImplemented) return false;
-  if (PyTuple_Check(result.get()) == 0 && PyList_Check(result.get()) == 0) {
-    out.push_back(to_value(result.get()));
-    return true;
-  }
-  Object sequence = own(PySequence_Fast(result.get(), "define: tensor-likes are needed"));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
-    out.push_back(to_value(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  const Object results = result_tuple(result.get());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(results.get(), i);
+    check_tensor_like(item, name() + ": define", "tensor-likes");
+    out.push_back(to_value(item));
   }
   return true;
 }
 
 const GradRule& ForeignOp::grad_rule() const {
   Gil gil;
-  return PyObject_HasAttrString(object_, "vjp") != 0 ? kPythonVjp : kNoRule;
+  return find_attribute(object_, "vjp") ? kPythonVjp : kNoRule;
 }
 
 Ref<Op> to_op(PyObject* object) {

@@ -4,8 +4,11 @@
 
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>
+#include <cxxabi.h>
+#include <unistd.h>
 
 #include <exception>
+#include <string>
 #include <utility>
 
 #include "base/error.h"
@@ -49,6 +52,13 @@ inline void check(int result) {
   if (result < 0) throw PythonError();
 }
 
+// Text in UTF-8; what that cannot hold (half of a surrogate pair) is escaped, so that names and
+// places can always be told.
+std::string shown(PyObject* text);
+// An attribute, or null where the object has none; whatever else reading it raises goes on.
+Object find_attribute(PyObject* object, PyObject* name);
+Object find_attribute(PyObject* object, const char* name);
+
 // Sets the Python error for the C++ exception that is being handled.
 void set_error() noexcept;
 
@@ -73,10 +83,25 @@ int guarded_status(F&& f) noexcept {
   }
 }
 
+// Runs what takes the GIL. When the interpreter ends, Python ends the threads that wait for it by
+// unwinding their stacks, which our frames do not allow, as destructors wait for it: such a thread
+// sleeps until the process is gone, as it does from Python 3.14 on.
+template <class F>
+auto outlive_python(F&& take) {
+  try {
+    return take();
+  } catch (const abi::__forced_unwind&) {
+    for (;;) pause();
+  }
+}
+inline PyGILState_STATE ensure_gil() {
+  return outlive_python([] { return PyGILState_Ensure(); });
+}
+
 // Takes the GIL where the core may call from anywhere.
 class Gil {
  public:
-  Gil() : state_(PyGILState_Ensure()) {}
+  Gil() : state_(ensure_gil()) {}
   ~Gil() { PyGILState_Release(state_); }
   Gil(const Gil&) = delete;
   Gil& operator=(const Gil&) = delete;

@@ -18,15 +18,54 @@ bool PythonRule::call(const Op& op, Args args, Values& out) {
   }
   Object result = own(PyObject_Vectorcall(function_, stack.data(), stack.size(), nullptr));
   if (result.get() == Py_NotImplemented) return false;
-  if (PyTuple_Check(result.get()) == 0 && PyList_Check(result.get()) == 0) {
-    out.push_back(as_argument(result.get()));
-    return true;
-  }
-  Object sequence = own(PySequence_Fast(result.get(), "a rule returns tensor-likes"));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
-    out.push_back(as_argument(PySequence_Fast_GET_ITEM(sequence.get(), i)));
+  const Object results = result_tuple(result.get());
+  check_results(*this, &op, results.get(), stack.data() + 1, stack.size() - 1);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results.get()); ++i) {
+    out.push_back(as_argument(PyTuple_GET_ITEM(results.get(), i)));
   }
   return true;
+}
+
+namespace {
+
+// -1 where attributes, or a class written in Python, decide.
+int declared_outputs(const Op& op) {
+  if (op.scalar != nullptr) return op.scalar->spec.outputs;
+  if (op.reduction != nullptr) return 1;
+  return op.cls.is_declared ? op.cls.spec.outputs : -1;
+}
+
+}  // namespace
+
+Object result_tuple(PyObject* result) {
+  if (PyTuple_Check(result) != 0) return Object::share(result);
+  return own(PyList_Check(result) != 0 ? PySequence_Tuple(result) : PyTuple_Pack(1, result));
+}
+
+void check_tensor_like(PyObject* item, const std::string& who, const char* wanted) {
+  if (is_tensor_like(item)) return;
+  fail(ErrorKind::kDispatch, who, " must return ", wanted, "; got ", Py_TYPE(item)->tp_name, ".");
+}
+
+void check_results(const PythonRule& rule, const Op* op, PyObject* results, PyObject* const* args,
+                   size_t n) {
+  const Py_ssize_t got = PyTuple_GET_SIZE(results);
+  const int wanted = op == nullptr ? -1 : declared_outputs(*op);
+  if (wanted >= 0 && got != wanted) {
+    fail(ErrorKind::kDispatch, op->name(), ": the rule ", rule.name, " [", rule.place,
+         "] must return ", wanted, wanted == 1 ? " result" : " results", "; got ", got, ".");
+  }
+  for (Py_ssize_t i = 0; i < got; ++i) {
+    PyObject* item = PyTuple_GET_ITEM(results, i);
+    if (is_tensor_like(item)) continue;
+    const bool is_kind = std::any_of(args, args + n, [&](PyObject* arg) {
+      return arg != Py_None && Py_TYPE(arg) == Py_TYPE(item);
+    });
+    if (is_kind) continue;
+    const std::string who = op == nullptr ? std::string("apply") : op->name();
+    check_tensor_like(item, text(who, ": the rule ", rule.name, " [", rule.place, "]"),
+                      "tensor-likes, or NotImplemented");
+  }
 }
 
 PyObject* values_to_tuple(const Values& values) {
@@ -57,6 +96,7 @@ namespace {
 
 // Tables that hold rules are never destroyed: the interpreter is gone before static objects are.
 auto& rules_of = *new std::unordered_map<PyObject*, std::vector<std::shared_ptr<PythonRule>>>;
+const std::vector<std::shared_ptr<PythonRule>> no_rules;
 
 // The wrapper's meaning: apply to what is wrapped, wrap the results.
 class WrapperRule final : public Rule {
@@ -83,12 +123,16 @@ class WrapperRule final : public Rule {
   }
 };
 
-Kinds to_kinds(PyObject* classes) {
+Kinds to_kinds(PyObject* classes, std::vector<Object>& held) {
   Kinds kinds;
-  Object sequence = own(PySequence_Fast(classes, "a tuple of classes is needed"));
-  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(sequence.get()); ++i) {
-    PyObject* cls = PySequence_Fast_GET_ITEM(sequence.get(), i);
+  Object sequence = own(PySequence_Tuple(classes));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence.get()); ++i) {
+    PyObject* cls = PyTuple_GET_ITEM(sequence.get(), i);
+    if (PyType_Check(cls) == 0) {
+      fail(ErrorKind::kAttribute, "register: a class is needed; got ", Py_TYPE(cls)->tp_name, ".");
+    }
     kinds.push_back(&kind_type(reinterpret_cast<PyTypeObject*>(cls)));
+    held.push_back(Object::share(cls));
   }
   return kinds;
 }
@@ -101,12 +145,12 @@ const Type& op_type_of(PyTypeObject* cls) {
 // add_rule(function, name, place, op_class, ((kind, ...), ...), is_variadic)
 PyObject* add_rule(PyObject*, PyObject* args) {
   PyObject* function = nullptr;
-  const char* name = nullptr;
-  const char* place = nullptr;
+  PyObject* name = nullptr;
+  PyObject* place = nullptr;
   PyObject* op = nullptr;
   PyObject* kinds = nullptr;
   int is_variadic = 0;
-  if (PyArg_ParseTuple(args, "OssO!O!p", &function, &name, &place, &PyType_Type, &op, &PyTuple_Type,
+  if (PyArg_ParseTuple(args, "OUUO!O!p", &function, &name, &place, &PyType_Type, &op, &PyTuple_Type,
                        &kinds, &is_variadic) == 0) {
     return nullptr;
   }
@@ -114,18 +158,29 @@ PyObject* add_rule(PyObject*, PyObject* args) {
     if (PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(op), types.op_base) == 0 &&
         !is_virtual_op(reinterpret_cast<PyTypeObject*>(op))) {
       PyErr_Format(PyExc_TypeError,
-                   "register: %s: the first annotation must be a class of ops; "
+                   "register: %U: the first annotation must be a class of ops; "
                    "got %R",
                    name, op);
       throw PythonError();
     }
     Signature signature;
+    std::vector<Object> classes{Object::share(op)};
     signature.op = &op_type_of(reinterpret_cast<PyTypeObject*>(op));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(kinds); ++i) {
-      signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i)));
+      signature.args.push_back(to_kinds(PyTuple_GET_ITEM(kinds, i), classes));
     }
     signature.is_variadic = is_variadic != 0;
-    auto rule = std::make_shared<PythonRule>(name, place, std::move(signature), function);
+    const auto known = rules_of.find(function);
+    for (const auto& other : known == rules_of.end() ? no_rules : known->second) {
+      if (compare(other->signature, signature) != Order::kSame) continue;
+      PyErr_Format(PyExc_ValueError,
+                   "register: %U must be registered once; got it again for the same classes; "
+                   "unregister it first",
+                   name);
+      throw PythonError();
+    }
+    auto rule = std::make_shared<PythonRule>(shown(name), shown(place), std::move(signature),
+                                             function, std::move(classes));
     dispatcher().add(rule);
     rules_of[function].push_back(std::move(rule));
     return Py_NewRef(Py_None);

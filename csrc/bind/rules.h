@@ -11,9 +11,12 @@ namespace tensorlike::bind {
 // A rule written in Python: called with the op and the tensor-likes.
 class PythonRule final : public Rule {
  public:
-  PythonRule(std::string name, std::string place, Signature signature, PyObject* function)
+  // `classes`: those of the signature, which live as long as the rule.
+  PythonRule(std::string name, std::string place, Signature signature, PyObject* function,
+             std::vector<Object> classes)
       : Rule(std::move(name), std::move(place), std::move(signature)),
-        function_(Py_NewRef(function)) {}
+        function_(Py_NewRef(function)),
+        classes_(std::move(classes)) {}
   ~PythonRule() override { Py_DECREF(function_); }
 
   bool call(const Op& op, Args args, Values& out) override;
@@ -22,7 +25,17 @@ class PythonRule final : public Rule {
 
  private:
   PyObject* function_;
+  const std::vector<Object> classes_;
 };
+
+// What rules, bodies and gradients written in Python return, as a tuple: one result, or several.
+Object result_tuple(PyObject* result);
+// Refuses what is no tensor-like, in the name of who returned it.
+void check_tensor_like(PyObject* item, const std::string& who, const char* wanted);
+// Refuses what a rule must not return: another number of results than the op has, or what is
+// neither a tensor-like nor of the kind of an argument. `op` is null for ops written in Python.
+void check_results(const PythonRule& rule, const Op* op, PyObject* results, PyObject* const* args,
+                   size_t n);
 
 // What dispatch sees of the arguments: their kinds, and which of them is the highest.
 std::pair<std::vector<const Type*>, size_t> kinds_of(PyObject* const* args, size_t n);

@@ -2,6 +2,7 @@
 
 #include "base/place.h"
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "tape/gradient.h"
 // After Python.h.
 #include <frameobject.h>
@@ -11,6 +12,7 @@ namespace {
 
 struct TapeObject {
   PyObject_HEAD Tape* tape;
+  unsigned long opener;  // the thread
 };
 
 Tape& tape_in(PyObject* self) { return *reinterpret_cast<TapeObject*>(self)->tape; }
@@ -18,11 +20,25 @@ Tape& tape_in(PyObject* self) { return *reinterpret_cast<TapeObject*>(self)->tap
 PyObject* from_tape(Ref<Tape> tape) {
   PyObject* self = checked(types.tape->tp_alloc(types.tape, 0));
   reinterpret_cast<TapeObject*>(self)->tape = tape.detach();
+  reinterpret_cast<TapeObject*>(self)->opener = PyThread_get_thread_ident();
   return self;
 }
 
+// One that is dropped open, by an exception that came before anybody could promise to close it,
+// leaves no level behind.
 void tape_dealloc(PyObject* self) {
   PyTypeObject* cls = Py_TYPE(self);
+  const bool is_ours = reinterpret_cast<TapeObject*>(self)->opener == PyThread_get_thread_ident();
+  if (tape_in(self).level > 0 && tape_in(self).is_open && is_ours) {
+    PyObject* pending[3];  // the exception that is on its way
+    PyErr_Fetch(&pending[0], &pending[1], &pending[2]);
+    const int status = guarded_status([&] {
+      close_tape(tape_in(self));
+      end_level(tape_in(self));
+    });
+    if (status != 0) PyErr_WriteUnraisable(Py_None);
+    PyErr_Restore(pending[0], pending[1], pending[2]);
+  }
   tape_in(self).release();
   cls->tp_free(self);
   Py_DECREF(cls);
@@ -35,8 +51,11 @@ PyObject* tape_recorded(PyObject* self, void*) {
 PyObject* tape_is_open(PyObject* self, void*) { return PyBool_FromLong(tape_in(self).is_open); }
 
 PyObject* tape_close(PyObject* self, PyObject*) {
-  close_tape(tape_in(self));
-  Py_RETURN_NONE;
+  return guarded([&] {
+    close_tape(tape_in(self));
+    end_level(tape_in(self));
+    return Py_NewRef(Py_None);
+  });
 }
 
 // leaf(x) -> a tracer of x's value, on this tape
@@ -51,9 +70,9 @@ std::string line_of_user() {
     frame = reinterpret_cast<PyFrameObject*>(current.get());
     PyCodeObject* code = PyFrame_GetCode(frame);
     Object held = Object::steal(reinterpret_cast<PyObject*>(code));
-    const char* file = PyUnicode_AsUTF8(code->co_filename);
+    const std::string file = shown(code->co_filename);
     // Our own Python lies in the package; the user's does not.
-    if (file != nullptr && std::string_view(file).find("tensorlike/") == std::string_view::npos) {
+    if (file.find("tensorlike/") == std::string::npos) {
       return text(file, ":", PyFrame_GetLineNumber(frame));
     }
     current = Object::steal(reinterpret_cast<PyObject*>(PyFrame_GetBack(frame)));
@@ -62,23 +81,14 @@ std::string line_of_user() {
 }
 
 PyObject* open(PyObject*, PyObject*) {
-  return guarded([&] { return from_tape(open_tape()); });
+  return guarded([&] {
+    Ref<Tape> tape = open_tape();
+    begin_level(tape);
+    return from_tape(std::move(tape));
+  });
 }
 PyObject* base(PyObject*, PyObject*) {
   return guarded([&] { return from_tape(Ref<Tape>(&base_tape())); });
-}
-
-// pause(level) -> the level that was paused before; pause(None) pauses all that are open.
-PyObject* pause(PyObject*, PyObject* level) {
-  const int previous = paused_level();
-  if (level == Py_None) {
-    set_paused_level(innermost_level());
-  } else {
-    const long value = PyLong_AsLong(level);
-    if (value == -1 && PyErr_Occurred() != nullptr) return nullptr;
-    set_paused_level(static_cast<int>(value));
-  }
-  return PyLong_FromLong(previous);
 }
 
 PyObject* paused(PyObject*, PyObject*) { return PyLong_FromLong(paused_level()); }
@@ -103,8 +113,10 @@ void log_dealloc(PyObject* self) {
   Py_DECREF(cls);
 }
 PyObject* log_listen(PyObject* self, PyObject*) {
-  log_in(self).listen();
-  Py_RETURN_NONE;
+  return guarded([&] {
+    log_in(self).listen();
+    return Py_NewRef(Py_None);
+  });
 }
 PyObject* log_leave(PyObject* self, PyObject*) { return PyBool_FromLong(log_in(self).leave()); }
 PyObject* log_clear(PyObject* self, PyObject*) {
@@ -179,8 +191,7 @@ PyType_Spec tape_spec = {"tensorlike._C.Tape", sizeof(TapeObject), 0,
 PyMethodDef module_methods[] = {
     {"open_tape", as_method(open), METH_NOARGS, "A tape inside the innermost one."},
     {"base_tape", as_method(base), METH_NOARGS, "The tape of requires_grad."},
-    {"pause", as_method(pause), METH_O, "Stops tapes up to a level from recording."},
-    {"paused_level", as_method(paused), METH_NOARGS, "The level that pause was given last."},
+    {"paused_level", as_method(paused), METH_NOARGS, "Tapes up to this level do not record."},
     {nullptr, nullptr, 0, nullptr},
 };
 

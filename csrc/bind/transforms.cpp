@@ -98,7 +98,7 @@ PyMethodDef module_methods[] = {
 
 bool ForeignOp::has_body() const {
   Gil gil;
-  return cls.define != nullptr || PyObject_HasAttrString(object_, "define") != 0;
+  return cls.define != nullptr || static_cast<bool>(find_attribute(object_, "define"));
 }
 
 void add_transforms(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 #include "op/index.h"
 // After Python.h.
 #include <structmember.h>
@@ -28,10 +29,16 @@ namespace {
 
 TensorObject* as_tensor(PyObject* self) { return reinterpret_cast<TensorObject*>(self); }
 
+// Whether a Tensor of this value may be part of a cycle. Elements lead to no Python object.
+bool may_hold_python(const Value& value) {
+  return (value.tag & (Value::kForeign | Value::kTracer)) != 0;
+}
+
 // Wrappers come and go with every op: their memory is kept.
 constexpr size_t kPoolSize = 128;
 PyObject* pool[kPoolSize];
 size_t pooled = 0;
+uint64_t made = 0;
 
 PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
   PyObject* self;
@@ -41,10 +48,10 @@ PyObject* new_object(PyTypeObject* cls, Ref<Value> value) {
     self = checked(cls->tp_alloc(cls, 0));
     if (cls == types.tensor) PyObject_GC_UnTrack(self);
   }
-  // A Tensor can be part of a cycle only through a tensor-like that is a Python object.
-  const bool is_collected = cls == types.tensor && value && value->tag == Value::kForeign;
+  const bool is_collected = cls == types.tensor && value && may_hold_python(*value);
   as_tensor(self)->value = value.detach();
   as_tensor(self)->weakrefs = nullptr;
+  as_tensor(self)->born = ++made;
   if (is_collected) PyObject_GC_Track(self);
   return self;
 }
@@ -65,22 +72,17 @@ void tensor_dealloc(PyObject* self) {
   Py_DECREF(cls);
 }
 
-// The object that this wrapper alone keeps alive.
-PyObject* sole_object(PyObject* self) {
-  Value* value = value_of(self);
-  const bool is_sole = value != nullptr && value->tag == Value::kForeign && value->use_count() == 1;
-  return is_sole ? static_cast<ForeignValue*>(value)->object() : nullptr;
-}
-
 int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   Py_VISIT(Py_TYPE(self));
-  Py_VISIT(sole_object(self));
-  return visit_hooks(value_of(self), visit, arg);
+  return visit_held(self, visit, arg);
 }
 
+// What a wrapper holds can be exchanged, and every cycle leads through something of Python's that
+// can: other tensor-likes stay as they are.
 int tensor_clear(PyObject* self) {
-  clear_hooks(value_of(self));
-  if (sole_object(self) != nullptr) rebind(self, RawTensor::scalar(DType::kBool, false));
+  static const Ref<Value>& nothing = *new Ref<Value>(RawTensor::scalar(DType::kBool, false));
+  Value* value = value_of(self);
+  if (value != nullptr && is_wrapper(self) && may_hold_python(*value)) rebind(self, nothing);
   return 0;
 }
 
@@ -203,11 +205,8 @@ PyObject* item_of(const RawTensor& x) {
 Ref<Value> named_elements(const Value& value) {
   PyObject* object = static_cast<const ForeignValue&>(value).object();
   if (!is_tensor_like(object)) return nullptr;
-  Object found = Object::steal(PyObject_GetAttrString(object, "elements"));
-  if (found) return to_value(found.get());
-  if (PyErr_ExceptionMatches(PyExc_AttributeError) == 0) throw PythonError();
-  PyErr_Clear();
-  return nullptr;
+  const Object found = find_attribute(object, "elements");
+  return found ? to_value(found.get()) : nullptr;
 }
 
 Ref<RawTensor> elements_of(Ref<Value> value) {
@@ -233,6 +232,15 @@ PyObject* raw_of(PyObject* self, PyObject*) {
   return guarded([&] { return from_value(elements_of(to_value(self))); });
 }
 
+// Of what is no Tensor and no RawTensor: as a Tensor around it says.
+PyObject* base_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  return guarded([&] {
+    Object tensor = own(wrap(to_value(self), types.tensor));
+    Object method = own(PyObject_GetAttrString(tensor.get(), "__array__"));
+    return PyObject_Call(method.get(), args, kwargs);
+  });
+}
+
 PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
   return PyObject_Call(hooks.ufunc, args, kwargs);
 }
@@ -240,6 +248,8 @@ PyObject* array_ufunc(PyObject*, PyObject* args, PyObject* kwargs) {
 PyMethodDef base_methods[] = {
     {"__array_ufunc__", as_method(array_ufunc), METH_VARARGS | METH_KEYWORDS,
      "NumPy's functions on tensor-likes are ours."},
+    {"__array__", as_method(base_array), METH_VARARGS | METH_KEYWORDS,
+     "The elements for NumPy, where there are some."},
     {"item", as_method(item), METH_NOARGS, "The one element, as a Python number."},
     {"_raw", as_method(raw_of), METH_NOARGS, "The RawTensor under tracers and wrappers."},
     {nullptr, nullptr, 0, nullptr},
@@ -258,7 +268,8 @@ PyMemberDef base_members[] = {
 };
 
 PyObject* raw_is_contiguous(PyObject* self, void*) {
-  return PyBool_FromLong(elements_of(Ref<Value>(value_of(self)))->is_contiguous);
+  return guarded(
+      [&] { return PyBool_FromLong(elements_of(Ref<Value>(value_of(self)))->is_contiguous); });
 }
 // NumPy asks for this where the buffer protocol has no format: bfloat16.
 PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {
@@ -273,9 +284,17 @@ PyObject* raw_array(PyObject* self, PyObject* args, PyObject* kwargs) {
   return PyObject_Vectorcall(hooks.to_array, given, 3, nullptr);
 }
 
+PyObject* raw_numpy(PyObject* self, PyObject*) {
+  PyObject* given[] = {self, Py_None, Py_None};
+  return PyObject_Vectorcall(hooks.to_array, given, 3, nullptr);
+}
+
 PyMethodDef raw_methods[] = {
     {"__array__", as_method(raw_array), METH_VARARGS | METH_KEYWORDS, "A NumPy array."},
-    {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS, "A DLPack capsule."},
+    {"__dlpack__", as_method(to_dlpack), METH_VARARGS | METH_KEYWORDS,
+     "__dlpack__($self, /, *, stream=None, max_version=None, dl_device=None, copy=None)\n--\n\n"
+     "A DLPack capsule."},
+    {"numpy", as_method(raw_numpy), METH_NOARGS, "The elements as a NumPy array."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef raw_getset[] = {
@@ -350,10 +369,13 @@ PyObject* from_value(const Ref<Value>& value) {
   return Py_NewRef(static_cast<ForeignValue*>(value.get())->object());
 }
 
+uint64_t births() { return made; }
+
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls) { return new_object(cls, std::move(value)); }
 
 void rebind(PyObject* wrapper, Ref<Value> value) {
-  if (value->tag == Value::kForeign && PyType_IS_GC(Py_TYPE(wrapper)) &&
+  note_rebinding(wrapper, *value);
+  if (may_hold_python(*value) && PyType_IS_GC(Py_TYPE(wrapper)) &&
       PyObject_GC_IsTracked(wrapper) == 0) {
     PyObject_GC_Track(wrapper);
   }
@@ -362,16 +384,19 @@ void rebind(PyObject* wrapper, Ref<Value> value) {
   if (previous != nullptr) previous->release();
 }
 
-PyTypeObject* make_type(PyObject* module, const char* name, PyTypeObject* base, const char* doc,
-                        std::initializer_list<PyType_Slot> own_slots) {
+PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,
+                        std::initializer_list<PyType_Slot> own_slots, bool is_collected) {
   std::vector<PyType_Slot> slots(own_slots);
   slots.push_back({Py_tp_doc, const_cast<char*>(doc)});
   slots.push_back({Py_tp_dealloc, as_slot(tensor_dealloc)});
   slots.push_back({Py_tp_traverse, as_slot(tensor_traverse)});
   slots.push_back({Py_tp_clear, as_slot(tensor_clear)});
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {name, sizeof(TensorObject), 0, kFlags, slots.data()};
-  return add_type(module, spec, base);
+  const int size =
+      static_cast<int>(sizeof(TensorObject) + sizeof(void*) * static_cast<size_t>(number));
+  const unsigned flags = kFlags | (is_collected ? Py_TPFLAGS_HAVE_GC : 0U);
+  PyType_Spec spec = {name, size, 0, flags, slots.data()};
+  return add_type(module, spec, types.tensor_base);
 }
 
 void add_tensors(PyObject* module) {
@@ -390,24 +415,26 @@ void add_tensors(PyObject* module) {
   slots.push_back({0, nullptr});
   PyType_Spec spec = {"tensorlike._C.TensorBase", sizeof(TensorObject), 0, kFlags, slots.data()};
   types.tensor_base = add_type(module, spec, nullptr);
-  types.raw_tensor = make_type(
-      module, "tensorlike._C.RawTensor", types.tensor_base,
-      "RawTensor(data, dtype=None): elements in memory; applying an op launches its kernel.",
-      {{Py_tp_new, as_slot(raw_new)},
-       {Py_tp_methods, raw_methods},
-       {Py_tp_getset, raw_getset},
-       {Py_bf_getbuffer, as_slot(get_buffer)},
-       {Py_bf_releasebuffer, as_slot(release_buffer)}});
-  types.shape_tensor = make_type(
-      module, "tensorlike._C.ShapeTensor", types.tensor_base,
-      "ShapeTensor(shape, dtype=float32): no elements; applying an op infers shape and dtype.",
-      {{Py_tp_new, as_slot(shape_new)}});
+  types.raw_tensor = make_type(module, "tensorlike._C.RawTensor", 2,
+                               "RawTensor(data, dtype=None)\n--\n\n"
+                               "Elements in memory; applying an op launches its kernel.",
+                               {{Py_tp_new, as_slot(raw_new)},
+                                {Py_tp_methods, raw_methods},
+                                {Py_tp_getset, raw_getset},
+                                {Py_bf_getbuffer, as_slot(get_buffer)},
+                                {Py_bf_releasebuffer, as_slot(release_buffer)}});
+  types.shape_tensor =
+      make_type(module, "tensorlike._C.ShapeTensor", 3,
+                "ShapeTensor(shape, dtype=None)\n--\n\n"
+                "No elements; applying an op infers shape and dtype. By default it is float32.",
+                {{Py_tp_new, as_slot(shape_new)}});
   add_wrappers(module);
   check(PyModule_AddFunctions(module, module_methods));
 }
 
 PyTypeObject* add_type(PyObject* module, PyType_Spec& spec, PyTypeObject* base) {
   Object bases = base == nullptr ? Object() : own(PyTuple_Pack(1, base));
+  spec.flags |= Py_TPFLAGS_IMMUTABLETYPE;  // what is built in cannot be replaced
   PyObject* type = checked(PyType_FromModuleAndSpec(module, &spec, bases.get()));
   const char* name = std::strrchr(spec.name, '.') + 1;
   check(PyModule_AddObjectRef(module, name, type));

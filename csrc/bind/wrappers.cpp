@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bind/objects.h"
+#include "bind/rebinding.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -34,11 +35,11 @@ bool check_names(PyTypeObject* cls, PyObject* kwargs) {
   Py_ssize_t at = 0;
   while (cls->tp_init == PyBaseObject_Type.tp_init && kwargs != nullptr &&
          PyDict_Next(kwargs, &at, &name, &value) != 0) {
-    const char* text = PyUnicode_AsUTF8(name);
-    if (text == nullptr) return false;
-    if (std::strcmp(text, "dtype") == 0 || std::strcmp(text, "requires_grad") == 0) continue;
-    PyErr_Format(PyExc_TypeError, "%s: takes data, dtype and requires_grad; got '%s'", cls->tp_name,
-                 text);
+    const bool is_known = PyUnicode_CompareWithASCIIString(name, "dtype") == 0 ||
+                          PyUnicode_CompareWithASCIIString(name, "requires_grad") == 0;
+    if (is_known) continue;
+    PyErr_Format(PyExc_TypeError, "%s: takes data, dtype and requires_grad; got %A", cls->tp_name,
+                 name);
     return false;
   }
   return true;
@@ -61,7 +62,9 @@ PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const bool keeps = is_tensor_like(data) && dtype == Py_None;
     Ref<Value> value = keeps ? to_value(data) : Ref<Value>(as_raw(data, dtype));
-    if (takes_it && records != nullptr && PyObject_IsTrue(records) == 1) {
+    const int wants = takes_it && records != nullptr ? PyObject_IsTrue(records) : 0;
+    check(wants);
+    if (wants == 1) {
       value = make_leaf(std::move(value), Ref<Tape>(&base_tape()));
     }
     return wrap(std::move(value), cls);
@@ -95,11 +98,36 @@ PyGetSetDef tracer_getset[] = {
     {nullptr, nullptr, nullptr, nullptr, nullptr},
 };
 
-PyObject* get_wrapped(PyObject* self, void*) {
+// __wrapped__: what a wrapper wraps. A class has none: `inspect` takes it for a decorated function
+// otherwise.
+PyObject* get_wrapped(PyObject*, PyObject* self, PyObject*) {
   return guarded([&]() -> PyObject* {
-    if (value_of(self) == nullptr) fail_attribute(self, "__wrapped__");
+    if (self == nullptr || !is_wrapper(self) || value_of(self) == nullptr) {
+      PyErr_SetString(PyExc_AttributeError, "__wrapped__: only instances of wrappers have it");
+      throw PythonError();
+    }
     return from_value(Ref<Value>(value_of(self)));
   });
+}
+int set_wrapped(PyObject*, PyObject*, PyObject*) {
+  PyErr_SetString(PyExc_AttributeError, "attribute '__wrapped__' is not writable");
+  return -1;
+}
+PyType_Slot wrapped_slots[] = {
+    {Py_tp_descr_get, as_slot(get_wrapped)},
+    {Py_tp_descr_set, as_slot(set_wrapped)},
+    {Py_tp_doc, const_cast<char*>("The tensor-like that a wrapper wraps.")},
+    {0, nullptr},
+};
+PyType_Spec wrapped_spec = {"tensorlike._C.Wrapped", sizeof(PyObject), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, wrapped_slots};
+
+void add_wrapped(PyObject* module) {
+  const Object type = own(PyType_FromModuleAndSpec(module, &wrapped_spec, nullptr));
+  auto* cls = reinterpret_cast<PyTypeObject*>(type.get());
+  const Object descriptor = own(cls->tp_alloc(cls, 0));
+  check(PyDict_SetItemString(types.wrapper->tp_dict, "__wrapped__", descriptor.get()));
+  PyType_Modified(types.wrapper);
 }
 PyObject* wrapper_reset(PyObject* self, PyObject* other) {
   return guarded([&] {
@@ -111,17 +139,36 @@ PyObject* wrapper_alias(PyObject* self, PyObject*) {
   return guarded([&] { return wrap(Ref<Value>(value_of(self)), Py_TYPE(self)); });
 }
 
-Node* leaf_of(PyObject* self) {
+// The leaf that holds its gradient; null where it is none.
+Ref<Node> leaf_of(PyObject* self) {
   Value* value = value_of(self);
+  if (value == nullptr || value->tag == Value::kRaw) return nullptr;
+  if (value->tag == Value::kTracer) {
+    const Ref<Node>& node = static_cast<Tracer*>(value)->edge.node;
+    if (node && node->is_leaf()) return node;
+  }
+  const Ref<Tracer> leaf = base_leaf(value);  // under what goes on
+  return leaf ? leaf->edge.node : nullptr;
+}
+
+bool carries_gradient(PyObject* self) {
+  Value* value = value_of(self);
+  if (value == nullptr) return false;
+  const bool is_traced = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
+  return is_traced || leaf_of(self);
+}
+
+// The node that holds the gradient of this tensor: its leaf, or what computed it and nothing else.
+Ref<Node> gradient_node_of(PyObject* self) {
+  if (Ref<Node> leaf = leaf_of(self)) return leaf;
+  const Value* value = value_of(self);
   if (value == nullptr || value->tag != Value::kTracer) return nullptr;
-  Node* node = static_cast<Tracer*>(value)->edge.node.get();
-  return node != nullptr && node->is_leaf() ? node : nullptr;
+  const Ref<Node>& node = static_cast<const Tracer*>(value)->edge.node;
+  return node && node->outputs.size() == 1 ? node : nullptr;
 }
 
 PyObject* get_requires_grad(PyObject* self, void*) {
-  Value* value = value_of(self);
-  return PyBool_FromLong(value != nullptr && value->tag == Value::kTracer &&
-                         static_cast<Tracer*>(value)->edge.node);
+  return guarded([&] { return PyBool_FromLong(carries_gradient(self)); });
 }
 int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
   return guarded_status([&] {
@@ -129,10 +176,11 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
     const int truth = PyObject_IsTrue(wanted);
     check(truth);
     Value* value = value_of(self);
-    const bool has = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
-    if (truth == has) return;
+    if ((truth == 1) == carries_gradient(self)) return;
     if (truth == 1) {
       rebind(self, make_leaf(Ref<Value>(value), Ref<Tape>(&base_tape())));
+    } else if (base_leaf(value)) {
+      bind_on_base(self, Ref<Value>(value), nullptr);
     } else {
       rebind(self, static_cast<Tracer*>(value)->primal);
     }
@@ -140,39 +188,67 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
 }
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
-    Node* node = leaf_of(self);
-    if (node == nullptr || !node->grad) return Py_NewRef(Py_None);
-    return wrap(node->grad, types.tensor);
+    const Ref<Node> node = gradient_node_of(self);
+    const Accumulator* found = node ? node->accumulator : nullptr;
+    if (found == nullptr || !found->gradient) return Py_NewRef(Py_None);
+    return wrap(found->gradient, types.tensor);
   });
+}
+// Makes it the gradient that the node's accumulator holds. A node that is no leaf has none as yet:
+// the tensor holds it from now on.
+void hold_gradient(PyObject* self, const Ref<Node>& node, PyObject* grad) {
+  const Ref<Value> value = to_value(grad);
+  const Spec got = spec_of("grad", *value);
+  if (!(got.shape == node->outputs[0].shape)) {
+    fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
+         to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
+  }
+  if (node->accumulator == nullptr) {
+    auto* tracer = static_cast<Tracer*>(value_of(self));
+    rebind(self, make_ref<Tracer>(tracer->primal, tracer->edge, tracer->tape,
+                                  make_ref<Accumulator>(*node)));
+  }
+  node->accumulator->gradient = value;
+  note_gradient(node);
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
-    Node* node = leaf_of(self);
-    if (node == nullptr) {
+    const Ref<Node> node = leaf_of(self);
+    if (!node || node->accumulator == nullptr) {
       fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
     }
     if (grad == nullptr || grad == Py_None) {
-      node->grad = nullptr;
+      node->accumulator->gradient = nullptr;
       return;
     }
-    const Ref<Value> value = to_value(grad);
-    const Spec got = spec_of("grad", *value);
-    if (!(got.shape == node->outputs[0].shape)) {
-      fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
-           to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
-    }
-    node->grad = value;
+    hold_gradient(self, node, grad);
   });
 }
-PyObject* get_is_leaf(PyObject* self, void*) { return PyBool_FromLong(leaf_of(self) != nullptr); }
+// What a Grad does for a tensor with a history, which is no leaf.
+PyObject* wrapper_hold_gradient(PyObject* self, PyObject* grad) {
+  return guarded([&] {
+    if (const Ref<Node> node = gradient_node_of(self)) hold_gradient(self, node, grad);
+    return Py_NewRef(Py_None);
+  });
+}
+PyObject* get_is_leaf(PyObject* self, void*) {
+  return guarded([&] { return PyBool_FromLong(static_cast<bool>(leaf_of(self))); });
+}
+
+// The elements as `numpy` gives them, which refuses to drop gradients.
+int wrapper_buffer(PyObject* self, Py_buffer* view, int flags) {
+  Object array = Object::steal(PyObject_CallMethod(self, "numpy", nullptr));
+  return array ? PyObject_GetBuffer(array.get(), view, flags) : -1;
+}
 
 PyMethodDef wrapper_methods[] = {
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
+    {"_hold_gradient", as_method(wrapper_hold_gradient), METH_O,
+     "Makes it the `grad` of a tensor that may have a history."},
     {"alias", as_method(wrapper_alias), METH_NOARGS, "Another wrapper around the same value."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyGetSetDef wrapper_getset[] = {
-    {"__wrapped__", get_wrapped, nullptr, "The tensor-like that is wrapped.", nullptr},
     {"requires_grad", get_requires_grad, set_requires_grad,
      "Whether gradients flow to this tensor.", nullptr},
     {"grad", get_grad, set_grad, "The gradient that backward() accumulated, or None.", nullptr},
@@ -183,18 +259,22 @@ PyGetSetDef wrapper_getset[] = {
 }  // namespace
 
 void add_wrappers(PyObject* module) {
-  types.tracer = make_type(
-      module, "tensorlike._C.Tracer", types.tensor_base,
-      "Tracer(primal, tape=None): a value and its place on a tape; applying an op records it.",
-      {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}});
-  types.wrapper = make_type(
-      module, "tensorlike._C.TensorWrapper", types.tensor_base,
-      "TensorWrapper(x): a mutable face of any tensor-like: mutation replaces what is wrapped.",
-      {{Py_tp_new, as_slot(wrapper_new)},
-       {Py_tp_methods, wrapper_methods},
-       {Py_tp_getset, wrapper_getset}});
+  types.tracer = make_type(module, "tensorlike._C.Tracer", 4,
+                           "Tracer(primal, tape=None)\n--\n\n"
+                           "A value and its place on a tape; applying an op records it.",
+                           {{Py_tp_new, as_slot(tracer_new)}, {Py_tp_getset, tracer_getset}}, true);
+  types.wrapper = make_type(module, "tensorlike._C.TensorWrapper", 1,
+                            "TensorWrapper(data, dtype=None, *, requires_grad=False)\n--\n\n"
+                            "A mutable face of any tensor-like: mutation replaces what is wrapped.",
+                            {{Py_tp_new, as_slot(wrapper_new)},
+                             {Py_tp_methods, wrapper_methods},
+                             {Py_tp_getset, wrapper_getset},
+                             {Py_bf_getbuffer, as_slot(wrapper_buffer)}},
+                            true);
+  add_wrapped(module);
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));
+  add_rebinding(module);
 }
 
 }  // namespace tensorlike::bind

@@ -8,6 +8,7 @@
 
 #include "base/blocking.h"
 #include "base/error.h"
+#include "base/stack.h"
 #include "op/registry.h"
 
 namespace tensorlike {
@@ -225,6 +226,7 @@ Frame*& current_frame() {
 FrameGuard::FrameGuard(const Resolution& resolution, size_t index)
     : frame_{&resolution, index, current_frame(),
              current_frame() == nullptr ? 1 : current_frame()->depth + 1} {
+  check_stack();
   if (frame_.depth > kDepthLimit) {
     fail(ErrorKind::kDispatch, "apply: rules may call one another ", kDepthLimit,
          " deep; got deeper; a rule probably applies the op to its own arguments: unwrap them, or "
@@ -276,6 +278,12 @@ bool run(const Resolution& resolution, size_t start, const Op& op, Args args, Va
   return false;
 }
 
+// Whether a rule would apply if the highest tensor-like lifted the others.
+bool lacks_lift(const Resolution& resolution, size_t start) {
+  return std::any_of(resolution.begin() + static_cast<ptrdiff_t>(start), resolution.end(),
+                     [](const Candidate& c) { return c.lifts && c.rule->is_enabled; });
+}
+
 }  // namespace
 
 Values Dispatcher::call(const Op& op, Args args) {
@@ -284,7 +292,7 @@ Values Dispatcher::call(const Op& op, Args args) {
   Values out;
   if (run(*resolution, 0, op, args, out)) return out;
   if (args.empty() && apply_raw(op, args, out)) return out;
-  fail_miss(op, kinds);
+  fail_miss(op, kinds, lacks_lift(*resolution, 0) ? kinds[highest_of(args)] : nullptr);
 }
 
 Values Dispatcher::call_super(const Op& op, Args args) {
@@ -295,10 +303,13 @@ Values Dispatcher::call_super(const Op& op, Args args) {
   Values out;
   // The resolution stays alive: the frame's own call holds it.
   if (run(*frame->resolution, frame->index + 1, op, args, out)) return out;
-  fail_miss(op, kinds_of(args));
+  const std::vector<const Type*> kinds = kinds_of(args);
+  const bool lacks = !args.empty() && lacks_lift(*frame->resolution, frame->index + 1);
+  fail_miss(op, kinds, lacks ? kinds[highest_of(args)] : nullptr);
 }
 
-void Dispatcher::fail_miss(const Op& op, std::span<const Type* const> kinds) {
+void Dispatcher::fail_miss(const Op& op, std::span<const Type* const> kinds,
+                           const Type* not_lifting) {
   std::string message = "apply: no rule says what " + op.cls.name() + " means on (";
   for (size_t i = 0; i < kinds.size(); ++i) message += (i > 0 ? ", " : "") + kinds[i]->name();
   message += ")";
@@ -315,6 +326,12 @@ void Dispatcher::fail_miss(const Op& op, std::span<const Type* const> kinds) {
   }
   std::stable_sort(close.begin(), close.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (not_lifting != nullptr) {
+    message += "; " + not_lifting->name() +
+               " must make one of its kind of what stands beside it: "
+               "define lift(self, other) in " +
+               not_lifting->name() + ", or derive it from Carrier";
+  }
   message += "; closest candidates:";
   for (size_t i = 0; i < close.size() && i < 3; ++i) message += "\n  " + close[i].second;
   throw Error(ErrorKind::kDispatch, message);

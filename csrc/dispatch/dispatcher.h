@@ -66,7 +66,9 @@ class Dispatcher {
   // The kind of the wrapper, whose rules concern is_wrapper_plain.
   void set_wrapper_type(const Type& type) { wrapper_type_ = &type; }
 
-  [[noreturn]] void fail_miss(const Op& op, std::span<const Type* const> kinds);
+  // `not_lifting`: the kind whose rule would apply if it lifted the others; null: it is not that.
+  [[noreturn]] void fail_miss(const Op& op, std::span<const Type* const> kinds,
+                              const Type* not_lifting = nullptr);
 
   // Forgets resolutions: a class's bases have changed.
   void invalidate();

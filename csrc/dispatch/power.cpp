@@ -12,6 +12,16 @@ Ref<Value> call(const Function* function, Args args) {
 
 }  // namespace
 
+void check_exponent(const Value& x, const Literal& exponent) {
+  const auto* number = std::get_if<int64_t>(&exponent);
+  Spec spec;
+  if (number == nullptr || *number >= 0 || !x.spec(spec)) return;
+  if (kind_of(spec.dtype) >= Kind::kFloating) return;
+  fail(ErrorKind::kOverflow,
+       "pow: the exponent must not be negative where integers are raised; got ", *number,
+       "; raise floats: astype(x, float64).");
+}
+
 Ref<Value> power_of_number(Value& x, const Literal& exponent) {
   struct Functions {
     const Function* square = registry().find_function("square");
@@ -20,6 +30,7 @@ Ref<Value> power_of_number(Value& x, const Literal& exponent) {
     const Function* reciprocal = registry().find_function("reciprocal");
   };
   static const Functions functions;
+  check_exponent(x, exponent);
   if (std::holds_alternative<bool>(exponent)) return nullptr;
   if (std::holds_alternative<std::complex<double>>(exponent)) return nullptr;
   const double number = std::holds_alternative<int64_t>(exponent)

@@ -14,4 +14,7 @@ namespace tensorlike {
 // x ** 0.5 is the square root, which is NaN for -inf and -0 for -0.
 Ref<Value> power_of_number(Value& x, const Literal& exponent);
 
+// Throws where an integer would be raised to a negative number: the result is none.
+void check_exponent(const Value& x, const Literal& exponent);
+
 }  // namespace tensorlike

@@ -18,6 +18,7 @@
 #include "base/signals.h"
 #include "engine/task.h"
 #include "op/infer.h"
+#include "op/registry.h"
 #include "tensor/layout.h"
 
 namespace tensorlike {
@@ -167,10 +168,11 @@ void Task::finish(const char*) {
 
 bool push_async(const Op& op, Args args, Values& out) {
   if (queue().is_stopping) return false;
-  const bool is_known = op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel != nullptr;
+  // A kernel of Python's own runs where it is called, so that its errors come as they are.
+  const bool has_kernel = op.cls.kernel != nullptr && op.cls.kernel != foreign_rules.kernel;
+  const bool is_known = op.scalar != nullptr || op.reduction != nullptr || has_kernel;
   if (!is_known || args.empty()) return false;
   check_arity(op, args.size());
-  // What is pending lies in order, and sums walk memory as it lies.
   SmallVector<RawTensor*, 4> tensors;
   for (Value* arg : args) tensors.push_back(static_cast<RawTensor*>(arg));
   if (may_give_views(op, {tensors.data(), tensors.size()})) return false;

@@ -1,14 +1,17 @@
 #include "engine/engine.h"
 
-#include <algorithm>
-#include <cstdlib>
+#include <charconv>
 #include <exception>
+#include <iterator>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/place.h"
+#include "base/stack.h"
 #include "engine/async.h"
 #include "engine/lazy.h"
 #include "engine/profile.h"
+#include "engine/task.h"
 
 namespace tensorlike {
 namespace {
@@ -16,19 +19,43 @@ namespace {
 // TENSORLIKE_ENGINE may name the first mode, and after a colon the threshold: lazy, lazy:1.
 EngineOptions first_options() {
   EngineOptions first;
-  const char* text = std::getenv("TENSORLIKE_ENGINE");
+  const char* text = variable("TENSORLIKE_ENGINE");
   if (text == nullptr) return first;
   const std::string_view all = text;
   const std::string_view name = all.substr(0, all.find(':'));
+  bool is_known = name == "sync" || name == "lazy" || name == "async";
   if (name == "lazy") first.mode = EngineMode::kLazy;
   if (name == "async") first.mode = EngineMode::kAsync;
   if (name.size() < all.size()) {
-    first.threshold = std::max(1L, std::atol(text + name.size() + 1));
+    const std::string_view number = all.substr(name.size() + 1);
+    const char* const end = number.data() + number.size();
+    const auto parsed = std::from_chars(number.data(), end, first.threshold);
+    is_known = is_known && parsed.ec == std::errc() && parsed.ptr == end && first.threshold > 0;
   }
-  return first;
+  if (is_known) return first;
+  refuse_variable("TENSORLIKE_ENGINE",
+                  "sync, async or lazy, and may go on with a threshold (lazy:1)");
+  return {};
 }
 
 EngineOptions options = first_options();
+
+struct Block {
+  int64_t name;
+  EngineOptions options;
+};
+std::vector<Block> blocks = {{0, options}};
+int64_t last_block = 0;
+
+auto find_block(int64_t name) {
+  return std::find_if(blocks.begin(), blocks.end(),
+                      [&](const Block& block) { return block.name == name; });
+}
+
+bool are_equal(const EngineOptions& a, const EngineOptions& b) {
+  return a.mode == b.mode && a.threshold == b.threshold && a.max_nodes == b.max_nodes &&
+         a.max_bytes == b.max_bytes;
+}
 
 // As if the options had been set: what runs before main knows no engine.
 const bool is_started = (update_small_launches(), true);
@@ -37,7 +64,11 @@ const bool is_started = (update_small_launches(), true);
 
 EngineOptions engine_options() { return options; }
 
-void set_engine_options(const EngineOptions& wanted) {
+namespace {
+
+// The options of the block in force become those that are followed.
+void follow_blocks() {
+  if (are_equal(options, blocks.back().options)) return;
   // Also when what waits fails: else a block could not give the mode back.
   std::exception_ptr failure;
   try {
@@ -46,9 +77,41 @@ void set_engine_options(const EngineOptions& wanted) {
     failure = std::current_exception();
   }
   forget_programs();
-  options = wanted;
+  options = blocks.back().options;
   update_small_launches();
   if (failure) std::rethrow_exception(failure);
+}
+
+}  // namespace
+
+void set_engine_options(const EngineOptions& wanted) {
+  blocks.back().options = wanted;
+  follow_blocks();
+}
+
+int64_t enter_engine_block(const EngineOptions& wanted) {
+  const int64_t name = ++last_block;
+  blocks.push_back({name, wanted});
+  try {
+    follow_blocks();
+  } catch (...) {  // of what waited: the block is not entered
+    leave_engine_block(name);
+    throw;
+  }
+  return name;
+}
+
+void leave_engine_block(int64_t name) {
+  if (const auto found = find_block(name); found != blocks.end()) blocks.erase(found);
+  follow_blocks();
+}
+
+void keep_engine_block(int64_t name) {
+  if (const auto found = find_block(name); found != blocks.end()) {
+    std::prev(found)->options = found->options;
+    blocks.erase(found);
+  }
+  follow_blocks();
 }
 
 // Launches of the small way are never worth waiting for, unless somebody says so.
@@ -74,7 +137,9 @@ void finish_all(const char* reason) {
 }
 
 Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
-  if (options.mode != EngineMode::kSync && donated == 0) {
+  check_stack();
+  // What a body applies on the engine's thread is not pushed: the push would wait for itself.
+  if (options.mode != EngineMode::kSync && donated == 0 && !is_running_task) {
     Values out;
     const bool is_lazy = options.mode == EngineMode::kLazy;
     if (is_lazy ? push_lazily(op, args, out) : push_async(op, args, out)) return out;
@@ -86,14 +151,13 @@ Values launch(const Op& op, Args args, uint32_t donated, int64_t holds) {
   ProfileScope scope;
   Values out = execute(op, args, donated, holds);
   if (scope) {
-    scope.event.name = op.name();
-    scope.event.ops = {op.name()};
-    scope.event.place = place_of_user();
-    for (Value* arg : args) scope.event.bytes += bytes_of(*static_cast<RawTensor*>(arg));
+    std::vector<Spec> inputs;
+    std::vector<Spec> outputs;
+    for (Value* arg : args) inputs.push_back(static_cast<RawTensor*>(arg)->spec());
     for (const Ref<Value>& result : out) {
-      scope.event.bytes += bytes_of(*static_cast<RawTensor*>(result.get()));
+      outputs.push_back(static_cast<RawTensor*>(result.get())->spec());
     }
-    if (!out.empty()) scope.event.shape = to_string(static_cast<RawTensor*>(out[0].get())->shape);
+    scope.describe(op, place_of_user(), inputs, outputs);
   }
   return out;
 }

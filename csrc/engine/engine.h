@@ -24,7 +24,15 @@ struct EngineOptions {
 EngineOptions engine_options();
 // Finishes what waits, then changes how later launches are treated; what went wrong in the former
 // is thrown after the latter.
+//
+// Options belong to blocks, which threads may enter and leave in any order: those of the block that
+// was entered last and has not ended are in force. Outside of all there is one that never ends. To
+// set options is to change those of the block in force.
 void set_engine_options(const EngineOptions& options);
+int64_t enter_engine_block(const EngineOptions& options);  // the result names it
+void leave_engine_block(int64_t block);
+// Leaves it, and sets its options in what it was entered in.
+void keep_engine_block(int64_t block);
 
 // Tells the short way for small tensors whether the engine wants to see every launch.
 void update_small_launches();

@@ -188,10 +188,11 @@ void finish_lazy(const char* reason) {
   }
   std::optional<Error> failure;
   for (const Ref<LazyNode>& node : nodes) {
+    const bool was_told = node->is_told;
     try {
       node->finish(reason);
     } catch (const Error& error) {
-      if (!failure) failure = error;
+      if (!failure && !was_told) failure = error;
     }
   }
   if (failure) throw Error(*failure);

@@ -35,6 +35,7 @@ class LazyNode final : public Pending {
   SmallVector<RawTensor*, 1> outputs;  // null: nobody can ask for this one
   const int64_t size;                  // nodes of the chain that ends here, at most
   bool is_settled = false;
+  bool is_told = false;          // somebody has had the error that keeps it from running
   int mark = -1;                 // its place in the chain that is being collected
   mutable uint64_t counted = 0;  // by which count of a chain's nodes
   // The one that was made after it, of those that wait.

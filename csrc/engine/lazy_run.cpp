@@ -35,6 +35,20 @@ void tell(ProfileScope& scope, const FusedProgram& program, int64_t bytes) {
   scope.event.bytes = bytes;
 }
 
+// Somebody is told that the node cannot run, nor what it waits for with it.
+void mark_told(LazyNode& node) {
+  std::vector<LazyNode*> left = {&node};
+  while (!left.empty()) {
+    LazyNode* const told = left.back();
+    left.pop_back();
+    told->is_told = true;
+    for (const Ref<RawTensor>& input : told->inputs) {
+      LazyNode* const from = LazyNode::of(*input);
+      if (from != nullptr && !from->is_told) left.push_back(from);
+    }
+  }
+}
+
 // Both run the node and return null, or return a node that must run before.
 LazyNode* run_elementwise(LazyNode& node, const char* reason) {
   Chain chain(node.result.shape);
@@ -120,6 +134,7 @@ void run_node(LazyNode& node, const char* reason) {
         first = top.is_elementwise() ? run_elementwise(top, reason) : run_reduction(top, reason);
       }
     } catch (const Error& error) {
+      for (const Ref<LazyNode>& waiting : stack) mark_told(*waiting);
       throw Error(error.kind(), with_place(error.what(), *top.op, top.place));
     }
     if (first != nullptr) {

@@ -20,19 +20,25 @@ struct ProfileEvent {
 };
 
 bool is_profiling();
-void start_profile();
-// Ends the profile, after what waits has run.
-std::vector<ProfileEvent> stop_profile();
+// Begins a profile, beside those that are going on; the result names it.
+int64_t start_profile();
+// Ends one, after what waits has run.
+std::vector<ProfileEvent> stop_profile(int64_t profile);
 
 // Times what runs in its scope. Does nothing unless somebody profiles.
 class ProfileScope {
  public:
   ProfileScope();
-  ~ProfileScope();
+  ~ProfileScope() { end(); }
   ProfileScope(const ProfileScope&) = delete;
   ProfileScope& operator=(const ProfileScope&) = delete;
 
   explicit operator bool() const { return is_on_; }
+  // Tells the profiles now; the destructor does where nobody has.
+  void end();
+  // The op, the line that applied it, what it reads and what it writes.
+  void describe(const Op& op, const std::string& place, std::span<const Spec> inputs,
+                std::span<const Spec> outputs);
   ProfileEvent event;
 
  private:

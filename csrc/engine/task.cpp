@@ -5,6 +5,7 @@
 
 #include "base/blocking.h"
 #include "base/place.h"
+#include "engine/profile.h"
 #include "tensor/layout.h"
 #include "tensor/reductions.h"
 
@@ -19,6 +20,8 @@ bool Task::find_operands() {
   bool is_known = true;
   const bool is_reduction = is_reducing(*op_);
   for (const Ref<RawTensor>& input : inputs_) {
+    // How a result lies that was made under the lock is known when it is there.
+    if (Task* from = task_of(*input); from != nullptr && from->needs_lock_) from->settle();
     TileOperand operand = tile_operand(*input, is_reduction ? input->shape : specs_[0].shape);
     if (Task* from = task_of(*input)) {
       producers_.push_back(Ref<Task>(from));
@@ -84,40 +87,47 @@ void Task::run_under_lock() {
     if (Task* from = task_of(*input)) from->settle();
     args.push_back(input.get());
   }
-  storages_.clear();  // a child of fork may find some, of a run that was cut off
+  results_.clear();  // a child of fork may find some, of a run that was cut off
   for (const Ref<Value>& value : execute(*op_, {args.data(), args.size()})) {
-    Ref<RawTensor> result = contiguous(*static_cast<RawTensor*>(value.get()));
-    if (result->data != result->storage->data()) result = copy(*result);
-    storages_.push_back(result->storage);
+    results_.push_back(Ref<RawTensor>(static_cast<RawTensor*>(value.get())));
   }
 }
 
+void Task::run_kernel() {
+  ProfileScope scope;
+  if (needs_lock_) {
+    run_under_lock();
+  } else if (op_->scalar != nullptr) {
+    run_elementwise();
+  } else {
+    run_reduction();
+  }
+  if (!scope) return;
+  std::vector<Spec> inputs;
+  for (const Ref<RawTensor>& input : inputs_) inputs.push_back(input->spec());
+  scope.describe(*op_, place_, inputs, {specs_.data(), specs_.size()});
+}
+
+void Task::fail_with(ErrorKind kind, const std::string& what) {
+  failure_ = std::make_shared<Failure>(Error(kind, with_place(what, *op_, place_)));
+}
+
 void Task::run() {
-  State end = State::kDone;
+  is_running_task = true;
   try {
     for (const Ref<Task>& from : producers_) {
-      if (from->has_failed()) throw Error(from->kind_, from->error_);
+      if (from->has_failed() && !failure_) failure_ = from->failure_;
     }
-    if (needs_lock_) {
-      run_under_lock();
-    } else if (op_->scalar != nullptr) {
-      run_elementwise();
-    } else {
-      run_reduction();
-    }
+    if (!failure_) run_kernel();
   } catch (const Error& error) {
-    kind_ = error.kind();
-    error_ = error.what();
-    end = State::kFailed;
+    fail_with(error.kind(), error.what());
   } catch (const std::bad_alloc&) {
-    error_ = "memory: there was none left.";
-    end = State::kFailed;
+    fail_with(ErrorKind::kMemory, "memory: there was none left.");
   } catch (const std::exception& error) {
-    error_ = error.what();
-    end = State::kFailed;
+    fail_with(ErrorKind::kMemory, error.what());
   }
-  if (end == State::kFailed) error_ = with_place(error_, *op_, place_);
-  state_.store(end, std::memory_order_release);
+  is_running_task = false;
+  state_.store(failure_ ? State::kFailed : State::kDone, std::memory_order_release);
 }
 
 void Task::settle() {
@@ -127,18 +137,19 @@ void Task::settle() {
       // The tensor may hold the last reference to this task.
       if (RawTensor* tensor = std::exchange(outputs_[i], nullptr)) {
         const Ref<Task> held(this);
-        tensor->fill(storages_[i]);
+        needs_lock_ ? tensor->fill(*results_[i]) : tensor->fill(storages_[i]);
       }
     }
     storages_.clear();
+    results_.clear();
   }
   inputs_.clear();
   producers_.clear();
 }
 
 void Task::fail_again() {
-  is_told_ = true;
-  throw Error(kind_, error_);
+  failure_->is_told = true;
+  throw Error(failure_->error);
 }
 
 void Task::forget(const RawTensor& tensor) {

@@ -2,12 +2,16 @@
 #pragma once
 
 #include <atomic>
+#include <memory>
 #include <string>
 
 #include "engine/engine.h"
 #include "op/tile_program.h"
 
 namespace tensorlike {
+
+// Whether this thread is running one.
+inline thread_local bool is_running_task = false;
 
 class Task final : public Pending {
  public:
@@ -27,7 +31,7 @@ class Task final : public Pending {
   bool has_failed() const { return state_.load(std::memory_order_acquire) == State::kFailed; }
   // Throws what went wrong.
   [[noreturn]] void fail_again();
-  bool is_told() const { return is_told_; }
+  bool is_told() const { return failure_ && failure_->is_told; }
 
  private:
   enum class State : unsigned char { kQueued, kDone, kFailed };
@@ -38,21 +42,28 @@ class Task final : public Pending {
   void run_elementwise();
   void run_reduction();
   void run_under_lock();
+  void run_kernel();
+  void fail_with(ErrorKind kind, const std::string& what);
 
   const Ref<const Op> op_;
   const Specs specs_;
   const std::string place_;
   SmallVector<Ref<RawTensor>, 3> inputs_;
-  SmallVector<RawTensor*, 1> outputs_;     // null: nobody can ask for this one
-  SmallVector<Ref<Storage>, 1> storages_;  // of the results; from the start unless under the lock
-  SmallVector<Ref<Task>, 3> producers_;    // of inputs that were pending
+  SmallVector<RawTensor*, 1> outputs_;      // null: nobody can ask for this one
+  SmallVector<Ref<Storage>, 1> storages_;   // of the results, unless under the lock
+  SmallVector<Ref<RawTensor>, 1> results_;  // under the lock: they lie as the kernel left them
+  SmallVector<Ref<Task>, 3> producers_;     // of inputs that were pending
   SmallVector<TileOperand, 4> operands_;
   const PreparedProgram* program_ = nullptr;
   bool needs_lock_ = false;
   std::atomic<State> state_{State::kQueued};
-  ErrorKind kind_ = ErrorKind::kMemory;
-  std::string error_;
-  bool is_told_ = false;
+  // What went wrong. Whatever needed the results of the one that failed shares it: who is told of
+  // one is told of all.
+  struct Failure {
+    Error error;
+    std::atomic<bool> is_told{false};
+  };
+  std::shared_ptr<Failure> failure_;
 };
 
 }  // namespace tensorlike

@@ -89,7 +89,7 @@ int64_t compress(char* out, const char* in, const uint8_t* mask, int64_t n) {
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
     std::memcpy(out + count * kSize, in + i * kSize, kSize);
-    count += mask[i];
+    count += mask[i] != 0;
   }
   return count;
 }
@@ -110,7 +110,7 @@ int64_t compress_positions(int64_t* out, int64_t first, const uint8_t* mask, int
   int64_t count = 0;
   for (int64_t i = 0; i < n; ++i) {
     out[count] = first + i;
-    count += mask[i];
+    count += mask[i] != 0;
   }
   return count;
 }
@@ -120,7 +120,7 @@ int64_t count_set(const uint8_t* mask, int64_t n) {
   for (int64_t at = 0; at < n; at += 128) {
     const int64_t end = at + 128 < n ? at + 128 : n;
     uint8_t sum = 0;  // at most 128: the bytes add up without widening
-    for (int64_t i = at; i < end; ++i) sum = static_cast<uint8_t>(sum + mask[i]);
+    for (int64_t i = at; i < end; ++i) sum = static_cast<uint8_t>(sum + (mask[i] != 0));
     count += sum;
   }
   return count;

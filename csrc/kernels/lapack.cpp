@@ -4,7 +4,9 @@
 #include <dlfcn.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <mutex>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -18,6 +20,28 @@ struct Library {
   std::string problem;
 };
 
+// OpenBLAS's builds for SciPy put a prefix before all names, so that they meet no other build's.
+void* find_symbol(void* handle, const std::string& name) {
+  if (void* found = dlsym(handle, ("scipy_" + name).c_str())) return found;
+  return dlsym(handle, name.c_str());
+}
+
+// The package scipy-openblas32 as pip installs it next to ours, or its library beside this one.
+std::string installed_library() {
+  Dl_info here;
+  if (dladdr(reinterpret_cast<void*>(&find_symbol), &here) == 0) return {};
+  const std::filesystem::path folder =
+      std::filesystem::absolute(std::filesystem::path(here.dli_fname)).parent_path();
+  for (const char* name : {"libscipy_openblas.so", "libscipy_openblas.dylib"}) {
+    for (const char* place : {"", "../../scipy_openblas32/lib"}) {
+      std::error_code error;
+      const std::filesystem::path file = folder / place / name;
+      if (std::filesystem::exists(file, error)) return file.string();
+    }
+  }
+  return {};
+}
+
 Library open_library() {
   Library library;
   if (const char* named = std::getenv("TENSORLIKE_LAPACK")) {
@@ -25,6 +49,7 @@ Library open_library() {
   } else if (find_lapack != nullptr) {
     library.file = find_lapack();
   }
+  if (library.file.empty()) library.file = installed_library();
   if (library.file.empty()) {
     library.problem = "none was found";
     return library;
@@ -35,12 +60,6 @@ Library open_library() {
     library.problem = text("it could not be loaded (", why == nullptr ? "?" : why, ")");
   }
   return library;
-}
-
-// OpenBLAS's builds for SciPy put a prefix before all names, so that they meet no other build's.
-void* find_symbol(void* handle, const std::string& name) {
-  if (void* found = dlsym(handle, ("scipy_" + name).c_str())) return found;
-  return dlsym(handle, name.c_str());
 }
 
 void* library_handle(const std::string& op) {

@@ -15,7 +15,8 @@
 namespace tensorlike {
 
 // Finds the library's file for whoever embeds the core; an empty name where there is none. The
-// environment variable TENSORLIKE_LAPACK comes before it.
+// environment variable TENSORLIKE_LAPACK comes before it; after it, libscipy_openblas beside
+// libtensorlike, and in the package scipy-openblas32 that pip installs next to ours.
 using FindLapack = std::string (*)();
 inline FindLapack find_lapack = nullptr;
 

@@ -9,6 +9,7 @@
 
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/math_special.h"
 #include "kernels/scalar.h"
 
 namespace tensorlike {

@@ -184,7 +184,7 @@ Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> at
 
 // A body with its calls resolved.
 struct CompiledStep {
-  const Function* function = nullptr;  // null: the pseudo-call "size"
+  const Function* function = nullptr;  // null, without an op: a pseudo-call
   std::vector<int> args;
   std::vector<std::pair<int, AttrExpr>> attrs;  // index into function->spec.attrs
   Ref<Op> op;                                   // when no attribute depends on the run

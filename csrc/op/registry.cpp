@@ -28,6 +28,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
+bool is_foreign(const std::string& rule) { return rule.find(':') != std::string::npos; }
+
 void check_new(const void* previous, const std::string& name, const std::string& source) {
   if (previous != nullptr) {
     fail(ErrorKind::kDeclaration, source, ": ", name, ": this name is declared already.");
@@ -104,6 +106,10 @@ void Registry::add(OpSpec spec) {
   op->is_declared = true;
   op->infer = find_infer(op->spec.infer);
   op->kernel = find_kernel(op->spec.kernel);
+  if (is_foreign(op->spec.kernel)) {
+    op->kernel = foreign_rules.kernel;
+    op->infer = foreign_rules.infer;
+  }
   op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
   for (const auto& [name, wanted, found] :
@@ -198,8 +204,9 @@ std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::str
   for (const Step& step : body.steps) {
     CompiledStep& out = compiled->steps.emplace_back();
     out.args = step.args;
-    if (step.call == "size") {
+    if (step.call == "size" || step.call == "attribute") {
       compiled->is_elementwise = false;
+      if (!step.attrs.empty()) out.attrs.emplace_back(0, step.attrs[0].second);
       continue;
     }
     // Derived scalars have no functional call of their own.
@@ -268,25 +275,28 @@ const Op& Registry::scalar_op(std::string_view name) const {
   return *scalar->op;
 }
 
-std::string Registry::did_you_mean(std::string_view name, bool scalars, bool reductions) const {
-  std::string best;
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates) {
+  std::string_view best;
   size_t least = name.size() / 2 + 1;
-  auto consider = [&](const std::string& candidate) {
+  for (const std::string_view candidate : candidates) {
     const size_t distance = edit_distance(name, candidate);
     if (distance < least) {
       least = distance;
       best = candidate;
     }
-  };
-  if (scalars) {
-    for (const auto& [key, scalar] : scalars_) {
-      if (!scalar->spec.derived) consider(key);
-    }
   }
-  if (reductions) {
-    for (const auto& [key, reduction] : reductions_) consider(key);
+  return best.empty() ? std::string() : text("; did you mean '", best, "'?");
+}
+
+std::string Registry::did_you_mean(std::string_view name, bool scalars, bool reductions) const {
+  std::vector<std::string_view> candidates;
+  for (const auto& [key, scalar] : scalars_) {
+    if (scalars && !scalar->spec.derived) candidates.push_back(key);
   }
-  return best.empty() ? std::string() : "; did you mean '" + best + "'?";
+  for (const auto& [key, reduction] : reductions_) {
+    if (reductions) candidates.push_back(key);
+  }
+  return tensorlike::did_you_mean(name, candidates);
 }
 
 Registry& registry() {

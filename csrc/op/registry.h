@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -78,6 +79,17 @@ void register_builtin(Registry& registry);
 
 // The root of the ops' hierarchy.
 const Type& op_base_type();
+
+// The kernel and the inference of ops whose own are written outside of C++: a declaration names
+// them "module:function", and whoever embeds the core sets these to what finds and calls them.
+struct ForeignRules {
+  Kernel kernel = nullptr;
+  InferRule infer = nullptr;
+};
+inline ForeignRules foreign_rules;
+
+// "; did you mean 'name'?", where one of the candidates is close to the name.
+std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);
 
 // Rules by the names that declarations use; null for an unknown name.
 InferRule find_infer(std::string_view name);

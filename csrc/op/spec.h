@@ -52,28 +52,32 @@ enum class Result : uint8_t {
 };
 
 // A step's attribute: a literal, the value of an attribute of the op whose rule this is, the shape
-// of a slot, one dimension of it, or its dtype.
+// of a slot, one dimension of it, its dtype, arithmetic on such parts, or a tuple of them.
 struct AttrExpr {
-  enum class Kind : uint8_t { kLiteral, kAttr, kShape, kDim, kDType };
+  enum class Kind : uint8_t { kLiteral, kAttr, kShape, kDim, kDType, kArithmetic, kTuple };
   Kind kind = Kind::kLiteral;
   Attr literal = {};
-  std::string attr = {};
+  std::string attr = {};  // the attribute, or the function of the arithmetic
   int slot = 0;
   int dim = 0;
+  std::vector<AttrExpr> parts = {};
 };
 
-inline AttrExpr literal(Attr value) {
-  return {AttrExpr::Kind::kLiteral, std::move(value), {}, 0, 0};
-}
-inline AttrExpr attr(std::string name) {
-  return {AttrExpr::Kind::kAttr, {}, std::move(name), 0, 0};
-}
-inline AttrExpr shape_of(int slot) { return {AttrExpr::Kind::kShape, {}, {}, slot, 0}; }
+inline AttrExpr literal(Attr value) { return {AttrExpr::Kind::kLiteral, std::move(value)}; }
+inline AttrExpr attr(std::string name) { return {AttrExpr::Kind::kAttr, {}, std::move(name)}; }
+inline AttrExpr shape_of(int slot) { return {AttrExpr::Kind::kShape, {}, {}, slot}; }
 inline AttrExpr dim_of(int slot, int dim) { return {AttrExpr::Kind::kDim, {}, {}, slot, dim}; }
-inline AttrExpr dtype_of_slot(int slot) { return {AttrExpr::Kind::kDType, {}, {}, slot, 0}; }
+inline AttrExpr dtype_of_slot(int slot) { return {AttrExpr::Kind::kDType, {}, {}, slot}; }
+inline AttrExpr arithmetic(std::string function, std::vector<AttrExpr> parts) {
+  return {AttrExpr::Kind::kArithmetic, {}, std::move(function), 0, 0, std::move(parts)};
+}
+inline AttrExpr tuple_of(std::vector<AttrExpr> parts) {
+  return {AttrExpr::Kind::kTuple, {}, {}, 0, 0, std::move(parts)};
+}
 
-// One functional call of a body: `call` is a functional name ("mul", "sum", "matmul"), or the
-// pseudo-call "size", whose result is the number of elements of its slot as a literal.
+// One functional call of a body: `call` is a functional name ("mul", "sum", "matmul"), or a
+// pseudo-call whose result is a literal: "size", the number of elements of its slot, and
+// "attribute", the number that an attribute of the op is.
 struct Step {
   std::string call;
   std::vector<int> args;

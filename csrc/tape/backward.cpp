@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/stack.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
@@ -44,6 +45,7 @@ class Pass {
   }
 
   void run(std::span<const Edge> roots, Values cotangents) {
+    check_stack();  // a hook may begin another pass
     for (const Edge& root : roots) discover(root.node);
     if (!options_.wanted.empty()) prune();
     for (size_t i = 0; i < roots.size(); ++i) {
@@ -73,7 +75,7 @@ class Pass {
   // another thread, or one that a callback started) was there first.
   size_t* find(Node& node) {
     if (node.pass == this) return &node.place;
-    if (node.pass == nullptr) return nullptr;
+    if (elsewhere_.empty()) return nullptr;
     const auto found = elsewhere_.find(&node);
     return found == elsewhere_.end() ? nullptr : &found->second;
   }
@@ -94,15 +96,16 @@ class Pass {
     if (const size_t* known = find(*node)) return *known;
     refuse_released(*node);
     const size_t place = pending_.size();
+    Pending& entry = pending_.emplace_back();
+    entry.node = node;
+    entry.cotangents.resize(node->outputs.size());
+    // Only when the entry is whole: where memory ends before, the node must not say it has one.
     if (node->pass == nullptr) {
       node->pass = this;
       node->place = place;
     } else {
       elsewhere_[node.get()] = place;
     }
-    Pending& entry = pending_.emplace_back();
-    entry.node = node;
-    entry.cotangents.resize(node->outputs.size());
     return place;
   }
 
@@ -214,6 +217,21 @@ class Pass {
                                 options_.create_graph, {totals.data(), totals.size()}, live, true);
   }
 
+  // A node while its rule runs. Another thread's pass may come to it then, where the rule lets the
+  // embedder's lock go: the last one to leave a node that is used up frees what it kept.
+  class Running {
+   public:
+    explicit Running(Node& node) : node_(node) { ++node_.running; }
+    ~Running() {
+      if (--node_.running == 0 && node_.is_released) node_.release_graph();
+    }
+    Running(const Running&) = delete;
+    Running& operator=(const Running&) = delete;
+
+   private:
+    Node& node_;
+  };
+
   void step(size_t place) {
     const Ref<Node> node = pending_[place].node;
     // Taken out: what this node kept is freed as soon as it has run.
@@ -225,14 +243,18 @@ class Pass {
     refuse_released(*node);  // a hook may have run a pass of its own
     const size_t count = node->inputs.size();
     Values gradients(count);
-    const bool is_small = cotangents.size() == 1 && cotangents[0] && !options_.create_graph &&
-                          small_gradients(*node, *cotangents[0], live, gradients);
-    if (!is_small && live.bits != 0) run_rule(*node, cotangents, live, gradients);
-    if (watch_gradients != nullptr) watch_gradients(*node, gradients);
     SmallVector<Node::Input, 2> taken;
-    if (!options_.retain_graph) {
-      taken = std::move(node->inputs);
-      node->release_graph();
+    {
+      const Running running(*node);
+      const bool is_small = cotangents.size() == 1 && cotangents[0] && !options_.create_graph &&
+                            small_gradients(*node, *cotangents[0], live, gradients);
+      if (!is_small && live.bits != 0) run_rule(*node, cotangents, live, gradients);
+      if (watch_gradients != nullptr) watch_gradients(*node, gradients);
+      if (!options_.retain_graph) {
+        refuse_released(*node);
+        node->is_released = true;
+        taken = node->running == 1 ? std::move(node->inputs) : node->inputs;
+      }
     }
     const SmallVector<Node::Input, 2>& edges = options_.retain_graph ? node->inputs : taken;
     for (size_t i = 0; i < count; ++i) {

@@ -257,16 +257,24 @@ void Tape::run_to(size_t end) {
 
 void Tape::Forward() { run_to(ops_.size()); }
 
-Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs) {
+Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs, Attributes numbers) {
   for (const VariableHandle& input : inputs) check_given(op.name().c_str(), input.get());
   const CurrentTape scope(*this);
   if (inputs.empty()) return wrap(append(op, {}));
   std::vector<VariableHandle> all = inputs;
   const std::span<const ArgSpec> specs = arguments_of(op);
   for (size_t i = all.size(); i < specs.size(); ++i) {
-    if (std::holds_alternative<std::monostate>(specs[i].fallback)) break;
-    Ref<Value> number = lift_literal(literal_of(specs[i].fallback), *all[0]);
+    const auto given = std::find_if(numbers.begin(), numbers.end(),
+                                    [&](const auto& pair) { return pair.first == specs[i].name; });
+    const Attr& value = given == numbers.end() ? specs[i].fallback : given->second;
+    if (std::holds_alternative<std::monostate>(value)) break;
+    Ref<Value> number = lift_literal(literal_of(value), *all[0]);
     all.push_back(Ref<Variable>(static_cast<Variable*>(number.get())));
+    if (given != numbers.end()) numbers.erase(given);
+  }
+  if (!numbers.empty()) {
+    fail(ErrorKind::kAttribute, op.name(), ": ", numbers[0].first,
+         " must be given once; got a variable among the inputs and a number.");
   }
   SmallVector<Value*, 4> args;
   for (const VariableHandle& variable : all) args.push_back(variable.get());
@@ -279,12 +287,14 @@ Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs) {
 
 Results Tape::AddOp(const std::string& type, const std::vector<VariableHandle>& inputs,
                     Attributes attributes) {
+  Attributes numbers = take_numbers(type, attributes);
   const Ref<Op> op = op_by_name(type, std::move(attributes));
-  return add(*op, inputs);
+  return add(*op, inputs, std::move(numbers));
 }
 
 Results Tape::AddOp(const std::string& type, const Slots& inputs, const Slots& outputs,
                     Attributes attributes) {
+  Attributes numbers = take_numbers(type, attributes);
   const Ref<Op> op = op_by_name(type, std::move(attributes));
   std::vector<VariableHandle> ordered;
   size_t used = 0;
@@ -302,7 +312,7 @@ Results Tape::AddOp(const std::string& type, const Slots& inputs, const Slots& o
     for (const auto& [name, variables] : inputs) got += (got.empty() ? "" : ", ") + name;
     fail(ErrorKind::kAttribute, op->name(), ": its input slots are ", names, "; got ", got, ".");
   }
-  Results results = add(*op, ordered);
+  Results results = add(*op, ordered, std::move(numbers));
   for (size_t i = 0; i < results.size(); ++i) {
     const auto found = outputs.find(results.size() == 1 ? "y" : "y" + std::to_string(i));
     if (found == outputs.end() || found->second.empty()) continue;

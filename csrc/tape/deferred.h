@@ -106,7 +106,7 @@ class Tape {
 
   void run_to(size_t end);
   Results wrap(const Values& values) const;
-  Results add(const Op& op, const std::vector<VariableHandle>& inputs);
+  Results add(const Op& op, const std::vector<VariableHandle>& inputs, Attributes numbers);
   // Of a result of this tape that gradients flow to; null for any other variable.
   const Tracer* find_result(const Variable& variable) const;
   void ask(const VariableHandle& variable, const Tracer& tracer);
@@ -148,6 +148,8 @@ Tape& current_tape();
 
 // The op that a class or functional name and attributes mean; ErrorKind::kAttribute for none.
 Ref<Op> op_by_name(const std::string& type, Attributes attributes);
+// Takes out of the attributes the numbers that a scalar function has for arguments with a default.
+Attributes take_numbers(const std::string& type, Attributes& attributes);
 // ErrorKind::kAttribute for a null handle; `who` was given it.
 void check_given(const char* who, const void* handle);
 // The arguments of an op, as its declaration has them, and the name of one.

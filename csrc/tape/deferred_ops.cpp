@@ -23,6 +23,26 @@ const std::string& slot_name(const Op& op, size_t input) {
   return args.empty() ? none : args[std::min(input, args.size() - 1)].name;
 }
 
+Attributes take_numbers(const std::string& type, Attributes& attributes) {
+  Attributes numbers;
+  const Function* function = registry().find_function(type);
+  for (const ArgSpec& arg :
+       function == nullptr ? std::span<const ArgSpec>() : function->spec.args) {
+    if (std::holds_alternative<std::monostate>(arg.fallback)) continue;
+    const auto found = std::find_if(attributes.begin(), attributes.end(),
+                                    [&](const auto& pair) { return pair.first == arg.name; });
+    if (found == attributes.end()) continue;
+    const Attr& value = found->second;
+    if (!std::holds_alternative<int64_t>(value) && !std::holds_alternative<double>(value)) {
+      fail(ErrorKind::kAttribute, type, ": ", arg.name, " must be a number; got ", to_string(value),
+           "; give a variable among the inputs.");
+    }
+    numbers.push_back(std::move(*found));
+    attributes.erase(found);
+  }
+  return numbers;
+}
+
 Ref<Op> op_by_name(const std::string& type, Attributes attributes) {
   if (const OpClass* found = registry().find_op(type)) {
     return make_op(*found, std::move(attributes));

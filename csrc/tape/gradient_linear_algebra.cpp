@@ -20,6 +20,22 @@ Ref<Value> swap_last_two(Value& x, size_t ndim) {
   return call("permute_dims", {&x}, {{"axes", axes}});
 }
 
+// Whether an input was made by swapping the last two axes, as a layer's weight (out, in) is.
+bool is_swapped(const Node::Input& input) {
+  if (!input.node || input.node->op == nullptr || input.node->op->name() != "Transpose")
+    return false;
+  const std::vector<int64_t>& axes = input.node->op->get<std::vector<int64_t>>("axes");
+  const auto ndim = static_cast<int64_t>(axes.size());
+  for (int64_t i = 0; i + 2 < ndim; ++i) {
+    if (axes[static_cast<size_t>(i)] != i) return false;
+  }
+  const auto from_end = [&](int64_t place) {
+    const int64_t axis = axes[static_cast<size_t>(ndim - place)];
+    return axis < 0 ? -axis : ndim - axis;
+  };
+  return ndim >= 2 && from_end(1) == 2 && from_end(2) == 1;
+}
+
 // All leading dimensions as one of rows.
 Dims flat_rows(const Dims& shape) {
   int64_t rows = 1;
@@ -57,6 +73,13 @@ void product_gradients(GradCall& c, Value& cotangent) {
     }
     const Ref<Value> dy = seen_as(cotangent, dy_shape, y_shape);
     const Ref<Value> a = seen_as(*c.inputs[0], a_matrix, a_shape);
+    if (is_swapped(c.node.inputs[1])) {
+      // The product in the order of what b was made from, whose gradient then lies in order.
+      const Ref<Value> dyt = swap_last_two(*dy, dy_shape.size());
+      const Ref<Value> swapped = call("matmul", {dyt.get(), conjugate(*a).get()});
+      finish(swap_last_two(*swapped, dy_shape.size()), 1, b_matrix, b_shape);
+      return;
+    }
     const Ref<Value> at = swap_last_two(*conjugate(*a), a_matrix.size());
     finish(call("matmul", {at.get(), dy.get()}), 1, b_matrix, b_shape);
   }

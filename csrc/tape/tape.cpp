@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/place.h"
+#include "base/stack.h"
 #include "dispatch/dispatcher.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
@@ -11,6 +12,8 @@
 namespace tensorlike {
 
 namespace {
+
+constexpr int kMostNested = 256;  // tracers, one in the other
 
 std::atomic<uint64_t> last_sequence{0};
 
@@ -191,7 +194,34 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
     fail(ErrorKind::kDType, "requires_grad: only floating-point tensors carry gradients; got ",
          name_of(dtype), "; cast it: x.astype(float32).");
   }
-  return make_ref<Tracer>(std::move(primal), Edge{node, 0}, std::move(tape));
+  auto accumulator = make_ref<Accumulator>(*node);
+  auto leaf = make_ref<Tracer>(std::move(primal), Edge{node, 0}, std::move(tape), accumulator);
+  if (leaf->depth > kMostNested) {
+    fail(ErrorKind::kAutodiff, "Tracer: tracers may be nested ", kMostNested,
+         " deep; got deeper; make it of the value that is traced: x.detach().");
+  }
+  return leaf;
+}
+
+Accumulator::Accumulator(Node& leaf) : leaf_(leaf) { leaf.accumulator = this; }
+
+Accumulator::~Accumulator() {
+  if (leaf_.accumulator == this) leaf_.accumulator = nullptr;
+}
+
+// Adding may let the embedder's lock go: what another thread has added by then is not overwritten.
+void Accumulator::add(const Ref<Value>& more) {
+  for (;;) {
+    const Ref<Value> before = gradient;
+    Ref<Value> sum = more;
+    if (before) {
+      Value* both[] = {before.get(), more.get()};
+      sum = apply_one(registry().scalar_op("add"), both);
+    }
+    if (!(gradient == before)) continue;
+    gradient = std::move(sum);
+    return;
+  }
 }
 
 Notes& Node::make_notes() {
@@ -234,6 +264,7 @@ void Node::destroy() {
 }
 
 bool apply_tracer(const Op& op, Args args, Values& out) {
+  check_stack();
   Tape* tape = innermost_tape(args);
   if (tape == nullptr) return false;
   if (!tape->is_open) {

@@ -43,13 +43,32 @@ int paused_level();
 void set_paused_level(int level);
 int innermost_level();
 
+// Where backward() adds up the gradient of a leaf. Tracers of the leaf hold it and its node does
+// not: a gradient may have a graph of its own, which leads to the node, and the two would keep one
+// another alive for ever.
+class Accumulator final : public RefCounted {
+ public:
+  explicit Accumulator(Node& leaf);
+  ~Accumulator() override;
+  // Adds to it, whatever other threads add meanwhile.
+  void add(const Ref<Value>& gradient);
+
+  Ref<Value> gradient;
+
+ private:
+  Node& leaf_;  // whoever holds this holds the leaf as well
+};
+
 class Tracer final : public Value {
  public:
-  Tracer(Ref<Value> primal, Edge edge, Ref<Tape> tape)
+  Tracer(Ref<Value> primal, Edge edge, Ref<Tape> tape, Ref<Accumulator> accumulator = nullptr)
       : Value(kTracer, tracer_type()),
         primal(std::move(primal)),
         edge(std::move(edge)),
-        tape(std::move(tape)) {}
+        tape(std::move(tape)),
+        accumulator(std::move(accumulator)),
+        depth(this->primal->tag == kTracer ? static_cast<const Tracer&>(*this->primal).depth + 1
+                                           : 0) {}
   double priority() const override { return 100 + tape->level; }
   bool spec(Spec& out) const override { return primal->spec(out); }
   Ref<Value> lift(Value& other) override { return Ref<Value>(&other); }
@@ -60,6 +79,8 @@ class Tracer final : public Value {
   const Ref<Value> primal;
   const Edge edge;
   const Ref<Tape> tape;
+  const Ref<Accumulator> accumulator;  // of a leaf; it goes before the edge does
+  const int depth;                     // how many tracers it holds one in the other
 };
 
 // A user's function of a gradient, run when that is complete; what it returns takes its place.
@@ -96,8 +117,10 @@ class Node final : public RefCounted {
   // Where the backward pass that is going on keeps what it knows of this node.
   const void* pass = nullptr;
   size_t place = 0;
-  // Of a leaf: the gradient that backward() has accumulated.
-  Ref<Value> grad;
+  // Backward passes that run its rule now: what that reads is kept until the last one is done.
+  int running = 0;
+  // Of a leaf, while somebody can still ask for its gradient.
+  Accumulator* accumulator = nullptr;
 
   bool is_leaf() const { return !op; }
   Spec input_spec(size_t i) const { return input_specs ? (*input_specs)[i] : outputs[0]; }

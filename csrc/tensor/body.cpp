@@ -1,8 +1,11 @@
 #include "tensor/body.h"
 
 #include <algorithm>
+#include <cmath>
+#include <optional>
 
 #include "base/shape.h"
+#include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/raw_tensor.h"
 
@@ -14,6 +17,77 @@ struct Slot {
   Ref<Value> value;
   Literal literal = {};
 };
+
+bool is_number(const Attr& attr) {
+  return std::holds_alternative<bool>(attr) || std::holds_alternative<int64_t>(attr) ||
+         std::holds_alternative<double>(attr) || std::holds_alternative<uint64_t>(attr) ||
+         std::holds_alternative<std::complex<double>>(attr);
+}
+
+[[noreturn]] void fail_calculation(const Op& op, std::string_view what) {
+  fail(ErrorKind::kAttribute, op.name(), ": the arithmetic on attributes must ", what, ".");
+}
+
+// Arithmetic on integers, which stays within them.
+int64_t calculate(const Op& op, const std::string& function, int64_t a, int64_t b) {
+  int64_t out = 0;
+  bool is_wide = false;
+  if (function == "add") {
+    is_wide = __builtin_add_overflow(a, b, &out);
+  } else if (function == "subtract") {
+    is_wide = __builtin_sub_overflow(a, b, &out);
+  } else if (function == "multiply") {
+    is_wide = __builtin_mul_overflow(a, b, &out);
+  } else {
+    if (b == 0) fail_calculation(op, "not divide by zero");
+    if (b == -1) {
+      is_wide = __builtin_sub_overflow(int64_t{0}, a, &out);
+      if (function == "remainder") return 0;
+    } else {
+      // Rounded down, as Python does.
+      out = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
+      if (function == "remainder") out = a - out * b;
+    }
+  }
+  if (is_wide) fail_calculation(op, "stay within 64 bits");
+  return out;
+}
+
+double calculate(const std::string& function, double a, double b) {
+  if (function == "add") return a + b;
+  if (function == "subtract") return a - b;
+  if (function == "multiply") return a * b;
+  if (function == "divide") return a / b;
+  const double down = std::floor(a / b);
+  return function == "remainder" ? a - down * b : down;
+}
+
+double real_number(const Op& op, const Literal& literal) {
+  if (std::holds_alternative<std::complex<double>>(literal))
+    fail_calculation(op, "be on real numbers");
+  return std::visit(
+      [](auto value) {
+        if constexpr (std::is_same_v<decltype(value), std::complex<double>>) {
+          return value.real();
+        } else {
+          return static_cast<double>(value);
+        }
+      },
+      literal);
+}
+
+// What Python's operator gives for two numbers.
+Attr calculate(const Op& op, const std::string& function, const Literal& a, const Literal& b) {
+  auto whole = [](const Literal& literal) -> std::optional<int64_t> {
+    if (const auto* value = std::get_if<bool>(&literal)) return *value ? 1 : 0;
+    if (const auto* value = std::get_if<int64_t>(&literal)) return *value;
+    return std::nullopt;
+  };
+  const auto x = whole(a);
+  const auto y = whole(b);
+  if (x && y && function != "divide") return calculate(op, function, *x, *y);
+  return calculate(function, real_number(op, a), real_number(op, b));
+}
 
 class Run {
  public:
@@ -46,8 +120,9 @@ class Run {
 
  private:
   void run(const CompiledStep& step) {
-    if (step.function == nullptr && !step.op) {  // size
-      slots_.push_back({nullptr, element_count(spec(step.args[0]).shape)});
+    if (step.function == nullptr && !step.op) {  // size, attribute
+      slots_.push_back({nullptr, step.attrs.empty() ? element_count(spec(step.args[0]).shape)
+                                                    : number(step.attrs[0].second)});
       return;
     }
     Value* like = nullptr;
@@ -107,12 +182,39 @@ class Run {
         const Dims shape = spec(expr.slot).shape;
         return std::vector<int64_t>(shape.begin(), shape.end());
       }
+      case AttrExpr::Kind::kArithmetic: {
+        SmallVector<Literal, 4> parts;
+        for (const AttrExpr& part : expr.parts) parts.push_back(number(part));
+        return calculate(op_, expr.attr, parts[0], parts[1]);
+      }
+      case AttrExpr::Kind::kTuple: {
+        std::vector<int64_t> elements;
+        for (const AttrExpr& part : expr.parts) elements.push_back(whole_number(part));
+        return elements;
+      }
       case AttrExpr::Kind::kDim:
         break;
     }
     const Dims shape = spec(expr.slot).shape;
     const int64_t ndim = static_cast<int64_t>(shape.size());
     return shape[static_cast<size_t>(normalize_axis(op_.name(), expr.dim, ndim))];
+  }
+
+  // A number among the attributes.
+  Literal number(const AttrExpr& expr) {
+    const Attr value = evaluate(expr);
+    if (!is_number(value)) {
+      fail(ErrorKind::kAttribute, op_.name(), ": ", expr.attr,
+           " must be a number, since the body computes with it; got ", to_string(value), ".");
+    }
+    return literal_of(value);
+  }
+
+  int64_t whole_number(const AttrExpr& expr) {
+    const Attr value = evaluate(expr);
+    if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
+    fail(ErrorKind::kAttribute, op_.name(), ": ", expr.attr,
+         " must be an integer, since the body makes a tuple with it; got ", to_string(value), ".");
   }
 
   Spec spec(int slot) {
@@ -140,6 +242,8 @@ class Run {
 }  // namespace
 
 Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs) {
+  const CompiledBody* own = op.scalar != nullptr ? op.scalar->expansion.get() : op.cls.define.get();
+  if (&body == own) check_arity(op, inputs.size());  // a gradient's takes more than the arguments
   return Run(body, op, inputs, specs).results();
 }
 

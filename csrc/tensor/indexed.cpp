@@ -25,7 +25,7 @@ Ref<RawTensor> readable(const Op& op, const RawTensor& index, const Dims& shape)
   Ref<RawTensor> values =
       has_loops ? Ref<RawTensor>(const_cast<RawTensor*>(&index)) : cast(index, DType::kInt64);
   if (index.dtype == DType::kUInt64) values = checked(std::move(values), op);
-  return contiguous(values->shape == shape ? *values : *broadcast_to(*values, shape));
+  return steady(values->shape == shape ? *values : *broadcast_to(*values, shape));
 }
 
 }  // namespace

@@ -18,6 +18,12 @@ inline bool is_word(int64_t bytes) {
   return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8 || bytes == 16;
 }
 
+// What is read twice, first to check or to count: contiguous, and copied where the memory is shared
+// with another library, which may write to it meanwhile.
+inline Ref<RawTensor> steady(const RawTensor& x) {
+  return x.storage->is_owned() ? contiguous(x) : copy(x);
+}
+
 // Who checks the indices: all of them before anything else, or who reads them, tile by tile, which
 // saves a pass over them; that is for those who have written nothing but a result of their own.
 enum class Checks : uint8_t { kFirst, kInPassing };

@@ -75,7 +75,7 @@ Dims selected_shape(const RawTensor& x, size_t mask_ndim, int64_t count) {
 
 Values masked_select(const Op&, RawArgs inputs, const Specs&, uint32_t) {
   const Ref<RawTensor> x = contiguous(*inputs[0]);
-  const Ref<RawTensor> mask = contiguous(*inputs[1]);
+  const Ref<RawTensor> mask = steady(*inputs[1]);
   const MaskBlocks blocks(*mask);
   const size_t mask_ndim = mask->shape.size();
   const Ref<RawTensor> out =
@@ -131,7 +131,7 @@ Ref<RawTensor> values_for(const Op& op, RawTensor& value, const RawTensor& out, 
 }
 
 Values masked_scatter(const Op& op, RawArgs inputs, const Specs&, uint32_t reusable) {
-  const Ref<RawTensor> mask = contiguous(*inputs[1]);
+  const Ref<RawTensor> mask = steady(*inputs[1]);
   const MaskBlocks blocks(*mask);
   const bool is_ours = (reusable & 1U) != 0 && inputs[0]->is_contiguous;
   const Ref<RawTensor> out = is_ours ? Ref<RawTensor>(inputs[0]) : copy(*inputs[0]);
@@ -178,7 +178,7 @@ void write_coordinates(int64_t* out, int64_t count, int64_t place, const int64_t
 }
 
 Values argwhere(const Op&, RawArgs inputs, const Specs&, uint32_t) {
-  const Ref<RawTensor> mask = contiguous(*cast_if_needed(*inputs[0], DType::kBool));
+  const Ref<RawTensor> mask = steady(*cast_if_needed(*inputs[0], DType::kBool));
   const MaskBlocks blocks(*mask);
   const int64_t ndim = static_cast<int64_t>(mask->shape.size());
   const int64_t count = blocks.count();

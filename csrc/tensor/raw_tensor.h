@@ -43,7 +43,7 @@ class RawTensor final : public Value {
         storage(std::move(storage)),
         data(this->storage->data()) {}
 
-  // Contiguous, with shape and dtype alone until `computation` fills it.
+  // With shape and dtype alone until `computation` fills it.
   RawTensor(DType dtype, Dims shape, Ref<Pending> computation)
       : Value(kRaw, raw_tensor_type()),
         dtype(dtype),
@@ -76,10 +76,18 @@ class RawTensor final : public Value {
     if (pending) Ref<Pending>(pending)->finish(reason);
     return *this;
   }
-  // The elements are there.
+  // The elements are there, in order.
   void fill(Ref<Storage> filled) const {
     storage = std::move(filled);
     data = storage->data();
+    pending = nullptr;
+  }
+  // They are there, and lie as those of a result do that was not known before.
+  void fill(const RawTensor& result) const {
+    strides = result.strides;
+    is_contiguous = result.is_contiguous;
+    storage = result.storage;
+    data = result.data;
     pending = nullptr;
   }
   template <class T>
@@ -92,9 +100,9 @@ class RawTensor final : public Value {
 
   const DType dtype;
   const Dims shape;
-  const Dims strides;  // in elements
+  mutable Dims strides;  // in elements
   const int64_t count;
-  const bool is_contiguous;
+  mutable bool is_contiguous;
   mutable Ref<Storage> storage;
   mutable char* data = nullptr;  // null while pending
   mutable Ref<Pending> pending;

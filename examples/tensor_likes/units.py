@@ -4,7 +4,7 @@ Products add the powers of base units; what has no rule here (`exp`, say) demand
 
 >>> length, time = tl.Tensor(Measured([3.0, 8.0], m=1)), tl.Tensor(Measured([2.0, 4.0], s=1))
 >>> (length / time).__wrapped__
-Measured(RawTensor([1.5, 2. ]), m=1, s=-1)
+Measured(RawTensor([1.5, 2. ], device='cpu'), m=1, s=-1)
 """
 
 from __future__ import annotations

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Sequence
 from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .. import arranging
+from ..arguments import integer
 from ..arranging import as_tensor
 from ..generated import fourier_transform, pad
 
@@ -28,9 +28,14 @@ def axes_of(call: str, ndim: int, s: Sequence[int] | None, axes: Sequence[int] |
     return found
 
 
+def kept(s: Sequence[int] | None) -> list[int | None] | None:
+    """Sizes, of which -1 leaves an axis as it is, as the standard has it for several axes."""
+    return None if s is None else [None if size == -1 else size for size in s]
+
+
 def _size_of(call: str, given: Any, default: int) -> int:
-    """The size of a transform; None and -1 leave it as it is."""
-    size = default if given is None or operator.index(given) == -1 else operator.index(given)
+    """The size of a transform; None leaves it as it is."""
+    size = default if given is None else integer(call, "n", given)
     if size < 1:
         raise ShapeError(f"{call}: the size of a transform must be at least 1; got {size}.")
     return size

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from .alignment import ctc as ctc
 from .alignment import ctc_grad as ctc_grad
-from .attention import attention as attention
+from .attention import attend as attend
 from .attention import attention_grad as attention_grad
 from .convolution import conv1d as conv1d
 from .convolution import conv2d as conv2d
@@ -21,17 +21,29 @@ from .creation import arange as arange
 from .creation import full as full
 from .elementwise_arithmetic import abs as abs
 from .elementwise_arithmetic import add as add
+from .elementwise_arithmetic import addcdiv as addcdiv
+from .elementwise_arithmetic import addcmul as addcmul
 from .elementwise_arithmetic import angle as angle
 from .elementwise_arithmetic import ceil as ceil
 from .elementwise_arithmetic import clip_between as clip_between
 from .elementwise_arithmetic import complex as complex
 from .elementwise_arithmetic import conj as conj
 from .elementwise_arithmetic import copysign as copysign
+from .elementwise_arithmetic import deg2rad as deg2rad
 from .elementwise_arithmetic import divide as divide
 from .elementwise_arithmetic import floor as floor
 from .elementwise_arithmetic import floor_divide as floor_divide
+from .elementwise_arithmetic import fmax as fmax
+from .elementwise_arithmetic import fmin as fmin
+from .elementwise_arithmetic import fmod as fmod
+from .elementwise_arithmetic import frac as frac
+from .elementwise_arithmetic import gcd as gcd
+from .elementwise_arithmetic import heaviside as heaviside
 from .elementwise_arithmetic import hypot as hypot
 from .elementwise_arithmetic import imag as imag
+from .elementwise_arithmetic import lcm as lcm
+from .elementwise_arithmetic import ldexp as ldexp
+from .elementwise_arithmetic import lerp as lerp
 from .elementwise_arithmetic import maximum as maximum
 from .elementwise_arithmetic import minimum as minimum
 from .elementwise_arithmetic import multiply as multiply
@@ -40,6 +52,7 @@ from .elementwise_arithmetic import negative as negative
 from .elementwise_arithmetic import nextafter as nextafter
 from .elementwise_arithmetic import positive as positive
 from .elementwise_arithmetic import pow as pow
+from .elementwise_arithmetic import rad2deg as rad2deg
 from .elementwise_arithmetic import real as real
 from .elementwise_arithmetic import reciprocal as reciprocal
 from .elementwise_arithmetic import remainder as remainder
@@ -61,6 +74,8 @@ from .elementwise_logic import greater_equal as greater_equal
 from .elementwise_logic import isfinite as isfinite
 from .elementwise_logic import isinf as isinf
 from .elementwise_logic import isnan as isnan
+from .elementwise_logic import isneginf as isneginf
+from .elementwise_logic import isposinf as isposinf
 from .elementwise_logic import less as less
 from .elementwise_logic import less_equal as less_equal
 from .elementwise_logic import logical_and as logical_and
@@ -126,6 +141,7 @@ from .elementwise_nn import hardtanh as hardtanh
 from .elementwise_nn import leaky_relu as leaky_relu
 from .elementwise_nn import log_sigmoid as log_sigmoid
 from .elementwise_nn import logaddexp as logaddexp
+from .elementwise_nn import logaddexp2 as logaddexp2
 from .elementwise_nn import lstm_cell as lstm_cell
 from .elementwise_nn import lstm_cell_grad as lstm_cell_grad
 from .elementwise_nn import mish as mish
@@ -139,6 +155,23 @@ from .elementwise_nn import softshrink as softshrink
 from .elementwise_nn import softsign as softsign
 from .elementwise_nn import tanhshrink as tanhshrink
 from .elementwise_nn import threshold as threshold
+from .elementwise_special import bessel_j0 as bessel_j0
+from .elementwise_special import bessel_j1 as bessel_j1
+from .elementwise_special import entr as entr
+from .elementwise_special import erfcx as erfcx
+from .elementwise_special import erfinv as erfinv
+from .elementwise_special import i0 as i0
+from .elementwise_special import i0e as i0e
+from .elementwise_special import i1 as i1
+from .elementwise_special import i1e as i1e
+from .elementwise_special import igamma as igamma
+from .elementwise_special import igammac as igammac
+from .elementwise_special import log_ndtr as log_ndtr
+from .elementwise_special import ndtr as ndtr
+from .elementwise_special import ndtri as ndtri
+from .elementwise_special import xlog1py as xlog1py
+from .elementwise_special import xlogy as xlogy
+from .elementwise_special import zeta as zeta
 from .fft import fourier_transform as fourier_transform
 from .indexing import argwhere as argwhere
 from .indexing import gather as gather
@@ -242,7 +275,7 @@ from .sorting import argsort as argsort
 from .sorting import searchsorted as searchsorted
 from .sorting import sort as sort
 from .sorting import topk as topk
-from .sorting import unique as unique
+from .sorting import unique_elements as unique_elements
 from .sorting import unique_values as unique_values
 from .statistics import std as std
 from .statistics import var as var
@@ -261,6 +294,8 @@ __all__ = [
     "adaptive_max_pool2d",
     "adaptive_max_pool3d",
     "add",
+    "addcdiv",
+    "addcmul",
     "all",
     "angle",
     "any",
@@ -275,7 +310,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
-    "attention",
+    "attend",
     "attention_grad",
     "avg_pool",
     "avg_pool1d",
@@ -283,6 +318,8 @@ __all__ = [
     "avg_pool3d",
     "avg_pool_spread",
     "batch_norm",
+    "bessel_j0",
+    "bessel_j1",
     "binary_cross_entropy_error",
     "bitwise_and",
     "bitwise_invert",
@@ -321,6 +358,7 @@ __all__ = [
     "cumulative_min",
     "cumulative_prod",
     "cumulative_sum",
+    "deg2rad",
     "det",
     "determinant",
     "digamma",
@@ -331,18 +369,26 @@ __all__ = [
     "eigvals",
     "eigvalsh",
     "elu",
+    "entr",
     "equal",
     "erf",
     "erfc",
+    "erfcx",
+    "erfinv",
     "exp",
     "exp2",
     "expm1",
     "floor",
     "floor_divide",
+    "fmax",
+    "fmin",
+    "fmod",
     "fourier_transform",
+    "frac",
     "full",
     "gather",
     "gaussian_nll_error",
+    "gcd",
     "gelu",
     "gelu_tanh",
     "greater",
@@ -353,19 +399,31 @@ __all__ = [
     "hardsigmoid",
     "hardswish",
     "hardtanh",
+    "heaviside",
     "hinge_embedding_error",
     "huber_error",
     "hypot",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "igamma",
+    "igammac",
     "imag",
     "inv",
     "isfinite",
     "isinf",
     "isnan",
+    "isneginf",
+    "isposinf",
     "kl_div_error",
     "kl_div_log_error",
     "layer_norm",
     "layer_norm_grad",
+    "lcm",
+    "ldexp",
     "leaky_relu",
+    "lerp",
     "less",
     "less_equal",
     "lgamma",
@@ -374,10 +432,12 @@ __all__ = [
     "log10",
     "log1p",
     "log2",
+    "log_ndtr",
     "log_sigmoid",
     "log_softmax",
     "log_softmax_grad",
     "logaddexp",
+    "logaddexp2",
     "logcumsumexp",
     "logical_and",
     "logical_not",
@@ -410,6 +470,8 @@ __all__ = [
     "momentum_step",
     "multiply",
     "multiply_add",
+    "ndtr",
+    "ndtri",
     "negative",
     "nextafter",
     "not_equal",
@@ -423,6 +485,7 @@ __all__ = [
     "prod",
     "put_along_axis",
     "qr",
+    "rad2deg",
     "random_draw",
     "random_from",
     "real",
@@ -485,9 +548,12 @@ __all__ = [
     "topk",
     "trigamma",
     "trunc",
-    "unique",
+    "unique_elements",
     "unique_values",
     "var",
     "vecdot",
     "where",
+    "xlog1py",
+    "xlogy",
+    "zeta",
 ]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/alignment.yaml:5
+# opdecl/alignment.yaml: CTC
 @native
 def ctc(
     log_probs: TensorLike,
@@ -35,7 +35,7 @@ def ctc(
         DTypeError: target_lengths is not integer.
 
     Source:
-        https://doi.org/10.1145/1143844.1143891; declared in opdecl/alignment.yaml:5.
+        https://doi.org/10.1145/1143844.1143891; declared in opdecl/alignment.yaml: CTC.
 
     Example:
         >>> import tensorlike as tl
@@ -47,7 +47,7 @@ def ctc(
     ...
 
 
-# opdecl/alignment.yaml:13
+# opdecl/alignment.yaml: CTCGrad
 @native
 def ctc_grad(
     log_probs: TensorLike,
@@ -76,7 +76,7 @@ def ctc_grad(
         DTypeError: target_lengths is not integer.
 
     Source:
-        Declared in opdecl/alignment.yaml:13.
+        Declared in opdecl/alignment.yaml: CTCGrad.
 
     Example:
         >>> import tensorlike as tl

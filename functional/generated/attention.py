@@ -8,9 +8,9 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/attention.yaml:4
+# opdecl/attention.yaml: Attention
 @native
-def attention(
+def attend(
     query: TensorLike,
     key: TensorLike,
     value: TensorLike,
@@ -32,19 +32,19 @@ def attention(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/2205.14135; declared in opdecl/attention.yaml:4.
+        https://arxiv.org/abs/2205.14135; declared in opdecl/attention.yaml: Attention.
 
     Example:
         >>> import tensorlike as tl
         >>> values = [[[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [[round(v, 4) for v in row] for row in tl.functional.attention(*tensors).tolist()]
+        >>> [[round(v, 4) for v in row] for row in tl.functional.attend(*tensors).tolist()]
         [[1.6605, 2.6605]]
     """
     ...
 
 
-# opdecl/attention.yaml:22
+# opdecl/attention.yaml: AttentionGrad
 @native
 def attention_grad(
     query: TensorLike,
@@ -70,7 +70,7 @@ def attention_grad(
         3 tensors.
 
     Source:
-        Declared in opdecl/attention.yaml:22.
+        Declared in opdecl/attention.yaml: AttentionGrad.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/convolution.yaml:6
+# opdecl/convolution.yaml: Convolution
 @native
 def convolution(
     x: TensorLike,
@@ -39,7 +39,7 @@ def convolution(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:6.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: Convolution.
 
     Example:
         >>> import tensorlike as tl
@@ -51,7 +51,7 @@ def convolution(
     ...
 
 
-# opdecl/convolution.yaml:20
+# opdecl/convolution.yaml: Convolution
 @native
 def conv1d(
     x: TensorLike,
@@ -78,7 +78,7 @@ def conv1d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:20.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: Convolution.
 
     Example:
         >>> import tensorlike as tl
@@ -91,7 +91,7 @@ def conv1d(
     ...
 
 
-# opdecl/convolution.yaml:24
+# opdecl/convolution.yaml: Convolution
 @native
 def conv2d(
     x: TensorLike,
@@ -118,7 +118,7 @@ def conv2d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:24.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: Convolution.
 
     Example:
         >>> import tensorlike as tl
@@ -130,7 +130,7 @@ def conv2d(
     ...
 
 
-# opdecl/convolution.yaml:28
+# opdecl/convolution.yaml: Convolution
 @native
 def conv3d(
     x: TensorLike,
@@ -157,7 +157,7 @@ def conv3d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:28.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: Convolution.
 
     Example:
         >>> import tensorlike as tl
@@ -169,7 +169,7 @@ def conv3d(
     ...
 
 
-# opdecl/convolution.yaml:33
+# opdecl/convolution.yaml: ConvolutionTranspose
 @native
 def convolution_transpose(
     x: TensorLike,
@@ -201,7 +201,7 @@ def convolution_transpose(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:33.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: ConvolutionTranspose.
 
     Example:
         >>> import tensorlike as tl
@@ -213,7 +213,7 @@ def convolution_transpose(
     ...
 
 
-# opdecl/convolution.yaml:48
+# opdecl/convolution.yaml: ConvolutionTranspose
 @native
 def conv_transpose1d(
     x: TensorLike,
@@ -243,7 +243,7 @@ def conv_transpose1d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:48.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: ConvolutionTranspose.
 
     Example:
         >>> import tensorlike as tl
@@ -255,7 +255,7 @@ def conv_transpose1d(
     ...
 
 
-# opdecl/convolution.yaml:52
+# opdecl/convolution.yaml: ConvolutionTranspose
 @native
 def conv_transpose2d(
     x: TensorLike,
@@ -285,7 +285,7 @@ def conv_transpose2d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:52.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: ConvolutionTranspose.
 
     Example:
         >>> import tensorlike as tl
@@ -297,7 +297,7 @@ def conv_transpose2d(
     ...
 
 
-# opdecl/convolution.yaml:56
+# opdecl/convolution.yaml: ConvolutionTranspose
 @native
 def conv_transpose3d(
     x: TensorLike,
@@ -327,7 +327,7 @@ def conv_transpose3d(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:56.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: ConvolutionTranspose.
 
     Example:
         >>> import tensorlike as tl
@@ -339,7 +339,7 @@ def conv_transpose3d(
     ...
 
 
-# opdecl/convolution.yaml:61
+# opdecl/convolution.yaml: ConvolutionWeight
 @native
 def convolution_weight(
     x: TensorLike,
@@ -365,7 +365,7 @@ def convolution_weight(
         One tensor.
 
     Source:
-        Declared in opdecl/convolution.yaml:61.
+        Declared in opdecl/convolution.yaml: ConvolutionWeight.
 
     Example:
         >>> import tensorlike as tl

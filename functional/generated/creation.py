@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, native
 
 
-# opdecl/creation.yaml:3
+# opdecl/creation.yaml: Fill
 @native
 def full(
     shape: int | Sequence[int],
@@ -30,7 +30,7 @@ def full(
         One tensor.
 
     Source:
-        Declared in opdecl/creation.yaml:3.
+        Declared in opdecl/creation.yaml: Fill.
 
     Example:
         >>> import tensorlike as tl
@@ -40,7 +40,7 @@ def full(
     ...
 
 
-# opdecl/creation.yaml:14
+# opdecl/creation.yaml: Arange
 @native
 def arange(
     start: bool | int | float,
@@ -62,7 +62,7 @@ def arange(
         One tensor.
 
     Source:
-        Declared in opdecl/creation.yaml:14.
+        Declared in opdecl/creation.yaml: Arange.
 
     Example:
         >>> import tensorlike as tl

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_arithmetic.yaml:5
+# opdecl/elementwise_arithmetic.yaml: add
 @native
 def add(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The sum of two numbers.
@@ -24,7 +24,7 @@ def add(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:5.
+        Declared in opdecl/elementwise_arithmetic.yaml: add.
 
     Example:
         >>> import tensorlike as tl
@@ -36,7 +36,7 @@ def add(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:11
+# opdecl/elementwise_arithmetic.yaml: subtract
 @native
 def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The difference of two numbers.
@@ -52,7 +52,7 @@ def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:11.
+        Declared in opdecl/elementwise_arithmetic.yaml: subtract.
 
     Example:
         >>> import tensorlike as tl
@@ -64,7 +64,7 @@ def subtract(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:17
+# opdecl/elementwise_arithmetic.yaml: multiply
 @native
 def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The product of two numbers.
@@ -80,7 +80,7 @@ def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:17.
+        Declared in opdecl/elementwise_arithmetic.yaml: multiply.
 
     Example:
         >>> import tensorlike as tl
@@ -92,7 +92,7 @@ def multiply(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:23
+# opdecl/elementwise_arithmetic.yaml: divide
 @native
 def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient of two numbers.
@@ -110,7 +110,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:23.
+        Declared in opdecl/elementwise_arithmetic.yaml: divide.
 
     Example:
         >>> import tensorlike as tl
@@ -122,7 +122,7 @@ def divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:31
+# opdecl/elementwise_arithmetic.yaml: floor_divide
 @native
 def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The quotient rounded down; by an infinity it is a zero, the Array API's, where NumPy has -1.
@@ -140,7 +140,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:31.
+        Declared in opdecl/elementwise_arithmetic.yaml: floor_divide.
 
     Example:
         >>> import tensorlike as tl
@@ -152,7 +152,7 @@ def floor_divide(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:37
+# opdecl/elementwise_arithmetic.yaml: remainder
 @native
 def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The remainder of the division rounded towards minus infinity; it has the sign of x2.
@@ -170,7 +170,7 @@ def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:37.
+        Declared in opdecl/elementwise_arithmetic.yaml: remainder.
 
     Example:
         >>> import tensorlike as tl
@@ -182,7 +182,7 @@ def remainder(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:45
+# opdecl/elementwise_arithmetic.yaml: negative
 @native
 def negative(x: TensorLike) -> Tensor:
     """The number with the opposite sign.
@@ -194,7 +194,7 @@ def negative(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:45.
+        Declared in opdecl/elementwise_arithmetic.yaml: negative.
 
     Example:
         >>> import tensorlike as tl
@@ -204,7 +204,7 @@ def negative(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:51
+# opdecl/elementwise_arithmetic.yaml: positive
 @native
 def positive(x: TensorLike) -> Tensor:
     """The number itself.
@@ -216,7 +216,7 @@ def positive(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:51.
+        Declared in opdecl/elementwise_arithmetic.yaml: positive.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def positive(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:58
+# opdecl/elementwise_arithmetic.yaml: abs
 @native
 def abs(x: TensorLike) -> Tensor:
     """The absolute value.
@@ -238,7 +238,7 @@ def abs(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:58.
+        Declared in opdecl/elementwise_arithmetic.yaml: abs.
 
     Example:
         >>> import tensorlike as tl
@@ -248,7 +248,7 @@ def abs(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:66
+# opdecl/elementwise_arithmetic.yaml: sign
 @native
 def sign(x: TensorLike) -> Tensor:
     """-1, 0 or 1 for a negative number, a zero or a positive one; a complex one over its size.
@@ -260,7 +260,7 @@ def sign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:66.
+        Declared in opdecl/elementwise_arithmetic.yaml: sign.
 
     Example:
         >>> import tensorlike as tl
@@ -270,7 +270,7 @@ def sign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:75
+# opdecl/elementwise_arithmetic.yaml: real
 @native
 def real(x: TensorLike) -> Tensor:
     """The real part.
@@ -282,7 +282,7 @@ def real(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:75.
+        Declared in opdecl/elementwise_arithmetic.yaml: real.
 
     Example:
         >>> import tensorlike as tl
@@ -292,7 +292,7 @@ def real(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:82
+# opdecl/elementwise_arithmetic.yaml: imag
 @native
 def imag(x: TensorLike) -> Tensor:
     """The imaginary part; that of a real number is 0.
@@ -304,7 +304,7 @@ def imag(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:82.
+        Declared in opdecl/elementwise_arithmetic.yaml: imag.
 
     Example:
         >>> import tensorlike as tl
@@ -314,7 +314,7 @@ def imag(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:89
+# opdecl/elementwise_arithmetic.yaml: conj
 @native
 def conj(x: TensorLike) -> Tensor:
     """The complex conjugate; a real number is its own.
@@ -326,7 +326,7 @@ def conj(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:89.
+        Declared in opdecl/elementwise_arithmetic.yaml: conj.
 
     Example:
         >>> import tensorlike as tl
@@ -336,7 +336,7 @@ def conj(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:96
+# opdecl/elementwise_arithmetic.yaml: complex
 @native
 def complex(re: TensorLike, im: TensorLike) -> Tensor:
     """The complex number of these parts.
@@ -354,7 +354,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:96.
+        Declared in opdecl/elementwise_arithmetic.yaml: complex.
 
     Example:
         >>> import tensorlike as tl
@@ -366,7 +366,7 @@ def complex(re: TensorLike, im: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:102
+# opdecl/elementwise_arithmetic.yaml: angle
 @native
 def angle(x: TensorLike) -> Tensor:
     """The angle of a complex number in radians, from -pi to pi.
@@ -378,7 +378,7 @@ def angle(x: TensorLike) -> Tensor:
         The shape of x, the dtype of its real part.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:102.
+        Declared in opdecl/elementwise_arithmetic.yaml: angle.
 
     Example:
         >>> import tensorlike as tl
@@ -388,7 +388,7 @@ def angle(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:112
+# opdecl/elementwise_arithmetic.yaml: square
 @native
 def square(x: TensorLike) -> Tensor:
     """The square.
@@ -400,7 +400,7 @@ def square(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:112.
+        Declared in opdecl/elementwise_arithmetic.yaml: square.
 
     Example:
         >>> import tensorlike as tl
@@ -410,7 +410,7 @@ def square(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:117
+# opdecl/elementwise_arithmetic.yaml: reciprocal
 @native
 def reciprocal(x: TensorLike) -> Tensor:
     """One divided by the number.
@@ -422,7 +422,7 @@ def reciprocal(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:117.
+        Declared in opdecl/elementwise_arithmetic.yaml: reciprocal.
 
     Example:
         >>> import tensorlike as tl
@@ -432,7 +432,7 @@ def reciprocal(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:122
+# opdecl/elementwise_arithmetic.yaml: pow
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
@@ -448,7 +448,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:122.
+        Declared in opdecl/elementwise_arithmetic.yaml: pow.
 
     Example:
         >>> import tensorlike as tl
@@ -460,7 +460,7 @@ def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:131
+# opdecl/elementwise_arithmetic.yaml: minimum
 @native
 def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The smaller of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -478,7 +478,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:131.
+        Declared in opdecl/elementwise_arithmetic.yaml: minimum.
 
     Example:
         >>> import tensorlike as tl
@@ -490,7 +490,7 @@ def minimum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:138
+# opdecl/elementwise_arithmetic.yaml: maximum
 @native
 def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The larger of two numbers, NaN if one is; where both are equal each gets half the gradient.
@@ -508,7 +508,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:138.
+        Declared in opdecl/elementwise_arithmetic.yaml: maximum.
 
     Example:
         >>> import tensorlike as tl
@@ -520,7 +520,7 @@ def maximum(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:145
+# opdecl/elementwise_arithmetic.yaml: clip_between
 @native
 def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     """The number moved into the range from lower to upper.
@@ -539,7 +539,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:145.
+        Declared in opdecl/elementwise_arithmetic.yaml: clip_between.
 
     Example:
         >>> import tensorlike as tl
@@ -552,7 +552,7 @@ def clip_between(x: TensorLike, lower: TensorLike, upper: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:154
+# opdecl/elementwise_arithmetic.yaml: multiply_add
 @native
 def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     """The product of x and y, plus z.
@@ -569,7 +569,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:154.
+        Declared in opdecl/elementwise_arithmetic.yaml: multiply_add.
 
     Example:
         >>> import tensorlike as tl
@@ -582,7 +582,7 @@ def multiply_add(x: TensorLike, y: TensorLike, z: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:160
+# opdecl/elementwise_arithmetic.yaml: floor
 @native
 def floor(x: TensorLike) -> Tensor:
     """The largest integer that is not larger.
@@ -594,7 +594,7 @@ def floor(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:160.
+        Declared in opdecl/elementwise_arithmetic.yaml: floor.
 
     Example:
         >>> import tensorlike as tl
@@ -604,7 +604,7 @@ def floor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:165
+# opdecl/elementwise_arithmetic.yaml: ceil
 @native
 def ceil(x: TensorLike) -> Tensor:
     """The smallest integer that is not smaller.
@@ -616,7 +616,7 @@ def ceil(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:165.
+        Declared in opdecl/elementwise_arithmetic.yaml: ceil.
 
     Example:
         >>> import tensorlike as tl
@@ -626,7 +626,7 @@ def ceil(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:170
+# opdecl/elementwise_arithmetic.yaml: trunc
 @native
 def trunc(x: TensorLike) -> Tensor:
     """The integer part.
@@ -638,7 +638,7 @@ def trunc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:170.
+        Declared in opdecl/elementwise_arithmetic.yaml: trunc.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def trunc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:175
+# opdecl/elementwise_arithmetic.yaml: round
 @native
 def round(x: TensorLike) -> Tensor:
     """The nearest integer; halves go to the even one. Of complex numbers, both parts are rounded.
@@ -660,7 +660,7 @@ def round(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:175.
+        Declared in opdecl/elementwise_arithmetic.yaml: round.
 
     Example:
         >>> import tensorlike as tl
@@ -670,7 +670,7 @@ def round(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:180
+# opdecl/elementwise_arithmetic.yaml: hypot
 @native
 def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The square root of x1 ** 2 + x2 ** 2, without overflow on the way.
@@ -688,7 +688,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:180.
+        Declared in opdecl/elementwise_arithmetic.yaml: hypot.
 
     Example:
         >>> import tensorlike as tl
@@ -700,7 +700,7 @@ def hypot(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:187
+# opdecl/elementwise_arithmetic.yaml: copysign
 @native
 def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The absolute value of x1 with the sign of x2.
@@ -718,7 +718,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:187.
+        Declared in opdecl/elementwise_arithmetic.yaml: copysign.
 
     Example:
         >>> import tensorlike as tl
@@ -730,7 +730,7 @@ def copysign(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:192
+# opdecl/elementwise_arithmetic.yaml: nextafter
 @native
 def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The number next to x1 in the direction of x2. Halves step as float32 does, and round.
@@ -748,7 +748,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:192.
+        Declared in opdecl/elementwise_arithmetic.yaml: nextafter.
 
     Example:
         >>> import tensorlike as tl
@@ -760,7 +760,7 @@ def nextafter(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_arithmetic.yaml:197
+# opdecl/elementwise_arithmetic.yaml: signbit
 @native
 def signbit(x: TensorLike) -> Tensor:
     """Whether the sign is negative, that of -0 and of NaN too.
@@ -772,11 +772,406 @@ def signbit(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_arithmetic.yaml:197.
+        Declared in opdecl/elementwise_arithmetic.yaml: signbit.
 
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.signbit(tl.tensor([0.5, 2.0])).tolist()
         [False, False]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: fmax
+@native
+def fmax(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The larger of two numbers, the other one where one is NaN.
+
+    ``where(isnan(x1), x2, where(isnan(x2), x1, maximum(x1, x2)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: fmax.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmax(x1, x2).tolist()
+        [2.0, 2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: fmin
+@native
+def fmin(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The smaller of two numbers, the other one where one is NaN.
+
+    ``where(isnan(x1), x2, where(isnan(x2), x1, minimum(x1, x2)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: fmin.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmin(x1, x2).tolist()
+        [0.5, 0.25]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: fmod
+@native
+def fmod(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The remainder of the division rounded towards zero; it has the sign of x1.
+
+    ``where((x1 == 0) & (abs(x1) % abs(x2) == 0), x1, where(abs(x2) < 0, where(x1 == x2, 0, x1),
+    where(abs(x1) < 0, where((abs(x1) % abs(x2) == 0) | (abs(x2) < 0), abs(x1) % abs(x2),
+    abs(x1) % abs(x2) - abs(x2)), where(x1 < 0, -(abs(x1) % abs(x2)), abs(x1) % abs(x2)))))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: fmod.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.fmod(x1, x2).tolist()
+        [0.5, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: frac
+@native
+def frac(x: TensorLike) -> Tensor:
+    """What is behind the point, with the sign of the number.
+
+    ``x - trunc(x)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: frac.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.frac(tl.tensor([0.5, 2.0])).tolist()
+        [0.5, 0.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: lerp
+@native
+def lerp(start: TensorLike, end: TensorLike, weight: TensorLike) -> Tensor:
+    """The number between start and end that a weight of 0 puts at start, and 1 at end.
+
+    ``where(abs(weight) < 0.5, start + weight * (end - start), end - (end - start) * (1 -
+    weight))``
+
+    Args:
+        start: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        end: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        weight: any shape that broadcasts with the others, real floating-point (integers and
+            booleans are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: lerp.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> start = tl.tensor([0.5, 2.0])
+        >>> end = tl.tensor([2.0, 0.25])
+        >>> weight = tl.tensor([1.0, 3.0])
+        >>> tl.functional.lerp(start, end, weight).tolist()
+        [2.0, -3.25]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: addcmul
+@native
+def addcmul(x: TensorLike, x1: TensorLike, x2: TensorLike, value: TensorLike = 1) -> Tensor:
+    """A number plus the product of two others, times a value.
+
+    ``x + value * x1 * x2``
+
+    Args:
+        x: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        x2: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+        value: any shape that broadcasts with the others, numeric (booleans are promoted to int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: addcmul.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.addcmul(*tensors).tolist()
+        [2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: addcdiv
+@native
+def addcdiv(x: TensorLike, x1: TensorLike, x2: TensorLike, value: TensorLike = 1) -> Tensor:
+    """A number plus the quotient of two others, times a value.
+
+    ``x + value * (x1 / x2)``
+
+    Args:
+        x: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x1: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        x2: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+        value: any shape that broadcasts with the others, floating-point (integers and booleans are
+            promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: addcdiv.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[0.5], [2.0], [1.0], [0.75]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.addcdiv(*tensors).tolist()
+        [2.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: ldexp
+@native
+def ldexp(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """x1 times two to the power of x2.
+
+    ``where((isinf(x1) | (x1 == 0)) & (x2 == x2), x1, x1 * exp2(trunc(clip_between(x2, -4400,
+    4400) * 0.5)) * exp2(x2 - trunc(clip_between(x2, -4400, 4400) * 0.5)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: ldexp.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.ldexp(x1, x2).tolist()]
+        [2.0, 2.3784]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: heaviside
+@native
+def heaviside(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The step function, 0 left of 0 and 1 right of it; x2 at 0.
+
+    ``where(isnan(x1), x1, where(x1 < 0, 0, where(x1 == 0, x2, 1)))``
+
+    Args:
+        x1: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+        x2: any shape that broadcasts with the others, real numeric (booleans are promoted to
+            int64).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: heaviside.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> tl.functional.heaviside(x1, x2).tolist()
+        [1.0, 1.0]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: deg2rad
+@native
+def deg2rad(x: TensorLike) -> Tensor:
+    """An angle in degrees, in radians.
+
+    ``x * 0.017453292519943295``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: deg2rad.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.deg2rad(tl.tensor([0.5, 2.0])).tolist()]
+        [0.0087, 0.0349]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: rad2deg
+@native
+def rad2deg(x: TensorLike) -> Tensor:
+    """An angle in radians, in degrees.
+
+    ``x * 57.29577951308232``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        The shape of x, the dtype of x (floating-point).
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: rad2deg.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.rad2deg(tl.tensor([0.5, 2.0])).tolist()]
+        [28.6479, 114.5916]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: gcd
+@native
+def gcd(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The greatest common divisor, not negative; of 0 and 0 it is 0.
+
+    Args:
+        x1: any shape that broadcasts with the others, integer.
+        x2: any shape that broadcasts with the others, integer.
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        DTypeError: x1 is not integer.
+        DTypeError: x2 is not integer.
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: gcd.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.gcd(tl.tensor([6, 3]), tl.tensor([2, 1])).tolist()
+        [2, 1]
+    """
+    ...
+
+
+# opdecl/elementwise_arithmetic.yaml: lcm
+@native
+def lcm(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The least common multiple, not negative; 0 where one is 0.
+
+    Args:
+        x1: any shape that broadcasts with the others, integer.
+        x2: any shape that broadcasts with the others, integer.
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        DTypeError: x1 is not integer.
+        DTypeError: x2 is not integer.
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_arithmetic.yaml: lcm.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.lcm(tl.tensor([6, 3]), tl.tensor([2, 1])).tolist()
+        [6, 3]
     """
     ...

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_logic.yaml:3
+# opdecl/elementwise_logic.yaml: equal
 @native
 def equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether two values are equal.
@@ -24,7 +24,7 @@ def equal(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:3.
+        Declared in opdecl/elementwise_logic.yaml: equal.
 
     Example:
         >>> import tensorlike as tl
@@ -36,7 +36,7 @@ def equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:9
+# opdecl/elementwise_logic.yaml: not_equal
 @native
 def not_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether two values differ.
@@ -52,7 +52,7 @@ def not_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:9.
+        Declared in opdecl/elementwise_logic.yaml: not_equal.
 
     Example:
         >>> import tensorlike as tl
@@ -64,7 +64,7 @@ def not_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:15
+# opdecl/elementwise_logic.yaml: less
 @native
 def less(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is less than x2.
@@ -80,7 +80,7 @@ def less(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:15.
+        Declared in opdecl/elementwise_logic.yaml: less.
 
     Example:
         >>> import tensorlike as tl
@@ -92,7 +92,7 @@ def less(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:21
+# opdecl/elementwise_logic.yaml: less_equal
 @native
 def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is less than or equal to x2.
@@ -108,7 +108,7 @@ def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:21.
+        Declared in opdecl/elementwise_logic.yaml: less_equal.
 
     Example:
         >>> import tensorlike as tl
@@ -120,7 +120,7 @@ def less_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:27
+# opdecl/elementwise_logic.yaml: greater
 @native
 def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is greater than x2.
@@ -136,7 +136,7 @@ def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:27.
+        Declared in opdecl/elementwise_logic.yaml: greater.
 
     Example:
         >>> import tensorlike as tl
@@ -148,7 +148,7 @@ def greater(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:33
+# opdecl/elementwise_logic.yaml: greater_equal
 @native
 def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether x1 is greater than or equal to x2.
@@ -164,7 +164,7 @@ def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:33.
+        Declared in opdecl/elementwise_logic.yaml: greater_equal.
 
     Example:
         >>> import tensorlike as tl
@@ -176,7 +176,7 @@ def greater_equal(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:39
+# opdecl/elementwise_logic.yaml: logical_and
 @native
 def logical_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether both are true.
@@ -194,7 +194,7 @@ def logical_and(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:39.
+        Declared in opdecl/elementwise_logic.yaml: logical_and.
 
     Example:
         >>> import tensorlike as tl
@@ -206,7 +206,7 @@ def logical_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:44
+# opdecl/elementwise_logic.yaml: logical_or
 @native
 def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether at least one is true.
@@ -224,7 +224,7 @@ def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:44.
+        Declared in opdecl/elementwise_logic.yaml: logical_or.
 
     Example:
         >>> import tensorlike as tl
@@ -236,7 +236,7 @@ def logical_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:49
+# opdecl/elementwise_logic.yaml: logical_xor
 @native
 def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     """Whether exactly one is true.
@@ -254,7 +254,7 @@ def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:49.
+        Declared in opdecl/elementwise_logic.yaml: logical_xor.
 
     Example:
         >>> import tensorlike as tl
@@ -266,7 +266,7 @@ def logical_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:54
+# opdecl/elementwise_logic.yaml: logical_not
 @native
 def logical_not(x: TensorLike) -> Tensor:
     """Whether it is false.
@@ -281,7 +281,7 @@ def logical_not(x: TensorLike) -> Tensor:
         DTypeError: x is not boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:54.
+        Declared in opdecl/elementwise_logic.yaml: logical_not.
 
     Example:
         >>> import tensorlike as tl
@@ -291,7 +291,7 @@ def logical_not(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:59
+# opdecl/elementwise_logic.yaml: bitwise_and
 @native
 def bitwise_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits that are set in both.
@@ -309,7 +309,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:59.
+        Declared in opdecl/elementwise_logic.yaml: bitwise_and.
 
     Example:
         >>> import tensorlike as tl
@@ -321,7 +321,7 @@ def bitwise_and(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:64
+# opdecl/elementwise_logic.yaml: bitwise_or
 @native
 def bitwise_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits that are set in at least one.
@@ -339,7 +339,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:64.
+        Declared in opdecl/elementwise_logic.yaml: bitwise_or.
 
     Example:
         >>> import tensorlike as tl
@@ -351,7 +351,7 @@ def bitwise_or(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:69
+# opdecl/elementwise_logic.yaml: bitwise_xor
 @native
 def bitwise_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits that are set in exactly one.
@@ -369,7 +369,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:69.
+        Declared in opdecl/elementwise_logic.yaml: bitwise_xor.
 
     Example:
         >>> import tensorlike as tl
@@ -381,7 +381,7 @@ def bitwise_xor(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:74
+# opdecl/elementwise_logic.yaml: bitwise_invert
 @native
 def bitwise_invert(x: TensorLike) -> Tensor:
     """Every bit flipped.
@@ -396,7 +396,7 @@ def bitwise_invert(x: TensorLike) -> Tensor:
         DTypeError: x is not integer or boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:74.
+        Declared in opdecl/elementwise_logic.yaml: bitwise_invert.
 
     Example:
         >>> import tensorlike as tl
@@ -406,7 +406,7 @@ def bitwise_invert(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:79
+# opdecl/elementwise_logic.yaml: bitwise_left_shift
 @native
 def bitwise_left_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits of x1 moved x2 places to the left; zero where x2 is at least the width.
@@ -424,7 +424,7 @@ def bitwise_left_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:79.
+        Declared in opdecl/elementwise_logic.yaml: bitwise_left_shift.
 
     Example:
         >>> import tensorlike as tl
@@ -436,7 +436,7 @@ def bitwise_left_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:85
+# opdecl/elementwise_logic.yaml: bitwise_right_shift
 @native
 def bitwise_right_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The bits of x1 moved x2 places to the right, the sign kept.
@@ -454,7 +454,7 @@ def bitwise_right_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:85.
+        Declared in opdecl/elementwise_logic.yaml: bitwise_right_shift.
 
     Example:
         >>> import tensorlike as tl
@@ -466,7 +466,7 @@ def bitwise_right_shift(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:91
+# opdecl/elementwise_logic.yaml: where
 @native
 def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     """x where the condition holds, y elsewhere; the value not chosen gets no gradient.
@@ -484,7 +484,7 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:91.
+        Declared in opdecl/elementwise_logic.yaml: where.
 
     Example:
         >>> import tensorlike as tl
@@ -497,7 +497,7 @@ def where(condition: TensorLike, x: TensorLike, y: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:96
+# opdecl/elementwise_logic.yaml: isnan
 @native
 def isnan(x: TensorLike) -> Tensor:
     """Whether it is NaN.
@@ -509,7 +509,7 @@ def isnan(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:96.
+        Declared in opdecl/elementwise_logic.yaml: isnan.
 
     Example:
         >>> import tensorlike as tl
@@ -519,7 +519,7 @@ def isnan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:101
+# opdecl/elementwise_logic.yaml: isinf
 @native
 def isinf(x: TensorLike) -> Tensor:
     """Whether it is plus or minus infinity.
@@ -531,7 +531,7 @@ def isinf(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:101.
+        Declared in opdecl/elementwise_logic.yaml: isinf.
 
     Example:
         >>> import tensorlike as tl
@@ -541,7 +541,7 @@ def isinf(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_logic.yaml:106
+# opdecl/elementwise_logic.yaml: isfinite
 @native
 def isfinite(x: TensorLike) -> Tensor:
     """Whether it is neither NaN nor an infinity.
@@ -553,11 +553,59 @@ def isfinite(x: TensorLike) -> Tensor:
         The shape of x, boolean.
 
     Source:
-        Declared in opdecl/elementwise_logic.yaml:106.
+        Declared in opdecl/elementwise_logic.yaml: isfinite.
 
     Example:
         >>> import tensorlike as tl
         >>> tl.functional.isfinite(tl.tensor([0.5, 2.0])).tolist()
         [True, True]
+    """
+    ...
+
+
+# opdecl/elementwise_logic.yaml: isposinf
+@native
+def isposinf(x: TensorLike) -> Tensor:
+    """Whether it is plus infinity.
+
+    ``isinf(x) & (x > 0)``
+
+    Args:
+        x: any shape, real numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml: isposinf.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.isposinf(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
+    """
+    ...
+
+
+# opdecl/elementwise_logic.yaml: isneginf
+@native
+def isneginf(x: TensorLike) -> Tensor:
+    """Whether it is minus infinity.
+
+    ``isinf(x) & (x < 0)``
+
+    Args:
+        x: any shape, real numeric (booleans are promoted to int64).
+
+    Returns:
+        The shape of x, boolean.
+
+    Source:
+        Declared in opdecl/elementwise_logic.yaml: isneginf.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.isneginf(tl.tensor([0.5, 2.0])).tolist()
+        [False, False]
     """
     ...

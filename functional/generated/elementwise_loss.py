@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_loss.yaml:5
+# opdecl/elementwise_loss.yaml: squared_error
 @native
 def squared_error(x: TensorLike, target: TensorLike) -> Tensor:
     """The square of a difference.
@@ -28,7 +28,7 @@ def squared_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:5.
+        Declared in opdecl/elementwise_loss.yaml: squared_error.
 
     Example:
         >>> import tensorlike as tl
@@ -40,7 +40,7 @@ def squared_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:10
+# opdecl/elementwise_loss.yaml: absolute_error
 @native
 def absolute_error(x: TensorLike, target: TensorLike) -> Tensor:
     """The size of a difference.
@@ -60,7 +60,7 @@ def absolute_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:10.
+        Declared in opdecl/elementwise_loss.yaml: absolute_error.
 
     Example:
         >>> import tensorlike as tl
@@ -72,7 +72,7 @@ def absolute_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:15
+# opdecl/elementwise_loss.yaml: smooth_l1_error
 @native
 def smooth_l1_error(x: TensorLike, target: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """The size of a difference, less beta / 2, and with a parabola where it is below beta.
@@ -95,7 +95,7 @@ def smooth_l1_error(x: TensorLike, target: TensorLike, beta: TensorLike = 1.0) -
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1504.08083; declared in opdecl/elementwise_loss.yaml:15.
+        https://arxiv.org/abs/1504.08083; declared in opdecl/elementwise_loss.yaml: smooth_l1_error.
 
     Example:
         >>> import tensorlike as tl
@@ -108,7 +108,7 @@ def smooth_l1_error(x: TensorLike, target: TensorLike, beta: TensorLike = 1.0) -
     ...
 
 
-# opdecl/elementwise_loss.yaml:30
+# opdecl/elementwise_loss.yaml: huber_error
 @native
 def huber_error(x: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> Tensor:
     """Half the square of a difference, which goes on as a straight line beyond delta.
@@ -131,7 +131,8 @@ def huber_error(x: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> T
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://doi.org/10.1214/aoms/1177703732; declared in opdecl/elementwise_loss.yaml:30.
+        https://doi.org/10.1214/aoms/1177703732; declared in opdecl/elementwise_loss.yaml:
+            huber_error.
 
     Example:
         >>> import tensorlike as tl
@@ -144,7 +145,7 @@ def huber_error(x: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> T
     ...
 
 
-# opdecl/elementwise_loss.yaml:46
+# opdecl/elementwise_loss.yaml: binary_cross_entropy_error
 @native
 def binary_cross_entropy_error(x: TensorLike, target: TensorLike) -> Tensor:
     """Minus the logarithm of the probability x of a target of 0 or 1; logarithms end at -100.
@@ -164,7 +165,7 @@ def binary_cross_entropy_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:46.
+        Declared in opdecl/elementwise_loss.yaml: binary_cross_entropy_error.
 
     Example:
         >>> import tensorlike as tl
@@ -176,7 +177,7 @@ def binary_cross_entropy_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:57
+# opdecl/elementwise_loss.yaml: logistic_error
 @native
 def logistic_error(x: TensorLike, target: TensorLike, pos_weight: TensorLike = 1.0) -> Tensor:
     """The binary cross entropy of sigmoid(x), where pos_weight counts for a target of 1.
@@ -198,7 +199,7 @@ def logistic_error(x: TensorLike, target: TensorLike, pos_weight: TensorLike = 1
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:57.
+        Declared in opdecl/elementwise_loss.yaml: logistic_error.
 
     Example:
         >>> import tensorlike as tl
@@ -211,7 +212,7 @@ def logistic_error(x: TensorLike, target: TensorLike, pos_weight: TensorLike = 1
     ...
 
 
-# opdecl/elementwise_loss.yaml:69
+# opdecl/elementwise_loss.yaml: kl_div_error
 @native
 def kl_div_error(x: TensorLike, target: TensorLike) -> Tensor:
     """A probability times the logarithm of its ratio to exp(x).
@@ -231,7 +232,7 @@ def kl_div_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:69.
+        Declared in opdecl/elementwise_loss.yaml: kl_div_error.
 
     Example:
         >>> import tensorlike as tl
@@ -243,7 +244,7 @@ def kl_div_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:77
+# opdecl/elementwise_loss.yaml: kl_div_log_error
 @native
 def kl_div_log_error(x: TensorLike, target: TensorLike) -> Tensor:
     """The term of a divergence whose target is a logarithm too.
@@ -263,7 +264,7 @@ def kl_div_log_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:77.
+        Declared in opdecl/elementwise_loss.yaml: kl_div_log_error.
 
     Example:
         >>> import tensorlike as tl
@@ -275,7 +276,7 @@ def kl_div_log_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:85
+# opdecl/elementwise_loss.yaml: poisson_nll_error
 @native
 def poisson_nll_error(x: TensorLike, target: TensorLike) -> Tensor:
     """Minus the logarithm of a count's probability, whose mean is exp(x), but for a constant.
@@ -295,7 +296,7 @@ def poisson_nll_error(x: TensorLike, target: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:85.
+        Declared in opdecl/elementwise_loss.yaml: poisson_nll_error.
 
     Example:
         >>> import tensorlike as tl
@@ -307,7 +308,7 @@ def poisson_nll_error(x: TensorLike, target: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:93
+# opdecl/elementwise_loss.yaml: poisson_nll_rate_error
 @native
 def poisson_nll_rate_error(x: TensorLike, target: TensorLike, eps: TensorLike = 1e-08) -> Tensor:
     """Minus the logarithm of a count's probability, whose mean is x, but for a constant.
@@ -329,7 +330,7 @@ def poisson_nll_rate_error(x: TensorLike, target: TensorLike, eps: TensorLike = 
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:93.
+        Declared in opdecl/elementwise_loss.yaml: poisson_nll_rate_error.
 
     Example:
         >>> import tensorlike as tl
@@ -342,7 +343,7 @@ def poisson_nll_rate_error(x: TensorLike, target: TensorLike, eps: TensorLike = 
     ...
 
 
-# opdecl/elementwise_loss.yaml:101
+# opdecl/elementwise_loss.yaml: stirling
 @native
 def stirling(x: TensorLike) -> Tensor:
     """Stirling's approximation of the logarithm of the factorial above 1, else 0.
@@ -356,7 +357,7 @@ def stirling(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.11; declared in opdecl/elementwise_loss.yaml:101.
+        https://dlmf.nist.gov/5.11; declared in opdecl/elementwise_loss.yaml: stirling.
 
     Example:
         >>> import tensorlike as tl
@@ -366,7 +367,7 @@ def stirling(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_loss.yaml:109
+# opdecl/elementwise_loss.yaml: gaussian_nll_error
 @native
 def gaussian_nll_error(
     x: TensorLike, target: TensorLike, var: TensorLike, eps: TensorLike = 1e-06
@@ -392,7 +393,8 @@ def gaussian_nll_error(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://doi.org/10.1109/ICNN.1994.374138; declared in opdecl/elementwise_loss.yaml:109.
+        https://doi.org/10.1109/ICNN.1994.374138; declared in opdecl/elementwise_loss.yaml:
+            gaussian_nll_error.
 
     Example:
         >>> import tensorlike as tl
@@ -404,7 +406,7 @@ def gaussian_nll_error(
     ...
 
 
-# opdecl/elementwise_loss.yaml:126
+# opdecl/elementwise_loss.yaml: hinge_embedding_error
 @native
 def hinge_embedding_error(x: TensorLike, target: TensorLike, margin: TensorLike = 1.0) -> Tensor:
     """The distance x of what is alike (1), and what it lacks of the margin where it is not (-1).
@@ -426,7 +428,7 @@ def hinge_embedding_error(x: TensorLike, target: TensorLike, margin: TensorLike 
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:126.
+        Declared in opdecl/elementwise_loss.yaml: hinge_embedding_error.
 
     Example:
         >>> import tensorlike as tl
@@ -439,7 +441,7 @@ def hinge_embedding_error(x: TensorLike, target: TensorLike, margin: TensorLike 
     ...
 
 
-# opdecl/elementwise_loss.yaml:135
+# opdecl/elementwise_loss.yaml: margin_ranking_error
 @native
 def margin_ranking_error(
     x1: TensorLike, x2: TensorLike, target: TensorLike, margin: TensorLike = 0.0
@@ -465,7 +467,7 @@ def margin_ranking_error(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_loss.yaml:135.
+        Declared in opdecl/elementwise_loss.yaml: margin_ranking_error.
 
     Example:
         >>> import tensorlike as tl

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_math.yaml:5
+# opdecl/elementwise_math.yaml: exp
 @native
 def exp(x: TensorLike) -> Tensor:
     """The exponential function.
@@ -20,7 +20,7 @@ def exp(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:5.
+        Declared in opdecl/elementwise_math.yaml: exp.
 
     Example:
         >>> import tensorlike as tl
@@ -30,7 +30,7 @@ def exp(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:10
+# opdecl/elementwise_math.yaml: exp2
 @native
 def exp2(x: TensorLike) -> Tensor:
     """Two to the power of x.
@@ -42,7 +42,7 @@ def exp2(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:10.
+        Declared in opdecl/elementwise_math.yaml: exp2.
 
     Example:
         >>> import tensorlike as tl
@@ -52,7 +52,7 @@ def exp2(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:15
+# opdecl/elementwise_math.yaml: expm1
 @native
 def expm1(x: TensorLike) -> Tensor:
     """exp(x) - 1, accurate where x is near 0.
@@ -64,7 +64,7 @@ def expm1(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:15.
+        Declared in opdecl/elementwise_math.yaml: expm1.
 
     Example:
         >>> import tensorlike as tl
@@ -74,7 +74,7 @@ def expm1(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:20
+# opdecl/elementwise_math.yaml: log
 @native
 def log(x: TensorLike) -> Tensor:
     """The natural logarithm.
@@ -86,7 +86,7 @@ def log(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:20.
+        Declared in opdecl/elementwise_math.yaml: log.
 
     Example:
         >>> import tensorlike as tl
@@ -96,7 +96,7 @@ def log(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:25
+# opdecl/elementwise_math.yaml: log1p
 @native
 def log1p(x: TensorLike) -> Tensor:
     """log(1 + x), accurate where x is near 0.
@@ -108,7 +108,7 @@ def log1p(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:25.
+        Declared in opdecl/elementwise_math.yaml: log1p.
 
     Example:
         >>> import tensorlike as tl
@@ -118,7 +118,7 @@ def log1p(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:30
+# opdecl/elementwise_math.yaml: log2
 @native
 def log2(x: TensorLike) -> Tensor:
     """The logarithm to base 2.
@@ -130,7 +130,7 @@ def log2(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:30.
+        Declared in opdecl/elementwise_math.yaml: log2.
 
     Example:
         >>> import tensorlike as tl
@@ -140,7 +140,7 @@ def log2(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:35
+# opdecl/elementwise_math.yaml: log10
 @native
 def log10(x: TensorLike) -> Tensor:
     """The logarithm to base 10.
@@ -152,7 +152,7 @@ def log10(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:35.
+        Declared in opdecl/elementwise_math.yaml: log10.
 
     Example:
         >>> import tensorlike as tl
@@ -162,7 +162,7 @@ def log10(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:40
+# opdecl/elementwise_math.yaml: sqrt
 @native
 def sqrt(x: TensorLike) -> Tensor:
     """The square root.
@@ -174,7 +174,7 @@ def sqrt(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:40.
+        Declared in opdecl/elementwise_math.yaml: sqrt.
 
     Example:
         >>> import tensorlike as tl
@@ -184,7 +184,7 @@ def sqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:45
+# opdecl/elementwise_math.yaml: rsqrt
 @native
 def rsqrt(x: TensorLike) -> Tensor:
     """One divided by the square root.
@@ -196,7 +196,7 @@ def rsqrt(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:45.
+        Declared in opdecl/elementwise_math.yaml: rsqrt.
 
     Example:
         >>> import tensorlike as tl
@@ -206,7 +206,7 @@ def rsqrt(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:51
+# opdecl/elementwise_math.yaml: sin
 @native
 def sin(x: TensorLike) -> Tensor:
     """The sine of an angle in radians.
@@ -218,7 +218,7 @@ def sin(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:51.
+        Declared in opdecl/elementwise_math.yaml: sin.
 
     Example:
         >>> import tensorlike as tl
@@ -228,7 +228,7 @@ def sin(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:56
+# opdecl/elementwise_math.yaml: cos
 @native
 def cos(x: TensorLike) -> Tensor:
     """The cosine of an angle in radians.
@@ -240,7 +240,7 @@ def cos(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:56.
+        Declared in opdecl/elementwise_math.yaml: cos.
 
     Example:
         >>> import tensorlike as tl
@@ -250,7 +250,7 @@ def cos(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:61
+# opdecl/elementwise_math.yaml: tan
 @native
 def tan(x: TensorLike) -> Tensor:
     """The tangent of an angle in radians.
@@ -262,7 +262,7 @@ def tan(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:61.
+        Declared in opdecl/elementwise_math.yaml: tan.
 
     Example:
         >>> import tensorlike as tl
@@ -272,7 +272,7 @@ def tan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:66
+# opdecl/elementwise_math.yaml: asin
 @native
 def asin(x: TensorLike) -> Tensor:
     """The angle in radians whose sine is x.
@@ -284,7 +284,7 @@ def asin(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:66.
+        Declared in opdecl/elementwise_math.yaml: asin.
 
     Example:
         >>> import tensorlike as tl
@@ -294,7 +294,7 @@ def asin(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:73
+# opdecl/elementwise_math.yaml: acos
 @native
 def acos(x: TensorLike) -> Tensor:
     """The angle in radians whose cosine is x.
@@ -306,7 +306,7 @@ def acos(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:73.
+        Declared in opdecl/elementwise_math.yaml: acos.
 
     Example:
         >>> import tensorlike as tl
@@ -316,7 +316,7 @@ def acos(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:80
+# opdecl/elementwise_math.yaml: atan
 @native
 def atan(x: TensorLike) -> Tensor:
     """The angle in radians whose tangent is x.
@@ -328,7 +328,7 @@ def atan(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:80.
+        Declared in opdecl/elementwise_math.yaml: atan.
 
     Example:
         >>> import tensorlike as tl
@@ -338,7 +338,7 @@ def atan(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:86
+# opdecl/elementwise_math.yaml: atan2
 @native
 def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The angle in radians of the point (x2, x1).
@@ -356,7 +356,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:86.
+        Declared in opdecl/elementwise_math.yaml: atan2.
 
     Example:
         >>> import tensorlike as tl
@@ -368,7 +368,7 @@ def atan2(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:94
+# opdecl/elementwise_math.yaml: sinh
 @native
 def sinh(x: TensorLike) -> Tensor:
     """The hyperbolic sine.
@@ -380,7 +380,7 @@ def sinh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:94.
+        Declared in opdecl/elementwise_math.yaml: sinh.
 
     Example:
         >>> import tensorlike as tl
@@ -390,7 +390,7 @@ def sinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:99
+# opdecl/elementwise_math.yaml: cosh
 @native
 def cosh(x: TensorLike) -> Tensor:
     """The hyperbolic cosine.
@@ -402,7 +402,7 @@ def cosh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:99.
+        Declared in opdecl/elementwise_math.yaml: cosh.
 
     Example:
         >>> import tensorlike as tl
@@ -412,7 +412,7 @@ def cosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:104
+# opdecl/elementwise_math.yaml: tanh
 @native
 def tanh(x: TensorLike) -> Tensor:
     """The hyperbolic tangent.
@@ -424,7 +424,7 @@ def tanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:104.
+        Declared in opdecl/elementwise_math.yaml: tanh.
 
     Example:
         >>> import tensorlike as tl
@@ -434,7 +434,7 @@ def tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:109
+# opdecl/elementwise_math.yaml: asinh
 @native
 def asinh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic sine.
@@ -446,7 +446,7 @@ def asinh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:109.
+        Declared in opdecl/elementwise_math.yaml: asinh.
 
     Example:
         >>> import tensorlike as tl
@@ -456,7 +456,7 @@ def asinh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:116
+# opdecl/elementwise_math.yaml: acosh
 @native
 def acosh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic cosine.
@@ -468,7 +468,7 @@ def acosh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:116.
+        Declared in opdecl/elementwise_math.yaml: acosh.
 
     Example:
         >>> import tensorlike as tl
@@ -478,7 +478,7 @@ def acosh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:124
+# opdecl/elementwise_math.yaml: atanh
 @native
 def atanh(x: TensorLike) -> Tensor:
     """The inverse of the hyperbolic tangent.
@@ -490,7 +490,7 @@ def atanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:124.
+        Declared in opdecl/elementwise_math.yaml: atanh.
 
     Example:
         >>> import tensorlike as tl
@@ -500,7 +500,7 @@ def atanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:131
+# opdecl/elementwise_math.yaml: erf
 @native
 def erf(x: TensorLike) -> Tensor:
     """The error function.
@@ -512,7 +512,7 @@ def erf(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:131.
+        Declared in opdecl/elementwise_math.yaml: erf.
 
     Example:
         >>> import tensorlike as tl
@@ -522,7 +522,7 @@ def erf(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:137
+# opdecl/elementwise_math.yaml: erfc
 @native
 def erfc(x: TensorLike) -> Tensor:
     """1 - erf(x), accurate where x is large.
@@ -534,7 +534,7 @@ def erfc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:137.
+        Declared in opdecl/elementwise_math.yaml: erfc.
 
     Example:
         >>> import tensorlike as tl
@@ -544,7 +544,7 @@ def erfc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:143
+# opdecl/elementwise_math.yaml: lgamma
 @native
 def lgamma(x: TensorLike) -> Tensor:
     """The logarithm of the absolute value of the gamma function.
@@ -556,7 +556,7 @@ def lgamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml:143.
+        https://dlmf.nist.gov/5; declared in opdecl/elementwise_math.yaml: lgamma.
 
     Example:
         >>> import tensorlike as tl
@@ -566,7 +566,7 @@ def lgamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:149
+# opdecl/elementwise_math.yaml: digamma
 @native
 def digamma(x: TensorLike) -> Tensor:
     """The derivative of the logarithm of the gamma function.
@@ -578,7 +578,7 @@ def digamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml:149.
+        https://dlmf.nist.gov/5.2; declared in opdecl/elementwise_math.yaml: digamma.
 
     Example:
         >>> import tensorlike as tl
@@ -588,7 +588,7 @@ def digamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:155
+# opdecl/elementwise_math.yaml: trigamma
 @native
 def trigamma(x: TensorLike) -> Tensor:
     """The derivative of digamma.
@@ -600,7 +600,7 @@ def trigamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:155.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml: trigamma.
 
     Example:
         >>> import tensorlike as tl
@@ -610,7 +610,7 @@ def trigamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:164
+# opdecl/elementwise_math.yaml: tetragamma
 @native
 def tetragamma(x: TensorLike) -> Tensor:
     """The derivative of trigamma.
@@ -638,7 +638,7 @@ def tetragamma(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml:164.
+        https://dlmf.nist.gov/5.15; declared in opdecl/elementwise_math.yaml: tetragamma.
 
     Example:
         >>> import tensorlike as tl
@@ -648,7 +648,7 @@ def tetragamma(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:181
+# opdecl/elementwise_math.yaml: sinc
 @native
 def sinc(x: TensorLike) -> Tensor:
     """sin(pi x) / (pi x), and 1 where x is 0.
@@ -663,7 +663,7 @@ def sinc(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:181.
+        Declared in opdecl/elementwise_math.yaml: sinc.
 
     Example:
         >>> import tensorlike as tl
@@ -673,7 +673,7 @@ def sinc(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_math.yaml:198
+# opdecl/elementwise_math.yaml: logit
 @native
 def logit(x: TensorLike) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid.
@@ -687,7 +687,7 @@ def logit(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_math.yaml:198.
+        Declared in opdecl/elementwise_math.yaml: logit.
 
     Example:
         >>> import tensorlike as tl

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/elementwise_nn.yaml:4
+# opdecl/elementwise_nn.yaml: sigmoid
 @native
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function.
@@ -22,7 +22,7 @@ def sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:4.
+        Declared in opdecl/elementwise_nn.yaml: sigmoid.
 
     Example:
         >>> import tensorlike as tl
@@ -32,7 +32,7 @@ def sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:12
+# opdecl/elementwise_nn.yaml: relu
 @native
 def relu(x: TensorLike) -> Tensor:
     """The number where it is positive, else 0.
@@ -47,7 +47,7 @@ def relu(x: TensorLike) -> Tensor:
 
     Source:
         https://www.cs.toronto.edu/~hinton/absps/reluICML.pdf; declared in
-            opdecl/elementwise_nn.yaml:12.
+            opdecl/elementwise_nn.yaml: relu.
 
     Example:
         >>> import tensorlike as tl
@@ -57,7 +57,7 @@ def relu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:19
+# opdecl/elementwise_nn.yaml: gelu
 @native
 def gelu(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, exact form.
@@ -71,7 +71,7 @@ def gelu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:19.
+        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml: gelu.
 
     Example:
         >>> import tensorlike as tl
@@ -81,7 +81,7 @@ def gelu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:31
+# opdecl/elementwise_nn.yaml: gelu_tanh
 @native
 def gelu_tanh(x: TensorLike) -> Tensor:
     """Gaussian error linear unit, approximated with tanh.
@@ -95,7 +95,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml:31.
+        https://arxiv.org/abs/1606.08415; declared in opdecl/elementwise_nn.yaml: gelu_tanh.
 
     Example:
         >>> import tensorlike as tl
@@ -105,7 +105,7 @@ def gelu_tanh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:38
+# opdecl/elementwise_nn.yaml: silu
 @native
 def silu(x: TensorLike) -> Tensor:
     """Sigmoid linear unit, also called swish.
@@ -119,7 +119,7 @@ def silu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml:38.
+        https://arxiv.org/abs/1702.03118; declared in opdecl/elementwise_nn.yaml: silu.
 
     Example:
         >>> import tensorlike as tl
@@ -129,7 +129,7 @@ def silu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:45
+# opdecl/elementwise_nn.yaml: softplus
 @native
 def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     """A smooth relu, log(1 + exp(beta x)) / beta, which does not overflow.
@@ -149,7 +149,7 @@ def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:45.
+        Declared in opdecl/elementwise_nn.yaml: softplus.
 
     Example:
         >>> import tensorlike as tl
@@ -161,7 +161,7 @@ def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:53
+# opdecl/elementwise_nn.yaml: elu
 @native
 def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """Exponential linear unit.
@@ -181,7 +181,7 @@ def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml:53.
+        https://arxiv.org/abs/1511.07289; declared in opdecl/elementwise_nn.yaml: elu.
 
     Example:
         >>> import tensorlike as tl
@@ -193,7 +193,7 @@ def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:62
+# opdecl/elementwise_nn.yaml: leaky_relu
 @native
 def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     """The number where it is positive, else negative_slope times it.
@@ -213,7 +213,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:62.
+        Declared in opdecl/elementwise_nn.yaml: leaky_relu.
 
     Example:
         >>> import tensorlike as tl
@@ -225,7 +225,7 @@ def leaky_relu(x: TensorLike, negative_slope: TensorLike = 0.01) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:67
+# opdecl/elementwise_nn.yaml: softsign
 @native
 def softsign(x: TensorLike) -> Tensor:
     """A sigmoid that approaches -1 and 1 as 1 / x does.
@@ -239,7 +239,7 @@ def softsign(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:67.
+        Declared in opdecl/elementwise_nn.yaml: softsign.
 
     Example:
         >>> import tensorlike as tl
@@ -249,7 +249,7 @@ def softsign(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:73
+# opdecl/elementwise_nn.yaml: mish
 @native
 def mish(x: TensorLike) -> Tensor:
     """A smooth activation that lets small negative numbers through.
@@ -263,7 +263,7 @@ def mish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml:73.
+        https://arxiv.org/abs/1908.08681; declared in opdecl/elementwise_nn.yaml: mish.
 
     Example:
         >>> import tensorlike as tl
@@ -273,7 +273,7 @@ def mish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:80
+# opdecl/elementwise_nn.yaml: hardtanh
 @native
 def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -> Tensor:
     """The number moved into the range from min_val to max_val.
@@ -294,7 +294,7 @@ def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:80.
+        Declared in opdecl/elementwise_nn.yaml: hardtanh.
 
     Example:
         >>> import tensorlike as tl
@@ -307,7 +307,7 @@ def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -
     ...
 
 
-# opdecl/elementwise_nn.yaml:89
+# opdecl/elementwise_nn.yaml: hardsigmoid
 @native
 def hardsigmoid(x: TensorLike) -> Tensor:
     """Straight lines in place of the logistic function.
@@ -321,7 +321,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:89.
+        Declared in opdecl/elementwise_nn.yaml: hardsigmoid.
 
     Example:
         >>> import tensorlike as tl
@@ -331,7 +331,7 @@ def hardsigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:95
+# opdecl/elementwise_nn.yaml: relu6
 @native
 def relu6(x: TensorLike) -> Tensor:
     """The number moved into the range from 0 to 6.
@@ -345,7 +345,7 @@ def relu6(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x.
 
     Source:
-        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml:95.
+        https://arxiv.org/abs/1704.04861; declared in opdecl/elementwise_nn.yaml: relu6.
 
     Example:
         >>> import tensorlike as tl
@@ -355,7 +355,7 @@ def relu6(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:102
+# opdecl/elementwise_nn.yaml: selu
 @native
 def selu(x: TensorLike) -> Tensor:
     """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
@@ -369,7 +369,7 @@ def selu(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml:102.
+        https://arxiv.org/abs/1706.02515; declared in opdecl/elementwise_nn.yaml: selu.
 
     Example:
         >>> import tensorlike as tl
@@ -379,7 +379,7 @@ def selu(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:110
+# opdecl/elementwise_nn.yaml: celu
 @native
 def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """An exponential linear unit whose slope is continuous for every alpha.
@@ -399,7 +399,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml:110.
+        https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml: celu.
 
     Example:
         >>> import tensorlike as tl
@@ -411,7 +411,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:117
+# opdecl/elementwise_nn.yaml: hardswish
 @native
 def hardswish(x: TensorLike) -> Tensor:
     """Silu with straight lines in place of the logistic function.
@@ -425,7 +425,7 @@ def hardswish(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml:117.
+        https://arxiv.org/abs/1905.02244; declared in opdecl/elementwise_nn.yaml: hardswish.
 
     Example:
         >>> import tensorlike as tl
@@ -435,7 +435,7 @@ def hardswish(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:124
+# opdecl/elementwise_nn.yaml: hardshrink
 @native
 def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number, or 0 where it is no further than lambd from 0.
@@ -455,7 +455,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:124.
+        Declared in opdecl/elementwise_nn.yaml: hardshrink.
 
     Example:
         >>> import tensorlike as tl
@@ -467,7 +467,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:130
+# opdecl/elementwise_nn.yaml: softshrink
 @native
 def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number moved towards 0 by lambd, and 0 where it is nearer than that.
@@ -487,7 +487,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:130.
+        Declared in opdecl/elementwise_nn.yaml: softshrink.
 
     Example:
         >>> import tensorlike as tl
@@ -499,7 +499,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:136
+# opdecl/elementwise_nn.yaml: tanhshrink
 @native
 def tanhshrink(x: TensorLike) -> Tensor:
     """What tanh takes away from a number.
@@ -513,7 +513,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:136.
+        Declared in opdecl/elementwise_nn.yaml: tanhshrink.
 
     Example:
         >>> import tensorlike as tl
@@ -523,7 +523,7 @@ def tanhshrink(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:142
+# opdecl/elementwise_nn.yaml: threshold
 @native
 def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     """The number where it is above the limit, else the value.
@@ -544,7 +544,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:142.
+        Declared in opdecl/elementwise_nn.yaml: threshold.
 
     Example:
         >>> import tensorlike as tl
@@ -557,7 +557,7 @@ def threshold(x: TensorLike, limit: TensorLike, value: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:148
+# opdecl/elementwise_nn.yaml: logaddexp
 @native
 def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The logarithm of exp(x1) + exp(x2), which does not overflow.
@@ -577,7 +577,7 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:148.
+        Declared in opdecl/elementwise_nn.yaml: logaddexp.
 
     Example:
         >>> import tensorlike as tl
@@ -589,7 +589,39 @@ def logaddexp(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:158
+# opdecl/elementwise_nn.yaml: logaddexp2
+@native
+def logaddexp2(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """The logarithm to base 2 of exp2(x1) + exp2(x2), which does not overflow.
+
+    ``maximum(x1, x2) + where(x1 == x2, 1, log1p(exp2(-abs(x1 - x2))) * LOG2_E)``
+
+    Args:
+        x1: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+        x2: any shape that broadcasts with the others, real floating-point (integers and booleans
+            are promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        Declared in opdecl/elementwise_nn.yaml: logaddexp2.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x1 = tl.tensor([0.5, 2.0])
+        >>> x2 = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.logaddexp2(x1, x2).tolist()]
+        [2.4368, 2.3755]
+    """
+    ...
+
+
+# opdecl/elementwise_nn.yaml: log_sigmoid
 @native
 def log_sigmoid(x: TensorLike) -> Tensor:
     """The logarithm of the logistic function.
@@ -603,7 +635,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
         The shape of x, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:158.
+        Declared in opdecl/elementwise_nn.yaml: log_sigmoid.
 
     Example:
         >>> import tensorlike as tl
@@ -613,7 +645,7 @@ def log_sigmoid(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/elementwise_nn.yaml:168
+# opdecl/elementwise_nn.yaml: lstm_cell
 @native
 def lstm_cell(
     input_gate: TensorLike,
@@ -648,7 +680,7 @@ def lstm_cell(
 
     Source:
         https://www.bioinf.jku.at/publications/older/2604.pdf; declared in
-            opdecl/elementwise_nn.yaml:168.
+            opdecl/elementwise_nn.yaml: lstm_cell.
 
     Example:
         >>> import tensorlike as tl
@@ -660,7 +692,7 @@ def lstm_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:201
+# opdecl/elementwise_nn.yaml: lstm_cell_grad
 @native
 def lstm_cell_grad(
     input_gate: TensorLike,
@@ -710,7 +742,7 @@ def lstm_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:201.
+        Declared in opdecl/elementwise_nn.yaml: lstm_cell_grad.
 
     Example:
         >>> import tensorlike as tl
@@ -723,7 +755,7 @@ def lstm_cell_grad(
     ...
 
 
-# opdecl/elementwise_nn.yaml:228
+# opdecl/elementwise_nn.yaml: gru_cell
 @native
 def gru_cell(
     reset_gate: TensorLike,
@@ -756,7 +788,7 @@ def gru_cell(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml:228.
+        https://arxiv.org/abs/1406.1078; declared in opdecl/elementwise_nn.yaml: gru_cell.
 
     Example:
         >>> import tensorlike as tl
@@ -768,7 +800,7 @@ def gru_cell(
     ...
 
 
-# opdecl/elementwise_nn.yaml:241
+# opdecl/elementwise_nn.yaml: gru_cell_grad
 @native
 def gru_cell_grad(
     reset_gate: TensorLike,
@@ -813,7 +845,7 @@ def gru_cell_grad(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/elementwise_nn.yaml:241.
+        Declared in opdecl/elementwise_nn.yaml: gru_cell_grad.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/fft.yaml:3
+# opdecl/fft.yaml: FourierTransform
 @native
 def fourier_transform(
     x: TensorLike,
@@ -35,7 +35,8 @@ def fourier_transform(
         One tensor.
 
     Source:
-        https://doi.org/10.1090/S0025-5718-1965-0178586-1; declared in opdecl/fft.yaml:3.
+        https://doi.org/10.1090/S0025-5718-1965-0178586-1; declared in opdecl/fft.yaml:
+            FourierTransform.
 
     Example:
         >>> import tensorlike as tl

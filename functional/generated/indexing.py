@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/indexing.yaml:3
+# opdecl/indexing.yaml: Gather
 @native
 def gather(x: TensorLike, *indices: TensorLike, axes: int | Sequence[int]) -> Tensor:
     """The elements that integer tensors point to.
@@ -27,7 +27,7 @@ def gather(x: TensorLike, *indices: TensorLike, axes: int | Sequence[int]) -> Te
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:3.
+        Declared in opdecl/indexing.yaml: Gather.
 
     Example:
         >>> import tensorlike as tl
@@ -39,7 +39,7 @@ def gather(x: TensorLike, *indices: TensorLike, axes: int | Sequence[int]) -> Te
     ...
 
 
-# opdecl/indexing.yaml:11
+# opdecl/indexing.yaml: ScatterSet
 @native
 def scatter_set(
     x: TensorLike, value: TensorLike, *indices: TensorLike, axes: int | Sequence[int]
@@ -59,7 +59,7 @@ def scatter_set(
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:11.
+        Declared in opdecl/indexing.yaml: ScatterSet.
 
     Example:
         >>> import tensorlike as tl
@@ -72,7 +72,7 @@ def scatter_set(
     ...
 
 
-# opdecl/indexing.yaml:19
+# opdecl/indexing.yaml: ScatterAdd
 @native
 def scatter_add(
     x: TensorLike, value: TensorLike, *indices: TensorLike, axes: int | Sequence[int]
@@ -92,7 +92,7 @@ def scatter_add(
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:19.
+        Declared in opdecl/indexing.yaml: ScatterAdd.
 
     Example:
         >>> import tensorlike as tl
@@ -105,7 +105,7 @@ def scatter_add(
     ...
 
 
-# opdecl/indexing.yaml:27
+# opdecl/indexing.yaml: TakeAlongAxis
 @native
 def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tensor:
     """The element of each row along an axis that an index of its own points to.
@@ -122,7 +122,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tenso
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:27.
+        Declared in opdecl/indexing.yaml: TakeAlongAxis.
 
     Example:
         >>> import tensorlike as tl
@@ -134,7 +134,7 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tenso
     ...
 
 
-# opdecl/indexing.yaml:35
+# opdecl/indexing.yaml: PutAlongAxis
 @native
 def put_along_axis(
     x: TensorLike, indices: TensorLike, value: TensorLike, axis: int = -1, mode: str = "set"
@@ -155,7 +155,7 @@ def put_along_axis(
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:35.
+        Declared in opdecl/indexing.yaml: PutAlongAxis.
 
     Example:
         >>> import tensorlike as tl
@@ -168,7 +168,7 @@ def put_along_axis(
     ...
 
 
-# opdecl/indexing.yaml:45
+# opdecl/indexing.yaml: MaskedSelect
 @native
 def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     """The elements, or rows, where a mask over the first dimensions is true, in order.
@@ -184,7 +184,7 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:45.
+        Declared in opdecl/indexing.yaml: MaskedSelect.
 
     Example:
         >>> import tensorlike as tl
@@ -196,7 +196,7 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/indexing.yaml:52
+# opdecl/indexing.yaml: MaskedScatter
 @native
 def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor:
     """The tensor with the elements that masked_select would pick replaced by a value's, in order.
@@ -213,7 +213,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:52.
+        Declared in opdecl/indexing.yaml: MaskedScatter.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor
     ...
 
 
-# opdecl/indexing.yaml:59
+# opdecl/indexing.yaml: Argwhere
 @native
 def argwhere(x: TensorLike) -> Tensor:
     """The positions of the elements that are not zero, in order, one per row.
@@ -238,7 +238,7 @@ def argwhere(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:59.
+        Declared in opdecl/indexing.yaml: Argwhere.
 
     Example:
         >>> import tensorlike as tl
@@ -248,7 +248,7 @@ def argwhere(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/indexing.yaml:68
+# opdecl/indexing.yaml: Pad
 @native
 def pad(
     x: TensorLike,
@@ -268,7 +268,7 @@ def pad(
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:68.
+        Declared in opdecl/indexing.yaml: Pad.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/layout.yaml:3
+# opdecl/layout.yaml: Reshape
 @native
 def reshape(x: TensorLike, shape: int | Sequence[int], copy: bool | None = None) -> Tensor:
     """The elements in the same order, in another shape.
@@ -24,7 +24,7 @@ def reshape(x: TensorLike, shape: int | Sequence[int], copy: bool | None = None)
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:3.
+        Declared in opdecl/layout.yaml: Reshape.
 
     Example:
         >>> import tensorlike as tl
@@ -34,7 +34,7 @@ def reshape(x: TensorLike, shape: int | Sequence[int], copy: bool | None = None)
     ...
 
 
-# opdecl/layout.yaml:18
+# opdecl/layout.yaml: Transpose
 @native
 def permute_dims(x: TensorLike, axes: int | Sequence[int]) -> Tensor:
     """The axes in another order.
@@ -47,7 +47,7 @@ def permute_dims(x: TensorLike, axes: int | Sequence[int]) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:18.
+        Declared in opdecl/layout.yaml: Transpose.
 
     Example:
         >>> import tensorlike as tl
@@ -58,7 +58,7 @@ def permute_dims(x: TensorLike, axes: int | Sequence[int]) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:28
+# opdecl/layout.yaml: Broadcast
 @native
 def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     """Axes of size 1 repeated, new axes added in front.
@@ -71,7 +71,7 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:28.
+        Declared in opdecl/layout.yaml: Broadcast.
 
     Example:
         >>> import tensorlike as tl
@@ -81,7 +81,7 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:38
+# opdecl/layout.yaml: Subtensor
 @native
 def subtensor(x: TensorLike, items: Sequence[int]) -> Tensor:
     """The part of a tensor that integers and slices select.
@@ -94,12 +94,12 @@ def subtensor(x: TensorLike, items: Sequence[int]) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:38.
+        Declared in opdecl/layout.yaml: Subtensor.
     """
     ...
 
 
-# opdecl/layout.yaml:45
+# opdecl/layout.yaml: SetSubtensor
 @native
 def set_subtensor(x: TensorLike, value: TensorLike, items: Sequence[int]) -> Tensor:
     """The tensor with the part that integers and slices select replaced by a value.
@@ -113,12 +113,12 @@ def set_subtensor(x: TensorLike, value: TensorLike, items: Sequence[int]) -> Ten
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:45.
+        Declared in opdecl/layout.yaml: SetSubtensor.
     """
     ...
 
 
-# opdecl/layout.yaml:53
+# opdecl/layout.yaml: Concat
 @native
 def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors joined along an axis that they have.
@@ -131,7 +131,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:53.
+        Declared in opdecl/layout.yaml: Concat.
 
     Example:
         >>> import tensorlike as tl
@@ -141,7 +141,7 @@ def concat(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:61
+# opdecl/layout.yaml: Stack
 @native
 def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     """Tensors of one shape joined along a new axis.
@@ -154,7 +154,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:61.
+        Declared in opdecl/layout.yaml: Stack.
 
     Example:
         >>> import tensorlike as tl
@@ -164,7 +164,7 @@ def stack(xs: Sequence[TensorLike], axis: int = 0) -> Tensor:
     ...
 
 
-# opdecl/layout.yaml:68
+# opdecl/layout.yaml: Split
 @native
 def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Tensor, ...]:
     """A tensor cut into parts along an axis.
@@ -178,7 +178,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:68.
+        Declared in opdecl/layout.yaml: Split.
 
     Example:
         >>> import tensorlike as tl
@@ -188,7 +188,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
     ...
 
 
-# opdecl/layout.yaml:78
+# opdecl/layout.yaml: Cast
 @native
 def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None = None) -> Tensor:
     """The elements in another dtype; what int32 or int64 cannot hold becomes their lowest number.
@@ -203,7 +203,7 @@ def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None =
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:78.
+        Declared in opdecl/layout.yaml: Cast.
 
     Example:
         >>> import tensorlike as tl
@@ -213,7 +213,7 @@ def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None =
     ...
 
 
-# opdecl/layout.yaml:91
+# opdecl/layout.yaml: Copy
 @native
 def to_device(x: TensorLike, device: str | None = None) -> Tensor:
     """The tensor on a device.
@@ -226,7 +226,7 @@ def to_device(x: TensorLike, device: str | None = None) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:91.
+        Declared in opdecl/layout.yaml: Copy.
 
     Example:
         >>> import tensorlike as tl

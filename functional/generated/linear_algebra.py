@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/linear_algebra.yaml:3
+# opdecl/linear_algebra.yaml: MatMul
 @native
 def matmul(a: TensorLike, b: TensorLike) -> Tensor:
     """The matrix product over the last two axes; leading axes broadcast, vectors are allowed.
@@ -21,7 +21,7 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:3.
+        Declared in opdecl/linear_algebra.yaml: MatMul.
 
     Example:
         >>> import tensorlike as tl
@@ -33,7 +33,7 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_algebra.yaml:12
+# opdecl/linear_algebra.yaml: Linear
 @native
 def linear(
     x: TensorLike, weight: TensorLike, bias: TensorLike, activation: str = "positive"
@@ -52,7 +52,7 @@ def linear(
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:12.
+        Declared in opdecl/linear_algebra.yaml: Linear.
 
     Example:
         >>> import tensorlike as tl
@@ -65,7 +65,7 @@ def linear(
     ...
 
 
-# opdecl/linear_algebra.yaml:27
+# opdecl/linear_algebra.yaml: Vecdot
 @native
 def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
     """The dot products of the vectors along an axis; those of x1 are conjugated.
@@ -81,7 +81,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:27.
+        Declared in opdecl/linear_algebra.yaml: Vecdot.
 
     Example:
         >>> import tensorlike as tl

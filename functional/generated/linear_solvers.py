@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/linear_solvers.yaml:4
+# opdecl/linear_solvers.yaml: Cholesky
 @native
 def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     """The triangular factor of the Hermitian part of x, which must be positive definite.
@@ -21,7 +21,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:4.
+        Declared in opdecl/linear_solvers.yaml: Cholesky.
 
     Example:
         >>> import tensorlike as tl
@@ -31,7 +31,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:10
+# opdecl/linear_solvers.yaml: QR
 @native
 def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, ...]:
     """The factors of x = Q R, Q with orthonormal columns and R upper triangular.
@@ -44,7 +44,7 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, ...]:
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:10.
+        Declared in opdecl/linear_solvers.yaml: QR.
 
     Example:
         >>> import tensorlike as tl
@@ -55,7 +55,7 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:17
+# opdecl/linear_solvers.yaml: SVD
 @native
 def svd(
     x: TensorLike, full_matrices: bool = True, compute_vectors: bool = True
@@ -71,7 +71,7 @@ def svd(
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:17.
+        Declared in opdecl/linear_solvers.yaml: SVD.
 
     Example:
         >>> import tensorlike as tl
@@ -81,7 +81,7 @@ def svd(
     ...
 
 
-# opdecl/linear_solvers.yaml:25
+# opdecl/linear_solvers.yaml: SVD
 @native
 def svdvals(x: TensorLike) -> Tensor:
     """The singular values, in falling order.
@@ -93,7 +93,7 @@ def svdvals(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:25.
+        Declared in opdecl/linear_solvers.yaml: SVD.
 
     Example:
         >>> import tensorlike as tl
@@ -104,7 +104,7 @@ def svdvals(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:32
+# opdecl/linear_solvers.yaml: Eigh
 @native
 def eigh(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
     """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
@@ -117,7 +117,7 @@ def eigh(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:32.
+        Declared in opdecl/linear_solvers.yaml: Eigh.
 
     Example:
         >>> import tensorlike as tl
@@ -127,7 +127,7 @@ def eigh(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:39
+# opdecl/linear_solvers.yaml: Eigh
 @native
 def eigvalsh(x: TensorLike) -> Tensor:
     """The eigenvalues of the Hermitian part of x, in rising order.
@@ -139,7 +139,7 @@ def eigvalsh(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:39.
+        Declared in opdecl/linear_solvers.yaml: Eigh.
 
     Example:
         >>> import tensorlike as tl
@@ -150,7 +150,7 @@ def eigvalsh(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:45
+# opdecl/linear_solvers.yaml: Eig
 @native
 def eig(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
     """Eigenvalues, complex and in no order, and eigenvectors of length 1 as columns.
@@ -163,7 +163,7 @@ def eig(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:45.
+        Declared in opdecl/linear_solvers.yaml: Eig.
 
     Example:
         >>> import tensorlike as tl
@@ -173,7 +173,7 @@ def eig(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:52
+# opdecl/linear_solvers.yaml: Eig
 @native
 def eigvals(x: TensorLike) -> Tensor:
     """The eigenvalues, complex and in no order.
@@ -185,7 +185,7 @@ def eigvals(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:52.
+        Declared in opdecl/linear_solvers.yaml: Eig.
 
     Example:
         >>> import tensorlike as tl
@@ -195,7 +195,7 @@ def eigvals(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:58
+# opdecl/linear_solvers.yaml: LU
 @native
 def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
@@ -207,7 +207,7 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:58.
+        Declared in opdecl/linear_solvers.yaml: LU.
 
     Example:
         >>> import tensorlike as tl
@@ -218,7 +218,7 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:65
+# opdecl/linear_solvers.yaml: Determinant
 @native
 def determinant(x: TensorLike, mode: str = "value") -> tuple[Tensor, ...]:
     """The determinant of x, or what belongs to it.
@@ -231,7 +231,7 @@ def determinant(x: TensorLike, mode: str = "value") -> tuple[Tensor, ...]:
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:65.
+        Declared in opdecl/linear_solvers.yaml: Determinant.
 
     Example:
         >>> import tensorlike as tl
@@ -242,7 +242,7 @@ def determinant(x: TensorLike, mode: str = "value") -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:75
+# opdecl/linear_solvers.yaml: Determinant
 @native
 def det(x: TensorLike) -> Tensor:
     """The determinant.
@@ -254,7 +254,7 @@ def det(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:75.
+        Declared in opdecl/linear_solvers.yaml: Determinant.
 
     Example:
         >>> import tensorlike as tl
@@ -264,7 +264,7 @@ def det(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:79
+# opdecl/linear_solvers.yaml: Determinant
 @native
 def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
     """The sign of the determinant (0 where it is 0), and the logarithm of its absolute value.
@@ -276,7 +276,7 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:79.
+        Declared in opdecl/linear_solvers.yaml: Determinant.
 
     Example:
         >>> import tensorlike as tl
@@ -286,7 +286,7 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
     ...
 
 
-# opdecl/linear_solvers.yaml:83
+# opdecl/linear_solvers.yaml: Determinant
 @native
 def cofactor(x: TensorLike) -> Tensor:
     """The cofactors, conjugated; the gradient of the determinant, of singular matrices too.
@@ -298,7 +298,7 @@ def cofactor(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:83.
+        Declared in opdecl/linear_solvers.yaml: Determinant.
 
     Example:
         >>> import tensorlike as tl
@@ -309,7 +309,7 @@ def cofactor(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:89
+# opdecl/linear_solvers.yaml: Inverse
 @native
 def inv(x: TensorLike) -> Tensor:
     """The inverse.
@@ -321,7 +321,7 @@ def inv(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:89.
+        Declared in opdecl/linear_solvers.yaml: Inverse.
 
     Example:
         >>> import tensorlike as tl
@@ -331,7 +331,7 @@ def inv(x: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:95
+# opdecl/linear_solvers.yaml: Solve
 @native
 def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
@@ -344,7 +344,7 @@ def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:95.
+        Declared in opdecl/linear_solvers.yaml: Solve.
 
     Example:
         >>> import tensorlike as tl
@@ -356,7 +356,7 @@ def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/linear_solvers.yaml:102
+# opdecl/linear_solvers.yaml: SolveTriangular
 @native
 def solve_triangular(
     x1: TensorLike, x2: TensorLike, upper: bool, left: bool = True, unitriangular: bool = False
@@ -374,7 +374,7 @@ def solve_triangular(
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:102.
+        Declared in opdecl/linear_solvers.yaml: SolveTriangular.
 
     Example:
         >>> import tensorlike as tl
@@ -386,7 +386,7 @@ def solve_triangular(
     ...
 
 
-# opdecl/linear_solvers.yaml:113
+# opdecl/linear_solvers.yaml: LeastSquares
 @native
 def lstsq(
     x1: TensorLike, x2: TensorLike, rtol: bool | int | float | None = None
@@ -403,7 +403,7 @@ def lstsq(
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:113.
+        Declared in opdecl/linear_solvers.yaml: LeastSquares.
 
     Example:
         >>> import tensorlike as tl
@@ -415,7 +415,7 @@ def lstsq(
     ...
 
 
-# opdecl/linear_solvers.yaml:126
+# opdecl/linear_solvers.yaml: MatrixExp
 @native
 def matrix_exp(x: TensorLike) -> Tensor:
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
@@ -427,7 +427,7 @@ def matrix_exp(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:126.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml: MatrixExp.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/nn.yaml:3
+# opdecl/nn.yaml: Softmax
 @native
 def softmax(x: TensorLike, axis: int = -1) -> Tensor:
     """Exponentials divided by their sum along an axis.
@@ -26,7 +26,7 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:3.
+        Declared in opdecl/nn.yaml: Softmax.
 
     Example:
         >>> import tensorlike as tl
@@ -36,7 +36,7 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
     ...
 
 
-# opdecl/nn.yaml:15
+# opdecl/nn.yaml: SoftmaxGrad
 @native
 def softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Tensor:
     """The gradient of softmax by x, given its result y and the cotangent of y.
@@ -52,7 +52,7 @@ def softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Tensor
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:15.
+        Declared in opdecl/nn.yaml: SoftmaxGrad.
 
     Example:
         >>> import tensorlike as tl
@@ -64,7 +64,7 @@ def softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Tensor
     ...
 
 
-# opdecl/nn.yaml:30
+# opdecl/nn.yaml: LogSoftmax
 @native
 def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     """The logarithm of softmax, computed without underflow.
@@ -80,7 +80,7 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:30.
+        Declared in opdecl/nn.yaml: LogSoftmax.
 
     Example:
         >>> import tensorlike as tl
@@ -90,7 +90,7 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
     ...
 
 
-# opdecl/nn.yaml:42
+# opdecl/nn.yaml: LogSoftmaxGrad
 @native
 def log_softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Tensor:
     """The gradient of log_softmax by x, given its result y and the cotangent of y.
@@ -106,7 +106,7 @@ def log_softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Te
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:42.
+        Declared in opdecl/nn.yaml: LogSoftmaxGrad.
 
     Example:
         >>> import tensorlike as tl
@@ -118,7 +118,7 @@ def log_softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Te
     ...
 
 
-# opdecl/nn.yaml:55
+# opdecl/nn.yaml: LogSumExp
 @native
 def logsumexp(
     x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
@@ -138,7 +138,7 @@ def logsumexp(
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:55.
+        Declared in opdecl/nn.yaml: LogSumExp.
 
     Example:
         >>> import tensorlike as tl
@@ -148,7 +148,7 @@ def logsumexp(
     ...
 
 
-# opdecl/nn.yaml:76
+# opdecl/nn.yaml: OneHot
 @native
 def one_hot(labels: TensorLike, depth: int) -> Tensor:
     """Rows of booleans, true at the label alone; none is true for a label out of range.
@@ -164,7 +164,7 @@ def one_hot(labels: TensorLike, depth: int) -> Tensor:
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:76.
+        Declared in opdecl/nn.yaml: OneHot.
 
     Example:
         >>> import tensorlike as tl
@@ -174,7 +174,7 @@ def one_hot(labels: TensorLike, depth: int) -> Tensor:
     ...
 
 
-# opdecl/nn.yaml:84
+# opdecl/nn.yaml: CrossEntropyRows
 @native
 def cross_entropy_rows(logits: TensorLike, labels: TensorLike, ignore_index: int = -100) -> Tensor:
     """Minus the logarithm of the softmax at the label, of each row.
@@ -194,7 +194,7 @@ def cross_entropy_rows(logits: TensorLike, labels: TensorLike, ignore_index: int
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:84.
+        Declared in opdecl/nn.yaml: CrossEntropyRows.
 
     Example:
         >>> import tensorlike as tl
@@ -206,7 +206,7 @@ def cross_entropy_rows(logits: TensorLike, labels: TensorLike, ignore_index: int
     ...
 
 
-# opdecl/nn.yaml:98
+# opdecl/nn.yaml: CrossEntropyGrad
 @native
 def cross_entropy_grad(
     logits: TensorLike, labels: TensorLike, cotangent: TensorLike, ignore_index: int = -100
@@ -230,7 +230,7 @@ def cross_entropy_grad(
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:98.
+        Declared in opdecl/nn.yaml: CrossEntropyGrad.
 
     Example:
         >>> import tensorlike as tl
@@ -244,7 +244,7 @@ def cross_entropy_grad(
     ...
 
 
-# opdecl/nn.yaml:121
+# opdecl/nn.yaml: CrossEntropy
 @native
 def cross_entropy_mean(logits: TensorLike, labels: TensorLike, ignore_index: int = -100) -> Tensor:
     """The mean over all rows of minus the logarithm of the softmax at the label.
@@ -264,7 +264,7 @@ def cross_entropy_mean(logits: TensorLike, labels: TensorLike, ignore_index: int
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:121.
+        Declared in opdecl/nn.yaml: CrossEntropy.
 
     Example:
         >>> import tensorlike as tl
@@ -276,7 +276,7 @@ def cross_entropy_mean(logits: TensorLike, labels: TensorLike, ignore_index: int
     ...
 
 
-# opdecl/nn.yaml:137
+# opdecl/nn.yaml: Dropout
 @native
 def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
     """Elements set to 0 with probability p, the others divided by 1 - p; the same for one seed.
@@ -290,7 +290,7 @@ def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
         One tensor.
 
     Source:
-        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:137.
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml: Dropout.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/normalization.yaml:5
+# opdecl/normalization.yaml: LayerNorm
 @native
 def layer_norm(
     x: TensorLike,
@@ -37,7 +37,7 @@ def layer_norm(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1607.06450; declared in opdecl/normalization.yaml:5.
+        https://arxiv.org/abs/1607.06450; declared in opdecl/normalization.yaml: LayerNorm.
 
     Example:
         >>> import tensorlike as tl
@@ -50,7 +50,7 @@ def layer_norm(
     ...
 
 
-# opdecl/normalization.yaml:21
+# opdecl/normalization.yaml: LayerNormGrad
 @native
 def layer_norm_grad(
     x: TensorLike,
@@ -93,7 +93,7 @@ def layer_norm_grad(
         3 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:21.
+        Declared in opdecl/normalization.yaml: LayerNormGrad.
 
     Example:
         >>> import tensorlike as tl
@@ -107,7 +107,7 @@ def layer_norm_grad(
     ...
 
 
-# opdecl/normalization.yaml:40
+# opdecl/normalization.yaml: RMSNorm
 @native
 def rms_norm(
     x: TensorLike, weight: TensorLike, axes: int | Sequence[int] = (-1,), eps: float = 1e-05
@@ -127,7 +127,7 @@ def rms_norm(
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:40.
+        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml: RMSNorm.
 
     Example:
         >>> import tensorlike as tl
@@ -139,7 +139,7 @@ def rms_norm(
     ...
 
 
-# opdecl/normalization.yaml:55
+# opdecl/normalization.yaml: RMSNormGrad
 @native
 def rms_norm_grad(
     x: TensorLike,
@@ -172,7 +172,7 @@ def rms_norm_grad(
         2 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:55.
+        Declared in opdecl/normalization.yaml: RMSNormGrad.
 
     Example:
         >>> import tensorlike as tl
@@ -186,7 +186,7 @@ def rms_norm_grad(
     ...
 
 
-# opdecl/normalization.yaml:72
+# opdecl/normalization.yaml: BatchNorm
 @native
 def batch_norm(
     x: TensorLike,
@@ -215,7 +215,7 @@ def batch_norm(
         3 tensors.
 
     Source:
-        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:72.
+        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml: BatchNorm.
 
     Example:
         >>> import tensorlike as tl

@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/optimizer.yaml:4
+# opdecl/optimizer.yaml: sgd_step
 @native
 def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     """A step of gradient descent.
@@ -30,7 +30,7 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/optimizer.yaml:4.
+        Declared in opdecl/optimizer.yaml: sgd_step.
 
     Example:
         >>> import tensorlike as tl
@@ -43,7 +43,7 @@ def sgd_step(p: TensorLike, g: TensorLike, lr: TensorLike) -> Tensor:
     ...
 
 
-# opdecl/optimizer.yaml:10
+# opdecl/optimizer.yaml: momentum_step
 @native
 def momentum_step(
     p: TensorLike, g: TensorLike, m: TensorLike, lr: TensorLike, momentum: TensorLike
@@ -72,7 +72,7 @@ def momentum_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        Declared in opdecl/optimizer.yaml:10.
+        Declared in opdecl/optimizer.yaml: momentum_step.
 
     Example:
         >>> import tensorlike as tl
@@ -84,7 +84,7 @@ def momentum_step(
     ...
 
 
-# opdecl/optimizer.yaml:23
+# opdecl/optimizer.yaml: adam_step
 @native
 def adam_step(
     p: TensorLike,
@@ -102,8 +102,9 @@ def adam_step(
 ) -> tuple[Tensor, ...]:
     """A step of Adam; the corrections are 1 / (1 - beta ** t) at step t.
 
-    ``p: p - lr * ((beta1 * m + rest1 * g) * correction1) / (sqrt((beta2 * v + rest2 * (g * g))
-    * correction2) + eps)``
+    ``p: p - lr * ((beta1 * m + rest1 * g) * correction1) / (where(beta2 * v + rest2 * (g * g)
+    == 0, 0, sqrt(where(beta2 * v + rest2 * (g * g) == 0, 1, beta2 * v + rest2 * (g * g)) *
+    correction2)) + eps)``
     ``m: beta1 * m + rest1 * g``
     ``v: beta2 * v + rest2 * (g * g)``
 
@@ -140,7 +141,7 @@ def adam_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml:23.
+        https://arxiv.org/abs/1412.6980; declared in opdecl/optimizer.yaml: adam_step.
 
     Example:
         >>> import tensorlike as tl
@@ -153,7 +154,7 @@ def adam_step(
     ...
 
 
-# opdecl/optimizer.yaml:48
+# opdecl/optimizer.yaml: adamw_step
 @native
 def adamw_step(
     p: TensorLike,
@@ -172,8 +173,9 @@ def adamw_step(
 ) -> tuple[Tensor, ...]:
     """A step of Adam that shrinks the parameter by lr * decay instead of changing the gradient.
 
-    ``p: p * (1 - lr * decay) - lr * ((beta1 * m + rest1 * g) * correction1) / (sqrt((beta2 * v
-    + rest2 * (g * g)) * correction2) + eps)``
+    ``p: p * (1 - lr * decay) - lr * ((beta1 * m + rest1 * g) * correction1) / (where(beta2 * v
+    + rest2 * (g * g) == 0, 0, sqrt(where(beta2 * v + rest2 * (g * g) == 0, 1, beta2 * v + rest2
+    * (g * g)) * correction2)) + eps)``
     ``m: beta1 * m + rest1 * g``
     ``v: beta2 * v + rest2 * (g * g)``
 
@@ -212,7 +214,7 @@ def adamw_step(
         ShapeError: the shapes do not broadcast.
 
     Source:
-        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml:48.
+        https://arxiv.org/abs/1711.05101; declared in opdecl/optimizer.yaml: adamw_step.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/pooling.yaml:4
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool(
     x: TensorLike,
@@ -38,7 +38,7 @@ def max_pool(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:4.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -49,7 +49,7 @@ def max_pool(
     ...
 
 
-# opdecl/pooling.yaml:19
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool1d(
     x: TensorLike,
@@ -73,7 +73,7 @@ def max_pool1d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:19.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -84,7 +84,7 @@ def max_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:22
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool2d(
     x: TensorLike,
@@ -108,7 +108,7 @@ def max_pool2d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:22.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -119,7 +119,7 @@ def max_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:25
+# opdecl/pooling.yaml: MaxPool
 @native
 def max_pool3d(
     x: TensorLike,
@@ -143,7 +143,7 @@ def max_pool3d(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:25.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -154,7 +154,7 @@ def max_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:28
+# opdecl/pooling.yaml: MaxPool
 @native
 def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -167,7 +167,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:28.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -178,7 +178,7 @@ def adaptive_max_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:32
+# opdecl/pooling.yaml: MaxPool
 @native
 def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -191,7 +191,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:32.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -202,7 +202,7 @@ def adaptive_max_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:36
+# opdecl/pooling.yaml: MaxPool
 @native
 def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The maxima of windows that cut x into parts of nearly the same size.
@@ -215,7 +215,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:36.
+        Declared in opdecl/pooling.yaml: MaxPool.
 
     Example:
         >>> import tensorlike as tl
@@ -226,7 +226,7 @@ def adaptive_max_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:41
+# opdecl/pooling.yaml: MaxPoolSpread
 @native
 def max_pool_spread(
     x: TensorLike,
@@ -256,7 +256,7 @@ def max_pool_spread(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:41.
+        Declared in opdecl/pooling.yaml: MaxPoolSpread.
 
     Example:
         >>> import tensorlike as tl
@@ -268,7 +268,7 @@ def max_pool_spread(
     ...
 
 
-# opdecl/pooling.yaml:52
+# opdecl/pooling.yaml: MaxPoolSelect
 @native
 def max_pool_select(
     x: TensorLike,
@@ -298,7 +298,7 @@ def max_pool_select(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:52.
+        Declared in opdecl/pooling.yaml: MaxPoolSelect.
 
     Example:
         >>> import tensorlike as tl
@@ -310,7 +310,7 @@ def max_pool_select(
     ...
 
 
-# opdecl/pooling.yaml:63
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool(
     x: TensorLike,
@@ -319,6 +319,7 @@ def avg_pool(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -331,6 +332,7 @@ def avg_pool(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -338,7 +340,7 @@ def avg_pool(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:63.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -349,7 +351,7 @@ def avg_pool(
     ...
 
 
-# opdecl/pooling.yaml:79
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool1d(
     x: TensorLike,
@@ -358,6 +360,7 @@ def avg_pool1d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -368,12 +371,13 @@ def avg_pool1d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:79.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -384,7 +388,7 @@ def avg_pool1d(
     ...
 
 
-# opdecl/pooling.yaml:82
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool2d(
     x: TensorLike,
@@ -393,6 +397,7 @@ def avg_pool2d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -403,12 +408,13 @@ def avg_pool2d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:82.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -419,7 +425,7 @@ def avg_pool2d(
     ...
 
 
-# opdecl/pooling.yaml:85
+# opdecl/pooling.yaml: AvgPool
 @native
 def avg_pool3d(
     x: TensorLike,
@@ -428,6 +434,7 @@ def avg_pool3d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -438,12 +445,13 @@ def avg_pool3d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:85.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -454,7 +462,7 @@ def avg_pool3d(
     ...
 
 
-# opdecl/pooling.yaml:88
+# opdecl/pooling.yaml: AvgPool
 @native
 def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -467,7 +475,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:88.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -478,7 +486,7 @@ def adaptive_avg_pool1d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:92
+# opdecl/pooling.yaml: AvgPool
 @native
 def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -491,7 +499,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:92.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -502,7 +510,7 @@ def adaptive_avg_pool2d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:96
+# opdecl/pooling.yaml: AvgPool
 @native
 def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None = None) -> Tensor:
     """The means of windows that cut x into parts of nearly the same size.
@@ -515,7 +523,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:96.
+        Declared in opdecl/pooling.yaml: AvgPool.
 
     Example:
         >>> import tensorlike as tl
@@ -526,7 +534,7 @@ def adaptive_avg_pool3d(x: TensorLike, output_size: int | Sequence[int] | None =
     ...
 
 
-# opdecl/pooling.yaml:101
+# opdecl/pooling.yaml: AvgPoolSpread
 @native
 def avg_pool_spread(
     gradient: TensorLike,
@@ -536,6 +544,7 @@ def avg_pool_spread(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -549,6 +558,7 @@ def avg_pool_spread(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -556,7 +566,7 @@ def avg_pool_spread(
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:101.
+        Declared in opdecl/pooling.yaml: AvgPoolSpread.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/random.yaml:4
+# opdecl/random.yaml: Random
 @native
 def random_draw(
     shape: int | Sequence[int],
@@ -40,7 +40,7 @@ def random_draw(
         One tensor.
 
     Source:
-        https://doi.org/10.1145/2063384.2063405; declared in opdecl/random.yaml:4.
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/random.yaml: Random.
 
     Example:
         >>> import tensorlike as tl
@@ -51,7 +51,7 @@ def random_draw(
     ...
 
 
-# opdecl/random.yaml:20
+# opdecl/random.yaml: RandomFrom
 @native
 def random_from(
     parameter: TensorLike, mode: str = "gamma", key: int = 0, counter: int = 0
@@ -68,7 +68,7 @@ def random_from(
         One tensor.
 
     Source:
-        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml:20.
+        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml: RandomFrom.
 
     Example:
         >>> import tensorlike as tl

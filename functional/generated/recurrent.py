@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/recurrent.yaml:10
+# opdecl/recurrent.yaml: Recurrence
 @native
 def recurrence(
     sums: TensorLike,
@@ -32,7 +32,7 @@ def recurrence(
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/recurrent.yaml:10.
+        Declared in opdecl/recurrent.yaml: Recurrence.
 
     Example:
         >>> import tensorlike as tl
@@ -44,7 +44,7 @@ def recurrence(
     ...
 
 
-# opdecl/recurrent.yaml:22
+# opdecl/recurrent.yaml: RecurrenceGrad
 @native
 def recurrence_grad(
     weight: TensorLike,
@@ -70,7 +70,7 @@ def recurrence_grad(
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/recurrent.yaml:22.
+        Declared in opdecl/recurrent.yaml: RecurrenceGrad.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/reduction.yaml:4
+# opdecl/reduction.yaml: sum
 @native
 def sum(
     x: TensorLike,
@@ -31,7 +31,7 @@ def sum(
             int64, unsigned integers uint64.
 
     Source:
-        Declared in opdecl/reduction.yaml:4.
+        Declared in opdecl/reduction.yaml: sum.
 
     Example:
         >>> import tensorlike as tl
@@ -41,7 +41,7 @@ def sum(
     ...
 
 
-# opdecl/reduction.yaml:10
+# opdecl/reduction.yaml: mean
 @native
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The arithmetic mean of the elements.
@@ -55,7 +55,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool 
         The shape of x without the reduced axes, the dtype of x (floating-point).
 
     Source:
-        Declared in opdecl/reduction.yaml:10.
+        Declared in opdecl/reduction.yaml: mean.
 
     Example:
         >>> import tensorlike as tl
@@ -65,7 +65,7 @@ def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool 
     ...
 
 
-# opdecl/reduction.yaml:18
+# opdecl/reduction.yaml: prod
 @native
 def prod(
     x: TensorLike,
@@ -86,7 +86,7 @@ def prod(
             int64, unsigned integers uint64.
 
     Source:
-        Declared in opdecl/reduction.yaml:18.
+        Declared in opdecl/reduction.yaml: prod.
 
     Example:
         >>> import tensorlike as tl
@@ -96,7 +96,7 @@ def prod(
     ...
 
 
-# opdecl/reduction.yaml:34
+# opdecl/reduction.yaml: max
 @native
 def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The largest element, NaN if one is; equal ones share the gradient.
@@ -113,7 +113,7 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:34.
+        Declared in opdecl/reduction.yaml: max.
 
     Example:
         >>> import tensorlike as tl
@@ -123,7 +123,7 @@ def max(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:40
+# opdecl/reduction.yaml: min
 @native
 def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """The smallest element, NaN if one is; equal ones share the gradient.
@@ -140,7 +140,7 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:40.
+        Declared in opdecl/reduction.yaml: min.
 
     Example:
         >>> import tensorlike as tl
@@ -150,7 +150,7 @@ def min(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:46
+# opdecl/reduction.yaml: any
 @native
 def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """Whether at least one element is not zero.
@@ -164,7 +164,7 @@ def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         The shape of x without the reduced axes, boolean.
 
     Source:
-        Declared in opdecl/reduction.yaml:46.
+        Declared in opdecl/reduction.yaml: any.
 
     Example:
         >>> import tensorlike as tl
@@ -174,7 +174,7 @@ def any(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:54
+# opdecl/reduction.yaml: all
 @native
 def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
     """Whether no element is zero.
@@ -188,7 +188,7 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
         The shape of x without the reduced axes, boolean.
 
     Source:
-        Declared in opdecl/reduction.yaml:54.
+        Declared in opdecl/reduction.yaml: all.
 
     Example:
         >>> import tensorlike as tl
@@ -198,7 +198,7 @@ def all(x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool =
     ...
 
 
-# opdecl/reduction.yaml:62
+# opdecl/reduction.yaml: sumsq
 @native
 def sumsq(
     x: TensorLike,
@@ -219,7 +219,7 @@ def sumsq(
             int64, unsigned integers uint64.
 
     Source:
-        Declared in opdecl/reduction.yaml:62.
+        Declared in opdecl/reduction.yaml: sumsq.
 
     Example:
         >>> import tensorlike as tl
@@ -229,7 +229,7 @@ def sumsq(
     ...
 
 
-# opdecl/reduction.yaml:68
+# opdecl/reduction.yaml: sumabs
 @native
 def sumabs(
     x: TensorLike,
@@ -250,7 +250,7 @@ def sumabs(
             int64, unsigned integers uint64.
 
     Source:
-        Declared in opdecl/reduction.yaml:68.
+        Declared in opdecl/reduction.yaml: sumabs.
 
     Example:
         >>> import tensorlike as tl
@@ -260,7 +260,7 @@ def sumabs(
     ...
 
 
-# opdecl/reduction.yaml:74
+# opdecl/reduction.yaml: count_nonzero
 @native
 def count_nonzero(
     x: TensorLike, axis: int | Sequence[int] | None = None, keepdims: bool = False
@@ -276,7 +276,7 @@ def count_nonzero(
         The shape of x without the reduced axes, int64.
 
     Source:
-        Declared in opdecl/reduction.yaml:74.
+        Declared in opdecl/reduction.yaml: count_nonzero.
 
     Example:
         >>> import tensorlike as tl
@@ -286,7 +286,7 @@ def count_nonzero(
     ...
 
 
-# opdecl/reduction.yaml:80
+# opdecl/reduction.yaml: argmax
 @native
 def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the first largest element.
@@ -303,7 +303,7 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:80.
+        Declared in opdecl/reduction.yaml: argmax.
 
     Example:
         >>> import tensorlike as tl
@@ -313,7 +313,7 @@ def argmax(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
     ...
 
 
-# opdecl/reduction.yaml:87
+# opdecl/reduction.yaml: argmin
 @native
 def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Tensor:
     """The index of the first smallest element.
@@ -330,7 +330,7 @@ def argmin(x: TensorLike, axis: int | None = None, keepdims: bool = False) -> Te
         ShapeError: a reduced axis has no elements.
 
     Source:
-        Declared in opdecl/reduction.yaml:87.
+        Declared in opdecl/reduction.yaml: argmin.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/scan.yaml:3
+# opdecl/scan.yaml: Scan
 @native
 def scan(
     x: TensorLike,
@@ -34,7 +34,7 @@ def scan(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:3.
+        Declared in opdecl/scan.yaml: Scan.
 
     Example:
         >>> import tensorlike as tl
@@ -45,7 +45,7 @@ def scan(
     ...
 
 
-# opdecl/scan.yaml:14
+# opdecl/scan.yaml: Scan
 @native
 def cumulative_sum(
     x: TensorLike,
@@ -67,7 +67,7 @@ def cumulative_sum(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:14.
+        Declared in opdecl/scan.yaml: Scan.
 
     Example:
         >>> import tensorlike as tl
@@ -77,7 +77,7 @@ def cumulative_sum(
     ...
 
 
-# opdecl/scan.yaml:17
+# opdecl/scan.yaml: Scan
 @native
 def cumulative_prod(
     x: TensorLike,
@@ -99,7 +99,7 @@ def cumulative_prod(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:17.
+        Declared in opdecl/scan.yaml: Scan.
 
     Example:
         >>> import tensorlike as tl
@@ -109,7 +109,7 @@ def cumulative_prod(
     ...
 
 
-# opdecl/scan.yaml:20
+# opdecl/scan.yaml: Scan
 @native
 def cumulative_max(
     x: TensorLike,
@@ -131,7 +131,7 @@ def cumulative_max(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:20.
+        Declared in opdecl/scan.yaml: Scan.
 
     Example:
         >>> import tensorlike as tl
@@ -141,7 +141,7 @@ def cumulative_max(
     ...
 
 
-# opdecl/scan.yaml:24
+# opdecl/scan.yaml: Scan
 @native
 def cumulative_min(
     x: TensorLike,
@@ -163,7 +163,7 @@ def cumulative_min(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:24.
+        Declared in opdecl/scan.yaml: Scan.
 
     Example:
         >>> import tensorlike as tl
@@ -173,7 +173,7 @@ def cumulative_min(
     ...
 
 
-# opdecl/scan.yaml:29
+# opdecl/scan.yaml: Scan
 @native
 def logcumsumexp(
     x: TensorLike,
@@ -195,7 +195,7 @@ def logcumsumexp(
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:29.
+        Declared in opdecl/scan.yaml: Scan.
 
     Example:
         >>> import tensorlike as tl

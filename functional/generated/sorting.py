@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/sorting.yaml:3
+# opdecl/sorting.yaml: Sort
 @native
 def sort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The elements in order along an axis.
@@ -23,7 +23,7 @@ def sort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool =
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:3.
+        Declared in opdecl/sorting.yaml: Sort.
 
     Example:
         >>> import tensorlike as tl
@@ -33,7 +33,7 @@ def sort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool =
     ...
 
 
-# opdecl/sorting.yaml:12
+# opdecl/sorting.yaml: ArgSort
 @native
 def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool = True) -> Tensor:
     """The positions of the elements in their order along an axis.
@@ -48,7 +48,7 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:12.
+        Declared in opdecl/sorting.yaml: ArgSort.
 
     Example:
         >>> import tensorlike as tl
@@ -58,7 +58,7 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
     ...
 
 
-# opdecl/sorting.yaml:20
+# opdecl/sorting.yaml: TopK
 @native
 def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, ...]:
     """The k largest or smallest elements along an axis, in order, and their positions.
@@ -73,7 +73,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:20.
+        Declared in opdecl/sorting.yaml: TopK.
 
     Example:
         >>> import tensorlike as tl
@@ -83,12 +83,12 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
     ...
 
 
-# opdecl/sorting.yaml:31
+# opdecl/sorting.yaml: SearchSorted
 @native
 def searchsorted(
     x1: TensorLike, x2: TensorLike, sorter: TensorLike | None = None, side: str = "left"
 ) -> Tensor:
-    """Where in x1, sorted (or put in order by sorter), the elements of x2 would be inserted.
+    """Where in x1, or in its rows, sorted (perhaps by sorter), elements of x2 would be inserted.
 
     Args:
         x1: any shape, real numeric or boolean.
@@ -103,7 +103,7 @@ def searchsorted(
         DTypeError: sorter is not integer.
 
     Source:
-        Declared in opdecl/sorting.yaml:31.
+        Declared in opdecl/sorting.yaml: SearchSorted.
 
     Example:
         >>> import tensorlike as tl
@@ -115,9 +115,9 @@ def searchsorted(
     ...
 
 
-# opdecl/sorting.yaml:40
+# opdecl/sorting.yaml: Unique
 @native
-def unique(
+def unique_elements(
     x: TensorLike, indices: bool = True, inverse: bool = True, counts: bool = True
 ) -> tuple[Tensor, ...]:
     """The different elements, in order, and what else is asked for; each NaN differs from others.
@@ -132,17 +132,17 @@ def unique(
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/sorting.yaml:40.
+        Declared in opdecl/sorting.yaml: Unique.
 
     Example:
         >>> import tensorlike as tl
-        >>> [part.tolist() for part in tl.functional.unique(tl.tensor([3, 1, 3, 2]))]
+        >>> [part.tolist() for part in tl.functional.unique_elements(tl.tensor([3, 1, 3, 2]))]
         [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
     """
     ...
 
 
-# opdecl/sorting.yaml:51
+# opdecl/sorting.yaml: Unique
 @native
 def unique_values(x: TensorLike) -> Tensor:
     """The different elements, in order; each NaN differs from all others.
@@ -154,7 +154,7 @@ def unique_values(x: TensorLike) -> Tensor:
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:51.
+        Declared in opdecl/sorting.yaml: Unique.
 
     Example:
         >>> import tensorlike as tl

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/statistics.yaml:3
+# opdecl/statistics.yaml: Variance
 @native
 def var(
     x: TensorLike,
@@ -30,7 +30,7 @@ def var(
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:3.
+        Declared in opdecl/statistics.yaml: Variance.
 
     Example:
         >>> import tensorlike as tl
@@ -40,7 +40,7 @@ def var(
     ...
 
 
-# opdecl/statistics.yaml:14
+# opdecl/statistics.yaml: StandardDeviation
 @native
 def std(
     x: TensorLike,
@@ -62,7 +62,7 @@ def std(
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:14.
+        Declared in opdecl/statistics.yaml: StandardDeviation.
 
     Example:
         >>> import tensorlike as tl

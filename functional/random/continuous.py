@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...imperative import Tensor, TensorLike, drawn, drawn_from
+from ..arguments import number
 from ..arranging import as_tensor, dims_of
 from ..generated import (
     astype,
@@ -58,11 +59,16 @@ class Continuous:
             high: the upper bound; it can be reached where low + (high - low) u is rounded.
             dtype: a real floating-point dtype, float32 by default.
 
+        Raises:
+            ParameterError: the bounds are numbers, and high is below low.
+
         Example:
             >>> import tensorlike as tl
             >>> tl.random.Generator(0).uniform((2, 3)).shape
             (2, 3)
         """
+        if isinstance(low, int | float) and isinstance(high, int | float):
+            number("uniform", "high", high, least=low)
         u: Tensor = drawn(random_draw, dims_of(shape), dtype=dtype, **self._take())
         if _is(low, 0) and _is(high, 1):
             return u
@@ -86,11 +92,15 @@ class Continuous:
             std: the standard deviation.
             dtype: a real floating-point dtype, float32 by default.
 
+        Raises:
+            ParameterError: std is a number below 0.
+
         Example:
             >>> import tensorlike as tl
             >>> tl.random.Generator(0).normal(3, mean=tl.tensor([1.0, 2.0, 3.0]), std=0.0).tolist()
             [1.0, 2.0, 3.0]
         """
+        check_spread("normal", "std", std)
         z = drawn(random_draw, dims_of(shape), mode="normal", dtype=dtype, **self._take())
         return _moved(z, mean, std)
 
@@ -115,7 +125,7 @@ class Continuous:
             dtype: a real floating-point dtype, float32 by default.
 
         Raises:
-            ParameterError: low is not less than high.
+            ParameterError: low is not less than high, or std is a number below 0.
 
         Example:
             >>> import tensorlike as tl
@@ -124,6 +134,7 @@ class Continuous:
             True
         """
         mode = "truncated_normal"
+        check_spread(mode, "std", std)
         z = drawn(
             random_draw, dims_of(shape), mode=mode, dtype=dtype, low=low, high=high, **self._take()
         )
@@ -139,11 +150,15 @@ class Continuous:
             scale: the mean, a number or a tensor.
             dtype: a real floating-point dtype, float32 by default.
 
+        Raises:
+            ParameterError: scale is a number below 0.
+
         Example:
             >>> import tensorlike as tl
             >>> bool(tl.min(tl.random.Generator(0).exponential(100)) >= 0.0)
             True
         """
+        check_spread("exponential", "scale", scale)
         waited = -log1p(-drawn(random_draw, dims_of(shape), dtype=dtype, **self._take()))
         return waited if _is(scale, 1) else waited * _given(scale)
 
@@ -164,7 +179,7 @@ class Continuous:
             dtype: a real floating-point dtype; None is that of alpha.
 
         Raises:
-            ParameterError: an element of alpha is negative or NaN.
+            ParameterError: an element of alpha is negative or NaN, or scale is a number below 0.
 
         Source:
             Marsaglia and Tsang 2000, "A simple method for generating gamma variables".
@@ -174,6 +189,7 @@ class Continuous:
             >>> tl.random.Generator(0).gamma(tl.tensor([0.5, 2.0])).shape
             (2,)
         """
+        check_spread("gamma", "scale", scale)
         made: Tensor = drawn_from(
             random_from, parameter(alpha, shape, dtype), mode="gamma", **self._take()
         )
@@ -216,9 +232,15 @@ def _given(value: Any) -> Any:
     return value if isinstance(value, int | float) else as_tensor(value)
 
 
-def _is(value: Any, number: float) -> bool:
+def check_spread(call: str, name: str, value: Any) -> None:
+    """A number that stretches what is drawn must not be negative; elements are not looked at."""
+    if isinstance(value, int | float):
+        number(call, name, value, least=0)
+
+
+def _is(value: Any, wanted: float) -> bool:
     """Whether it is this very number, so that nothing has to be done."""
-    return isinstance(value, int | float) and value == number
+    return isinstance(value, int | float) and value == wanted
 
 
 def _moved(z: Any, mean: TensorLike, std: TensorLike) -> Tensor:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike, drawn, drawn_from
+from ..arguments import integer, number
 from ..arranging import as_tensor, axis_of, dims_of, moveaxis
 from ..generated import argmax, argsort, astype, broadcast_to, less, log, random_draw, random_from
 from ..generated import topk as _topk
@@ -42,7 +42,10 @@ class Draws(Continuous):
             >>> tl.random.Generator(0).randint(7, 8, 3).tolist()
             [7, 7, 7]
         """
-        bounds: dict[str, Any] = {"low": operator.index(low), "high": operator.index(high)}
+        bounds: dict[str, Any] = {
+            "low": integer("randint", "low", low),
+            "high": integer("randint", "high", high),
+        }
         made: Tensor = drawn(
             random_draw, dims_of(shape), mode="integers", dtype=dtype, **bounds, **self._take()
         )
@@ -70,11 +73,16 @@ class Draws(Continuous):
             p: the probability, a number or a tensor.
             shape: the shape of the result; None is that of p.
 
+        Raises:
+            ParameterError: p is a number outside [0, 1].
+
         Example:
             >>> import tensorlike as tl
             >>> tl.random.Generator(0).bernoulli(tl.tensor([0.0, 1.0])).tolist()
             [False, True]
         """
+        if isinstance(p, int | float):
+            number("bernoulli", "p", p, least=0, most=1)
         chance = parameter(p, shape, None)
         dtype = chance.dtype if chance.dtype.name in ("float32", "float64") else None
         return less(drawn(random_draw, tuple(chance.shape), dtype=dtype, **self._take()), chance)
@@ -138,6 +146,7 @@ class Draws(Continuous):
             replacement: whether one category may be chosen again.
 
         Raises:
+            ParameterError: count is no integer, or is negative.
             ShapeError: there are fewer categories than are to be chosen, or none.
 
         Source:
@@ -148,7 +157,7 @@ class Draws(Continuous):
             >>> sorted(tl.random.Generator(0).multinomial(tl.tensor([1.0, 0.0, 3.0]), 2).tolist())
             [0, 2]
         """
-        count = operator.index(count)
+        count = integer("multinomial", "count", count, least=0)
         logits = log(weights)
         if replacement:
             return moveaxis(self.categorical(logits, shape=(count,)), 0, -1)

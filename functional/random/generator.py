@@ -34,6 +34,10 @@ class Generator(Draws):
         """Begins with the first draw of the seed."""
         self._stream = Stream(None if seed is None else operator.index(seed))
 
+    def __reduce__(self) -> Any:
+        """Copies and pickles as its state: the copy draws what this one will draw."""
+        return _restored, (self.state,)
+
     def __repr__(self) -> str:
         """The key, and how far it is."""
         key, taken = self._stream.state()
@@ -61,11 +65,21 @@ class Generator(Draws):
         return {"key": key, "counter": counter}
 
 
+def _restored(state: tuple[int, int]) -> Generator:
+    generator = Generator(0)
+    generator.state = state
+    return generator
+
+
 class _Default(Generator):
     """The generator that `tl.manual_seed` seeds."""
 
     def __init__(self) -> None:
         self._stream = default_stream
+
+    def __reduce__(self) -> str:
+        """It is the default one wherever it arrives."""
+        return "default_generator"
 
 
 default_generator: Generator = _Default()

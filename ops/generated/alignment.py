@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/alignment.yaml:5
+# opdecl/alignment.yaml: CTC
 class CTC(OpBase, native="CTC"):
     """Minus the logarithm of the probability of each label sequence, over all alignments.
 
@@ -31,7 +31,7 @@ class CTC(OpBase, native="CTC"):
         DTypeError: target_lengths is not integer.
 
     Source:
-        https://doi.org/10.1145/1143844.1143891; declared in opdecl/alignment.yaml:5.
+        https://doi.org/10.1145/1143844.1143891; declared in opdecl/alignment.yaml: CTC.
     """
 
     __slots__ = ()
@@ -42,7 +42,7 @@ class CTC(OpBase, native="CTC"):
         def __init__(self, *, blank: int = 0) -> None: ...
 
 
-# opdecl/alignment.yaml:13
+# opdecl/alignment.yaml: CTCGrad
 class CTCGrad(OpBase, native="CTCGrad"):
     """The gradient of ctc by log_probs, given the cotangents of its losses.
 
@@ -65,7 +65,7 @@ class CTCGrad(OpBase, native="CTCGrad"):
         DTypeError: target_lengths is not integer.
 
     Source:
-        Declared in opdecl/alignment.yaml:13.
+        Declared in opdecl/alignment.yaml: CTCGrad.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/attention.yaml:4
+# opdecl/attention.yaml: Attention
 class Attention(OpBase, native="Attention"):
     """The values, weighed by the softmax of the scaled products of query and key.
 
@@ -27,7 +27,7 @@ class Attention(OpBase, native="Attention"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/2205.14135; declared in opdecl/attention.yaml:4.
+        https://arxiv.org/abs/2205.14135; declared in opdecl/attention.yaml: Attention.
     """
 
     __slots__ = ()
@@ -41,7 +41,7 @@ class Attention(OpBase, native="Attention"):
         ) -> None: ...
 
 
-# opdecl/attention.yaml:22
+# opdecl/attention.yaml: AttentionGrad
 class AttentionGrad(OpBase, native="AttentionGrad"):
     """The gradients of attention by query, key and value, given its result's cotangent.
 
@@ -60,7 +60,7 @@ class AttentionGrad(OpBase, native="AttentionGrad"):
         3 tensors.
 
     Source:
-        Declared in opdecl/attention.yaml:22.
+        Declared in opdecl/attention.yaml: AttentionGrad.
     """
 
     __slots__ = ()

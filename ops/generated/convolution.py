@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/convolution.yaml:6
+# opdecl/convolution.yaml: Convolution
 class Convolution(OpBase, native="Convolution"):
     """Sums over windows of x, weighted, plus a bias for each channel.
 
@@ -30,7 +30,7 @@ class Convolution(OpBase, native="Convolution"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:6.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: Convolution.
     """
 
     __slots__ = ()
@@ -53,7 +53,7 @@ class Convolution(OpBase, native="Convolution"):
         ) -> None: ...
 
 
-# opdecl/convolution.yaml:33
+# opdecl/convolution.yaml: ConvolutionTranspose
 class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
     """The transpose of a convolution as a linear map: elements of x spread over windows.
 
@@ -76,7 +76,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml:33.
+        https://arxiv.org/abs/1603.07285; declared in opdecl/convolution.yaml: ConvolutionTranspose.
     """
 
     __slots__ = ()
@@ -101,7 +101,7 @@ class ConvolutionTranspose(OpBase, native="ConvolutionTranspose"):
         ) -> None: ...
 
 
-# opdecl/convolution.yaml:61
+# opdecl/convolution.yaml: ConvolutionWeight
 class ConvolutionWeight(OpBase, native="ConvolutionWeight"):
     """The gradient of a convolution for its weight, given x and the gradient of the result.
 
@@ -120,7 +120,7 @@ class ConvolutionWeight(OpBase, native="ConvolutionWeight"):
         One tensor.
 
     Source:
-        Declared in opdecl/convolution.yaml:61.
+        Declared in opdecl/convolution.yaml: ConvolutionWeight.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/creation.yaml:3
+# opdecl/creation.yaml: Fill
 class Fill(OpBase, native="Fill"):
     """A tensor with one value everywhere.
 
@@ -23,7 +23,7 @@ class Fill(OpBase, native="Fill"):
         One tensor.
 
     Source:
-        Declared in opdecl/creation.yaml:3.
+        Declared in opdecl/creation.yaml: Fill.
     """
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class Fill(OpBase, native="Fill"):
         ) -> None: ...
 
 
-# opdecl/creation.yaml:14
+# opdecl/creation.yaml: Arange
 class Arange(OpBase, native="Arange"):
     """Evenly spaced numbers from start up to stop.
 
@@ -59,7 +59,7 @@ class Arange(OpBase, native="Arange"):
         One tensor.
 
     Source:
-        Declared in opdecl/creation.yaml:14.
+        Declared in opdecl/creation.yaml: Arange.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/fft.yaml:3
+# opdecl/fft.yaml: FourierTransform
 class FourierTransform(OpBase, native="FourierTransform"):
     """The discrete Fourier transform along axes, of any size.
 
@@ -28,7 +28,8 @@ class FourierTransform(OpBase, native="FourierTransform"):
         One tensor.
 
     Source:
-        https://doi.org/10.1090/S0025-5718-1965-0178586-1; declared in opdecl/fft.yaml:3.
+        https://doi.org/10.1090/S0025-5718-1965-0178586-1; declared in opdecl/fft.yaml:
+            FourierTransform.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/indexing.yaml:3
+# opdecl/indexing.yaml: Gather
 class Gather(OpBase, native="Gather"):
     """The elements that integer tensors point to.
 
@@ -27,7 +27,7 @@ class Gather(OpBase, native="Gather"):
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:3.
+        Declared in opdecl/indexing.yaml: Gather.
     """
 
     __slots__ = ()
@@ -38,7 +38,7 @@ class Gather(OpBase, native="Gather"):
         def __init__(self, *, axes: tuple[int, ...]) -> None: ...
 
 
-# opdecl/indexing.yaml:11
+# opdecl/indexing.yaml: ScatterSet
 class ScatterSet(OpBase, native="ScatterSet"):
     """The tensor with the elements that integer tensors point to replaced by a value.
 
@@ -57,7 +57,7 @@ class ScatterSet(OpBase, native="ScatterSet"):
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:11.
+        Declared in opdecl/indexing.yaml: ScatterSet.
     """
 
     __slots__ = ()
@@ -68,7 +68,7 @@ class ScatterSet(OpBase, native="ScatterSet"):
         def __init__(self, *, axes: tuple[int, ...]) -> None: ...
 
 
-# opdecl/indexing.yaml:19
+# opdecl/indexing.yaml: ScatterAdd
 class ScatterAdd(OpBase, native="ScatterAdd"):
     """The tensor with a value added to the elements that integer tensors point to.
 
@@ -87,7 +87,7 @@ class ScatterAdd(OpBase, native="ScatterAdd"):
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:19.
+        Declared in opdecl/indexing.yaml: ScatterAdd.
     """
 
     __slots__ = ()
@@ -98,7 +98,7 @@ class ScatterAdd(OpBase, native="ScatterAdd"):
         def __init__(self, *, axes: tuple[int, ...]) -> None: ...
 
 
-# opdecl/indexing.yaml:27
+# opdecl/indexing.yaml: TakeAlongAxis
 class TakeAlongAxis(OpBase, native="TakeAlongAxis"):
     """The element of each row along an axis that an index of its own points to.
 
@@ -116,7 +116,7 @@ class TakeAlongAxis(OpBase, native="TakeAlongAxis"):
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:27.
+        Declared in opdecl/indexing.yaml: TakeAlongAxis.
     """
 
     __slots__ = ()
@@ -127,7 +127,7 @@ class TakeAlongAxis(OpBase, native="TakeAlongAxis"):
         def __init__(self, *, axis: int = -1) -> None: ...
 
 
-# opdecl/indexing.yaml:35
+# opdecl/indexing.yaml: PutAlongAxis
 class PutAlongAxis(OpBase, native="PutAlongAxis"):
     """The tensor with the elements that take_along_axis would pick replaced, or added to.
 
@@ -147,7 +147,7 @@ class PutAlongAxis(OpBase, native="PutAlongAxis"):
         DTypeError: indices is not integer.
 
     Source:
-        Declared in opdecl/indexing.yaml:35.
+        Declared in opdecl/indexing.yaml: PutAlongAxis.
     """
 
     __slots__ = ()
@@ -159,7 +159,7 @@ class PutAlongAxis(OpBase, native="PutAlongAxis"):
         def __init__(self, *, axis: int = -1, mode: str = "set") -> None: ...
 
 
-# opdecl/indexing.yaml:45
+# opdecl/indexing.yaml: MaskedSelect
 class MaskedSelect(OpBase, native="MaskedSelect"):
     """The elements, or rows, where a mask over the first dimensions is true, in order.
 
@@ -174,7 +174,7 @@ class MaskedSelect(OpBase, native="MaskedSelect"):
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:45.
+        Declared in opdecl/indexing.yaml: MaskedSelect.
     """
 
     __slots__ = ()
@@ -184,7 +184,7 @@ class MaskedSelect(OpBase, native="MaskedSelect"):
         def __init__(self) -> None: ...
 
 
-# opdecl/indexing.yaml:52
+# opdecl/indexing.yaml: MaskedScatter
 class MaskedScatter(OpBase, native="MaskedScatter"):
     """The tensor with the elements that masked_select would pick replaced by a value's, in order.
 
@@ -200,7 +200,7 @@ class MaskedScatter(OpBase, native="MaskedScatter"):
         DTypeError: mask is not boolean.
 
     Source:
-        Declared in opdecl/indexing.yaml:52.
+        Declared in opdecl/indexing.yaml: MaskedScatter.
     """
 
     __slots__ = ()
@@ -210,7 +210,7 @@ class MaskedScatter(OpBase, native="MaskedScatter"):
         def __init__(self) -> None: ...
 
 
-# opdecl/indexing.yaml:59
+# opdecl/indexing.yaml: Argwhere
 class Argwhere(OpBase, native="Argwhere"):
     """The positions of the elements that are not zero, in order, one per row.
 
@@ -221,7 +221,7 @@ class Argwhere(OpBase, native="Argwhere"):
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:59.
+        Declared in opdecl/indexing.yaml: Argwhere.
     """
 
     __slots__ = ()
@@ -231,7 +231,7 @@ class Argwhere(OpBase, native="Argwhere"):
         def __init__(self) -> None: ...
 
 
-# opdecl/indexing.yaml:68
+# opdecl/indexing.yaml: Pad
 class Pad(OpBase, native="Pad"):
     """The tensor in the middle of a larger one, with margins of a constant or of its own elements.
 
@@ -247,7 +247,7 @@ class Pad(OpBase, native="Pad"):
         One tensor.
 
     Source:
-        Declared in opdecl/indexing.yaml:68.
+        Declared in opdecl/indexing.yaml: Pad.
     """
 
     __slots__ = ()

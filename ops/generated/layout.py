@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/layout.yaml:3
+# opdecl/layout.yaml: Reshape
 class Reshape(OpBase, native="Reshape"):
     """The elements in the same order, in another shape.
 
@@ -24,7 +24,7 @@ class Reshape(OpBase, native="Reshape"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:3.
+        Declared in opdecl/layout.yaml: Reshape.
     """
 
     __slots__ = ()
@@ -36,7 +36,7 @@ class Reshape(OpBase, native="Reshape"):
         def __init__(self, *, shape: tuple[int, ...], copy: bool | None = None) -> None: ...
 
 
-# opdecl/layout.yaml:18
+# opdecl/layout.yaml: Transpose
 class Transpose(OpBase, native="Transpose"):
     """The axes in another order.
 
@@ -50,7 +50,7 @@ class Transpose(OpBase, native="Transpose"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:18.
+        Declared in opdecl/layout.yaml: Transpose.
     """
 
     __slots__ = ()
@@ -61,7 +61,7 @@ class Transpose(OpBase, native="Transpose"):
         def __init__(self, *, axes: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:28
+# opdecl/layout.yaml: Broadcast
 class Broadcast(OpBase, native="Broadcast"):
     """Axes of size 1 repeated, new axes added in front.
 
@@ -75,7 +75,7 @@ class Broadcast(OpBase, native="Broadcast"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:28.
+        Declared in opdecl/layout.yaml: Broadcast.
     """
 
     __slots__ = ()
@@ -86,7 +86,7 @@ class Broadcast(OpBase, native="Broadcast"):
         def __init__(self, *, shape: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:38
+# opdecl/layout.yaml: Subtensor
 class Subtensor(OpBase, native="Subtensor"):
     """The part of a tensor that integers and slices select.
 
@@ -100,7 +100,7 @@ class Subtensor(OpBase, native="Subtensor"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:38.
+        Declared in opdecl/layout.yaml: Subtensor.
     """
 
     __slots__ = ()
@@ -111,7 +111,7 @@ class Subtensor(OpBase, native="Subtensor"):
         def __init__(self, *, items: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:45
+# opdecl/layout.yaml: SetSubtensor
 class SetSubtensor(OpBase, native="SetSubtensor"):
     """The tensor with the part that integers and slices select replaced by a value.
 
@@ -126,7 +126,7 @@ class SetSubtensor(OpBase, native="SetSubtensor"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:45.
+        Declared in opdecl/layout.yaml: SetSubtensor.
     """
 
     __slots__ = ()
@@ -137,7 +137,7 @@ class SetSubtensor(OpBase, native="SetSubtensor"):
         def __init__(self, *, items: tuple[int, ...]) -> None: ...
 
 
-# opdecl/layout.yaml:53
+# opdecl/layout.yaml: Concat
 class Concat(OpBase, native="Concat"):
     """Tensors joined along an axis that they have.
 
@@ -151,7 +151,7 @@ class Concat(OpBase, native="Concat"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:53.
+        Declared in opdecl/layout.yaml: Concat.
     """
 
     __slots__ = ()
@@ -162,7 +162,7 @@ class Concat(OpBase, native="Concat"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:61
+# opdecl/layout.yaml: Stack
 class Stack(OpBase, native="Stack"):
     """Tensors of one shape joined along a new axis.
 
@@ -176,7 +176,7 @@ class Stack(OpBase, native="Stack"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:61.
+        Declared in opdecl/layout.yaml: Stack.
     """
 
     __slots__ = ()
@@ -187,7 +187,7 @@ class Stack(OpBase, native="Stack"):
         def __init__(self, *, axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:68
+# opdecl/layout.yaml: Split
 class Split(OpBase, native="Split"):
     """A tensor cut into parts along an axis.
 
@@ -202,7 +202,7 @@ class Split(OpBase, native="Split"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/layout.yaml:68.
+        Declared in opdecl/layout.yaml: Split.
     """
 
     __slots__ = ()
@@ -214,7 +214,7 @@ class Split(OpBase, native="Split"):
         def __init__(self, *, sizes: tuple[int, ...], axis: int = 0) -> None: ...
 
 
-# opdecl/layout.yaml:78
+# opdecl/layout.yaml: Cast
 class Cast(OpBase, native="Cast"):
     """The elements in another dtype; what int32 or int64 cannot hold becomes their lowest number.
 
@@ -230,7 +230,7 @@ class Cast(OpBase, native="Cast"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:78.
+        Declared in opdecl/layout.yaml: Cast.
     """
 
     __slots__ = ()
@@ -245,7 +245,7 @@ class Cast(OpBase, native="Cast"):
         ) -> None: ...
 
 
-# opdecl/layout.yaml:91
+# opdecl/layout.yaml: Copy
 class Copy(OpBase, native="Copy"):
     """The tensor on a device.
 
@@ -259,7 +259,7 @@ class Copy(OpBase, native="Copy"):
         One tensor.
 
     Source:
-        Declared in opdecl/layout.yaml:91.
+        Declared in opdecl/layout.yaml: Copy.
     """
 
     __slots__ = ()

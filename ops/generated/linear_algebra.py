@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/linear_algebra.yaml:3
+# opdecl/linear_algebra.yaml: MatMul
 class MatMul(OpBase, native="MatMul"):
     """The matrix product over the last two axes; leading axes broadcast, vectors are allowed.
 
@@ -21,7 +21,7 @@ class MatMul(OpBase, native="MatMul"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:3.
+        Declared in opdecl/linear_algebra.yaml: MatMul.
     """
 
     __slots__ = ()
@@ -31,7 +31,7 @@ class MatMul(OpBase, native="MatMul"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_algebra.yaml:12
+# opdecl/linear_algebra.yaml: Linear
 class Linear(OpBase, native="Linear"):
     """A matrix product plus a bias, and a scalar function of the sum, in one pass over memory.
 
@@ -49,7 +49,7 @@ class Linear(OpBase, native="Linear"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:12.
+        Declared in opdecl/linear_algebra.yaml: Linear.
     """
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Linear(OpBase, native="Linear"):
         def __init__(self, *, activation: str = "positive") -> None: ...
 
 
-# opdecl/linear_algebra.yaml:27
+# opdecl/linear_algebra.yaml: Vecdot
 class Vecdot(OpBase, native="Vecdot"):
     """The dot products of the vectors along an axis; those of x1 are conjugated.
 
@@ -77,7 +77,7 @@ class Vecdot(OpBase, native="Vecdot"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_algebra.yaml:27.
+        Declared in opdecl/linear_algebra.yaml: Vecdot.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/linear_solvers.yaml:4
+# opdecl/linear_solvers.yaml: Cholesky
 class Cholesky(OpBase, native="Cholesky"):
     """The triangular factor of the Hermitian part of x, which must be positive definite.
 
@@ -23,7 +23,7 @@ class Cholesky(OpBase, native="Cholesky"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:4.
+        Declared in opdecl/linear_solvers.yaml: Cholesky.
     """
 
     __slots__ = ()
@@ -34,7 +34,7 @@ class Cholesky(OpBase, native="Cholesky"):
         def __init__(self, *, upper: bool = False) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:10
+# opdecl/linear_solvers.yaml: QR
 class QR(OpBase, native="QR"):
     """The factors of x = Q R, Q with orthonormal columns and R upper triangular.
 
@@ -48,7 +48,7 @@ class QR(OpBase, native="QR"):
         2 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:10.
+        Declared in opdecl/linear_solvers.yaml: QR.
     """
 
     __slots__ = ()
@@ -59,7 +59,7 @@ class QR(OpBase, native="QR"):
         def __init__(self, *, mode: str = "reduced") -> None: ...
 
 
-# opdecl/linear_solvers.yaml:17
+# opdecl/linear_solvers.yaml: SVD
 class SVD(OpBase, native="SVD"):
     """The factors of x = U diag(S) Vh; the singular values S in falling order.
 
@@ -74,7 +74,7 @@ class SVD(OpBase, native="SVD"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:17.
+        Declared in opdecl/linear_solvers.yaml: SVD.
     """
 
     __slots__ = ()
@@ -86,7 +86,7 @@ class SVD(OpBase, native="SVD"):
         def __init__(self, *, full_matrices: bool = True, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:32
+# opdecl/linear_solvers.yaml: Eigh
 class Eigh(OpBase, native="Eigh"):
     """Eigenvalues, which rise, and eigenvectors as columns, of the Hermitian part of x.
 
@@ -100,7 +100,7 @@ class Eigh(OpBase, native="Eigh"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:32.
+        Declared in opdecl/linear_solvers.yaml: Eigh.
     """
 
     __slots__ = ()
@@ -111,7 +111,7 @@ class Eigh(OpBase, native="Eigh"):
         def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:45
+# opdecl/linear_solvers.yaml: Eig
 class Eig(OpBase, native="Eig"):
     """Eigenvalues, complex and in no order, and eigenvectors of length 1 as columns.
 
@@ -125,7 +125,7 @@ class Eig(OpBase, native="Eig"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:45.
+        Declared in opdecl/linear_solvers.yaml: Eig.
     """
 
     __slots__ = ()
@@ -136,7 +136,7 @@ class Eig(OpBase, native="Eig"):
         def __init__(self, *, compute_vectors: bool = True) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:58
+# opdecl/linear_solvers.yaml: LU
 class LU(OpBase, native="LU"):
     """The order of the rows of x, and the factors L and U of x with its rows in that order.
 
@@ -147,7 +147,7 @@ class LU(OpBase, native="LU"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:58.
+        Declared in opdecl/linear_solvers.yaml: LU.
     """
 
     __slots__ = ()
@@ -157,7 +157,7 @@ class LU(OpBase, native="LU"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:65
+# opdecl/linear_solvers.yaml: Determinant
 class Determinant(OpBase, native="Determinant"):
     """The determinant of x, or what belongs to it.
 
@@ -171,7 +171,7 @@ class Determinant(OpBase, native="Determinant"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:65.
+        Declared in opdecl/linear_solvers.yaml: Determinant.
     """
 
     __slots__ = ()
@@ -182,7 +182,7 @@ class Determinant(OpBase, native="Determinant"):
         def __init__(self, *, mode: str = "value") -> None: ...
 
 
-# opdecl/linear_solvers.yaml:89
+# opdecl/linear_solvers.yaml: Inverse
 class Inverse(OpBase, native="Inverse"):
     """The inverse.
 
@@ -193,7 +193,7 @@ class Inverse(OpBase, native="Inverse"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:89.
+        Declared in opdecl/linear_solvers.yaml: Inverse.
     """
 
     __slots__ = ()
@@ -203,7 +203,7 @@ class Inverse(OpBase, native="Inverse"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:95
+# opdecl/linear_solvers.yaml: Solve
 class Solve(OpBase, native="Solve"):
     """The solution x of x1 @ x = x2; an x2 of one dimension is one right side.
 
@@ -215,7 +215,7 @@ class Solve(OpBase, native="Solve"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:95.
+        Declared in opdecl/linear_solvers.yaml: Solve.
     """
 
     __slots__ = ()
@@ -225,7 +225,7 @@ class Solve(OpBase, native="Solve"):
         def __init__(self) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:102
+# opdecl/linear_solvers.yaml: SolveTriangular
 class SolveTriangular(OpBase, native="SolveTriangular"):
     """The solution of equations with a triangular matrix; the other triangle is not read.
 
@@ -242,7 +242,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         One tensor.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:102.
+        Declared in opdecl/linear_solvers.yaml: SolveTriangular.
     """
 
     __slots__ = ()
@@ -257,7 +257,7 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
         ) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:113
+# opdecl/linear_solvers.yaml: LeastSquares
 class LeastSquares(OpBase, native="LeastSquares"):
     """The x of least norm with x1 @ x nearest to x2, the rank of x1, its singular values.
 
@@ -273,7 +273,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         3 tensors.
 
     Source:
-        Declared in opdecl/linear_solvers.yaml:113.
+        Declared in opdecl/linear_solvers.yaml: LeastSquares.
     """
 
     __slots__ = ()
@@ -284,7 +284,7 @@ class LeastSquares(OpBase, native="LeastSquares"):
         def __init__(self, *, rtol: bool | int | float | None = None) -> None: ...
 
 
-# opdecl/linear_solvers.yaml:126
+# opdecl/linear_solvers.yaml: MatrixExp
 class MatrixExp(OpBase, native="MatrixExp"):
     """The exponential of matrices, the sum of x**k / k! in powers of matrices.
 
@@ -295,7 +295,7 @@ class MatrixExp(OpBase, native="MatrixExp"):
         One tensor.
 
     Source:
-        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml:126.
+        https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml: MatrixExp.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/nn.yaml:3
+# opdecl/nn.yaml: Softmax
 class Softmax(OpBase, native="Softmax"):
     """Exponentials divided by their sum along an axis.
 
@@ -26,7 +26,7 @@ class Softmax(OpBase, native="Softmax"):
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:3.
+        Declared in opdecl/nn.yaml: Softmax.
     """
 
     __slots__ = ()
@@ -37,7 +37,7 @@ class Softmax(OpBase, native="Softmax"):
         def __init__(self, *, axis: int = -1) -> None: ...
 
 
-# opdecl/nn.yaml:15
+# opdecl/nn.yaml: SoftmaxGrad
 class SoftmaxGrad(OpBase, native="SoftmaxGrad"):
     """The gradient of softmax by x, given its result y and the cotangent of y.
 
@@ -54,7 +54,7 @@ class SoftmaxGrad(OpBase, native="SoftmaxGrad"):
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:15.
+        Declared in opdecl/nn.yaml: SoftmaxGrad.
     """
 
     __slots__ = ()
@@ -65,7 +65,7 @@ class SoftmaxGrad(OpBase, native="SoftmaxGrad"):
         def __init__(self, *, axis: int = -1) -> None: ...
 
 
-# opdecl/nn.yaml:30
+# opdecl/nn.yaml: LogSoftmax
 class LogSoftmax(OpBase, native="LogSoftmax"):
     """The logarithm of softmax, computed without underflow.
 
@@ -82,7 +82,7 @@ class LogSoftmax(OpBase, native="LogSoftmax"):
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:30.
+        Declared in opdecl/nn.yaml: LogSoftmax.
     """
 
     __slots__ = ()
@@ -93,7 +93,7 @@ class LogSoftmax(OpBase, native="LogSoftmax"):
         def __init__(self, *, axis: int = -1) -> None: ...
 
 
-# opdecl/nn.yaml:42
+# opdecl/nn.yaml: LogSoftmaxGrad
 class LogSoftmaxGrad(OpBase, native="LogSoftmaxGrad"):
     """The gradient of log_softmax by x, given its result y and the cotangent of y.
 
@@ -110,7 +110,7 @@ class LogSoftmaxGrad(OpBase, native="LogSoftmaxGrad"):
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:42.
+        Declared in opdecl/nn.yaml: LogSoftmaxGrad.
     """
 
     __slots__ = ()
@@ -121,7 +121,7 @@ class LogSoftmaxGrad(OpBase, native="LogSoftmaxGrad"):
         def __init__(self, *, axis: int = -1) -> None: ...
 
 
-# opdecl/nn.yaml:55
+# opdecl/nn.yaml: LogSumExp
 class LogSumExp(OpBase, native="LogSumExp"):
     """The logarithm of the sum of exponentials, computed without overflow.
 
@@ -140,7 +140,7 @@ class LogSumExp(OpBase, native="LogSumExp"):
         One tensor.
 
     Source:
-        Declared in opdecl/nn.yaml:55.
+        Declared in opdecl/nn.yaml: LogSumExp.
     """
 
     __slots__ = ()
@@ -154,7 +154,7 @@ class LogSumExp(OpBase, native="LogSumExp"):
         ) -> None: ...
 
 
-# opdecl/nn.yaml:76
+# opdecl/nn.yaml: OneHot
 class OneHot(OpBase, native="OneHot"):
     """Rows of booleans, true at the label alone; none is true for a label out of range.
 
@@ -171,7 +171,7 @@ class OneHot(OpBase, native="OneHot"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:76.
+        Declared in opdecl/nn.yaml: OneHot.
     """
 
     __slots__ = ()
@@ -182,7 +182,7 @@ class OneHot(OpBase, native="OneHot"):
         def __init__(self, *, depth: int) -> None: ...
 
 
-# opdecl/nn.yaml:84
+# opdecl/nn.yaml: CrossEntropyRows
 class CrossEntropyRows(OpBase, native="CrossEntropyRows"):
     """Minus the logarithm of the softmax at the label, of each row.
 
@@ -203,7 +203,7 @@ class CrossEntropyRows(OpBase, native="CrossEntropyRows"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:84.
+        Declared in opdecl/nn.yaml: CrossEntropyRows.
     """
 
     __slots__ = ()
@@ -214,7 +214,7 @@ class CrossEntropyRows(OpBase, native="CrossEntropyRows"):
         def __init__(self, *, ignore_index: int = -100) -> None: ...
 
 
-# opdecl/nn.yaml:98
+# opdecl/nn.yaml: CrossEntropyGrad
 class CrossEntropyGrad(OpBase, native="CrossEntropyGrad"):
     """The gradient of cross_entropy_rows by the logits, given the cotangent of each row's loss.
 
@@ -237,7 +237,7 @@ class CrossEntropyGrad(OpBase, native="CrossEntropyGrad"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:98.
+        Declared in opdecl/nn.yaml: CrossEntropyGrad.
     """
 
     __slots__ = ()
@@ -248,7 +248,7 @@ class CrossEntropyGrad(OpBase, native="CrossEntropyGrad"):
         def __init__(self, *, ignore_index: int = -100) -> None: ...
 
 
-# opdecl/nn.yaml:121
+# opdecl/nn.yaml: CrossEntropy
 class CrossEntropy(OpBase, native="CrossEntropy"):
     """The mean over all rows of minus the logarithm of the softmax at the label.
 
@@ -269,7 +269,7 @@ class CrossEntropy(OpBase, native="CrossEntropy"):
         DTypeError: labels is not integer.
 
     Source:
-        Declared in opdecl/nn.yaml:121.
+        Declared in opdecl/nn.yaml: CrossEntropy.
     """
 
     __slots__ = ()
@@ -280,7 +280,7 @@ class CrossEntropy(OpBase, native="CrossEntropy"):
         def __init__(self, *, ignore_index: int = -100) -> None: ...
 
 
-# opdecl/nn.yaml:137
+# opdecl/nn.yaml: Dropout
 class Dropout(OpBase, native="Dropout"):
     """Elements set to 0 with probability p, the others divided by 1 - p; the same for one seed.
 
@@ -295,7 +295,7 @@ class Dropout(OpBase, native="Dropout"):
         One tensor.
 
     Source:
-        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml:137.
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml: Dropout.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/normalization.yaml:5
+# opdecl/normalization.yaml: LayerNorm
 class LayerNorm(OpBase, native="LayerNorm"):
     """Moved and scaled to the mean 0 and the variance 1 along axes, then times weight plus bias.
 
@@ -31,7 +31,7 @@ class LayerNorm(OpBase, native="LayerNorm"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1607.06450; declared in opdecl/normalization.yaml:5.
+        https://arxiv.org/abs/1607.06450; declared in opdecl/normalization.yaml: LayerNorm.
     """
 
     __slots__ = ()
@@ -43,7 +43,7 @@ class LayerNorm(OpBase, native="LayerNorm"):
         def __init__(self, *, axes: tuple[int, ...] = (-1,), eps: float = 1e-05) -> None: ...
 
 
-# opdecl/normalization.yaml:21
+# opdecl/normalization.yaml: LayerNormGrad
 class LayerNormGrad(OpBase, native="LayerNormGrad"):
     """The gradients of layer_norm by x, weight and bias, given its result's cotangent.
 
@@ -80,7 +80,7 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
         3 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:21.
+        Declared in opdecl/normalization.yaml: LayerNormGrad.
     """
 
     __slots__ = ()
@@ -99,7 +99,7 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
         ) -> None: ...
 
 
-# opdecl/normalization.yaml:40
+# opdecl/normalization.yaml: RMSNorm
 class RMSNorm(OpBase, native="RMSNorm"):
     """Divided by the root of the mean of the squares along axes, then times weight.
 
@@ -118,7 +118,7 @@ class RMSNorm(OpBase, native="RMSNorm"):
         One tensor.
 
     Source:
-        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml:40.
+        https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml: RMSNorm.
     """
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class RMSNorm(OpBase, native="RMSNorm"):
         def __init__(self, *, axes: tuple[int, ...] = (-1,), eps: float = 1e-05) -> None: ...
 
 
-# opdecl/normalization.yaml:55
+# opdecl/normalization.yaml: RMSNormGrad
 class RMSNormGrad(OpBase, native="RMSNormGrad"):
     """The gradients of rms_norm by x and weight, given its result's cotangent.
 
@@ -157,7 +157,7 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
         2 tensors.
 
     Source:
-        Declared in opdecl/normalization.yaml:55.
+        Declared in opdecl/normalization.yaml: RMSNormGrad.
     """
 
     __slots__ = ()
@@ -176,7 +176,7 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
         ) -> None: ...
 
 
-# opdecl/normalization.yaml:72
+# opdecl/normalization.yaml: BatchNorm
 class BatchNorm(OpBase, native="BatchNorm"):
     """Layer norm along the axes of a batch, with the mean and the variance that it took.
 
@@ -200,7 +200,7 @@ class BatchNorm(OpBase, native="BatchNorm"):
         3 tensors.
 
     Source:
-        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml:72.
+        https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml: BatchNorm.
     """
 
     __slots__ = ()

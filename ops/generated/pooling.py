@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/pooling.yaml:4
+# opdecl/pooling.yaml: MaxPool
 class MaxPool(OpBase, native="MaxPool"):
     """The maximum of each window; NaN where there is one in it.
 
@@ -29,7 +29,7 @@ class MaxPool(OpBase, native="MaxPool"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:4.
+        Declared in opdecl/pooling.yaml: MaxPool.
     """
 
     __slots__ = ()
@@ -56,7 +56,7 @@ class MaxPool(OpBase, native="MaxPool"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:41
+# opdecl/pooling.yaml: MaxPoolSpread
 class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
     """The gradient of max_pool: each element added to the place of its window's first maximum.
 
@@ -77,7 +77,7 @@ class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:41.
+        Declared in opdecl/pooling.yaml: MaxPoolSpread.
     """
 
     __slots__ = ()
@@ -104,7 +104,7 @@ class MaxPoolSpread(OpBase, native="MaxPoolSpread"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:52
+# opdecl/pooling.yaml: MaxPoolSelect
 class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
     """The elements of values at the place of each window's first maximum in x.
 
@@ -125,7 +125,7 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:52.
+        Declared in opdecl/pooling.yaml: MaxPoolSelect.
     """
 
     __slots__ = ()
@@ -152,7 +152,7 @@ class MaxPoolSelect(OpBase, native="MaxPoolSelect"):
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:63
+# opdecl/pooling.yaml: AvgPool
 class AvgPool(OpBase, native="AvgPool"):
     """The mean of each window.
 
@@ -162,6 +162,7 @@ class AvgPool(OpBase, native="AvgPool"):
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -172,7 +173,7 @@ class AvgPool(OpBase, native="AvgPool"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:63.
+        Declared in opdecl/pooling.yaml: AvgPool.
     """
 
     __slots__ = ()
@@ -181,6 +182,7 @@ class AvgPool(OpBase, native="AvgPool"):
     padding: tuple[int, ...]
     ceil_mode: bool
     count_include_pad: bool
+    divisor_override: int
     output_size: tuple[int, ...] | None
     spatial: int
 
@@ -194,12 +196,13 @@ class AvgPool(OpBase, native="AvgPool"):
             padding: tuple[int, ...] = (0,),
             ceil_mode: bool = False,
             count_include_pad: bool = True,
+            divisor_override: int = 0,
             output_size: tuple[int, ...] | None = None,
             spatial: int = 0,
         ) -> None: ...
 
 
-# opdecl/pooling.yaml:101
+# opdecl/pooling.yaml: AvgPoolSpread
 class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
     """The gradient of avg_pool: each element of gradient shared out among its window.
 
@@ -210,6 +213,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -220,7 +224,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
         One tensor.
 
     Source:
-        Declared in opdecl/pooling.yaml:101.
+        Declared in opdecl/pooling.yaml: AvgPoolSpread.
     """
 
     __slots__ = ()
@@ -230,6 +234,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
     padding: tuple[int, ...]
     ceil_mode: bool
     count_include_pad: bool
+    divisor_override: int
     output_size: tuple[int, ...] | None
     spatial: int
 
@@ -244,6 +249,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
             padding: tuple[int, ...] = (0,),
             ceil_mode: bool = False,
             count_include_pad: bool = True,
+            divisor_override: int = 0,
             output_size: tuple[int, ...] | None = None,
             spatial: int = 0,
         ) -> None: ...

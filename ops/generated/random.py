@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/random.yaml:4
+# opdecl/random.yaml: Random
 class Random(OpBase, native="Random"):
     """Independent random numbers of one distribution.
 
@@ -29,7 +29,7 @@ class Random(OpBase, native="Random"):
         One tensor.
 
     Source:
-        https://doi.org/10.1145/2063384.2063405; declared in opdecl/random.yaml:4.
+        https://doi.org/10.1145/2063384.2063405; declared in opdecl/random.yaml: Random.
     """
 
     __slots__ = ()
@@ -58,7 +58,7 @@ class Random(OpBase, native="Random"):
         ) -> None: ...
 
 
-# opdecl/random.yaml:20
+# opdecl/random.yaml: RandomFrom
 class RandomFrom(OpBase, native="RandomFrom"):
     """Independent random numbers, each of a distribution with a parameter of its own.
 
@@ -74,7 +74,7 @@ class RandomFrom(OpBase, native="RandomFrom"):
         One tensor.
 
     Source:
-        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml:20.
+        https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml: RandomFrom.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/recurrent.yaml:10
+# opdecl/recurrent.yaml: Recurrence
 class Recurrence(OpBase, native="Recurrence"):
     """All steps of a recurrent network.
 
@@ -27,7 +27,7 @@ class Recurrence(OpBase, native="Recurrence"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/recurrent.yaml:10.
+        Declared in opdecl/recurrent.yaml: Recurrence.
     """
 
     __slots__ = ()
@@ -39,7 +39,7 @@ class Recurrence(OpBase, native="Recurrence"):
         def __init__(self, *, cell: str, reverse: bool = False) -> None: ...
 
 
-# opdecl/recurrent.yaml:22
+# opdecl/recurrent.yaml: RecurrenceGrad
 class RecurrenceGrad(OpBase, native="RecurrenceGrad"):
     """The gradients of recurrence by its inputs, given its results and their cotangents.
 
@@ -58,7 +58,7 @@ class RecurrenceGrad(OpBase, native="RecurrenceGrad"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/recurrent.yaml:22.
+        Declared in opdecl/recurrent.yaml: RecurrenceGrad.
     """
 
     __slots__ = ()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/scan.yaml:3
+# opdecl/scan.yaml: Scan
 class Scan(OpBase, native="Scan"):
     """What the elements up to each one combine to.
 
@@ -27,7 +27,7 @@ class Scan(OpBase, native="Scan"):
         One tensor.
 
     Source:
-        Declared in opdecl/scan.yaml:3.
+        Declared in opdecl/scan.yaml: Scan.
     """
 
     __slots__ = ()

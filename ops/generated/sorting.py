@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/sorting.yaml:3
+# opdecl/sorting.yaml: Sort
 class Sort(OpBase, native="Sort"):
     """The elements in order along an axis.
 
@@ -25,7 +25,7 @@ class Sort(OpBase, native="Sort"):
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:3.
+        Declared in opdecl/sorting.yaml: Sort.
     """
 
     __slots__ = ()
@@ -40,7 +40,7 @@ class Sort(OpBase, native="Sort"):
         ) -> None: ...
 
 
-# opdecl/sorting.yaml:12
+# opdecl/sorting.yaml: ArgSort
 class ArgSort(OpBase, native="ArgSort"):
     """The positions of the elements in their order along an axis.
 
@@ -56,7 +56,7 @@ class ArgSort(OpBase, native="ArgSort"):
         One tensor.
 
     Source:
-        Declared in opdecl/sorting.yaml:12.
+        Declared in opdecl/sorting.yaml: ArgSort.
     """
 
     __slots__ = ()
@@ -71,7 +71,7 @@ class ArgSort(OpBase, native="ArgSort"):
         ) -> None: ...
 
 
-# opdecl/sorting.yaml:20
+# opdecl/sorting.yaml: TopK
 class TopK(OpBase, native="TopK"):
     """The k largest or smallest elements along an axis, in order, and their positions.
 
@@ -87,7 +87,7 @@ class TopK(OpBase, native="TopK"):
         2 tensors.
 
     Source:
-        Declared in opdecl/sorting.yaml:20.
+        Declared in opdecl/sorting.yaml: TopK.
     """
 
     __slots__ = ()
@@ -100,9 +100,9 @@ class TopK(OpBase, native="TopK"):
         def __init__(self, *, k: int, axis: int = -1, largest: bool = True) -> None: ...
 
 
-# opdecl/sorting.yaml:31
+# opdecl/sorting.yaml: SearchSorted
 class SearchSorted(OpBase, native="SearchSorted"):
-    """Where in x1, sorted (or put in order by sorter), the elements of x2 would be inserted.
+    """Where in x1, or in its rows, sorted (perhaps by sorter), elements of x2 would be inserted.
 
     Args:
         side: 'left' or 'right' of elements that are equal.
@@ -119,7 +119,7 @@ class SearchSorted(OpBase, native="SearchSorted"):
         DTypeError: sorter is not integer.
 
     Source:
-        Declared in opdecl/sorting.yaml:31.
+        Declared in opdecl/sorting.yaml: SearchSorted.
     """
 
     __slots__ = ()
@@ -130,7 +130,7 @@ class SearchSorted(OpBase, native="SearchSorted"):
         def __init__(self, *, side: str = "left") -> None: ...
 
 
-# opdecl/sorting.yaml:40
+# opdecl/sorting.yaml: Unique
 class Unique(OpBase, native="Unique"):
     """The different elements, in order, and what else is asked for; each NaN differs from others.
 
@@ -146,7 +146,7 @@ class Unique(OpBase, native="Unique"):
         As many tensors as the attributes say.
 
     Source:
-        Declared in opdecl/sorting.yaml:40.
+        Declared in opdecl/sorting.yaml: Unique.
     """
 
     __slots__ = ()

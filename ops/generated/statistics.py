@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/statistics.yaml:3
+# opdecl/statistics.yaml: Variance
 class Variance(OpBase, native="Variance"):
     """The mean squared distance from the mean.
 
@@ -25,7 +25,7 @@ class Variance(OpBase, native="Variance"):
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:3.
+        Declared in opdecl/statistics.yaml: Variance.
     """
 
     __slots__ = ()
@@ -44,7 +44,7 @@ class Variance(OpBase, native="Variance"):
         ) -> None: ...
 
 
-# opdecl/statistics.yaml:14
+# opdecl/statistics.yaml: StandardDeviation
 class StandardDeviation(OpBase, native="StandardDeviation"):
     """The square root of the variance.
 
@@ -62,7 +62,7 @@ class StandardDeviation(OpBase, native="StandardDeviation"):
         One tensor.
 
     Source:
-        Declared in opdecl/statistics.yaml:14.
+        Declared in opdecl/statistics.yaml: StandardDeviation.
     """
 
     __slots__ = ()

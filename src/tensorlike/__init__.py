@@ -99,9 +99,11 @@ _LATE_MODULES = {
     "linalg": ".functional.linalg",
     "nn": ".nn",
     "optim": ".optim",
+    "special": ".functional.special",
     "testing": ".testing",
 }
 _LATE_NAMES = {
+    "build_info": ".installation",
     "checkpoint": ".imperative.checkpoint",
     "coverage": ".imperative.coverage",
     "GradManager": ".imperative.grad_manager",
@@ -117,7 +119,9 @@ if _typing.TYPE_CHECKING:
     from . import nn as nn
     from . import optim as optim
     from .functional import linalg as linalg
+    from .functional import special as special
     from . import testing as testing
+    from .installation import build_info as build_info
     from .imperative import autograd as autograd
     from .imperative.checkpoint import checkpoint as checkpoint
     from .imperative.coverage import coverage as coverage
@@ -142,8 +146,8 @@ def __getattr__(name: str) -> _typing.Any:
 
 
 def __dir__() -> list[str]:
-    """All names, those that are not loaded yet among them."""
-    return sorted({*globals(), *_LATE_MODULES, *_LATE_NAMES})
+    """What is public, whether it is loaded yet or not."""
+    return sorted(__all__)
 
 
 __all__ = sorted(
@@ -228,6 +232,7 @@ __all__ = sorted(
         "profile",
         "random",
         "set_num_threads",
+        "special",
         "tensor",
         "testing",
         "to_variable",
@@ -237,6 +242,7 @@ __all__ = sorted(
         "isdtype",
         "iinfo",
         "finfo",
+        "build_info",
         "can_cast",
         "broadcast_shapes",
     ]

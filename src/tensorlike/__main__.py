@@ -1,6 +1,7 @@
 """``python -m tensorlike``: what other programs ask of an installed package.
 
     python -m tensorlike cmake-dir             the folder for CMake's tensorlike_DIR
+    python -m tensorlike cpp-functions         which functions C++ programs call by name
     python -m tensorlike draw TAPE.dot OUT.svg a graph that a tape wrote, as a picture
 """
 
@@ -28,11 +29,36 @@ def cmake_dir() -> Path:
     return folder
 
 
+def cpp_functions() -> str:
+    """The functions that ``Tape::AddOp`` takes by name, and those composed of them in Python."""
+    from . import functional
+    from .functional import fft, linalg, random
+
+    declared = set(_C.function_names())
+    rooms = {"": functional, "fft.": fft, "linalg.": linalg, "random.": random}
+    composed = {
+        prefix + name
+        for prefix, room in rooms.items()
+        for name in room.__all__
+        if not isinstance(getattr(room, name), _C.Function)
+    }
+    return "\n".join(
+        [
+            "By name in C++ (declared):",
+            *(f"  {name}" for name in sorted(declared)),
+            "In Python alone (composed of them):",
+            *(f"  {name}" for name in sorted(composed)),
+        ]
+    )
+
+
 def main(arguments: list[str]) -> int:
     """Does what the arguments say; returns the exit status."""
     try:
         if arguments == ["cmake-dir"]:
             print(cmake_dir())
+        elif arguments == ["cpp-functions"]:
+            print(cpp_functions())
         elif len(arguments) == 3 and arguments[0] == "draw":
             source, target = arguments[1:]
             draw(read_dot(Path(source).read_text(encoding="utf-8")), target)

@@ -14,7 +14,8 @@ def set_limit(limit: int | None) -> None:
     """The most bytes that may be in use; more is an OutOfMemoryError. None takes the limit away.
 
     Raises:
-        ValueError: the limit is not a positive integer.
+        ParameterError: the limit is no integer.
+        ValueError: the limit is not positive.
 
     Example:
         >>> from tensorlike import memory
@@ -23,6 +24,9 @@ def set_limit(limit: int | None) -> None:
         1000000000
         >>> memory.set_limit(None)
     """
-    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-        raise ValueError(f"set_limit: limit must be a positive number of bytes; got {limit!r}")
-    _C.set_memory_limit(limit or 0)
+    _C.set_memory_limit(limit)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -10,3 +10,8 @@ from __future__ import annotations
 
 from .functional.random import *  # noqa: F403
 from .functional.random import __all__ as __all__
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

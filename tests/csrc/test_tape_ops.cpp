@@ -245,6 +245,33 @@ void test_l10_an_op_declared_while_the_program_runs() {
   expect_near(x->Grad()->item(), 2 * std::cos(0.5), 1e-6, "L10: its gradient");
 }
 
+void test_l10_a_number_takes_the_place_of_a_default() {
+  Tape tape;
+  const VariableHandle x = variable("x", {-2.0F}, {1});
+  const VariableHandle y = tape.AddOp("leaky_relu", {x}, {{"negative_slope", 0.25}});
+  const VariableHandle usual = tape.AddOp("leaky_relu", {x});
+  const VariableHandle slots =
+      tape.AddOp("leaky_relu", Slots{{"x", {x}}}, Slots{}, {{"negative_slope", int64_t{3}}});
+  expect_near(usual->item(), -0.02, 1e-7, "L10: the default");
+  expect_near(slots->item(), -6.0, 1e-7, "L10: a number beside slots");
+  tape.Backward(y);
+  expect_near(y->item(), -0.5, 1e-7, "L10: the number");
+  expect_near(x->Grad()->item(), 0.25, 1e-7, "L10: its gradient");
+  auto error = [&](const std::vector<VariableHandle>& inputs, const Attributes& attributes) {
+    return error_of([&] { Tape().AddOp("leaky_relu", inputs, attributes); });
+  };
+  expect_error(error({x}, {{"negative_slope", std::string("steep")}}),
+               "leaky_relu: negative_slope must be a number; got 'steep'; give a variable among "
+               "the inputs.",
+               "L10: text is no number");
+  expect_error(error({x}, {{"slope", 0.5}}), "leaky_relu: it has no attribute 'slope'.",
+               "L10: no argument of that name");
+  expect_error(error({x, x}, {{"negative_slope", 0.5}}),
+               "leaky_relu: negative_slope must be given once; got a variable among the inputs and "
+               "a number.",
+               "L10: a number and a variable for one argument");
+}
+
 }  // namespace
 }  // namespace tensorlike::tape
 
@@ -252,5 +279,6 @@ int main() {
   using namespace tensorlike::tape;
   test_l10_every_function_works_on_the_tape();
   test_l10_an_op_declared_while_the_program_runs();
+  test_l10_a_number_takes_the_place_of_a_default();
   return report();
 }

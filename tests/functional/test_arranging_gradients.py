@@ -67,3 +67,31 @@ def test_an_embedding_learns_the_rows_that_it_read() -> None:
         layer(tl.tensor([0, 5]))
     with pytest.raises(ValueError, match="positive"):
         nn.Embedding(0, 3)
+
+
+def test_the_gradient_of_a_transposed_weight_lies_in_order() -> None:
+    rng = np.random.default_rng(0)
+    for dtype in ("float32", "complex64"):
+        x, values = (
+            rng.normal(size=size) + 1j * rng.normal(size=size) for size in ((5, 3), (4, 3))
+        )
+        x, values = (v.astype(dtype) if "c" in dtype else v.real.astype(dtype) for v in (x, values))
+        w = tl.tensor(values, requires_grad=True)
+        seed = tl.tensor(rng.normal(size=(5, 4)).astype(dtype))
+        for product in (tl.matmul(tl.tensor(x), w.T), F.linear(tl.tensor(x), w.mT, 0.0)):
+            w.grad = None
+            product.backward(seed)
+            wanted = (x.conj().T @ np.asarray(seed)).T
+            np.testing.assert_allclose(np.asarray(w.grad), wanted, rtol=1e-5, atol=1e-6)
+            assert np.asarray(w.grad).flags.c_contiguous
+    many = tl.tensor(rng.normal(size=(2, 4, 3)), requires_grad=True)
+    tl.sum(tl.matmul(tl.tensor(rng.normal(size=(2, 5, 3))), many.mT) ** 2).backward()
+    assert many.grad.shape == (2, 4, 3) and np.asarray(many.grad).flags.c_contiguous
+    weights = tl.tensor(rng.normal(size=(2, 4, 3)), requires_grad=True)
+    x, seed = rng.normal(size=(5, 3)), rng.normal(size=(2, 5, 4))
+    tl.matmul(tl.tensor(x), weights.mT).backward(tl.tensor(seed))  # of fewer axes than the weights
+    np.testing.assert_allclose(np.asarray(weights.grad), np.swapaxes(seed, 1, 2) @ x, rtol=1e-12)
+    weights.grad = None
+    tl.matmul(tl.tensor(x[0]), weights.mT).backward(tl.tensor(seed[:, 0]))
+    wanted = seed[:, 0, :, None] * x[0]
+    np.testing.assert_allclose(np.asarray(weights.grad), wanted, rtol=1e-12)

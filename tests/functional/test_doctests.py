@@ -19,7 +19,17 @@ from tensorlike import functional, imperative, memory, nn, ops, optim
 from tensorlike.opdecl.examples import example_lines
 from tensorlike.opdecl.reference import Reference
 
-MODULES = [tl, functional, functional.linalg, imperative, memory, nn, ops, optim]
+MODULES = [
+    tl,
+    functional,
+    functional.linalg,
+    functional.special,
+    imperative,
+    memory,
+    nn,
+    ops,
+    optim,
+]
 PARSER = doctest.DocTestParser()
 
 

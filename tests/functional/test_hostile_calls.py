@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from support import hostile
@@ -18,9 +20,12 @@ SHARDS = 4
 def run(*options: str) -> tuple[int, ...]:
     """Runs calls in a process of their own; the number of functions, of calls, of those refused,
     and of calls of the function that got the fewest."""
-    command = [sys.executable, hostile.__file__, *options]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    text = f"exit {result.returncode}\n{result.stderr[-3000:]}"
+    command = [sys.executable, "-X", "faulthandler", "-m", "support.hostile", *options]
+    folder = Path(hostile.__file__).parent.parent
+    result = subprocess.run(
+        command, capture_output=True, text=True, timeout=7200, check=False, cwd=folder
+    )
+    text = f"{options}: exit {result.returncode}\n{result.stderr[-3000:]}"
     assert result.returncode == 0, text
     return tuple(int(word) for word in re.findall(r"\d+", result.stdout.splitlines()[-1]))
 
@@ -39,6 +44,24 @@ def test_ten_thousand_random_calls_return_or_raise_what_is_documented() -> None:
     _, calls, refused, _ = run("--random", "10000")
     assert calls == 10_000
     assert refused > 2_000
+
+
+@LIMITS_MEMORY
+@pytest.mark.parametrize("mode", ("sync", "async", "lazy"))
+def test_values_that_lie_change_and_break_nothing(mode: str) -> None:
+    _, calls, refused, _ = run("--lies", "20", "--mode", mode, "--shard", "0")
+    assert refused > calls // 4
+
+
+@LIMITS_MEMORY
+@pytest.mark.slow
+@pytest.mark.timeout(7200)
+@pytest.mark.parametrize("mode", ("sync", "async", "lazy"))
+def test_an_hour_of_values_that_lie(mode: str) -> None:
+    """The seed is the day, and in the text of a failure."""
+    seed = str(int(time.time()) // 86_400)
+    _, calls, refused, _ = run("--lies", "1200", "--mode", mode, "--shard", seed)
+    assert refused > calls // 4
 
 
 @LIMITS_MEMORY

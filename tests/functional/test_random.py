@@ -314,7 +314,7 @@ BAD: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("complex", lambda: generator().uniform(3, dtype=tl.complex64), tl.DTypeError, "real floating"),
     ("whole", lambda: generator().randint(0, 3, 3, dtype=tl.float32), tl.DTypeError, "integer"),
     ("range", lambda: generator().randint(3, 3), tl.ParameterError, "low=3, high=3"),
-    ("fraction", lambda: generator().randint(0, 2.5), TypeError, "float"),  # type: ignore[arg-type]
+    ("fraction", lambda: generator().randint(0, 2.5), TypeError, "an integer"),  # type: ignore[arg-type]
     ("bounds", lambda: generator().truncated_normal(3, 2.0, 1.0), tl.ParameterError, "less than"),
     (
         "NaN bound",

@@ -135,3 +135,13 @@ def test_zero_grad_forgets() -> None:
     assert x.grad is None
     with pytest.raises(tl.AutodiffError):
         (x * 2).zero_grad()
+
+
+def test_anomalies_are_looked_for_under_every_transform() -> None:
+    x = tl.tensor([1.0, 2.0])
+    with tl.autograd.detect_anomaly():
+        _, along = tl.jvp(tl.grad(lambda x: F.sum(x**3)), (x,), (tl.ones(2),))
+        assert along.tolist() == [6.0, 12.0]
+        zero = tl.tensor(0.0)
+        with pytest.raises(tl.AutodiffError, match="gradients must be numbers"):
+            tl.jvp(tl.grad(lambda x: F.sqrt(x * 0)), (zero,), (tl.tensor(1.0),))

@@ -212,3 +212,31 @@ def test_a_checkpoint_refuses_what_it_can_not_see() -> None:
 
     with pytest.raises(AutodiffError, match="got a traced tensor from outside"):
         tl.grad(f)(2.0)
+
+
+def test_carriers_see_the_ops_inside_and_listings_those_of_a_checkpoint() -> None:
+    class Seen(tl.Carrier):
+        pass
+
+    seen = []
+
+    @tl.apply.register
+    def apply_seen_inside(op: tl.ops.OpBase, *xs: Seen) -> Any:
+        seen.append(getattr(op, "mode", str(op)))
+        return tl.apply.super(op, *xs)
+
+    try:
+        x = tl.Tensor(Seen([1.0, 2.0]), requires_grad=True)
+        assert isinstance(tl.checkpoint(tl.sin)(x).detach().__wrapped__, Seen)
+        tl.sum(tl.checkpoint(tl.sin)(x)).backward()
+        assert seen.count("sin") == 3 and "cos" in seen
+        doubled = tl.custom_vjp(lambda x: tl.exp(x))
+        doubled.defvjp(lambda x: (tl.exp(x), None), lambda _, dy: (dy * 2,))
+        doubled(x)
+        assert "exp" in seen
+    finally:
+        tl.apply.unregister(apply_seen_inside)
+    listing = tl.Listing()
+    x = tl.Tensor(listing.input("x", (2,)), requires_grad=True)
+    tl.checkpoint(tl.sin)(x)
+    assert "Elemwise(mode='sin')(x)" in str(listing)

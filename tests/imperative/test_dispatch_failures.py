@@ -315,3 +315,21 @@ def test_help_and_source_show_the_rule_that_runs(register: Register) -> None:
     with pytest.raises(TypeError) as caught:
         apply.source(EXP, RawTensor([1.0]))
     assert str(caught.value) == "source: the rule is in the core, in C++"
+
+
+def test_a_class_of_ops_cannot_be_registered_under_itself() -> None:
+    class First(ops.OpBase):
+        pass
+
+    class Second(ops.OpBase):
+        pass
+
+    class Third(Second):
+        pass
+
+    First.register(Second)
+    for above, below in ((First, First), (Second, First), (Third, First), (Third, Second)):
+        with pytest.raises(DispatchError, match="derive from itself"):
+            above.register(below)
+    with pytest.raises(DispatchError):
+        Second()(Plain())

@@ -14,6 +14,8 @@ EXPONENTS = (2, 2.0, 3, 3.0, 0.5, -1, -1.0)
 @pytest.mark.parametrize("dtype", ("float32", "float64", "int32", "int64", "bool"))
 @pytest.mark.parametrize("exponent", EXPONENTS)
 def test_a_literal_power_has_the_dtype_and_the_values_of_pow(exponent: float, dtype: str) -> None:
+    if exponent == -1 and isinstance(exponent, int) and not dtype.startswith("float"):
+        pytest.skip("integers have no negative powers: refused")
     x = tl.tensor(np.array([[0.25, 1.5, 2.0], [3.0, 7.0, 11.0]]).astype(dtype))
     wanted = F.pow(x, exponent)
     assert (x**exponent).dtype == wanted.dtype

@@ -253,7 +253,7 @@ def test_elements_cannot_be_deleted() -> None:
             lambda: tl.tensor([1.0], requires_grad=True) * 2,
             "tensor([2.], grad_op=Elemwise(mode='multiply'))",
         ),
-        (lambda: RawTensor([1.0]), "RawTensor([1.])"),
+        (lambda: RawTensor([1.0]), "RawTensor([1.], device='cpu')"),
         (lambda: tl.Tracer(RawTensor([1.0])), "Tracer([1.])"),
         (lambda: tl.ShapeTensor((2, 3)), "ShapeTensor((2, 3), float32)"),
         (lambda: Tensor(tl.ShapeTensor((2, 3))), "tensor(ShapeTensor((2, 3), float32))"),

@@ -4,53 +4,18 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 import threading
 from typing import Any
 
 import numpy as np
 import pytest
+from support.apart import run_in_threads, run_python
 
 import tensorlike as tl
 from tensorlike import RawTensor, Tensor, TensorBase, apply, ops
 from tensorlike import functional as F
 
 THREADS = 8
-
-
-def run_in_threads(work: Any) -> None:
-    """Runs `work(i)` in eight threads that start together; raises what one of them raised."""
-    barrier = threading.Barrier(THREADS)
-    errors: list[BaseException] = []
-
-    def body(i: int) -> None:
-        try:
-            barrier.wait()
-            work(i)
-        except BaseException as error:
-            errors.append(error)
-
-    threads = [threading.Thread(target=body, args=(i,)) for i in range(THREADS)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if errors:
-        raise errors[0]
-
-
-def run_python(source: str) -> subprocess.CompletedProcess[str]:
-    """Runs a program in a process of its own."""
-    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
-    return subprocess.run(
-        [sys.executable, "-X", "faulthandler", "-c", source],
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env=environment,
-        check=False,
-    )
 
 
 def test_threads_apply_ops_at_once() -> None:

@@ -202,8 +202,8 @@ def test_gradients_by_a_layer_come_under_the_names_of_its_parameters() -> None:
     value, gradient = tl.value_and_grad(lambda layer, x: tl.sum(layer(x) ** 2))(layer, x)
     assert sorted(gradient) == ["bias", "weight"]
     tl.sum(layer(x) ** 2).backward()
-    close(gradient["weight"], layer.weight.grad)
-    close(value, tl.sum(layer(x) ** 2).detach())
+    close(gradient["weight"].detach(), layer.weight.grad)
+    close(value.detach(), tl.sum(layer(x) ** 2).detach())
     assert layer.weight.requires_grad
     assert type(layer.weight.__wrapped__) is type(held)
     by_both = tl.grad(lambda x, layer: tl.sum(layer(x)), argnums=(1, 0))(x, layer)
@@ -296,7 +296,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
     "integers": (lambda: tl.jvp(lambda x: x, (tl.tensor(2),), (tl.tensor(1),)), AutodiffError,
                  "jvp: only floating-point arguments can move; got int64"),
     "tree": (lambda: tl.jvp(lambda x: x["a"], ({"a": X, "b": X},), ({"a": X},)), AutodiffError,
-             "jvp: a tangent must be arranged as its argument, of 2 tensors; got 1"),
+             "jvp: tangents must be arranged as .*, a dict of 2; got a dict of 1; pass None"),
     "argnums": (lambda: tl.jacfwd(bend, argnums=1)(X), AutodiffError,
                 "jacfwd: argnums must name positional arguments; got 1 for 1"),
 }  # fmt: skip

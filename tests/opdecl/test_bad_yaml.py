@@ -12,6 +12,7 @@ from random import Random
 import pytest
 
 from tensorlike.opdecl import DeclarationError, Declarations, load_builtin, load_files, load_text
+from tensorlike.opdecl.reference import Reference
 
 BAD = Path(__file__).parent / "bad"
 NAMES = sorted(path.stem for path in BAD.glob("*.yaml"))
@@ -201,13 +202,64 @@ RUN_TIME = {
         "a native reduction needs the compiler; write `map`"
     ),
     '- op: F\n  args: ["x: numeric"]\n  define: x * x\n  kernel: {cpu: softmax}\n'
-    "  doc: A test.\n": (
-        "kernels, inference and gradients by hand need the compiler; write `define`"
-    ),
+    "  doc: A test.\n": "a kernel needs the compiler, or is a function of Python; write `define`",
     '- op: F\n  args: ["x: numeric"]\n  define: x * x\n  grad: handwritten\n  doc: A test.\n': (
-        "kernels, inference and gradients by hand need the compiler; write `define`"
+        "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x\n  infer: softmax\n  doc: A test.\n': (
+        "infer: inference needs the compiler, or is a function of Python: module:function"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x\n  infer: m:f\n  doc: A test.\n': (
+        "infer: the body says it; leave it out, or write `kernel` too"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  kernel: {cpu: m:f}\n  grad: none\n  doc: A test.\n': (
+        "the key 'infer' is missing: module:function"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x\n  kernel: {cpu: m:f}\n  doc: A test.\n': (
+        "kernel: m:f is code; declare(..., imports=True) imports it"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x\n  kernel: {cuda: f}\n  doc: A test.\n': (
+        "cuda: kernels run on the cpu alone; leave it out"
+    ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x\n  onnx: Relu\n  doc: A test.\n': (
+        "onnx: there is no export to ONNX; leave it out"
     ),
 }
+
+
+def test_what_is_built_in_names_no_function_of_python() -> None:
+    text = '- op: F\n  args: ["x: numeric"]\n  define: x\n  kernel: {cpu: m:f}\n  doc: A test.\n'
+    (message,) = messages(text)
+    assert message.endswith("kernel: m:f is a function of Python; those are for tensorlike.declare")
+
+
+def test_a_flat_sum_is_as_deep_as_its_terms() -> None:
+    declared = load_text(scalar(" + ".join(["x"] * 400)), base=builtin())
+    assert Reference(declared).call("f", 1.0) == 400.0
+    deep = "(x + " * 63 + "x" + ")" * 63
+    load_text(scalar(deep), base=builtin())
+    assert messages(scalar(f"x * (x + {deep})")) == [
+        "bad.yaml:4: f: expr: nested more than 64 deep"
+    ]
+
+
+# Reductions whose parts NumPy cannot compute: found by mutating declarations.
+UNCOMPUTABLE = [
+    ("integer or boolean", "x > 1", "a << b", "0"),
+    ("real floating-point", "x", "where(a, a, b)", "0"),
+    ("boolean", "x", "a - b", "false"),
+]
+
+
+@pytest.mark.parametrize(("category", "mapped", "combine", "init"), UNCOMPUTABLE)
+def test_a_reduction_that_cannot_be_computed_is_refused(
+    category: str, mapped: str, combine: str, init: str
+) -> None:
+    text = (
+        f'- reduction: f\n  args: ["x: {category}"]\n  map: "{mapped}"\n  combine: "{combine}"\n'
+        f"  init: {init}\n  grad: none\n  doc: A test.\n"
+    )
+    assert messages(text)
 
 
 @pytest.mark.parametrize(("text", "expected"), RUN_TIME.items())

@@ -148,8 +148,8 @@ WRONG = {
     LIKE + "\n- op: Other\n  attrs: {like: TwoWord}\n  doc: Another.\n": (
         "no op 'TwoWord' is declared before this one; did you mean 'TwoWords'?"
     ),
-    NATIVE + "  kernel: [cpus]\n": "kernel: cpu or cuda is expected; got 'cpus'",
-    NATIVE + "  kernel: [[cpu]]\n": "kernel: cpu or cuda is expected; got ''",
+    NATIVE + "  kernel: [cpus]\n": "kernel: cpu is expected; got 'cpus'",
+    NATIVE + "  kernel: [[cpu]]\n": "kernel: cpu is expected; got ''",
     NATIVE + "  kernel: cpu\n": "kernel: [cpu], or {cpu: name}, is expected",
     REDUCTION.format(part="combine: hypot(a, b)"): "the key 'init' is missing",
     REDUCTION.format(part="combine: a + a"): "the key 'init' is missing",

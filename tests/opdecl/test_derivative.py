@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
+from support.declarations import UNKNOWN_SLOPES
 
 from tensorlike.opdecl import load_builtin, load_text
 from tensorlike.opdecl.derivative import Differentiator
@@ -66,7 +67,8 @@ def difference(
     up, down = dict(at), dict(at)
     up[arg], down[arg] = at[arg] + STEP, at[arg] - STEP
     high, low = f(up), f(down)
-    return np.where(np.abs(high) < 1e5, (high - low) / (2 * STEP), np.nan)
+    with np.errstate(invalid="ignore"):
+        return np.where(np.abs(high) < 1e5, (high - low) / (2 * STEP), np.nan)
 
 
 def assert_close(got: Array, expected: Array, what: str) -> None:
@@ -113,7 +115,7 @@ def test_gradient_of_scalar(entry: ScalarEntry) -> None:
     flows = cotangents(entry, 1.5)
     gradients = dict(closed_gradients(entry))
     for arg in entry.args:
-        if arg.category.is_differentiable:
+        if arg.category.is_differentiable and (entry.name, arg.name) not in UNKNOWN_SLOPES:
             gradient = gradients.get(arg.name, Num(0))
             got = evaluator(gradient)({**at, **{k: np.full(400, v) for k, v in flows.items()}})
             slopes = [difference(evaluator(result), at, arg.name) for result in results(entry)]
@@ -128,6 +130,8 @@ def test_second_order_gradient_of_scalar(entry: ScalarEntry) -> None:
     place = Place("test", 1)
     floating = Category.REAL_FLOATING
     for first, gradient in closed_gradients(entry):
+        if (entry.name, first) in UNKNOWN_SLOPES:
+            continue
         args = (*entry.args, *(Arg(name, floating) for name in flows))
         pseudo = ScalarEntry(
             name="pseudo",
@@ -139,7 +143,11 @@ def test_second_order_gradient_of_scalar(entry: ScalarEntry) -> None:
         # Its own cotangent may be called `dy` too, so the result may have that factor twice.
         (output,), _ = rule_names(pseudo)
         values = {"dy": np.full(400, 0.75), **at, output: evaluator(gradient)(at)}
-        wanted = [arg.name for arg in args if arg.category.is_differentiable]
+        wanted = [
+            arg.name
+            for arg in args
+            if arg.category.is_differentiable and (entry.name, arg.name) not in UNKNOWN_SLOPES
+        ]
         second = DIFFERENTIATOR.differentiate(pseudo, wanted)
         for name, expression in second.items():
             closed = rebuild([expression], {}, simplify)[0]

@@ -29,6 +29,7 @@ PROGRAM = """
 #include <type_traits>
 #include <utility>
 
+#include "kernels/math_special.h"
 #include "kernels/scalar.h"
 namespace tensorlike {
 namespace {

@@ -84,6 +84,30 @@ def test_p4_a_perceptron_of_two_layers() -> None:
     assert tape.inputs[0].shape == (2, 2)
 
 
+def test_p4_a_layer_takes_what_its_parameters_start_from() -> None:
+    tenth = nn.ParamAttr(initializer=Constant(0.1))
+    fixed = nn.ParamAttr(initializer=Constant(0.0), trainable=False)
+    layer = nn.Linear(2, 3, weight_attr=tenth, bias_attr=fixed)
+    assert np.all(layer.weight.value() == np.float32(0.1)) and layer.weight.requires_grad
+    assert layer.bias is not None and not layer.bias.requires_grad
+    assert layer(to_variable([[1.0, 2.0]])).value()[0] == pytest.approx([0.3] * 3)
+    kept = nn.Linear(2, 3, seed=0, weight_attr=nn.ParamAttr(trainable=False))
+    assert kept.weight.tolist() == nn.Linear(2, 3, seed=0).weight.tolist()
+    assert not nn.Conv2d(1, 2, 3).initialize(weight=fixed).weight.requires_grad
+    with pytest.raises(KeyError, match=r"there must be parameters of these names; got \['bias'\]"):
+        nn.Linear(2, 3, bias=False, bias_attr=tenth)
+
+
+def test_p5_a_variable_has_the_seed_s_names_for_its_arrays() -> None:
+    with guard():
+        x = to_variable(np.array([1.0, 2.0], np.float32))
+        assert x.gradient() is None
+        F.sum(x * x).backward()
+    assert x.value().tolist() == [1.0, 2.0]
+    assert x.gradient().tolist() == x.gradient_value().tolist() == [2.0, 4.0]
+    assert isinstance(x.gradient(), np.ndarray) and not x.value().flags.writeable
+
+
 def test_p5_guard_and_variables() -> None:
     array = np.array([[1.0, 2.0]], np.float32)
     with tl.no_grad(), guard():
@@ -134,6 +158,21 @@ def test_p7_what_is_traced_has_an_op_inputs_and_outputs_and_a_stop() -> None:
     with tl.Tape() as tape:
         (y,) = Double()(x)
     assert y.requires_grad and len(tape) == 1
+
+
+def test_p7_an_op_is_traced_by_slots() -> None:
+    x, w = to_variable(np.ones((2, 3), np.float32)), to_variable(np.ones((3, 4), np.float32))
+    y, z = tl.Tensor(0.0), tl.Tensor(0.0)
+    with tl.Tape() as tape:
+        tape.trace(tl.ops.MatMul(), {"X": [x], "Y": [w]}, {"Out": [y]})
+        tape.trace(tl.ops.MatMul(), {"X": [x], "Y": [w]}, {"Out": [z]}, stop_gradient=True)
+    assert [entry.op for entry in tape] == [tl.ops.MatMul()]
+    assert y.tolist() == z.tolist() == [[3.0] * 4] * 2
+    assert y.requires_grad and not z.requires_grad
+    F.sum(y).backward()
+    assert w.grad.tolist() == [[2.0] * 4] * 3
+    with pytest.raises(tl.ParameterError, match="a tensor must be given for each of 1 results"):
+        tape.trace(tl.ops.MatMul(), {"X": [x], "Y": [w]}, {"Out": []})
 
 
 @pytest.mark.parametrize("mode", ["sync", "async", "lazy"])

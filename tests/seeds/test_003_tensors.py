@@ -23,7 +23,7 @@ def test_R1_applying_an_op_to_raw_tensors_launches_its_kernel() -> None:
     assert type(y) is RawTensor
     np.testing.assert_allclose(np.asarray(y), np.exp([[1.0, 2.0]]), rtol=1e-6)
     assert (x.dtype, x.shape, x.ndim, x.size, x.device) == (tl.float32, (1, 2), 2, 2, "cpu")
-    assert repr(x) == "RawTensor([[1., 2.]])"
+    assert repr(x) == "RawTensor([[1., 2.]], device='cpu')"
 
 
 def test_R2_as_raw_tensor_takes_numbers_lists_arrays_and_tensors() -> None:
@@ -310,3 +310,13 @@ def test_W13_indexing_assignment_literals_and_transposes_together() -> None:
     assert np.array_equal(x.numpy(), array)
     y = (1 - x.transpose(2, 0, 1)) / 2 + [[1.0, 2.0, 3.0]]
     assert np.array_equal(y.numpy(), (1 - array.transpose(2, 0, 1)) / 2 + [[1.0, 2.0, 3.0]])
+
+
+def test_r1_r2_a_raw_tensor_is_numpy_s_and_knows_its_device() -> None:
+    raw = tl.as_raw_tensor([1, 2], dtype="float64", device="cpu")
+    assert isinstance(raw.numpy(), np.ndarray) and raw.numpy().tolist() == [1.0, 2.0]
+    assert not raw.numpy().flags.writeable
+    assert repr(raw) == "RawTensor([1., 2.], dtype=float64, device='cpu')"
+    assert tl.as_raw_tensor(raw, device="cpu") is raw
+    with pytest.raises(tl.DeviceError, match=r"as_raw_tensor: device must be 'cpu'; got 'gpu'"):
+        tl.as_raw_tensor([1.0], device="gpu")

@@ -1,4 +1,4 @@
-"""Programs that tests run in a process of their own."""
+"""Programs that tests run in a process of their own, or in threads."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import os
 import resource
 import subprocess
 import sys
+import threading
+from typing import Any
 
 import pytest
+
+THREADS = 8
 
 # For tests that limit the address space.
 LIMITS_MEMORY = pytest.mark.skipif(
@@ -47,3 +51,37 @@ def run_apart(program: str, mode: str = "sync", stack: int = 0, **numbers: float
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout
+
+
+def run_in_threads(work: Any) -> None:
+    """Runs `work(i)` in eight threads that start together; raises what one of them raised."""
+    barrier = threading.Barrier(THREADS)
+    errors: list[BaseException] = []
+
+    def body(i: int) -> None:
+        try:
+            barrier.wait()
+            work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=body, args=(i,)) for i in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def run_python(source: str) -> subprocess.CompletedProcess[str]:
+    """Runs a program in a process of its own."""
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    return subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", source],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        env=environment,
+        check=False,
+    )

@@ -2,8 +2,8 @@
 
 The example says what a good call is; one argument after the other is then replaced by every value
 of a pool, or several at once by random ones. Nothing here knows any function: what is declared, or
-written with a docstring that has an example, is covered. `python hostile.py` runs calls in a
-process of their own and prints how many there were; anything wrong ends it with a text.
+written with a docstring that has an example, is covered. `python -m support.hostile` runs calls in
+a process of their own and prints how many there were; anything wrong ends it with a text.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import doctest
 import faulthandler
 import inspect
 import io
+import keyword
 import re
 import resource
 import signal
@@ -28,14 +29,21 @@ from typing import Any
 import numpy as np
 
 import tensorlike as tl
+from support.liars import Mine, random_value
+from tensorlike import _C
 
 DOCUMENTED = (
     tl.TensorlikeError, TypeError, ValueError, IndexError, OverflowError, MemoryError, BufferError,
-    np.linalg.LinAlgError,
+    np.linalg.LinAlgError, RecursionError,  # of a list that holds itself
 )  # fmt: skip
 MOST_SECONDS = 20  # for one call: this machine may be busy; a hang takes for ever
 MOST_MEMORY = 3 << 30
-NOT_FOR_USERS = re.compile(r"0x[0-9a-f]{6}|std::|INTERNAL|Assertion|bad_alloc|vector::")
+NOT_FOR_USERS = re.compile(
+    r"0x[0-9a-f]{6}|std::|INTERNAL|Assertion|bad_alloc|vector::|basic_string|variant|incompatible "
+    r"(constructor|function)|pybind"
+)
+MOST_TIME = 1.0  # of the processor, for one lie
+MOST_KEPT = 1 << 20  # bytes, after the calls of one function
 # What acts on the process, reads a file, takes no argument, or calls all other functions.
 LEFT_OUT = {"set_num_threads", "declare", "enable_grad", "no_grad", "coverage"}
 
@@ -100,7 +108,7 @@ def keywords_of(function: Callable[..., Any]) -> tuple[str, ...]:
     if text is not None:
         inner = text[text.index("(") + 1 : -1]
         parts = re.findall(r"(\*?\w+)(?:=|,|$)", re.sub(r"=\([^)]*\)|='[^']*'", "=0", inner))
-        return tuple(part for part in parts if not part.startswith("*") and not part.isdigit())
+        return tuple(part for part in parts if part.isidentifier() and not keyword.iskeyword(part))
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):
@@ -162,6 +170,9 @@ class Runner:
             out = good.function(*args, **kwargs)
             if isinstance(out, tl.Tensor) and out.size < 1000:
                 repr(out)
+            tl.engine.sync()  # what waits may fail, too
+        except Mine:
+            self.refused += 1
         except DOCUMENTED as error:
             self.refused += 1
             self.check_text(what, error)
@@ -170,6 +181,8 @@ class Runner:
         except BaseException as error:
             self.wrong.append(f"{what}: {error!r} is not documented")
         finally:
+            with contextlib.suppress(*DOCUMENTED):
+                tl.engine.sync()
             signal.alarm(0)
         taken = time.perf_counter() - start
         if taken > 5:
@@ -187,7 +200,7 @@ class Runner:
         if before != after:
             self.wrong.append(f"{good.name}: gives {after} after bad calls, {before} before")
         kept = tl.memory.stats()["allocated"] - stats
-        if kept > 1 << 20:
+        if kept > MOST_KEPT:
             self.wrong.append(f"{good.name}: {kept} bytes stay allocated after bad calls")
 
 
@@ -199,8 +212,12 @@ def value_of(good: Good) -> str:
 
 def shown(value: Any) -> str:
     if isinstance(value, tl.Tensor | np.ndarray):
-        return f"{type(value).__name__}{tuple(value.shape)}:{value.dtype}"
-    return repr(value)[:60]
+        with contextlib.suppress(Exception):
+            return f"{type(value).__name__}{tuple(value.shape)}:{value.dtype}"
+    try:
+        return repr(value)[:60].encode(errors="backslashreplace").decode()
+    except Exception:
+        return f"a {type(value).__name__}"
 
 
 def pair(item: tuple[str, Any]) -> str:
@@ -213,9 +230,9 @@ def one_by_one(runner: Runner, good: Good, values: list[Any]) -> None:
         for value in values:
             runner.attempt(good, (*good.args[:i], value, *good.args[i + 1 :]), good.kwargs)
         runner.attempt(good, good.args[:i], good.kwargs)
-    for keyword in good.keywords[len(good.args) :]:
+    for name in good.keywords[len(good.args) :]:
         for value in values:
-            runner.attempt(good, good.args, good.kwargs | {keyword: value})
+            runner.attempt(good, good.args, good.kwargs | {name: value})
     for count in (1, 2, 70):
         runner.attempt(good, (*good.args, *[1] * count), good.kwargs)
     runner.attempt(good, good.args, good.kwargs | {"no_such_argument": 1})
@@ -232,15 +249,72 @@ def at_random(runner: Runner, goods: list[Good], values: list[Any], count: int, 
             if rng.random() < 0.5:
                 source = values if rng.random() < 0.6 else every
                 args[i] = source[rng.integers(len(source))]
-        for keyword in good.keywords[len(args) :]:
+        for name in good.keywords[len(args) :]:
             if rng.random() < 0.3:
                 source = values if rng.random() < 0.6 else every
-                kwargs[keyword] = source[rng.integers(len(source))]
+                kwargs[name] = source[rng.integers(len(source))]
         if rng.random() < 0.05:
             args.append(values[rng.integers(len(values))])
         if rng.random() < 0.05 and args:
             args.pop(rng.integers(len(args)))
         runner.attempt(good, tuple(args), kwargs)
+
+
+def state() -> list[Any]:
+    """What no call may change, whether it works or not."""
+    return [tl.engine.options(), _C.paused_level(), tl.num_threads(), tl.memory.stats()["limit"]]
+
+
+def contents(values: Iterator[Any]) -> list[Any]:
+    """The elements of tensors and arrays, and the gradients of leaves."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            found.append(value.tobytes())
+        elif isinstance(value, tl.Tensor) and isinstance(value.detach().__wrapped__, tl.RawTensor):
+            found.append((value.shape, repr(value.detach()), repr(value.grad)))
+    return found
+
+
+# Which changes what it is given, or the state of the process, by its documentation.
+CHANGES = {"manual_seed", "random.manual_seed", "random.shuffle", "stop_gradient"}
+
+
+def lie(runner: Runner, goods: list[Good], pool: list[Any], seconds: float, seed: int) -> None:
+    """Calls with values that lie, for a time; after each one all is as it was before.
+
+    What it changes is looked at after each call; whether the function is still right, and what is
+    kept, when its turn ends.
+    """
+    rng = np.random.default_rng(seed)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        good = goods[rng.integers(len(goods))]
+        before, stats = value_of(good), tl.memory.stats()["allocated"]
+        for _ in range(25):
+            args, kwargs = list(good.args), dict(good.kwargs)
+            chosen = rng.random(len(args)) < 0.6
+            args = [random_value(rng, pool) if c else a for a, c in zip(args, chosen, strict=True)]
+            for name in good.keywords[len(args) :]:
+                if rng.random() < 0.25:
+                    kwargs[name] = random_value(rng, pool)
+            if rng.random() < 0.05:
+                args.append(random_value(rng, pool))
+            if rng.random() < 0.05 and args:
+                args.pop(rng.integers(len(args)))
+            held = [*args, *kwargs.values()]
+            was, given, start = state(), contents(iter(held)), time.process_time()
+            runner.attempt(good, tuple(args), kwargs)
+            taken = time.process_time() - start
+            if good.name not in CHANGES and (was, given) != (state(), contents(iter(held))):
+                runner.wrong.append(
+                    f"{good.name}: changes what it is given: {list(map(shown, held))}"
+                )
+            if taken > MOST_TIME:
+                runner.wrong.append(f"{good.name}: takes {taken:.1f} s: {list(map(shown, held))}")
+        del args, kwargs, held, given
+        if good.name not in CHANGES:
+            runner.check_still_right(good, before, stats)
 
 
 def expire(*_: Any) -> None:
@@ -252,6 +326,8 @@ def main() -> None:
     parser.add_argument("--shard", type=int, default=0)
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--random", type=int, default=0, help="how many random calls")
+    parser.add_argument("--lies", type=float, default=0, help="for how many seconds to lie")
+    parser.add_argument("--mode", default="sync", help="of the engine")
     parser.add_argument("--only", default="", help="a function's name")
     options = parser.parse_args()
     faulthandler.enable()
@@ -262,7 +338,11 @@ def main() -> None:
     if options.only:
         goods = [good for good in goods if good.name == options.only]
     runner, values = Runner(), pool()
-    if options.random:
+    if options.lies:
+        print(f"seed {options.shard}, {options.mode}")
+        with tl.engine.mode(options.mode, threshold=1):
+            lie(runner, goods, values, options.lies, options.shard)
+    elif options.random:
         at_random(runner, goods, values, options.random, options.shard)
     else:
         for good in goods[options.shard :: options.shards]:

@@ -1,4 +1,4 @@
-"""The models that tests run tensor-likes on: small ones of four kinds, with inputs and classes."""
+"""The models that tests run tensor-likes on: small ones of five kinds, with inputs and classes."""
 
 from __future__ import annotations
 
@@ -39,6 +39,23 @@ class CNN(tl.nn.Layer):
         x = self.pool(F.relu(self.first(x)))
         x = self.pool(F.relu(self.second(x)))
         return self.last(F.reshape(x, shape=(-1, 24)))
+
+
+class Residual(tl.nn.Layer):
+    """Convolutions with norms of batches, a block of which is added to what came in."""
+
+    def __init__(self) -> None:
+        self.first = tl.nn.Conv2d(1, 4, 3, padding=1, bias=False, seed=1)
+        self.norm1 = tl.nn.BatchNorm2d(4)
+        self.second = tl.nn.Conv2d(4, 4, 3, padding=1, bias=False, seed=2)
+        self.norm2 = tl.nn.BatchNorm2d(4)
+        self.last = tl.nn.Linear(4, CLASSES, seed=3)
+
+    def forward(self, x: Any) -> Any:
+        """Logits of images."""
+        x = F.relu(self.norm1(self.first(x)))
+        x = F.relu(x + self.norm2(self.second(x)))
+        return self.last(F.mean(x, axis=(2, 3)))
 
 
 class LSTM(tl.nn.Layer):
@@ -115,6 +132,23 @@ class Model(NamedTuple):
         found = [np.array(p.grad.detach()) for p in self.network.parameters()]
         return np.array(loss.detach()), found
 
+    def step(self, wrap: Callable[[Any], Any] = tl.tensor) -> tuple[Any, list[Any]]:
+        """The loss, then parameters and buffers after a whole step of Adam, as tensors."""
+        optimizer = tl.optim.Adam(self.network.parameters(), lr=0.01, eps=1e-3)
+        optimizer.zero_grad()
+        loss = self.loss(wrap)
+        loss.backward()
+        for parameter in self.network.parameters():
+            parameter.grad = F.clip(parameter.grad, -0.5, 0.5)
+        optimizer.step()
+        state = [value for _, value in self.network.named_buffers()]
+        return loss.detach(), [x.detach() for x in (*self.network.parameters(), *state)]
+
+    def stepped(self, wrap: Callable[[Any], Any] = tl.tensor) -> tuple[Any, list[Any]]:
+        """The same, as arrays."""
+        loss, found = self.step(wrap)
+        return np.array(loss), [np.array(x) for x in found]
+
 
 def models() -> dict[str, Model]:
     """Each kind, freshly made."""
@@ -130,6 +164,7 @@ def models() -> dict[str, Model]:
     return {
         "mlp": Model(MLP(), normal(BATCH, 6), classes()),
         "cnn": Model(CNN(), normal(BATCH, 1, 8, 8), classes()),
+        "residual": Model(Residual(), normal(BATCH, 1, 4, 4), classes()),
         "lstm": Model(LSTM(), normal(7, BATCH, 3), classes()),
         "gpt": Model(GPT(), texts, classes(6 * BATCH)),
     }

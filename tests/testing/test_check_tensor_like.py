@@ -87,7 +87,9 @@ def test_an_output_that_is_dropped_is_found(register: Callable[..., Any]) -> Non
         return apply.super(op, *xs)[:1]
 
     report = checked(Dropping)
-    assert {call for call, _ in wrong(report)} == {"split"}
+    assert {call for call, check in wrong(report) if check != "training"} == {"split"}
+    trained = {call for call, check in wrong(report) if check == "training"}
+    assert trained == {"two steps of SGD", "two steps of Adam"}  # by way of batch norm
     assert report.failures[0].detail == "gave 1 outputs; 2 are right"
 
 
@@ -266,6 +268,22 @@ def test_what_a_tensor_like_refuses_is_no_failure(register: Callable[..., Any]) 
     report = checked(Picky, refuses=ZeroDivisionError)
     assert report.is_right
     assert any(finding.detail == "refused: no products here" for finding in report.findings)
+
+
+def test_what_only_a_training_step_meets_is_found(register: Callable[..., Any]) -> None:
+    class Untrained(Carrier):
+        pass
+
+    @register
+    def apply_untrained(op: ops.Elemwise, *xs: Untrained) -> Any:
+        if op.mode.endswith("_step"):
+            return [y.value for y in apply.super(op, *xs)]
+        return apply.super(op, *xs)
+
+    report = checked(Untrained)
+    assert wrong(report) == {("two steps of SGD", "training"), ("two steps of Adam", "training")}
+    assert "is a Tensor of a RawTensor, not a Untrained" in report.failures[0].detail
+    assert checked(Untrained, training=False).is_right
 
 
 def test_names_must_be_known() -> None:

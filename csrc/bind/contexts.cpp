@@ -1,0 +1,169 @@
+// Context managers over states of the core. They are written here because a with statement enters
+// and leaves these with no line of Python in between, at which Ctrl-C could come after a change and
+// before the promise to take it back.
+#include <new>
+
+#include "bind/objects.h"
+#include "engine/engine.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// Pause(records=False): what is inside is not recorded; or, by tapes that are open, is.
+struct PauseObject {
+  PyObject_HEAD bool records;
+  std::vector<int> previous;  // levels: a block may be entered again inside itself
+};
+PauseObject& pause_in(PyObject* self) { return *reinterpret_cast<PauseObject*>(self); }
+
+PyObject* pause_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"records", nullptr};
+  int records = 0;
+  if (PyArg_ParseTupleAndKeywords(args, kwargs, "|p", const_cast<char**>(names), &records) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    pause_in(self).records = records != 0;
+    new (&pause_in(self).previous) std::vector<int>;
+    return self;
+  });
+}
+
+void pause_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  pause_in(self).previous.~vector();
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+PyObject* pause_enter(PyObject* self, PyObject*) {
+  return guarded([&] {
+    pause_in(self).previous.push_back(paused_level());
+    set_paused_level(pause_in(self).records ? -1 : innermost_level());
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* pause_exit(PyObject* self, PyObject*) {
+  std::vector<int>& previous = pause_in(self).previous;
+  if (!previous.empty()) {
+    set_paused_level(previous.back());
+    previous.pop_back();
+  }
+  Py_RETURN_NONE;
+}
+
+PyMethodDef pause_methods[] = {
+    {"__enter__", as_method(pause_enter), METH_NOARGS, nullptr},
+    {"__exit__", as_method(pause_exit), METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot pause_slots[] = {
+    {Py_tp_new, as_slot(pause_new)},
+    {Py_tp_dealloc, as_slot(pause_dealloc)},
+    {Py_tp_methods, pause_methods},
+    {Py_tp_doc, const_cast<char*>("Pause(records=False): whether what is inside is recorded.")},
+    {0, nullptr},
+};
+PyType_Spec pause_spec = {"tensorlike._C.Pause", sizeof(PauseObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, pause_slots};
+
+// EngineBlock(mode, threshold, max_nodes, max_bytes), the mode as its number: in force at once. A
+// with statement ends it. Without one it goes when the object does, and leaves its options where it
+// was made; not if an exception drops the object before its with statement, which was never
+// entered.
+struct BlockObject {
+  PyObject_HEAD EngineOptions options;
+  int64_t name;
+  enum class State : unsigned char { kMade, kEntered, kLeft } state;
+};
+BlockObject& block_in(PyObject* self) { return *reinterpret_cast<BlockObject*>(self); }
+
+PyObject* block_new(PyTypeObject* cls, PyObject* args, PyObject*) {
+  int mode = 0;
+  long long threshold = 0;
+  long long max_nodes = 0;
+  unsigned long long max_bytes = 0;
+  if (PyArg_ParseTuple(args, "iLLK", &mode, &threshold, &max_nodes, &max_bytes) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    Object self = own(cls->tp_alloc(cls, 0));
+    BlockObject& block = block_in(self.get());
+    block.state = BlockObject::State::kLeft;
+    block.options = {static_cast<EngineMode>(mode), threshold, max_nodes, max_bytes};
+    block.name = enter_engine_block(block.options);
+    block.state = BlockObject::State::kMade;
+    return self.release();
+  });
+}
+
+void block_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  if (block_in(self).state == BlockObject::State::kMade) {
+    const bool is_dropped = PyErr_Occurred() != nullptr;
+    PyObject* type = nullptr;
+    PyObject* value = nullptr;
+    PyObject* trace = nullptr;
+    PyErr_Fetch(&type, &value, &trace);
+    const int status = guarded_status([&] {
+      is_dropped ? leave_engine_block(block_in(self).name) : keep_engine_block(block_in(self).name);
+    });
+    if (status < 0) PyErr_WriteUnraisable(self);
+    PyErr_Restore(type, value, trace);
+  }
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+PyObject* block_enter(PyObject* self, PyObject*) {
+  return guarded([&] {
+    BlockObject& block = block_in(self);
+    if (block.state == BlockObject::State::kEntered) {
+      fail(ErrorKind::kAttribute,
+           "engine.mode: a block must have ended before it is entered again.");
+    }
+    // One that was made before others were entered comes last all the same.
+    const int64_t made = block.state == BlockObject::State::kMade ? block.name : -1;
+    block.name = enter_engine_block(block.options);
+    block.state = BlockObject::State::kEntered;
+    leave_engine_block(made);
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* block_exit(PyObject* self, PyObject*) {
+  return guarded([&] {
+    BlockObject& block = block_in(self);
+    if (block.state == BlockObject::State::kEntered) {
+      block.state = BlockObject::State::kLeft;
+      leave_engine_block(block.name);
+    }
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef block_methods[] = {
+    {"__enter__", as_method(block_enter), METH_NOARGS, nullptr},
+    {"__exit__", as_method(block_exit), METH_VARARGS, nullptr},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot block_slots[] = {
+    {Py_tp_new, as_slot(block_new)},
+    {Py_tp_dealloc, as_slot(block_dealloc)},
+    {Py_tp_methods, block_methods},
+    {Py_tp_doc, const_cast<char*>("EngineBlock(...): options of the engine.")},
+    {0, nullptr},
+};
+PyType_Spec block_spec = {"tensorlike._C.EngineBlock", sizeof(BlockObject), 0,
+                          Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, block_slots};
+
+}  // namespace
+
+void add_contexts(PyObject* module) {
+  add_type(module, pause_spec, nullptr);
+  add_type(module, block_spec, nullptr);
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,165 @@
+// What Python's cycle collector sees of the core. A wrapper leads to tracers, nodes, saved values
+// and hooks, and those hold Python objects: hooks' functions, ops and tensor-likes written in
+// Python. Through one of them a wrapper may come to hold itself.
+//
+// The collector works in two steps. First it takes from the reference count of every object that it
+// looks at the references that such objects have to one another; what is left comes from outside.
+// Then it follows references from the objects that have any left, and what it does not reach is
+// garbage. So in the first step each reference must be shown once, and only if all who could follow
+// it are looked at; in the second it may be shown often.
+//
+// The core's objects are counted in the same way. In the first step each of them begins with its
+// own count, from which every reference that is met is taken: those of wrappers as the collector
+// comes to them, those of the core's objects once they have none left themselves. What they hold of
+// Python's is shown when they come to zero, which is once. An object that anybody else holds (a
+// backward pass, a log, a wrapper that the collector does not look at) stays above zero, and all
+// that it leads to is kept: more may be kept than must be, never less. The core has no cycles of
+// its own (see Accumulator), so that counting down finds all.
+#include <unordered_map>
+#include <unordered_set>
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+namespace {
+
+enum class Kind { kValue, kNode, kOp, kHook, kAccumulator };
+
+// One of the core's objects that may lead to Python's.
+struct Part {
+  const RefCounted* object;
+  Kind kind;
+};
+
+Part part_of(const Value* value) {
+  const bool leads = value != nullptr && (value->tag & (Value::kTracer | Value::kForeign)) != 0;
+  return {leads ? value : nullptr, Kind::kValue};
+}
+
+// Shows what a part leads to; returns the Python object that it holds itself, if it does.
+template <class Show>
+PyObject* open(const Part& part, Show&& show) {
+  switch (part.kind) {
+    case Kind::kValue: {
+      const auto& value = static_cast<const Value&>(*part.object);
+      if (value.tag == Value::kForeign) return static_cast<const ForeignValue&>(value).object();
+      const auto& tracer = static_cast<const Tracer&>(value);
+      show(part_of(tracer.primal.get()));
+      show(Part{tracer.edge.node.get(), Kind::kNode});
+      show(Part{tracer.accumulator.get(), Kind::kAccumulator});
+      return nullptr;
+    }
+    case Kind::kNode: {
+      const auto& node = static_cast<const Node&>(*part.object);
+      show(Part{dynamic_cast<const ForeignOp*>(node.op.get()), Kind::kOp});
+      for (const Node::Input& input : node.inputs) {
+        show(Part{input.node.get(), Kind::kNode});
+        show(part_of(input.saved.get()));
+      }
+      for (const Ref<Value>& output : node.saved_outputs) show(part_of(output.get()));
+      if (!node.notes) return nullptr;
+      for (const Ref<GradientHook>& hook : node.notes->hooks) show(Part{hook.get(), Kind::kHook});
+      return nullptr;
+    }
+    case Kind::kOp:
+      return static_cast<const ForeignOp&>(*part.object).object();
+    case Kind::kHook:
+      return static_cast<const ForeignHook&>(*part.object).function();
+    case Kind::kAccumulator:
+      show(part_of(static_cast<const Accumulator&>(*part.object).gradient.get()));
+      return nullptr;
+  }
+  return nullptr;
+}
+
+// What is known during a full collection. Younger ones show nothing: they look at few of the
+// wrappers, and would walk long graphs again and again.
+bool is_full_collection = false;
+// The wrappers that the first step has come to. It comes to each once: to one of them again in the
+// first step of another round, over what seemed to be garbage, when finalisers have run.
+auto& counted = *new std::unordered_set<PyObject*>;
+// The references of each part that are not explained yet. Parts that were opened have none left;
+// the second step marks them as it comes to them.
+constexpr int64_t kFollowed = -1;
+auto& unexplained = *new std::unordered_map<const RefCounted*, int64_t>;
+auto& left = *new std::vector<Part>;  // to be opened
+
+void forget_counts() {
+  counted.clear();
+  unexplained.clear();
+  left.clear();
+}
+
+int count(PyObject* self, visitproc visit, void* arg) {
+  if (counted.contains(self)) forget_counts();
+  counted.insert(self);
+  const auto meet = [](const Part& part) {
+    if (part.object == nullptr) return;
+    const auto found = unexplained.try_emplace(part.object, part.object->use_count()).first;
+    // The second step must not fail for want of memory: it needs no more than this.
+    if (left.capacity() < unexplained.size()) left.reserve(2 * unexplained.size());
+    if (--found->second == 0) left.push_back(part);
+  };
+  meet(part_of(value_of(self)));
+  while (!left.empty()) {
+    const Part part = left.back();
+    left.pop_back();
+    if (PyObject* object = open(part, meet)) Py_VISIT(object);
+  }
+  return 0;
+}
+
+// Below a part that was not opened, nothing was counted that this would have to make up for.
+int follow(PyObject* self, visitproc visit, void* arg) {
+  const auto meet = [](const Part& part) {
+    const auto found = unexplained.find(part.object);
+    if (found == unexplained.end() || found->second != 0) return;
+    found->second = kFollowed;
+    left.push_back(part);
+  };
+  meet(part_of(value_of(self)));
+  while (!left.empty()) {
+    const Part part = left.back();
+    left.pop_back();
+    if (PyObject* object = open(part, meet)) Py_VISIT(object);
+  }
+  return 0;
+}
+
+// collection(phase, info): one of gc.callbacks.
+PyObject* watch_collection(PyObject*, PyObject* args) {
+  PyObject* phase = nullptr;
+  PyObject* info = nullptr;
+  if (PyArg_ParseTuple(args, "UO!", &phase, &PyDict_Type, &info) == 0) return nullptr;
+  PyObject* generation = PyDict_GetItemString(info, "generation");  // borrowed
+  const bool begins = PyUnicode_CompareWithASCIIString(phase, "start") == 0;
+  is_full_collection = begins && generation != nullptr && PyLong_AsLong(generation) >= 2;
+  forget_counts();
+  Py_RETURN_NONE;
+}
+
+PyMethodDef watcher = {"watch_collection", as_method(watch_collection), METH_VARARGS, nullptr};
+
+}  // namespace
+
+int visit_held(PyObject* self, visitproc visit, void* arg) {
+  if (!is_full_collection || python_parts == 0) return 0;
+  // The collector hands its first step the object whose references are asked for. Should some other
+  // Python do it differently, no reference is ever shown, and nothing is freed that is alive.
+  if (arg != self) return follow(self, visit, arg);
+  try {
+    return count(self, visit, arg);
+  } catch (const std::bad_alloc&) {
+    left.clear();  // too little is shown, which keeps it
+    return 0;
+  }
+}
+
+void add_cycles() {
+  Object gc = own(PyImport_ImportModule("gc"));
+  Object callbacks = own(PyObject_GetAttrString(gc.get(), "callbacks"));
+  Object function = own(PyCFunction_New(&watcher, nullptr));
+  check(PyList_Append(callbacks.get(), function.get()));
+}
+
+}  // namespace tensorlike::bind

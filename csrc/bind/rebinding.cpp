@@ -1,0 +1,295 @@
+// What a wrapper is bound to anew, and what becomes of that when a transform ends.
+//
+// A parameter stays a leaf of the base tape whatever it is bound to: its place on that tape lies
+// under the tracers, tangents and examples of the transforms that are going on, which the new value
+// keeps. A wrapper that was made before a transform began outlives it: when the transform ends,
+// what it was bound to inside is lowered to the plain value. That wrappers are numbered in the
+// order of their making tells which were made before.
+#include "bind/rebinding.h"
+
+#include <algorithm>
+
+#include "tape/gradient.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// A transform that is going on in this thread.
+struct OpenLevel {
+  Ref<Tape> tape;
+  uint64_t births;                // how many wrappers had been made when it began
+  std::vector<Object> rebound;    // weak references to older ones that were bound anew inside
+  std::vector<Ref<Node>> leaves;  // leaves whose gradients were accumulated inside
+};
+
+// Wrappers older than itself, and what they were bound to when it began.
+struct Journal {
+  uint64_t births;
+  std::vector<std::pair<Object, Ref<Value>>> entries;
+};
+
+struct Rebinding {
+  std::vector<OpenLevel> levels;
+  std::vector<Journal> journals;
+  // A thread may end without the GIL, in the middle of a transform: its references are given up.
+  ~Rebinding() {
+    for (OpenLevel& level : levels) {
+      for (Object& reference : level.rebound) reference.release();
+    }
+    for (Journal& journal : journals) {
+      for (auto& [wrapper, value] : journal.entries) wrapper.release();
+    }
+  }
+};
+
+Rebinding& state() {
+  static thread_local Rebinding instance;
+  return instance;
+}
+
+// Levels and journals of all threads, under the GIL: where there are none nothing is looked up.
+int64_t going_on = 0;
+
+// A value as it is outside of the transform of this tape.
+Ref<Value> lowered(const Ref<Value>& value, const Tape& tape) {
+  if (value->tag == Value::kTracer) {
+    auto& tracer = static_cast<Tracer&>(*value);
+    return tracer.tape.get() == &tape ? tracer.primal : value;
+  }
+  if (value->tag != Value::kForeign) return value;
+  PyObject* object = static_cast<ForeignValue&>(*value).object();
+  return to_value(own(PyObject_CallFunction(hooks.lowered, "Oi", object, tape.level)).get());
+}
+
+void lower_all(const OpenLevel& ended) {
+  for (const Object& reference : ended.rebound) {
+    Object wrapper = own(PyObject_CallNoArgs(reference.get()));
+    if (wrapper.get() == Py_None) continue;
+    const Ref<Value> value(value_of(wrapper.get()));
+    Ref<Value> outside = lowered(value, *ended.tape);
+    if (outside.get() != value.get()) rebind(wrapper.get(), std::move(outside));
+  }
+  for (const Ref<Node>& leaf : ended.leaves) {
+    if (leaf->accumulator == nullptr || !leaf->accumulator->gradient) continue;
+    const Ref<Accumulator> held(leaf->accumulator);
+    held->gradient = lowered(held->gradient, *ended.tape);
+    note_gradient(leaf);
+  }
+}
+
+// The lowest of the levels that began after the wrapper was made; null: all are older.
+OpenLevel* lowest_within(PyObject* wrapper) {
+  OpenLevel* found = nullptr;
+  std::vector<OpenLevel>& levels = state().levels;
+  for (size_t i = levels.size(); i-- > 0 && levels[i].births >= born(wrapper);) found = &levels[i];
+  return found;
+}
+
+}  // namespace
+
+void begin_level(const Ref<Tape>& tape) {
+  state().levels.push_back({tape, births(), {}, {}});
+  ++going_on;
+}
+
+void end_level(const Tape& tape) {
+  std::vector<OpenLevel>& levels = state().levels;
+  const bool is_here = std::any_of(levels.begin(), levels.end(), [&](const OpenLevel& level) {
+    return level.tape.get() == &tape;
+  });
+  while (is_here && !levels.empty() && levels.back().tape->level >= tape.level) {
+    const OpenLevel ended = std::move(levels.back());
+    levels.pop_back();
+    --going_on;
+    lower_all(ended);
+  }
+}
+
+void note_rebinding(PyObject* wrapper, const Value& value) {
+  if (going_on == 0) return;
+  Rebinding& mine = state();
+  for (Journal& journal : mine.journals) {
+    if (journal.births < born(wrapper)) continue;
+    const auto is_it = [&](const auto& entry) { return entry.first.get() == wrapper; };
+    if (std::any_of(journal.entries.begin(), journal.entries.end(), is_it)) continue;
+    journal.entries.emplace_back(Object::share(wrapper), Ref<Value>(value_of(wrapper)));
+  }
+  if (value.tag == Value::kRaw || mine.levels.empty()) return;
+  OpenLevel& innermost = mine.levels.back();
+  if (innermost.births < born(wrapper)) return;
+  Object reference = own(PyWeakref_NewRef(wrapper, nullptr));
+  const auto is_it = [&](const Object& other) { return other.get() == reference.get(); };
+  if (std::any_of(innermost.rebound.begin(), innermost.rebound.end(), is_it)) return;
+  innermost.rebound.push_back(std::move(reference));
+}
+
+void note_gradient(const Ref<Node>& leaf) {
+  if (going_on == 0 || state().levels.empty() || leaf->accumulator == nullptr) return;
+  if (leaf->accumulator->gradient->tag == Value::kRaw) return;
+  state().levels.back().leaves.push_back(leaf);
+}
+
+bool may_donate(PyObject* wrapper) {
+  const Value* value = value_of(wrapper);
+  // Who shares the tracer shares its elements.
+  if (value->tag == Value::kTracer && value->use_count() != 1) return false;
+  if (going_on == 0) return true;
+  const std::vector<Journal>& journals = state().journals;
+  return std::none_of(journals.begin(), journals.end(),
+                      [&](const Journal& journal) { return journal.births >= born(wrapper); });
+}
+
+void check_examples(PyObject* wrapper, const Value& value) {
+  if (going_on == 0 || value.tag == Value::kRaw) return;
+  const OpenLevel* level = lowest_within(wrapper);
+  if (level == nullptr) return;
+  Object object = own(from_value(Ref<Value>(const_cast<Value*>(&value))));
+  Object current = own(from_value(Ref<Value>(value_of(wrapper))));
+  own(PyObject_CallFunction(hooks.refuse_examples, "OiO", object.get(), level->tape->level,
+                            current.get()));
+}
+
+// The tracer of the base tape under the tensor-likes of transforms, and above or below carriers.
+Ref<Tracer> base_tracer(Value* value) {
+  Ref<Value> held(value);
+  while (held) {
+    if (held->tag == Value::kTracer) {
+      auto* tracer = static_cast<Tracer*>(held.get());
+      if (tracer->tape->level == 0) return tracer->edge.node ? Ref<Tracer>(tracer) : nullptr;
+      held = tracer->primal;
+    } else if (held->tag == Value::kForeign) {
+      PyObject* object = static_cast<ForeignValue*>(held.get())->object();
+      Object inner = own(PyObject_CallOneArg(hooks.inner, object));
+      held = inner.get() == Py_None ? Ref<Value>() : to_value(inner.get());
+    } else {
+      break;
+    }
+  }
+  return nullptr;
+}
+
+Ref<Tracer> base_leaf(Value* value) {
+  if (value == nullptr || value->tag == Value::kRaw) return nullptr;
+  if (value->tag == Value::kTracer) {  // the usual case
+    auto* tracer = static_cast<Tracer*>(value);
+    const bool is_leaf =
+        tracer->tape->level == 0 && tracer->edge.node && tracer->edge.node->is_leaf();
+    if (is_leaf) return Ref<Tracer>(tracer);
+  }
+  Ref<Tracer> found = base_tracer(value);
+  return found && found->edge.node->is_leaf() ? found : nullptr;
+}
+
+void bind_on_base(PyObject* wrapper, Ref<Value> value, const Ref<Tracer>& leaf) {
+  if (value->tag == Value::kTracer && static_cast<Tracer&>(*value).tape->level == 0) {
+    value = static_cast<Tracer&>(*value).primal;
+  }
+  if (value->tag == Value::kRaw || value->tag == Value::kShape) {
+    if (leaf) value = make_ref<Tracer>(std::move(value), leaf->edge, leaf->tape, leaf->accumulator);
+    rebind(wrapper, std::move(value));
+    return;
+  }
+  Object given = own(from_value(value));
+  Object place = leaf ? own(from_value(leaf)) : Object::share(Py_None);
+  PyObject* args[] = {given.get(), place.get()};
+  rebind(wrapper, to_value(own(PyObject_Vectorcall(hooks.on_base, args, 2, nullptr)).get()));
+}
+
+namespace {
+
+// Elements that the wrapper alone is to hold: in order, and no part of a larger tensor.
+Ref<Value> settled(Ref<Value> value) {
+  if (value->tag != Value::kRaw) return value;
+  auto& raw = static_cast<RawTensor&>(*value);
+  if (raw.pending || (raw.is_contiguous && raw.storage->is_owned())) return value;
+  return copy(raw);
+}
+
+// set_value(x, value): x means the value from now on, of the same shape and dtype.
+PyObject* set_value(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&] {
+    if (n != 2 || !is_wrapper(args[0])) {
+      fail(ErrorKind::kAttribute, "set_value: a Tensor and a value are needed.");
+    }
+    Ref<Value> value = to_value(args[1]);
+    check_examples(args[0], *value);
+    bind_on_base(args[0], settled(std::move(value)), base_leaf(value_of(args[0])));
+    return Py_NewRef(Py_None);
+  });
+}
+
+// retraced(tracer, primal): the tracer's place on its tape, around another value.
+PyObject* retraced(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&] {
+    if (n != 2 || Py_TYPE(args[0]) != types.tracer) {
+      fail(ErrorKind::kAttribute, "retraced: a Tracer and a value are needed.");
+    }
+    auto* tracer = static_cast<Tracer*>(value_of(args[0]));
+    return from_value(
+        make_ref<Tracer>(to_value(args[1]), tracer->edge, tracer->tape, tracer->accumulator));
+  });
+}
+
+// is_same(x, y): whether both are the same value, which several objects may stand for.
+PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&] {
+    if (n != 2) fail(ErrorKind::kAttribute, "is_same: two tensor-likes are needed.");
+    const Ref<Value> x = to_value(args[0]);
+    const Ref<Value> y = to_value(args[1]);
+    const bool are_foreign = x->tag == Value::kForeign && y->tag == Value::kForeign;
+    const bool is_one = are_foreign ? static_cast<ForeignValue&>(*x).object() ==
+                                          static_cast<ForeignValue&>(*y).object()
+                                    : x.get() == y.get();
+    return PyBool_FromLong(is_one);
+  });
+}
+
+// begin_journal(): from now on this thread notes what older wrappers were bound to.
+PyObject* begin_journal(PyObject*, PyObject*) {
+  return guarded([&] {
+    state().journals.push_back({births(), {}});
+    ++going_on;
+    return Py_NewRef(Py_None);
+  });
+}
+
+// undo_journal(): binds them to that again.
+PyObject* undo_journal(PyObject*, PyObject*) {
+  return guarded([&] {
+    std::vector<Journal>& journals = state().journals;
+    if (journals.empty()) fail(ErrorKind::kAttribute, "undo_journal: none has begun.");
+    const Journal ended = std::move(journals.back());
+    journals.pop_back();
+    --going_on;
+    for (const auto& [wrapper, value] : ended.entries) rebind(wrapper.get(), value);
+    return Py_NewRef(Py_None);
+  });
+}
+
+// set_level_hooks(inner, on_base, lowered, refuse_examples)
+PyObject* set_level_hooks(PyObject*, PyObject* args) {
+  if (PyArg_ParseTuple(args, "OOOO", &hooks.inner, &hooks.on_base, &hooks.lowered,
+                       &hooks.refuse_examples) == 0) {
+    return nullptr;
+  }
+  for (PyObject* hook : {hooks.inner, hooks.on_base, hooks.lowered, hooks.refuse_examples}) {
+    Py_INCREF(hook);
+  }
+  Py_RETURN_NONE;
+}
+
+PyMethodDef module_methods[] = {
+    {"set_level_hooks", set_level_hooks, METH_VARARGS, "Says what is written in Python."},
+    {"set_value", as_method(set_value), METH_FASTCALL, "Binds a Tensor to another value."},
+    {"retraced", as_method(retraced), METH_FASTCALL, "A tracer's place around another value."},
+    {"is_same", as_method(is_same), METH_FASTCALL, "Whether both are the same value."},
+    {"begin_journal", as_method(begin_journal), METH_NOARGS, "Notes what Tensors are bound to."},
+    {"undo_journal", as_method(undo_journal), METH_NOARGS, "Binds them to that again."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_rebinding(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,29 @@
+// Binding a wrapper to another value: see rebinding.cpp.
+#pragma once
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+
+// A transform begins and ends: what older wrappers were bound to inside is lowered then.
+void begin_level(const Ref<Tape>& tape);
+void end_level(const Tape& tape);
+
+// The wrapper is about to be bound to the value.
+void note_rebinding(PyObject* wrapper, const Value& value);
+// The leaf has accumulated a gradient.
+void note_gradient(const Ref<Node>& leaf);
+// Whether the wrapper's elements, if nobody else holds them, may be written over.
+bool may_donate(PyObject* wrapper);
+// Fails where a wrapper from outside of a vmap would get what differs between examples.
+void check_examples(PyObject* wrapper, const Value& value);
+
+// Where the value is on the base tape; null: it carries no gradient there.
+Ref<Tracer> base_tracer(Value* value);
+// Where the wrapped value is a leaf of the base tape; null: it is none.
+Ref<Tracer> base_leaf(Value* value);
+// Binds the wrapper to the value without its history on the base tape, as this leaf of that (null:
+// as none).
+void bind_on_base(PyObject* wrapper, Ref<Value> value, const Ref<Tracer>& leaf);
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,73 @@
+"""Special functions, under the names that SciPy and PyTorch have them by.
+
+Each is a functional call of `tensorlike.functional`, some of another name there: `expit` is
+`sigmoid`, `gammaln` is `lgamma`. A native one says in its description how far off it may be.
+"""
+
+from __future__ import annotations
+
+from .generated import bessel_j0 as bessel_j0
+from .generated import bessel_j1 as bessel_j1
+from .generated import digamma as digamma
+from .generated import entr as entr
+from .generated import erf as erf
+from .generated import erfc as erfc
+from .generated import erfcx as erfcx
+from .generated import erfinv as erfinv
+from .generated import exp2 as exp2
+from .generated import expm1 as expm1
+from .generated import i0 as i0
+from .generated import i0e as i0e
+from .generated import i1 as i1
+from .generated import i1e as i1e
+from .generated import igamma as gammainc
+from .generated import igammac as gammaincc
+from .generated import lgamma as gammaln
+from .generated import log1p as log1p
+from .generated import log_ndtr as log_ndtr
+from .generated import log_softmax as log_softmax
+from .generated import logit as logit
+from .generated import logsumexp as logsumexp
+from .generated import ndtr as ndtr
+from .generated import ndtri as ndtri
+from .generated import sigmoid as expit
+from .generated import sinc as sinc
+from .generated import softmax as softmax
+from .generated import xlog1py as xlog1py
+from .generated import xlogy as xlogy
+from .generated import zeta as zeta
+from .special_functions import polygamma as polygamma
+
+__all__ = [
+    "bessel_j0",
+    "bessel_j1",
+    "digamma",
+    "entr",
+    "erf",
+    "erfc",
+    "erfcx",
+    "erfinv",
+    "exp2",
+    "expit",
+    "expm1",
+    "gammainc",
+    "gammaincc",
+    "gammaln",
+    "i0",
+    "i0e",
+    "i1",
+    "i1e",
+    "log1p",
+    "log_ndtr",
+    "log_softmax",
+    "logit",
+    "logsumexp",
+    "ndtr",
+    "ndtri",
+    "polygamma",
+    "sinc",
+    "softmax",
+    "xlog1py",
+    "xlogy",
+    "zeta",
+]

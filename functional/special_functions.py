@@ -1,0 +1,104 @@
+"""Special functions that are composed of declared ones, and powers and complex numbers by size."""
+
+from __future__ import annotations
+
+import math
+
+from ..imperative import Tensor, TensorLike, isdtype, result_type
+from .arguments import integer, named
+from .arranging import as_tensor
+from .generated import astype, cos, digamma, pow, sin, tetragamma, trigamma, zeta
+from .generated import complex as complex_of
+
+__all__ = ["float_power", "polar", "polygamma"]
+
+
+@named
+def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
+    """x1 to the power of x2, computed in float64, or in complex128 for complex numbers.
+
+    Args:
+        x1: any shape that broadcasts with the other, numeric.
+        x2: any shape that broadcasts with the other, numeric.
+
+    Returns:
+        One tensor of the broadcast shape, float64 or complex128.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        NumPy, ``numpy.float_power``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.float_power(tl.tensor([2, 3]), -1).tolist()
+        [0.5, 0.3333333333333333]
+    """
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    is_complex = any(isdtype(x.dtype, "complex floating") for x in (x1, x2))
+    wide = "complex128" if is_complex else "float64"
+    return pow(astype(x1, dtype=wide), astype(x2, dtype=wide))
+
+
+@named
+def polar(abs: TensorLike, angle: TensorLike) -> Tensor:
+    """The complex numbers of these sizes and angles: ``abs * exp(1j * angle)``.
+
+    Args:
+        abs: any shape that broadcasts with the other, real floating-point: sizes.
+        angle: any shape that broadcasts with the other, real floating-point: radians.
+
+    Returns:
+        One tensor of the broadcast shape, complex.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+        DTypeError: a tensor is complex.
+
+    Source:
+        PyTorch, ``torch.polar``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.polar(tl.tensor([1.0, 2.0]), tl.tensor([0.0, 0.0])).tolist()
+        [(1+0j), (2+0j)]
+    """
+    abs, angle = as_tensor(abs), as_tensor(angle)
+    return complex_of(abs * cos(angle), abs * sin(angle))
+
+
+@named
+def polygamma(n: int, x: TensorLike) -> Tensor:
+    """The derivative of order n of digamma: ``(-1) ** (n + 1) * n! * zeta(n + 1, x)`` for n > 0.
+
+    Args:
+        n: the order, not negative.
+        x: any shape, real floating-point; above the order 2 positive, else the result is NaN.
+
+    Returns:
+        One tensor of the shape and dtype of x.
+
+    Raises:
+        ParameterError: n is negative, or no integer.
+        DTypeError: x is complex.
+
+    Source:
+        https://dlmf.nist.gov/5.15
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [round(v, 4) for v in tl.functional.polygamma(3, tl.tensor([1.0, 2.0])).tolist()]
+        [6.4939, 0.4939]
+    """
+    order = integer("polygamma", "n", n, least=0)
+    if order < 3:
+        return (digamma, trigamma, tetragamma)[order](x)
+    x = as_tensor(x)
+    if not isdtype(x.dtype, "real floating"):
+        x = astype(x, dtype=result_type(x, 1.0))
+    # In float64, where n! is infinite only beyond all that zeta makes of it.
+    sign = -1.0 if order % 2 == 0 else 1.0
+    wide = astype(x, dtype="float64")
+    factor = math.gamma(order + 1) if order < 170 else math.inf
+    return astype(zeta(float(order + 1), wide) * (sign * factor), dtype=x.dtype)

@@ -1,0 +1,77 @@
+"""Functional calls as objects: what stands behind a ``def`` that only says types and words."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from .. import _C
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+# What functional calls take: a tensor-like, or data beside one.
+TensorLike = Any
+
+
+def native(function: F) -> F:
+    """The functional call that a declaration made; the ``def`` gives its types and its words."""
+    return declared(function.__name__)(function)
+
+
+def declared(name: str) -> Callable[[F], F]:
+    """The functional call `name` in place of a ``def``, which gives its types and its words."""
+    return lambda function: _described(_C.Function(name), function)
+
+
+def extended(function: F) -> F:
+    """The functional call of that name; calls with more arguments than it has run the ``def``."""
+    name = function.__name__
+
+    def extension(*args: Any, **kwargs: Any) -> Any:
+        signature = inspect.signature(function)
+        try:
+            signature.bind(*args, **kwargs)
+        except TypeError as error:
+            shown = ", ".join(signature.parameters)
+            raise _C.ParameterError(f"{name}: {error}; the call is {name}({shown}).") from None
+        return function(*args, **kwargs)
+
+    return _described(_C.Function(name, extension), function)
+
+
+def _described(call: Any, function: F) -> F:
+    # What functools.update_wrapper sets, for a fraction of its time: importing makes them all.
+    call.__name__ = function.__name__
+    call.__qualname__ = function.__qualname__
+    call.__module__ = function.__module__
+    call.__doc__ = function.__doc__
+    call.__wrapped__ = function
+    return call  # type: ignore[no-any-return]
+
+
+def composed(name: str) -> Callable[[F], F]:
+    """A call of `functional` that no declaration made: found by name when it is called.
+
+    The rooms are in order, and functional comes after this one.
+    """
+
+    def decorate(function: F) -> F:
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return composed_call(name)(*args, **kwargs)
+
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+@functools.cache
+def composed_call(name: str) -> Callable[..., Any]:
+    """A function of `functional`, or of a module of it, by its dotted name."""
+    package = __package__.rpartition(".")[0]
+    module, _, function = f"functional.{name}".rpartition(".")
+    found: Callable[..., Any] = getattr(importlib.import_module(f"{package}.{module}"), function)
+    return found

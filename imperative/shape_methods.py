@@ -1,0 +1,226 @@
+"""The methods of Tensor whose arguments are sizes or axes one by one: ``x.reshape(2, 3)``.
+
+As NumPy and PyTorch have them, they take a sequence as well. Each is one functional call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from .. import _C
+from .calls import TensorLike, composed_call
+from .generated.methods import TensorMethods
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
+
+
+class ShapedMethods(TensorMethods):
+    """Sizes, axes, and where: what the declared calls spell otherwise."""
+
+    __slots__ = ()
+
+    def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:
+        """The same elements in another shape; one size may be -1.
+
+        Raises:
+            ShapeError: the shape has another number of elements, or copy is False and they move.
+        """
+        return _reshape(self, _together(shape), copy=copy)  # type: ignore[no-any-return]
+
+    def view(self, *shape: Any) -> Tensor:
+        """As `reshape`: tensors are values, and share memory where they can."""
+        return self.reshape(*shape)
+
+    def ravel(self) -> Tensor:
+        """All elements in one dimension."""
+        return self.reshape(-1)
+
+    def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+        """The dimensions from `start_dim` to `end_dim`, both included, as one.
+
+        Raises:
+            IndexRangeError: a dimension is out of range.
+            ShapeError: `start_dim` comes after `end_dim`.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.ones((2, 3, 4)).flatten(1).shape
+            (2, 12)
+        """
+        if self.ndim == 0:
+            return self.reshape(1)
+        start, end = (self._axis("flatten", dim) for dim in (start_dim, end_dim))
+        if start > end:
+            raise _C.ShapeError(
+                f"flatten: start_dim must not come after end_dim; got {start_dim} and {end_dim}."
+            )
+        shape = self.shape
+        count = 1
+        for size in shape[start : end + 1]:
+            count *= size
+        return self.reshape(*shape[:start], count, *shape[end + 1 :])
+
+    def transpose(self, *axes: Any) -> Tensor:
+        """The dimensions in the order that is given; reversed when none are."""
+        order = _together(axes) if axes else tuple(reversed(range(self.ndim)))
+        return _permute_dims(self, order)  # type: ignore[no-any-return]
+
+    def permute(self, *axes: Any) -> Tensor:
+        """The dimensions in the order that is given."""
+        return _permute_dims(self, _together(axes))  # type: ignore[no-any-return]
+
+    def swapaxes(self, axis1: int, axis2: int) -> Tensor:
+        """Two dimensions exchanged.
+
+        Raises:
+            IndexRangeError: a dimension is out of range.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.ones((2, 3, 4)).swapaxes(0, -1).shape
+            (4, 3, 2)
+        """
+        first, second = (self._axis("swapaxes", axis) for axis in (axis1, axis2))
+        order = list(range(self.ndim))
+        order[first], order[second] = second, first
+        return _permute_dims(self, tuple(order))  # type: ignore[no-any-return]
+
+    def t(self) -> Tensor:
+        """A matrix transposed; with fewer dimensions the tensor itself.
+
+        Raises:
+            ShapeError: there are more than two dimensions.
+        """
+        if self.ndim > 2:
+            raise _C.ShapeError(f"t: at most two dimensions are taken; got shape {self.shape}.")
+        return self.transpose()
+
+    def expand(self, *shape: Any) -> Tensor:
+        """Repeated along new dimensions and those of size 1; -1 keeps a size.
+
+        Raises:
+            ShapeError: a dimension of another size would change, or -1 stands for a new one.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.ones((3, 1)).expand(-1, 4).shape
+            (3, 4)
+        """
+        wanted = _together(shape)
+        new = len(wanted) - self.ndim
+        if any(size == -1 for size in wanted[: max(new, 0)]):
+            raise _C.ShapeError(f"expand: -1 must not stand for a new dimension; got {wanted}.")
+        sizes = [
+            self.shape[i - new] if size == -1 and i >= new else size
+            for i, size in enumerate(wanted)
+        ]
+        return self.broadcast_to(tuple(sizes))
+
+    def tile(self, *repetitions: Any) -> Tensor:
+        """The tensor several times over along dimensions."""
+        found: Tensor = composed_call("tile")(self, _together(repetitions))
+        return found
+
+    def dot(self, other: TensorLike) -> Tensor:
+        """The product of NumPy's `dot`: sums over the last dimension, and the last but one of
+        `other`, or its only one.
+
+        Raises:
+            ShapeError: the sizes of these dimensions differ.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.tensor([1.0, 2.0]).dot(tl.tensor([3.0, 4.0])).item()
+            11.0
+        """
+        ndim = _ndim(other)
+        if self.ndim == 0 or ndim == 0:
+            return self.multiply(other)
+        if self.ndim <= 2 and ndim <= 2:
+            return self.matmul(other)
+        return self.tensordot(other, axes=([-1], [max(ndim - 2, 0)]))
+
+    def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
+        """A value where the mask is true, the tensor elsewhere.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> tl.tensor([1, 2, 3]).masked_fill(tl.tensor([True, False, True]), 0).tolist()
+            [0, 2, 0]
+        """
+        return _where(mask, value, self)  # type: ignore[no-any-return]
+
+    def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
+        """The tensor where a condition holds, `other` elsewhere."""
+        return _where(condition, self, other)  # type: ignore[no-any-return]
+
+    def dim(self) -> int:
+        """The number of dimensions, which `ndim` is too."""
+        return self.ndim
+
+    def numel(self) -> int:
+        """The number of elements, which `size` is too."""
+        return self.size
+
+    def element_size(self) -> int:
+        """The bytes of an element."""
+        return self.dtype.itemsize
+
+    def is_floating_point(self) -> bool:
+        """Whether the dtype is real floating-point."""
+        return self.dtype.kind == "floating"
+
+    def is_complex(self) -> bool:
+        """Whether the dtype is complex."""
+        return self.dtype.kind == "complex"
+
+    @property
+    def real(self) -> Tensor:
+        """The real parts."""
+        return _real(self)  # type: ignore[no-any-return]
+
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary parts; zeros where the dtype is real."""
+        return _imag(self)  # type: ignore[no-any-return]
+
+    @property
+    def T(self) -> Tensor:
+        """The dimensions in reverse order."""
+        return self.transpose()
+
+    @property
+    def mT(self) -> Tensor:
+        """Matrices transposed: the last two dimensions exchanged.
+
+        Raises:
+            ShapeError: there are fewer than two dimensions.
+        """
+        if self.ndim < 2:
+            raise _C.ShapeError(f"mT: two dimensions or more are needed; got shape {self.shape}")
+        return self.swapaxes(-2, -1)
+
+    def _axis(self, call: str, axis: int) -> int:
+        if not -self.ndim <= axis < self.ndim:
+            raise _C.IndexRangeError(
+                f"{call}: axis must be in [{-self.ndim}, {self.ndim - 1}]; got axis={axis}."
+            )
+        return axis % self.ndim
+
+
+def _together(sizes: Sequence[Any]) -> Any:
+    """Sizes that are given one by one, or as one sequence."""
+    return sizes[0] if len(sizes) == 1 and not hasattr(sizes[0], "__index__") else tuple(sizes)
+
+
+def _ndim(x: TensorLike) -> int:
+    return x.ndim if hasattr(x, "ndim") else len(_C.tensor(x).shape)
+
+
+_reshape = _C.Function("reshape")
+_permute_dims = _C.Function("permute_dims")
+_where = _C.Function("where")
+_real = _C.Function("real")
+_imag = _C.Function("imag")

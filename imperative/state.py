@@ -1,0 +1,82 @@
+"""Loading a state: all values are checked and made before any tensor is set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+from .levels import stopped, unwrapped
+from .tensor import Tensor
+
+# Of an order: what stands earlier can be held by what stands later.
+_KINDS = ("bool", "integer", "floating", "complex")
+
+
+def _rank(dtype: _C.dtype) -> int:
+    kind = dtype.kind
+    return next((i for i, name in enumerate(_KINDS) if name[:3] in kind), 1)
+
+
+def loaded(name: str, value: Any, like: Tensor) -> Tensor:
+    """A value of a state as the tensor that it is to take the place of.
+
+    Raises:
+        ShapeError: it has another shape.
+        DTypeError: it holds no numbers, or of a kind that the tensor cannot hold.
+        ValueError: a number is beyond what the tensor's dtype can hold.
+    """
+    try:
+        is_own = isinstance(value, _C.TensorBase)
+        made = Tensor(stopped(unwrapped(value)) if is_own else np.array(value))
+    except Exception as error:
+        raise _C.DTypeError(
+            f"load_state_dict: {name} must hold numbers; got a {type(value).__name__}"
+        ) from error
+    if made.shape != like.shape:
+        raise _C.ShapeError(
+            f"load_state_dict: {name} must have shape {like.shape}; got {made.shape}"
+        )
+    if made.dtype is like.dtype:
+        return made
+    if _rank(made.dtype) > _rank(like.dtype):
+        raise _C.DTypeError(
+            f"load_state_dict: {name} must be {like.dtype.name}, or of a kind that this can hold; "
+            f"got {made.dtype.name}"
+        )
+    with np.errstate(all="ignore"):
+        cast = made.astype(like.dtype)
+    if not _keeps_values(made, cast):
+        raise ValueError(
+            f"load_state_dict: {name} must be within the range of {like.dtype.name}; got "
+            f"{made.dtype.name} beyond it"
+        )
+    return cast
+
+
+def _keeps_values(before: Tensor, after: Tensor) -> bool:
+    """Whether integers are the same, and what was finite still is."""
+    if after.dtype.kind in ("floating", "complex"):
+        return bool(_all(_logical_or(_isfinite(after), _logical_not(_isfinite(before)))).item())
+    return bool(_all(_equal(after.astype(before.dtype), before)).item())
+
+
+def set_all(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
+    """Gives tensors their values: all of them, or, where one fails, none."""
+    held = [(tensor, tensor.__wrapped__) for tensor, _ in pairs]
+    try:
+        for tensor, value in pairs:
+            tensor.set_value(value)
+    except BaseException:
+        for tensor, value in held:
+            tensor._reset(value)
+        raise
+
+
+_all = _C.Function("all")
+_equal = _C.Function("equal")
+_isfinite = _C.Function("isfinite")
+_logical_not = _C.Function("logical_not")
+_logical_or = _C.Function("logical_or")

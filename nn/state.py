@@ -1,0 +1,89 @@
+"""The state of a layer: its parameters and buffers by name, and which way round they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..imperative import ParameterError, Tensor
+from ..imperative.state import loaded, set_all
+
+if TYPE_CHECKING:
+    from .layer import Layer
+
+_MARK = ".layout"
+# Of the axes of what PyTorch holds: how a Linear's weight lies here.
+_SWAPPED = np.array([1, 0], np.int8)
+
+
+def _own(layer: Layer) -> dict[str, Tensor]:
+    own: dict[str, Tensor] = dict(layer.named_parameters())
+    own.update(layer.named_buffers())
+    return own
+
+
+def _swapped(layer: Layer) -> set[int]:
+    """The ids of parameters that PyTorch holds the other way round."""
+    layers = [layer, *(part for _, part in layer.named_layers())]
+    return {id(getattr(part, name)) for part in layers for name in part.swapped}
+
+
+def _is_pytorch(who: str, layout: str) -> bool:
+    if layout not in ("tensorlike", "pytorch"):
+        raise ParameterError(f"{who}: layout must be 'tensorlike' or 'pytorch'; got {layout!r}")
+    return layout == "pytorch"
+
+
+def saved(layer: Layer, layout: str) -> dict[str, np.ndarray[Any, Any]]:
+    """What `Layer.state_dict` returns."""
+    is_pytorch, swapped = _is_pytorch("state_dict", layout), _swapped(layer)
+    state = {}
+    for name, value in _own(layer).items():
+        array = np.array(value.detach().numpy())
+        if id(value) in swapped:
+            if is_pytorch:
+                array = np.ascontiguousarray(array.T)
+            elif _is_square(array):
+                state[name + _MARK] = _SWAPPED.copy()
+        state[name] = array
+    return state
+
+
+def load(layer: Layer, state: Mapping[str, Any], strict: bool, layout: str) -> None:
+    """What `Layer.load_state_dict` does."""
+    is_pytorch, swapped = _is_pytorch("load_state_dict", layout), _swapped(layer)
+    own = _own(layer)
+    missing = [name for name in own if name not in state]
+    unknown = [name for name in state if name not in own and name.removesuffix(_MARK) not in own]
+    if strict and (missing or unknown):
+        raise KeyError(f"load_state_dict: names must match; missing {missing}, unknown {unknown}")
+    pairs = []
+    for name, tensor in own.items():
+        if name not in state:
+            continue
+        value = state[name]
+        if id(tensor) in swapped:
+            if is_pytorch:
+                value = np.swapaxes(np.array(value), -1, -2) if np.ndim(value) > 1 else value
+            elif name + _MARK not in state:
+                _refuse_unsaid(name, value)
+        pairs.append((tensor, loaded(name, value, tensor)))
+    set_all(pairs)
+
+
+def _is_square(array: Any) -> bool:
+    return bool(array.ndim == 2 and array.shape[0] == array.shape[1] > 1)
+
+
+def _refuse_unsaid(name: str, value: Any) -> None:
+    """A square weight that does not say which way round it is, where that matters."""
+    array = np.asarray(value.detach() if isinstance(value, Tensor) else value)
+    if not _is_square(array) or np.array_equal(array, array.T):
+        return
+    raise ValueError(
+        f"load_state_dict: {name} must say which way round it is, because it is square, "
+        f"{array.shape}; got it without {name}{_MARK}; pass layout='pytorch' for a state that "
+        f"PyTorch saved, else put [1, 0] under that name"
+    )

@@ -1,0 +1,67 @@
+"""What an entry may be made of, by where it is declared.
+
+The built-in declarations have a compiler: kernels, inference and gradients of theirs stand in C++.
+What is declared at run time has none. It brings a body; or functions of Python, where whoever
+declares it says that they may be imported, since importing runs code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+from .model import HANDWRITTEN, Entry, OpEntry, ReductionEntry, ScalarEntry
+
+# From an entry to what is wrong with it in that place.
+CheckPlace: TypeAlias = Callable[[Entry], Iterator[str]]
+
+
+def python_rules(entry: Entry) -> dict[str, str]:
+    """The functions of Python that an entry names, as `module:function`, by their keys."""
+    if not isinstance(entry, OpEntry):
+        return {}
+    named = {"kernel": entry.kernel, "infer": entry.infer}
+    return {key: rule for key, rule in named.items() if ":" in rule}
+
+
+def check_built_in(entry: Entry) -> Iterator[str]:
+    """The core finds its rules in C++."""
+    for key, rule in python_rules(entry).items():
+        yield f"{key}: {rule} is a function of Python; those are for tensorlike.declare"
+
+
+def check_importing(entry: Entry) -> Iterator[str]:
+    """What needs the compiler cannot be declared at run time."""
+    if isinstance(entry, ReductionEntry) and entry.is_native:
+        yield "a native reduction needs the compiler; write `map`"
+    elif isinstance(entry, ScalarEntry) and entry.is_native:
+        yield "the key 'expr' is missing: the function has no meaning"
+    elif isinstance(entry, OpEntry):
+        yield from _check_op(entry)
+
+
+def check_run_time(entry: Entry) -> Iterator[str]:
+    """The same where nothing may be imported."""
+    yield from check_importing(entry)
+    for key, rule in python_rules(entry).items():
+        yield f"{key}: {rule} is code; declare(..., imports=True) imports it"
+
+
+def _check_op(entry: OpEntry) -> Iterator[str]:
+    rules = python_rules(entry)
+    if entry.kernel and "kernel" not in rules:
+        yield (
+            "a kernel needs the compiler, or is a function of Python; write `define`, or "
+            "`kernel: {cpu: module:function}`"
+        )
+    elif entry.infer and "infer" not in rules:
+        yield "infer: inference needs the compiler, or is a function of Python: module:function"
+    elif entry.infer and not entry.kernel:
+        yield "infer: the body says it; leave it out, or write `kernel` too"
+    elif entry.is_native and not entry.infer:
+        yield (
+            "the key 'infer' is missing: module:function, which takes tensors without elements "
+            "and returns such"
+        )
+    if entry.grad is not None and entry.grad.kind == HANDWRITTEN:
+        yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"

@@ -1,0 +1,80 @@
+"""The texts of what was declared at run time, so that an op can take its declaration along.
+
+A pickled or serialised op goes to processes that may not know it. It carries the entries that it
+is made of, as text; where one is missing, it is declared there. Text is no code: an entry that
+names functions of Python must have been declared by whoever reads the op.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from textwrap import dedent
+from typing import Any, TypeAlias
+
+# The name and the text of each entry that an op needs.
+Sources: TypeAlias = Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An entry: its name, its text, and the names of earlier or later ones that it speaks of."""
+
+    name: str
+    text: str
+    words: frozenset[str]
+
+
+_by_name: dict[str, Source] = {}  # in the order of declaration; by op, mode and function
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def remember(text: str, entries: Sequence[Any]) -> None:
+    """Keeps the text of each of the entries that it declared."""
+    lines = text.splitlines()
+    starts = [entry.place.line - 1 for entry in entries]
+    for entry, start, end in zip(entries, starts, [*starts[1:], len(lines)], strict=True):
+        own = dedent("\n".join(lines[start:end])).strip() + "\n"
+        source = Source(entry.name, own, frozenset(_WORD.findall(own)))
+        calls = (entry, *entry.variants)
+        _by_name.update(dict.fromkeys([entry.name, *(call.function for call in calls)], source))
+
+
+def sources_of(names: Iterable[str]) -> list[tuple[str, str]]:
+    """The entries that these names need, in the order of declaration; none for built-in ones."""
+    needed: set[str] = set()
+    pending = [_by_name[name] for name in names if name in _by_name]
+    while pending:
+        source = pending.pop()
+        if source.name not in needed:
+            needed.add(source.name)
+            pending += [_by_name[word] for word in source.words if word in _by_name]
+    unique = dict.fromkeys(_by_name.values())
+    return [(source.name, source.text) for source in unique if source.name in needed]
+
+
+def restore(sources: Sources) -> None:
+    """Declares what is missing of such entries.
+
+    Raises:
+        ValueError: a name was declared otherwise here, or must be declared by the reader.
+    """
+    from .declare import declare
+
+    missing = []
+    for name, text in sources:
+        known = _by_name.get(name)
+        if known is None:
+            missing.append((name, text))
+        elif known.text != text:
+            raise ValueError(f"{name}: must be declared as it was; it is declared otherwise here")
+    try:
+        if missing:
+            declare("".join(text for _, text in missing) + "\n")
+    except ValueError as error:
+        names = ", ".join(name for name, _ in missing)
+        raise ValueError(
+            f"{names}: must be declared here; got an op that needs it; declare it first, as it "
+            f"was ({error})"
+        ) from error

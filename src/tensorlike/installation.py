@@ -1,0 +1,44 @@
+"""What this installation was built with, and what it lacks."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from . import _C
+
+# Packages that a feature asks for when it is used.
+_OPTIONAL = {
+    "scipy_openblas32": "factorisations, solving equations, eigenvalues",
+    "opt_einsum": "einsum of more than two operands",
+    "yaml": "declare",
+    "PIL": "pictures of tapes as .png",
+    "ml_dtypes": "bfloat16 arrays in NumPy",
+    "cupy": "CUDA, which this version has no kernels for",
+}
+
+
+def build_info() -> dict[str, Any]:
+    """With what this was built, for which processors, and what is missing.
+
+    Returns:
+        ``version``; ``compiler``; ``isa_levels``, those that kernels were compiled for, lowest
+        first; ``isa``, the one in use; ``threads``; ``devices``; and ``missing``, from a package
+        that is not installed to what needs it.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> info = tl.build_info()
+        >>> info["isa"] in info["isa_levels"], info["devices"]
+        (True, ('cpu',))
+    """
+    missing = {name: why for name, why in _OPTIONAL.items() if find_spec(name) is None}
+    return {
+        "version": _C.__version__,
+        "compiler": _C.compiler,
+        "isa_levels": _C.built_levels(),
+        "isa": _C.isa(),
+        "threads": _C.num_threads(),
+        "devices": ("cpu",),
+        "missing": missing,
+    }

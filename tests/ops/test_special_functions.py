@@ -1,0 +1,180 @@
+"""Special functions: known values, what they are at the ends, and how far off they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorlike as tl
+
+INF, NAN = float("inf"), float("nan")
+# Function, arguments, value: of the DLMF's and NIST's tables, and of the definitions.
+KNOWN: list[tuple[str, tuple[float, ...], float]] = [
+    ("erfinv", (0.5,), 0.476936276204469873),
+    ("erfinv", (1.0,), INF),
+    ("erfinv", (-1.0,), -INF),
+    ("erfinv", (1.5,), NAN),
+    ("erfcx", (0.0,), 1.0),
+    ("erfcx", (1e10,), 5.6418958354775629e-11),
+    ("erfcx", (-30.0,), INF),
+    ("ndtr", (0.0,), 0.5),
+    ("ndtr", (-37.0,), 5.72557122252457682e-300),
+    ("ndtr", (INF,), 1.0),
+    ("ndtri", (0.975,), 1.9599639845400542),
+    ("ndtri", (1e-300,), -37.047096299361199),
+    ("ndtri", (0.0,), -INF),
+    ("ndtri", (1.0,), INF),
+    ("ndtri", (-0.1,), NAN),
+    ("log_ndtr", (-100.0,), -5005.5242086942050886),
+    ("log_ndtr", (-INF,), -INF),
+    ("log_ndtr", (INF,), 0.0),
+    ("i0", (1.0,), 1.2660658777520083356),
+    ("i0", (-INF,), INF),
+    ("i0e", (INF,), 0.0),
+    ("i1", (1.0,), 0.5651591039924850272),
+    ("i1", (-INF,), -INF),
+    ("bessel_j0", (1.0,), 0.7651976865579665514),
+    ("bessel_j0", (2.404825557695773,), -6.1087652597367304e-17),
+    ("bessel_j1", (1.0,), 0.4400505857449335160),
+    ("bessel_j1", (INF,), 0.0),
+    ("zeta", (2.0, 1.0), np.pi**2 / 6),
+    ("zeta", (3.0, 0.5), 8.4143983221171599978),
+    ("zeta", (1.0, 2.0), INF),
+    ("zeta", (0.5, 2.0), NAN),
+    ("zeta", (2.0, -1.0), INF),
+    ("igamma", (1.0, 2.0), 0.86466471676338730811),
+    ("igamma", (0.0, 1.0), 1.0),
+    ("igamma", (2.0, INF), 1.0),
+    ("igamma", (-1.0, 1.0), NAN),
+    ("igammac", (1.0, 2.0), 0.13533528323661269189),
+    ("igammac", (1e8, 1e8), 0.49998670192398588),
+    ("igammac", (0.001, 0.001), 0.0063123532911397099),
+    ("xlogy", (0.0, 0.0), 0.0),
+    ("xlogy", (0.0, NAN), NAN),
+    ("xlog1py", (0.0, -1.0), 0.0),
+    ("entr", (0.5,), 0.34657359027997265),
+    ("entr", (0.0,), 0.0),
+    ("entr", (-1.0,), -INF),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "wanted"), KNOWN)
+def test_known_values_come_out(name: str, args: tuple[float, ...], wanted: float) -> None:
+    call = getattr(tl.functional, name)
+    found = call(*(tl.tensor(arg, tl.float64) for arg in args)).item()
+    np.testing.assert_allclose(found, wanted, rtol=2e-15)
+    if all(1e-30 < abs(arg) < 1e7 or arg == 0 for arg in args) and not 0 < abs(wanted) < 1e-9:
+        found = call(*(tl.tensor(arg, tl.float32) for arg in args)).item()
+        np.testing.assert_allclose(found, wanted, rtol=2e-6)
+
+
+def units_off(found: Any, wanted: Any, size: Any = None) -> Any:
+    wanted = np.asarray(wanted, dtype=np.float64)
+    return np.abs(found - wanted) / np.spacing(np.abs(wanted if size is None else size))
+
+
+# As the declarations say, in units of float64, with the range that they are measured in.
+BOUNDS: dict[str, tuple[float, float, float]] = {
+    "erfinv": (3, -1, 1),
+    "erfcx": (3, -20, 30),
+    "ndtr": (3, -37, 9),
+    "ndtri": (4, 0, 1),
+    "log_ndtr": (4, -50, 10),
+    "i0": (4, -700, 700),
+    "i0e": (3, -700, 700),
+    "i1": (4, -700, 700),
+    "i1e": (3, -700, 700),
+    "bessel_j0": (4, -100, 100),
+    "bessel_j1": (4, -100, 100),
+}
+
+
+def exact(mp: Any, name: str, x: Any) -> Any:
+    root = mp.sqrt(2)
+    if name == "log_ndtr":
+        return mp.log1p(-mp.erfc(x / root) / 2) if x > 0 else mp.log(mp.erfc(-x / root) / 2)
+    formulas = {
+        "erfinv": lambda: mp.erfinv(x),
+        "erfcx": lambda: mp.exp(x * x) * mp.erfc(x),
+        "ndtr": lambda: mp.erfc(-x / root) / 2,
+        "ndtri": lambda: root * mp.erfinv(2 * x - 1),
+        "i0": lambda: mp.besseli(0, x),
+        "i0e": lambda: mp.besseli(0, x) * mp.exp(-abs(x)),
+        "i1": lambda: mp.besseli(1, x),
+        "i1e": lambda: mp.besseli(1, x) * mp.exp(-abs(x)),
+        "bessel_j0": lambda: mp.besselj(0, x),
+        "bessel_j1": lambda: mp.besselj(1, x),
+    }
+    return formulas[name]()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BOUNDS)
+def test_errors_are_as_small_as_declarations_say(name: str) -> None:
+    mp = pytest.importorskip("mpmath").mp
+    bound, low, high = BOUNDS[name]
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.uniform(low, high, 400), rng.uniform(max(low, -3), min(high, 3), 400)])
+    found = np.asarray(getattr(tl.functional, name)(tl.tensor(x)))
+    mp.dps = 50
+    wanted = np.array([float(exact(mp, name, mp.mpf(float(v)))) for v in x])
+    swing = np.sqrt(2 / (np.pi * np.abs(x))) if name.startswith("bessel") else None
+    size = None if swing is None else np.where(np.abs(x) < 2, wanted, np.minimum(swing, 1))
+    assert units_off(found, wanted, size).max() <= bound + 0.5
+
+
+@pytest.mark.parametrize("name", ["igamma", "igammac", "zeta"])
+def test_functions_of_two_arguments_are_those_of_scipy(name: str) -> None:
+    special = pytest.importorskip("scipy.special")
+    rng = np.random.default_rng(2)
+    a = np.exp(rng.uniform(-4, 12, 2000))
+    x = a * np.exp(rng.normal(size=2000)) + 1.01 * (name == "zeta")
+    args = (np.minimum(x, 200), a) if name == "zeta" else (a, x)
+    theirs = {"igamma": "gammainc", "igammac": "gammaincc", "zeta": "zeta"}[name]
+    wanted = getattr(special, theirs)(*args)
+    found = np.asarray(getattr(tl.functional, name)(*map(tl.tensor, args)))
+    is_usual = (wanted > 1e-250) & (wanted < 1e250)
+    assert is_usual.sum() > 700
+    # What is e^-500 has an error of 500 units, here and there.
+    limit = 1e-13 * (1 + np.abs(np.log(wanted[is_usual]))) * 10
+    assert (np.abs(found[is_usual] / wanted[is_usual] - 1) <= limit).all()
+
+
+def test_upper_and_lower_incomplete_gamma_add_up_to_1() -> None:
+    rng = np.random.default_rng(3)
+    a = np.exp(rng.uniform(-6, 16, 3000))
+    x = np.concatenate([a[:1500] * np.exp(rng.normal(size=1500)),
+                        a[1500:] + rng.normal(size=1500) * 3 * np.sqrt(a[1500:])])  # fmt: skip
+    pair = [getattr(tl.functional, name)(tl.tensor(a), tl.tensor(np.abs(x)))
+            for name in ("igamma", "igammac")]  # fmt: skip
+    np.testing.assert_allclose(pair[0] + pair[1], 1, rtol=2e-15)
+
+
+def test_polygamma_goes_on_above_order_2() -> None:
+    special = pytest.importorskip("scipy.special")
+    x = np.linspace(0.1, 20, 50)
+    for n in range(8):
+        found = tl.functional.polygamma(n, tl.tensor(x))
+        np.testing.assert_allclose(found, special.polygamma(n, x), rtol=2e-14, atol=1e-16)
+    slope = tl.grad(lambda x: tl.functional.polygamma(3, x).sum())(tl.tensor(x))
+    np.testing.assert_allclose(slope, special.polygamma(4, x), rtol=1e-13)
+    with pytest.raises(tl.ParameterError, match="polygamma: n must be at least 0"):
+        tl.functional.polygamma(-1, x)
+
+
+def test_the_special_namespace_is_that_of_scipy() -> None:
+    special = pytest.importorskip("scipy.special")
+    elsewhere = {"bessel_j0": "j0", "bessel_j1": "j1", "sinc": None}
+    x = tl.tensor([0.25, 0.5])
+    for name in tl.special.__all__:
+        other = elsewhere.get(name, name)
+        if other is None or not hasattr(special, other):
+            continue
+        count = 2 if name in ("gammainc", "gammaincc", "xlogy", "xlog1py", "zeta") else 1
+        args = [3 * x] * count if name != "polygamma" else [1, x]
+        args = [x] if name in ("logit", "ndtri", "erfinv") else args
+        found = getattr(tl.special, name)(*args)
+        wanted = getattr(special, other)(*(np.asarray(arg, dtype=float) for arg in args))
+        np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=name)

@@ -49,6 +49,7 @@ COMPOSED: tuple[str, ...] = (
     "rot90",
     "round",
     "scatter_reduce",
+    "softplus",
     "squeeze",
     "take",
     "tensor_split",

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .. import generated as ops
-from ..arranging import as_tensor, axis_of, expand_dims
+from ..arranging import as_tensor, axes_of, axis_of, expand_dims
 from ..creation import zeros
 from ..distances import dtype_of_squares
 
@@ -81,6 +81,7 @@ def vector_norm(
         5.0
     """
     x = as_floating(x)
+    axes_of("vector_norm", axis, len(x.shape))
     if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
         raise ParameterError(f"vector_norm: ord must be a number; got {ord!r}.")
     if ord == 2:

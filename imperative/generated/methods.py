@@ -329,6 +329,24 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_special.yaml: bessel_j0
+    @declared("bessel_j0")
+    def bessel_j0(self) -> Tensor:
+        """The Bessel function J of order 0, within 4 units of its swing, sqrt(2 / (pi x)).
+
+        As `tensorlike.functional.bessel_j0`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: bessel_j1
+    @declared("bessel_j1")
+    def bessel_j1(self) -> Tensor:
+        """The Bessel function J of order 1, within 4 units of its swing, sqrt(2 / (pi x)).
+
+        As `tensorlike.functional.bessel_j1`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_logic.yaml: bitwise_and
     @declared("bitwise_and")
     def bitwise_and(self, x2: TensorLike) -> Tensor:
@@ -407,6 +425,15 @@ class TensorMethods(_C.TensorWrapper):
         """The smallest integer that is not smaller.
 
         As `tensorlike.functional.ceil`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: celu
+    @declared("celu")
+    def celu(self, alpha: TensorLike = 1.0) -> Tensor:
+        """An exponential linear unit whose slope is continuous for every alpha.
+
+        As `tensorlike.functional.celu`, with the tensor first.
         """
         ...
 
@@ -609,6 +636,24 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: elu
+    @declared("elu")
+    def elu(self, alpha: TensorLike = 1.0) -> Tensor:
+        """Exponential linear unit.
+
+        As `tensorlike.functional.elu`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: entr
+    @declared("entr")
+    def entr(self) -> Tensor:
+        """The entropy -x log(x), 0 at 0 and minus infinity left of it.
+
+        As `tensorlike.functional.entr`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_logic.yaml: equal
     @declared("equal")
     def eq(self, x2: TensorLike) -> Tensor:
@@ -642,6 +687,15 @@ class TensorMethods(_C.TensorWrapper):
         """1 - erf(x), accurate where x is large.
 
         As `tensorlike.functional.erfc`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: erfcx
+    @declared("erfcx")
+    def erfcx(self) -> Tensor:
+        """exp(x ** 2) erfc(x), which does not underflow, within 4 units.
+
+        As `tensorlike.functional.erfcx`, with the tensor first.
         """
         ...
 
@@ -780,6 +834,24 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: gelu
+    @declared("gelu")
+    def gelu(self) -> Tensor:
+        """Gaussian error linear unit, exact form.
+
+        As `tensorlike.functional.gelu`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: gelu_tanh
+    @declared("gelu_tanh")
+    def gelu_tanh(self) -> Tensor:
+        """Gaussian error linear unit, approximated with tanh.
+
+        As `tensorlike.functional.gelu_tanh`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_logic.yaml: greater
     @declared("greater")
     def greater(self, x2: TensorLike) -> Tensor:
@@ -807,6 +879,33 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: hardshrink
+    @declared("hardshrink")
+    def hardshrink(self, lambd: TensorLike = 0.5) -> Tensor:
+        """The number, or 0 where it is no further than lambd from 0.
+
+        As `tensorlike.functional.hardshrink`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: hardsigmoid
+    @declared("hardsigmoid")
+    def hardsigmoid(self) -> Tensor:
+        """Straight lines in place of the logistic function.
+
+        As `tensorlike.functional.hardsigmoid`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: hardswish
+    @declared("hardswish")
+    def hardswish(self) -> Tensor:
+        """Silu with straight lines in place of the logistic function.
+
+        As `tensorlike.functional.hardswish`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_arithmetic.yaml: heaviside
     @declared("heaviside")
     def heaviside(self, x2: TensorLike) -> Tensor:
@@ -831,6 +930,33 @@ class TensorMethods(_C.TensorWrapper):
         """The modified Bessel function of the first kind of order 0, within 4 units.
 
         As `tensorlike.functional.i0`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: i0e
+    @declared("i0e")
+    def i0e(self) -> Tensor:
+        """exp(-abs(x)) i0(x), within 4 units.
+
+        As `tensorlike.functional.i0e`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: i1
+    @declared("i1")
+    def i1(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 1, within 4 units.
+
+        As `tensorlike.functional.i1`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: i1e
+    @declared("i1e")
+    def i1e(self) -> Tensor:
+        """exp(-abs(x)) i1(x), within 4 units.
+
+        As `tensorlike.functional.i1e`, with the tensor first.
         """
         ...
 
@@ -991,6 +1117,15 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: leaky_relu
+    @declared("leaky_relu")
+    def leaky_relu(self, negative_slope: TensorLike = 0.01) -> Tensor:
+        """The number where it is positive, else negative_slope times it.
+
+        As `tensorlike.functional.leaky_relu`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_arithmetic.yaml: lerp
     @declared("lerp")
     def lerp(self, end: TensorLike, weight: TensorLike) -> Tensor:
@@ -1060,6 +1195,24 @@ class TensorMethods(_C.TensorWrapper):
         """The logarithm to base 2.
 
         As `tensorlike.functional.log2`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: log_ndtr
+    @declared("log_ndtr")
+    def log_ndtr(self) -> Tensor:
+        """The logarithm of ndtr, which does not underflow.
+
+        As `tensorlike.functional.log_ndtr`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: log_sigmoid
+    @declared("log_sigmoid")
+    def log_sigmoid(self) -> Tensor:
+        """The logarithm of the logistic function.
+
+        As `tensorlike.functional.log_sigmoid`, with the tensor first.
         """
         ...
 
@@ -1225,6 +1378,15 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: mish
+    @declared("mish")
+    def mish(self) -> Tensor:
+        """A smooth activation that lets small negative numbers through.
+
+        As `tensorlike.functional.mish`, with the tensor first.
+        """
+        ...
+
     # opdecl/linear_algebra.yaml: MatMul
     @declared("matmul")
     def mm(self, b: TensorLike) -> Tensor:
@@ -1330,6 +1492,24 @@ class TensorMethods(_C.TensorWrapper):
         """The sum of the elements that are not NaN; 0 where all are.
 
         As `tensorlike.functional.nansum`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: ndtr
+    @declared("ndtr")
+    def ndtr(self) -> Tensor:
+        """The share of the normal distribution below x, within 4 units.
+
+        As `tensorlike.functional.ndtr`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: ndtri
+    @declared("ndtri")
+    def ndtri(self) -> Tensor:
+        """The inverse of ndtr, from minus to plus infinity on [0, 1], within 4 units; else NaN.
+
+        As `tensorlike.functional.ndtri`, with the tensor first.
         """
         ...
 
@@ -1492,6 +1672,15 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: relu6
+    @declared("relu6")
+    def relu6(self) -> Tensor:
+        """The number moved into the range from 0 to 6.
+
+        As `tensorlike.functional.relu6`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_arithmetic.yaml: remainder
     @declared("remainder")
     def remainder(self, x2: TensorLike) -> Tensor:
@@ -1572,6 +1761,15 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: selu
+    @declared("selu")
+    def selu(self) -> Tensor:
+        """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
+
+        As `tensorlike.functional.selu`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_nn.yaml: sigmoid
     @declared("sigmoid")
     def sigmoid(self) -> Tensor:
@@ -1596,6 +1794,15 @@ class TensorMethods(_C.TensorWrapper):
         """Whether the sign is negative, that of -0 and of NaN too.
 
         As `tensorlike.functional.signbit`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: silu
+    @declared("silu")
+    def silu(self) -> Tensor:
+        """Sigmoid linear unit, also called swish.
+
+        As `tensorlike.functional.silu`, with the tensor first.
         """
         ...
 
@@ -1632,6 +1839,33 @@ class TensorMethods(_C.TensorWrapper):
         """Exponentials divided by their sum along an axis.
 
         As `tensorlike.functional.softmax`, with the tensor first.
+        """
+        ...
+
+    # functional/rounding.py
+    @composed("softplus")
+    def softplus(self, beta: TensorLike = 1.0, threshold: float | None = None) -> Tensor:
+        """A smooth relu, log(1 + exp(beta x)) / beta, which does not overflow.
+
+        As `tensorlike.functional.softplus`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: softshrink
+    @declared("softshrink")
+    def softshrink(self, lambd: TensorLike = 0.5) -> Tensor:
+        """The number moved towards 0 by lambd, and 0 where it is nearer than that.
+
+        As `tensorlike.functional.softshrink`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: softsign
+    @declared("softsign")
+    def softsign(self) -> Tensor:
+        """A sigmoid that approaches -1 and 1 as 1 / x does.
+
+        As `tensorlike.functional.softsign`, with the tensor first.
         """
         ...
 
@@ -1756,6 +1990,15 @@ class TensorMethods(_C.TensorWrapper):
         """The hyperbolic tangent.
 
         As `tensorlike.functional.tanh`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: tanhshrink
+    @declared("tanhshrink")
+    def tanhshrink(self) -> Tensor:
+        """What tanh takes away from a number.
+
+        As `tensorlike.functional.tanhshrink`, with the tensor first.
         """
         ...
 
@@ -1912,11 +2155,29 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_special.yaml: xlog1py
+    @declared("xlog1py")
+    def xlog1py(self, x2: TensorLike) -> Tensor:
+        """x1 log(1 + x2), and 0 where x1 is 0 and x2 is not NaN.
+
+        As `tensorlike.functional.xlog1py`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_special.yaml: xlogy
     @declared("xlogy")
     def xlogy(self, x2: TensorLike) -> Tensor:
         """x1 log(x2), and 0 where x1 is 0 and x2 is not NaN.
 
         As `tensorlike.functional.xlogy`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: zeta
+    @declared("zeta")
+    def zeta(self, q: TensorLike) -> Tensor:
+        """Hurwitz's zeta, the sum of (q + k) ** -x over k >= 0 for x > 1, q > 0, within 4 units.
+
+        As `tensorlike.functional.zeta`, with the tensor first.
         """
         ...

@@ -279,6 +279,7 @@ def pdist(x: TensorLike, *, p: float = 2.0) -> Tensor:
 
 
 @named
+@named
 def renorm(x: TensorLike, *, p: float, axis: int, maxnorm: float) -> Tensor:
     """The slices along an axis, those longer than a bound shortened to it.
 

@@ -47,7 +47,10 @@ def arguments(call: Any, rng: random.Random) -> tuple[list[Any], dict[str, Any]]
         is_tensor = "TensorLike" in str(parameter.annotation)
         value = array(rng) if is_tensor and rng.random() < 0.93 else rng.choice(NUMBERS)
         if parameter.default is inspect.Parameter.empty:
-            positional.append(value)
+            if parameter.kind is parameter.KEYWORD_ONLY:
+                keywords[parameter.name] = value
+            else:
+                positional.append(value)
         elif rng.random() < 0.3:
             keywords[parameter.name] = value
     return positional, keywords

@@ -170,8 +170,11 @@ struct Hooks {
   PyObject* on_base = nullptr;          // (x, leaf or None) -> x with that place on the base tape
   PyObject* lowered = nullptr;          // (x, level) -> x outside of the transform of this level
   PyObject* refuse_examples = nullptr;  // (x, level, current): raises if a vmap is in x alone
+  PyObject* own_tape = nullptr;         // (x) -> the tape of the transform that it is of, or None
 };
 extern Hooks hooks;
+
+Ref<Tape> to_tape(PyObject* tape);
 
 // Reads brackets into an index attribute; false when a key needs advanced indexing.
 bool parse_items(PyObject* key, std::vector<int64_t>& items);

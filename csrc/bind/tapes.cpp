@@ -63,6 +63,12 @@ PyObject* tape_leaf(PyObject* self, PyObject* x) {
   return guarded([&] { return from_value(make_leaf(to_value(x), Ref<Tape>(&tape_in(self)))); });
 }
 
+}  // namespace
+
+Ref<Tape> to_tape(PyObject* tape) { return Ref<Tape>(&tape_in(tape)); }
+
+namespace {
+
 std::string line_of_user() {
   PyFrameObject* frame = PyEval_GetFrame();  // borrowed
   Object current = Object::share(reinterpret_cast<PyObject*>(frame));

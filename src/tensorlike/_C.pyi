@@ -259,6 +259,7 @@ def set_level_hooks(
     on_base: Callable[[Any, Any], Any],
     lowered: Callable[[Any, int], Any],
     refuse_examples: Callable[[Any, int, Any], None],
+    own_tape: Callable[[Any], Any],
     /,
 ) -> None: ...
 def set_hooks(

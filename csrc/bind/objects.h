@@ -124,6 +124,7 @@ void rebind(PyObject* wrapper, Ref<Value> value);
 
 // For the garbage collector: what a tensor-like holds of Python's by way of the core.
 int visit_held(PyObject* self, visitproc visit, void* arg);
+int visit_held(PyObject* self, const TapeLog& log, visitproc visit, void* arg);
 
 PyObject* from_dims(const Dims& dims);
 [[noreturn]] void fail_attribute(PyObject* self, const char* name);

@@ -14,6 +14,7 @@ from typing import Any
 from .. import _C
 from .backward import cotangents_for
 from .carrier import beneath, carried
+from .levels import under_leaves
 from .rebinding import lowered as lowered
 from .tensor import Tensor
 from .trees import (
@@ -31,7 +32,7 @@ from .trees import (
 
 def _is_on(value: Any, level: int) -> bool:
     """Whether the tape of this level recorded how the value was computed."""
-    value = carried(value)
+    value = under_leaves(carried(value), level)
     return isinstance(value, _C.Tracer) and value.level == level
 
 
@@ -111,7 +112,11 @@ class Recording:
     ) -> list[Any]:
         """What is pulled back to each leaf; None where nothing is."""
         given = cotangents_for("vjp", tuple(outputs), cotangents)
-        roots = tuple(output for output, flows in zip(outputs, depend, strict=True) if flows)
+        roots = tuple(
+            under_leaves(carried(output), self.tape.level)
+            for output, flows in zip(outputs, depend, strict=True)
+            if flows
+        )
         seeds = tuple(seed for seed, flows in zip(given, depend, strict=True) if flows)
         found = _C.backward(roots, seeds, retain, False, tuple(self.traced), None)
         # Opening a tape forgets which op cut one: the rules that just ran, whose comparisons

@@ -19,7 +19,7 @@ from .batched_call import BatchedCall, UnequalExamplesError, declared_of
 from .batching_rules import RULES, elementwise, reduction
 from .carrier import Carrier
 from .dispatch import apply
-from .levels import OfLevel, is_differentiated, stopped, under_outer_tapes
+from .levels import OfLevel, is_differentiated, stopped, under_leaves
 from .rebinding import levels_in
 
 
@@ -274,7 +274,7 @@ def examples(y: Any, batch: Batch) -> Any:
     if isinstance(y, _C.TensorWrapper):
         inner = examples(y.__wrapped__, batch)
         return type(y)(inner)
-    own = under_outer_tapes(y, batch.number)
+    own = under_leaves(y, batch.number)
     if isinstance(own, Batched) and own.batch is batch:
         return own.value
     if isinstance(y, Carrier):

@@ -17,19 +17,19 @@ from ..ops import OpBase
 class Level:
     """A transform that is going on in this thread; tensor-likes of it hold this object."""
 
-    __slots__ = ("_tape", "is_open", "number")
+    __slots__ = ("is_open", "number", "tape")
 
     def __enter__(self) -> Level:
         """Begins inside all that have begun."""
-        self._tape = _C.open_tape()
-        self.number = self._tape.level
+        self.tape = _C.open_tape()
+        self.number = self.tape.level
         self.is_open = True
         return self
 
     def __exit__(self, *exc: object) -> None:
         """Ends it; what was computed under it is of no use any more."""
         self.is_open = False
-        self._tape.close()
+        self.tape.close()
 
     def refuse(self, op: OpBase, what: str) -> NoReturn:
         """Raises what is to be raised when the transform has ended."""
@@ -100,9 +100,9 @@ def level_of(value: Any) -> int:
     return own.number if isinstance(own, Level) else -1
 
 
-def under_outer_tapes(value: Any, number: int) -> Any:
-    """A value of the level of this number that somebody made a leaf of a tape further out."""
-    while isinstance(value, _C.Tracer) and value.level < number:
+def under_leaves(value: Any, number: int) -> Any:
+    """A value of the level of this number, from under leaves that were made of it."""
+    while isinstance(value, _C.Tracer) and value.level == number + 1:
         value = value.primal
     return value
 

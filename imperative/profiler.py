@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from types import TracebackType
 from typing import NamedTuple
 
 from .. import _C
@@ -24,7 +23,7 @@ class Event(NamedTuple):
     bytes: int
 
 
-class profile:
+class profile(_C.Profile):
     """Profiles the launches of a block.
 
     Ops that ran as one program are one event, named after all of them. An event inside another (the
@@ -40,23 +39,17 @@ class profile:
     """
 
     def __init__(self) -> None:
-        self.events: list[Event] = []
+        """To be entered."""
+        self._events: list[Event] = []
 
-    def __enter__(self) -> profile:
-        self._running = _C.start_profile()
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        rows = _C.stop_profile(self._running)
-        self.events = sorted(
-            (Event(**{**row, "ops": tuple(row["ops"])}) for row in rows),
-            key=lambda event: (event.start, -event.duration),
-        )
+    @property
+    def events(self) -> list[Event]:
+        """What was launched in the block that ended last, in the order of beginning."""
+        rows = self._take()
+        if rows is not None:
+            made = [Event(*row) for row in rows]
+            self._events = sorted(made, key=lambda event: (event.start, -event.duration))
+        return self._events
 
     def own_times(self) -> list[int]:
         """Each event's duration without the events inside it, in nanoseconds."""

@@ -46,6 +46,8 @@ def lowered(x: Any, level: int) -> Any:
         outside = lowered(inner, level)
         return x if outside is inner else type(x)(outside)
     if isinstance(x, _C.Tracer):
+        if x.level == level + 1:  # a leaf that was made inside
+            return lowered(x.primal, level)
         return x.primal if x.level == level else x
     if isinstance(x, OfLevel):
         return x.outside if x.level.number == level else x
@@ -53,6 +55,11 @@ def lowered(x: Any, level: int) -> Any:
         outside = lowered(x.value, level)
         return x if outside is x.value else x.around(outside)
     return x
+
+
+def own_tape(x: Any) -> Any:
+    """The tape of the transform that a tensor-like belongs to; None: of none."""
+    return x.level.tape if isinstance(x, OfLevel) else None
 
 
 def levels_in(x: Any) -> Iterator[OfLevel]:
@@ -78,4 +85,4 @@ def refuse_examples(x: Any, level: int, current: Any) -> None:
             part.refuse_outside()
 
 
-_C.set_level_hooks(inner_of, on_base, lowered, refuse_examples)
+_C.set_level_hooks(inner_of, on_base, lowered, refuse_examples, own_tape)

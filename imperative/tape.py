@@ -46,8 +46,8 @@ class TapeEntry:
         op: the op, with its parameters.
         inputs: what it was applied to.
         outputs: what came out.
-        level: 0 for gradients by tensors with `requires_grad`, 1 for those of `grad`, 2 for those
-            of a `grad` inside, and so on.
+        level: 0 for gradients by tensors with `requires_grad`, 1 for those of `grad`, more for
+            those of transforms inside of it and of tensors that require gradients there.
         place: the user's file and line, as ``model.py:12``.
     """
 
@@ -65,7 +65,7 @@ class TapeEntry:
         return f"{left} = {self.op}({right})  # {what}, {self.place}"
 
 
-class Tape:
+class Tape(_C.TapeLog):
     """A record of the ops that a block of code applied to tensors which gradients flow to.
 
     Ops outside the block, ops under `no_grad`, and ops on tensors that need no gradient are not on
@@ -91,22 +91,6 @@ class Tape:
         >>> [str(value) for value in tape[1].inputs]
         ['_1']
     """
-
-    def __init__(self) -> None:
-        """An empty tape."""
-        self._log = _C.TapeLog()
-
-    def __enter__(self) -> Tape:
-        """Begins to record."""
-        self._log.listen()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        """Ends it; what was recorded stays."""
-        if not self._log.leave():
-            raise _C.AutodiffError(
-                "Tape: the block must be left in the thread that entered it; got another one"
-            )
 
     def trace(
         self,
@@ -149,14 +133,6 @@ class Tape:
             )
         for tensor, result in zip(wanted, results, strict=True):
             tensor._reset(result.__wrapped__ if isinstance(result, Tensor) else result)
-
-    def reset(self) -> None:
-        """Forgets what was recorded."""
-        self._log.clear()
-
-    def __len__(self) -> int:
-        """How many ops were recorded."""
-        return len(self._log)
 
     def __iter__(self) -> Iterator[TapeEntry]:
         """The entries in the order of recording."""
@@ -222,8 +198,8 @@ class Tape:
         names: dict[tuple[int, int], str] = {}
         entries = []
         outside = 0
-        for number in range(1, len(self._log) + 1):
-            op, node, level, given, made, place = self._log[number - 1]
+        for number in range(1, len(self) + 1):
+            op, node, level, given, made, place = super().__getitem__(number - 1)
             inputs = []
             for source, slot, spec in given:
                 if source and (source, slot) not in names:

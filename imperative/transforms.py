@@ -17,7 +17,7 @@ from .batch import Batch
 from .batched import Batched, examples
 from .carrier import Carrier, beneath, carried, carrying
 from .dual import Dual
-from .levels import Level, under_outer_tapes, unwrapped
+from .levels import Level, under_leaves, unwrapped
 from .tensor import Tensor
 from .trees import (
     call,
@@ -109,7 +109,7 @@ def _fitted(who: str, primal: Any, tangent: Any) -> Any:
 
 def _own(y: Any, level: Level) -> Any:
     """The Dual of this level under wrappers and carriers, or None."""
-    y = under_outer_tapes(carried(y), level.number)
+    y = under_leaves(carried(y), level.number)
     return y if isinstance(y, Dual) and y.level is level else None
 
 
@@ -296,7 +296,7 @@ def _axis_at(y: Any, axis: Any, batch: Batch) -> Any:
     """A result with the axis of examples where it is asked for."""
     value = Tensor(unwrapped(y)) if not isinstance(y, _C.TensorBase) else y
     if axis is None:
-        inner = under_outer_tapes(carried(value), batch.number)
+        inner = under_leaves(carried(value), batch.number)
         if isinstance(inner, Batched) and inner.batch is batch:
             raise _C.ParameterError(
                 "vmap: out_axes may be None only for what is the same for all examples; got a "

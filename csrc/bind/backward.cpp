@@ -10,7 +10,7 @@ namespace {
 
 [[noreturn]] void fail_no_gradient(const char* who) {
   const Cut& cut = last_cut();
-  if (cut.op && cut.level == innermost_level()) {
+  if (cut.op && cut.level >= innermost_level() - 1) {  // by the innermost tape, or its leaves
     fail(ErrorKind::kAutodiff, who, ": the value carries no gradient; ", cut.op->name(),
          cut.place.empty() ? "" : " (" + cut.place + ")",
          " is not differentiable and cut the tape; differentiate a value that does not go through "
@@ -56,13 +56,16 @@ Ref<Value> carried_by(PyObject* object) {
   return to_value(own(PyObject_CallOneArg(hooks.carried, object)).get());
 }
 
-// Gradients of leaves are those of the base tape: how they depend on what a transform goes by is
-// not recorded there, and would be lost in silence.
-void check_one_tape(const Tracer& root) {
-  if (root.tape->level == 0 || !base_tracer(root.primal.get())) return;
+// Gradients by what is on this tape are asked for: how they depend on what a transform further in
+// goes by is not recorded there, and would be lost in silence.
+void check_one_tape(const Ref<Value>& root, const Tape& tape) {
+  const bool is_there =
+      root->tag == Value::kTracer && static_cast<Tracer&>(*root).tape.get() == &tape;
+  if (is_there || !tracer_under(root.get(), tape)) return;
   fail(ErrorKind::kAutodiff,
        "backward: the value must depend on leaves alone, or on what a transform goes by alone; got "
-       "one of both, of which `grad` would lose the latter; use tl.grad, or tl.autograd.grad.");
+       "one of both, of which `grad` would lose the latter; use tl.grad, or make leaves of what "
+       "depends on the transform.");
 }
 
 // The outputs that a pass starts from.
@@ -71,7 +74,9 @@ struct Roots {
   Values seeds;
   Tape* tape = nullptr;
 
-  Roots(PyObject* roots, PyObject* cotangents, bool skips_constants) {
+  // `wanted`: the tapes of what gradients are asked for.
+  Roots(PyObject* roots, PyObject* cotangents, std::span<const Ref<Tape>> wanted,
+        bool skips_constants) {
     const Py_ssize_t n = PyTuple_GET_SIZE(roots);
     if (PyTuple_GET_SIZE(cotangents) != n) {
       fail(ErrorKind::kAutodiff, "backward: one cotangent per output is needed; got ",
@@ -80,12 +85,12 @@ struct Roots {
     edges.reserve(static_cast<size_t>(n));
     for (Py_ssize_t i = 0; i < n; ++i) {
       const Ref<Value> root = carried_by(PyTuple_GET_ITEM(roots, i));
+      for (const Ref<Tape>& other : wanted) check_one_tape(root, *other);
       if (root->tag != Value::kTracer || !static_cast<Tracer*>(root.get())->edge.node) {
         if (skips_constants && n > 1) continue;
         fail_no_gradient("backward");
       }
       auto* tracer = static_cast<Tracer*>(root.get());
-      if (!skips_constants) check_one_tape(*tracer);
       if (tape != nullptr && tracer->tape.get() != tape) {
         fail(ErrorKind::kAutodiff, "backward: the roots must be on one tape.");
       }
@@ -100,13 +105,20 @@ struct Roots {
 // What gradients are asked for, leaves or not, in Python's order.
 struct Wanted {
   std::vector<Edge> edges;
+  std::vector<Ref<Tape>> tapes;  // of the edges; one for several of them
   std::vector<Py_ssize_t> places;
 
   explicit Wanted(PyObject* tensors) {
+    if (tensors == Py_None) {  // all leaves
+      tapes.emplace_back(&base_tape());
+      return;
+    }
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
       const Ref<Value> value = carried_by(PyTuple_GET_ITEM(tensors, i));
       if (value->tag != Value::kTracer || !static_cast<Tracer*>(value.get())->edge.node) continue;
-      edges.push_back(static_cast<Tracer*>(value.get())->edge);
+      auto* tracer = static_cast<Tracer*>(value.get());
+      edges.push_back(tracer->edge);
+      if (tapes.empty() || tapes.back().get() != tracer->tape.get()) tapes.push_back(tracer->tape);
       places.push_back(i);
     }
     // The pass goes from nodes to their leaves: what it finds here, it finds soon.
@@ -148,14 +160,14 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t n) {
   PyObject* tensors = args[4];
   PyObject* callback = args[5];
   return guarded([&]() -> PyObject* {
-    Roots from(args[0], args[1], tensors != Py_None);
+    const Wanted wanted(tensors);
+    Roots from(args[0], args[1], wanted.tapes, tensors != Py_None);
     last_cut() = {};  // of this value it was none
     BackwardOptions options{retain != 0 || create != 0, create != 0};
     if (tensors == Py_None) {
       backward(*from.tape, from.edges, std::move(from.seeds), options, accumulate);
       return Py_NewRef(Py_None);
     }
-    const Wanted wanted(tensors);
     Object results = own(PyList_New(PyTuple_GET_SIZE(tensors)));
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tensors); ++i) {
       PyList_SET_ITEM(results.get(), i, Py_NewRef(Py_None));

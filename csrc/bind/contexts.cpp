@@ -5,6 +5,7 @@
 
 #include "bind/objects.h"
 #include "engine/engine.h"
+#include "engine/profile.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -159,10 +160,106 @@ PyType_Slot block_slots[] = {
 PyType_Spec block_spec = {"tensorlike._C.EngineBlock", sizeof(BlockObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, block_slots};
 
+// Profile(): what is launched inside. A block may be entered again inside itself.
+struct ProfileObject {
+  PyObject_HEAD std::vector<int64_t> running;
+  std::vector<ProfileEvent> events;  // of the block that ended last, until they are taken
+  bool has_ended;
+};
+ProfileObject& profile_in(PyObject* self) { return *reinterpret_cast<ProfileObject*>(self); }
+
+PyObject* profile_new(PyTypeObject* cls, PyObject*, PyObject*) {
+  return guarded([&] {
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    new (&profile_in(self).running) std::vector<int64_t>;
+    new (&profile_in(self).events) std::vector<ProfileEvent>;
+    return self;
+  });
+}
+
+void end_profile(ProfileObject& profile) {
+  const int64_t name = profile.running.back();
+  profile.running.pop_back();
+  profile.events = stop_profile(name);
+  profile.has_ended = true;
+}
+
+// One that is dropped while it goes on ends.
+void profile_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  ProfileObject& profile = profile_in(self);
+  while (!profile.running.empty()) {
+    PyObject* pending[3];  // the exception that is on its way
+    PyErr_Fetch(&pending[0], &pending[1], &pending[2]);
+    if (guarded_status([&] { end_profile(profile); }) < 0) PyErr_WriteUnraisable(Py_None);
+    PyErr_Restore(pending[0], pending[1], pending[2]);
+  }
+  profile.running.~vector();
+  profile.events.~vector();
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+PyObject* profile_enter(PyObject* self, PyObject*) {
+  return guarded([&] {
+    std::vector<int64_t>& running = profile_in(self).running;
+    running.reserve(running.size() + 1);  // from here on it is sure to be ended
+    running.push_back(start_profile());
+    return Py_NewRef(self);
+  });
+}
+
+PyObject* profile_exit(PyObject* self, PyObject*) {
+  return guarded([&] {
+    if (!profile_in(self).running.empty()) end_profile(profile_in(self));
+    return Py_NewRef(Py_None);
+  });
+}
+
+// take() -> [(name, ops, place, shape, start, duration, bytes)], or None where no block has ended
+// since.
+PyObject* profile_take(PyObject* self, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    if (!std::exchange(profile_in(self).has_ended, false)) return Py_NewRef(Py_None);
+    const std::vector<ProfileEvent> events = std::move(profile_in(self).events);
+    Object rows = own(PyList_New(0));
+    for (const ProfileEvent& event : events) {
+      Object ops = own(PyTuple_New(static_cast<Py_ssize_t>(event.ops.size())));
+      for (size_t i = 0; i < event.ops.size(); ++i) {
+        PyTuple_SET_ITEM(ops.get(), static_cast<Py_ssize_t>(i),
+                         checked(PyUnicode_FromString(event.ops[i].c_str())));
+      }
+      Object row = own(Py_BuildValue(
+          "(sOssLLL)", event.name.c_str(), ops.get(), event.place.c_str(), event.shape.c_str(),
+          static_cast<long long>(event.start), static_cast<long long>(event.duration),
+          static_cast<long long>(event.bytes)));
+      check(PyList_Append(rows.get(), row.get()));
+    }
+    return rows.release();
+  });
+}
+
+PyMethodDef profile_methods[] = {
+    {"__enter__", as_method(profile_enter), METH_NOARGS, nullptr},
+    {"__exit__", as_method(profile_exit), METH_VARARGS, nullptr},
+    {"_take", as_method(profile_take), METH_NOARGS, "What was launched, in the order of ending."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot profile_slots[] = {
+    {Py_tp_new, as_slot(profile_new)},
+    {Py_tp_dealloc, as_slot(profile_dealloc)},
+    {Py_tp_methods, profile_methods},
+    {Py_tp_doc, const_cast<char*>("Profile(): the launches of a block.")},
+    {0, nullptr},
+};
+PyType_Spec profile_spec = {"tensorlike._C.Profile", sizeof(ProfileObject), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, profile_slots};
+
 }  // namespace
 
 void add_contexts(PyObject* module) {
   add_type(module, pause_spec, nullptr);
+  add_type(module, profile_spec, nullptr);
   add_type(module, block_spec, nullptr);
 }
 

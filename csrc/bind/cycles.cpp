@@ -1,6 +1,6 @@
 // What Python's cycle collector sees of the core. A wrapper leads to tracers, nodes, saved values
-// and hooks, and those hold Python objects: hooks' functions, ops and tensor-likes written in
-// Python. Through one of them a wrapper may come to hold itself.
+// and hooks, a log to ops, and those hold Python objects: hooks' functions, ops and tensor-likes
+// written in Python. Through one of them a wrapper may come to hold itself.
 //
 // The collector works in two steps. First it takes from the reference count of every object that it
 // looks at the references that such objects have to one another; what is left comes from outside.
@@ -12,7 +12,7 @@
 // own count, from which every reference that is met is taken: those of wrappers as the collector
 // comes to them, those of the core's objects once they have none left themselves. What they hold of
 // Python's is shown when they come to zero, which is once. An object that anybody else holds (a
-// backward pass, a log, a wrapper that the collector does not look at) stays above zero, and all
+// backward pass, a wrapper that the collector does not look at) stays above zero, and all
 // that it leads to is kept: more may be kept than must be, never less. The core has no cycles of
 // its own (see Accumulator), so that counting down finds all.
 #include <unordered_map>
@@ -23,7 +23,7 @@
 namespace tensorlike::bind {
 namespace {
 
-enum class Kind { kValue, kNode, kOp, kHook, kAccumulator };
+enum class Kind { kValue, kNode, kOp, kHook, kAccumulator, kLog };
 
 // One of the core's objects that may lead to Python's.
 struct Part {
@@ -68,6 +68,11 @@ PyObject* open(const Part& part, Show&& show) {
     case Kind::kAccumulator:
       show(part_of(static_cast<const Accumulator&>(*part.object).gradient.get()));
       return nullptr;
+    case Kind::kLog:
+      for (const TapeLog::Entry& entry : static_cast<const TapeLog&>(*part.object).entries) {
+        show(Part{dynamic_cast<const ForeignOp*>(entry.op.get()), Kind::kOp});
+      }
+      return nullptr;
   }
   return nullptr;
 }
@@ -90,7 +95,7 @@ void forget_counts() {
   left.clear();
 }
 
-int count(PyObject* self, visitproc visit, void* arg) {
+int count(PyObject* self, const Part& held, visitproc visit, void* arg) {
   if (counted.contains(self)) forget_counts();
   counted.insert(self);
   const auto meet = [](const Part& part) {
@@ -100,7 +105,7 @@ int count(PyObject* self, visitproc visit, void* arg) {
     if (left.capacity() < unexplained.size()) left.reserve(2 * unexplained.size());
     if (--found->second == 0) left.push_back(part);
   };
-  meet(part_of(value_of(self)));
+  meet(held);
   while (!left.empty()) {
     const Part part = left.back();
     left.pop_back();
@@ -110,14 +115,14 @@ int count(PyObject* self, visitproc visit, void* arg) {
 }
 
 // Below a part that was not opened, nothing was counted that this would have to make up for.
-int follow(PyObject* self, visitproc visit, void* arg) {
+int follow(const Part& held, visitproc visit, void* arg) {
   const auto meet = [](const Part& part) {
     const auto found = unexplained.find(part.object);
     if (found == unexplained.end() || found->second != 0) return;
     found->second = kFollowed;
     left.push_back(part);
   };
-  meet(part_of(value_of(self)));
+  meet(held);
   while (!left.empty()) {
     const Part part = left.back();
     left.pop_back();
@@ -142,17 +147,29 @@ PyMethodDef watcher = {"watch_collection", as_method(watch_collection), METH_VAR
 
 }  // namespace
 
-int visit_held(PyObject* self, visitproc visit, void* arg) {
-  if (!is_full_collection || python_parts == 0) return 0;
+namespace {
+
+int visit_part(PyObject* self, const Part& held, visitproc visit, void* arg) {
+  if (!is_full_collection || python_parts == 0 || held.object == nullptr) return 0;
   // The collector hands its first step the object whose references are asked for. Should some other
   // Python do it differently, no reference is ever shown, and nothing is freed that is alive.
-  if (arg != self) return follow(self, visit, arg);
+  if (arg != self) return follow(held, visit, arg);
   try {
-    return count(self, visit, arg);
+    return count(self, held, visit, arg);
   } catch (const std::bad_alloc&) {
     left.clear();  // too little is shown, which keeps it
     return 0;
   }
+}
+
+}  // namespace
+
+int visit_held(PyObject* self, visitproc visit, void* arg) {
+  return visit_part(self, part_of(value_of(self)), visit, arg);
+}
+
+int visit_held(PyObject* self, const TapeLog& log, visitproc visit, void* arg) {
+  return visit_part(self, {&log, Kind::kLog}, visit, arg);
 }
 
 void add_cycles() {

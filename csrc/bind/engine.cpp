@@ -43,22 +43,6 @@ py::list programs() {
   return out;
 }
 
-py::list end_profile(int64_t profile) {
-  py::list out;
-  for (const ProfileEvent& event : stop_profile(profile)) {
-    py::dict row;
-    row["name"] = event.name;
-    row["ops"] = event.ops;
-    row["place"] = event.place;
-    row["shape"] = event.shape;
-    row["start"] = event.start;
-    row["duration"] = event.duration;
-    row["bytes"] = event.bytes;
-    out.append(row);
-  }
-  return out;
-}
-
 }  // namespace
 
 void add_engine(PyObject* module) {
@@ -69,8 +53,7 @@ void add_engine(PyObject* module) {
   m.def("finish_all", [] { finish_all("asked to"); });
   m.def("fused_programs", programs);
   m.def("waiting_ops", waiting_ops);
-  m.def("start_profile", start_profile);
-  m.def("stop_profile", end_profile);
+  m.def("is_profiling", is_profiling);
 }
 
 }  // namespace tensorlike::bind

@@ -124,6 +124,7 @@ void rebind(PyObject* wrapper, Ref<Value> value);
 
 // For the garbage collector: what a tensor-like holds of Python's by way of the core.
 int visit_held(PyObject* self, visitproc visit, void* arg);
+int visit_held(PyObject* self, const TapeLog& log, visitproc visit, void* arg);
 
 PyObject* from_dims(const Dims& dims);
 [[noreturn]] void fail_attribute(PyObject* self, const char* name);
@@ -170,8 +171,11 @@ struct Hooks {
   PyObject* on_base = nullptr;          // (x, leaf or None) -> x with that place on the base tape
   PyObject* lowered = nullptr;          // (x, level) -> x outside of the transform of this level
   PyObject* refuse_examples = nullptr;  // (x, level, current): raises if a vmap is in x alone
+  PyObject* own_tape = nullptr;         // (x) -> the tape of the transform that it is of, or None
 };
 extern Hooks hooks;
+
+Ref<Tape> to_tape(PyObject* tape);
 
 // Reads brackets into an index attribute; false when a key needs advanced indexing.
 bool parse_items(PyObject* key, std::vector<int64_t>& items);

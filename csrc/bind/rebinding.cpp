@@ -54,6 +54,7 @@ int64_t going_on = 0;
 Ref<Value> lowered(const Ref<Value>& value, const Tape& tape) {
   if (value->tag == Value::kTracer) {
     auto& tracer = static_cast<Tracer&>(*value);
+    if (tracer.tape->level == tape.level + 1) return lowered(tracer.primal, tape);  // a leaf of it
     return tracer.tape.get() == &tape ? tracer.primal : value;
   }
   if (value->tag != Value::kForeign) return value;
@@ -149,23 +150,51 @@ void check_examples(PyObject* wrapper, const Value& value) {
                             current.get()));
 }
 
-// The tracer of the base tape under the tensor-likes of transforms, and above or below carriers.
-Ref<Tracer> base_tracer(Value* value) {
-  Ref<Value> held(value);
-  while (held) {
-    if (held->tag == Value::kTracer) {
-      auto* tracer = static_cast<Tracer*>(held.get());
-      if (tracer->tape->level == 0) return tracer->edge.node ? Ref<Tracer>(tracer) : nullptr;
-      held = tracer->primal;
-    } else if (held->tag == Value::kForeign) {
-      PyObject* object = static_cast<ForeignValue*>(held.get())->object();
-      Object inner = own(PyObject_CallOneArg(hooks.inner, object));
-      held = inner.get() == Py_None ? Ref<Value>() : to_value(inner.get());
-    } else {
+namespace {
+
+// What a tracer, a tensor-like of a transform or a carrier is around; null for all others.
+Ref<Value> inner_of(const Ref<Value>& value) {
+  if (value->tag == Value::kTracer) return static_cast<Tracer&>(*value).primal;
+  if (value->tag != Value::kForeign) return nullptr;
+  PyObject* object = static_cast<ForeignValue&>(*value).object();
+  Object inner = own(PyObject_CallOneArg(hooks.inner, object));
+  return inner.get() == Py_None ? Ref<Value>() : to_value(inner.get());
+}
+
+// The tape of the transform that a value belongs to, but the base tape; null: of none.
+Ref<Tape> own_tape(Value& value) {
+  if (value.tag == Value::kTracer) {
+    const Ref<Tape>& tape = static_cast<Tracer&>(value).tape;
+    return tape->level > 0 ? tape : nullptr;
+  }
+  if (value.tag != Value::kForeign) return nullptr;
+  PyObject* object = static_cast<ForeignValue&>(value).object();
+  Object tape = own(PyObject_CallOneArg(hooks.own_tape, object));
+  return tape.get() == Py_None ? Ref<Tape>() : to_tape(tape.get());
+}
+
+}  // namespace
+
+Ref<Tracer> tracer_under(Value* value, const Tape& tape) {
+  for (Ref<Value> held(value); held; held = inner_of(held)) {
+    if (held->tag != Value::kTracer) continue;
+    auto* tracer = static_cast<Tracer*>(held.get());
+    if (tracer->tape.get() == &tape) return tracer->edge.node ? Ref<Tracer>(tracer) : nullptr;
+  }
+  return nullptr;
+}
+
+Ref<Tracer> base_tracer(Value* value) { return tracer_under(value, base_tape()); }
+
+Ref<Tracer> leaf_of(Ref<Value> value) {
+  Ref<Tape> tape(&base_tape());
+  for (Ref<Value> held = value; held; held = inner_of(held)) {
+    if (const Ref<Tape> found = own_tape(*held)) {
+      tape = found->of_leaves();
       break;
     }
   }
-  return nullptr;
+  return make_leaf(std::move(value), std::move(tape));
 }
 
 Ref<Tracer> base_leaf(Value* value) {
@@ -266,13 +295,14 @@ PyObject* undo_journal(PyObject*, PyObject*) {
   });
 }
 
-// set_level_hooks(inner, on_base, lowered, refuse_examples)
+// set_level_hooks(inner, on_base, lowered, refuse_examples, own_tape)
 PyObject* set_level_hooks(PyObject*, PyObject* args) {
-  if (PyArg_ParseTuple(args, "OOOO", &hooks.inner, &hooks.on_base, &hooks.lowered,
-                       &hooks.refuse_examples) == 0) {
+  if (PyArg_ParseTuple(args, "OOOOO", &hooks.inner, &hooks.on_base, &hooks.lowered,
+                       &hooks.refuse_examples, &hooks.own_tape) == 0) {
     return nullptr;
   }
-  for (PyObject* hook : {hooks.inner, hooks.on_base, hooks.lowered, hooks.refuse_examples}) {
+  for (PyObject* hook :
+       {hooks.inner, hooks.on_base, hooks.lowered, hooks.refuse_examples, hooks.own_tape}) {
     Py_INCREF(hook);
   }
   Py_RETURN_NONE;

@@ -18,8 +18,15 @@ bool may_donate(PyObject* wrapper);
 // Fails where a wrapper from outside of a vmap would get what differs between examples.
 void check_examples(PyObject* wrapper, const Value& value);
 
-// Where the value is on the base tape; null: it carries no gradient there.
+// Where the value is on a tape, under the tensor-likes of transforms, and above or below carriers;
+// null: it carries no gradient there.
+Ref<Tracer> tracer_under(Value* value, const Tape& tape);
+// That of the base tape.
 Ref<Tracer> base_tracer(Value* value);
+// The value as a leaf: on the base tape, or, where it belongs to a transform that is going on, on
+// the tape of that transform's leaves. Ops find the innermost transform on the outside of a value,
+// and would lose what lies under a leaf of an outer one.
+Ref<Tracer> leaf_of(Ref<Value> value);
 // Where the wrapped value is a leaf of the base tape; null: it is none.
 Ref<Tracer> base_leaf(Value* value);
 // Binds the wrapper to the value without its history on the base tape, as this leaf of that (null:

@@ -63,6 +63,12 @@ PyObject* tape_leaf(PyObject* self, PyObject* x) {
   return guarded([&] { return from_value(make_leaf(to_value(x), Ref<Tape>(&tape_in(self)))); });
 }
 
+}  // namespace
+
+Ref<Tape> to_tape(PyObject* tape) { return Ref<Tape>(&tape_in(tape)); }
+
+namespace {
+
 std::string line_of_user() {
   PyFrameObject* frame = PyEval_GetFrame();  // borrowed
   Object current = Object::share(reinterpret_cast<PyObject*>(frame));
@@ -108,19 +114,37 @@ PyObject* log_new(PyTypeObject* cls, PyObject*, PyObject*) {
 }
 void log_dealloc(PyObject* self) {
   PyTypeObject* cls = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
   log_in(self).release();
   cls->tp_free(self);
   Py_DECREF(cls);
 }
-PyObject* log_listen(PyObject* self, PyObject*) {
+int log_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return visit_held(self, log_in(self), visit, arg);
+}
+int log_forget(PyObject* self) {
+  const std::vector<TapeLog::Entry> forgotten = std::move(log_in(self).entries);
+  log_in(self).entries.clear();
+  return 0;
+}
+PyObject* log_enter(PyObject* self, PyObject*) {
   return guarded([&] {
     log_in(self).listen();
+    return Py_NewRef(self);
+  });
+}
+PyObject* log_exit(PyObject* self, PyObject*) {
+  return guarded([&] {
+    if (!log_in(self).leave()) {
+      fail(ErrorKind::kAutodiff,
+           "Tape: the block must be left in the thread that entered it; got another one");
+    }
     return Py_NewRef(Py_None);
   });
 }
-PyObject* log_leave(PyObject* self, PyObject*) { return PyBool_FromLong(log_in(self).leave()); }
-PyObject* log_clear(PyObject* self, PyObject*) {
-  log_in(self).entries.clear();
+PyObject* log_reset(PyObject* self, PyObject*) {
+  log_forget(self);
   Py_RETURN_NONE;
 }
 Py_ssize_t log_length(PyObject* self) {
@@ -155,18 +179,23 @@ PyObject* log_item(PyObject* self, Py_ssize_t i) {
   });
 }
 PyMethodDef log_methods[] = {
-    {"listen", as_method(log_listen), METH_NOARGS, "From now on this thread's ops are described."},
-    {"leave", as_method(log_leave), METH_NOARGS, "Ends that; False if it was not listening here."},
-    {"clear", as_method(log_clear), METH_NOARGS, "Forgets the entries."},
+    {"__enter__", as_method(log_enter), METH_NOARGS, "This thread's ops are described."},
+    {"__exit__", as_method(log_exit), METH_VARARGS, "Ends that; what was recorded stays."},
+    {"reset", as_method(log_reset), METH_NOARGS, "Forgets what was recorded."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot log_slots[] = {
-    {Py_tp_new, as_slot(log_new)},   {Py_tp_dealloc, as_slot(log_dealloc)},
-    {Py_tp_methods, log_methods},    {Py_sq_length, as_slot(log_length)},
-    {Py_sq_item, as_slot(log_item)}, {0, nullptr},
+    {Py_tp_new, as_slot(log_new)},
+    {Py_tp_dealloc, as_slot(log_dealloc)},
+    {Py_tp_traverse, as_slot(log_traverse)},
+    {Py_tp_clear, as_slot(log_forget)},
+    {Py_tp_methods, log_methods},
+    {Py_sq_length, as_slot(log_length)},
+    {Py_sq_item, as_slot(log_item)},
+    {0, nullptr},
 };
-PyType_Spec log_spec = {"tensorlike._C.TapeLog", sizeof(LogObject), 0, Py_TPFLAGS_DEFAULT,
-                        log_slots};
+PyType_Spec log_spec = {"tensorlike._C.TapeLog", sizeof(LogObject), 0,
+                        Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, log_slots};
 
 PyMethodDef tape_methods[] = {
     {"close", as_method(tape_close), METH_NOARGS, "Ends the tape; its tracers are of no use now."},

@@ -16,15 +16,11 @@ PyObject* tracer_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   return guarded([&] {
-    Ref<Tape> owner(&base_tape());
-    if (tape != nullptr && tape != Py_None) {
-      if (Py_TYPE(tape) != types.tape) {
-        fail(ErrorKind::kAttribute, "Tracer: tape must be a Tape; got ", Py_TYPE(tape)->tp_name,
-             ".");
-      }
-      owner = Ref<Tape>(*reinterpret_cast<Tape**>(tape + 1));
+    if (tape == nullptr || tape == Py_None) return wrap(leaf_of(to_value(primal)), cls);
+    if (Py_TYPE(tape) != types.tape) {
+      fail(ErrorKind::kAttribute, "Tracer: tape must be a Tape; got ", Py_TYPE(tape)->tp_name, ".");
     }
-    return wrap(make_leaf(to_value(primal), owner), cls);
+    return wrap(make_leaf(to_value(primal), to_tape(tape)), cls);
   });
 }
 
@@ -65,7 +61,7 @@ PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
     const int wants = takes_it && records != nullptr ? PyObject_IsTrue(records) : 0;
     check(wants);
     if (wants == 1) {
-      value = make_leaf(std::move(value), Ref<Tape>(&base_tape()));
+      value = leaf_of(std::move(value));
     }
     return wrap(std::move(value), cls);
   });
@@ -140,7 +136,7 @@ PyObject* wrapper_alias(PyObject* self, PyObject*) {
 }
 
 // The leaf that holds its gradient; null where it is none.
-Ref<Node> leaf_of(PyObject* self) {
+Ref<Node> leaf_node_of(PyObject* self) {
   Value* value = value_of(self);
   if (value == nullptr || value->tag == Value::kRaw) return nullptr;
   if (value->tag == Value::kTracer) {
@@ -155,12 +151,12 @@ bool carries_gradient(PyObject* self) {
   Value* value = value_of(self);
   if (value == nullptr) return false;
   const bool is_traced = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
-  return is_traced || leaf_of(self);
+  return is_traced || leaf_node_of(self);
 }
 
 // The node that holds the gradient of this tensor: its leaf, or what computed it and nothing else.
 Ref<Node> gradient_node_of(PyObject* self) {
-  if (Ref<Node> leaf = leaf_of(self)) return leaf;
+  if (Ref<Node> leaf = leaf_node_of(self)) return leaf;
   const Value* value = value_of(self);
   if (value == nullptr || value->tag != Value::kTracer) return nullptr;
   const Ref<Node>& node = static_cast<const Tracer*>(value)->edge.node;
@@ -178,7 +174,7 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
     Value* value = value_of(self);
     if ((truth == 1) == carries_gradient(self)) return;
     if (truth == 1) {
-      rebind(self, make_leaf(Ref<Value>(value), Ref<Tape>(&base_tape())));
+      rebind(self, leaf_of(Ref<Value>(value)));
     } else if (base_leaf(value)) {
       bind_on_base(self, Ref<Value>(value), nullptr);
     } else {
@@ -213,7 +209,7 @@ void hold_gradient(PyObject* self, const Ref<Node>& node, PyObject* grad) {
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
-    const Ref<Node> node = leaf_of(self);
+    const Ref<Node> node = leaf_node_of(self);
     if (!node || node->accumulator == nullptr) {
       fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
     }
@@ -232,7 +228,7 @@ PyObject* wrapper_hold_gradient(PyObject* self, PyObject* grad) {
   });
 }
 PyObject* get_is_leaf(PyObject* self, void*) {
-  return guarded([&] { return PyBool_FromLong(static_cast<bool>(leaf_of(self))); });
+  return guarded([&] { return PyBool_FromLong(static_cast<bool>(leaf_node_of(self))); });
 }
 
 // The elements as `numpy` gives them, which refuses to drop gradients.

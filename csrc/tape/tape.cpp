@@ -175,13 +175,27 @@ int innermost_level() { return state().innermost; }
 int paused_level() { return state().paused; }
 void set_paused_level(int level) { state().paused = level; }
 
+// Each has two levels: its own and that of its leaves.
 Ref<Tape> open_tape() {
   state().cut = {};
-  return make_ref<Tape>(++state().innermost);
+  Ref<Tape> opened = make_ref<Tape>(state().innermost + 1);
+  state().innermost += 2;
+  return opened;
+}
+
+Ref<Tape> Tape::of_leaves() {
+  if (level == 0 || holds_leaves_) return Ref<Tape>(this);
+  if (!of_leaves_) {
+    of_leaves_ = make_ref<Tape>(level + 1);
+    of_leaves_->is_open = is_open.load();
+    of_leaves_->holds_leaves_ = true;
+  }
+  return of_leaves_;
 }
 
 void close_tape(Tape& tape) {
   tape.is_open = false;
+  if (tape.of_leaves_) tape.of_leaves_->is_open = false;
   state().innermost = std::min(state().innermost, tape.level - 1);
 }
 

@@ -26,11 +26,19 @@ struct Edge {
 class Tape final : public RefCounted {
  public:
   explicit Tape(int level) : level(level) {}
+  // The tape of leaves that are made of what belongs to this level: one level further in, so that
+  // they go around it. It closes with this one. That of the base tape is itself, as is its own.
+  Ref<Tape> of_leaves();
   const int level;
   std::atomic<bool> is_open{true};
   std::atomic<int64_t> recorded{0};  // nodes, ever
   // While others still want the graph, a backward pass does not release it.
   std::atomic<int> sessions{0};
+
+ private:
+  friend void close_tape(Tape& tape);
+  Ref<Tape> of_leaves_;  // when there are any
+  bool holds_leaves_ = false;
 };
 
 Tape& base_tape();

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import tensorlike as tl
 from tensorlike import Grad, Tensor
 from tensorlike import functional as F
@@ -56,3 +58,43 @@ def test_a_grad_manager_on_an_intermediate_leaves_the_history_of_others() -> Non
         return z
 
     assert tl.grad(f)(Tensor(2.0)).item() == 32.0
+
+
+@pytest.mark.parametrize("transform", ["grad", "jvp", "vmap"])
+def test_gradients_by_leaves_that_would_lose_a_transform_are_refused(transform: str) -> None:
+    got: list[Tensor] = []
+
+    def f(x: Tensor) -> Tensor:
+        y = Tensor([1.0, 2.0])  # plain: a leaf further out than x
+        with Grad().wrt(y, callback=lambda _, dy: got.append(dy)) as g:
+            z = F.sum(y * x)
+            with pytest.raises(tl.AutodiffError, match="of which `grad` would lose the latter"):
+                g(z)
+            with pytest.raises(tl.AutodiffError, match="of which `grad` would lose the latter"):
+                z.backward()
+        return z
+
+    x = Tensor([2.0, 3.0])
+    if transform == "grad":
+        tl.grad(f)(x)
+    elif transform == "jvp":
+        tl.jvp(f, (x,), (x,))
+    else:
+        tl.vmap(f)(x)
+    assert not got
+
+
+def test_a_tensor_bound_and_made_a_leaf_inside_a_transform_is_plain_when_that_ends() -> None:
+    outside = Tensor([0.0, 0.0])
+
+    def f(x: Tensor) -> Tensor:
+        outside.set_value(x * 2)
+        outside.requires_grad = True
+        z = F.sum(outside**2)
+        z.backward()
+        return z + F.sum(outside.grad)
+
+    value, moved = tl.jvp(f, (Tensor([1.0, 2.0]),), (Tensor([1.0, 0.0]),))
+    assert value.item() == 4 + 16 + 4 + 8 and moved.item() == 8 + 4
+    assert outside.tolist() == [2.0, 4.0]
+    assert type(outside.__wrapped__) is tl.RawTensor

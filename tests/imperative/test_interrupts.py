@@ -54,7 +54,39 @@ def differentiated() -> None:
     tl.grad(lambda x: x * x)(2.0)
 
 
-PROGRAMS = [assigned, unrecorded, recorded_inside, lazy, nested, decorated, differentiated]
+def profiled() -> None:
+    with tl.profile() as p:
+        tl.tensor([1.0]) * 2
+    assert len(p.events) == 1
+
+
+def on_a_tape() -> None:
+    with tl.Tape() as tape:
+        tl.tensor([1.0], requires_grad=True) * 2
+    assert len(tape) == 1
+
+
+def mapped() -> None:
+    tl.vmap(lambda x: x * tl.random.normal((2,)))(tl.ones((3, 2)))
+
+
+def pushed_forward() -> None:
+    tl.jvp(lambda x: x * x, (2.0,), (1.0,))
+
+
+PROGRAMS = [
+    assigned,
+    unrecorded,
+    recorded_inside,
+    lazy,
+    nested,
+    decorated,
+    differentiated,
+    profiled,
+    on_a_tape,
+    mapped,
+    pushed_forward,
+]
 
 
 def set_options(options: dict[str, Any]) -> None:
@@ -65,7 +97,8 @@ def state() -> tuple[Any, ...]:
     probe = _C.open_tape()
     level = probe.level
     probe.close()
-    return level, _C.paused_level(), _C.engine_options()
+    drawn = type(tl.random.normal((2,)).__wrapped__)
+    return level, _C.paused_level(), _C.engine_options(), drawn, _C.is_profiling()
 
 
 def interrupted_at(place: int, program: Callable[[], None]) -> bool:
@@ -105,7 +138,9 @@ def test_an_interrupt_at_every_call_leaves_nothing_on(program: Callable[[], None
     assert state() == before
 
 
-@pytest.mark.parametrize("program", [unrecorded, recorded_inside, lazy, nested])
+@pytest.mark.parametrize(
+    "program", [unrecorded, recorded_inside, lazy, nested, profiled, on_a_tape]
+)
 def test_an_interrupt_before_a_block_is_entered_leaves_nothing_on(
     program: Callable[[], None],
 ) -> None:

@@ -298,3 +298,22 @@ def test_classes_made_in_functions_are_collected() -> None:
     gc.collect()
     gc.collect()
     assert [reference() for reference in alive] == [None] * 6
+
+
+def test_a_tape_that_holds_a_function_which_holds_the_tape_is_collected() -> None:
+    def make() -> weakref.ref[Witness]:
+        function, witness = Doubled(), Witness()
+        tape = tl.Tape()
+        with tape:
+            function(tl.tensor([1.0], requires_grad=True))
+            function.held = (tape, witness)  # type: ignore[attr-defined]
+            del function
+            gc.collect()
+            assert len(tape) == 1  # what listens keeps what it has
+        gc.collect()
+        assert tape[0].op is not None
+        return weakref.ref(witness)
+
+    reference = make()
+    gc.collect()
+    assert reference() is None

@@ -35,19 +35,20 @@ from .read_parts import (
     read_example,
     read_grad,
     read_numpy,
+    read_requires,
     refuse_variadic,
     rule_names,
 )
 
 SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "scalar": ("scalar", *SHARED, "expr", "unchanged"),
+    "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires"),
     "reduction": (
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "linear", "batch",
-        "function", "calls",
+        "function", "calls", "requires",
     ),
 }  # fmt: skip
 INITS = ("0", "1", "lowest", "highest", "false", "true")
@@ -139,6 +140,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         result=result,
         is_method=fields.flag("method", False),
         example=read_example(fields, args, ()),
+        requires=read_requires(fields),
         outputs=outputs,
         unchanged=_unchanged(fields, args, len(outputs)),
     )

@@ -9,11 +9,14 @@ from .activations import *  # noqa: F403
 from .added_products import *  # noqa: F403
 from .algebra import *  # noqa: F403
 from .arranging import *  # noqa: F403
+from .attention import *  # noqa: F403
 from .bags import *  # noqa: F403
 from .classification import *  # noqa: F403
 from .comparing import *  # noqa: F403
+from .covariances import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .ctc import *  # noqa: F403
+from .diagonals import *  # noqa: F403
 from .distances import *  # noqa: F403
 from .draws import *  # noqa: F403
 from .formulas import *  # noqa: F403
@@ -22,17 +25,26 @@ from .generated import *  # noqa: F403
 from .indexed_pooling import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .margin_losses import *  # noqa: F403
+from .nan_reductions import *  # noqa: F403
 from .normalizing import *  # noqa: F403
+from .order_statistics import *  # noqa: F403
 from .patches import *  # noqa: F403
 from .picking import *  # noqa: F403
 from .power_pooling import *  # noqa: F403
 from .recurrent import *  # noqa: F403
 from .resizing import *  # noqa: F403
 from .rounding import *  # noqa: F403
+from .running import *  # noqa: F403
 from .sampling import *  # noqa: F403
+from .scattering import *  # noqa: F403
 from .segments import *  # noqa: F403
 from .sets import *  # noqa: F403
+from .shaping import *  # noqa: F403
+from .signal_windows import *  # noqa: F403
 from .special_functions import *  # noqa: F403
+from .spectra import *  # noqa: F403
+from .stacking import *  # noqa: F403
+from .triplet_losses import *  # noqa: F403
 from .unpooling import *  # noqa: F403
 
 # What those offer: functions, beside which only modules stand here.

@@ -185,6 +185,8 @@ def diff(
     at = axis_of("diff", axis, len(x.shape))
     if operator.index(n) < 0:
         raise ShapeError(f"diff: n must not be negative; got {n}.")
+    if n == 0:
+        return x  # type: ignore[no-any-return]
     parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
     x = concat(parts, axis=at) if len(parts) > 1 else x
     before = (slice(None),) * at

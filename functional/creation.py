@@ -23,7 +23,7 @@ from ..imperative import (
 )
 from .arguments import integer
 from .arranging import as_tensor, broadcast_arrays, dims_of
-from .generated import arange, astype, equal, full, reshape, to_device, where
+from .generated import arange, astype, equal, full, pow, reshape, to_device, where
 
 __all__ = [
     "asarray",
@@ -32,6 +32,7 @@ __all__ = [
     "eye",
     "full_like",
     "linspace",
+    "logspace",
     "meshgrid",
     "ones",
     "ones_like",
@@ -302,6 +303,36 @@ def linspace(
     if endpoint and count > 1:
         values = where(equal(at, count - 1), stop, values)
     return astype(values, dtype=dtype)
+
+
+def logspace(
+    start: complex, stop: complex, /, num: int, *, base: float = 10.0, dtype: Any = None
+) -> Tensor:
+    """Powers of a base with evenly spaced exponents.
+
+    Args:
+        start: the first exponent.
+        stop: the last exponent.
+        num: how many.
+        base: the base.
+        dtype: the dtype, float32 or complex64 by default.
+
+    Raises:
+        ShapeError: num is negative.
+
+    Source:
+        NumPy, ``numpy.logspace``; PyTorch, ``torch.logspace``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.logspace(0, 2, 3).tolist()
+        [1.0, 10.0, 100.0]
+    """
+    is_complex = any(isinstance(end, complex) for end in (start, stop, base))
+    if dtype is None:
+        dtype = "complex64" if is_complex else "float32"
+    exponents = linspace(start, stop, num, dtype="complex128" if is_complex else "float64")
+    return astype(pow(base, exponents), dtype=dtype)
 
 
 def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> tuple[Tensor, ...]:

@@ -21,7 +21,7 @@ from ..imperative import (
 )
 from .algebra import matrix_transpose
 from .arguments import named, number
-from .arranging import as_tensor, axis_of, checked_shape, expand_dims
+from .arranging import as_tensor, axis_of, checked_shape, expand_dims, moveaxis
 from .generated import (
     abs,
     astype,
@@ -31,6 +31,7 @@ from .generated import (
     maximum,
     not_equal,
     pow,
+    reshape,
     sqrt,
     sum,
     sumsq,
@@ -39,7 +40,7 @@ from .generated import (
 from .generated import min as smallest
 from .picking import take
 
-__all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance", "pdist"]
+__all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance", "pdist", "renorm"]
 
 # With more vectors than this on either side, Euclidean distances come from a matrix product.
 _FEW = 25
@@ -58,6 +59,7 @@ def dtype_of_squares(x: Any) -> str:
 def _wide_length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
     """The p-norms along an axis, of a dtype in which powers neither overflow nor vanish."""
     p = number(call, "p", p)
+    x = abs(x) if x.dtype.kind == "complex" else x
     wide = dtype_of_squares(x)
     if p == 2:
         return root(sumsq(x, axis=axis, keepdims=keepdims, dtype=wide))
@@ -110,7 +112,7 @@ def pairwise_distance(
     ``sum(abs(x1 - x2 + eps) ** p) ** (1 / p)``.
 
     Args:
-        x1: (..., features), real floating-point.
+        x1: (..., features), floating-point.
         x2: a shape that broadcasts with x1.
         p: the order of the norm.
         eps: added to differences, so that none is 0.
@@ -175,7 +177,7 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     ``x / max(sum(abs(x) ** p) ** (1 / p), eps)``.
 
     Args:
-        x: any shape, real floating-point.
+        x: any shape, floating-point.
         p: the order of the norm.
         axis: the dimension of the vectors.
         eps: the least length that a vector is taken to have.
@@ -274,3 +276,41 @@ def pdist(x: TensorLike, *, p: float = 2.0) -> Tensor:
     checked_shape("pdist", [count * (count - 1) // 2, x.shape[1]])
     first, second = np.triu_indices(count, 1)
     return length("pdist", take(x, first, axis=0) - take(x, second, axis=0), p, -1, False)  # type: ignore[no-any-return]
+
+
+@named
+def renorm(x: TensorLike, *, p: float, axis: int, maxnorm: float) -> Tensor:
+    """The slices along an axis, those longer than a bound shortened to it.
+
+    Args:
+        x: at least two dimensions, floating-point.
+        p: the order of the norm, positive.
+        axis: the dimension whose slices are measured.
+        maxnorm: the bound, not negative.
+
+    Raises:
+        IndexRangeError: the axis is out of range.
+        ParameterError: p is not positive, or maxnorm is negative.
+        ShapeError: x has fewer than two dimensions.
+
+    Source:
+        PyTorch, ``torch.renorm``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([[3.0, 4.0], [0.3, 0.4]])
+        >>> [[round(v, 4) for v in row] for row in
+        ...  tl.functional.renorm(x, p=2, axis=0, maxnorm=1.0).tolist()]
+        [[0.6, 0.8], [0.3, 0.4]]
+    """
+    x, p = as_tensor(x), number("renorm", "p", p, above=0.0)
+    bound = number("renorm", "maxnorm", maxnorm, least=0.0)
+    if len(x.shape) < 2:
+        raise ShapeError(f"renorm: x must have two dimensions or more; got x.shape={x.shape}.")
+    at = axis_of("renorm", axis, len(x.shape))
+    rows = moveaxis(x, at, 0)
+    flat = reshape(rows, (rows.shape[0], math.prod(rows.shape[1:])))
+    # What keeps a bound of a length that was rounded, as in PyTorch.
+    size = length("renorm", flat, p, 1, False)
+    factor = where(size > bound, bound / (size + 1e-7), 1)
+    return x * reshape(factor, (-1, *([1] * (len(x.shape) - at - 1))))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Calls that work out a formula or a rule over tensors: contractions, integrals, interpolation."""
+"""Calls that work out a formula or a rule over tensors: contractions, interpolation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import math
 from typing import Any
 
 from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
-from .algebra import diff
-from .arguments import named
-from .arranging import as_tensor, axis_of, moveaxis
+from .arguments import integer, named
+from .arranging import as_tensor, moveaxis
 from .creation import asarray
 from .generated import (
     arange,
@@ -17,6 +16,7 @@ from .generated import (
     clip_between,
     gather,
     isnan,
+    lgamma,
     matmul,
     permute_dims,
     reshape,
@@ -26,7 +26,9 @@ from .generated import (
 )
 from .picking import take
 
-__all__ = ["bilinear", "einsum", "interp", "kron", "trapezoid"]
+__all__ = ["bilinear", "einsum", "interp", "kron", "mvlgamma"]
+
+_MOST_DIMENSIONS = 10_000  # of the matrices that the multivariate gamma function is about
 
 
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
@@ -210,43 +212,6 @@ def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
     return reshape(product, tuple(n * m for n, m in zip(big, small, strict=True)))
 
 
-def trapezoid(
-    y: TensorLike, x: TensorLike | None = None, *, dx: float = 1.0, axis: int = -1
-) -> Tensor:
-    """The integral along an axis by the trapezoidal rule.
-
-    Args:
-        y: the values, at least one dimension, floating-point.
-        x: their places: along the axis, or in the shape of y; None: `dx` apart.
-        dx: the distance of values where x is None.
-        axis: the dimension to integrate along.
-
-    Raises:
-        ShapeError: x does not fit y.
-        IndexRangeError: the axis is out of range.
-
-    Source:
-        NumPy, ``numpy.trapezoid``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.functional.trapezoid(tl.tensor([1.0, 2.0, 4.0])).item()
-        4.5
-    """
-    y = moveaxis(as_tensor(y), axis_of("trapezoid", axis, len(as_tensor(y).shape)), -1)
-    steps: Any = dx
-    if x is not None:
-        places = as_tensor(x)
-        if len(places.shape) > 1:
-            places = moveaxis(places, axis, -1)
-        if not places.shape or places.shape[-1] != y.shape[-1]:
-            raise ShapeError(
-                f"trapezoid: x must have a place for each value; got {places.shape} and {y.shape}."
-            )
-        steps = diff(places)
-    return sum((y[..., 1:] + y[..., :-1]) * 0.5 * steps, axis=-1)
-
-
 def interp(
     x: TensorLike,
     xp: TensorLike,
@@ -346,3 +311,34 @@ def bilinear(
     y = matmul(pairs, reshape(x2, (*x2.shape, 1)))
     y = reshape(y, tuple(y.shape[:-1]))
     return y if bias is None else y + as_tensor(bias)
+
+
+@named
+def mvlgamma(x: TensorLike, p: int) -> Tensor:
+    """The logarithms of the multivariate gamma function.
+
+    ``p * (p - 1) / 4 * log(pi) + sum(lgamma(x - j / 2) for j in range(p))``.
+
+    Args:
+        x: any shape, real floating-point, above (p - 1) / 2; NaN elsewhere.
+        p: the dimension, 1 or more.
+
+    Raises:
+        ParameterError: p is not positive.
+
+    Source:
+        PyTorch, ``torch.mvlgamma``; SciPy, ``scipy.special.multigammaln``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> round(tl.functional.mvlgamma(tl.tensor(2.0), 2).item(), 4)
+        0.4516
+    """
+    x, p = as_tensor(x), integer("mvlgamma", "p", p, least=1)
+    if p > _MOST_DIMENSIONS:
+        raise ParameterError(f"mvlgamma: p must be at most {_MOST_DIMENSIONS}; got p={p}.")
+    total: Any = lgamma(x)
+    for j in range(1, p):
+        total = total + lgamma(x - j / 2)
+    total = total + p * (p - 1) / 4 * math.log(math.pi)
+    return where(x > (p - 1) / 2, total, math.nan)

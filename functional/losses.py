@@ -15,6 +15,7 @@ from .arranging import as_tensor
 from .generated import (
     absolute_error,
     binary_cross_entropy_error,
+    broadcast_to,
     gaussian_nll_error,
     huber_error,
     kl_div_error,
@@ -53,13 +54,24 @@ def reduced(call: str, terms: Any, reduction: str) -> Tensor:
     raise ParameterError(f"{call}: reduction must be 'mean', 'sum' or 'none'; got {reduction!r}.")
 
 
+def weighed(call: str, terms: Any, weight: TensorLike | None, reduction: str) -> Tensor:
+    """The terms of a loss times a weight; their mean is divided by the sum of the weights."""
+    if weight is None:
+        return reduced(call, terms, reduction)
+    factors = as_tensor(weight)
+    y = reduced(call, terms * factors, "sum" if reduction == "mean" else reduction)
+    return y / sum(broadcast_to(factors, terms.shape)) if reduction == "mean" else y
+
+
 def weighted(terms: Any, weight: TensorLike | None) -> Any:
     """The terms times a weight; None is 1."""
     return terms if weight is None else terms * as_tensor(weight)
 
 
 @named
-def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
+def mse_loss(
+    x: TensorLike, target: TensorLike, *, reduction: str = "mean", weight: TensorLike | None = None
+) -> Tensor:
     """The mean of the squared differences.
 
     ``mean((x - target) ** 2)``.
@@ -68,6 +80,8 @@ def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> T
         x: any shape, real floating-point.
         target: a shape that broadcasts with x.
         reduction: "mean", "sum", or "none" for a loss of each element.
+        weight: what each term is multiplied by, a shape that broadcasts with the terms; the mean is
+            divided by the sum of the weights. None is 1.
 
     Raises:
         ShapeError: the shapes do not broadcast.
@@ -81,11 +95,13 @@ def mse_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> T
         >>> tl.functional.mse_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
         2.0
     """
-    return reduced("mse_loss", squared_error(x, target), reduction)
+    return weighed("mse_loss", squared_error(x, target), weight, reduction)
 
 
 @named
-def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Tensor:
+def l1_loss(
+    x: TensorLike, target: TensorLike, *, reduction: str = "mean", weight: TensorLike | None = None
+) -> Tensor:
     """The mean of the sizes of the differences.
 
     ``mean(abs(x - target))``.
@@ -94,6 +110,8 @@ def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Te
         x: any shape, real floating-point.
         target: a shape that broadcasts with x.
         reduction: "mean", "sum", or "none" for a loss of each element.
+        weight: what each term is multiplied by, a shape that broadcasts with the terms; the mean is
+            divided by the sum of the weights. None is 1.
 
     Raises:
         ShapeError: the shapes do not broadcast.
@@ -107,7 +125,7 @@ def l1_loss(x: TensorLike, target: TensorLike, *, reduction: str = "mean") -> Te
         >>> tl.functional.l1_loss(tl.tensor([1.0, 2.0]), tl.tensor([1.0, 4.0])).item()
         1.0
     """
-    return reduced("l1_loss", absolute_error(x, target), reduction)
+    return weighed("l1_loss", absolute_error(x, target), weight, reduction)
 
 
 @named
@@ -142,7 +160,12 @@ def smooth_l1_loss(
 
 @named
 def huber_loss(
-    x: TensorLike, target: TensorLike, *, reduction: str = "mean", delta: float = 1.0
+    x: TensorLike,
+    target: TensorLike,
+    *,
+    reduction: str = "mean",
+    delta: float = 1.0,
+    weight: TensorLike | None = None,
 ) -> Tensor:
     """The mean of half the squared differences, which go on as straight lines beyond delta.
 
@@ -153,6 +176,7 @@ def huber_loss(
         target: a shape that broadcasts with x.
         reduction: "mean", "sum", or "none" for a loss of each element.
         delta: where the parabola becomes a straight line.
+        weight: what each term is multiplied by, a shape that broadcasts with the terms; None is 1.
 
     Raises:
         ShapeError: the shapes do not broadcast.
@@ -167,7 +191,7 @@ def huber_loss(
         0.75
     """
     delta = number("huber_loss", "delta", delta, above=0.0)
-    return reduced("huber_loss", huber_error(x, target, delta), reduction)
+    return reduced("huber_loss", weighted(huber_error(x, target, delta), weight), reduction)
 
 
 @named

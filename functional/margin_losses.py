@@ -6,7 +6,7 @@ from ..imperative import IndexRangeError, ParameterError, ShapeError, Tensor, Te
 from .arguments import named, number
 from .arranging import as_tensor, expand_dims
 from .classification import check_integers, check_labels, checked_weight
-from .distances import cosine_similarity, pairwise_distance
+from .distances import cosine_similarity
 from .generated import any as any_
 from .generated import (
     arange,
@@ -18,7 +18,6 @@ from .generated import (
     masked_select,
     maximum,
     mean,
-    minimum,
     one_hot,
     softplus,
     sum,
@@ -36,7 +35,6 @@ __all__ = [
     "multilabel_margin_loss",
     "multilabel_soft_margin_loss",
     "soft_margin_loss",
-    "triplet_margin_loss",
 ]
 
 
@@ -265,53 +263,6 @@ def multilabel_margin_loss(x: TensorLike, labels: TensorLike, *, reduction: str 
     is_pair = is_given & expand_dims(is_other, -2)
     lack = where(is_pair, maximum(1 - own + expand_dims(x, -2), 0), 0)
     return reduced("multilabel_margin_loss", sum(lack, axis=(-2, -1)) / classes, reduction)
-
-
-@named
-def triplet_margin_loss(
-    anchor: TensorLike,
-    positive: TensorLike,
-    negative: TensorLike,
-    *,
-    margin: float = 1.0,
-    p: float = 2.0,
-    eps: float = 1e-6,
-    swap: bool = False,
-    reduction: str = "mean",
-) -> Tensor:
-    """What anchors lack of being nearer to the like than to the unlike by a margin.
-
-    ``max(|anchor - positive| - |anchor - negative| + margin, 0)``.
-
-    Args:
-        anchor: (..., features), real floating-point.
-        positive: what is like the anchor, a shape that broadcasts with it.
-        negative: what is unlike the anchor, a shape that broadcasts with it.
-        margin: by how much.
-        p: the order of the norm.
-        eps: added to differences, so that none is 0.
-        swap: take the distance of positive and negative where that is less.
-        reduction: "mean", "sum", or "none" for a loss of each triplet.
-
-    Raises:
-        ShapeError: the shapes do not broadcast.
-        ParameterError: the margin is not positive, or reduction is another word.
-
-    Source:
-        Balntas et al. 2016, https://doi.org/10.5244/C.30.119.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> near, far = tl.tensor([[1.0, 0.0]]), tl.tensor([[0.0, 1.0]])
-        >>> round(tl.functional.triplet_margin_loss(near, far, near).item(), 4)
-        2.4142
-    """
-    margin = number("triplet_margin_loss", "margin", margin, above=0.0)
-    near = pairwise_distance(anchor, positive, p=p, eps=eps)
-    far = pairwise_distance(anchor, negative, p=p, eps=eps)
-    if swap:
-        far = minimum(far, pairwise_distance(positive, negative, p=p, eps=eps))
-    return reduced("triplet_margin_loss", maximum(margin + near - far, 0), reduction)
 
 
 @named

@@ -7,7 +7,7 @@ from typing import Any
 from ..imperative import ShapeError, Tensor, TensorLike
 from .arguments import integer, named, number
 from .arranging import as_tensor, expand_dims
-from .generated import avg_pool2d, layer_norm, multiply_add, pad, pow, reshape, square
+from .generated import avg_pool2d, layer_norm, multiply_add, pad, pow, reshape, rsqrt, square
 
 __all__ = ["group_norm", "instance_norm", "local_response_norm"]
 
@@ -78,6 +78,8 @@ def instance_norm(
     weight: TensorLike | None = None,
     bias: TensorLike | None = None,
     *,
+    running_mean: TensorLike | None = None,
+    running_var: TensorLike | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
     """Each channel of each image moved and scaled to the mean 0 and the variance 1.
@@ -88,10 +90,13 @@ def instance_norm(
         x: (images, channels, *spatial), real floating-point.
         weight: (channels,), what the result is multiplied by; None is 1.
         bias: (channels,), what is added then; None is 0.
+        running_mean: (channels,), to be used in place of the means of x; with running_var.
+        running_var: (channels,), to be used in place of the variances of x.
         eps: added to the variance.
 
     Raises:
-        ShapeError: x has no spatial dimensions, or weight or bias has another shape.
+        ShapeError: x has no spatial dimensions, weight, bias, running_mean or
+            running_var has another shape, or only one of the latter is given.
 
     Source:
         Ulyanov et al. 2016, https://arxiv.org/abs/1607.08022.
@@ -108,7 +113,13 @@ def instance_norm(
         )
     scale = _per_channel("instance_norm", "weight", weight, x, 1.0)
     shift = _per_channel("instance_norm", "bias", bias, x, 0.0)
-    return layer_norm(x, scale, shift, axes=tuple(range(2, len(x.shape))), eps=eps)
+    if running_mean is None and running_var is None:
+        return layer_norm(x, scale, shift, axes=tuple(range(2, len(x.shape))), eps=eps)
+    if running_mean is None or running_var is None:
+        raise ShapeError("instance_norm: running_mean and running_var must both be given, or none.")
+    mean = _per_channel("instance_norm", "running_mean", running_mean, x, 0.0)
+    variance = _per_channel("instance_norm", "running_var", running_var, x, 1.0)
+    return multiply_add((x - mean) * rsqrt(variance + eps), scale, shift)
 
 
 @named

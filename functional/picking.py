@@ -6,18 +6,30 @@ Like those of `arranging`, they choose between ops or work out attributes from s
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..imperative import ShapeError, Tensor, TensorLike
+from ..imperative import (
+    DTypeError,
+    IndexRangeError,
+    ShapeError,
+    Tensor,
+    TensorLike,
+    isdtype,
+    stop_gradient,
+)
+from .arguments import integer, named, several
 from .arranging import as_tensor, axis_of, checked_shape, counts_of, expand_dims, unstack
 from .generated import (
     arange,
     argwhere,
     broadcast_to,
+    equal,
     gather,
     greater_equal,
+    logical_or,
     permute_dims,
     reshape,
     where,
@@ -30,6 +42,7 @@ __all__ = [
     "take",
     "tril",
     "triu",
+    "unravel_index",
 ]
 
 
@@ -108,18 +121,19 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     return permute_dims(out, tuple(order))
 
 
-def embedding(indices: TensorLike, weight: TensorLike) -> Tensor:
+def embedding(indices: TensorLike, weight: TensorLike, *, padding_idx: int | None = None) -> Tensor:
     """The rows of a table that indices point to.
 
     Args:
         indices: any shape, integer.
         weight: (rows, ...), any dtype.
+        padding_idx: a row that has no gradient from here; negative ones count from the end.
 
     Returns:
         One tensor of shape ``indices.shape + weight.shape[1:]``.
 
     Raises:
-        IndexRangeError: an index is out of range.
+        IndexRangeError: an index, or padding_idx, is out of range.
 
     Source:
         PyTorch, ``torch.nn.functional.embedding``.
@@ -129,7 +143,55 @@ def embedding(indices: TensorLike, weight: TensorLike) -> Tensor:
         >>> tl.functional.embedding(tl.tensor([1, 0]), tl.tensor([[1, 2], [3, 4]])).tolist()
         [[3, 4], [1, 2]]
     """
-    return take(weight, indices, 0)
+    if padding_idx is None:
+        return take(weight, indices, 0)
+    weight, indices = as_tensor(weight), as_tensor(indices)
+    row = integer("embedding", "padding_idx", padding_idx)
+    rows = weight.shape[0] if weight.shape else 0
+    if not -rows <= row < rows:
+        raise IndexRangeError(
+            f"embedding: padding_idx must be in [{-rows}, {rows - 1}]; got padding_idx={row}."
+        )
+    found: Any = take(weight, indices, 0)
+    row %= rows
+    is_padding = logical_or(equal(indices, row), equal(indices, row - rows))
+    is_padding = reshape(is_padding, (*indices.shape, *([1] * (len(weight.shape) - 1))))
+    return where(is_padding, stop_gradient(found), found)
+
+
+@named
+def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ...]:
+    """The places of elements that are numbered in C order, one tensor per dimension.
+
+    Args:
+        indices: any shape, integer.
+        shape: the shape.
+
+    Raises:
+        DTypeError: the indices are not integer.
+        ParameterError: a size is negative.
+
+    Source:
+        NumPy, ``numpy.unravel_index``; PyTorch, ``torch.unravel_index``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> rows, columns = tl.functional.unravel_index(tl.tensor([1, 5]), (2, 3))
+        >>> rows.tolist(), columns.tolist()
+        ([0, 1], [1, 2])
+    """
+    rest: Any = as_tensor(indices)
+    if not isdtype(rest.dtype, "integral"):
+        raise DTypeError(f"unravel_index: indices must be integer; got {rest.dtype.name}.")
+    sizes = [
+        integer("unravel_index", "shape", n, least=0)
+        for n in several("unravel_index", "shape", shape)
+    ]
+    places = []
+    for size in reversed(sizes):
+        places.append(rest % max(1, size))
+        rest = rest // max(1, size)
+    return tuple(reversed(places))
 
 
 def nonzero(x: TensorLike) -> tuple[Tensor, ...]:

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
+from .algebra import matrix_transpose
 from .arguments import integer, named, number, several
-from .arranging import as_tensor, checked_shape
-from .generated import astype, avg_pool, reshape
+from .arranging import as_tensor, checked_shape, moveaxis
+from .generated import astype, avg_pool, matmul, reshape
 from .picking import take
 
 __all__ = ["interpolate"]
@@ -39,6 +40,7 @@ def interpolate(
     scale_factor: float | Sequence[float] | None = None,
     mode: str = "nearest",
     align_corners: bool = False,
+    antialias: bool = False,
 ) -> Tensor:
     """Images in another size.
 
@@ -50,10 +52,13 @@ def interpolate(
             "bilinear", "trilinear", "bicubic", or "area" (means).
         align_corners: whether the centres of corners, not their outer edges, fall together; for
             the linear modes and "bicubic".
+        antialias: widen the kernel where images shrink, so that all elements count; for "bilinear"
+            and "bicubic", whose free number is then -0.5.
 
     Raises:
         ShapeError: x has other dimensions than the mode, is empty, or sizes are not positive.
-        ParameterError: the mode is unknown, or not exactly one of size and scale_factor is given.
+        ParameterError: the mode is unknown, does not take an option, or not exactly one of size and
+            scale_factor is given.
 
     Source:
         Keys 1981, https://doi.org/10.1109/TASSP.1981.1163711, for "bicubic".
@@ -77,12 +82,19 @@ def interpolate(
         raise ParameterError(
             f"interpolate: {mode!r} does not align corners; leave align_corners out."
         )
+    if antialias and mode not in ("bilinear", "bicubic"):
+        raise ParameterError(
+            f"interpolate: antialias is for 'bilinear' and 'bicubic'; got mode={mode!r}."
+        )
     sizes, steps = _sizes(tuple(x.shape[2:]), size, scale_factor)
     checked_shape("interpolate", [*x.shape[:2], *sizes])
     if mode == "area":
         return avg_pool(x, output_size=sizes)
     for i, (new, step) in enumerate(zip(sizes, steps, strict=True)):
-        x = _along(x, i + 2, new, step, mode, align_corners)
+        if antialias:
+            x = _smoothed(x, i + 2, new, step, mode, align_corners)
+        else:
+            x = _along(x, i + 2, new, step, mode, align_corners)
     return x  # type: ignore[no-any-return]
 
 
@@ -139,8 +151,26 @@ def _along(x: Any, axis: int, new: int, step: float, mode: str, align_corners: b
     return total
 
 
-def _cubic(distance: Any) -> Any:
+def _smoothed(x: Any, axis: int, new: int, step: float, mode: str, align_corners: bool) -> Any:
+    """Each element of the result from all those that its kernel, as wide as a step, reaches."""
+    old = x.shape[axis]
+    if align_corners:
+        step = (old - 1) / (new - 1) if new > 1 else 0.0
+    wide = max(step, 1.0)
+    centre = step * (np.arange(new)[:, None] + 0.5)
+    reach = (2.0 if mode == "bicubic" else 1.0) * wide
+    first = np.maximum(np.trunc(centre - reach + 0.5), 0)
+    end = np.minimum(np.trunc(centre + reach + 0.5), old)
+    at = np.arange(old)
+    distance = np.abs(at - centre + 0.5) / wide
+    kernel = _cubic(distance, -0.5) if mode == "bicubic" else np.maximum(1 - distance, 0)
+    weights = np.where((first <= at) & (at < end), kernel, 0)
+    shares = astype(as_tensor(weights / weights.sum(1, keepdims=True)), dtype=x.dtype)
+    return moveaxis(matmul(moveaxis(x, axis, -1), matrix_transpose(shares)), -1, axis)
+
+
+def _cubic(distance: Any, free: float = _CUBIC) -> Any:
     """Keys' kernel."""
-    near = ((_CUBIC + 2) * distance - (_CUBIC + 3)) * distance * distance + 1
+    near = ((free + 2) * distance - (free + 3)) * distance * distance + 1
     far = ((distance - 5) * distance + 8) * distance - 4
-    return np.where(distance <= 1, near, np.where(distance < 2, _CUBIC * far, 0.0))
+    return np.where(distance <= 1, near, np.where(distance < 2, free * far, 0.0))

@@ -4,26 +4,16 @@ they are laid side by side on an axis that there is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _C
 from .batched_call import (
     BatchedCall,
-    broadcast_to,
     fold,
     reshape,
     unfold,
 )
-
-_gather = _C.Function("gather")
-_isnan = _C.Function("isnan")
-_less = _C.Function("less")
-_less_equal = _C.Function("less_equal")
-_logical_and = _C.Function("logical_and")
-_logical_not = _C.Function("logical_not")
-_logical_or = _C.Function("logical_or")
-_sum = _C.Function("sum")
 
 Outputs = Sequence[Any]
 
@@ -51,24 +41,14 @@ def convolution_weight(call: BatchedCall) -> Outputs:
 
 
 def search_sorted(call: BatchedCall) -> Outputs:
-    """As it is, in one table; in tables of their own by counting what comes before."""
+    """As it is, in one table; rows of queries in rows of tables where these are many."""
     call.inferred()
-    if not call.is_mapped[0] and not any(call.is_mapped[2:]):
+    is_one = call.ndims[0] == 1 and not call.is_mapped[0] and not any(call.is_mapped[2:])
+    if is_one:
         return call.op(*call.values)
-    table, wanted = call.mapped(0), call.mapped(1)
-    if len(call.values) > 2:
-        number = reshape(_arange(0, call.size).__wrapped__, (call.size, 1))
-        table = _gather(table, number, call.mapped(2), axes=(0, 1))
-    table = reshape(table, (call.size, *[1] * call.ndims[1], table.shape[1]))
-    wanted = reshape(wanted, (*wanted.shape, 1))
-    is_left = call.op.side == "left"
-    is_before = _less(table, wanted) if is_left else _less_equal(table, wanted)
-    # NaN is the largest value.
-    is_last = _isnan(wanted)
-    if is_left:
-        is_last = _logical_and(is_last, _logical_not(_isnan(table)))
-    is_last = broadcast_to(is_last, is_before.shape)
-    return [_sum(_logical_or(is_before, is_last), axis=-1)]
-
-
-_arange = _C.Function("arange")
+    wanted = call.mapped(1)
+    if call.ndims[0] > 1:
+        return call.op(call.mapped(0), wanted, *(call.mapped(i) for i in range(2, len(call.ndims))))
+    flat = reshape(wanted, (call.size, math.prod(wanted.shape[1:])))
+    (y,) = call.op(call.mapped(0), flat, *(call.mapped(i) for i in range(2, len(call.ndims))))
+    return [reshape(y, wanted.shape)]

@@ -6,7 +6,7 @@ import functools
 import importlib
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 from .. import _C
 
@@ -31,13 +31,22 @@ def extended(function: F) -> F:
     name = function.__name__
 
     def extension(*args: Any, **kwargs: Any) -> Any:
-        signature = inspect.signature(function)
+        parameters = inspect.signature(function).parameters
+        unknown = [key for key in kwargs if key not in parameters]
+        if unknown:
+            fail(f"unknown argument '{unknown[0]}'")
         try:
-            signature.bind(*args, **kwargs)
+            inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
-            shown = ", ".join(signature.parameters)
-            raise _C.ParameterError(f"{name}: {error}; the call is {name}({shown}).") from None
+            fail(str(error))
         return function(*args, **kwargs)
+
+    def fail(what: str) -> NoReturn:
+        shown = [
+            name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
+            for name, parameter in inspect.signature(function).parameters.items()
+        ]
+        raise _C.ParameterError(f"{name}: {what}; the call is {name}({', '.join(shown)}).")
 
     return _described(_C.Function(name, extension), function)
 

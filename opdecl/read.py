@@ -40,6 +40,8 @@ from .read_parts import (
     rule_names,
 )
 
+# A scalar function of so many arguments is a method of Tensor, unless it says otherwise.
+_MOST_OF_A_METHOD = 2
 SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
     "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires"),
@@ -138,7 +140,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         grad=read_grad(fields, args, taken, allow_handwritten=False),
         complex_grad=read_complex_grad(fields, args, taken),
         result=result,
-        is_method=fields.flag("method", False),
+        is_method=fields.flag("method", len(args) <= _MOST_OF_A_METHOD),
         example=read_example(fields, args, ()),
         requires=read_requires(fields),
         outputs=outputs,

@@ -207,13 +207,14 @@ def _max_pool(x: Array, **attrs: Any) -> Array:
     return _pool(x, lambda part, n: np.max(part, axes, initial=-np.inf), attrs)
 
 
-def _avg_pool(x: Array, *, count_include_pad: bool, **attrs: Any) -> Array:
+def _avg_pool(x: Array, *, count_include_pad: bool, divisor_override: int, **attrs: Any) -> Array:
     import numpy as np
 
     axes = tuple(range(2, x.ndim))
 
     def mean(part: Array, counted: int) -> Array:
-        return np.sum(part, axes) / (counted if count_include_pad else part[0, 0].size)
+        inside = counted if count_include_pad else part[0, 0].size
+        return np.sum(part, axes) / (divisor_override or inside)
 
     return _pool(x, mean, attrs) if x.size else _pool(x, lambda part, n: 0, attrs)
 

@@ -158,9 +158,10 @@ class _Trial:
         kinds = {x.dtype.kind for x in self.tensors}
         if example.entry.kind != "scalar" or len(self.tensors) != 2 or kinds != {"floating"}:
             raise _Skipped
-        x = self.tensors[0]
-        for args in ((x, 0.75), (0.75, x)):
-            wrapped = [Tensor(self.made(a)) if a is x else a for a in args]
+        x, y = self.tensors
+        numbers = [float(np.asarray(z).flat[0]) for z in (x, y)]  # what the op takes in this place
+        for args in ((x, numbers[1]), (numbers[0], y)):
+            wrapped = [a if isinstance(a, float) else Tensor(self.made(a)) for a in args]
             self.subject.compare(example(*wrapped), example(*args), 0.0)
 
     def moving(self) -> list[Any]:

@@ -19,9 +19,8 @@ struct HalfFloat {
   template <class N>
     requires std::is_arithmetic_v<N>
   [[gnu::always_inline]] explicit constexpr HalfFloat(N value)
-      : bits(std::is_same_v<N, float>
-                 ? narrow<float, uint32_t, 23, 127>(static_cast<float>(value))
-                 : narrow<double, uint64_t, 52, 1023>(as_double(value))) {}
+      : bits(std::is_same_v<N, float> ? narrow<float, uint32_t, 23, 127>(static_cast<float>(value))
+                                      : narrow<double, uint64_t, 52, 1023>(as_double(value))) {}
   [[gnu::always_inline]] explicit constexpr operator float() const { return widen(); }
   [[gnu::always_inline]] explicit constexpr operator double() const {
     return static_cast<double>(widen());

@@ -63,8 +63,18 @@ bool find_dtype(std::string_view name, DType& out) {
   return false;
 }
 
+// What a value must be, in words: names of lists of integers say nothing to those who call.
+std::string wanted(const AttrSpec& spec) {
+  if (spec.type == "widths") {
+    return "two integers for each dimension, in pairs or in one sequence, such as ((0, 0), (1, 1))";
+  }
+  if (spec.type == "permutation") return "a sequence of integers";
+  if (is_list_of_ints(spec.type)) return "an integer, or a sequence of integers";
+  return "of type " + spec.type;
+}
+
 [[noreturn]] void fail_type(const std::string& owner, const AttrSpec& spec, PyObject* got) {
-  fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be of type ", spec.type, "; got ",
+  fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be ", wanted(spec), "; got ",
        Py_TYPE(got)->tp_name, ".");
 }
 
@@ -80,6 +90,26 @@ std::vector<int64_t> to_ints(PyObject* object) {
   std::vector<int64_t> values;
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
     values.push_back(to_int(PyTuple_GET_ITEM(items.get(), i)));
+  }
+  return values;
+}
+
+// Integers in one sequence, or in pairs: NumPy's ((before, after), ...).
+std::vector<int64_t> to_widths(PyObject* object) {
+  Object sequence = own(PySequence_Tuple(object));
+  std::vector<int64_t> values;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(sequence.get(), i);
+    if (!PyTuple_Check(item) && !PyList_Check(item)) {
+      values.push_back(to_int(item));
+      continue;
+    }
+    const std::vector<int64_t> pair = to_ints(item);
+    if (pair.size() != 2) {
+      PyErr_SetString(PyExc_TypeError, "two integers are needed");
+      throw PythonError();
+    }
+    values.insert(values.end(), pair.begin(), pair.end());
   }
   return values;
 }
@@ -121,7 +151,7 @@ Attr converted(const std::string& owner, const AttrSpec& spec, PyObject* object,
            Py_TYPE(object)->tp_name, ".");
     }
     Object repr = own(PyObject_Repr(object));
-    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be of type ", spec.type, "; got ",
+    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be ", wanted(spec), "; got ",
          shown(repr.get()), ".");
   }
 }
@@ -186,7 +216,8 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   const bool is_list = PyTuple_Check(object) || PyList_Check(object);
   if (is_list && (type == "axis" || is_list_of_ints(type) || type == "padding" || type == "index" ||
                   type == "any")) {
-    return converted(owner, spec, object, [&] { return Attr(to_ints(object)); });
+    return converted(owner, spec, object,
+                     [&] { return Attr(type == "widths" ? to_widths(object) : to_ints(object)); });
   }
   fail_type(owner, spec, object);
 }

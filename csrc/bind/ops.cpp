@@ -21,15 +21,12 @@ std::string pretty(PyObject* object) { return shown(own(PyObject_Repr(object)).g
 
 // Calls f(name, value) for each item of a dict, which may change meanwhile.
 template <class F>
-void each_item(PyObject* dict, const char* owner, F&& f) {
+void each_item(PyObject* dict, F&& f) {
   Object items = own(PyDict_Items(dict));
   for (Py_ssize_t i = 0; i < PyList_GET_SIZE(items.get()); ++i) {
     PyObject* item = PyList_GET_ITEM(items.get(), i);
     PyObject* name = PyTuple_GET_ITEM(item, 0);
-    if (PyUnicode_Check(name) == 0) {
-      fail(ErrorKind::kAttribute, owner, ": names must be text; got ", Py_TYPE(name)->tp_name, ".");
-    }
-    f(shown(name), PyTuple_GET_ITEM(item, 1));
+    f(PyUnicode_Check(name) != 0 ? shown(name) : pretty(name), PyTuple_GET_ITEM(item, 1));
   }
 }
 
@@ -50,12 +47,12 @@ Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
       attrs.emplace_back(name,
                          to_attr(value, cls.name(), cls.spec.attrs[static_cast<size_t>(index)]));
     } else if (name == "config" && PyDict_Check(value)) {
-      each_item(value, cls.name().c_str(), add_config);
+      each_item(value, add_config);
     } else {
       extra += (extra.empty() ? "" : ", ") + ("'" + name + "': ") + pretty(value);
     }
   };
-  if (kwargs != nullptr) each_item(kwargs, cls.name().c_str(), add);
+  if (kwargs != nullptr) each_item(kwargs, add);
   if (!extra.empty()) fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {", extra, "}.");
   Ref<Op> op = make_op(cls, std::move(attrs));
   op->config = std::move(config);

@@ -24,10 +24,12 @@ int64_t rounded_row(const ScoreBlock& block, int64_t row, bool may_round, T* x) 
   return n;
 }
 
-// score_at(r)(i) is element i of row r, scaled and masked.
+// slope * score_at(r)(i) is element i of row r, scaled and masked. The largest is taken away before
+// the slope is multiplied by: the other way round a fused operation would leave what rounding the
+// largest product has lost, and of huge scores that is huge.
 template <class T, class F>
-void weigh_rows(const ScoreBlock& block, T* scores, bool may_round, bool is_first, T* largest,
-                double* totals, T* factors, F&& score_at) {
+void weigh_rows(const ScoreBlock& block, T* scores, bool may_round, bool is_first, T slope,
+                T* largest, double* totals, T* factors, F&& score_at) {
   for (int64_t first = 0; first < block.rows; first += kRowsTogether) {
     const int64_t rest = block.rows - first;
     const int64_t last = rest < kRowsTogether ? block.rows : first + kRowsTogether;
@@ -47,12 +49,12 @@ void weigh_rows(const ScoreBlock& block, T* scores, bool may_round, bool is_firs
       if (is_first) {
         totals[r] = 0;
       } else if (now != before) {
-        factors[r] = exp_of_negative(before - shift);
+        factors[r] = exp_of_negative(slope * (before - shift));
         totals[r] *= double{factors[r]};
       }
       largest[r] = now;
       totals[r] += row_sum<T>(counts[r - first], [=](int64_t i) {
-        const T weight = exp_of_negative(at(i) - shift);
+        const T weight = exp_of_negative(slope * (at(i) - shift));
         x[i] = weight;
         return weight;
       });
@@ -66,17 +68,21 @@ void weigh(const ScoreBlock& block, void* scores, const void* masks, bool is_fir
            double* totals, void* factors) {
   const T scale = static_cast<T>(block.scale);
   T* const x = static_cast<T*>(scores);
-  const auto weigh_with = [&](bool may_round, auto&& score_at) {
-    weigh_rows(block, x, may_round, is_first, static_cast<T*>(largest), totals,
+  const auto weigh_with = [&](bool may_round, T slope, auto&& score_at) {
+    weigh_rows(block, x, may_round, is_first, slope, static_cast<T*>(largest), totals,
                static_cast<T*>(factors), score_at);
   };
-  if (masks == nullptr) {
-    weigh_with(scale > 0, [=, step = block.step](int64_t r) {
-      return [row = x + r * step, scale](int64_t i) { return row[i] * scale; };
+  if (masks == nullptr && scale > 0) {
+    weigh_with(true, scale, [=, step = block.step](int64_t r) {
+      return [row = x + r * step](int64_t i) { return row[i]; };
+    });
+  } else if (masks == nullptr) {
+    weigh_with(false, -scale, [=, step = block.step](int64_t r) {
+      return [row = x + r * step](int64_t i) { return -row[i]; };
     });
   } else {
     const T* const mask = static_cast<const T*>(masks);
-    weigh_with(false, [=, step = block.step, mask_step = block.mask_step](int64_t r) {
+    weigh_with(false, T(1), [=, step = block.step, mask_step = block.mask_step](int64_t r) {
       return [row = x + r * step, added = mask + r * mask_step, scale](int64_t i) {
         return row[i] * scale + added[i];
       };

@@ -25,8 +25,7 @@ void copy_loop(void* const* out, const void* const* in, int64_t n) {
 constexpr bool is_direct(DType from, DType to) {
   if (kind_of(from) == Kind::kComplex && kind_of(to) != Kind::kComplex) return to == DType::kBool;
   const bool both_compute = compute_of(from) == from && compute_of(to) == to;
-  const bool is_wide =
-      from == DType::kFloat64 || from == DType::kInt64 || from == DType::kUInt64;
+  const bool is_wide = from == DType::kFloat64 || from == DType::kInt64 || from == DType::kUInt64;
   const bool rounds_once = is_wide && kind_of(to) == Kind::kFloating && compute_of(to) != to;
   return both_compute || rounds_once || compute_of(from) == to || compute_of(to) == from;
 }

@@ -214,8 +214,8 @@ template <class T>
 inline T floor_divide(T a, T b) {
   if constexpr (kFloats<T>) {
     // a / b may round up to an integer that it does not reach: what is left over tells, by its
-    // sign. Beyond the mantissa one less is not a number. Of an infinite divisor nothing is reached:
-    // the Array API standard wants a zero with the sign of the quotient.
+    // sign. Beyond the mantissa one less is not a number. Of an infinite divisor nothing is
+    // reached: the Array API standard wants a zero with the sign of the quotient.
     const T down = vm::floor(a / b);
     const T rest = down == T(0) ? a : vm::minus_product(a, down, b);
     const bool is_below = ((rest < T(0)) & (b > T(0))) | ((rest > T(0)) & (b < T(0)));

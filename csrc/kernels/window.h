@@ -57,6 +57,8 @@ struct PoolWindow : Window {
   bool is_irregular = false;
   // Whether padding counts in the number of elements that an average divides by.
   bool counts_padding = true;
+  // What an average divides by instead, where it is not 0.
+  int64_t divisor = 0;
 
   // The input positions [begin, end) that the window at `at` covers, for a dilation of 1.
   int64_t begin(int dim, int64_t at) const {
@@ -69,8 +71,9 @@ struct PoolWindow : Window {
     const int64_t stop = at * stride[dim] - before[dim] + kernel[dim];
     return stop < in[dim] ? stop : in[dim];
   }
-  // How many elements of the dimension an average counts.
+  // How many elements of the dimension an average counts; it divides by the product of all.
   int64_t count(int dim, int64_t at) const {
+    if (divisor != 0) return dim == 0 ? divisor : 1;
     if (is_irregular || !counts_padding) return end(dim, at) - begin(dim, at);
     const int64_t start = at * stride[dim] - before[dim];
     const int64_t stop = start + kernel[dim];

@@ -42,9 +42,13 @@ Specs infer_topk(const Op& op, Inputs inputs) {
 Specs infer_searchsorted(const Op& op, Inputs inputs) {
   check_real(op, inputs);
   const Dims& sorted = inputs[0].shape;
-  if (sorted.size() != 1) {
+  const Dims& wanted = inputs[1].shape;
+  const bool has_rows = sorted.size() > 1 && sorted.size() == wanted.size() &&
+                        std::equal(sorted.begin(), sorted.end() - 1, wanted.begin());
+  if (sorted.size() != 1 && !has_rows) {
     fail(ErrorKind::kShape, op.name(),
-         ": x1 must have one dimension; got x1.shape=", to_string(sorted), ".");
+         ": x1 must have one dimension, or the dimensions of x2 but for the last; got x1.shape=",
+         to_string(sorted), ", x2.shape=", to_string(wanted), ".");
   }
   if (inputs.size() == 3 && kind_of(inputs[2].dtype) != Kind::kInteger) {
     fail(ErrorKind::kDType, op.name(), ": sorter must be integer; got ", name_of(inputs[2].dtype),

@@ -289,6 +289,7 @@ Pooling pooling_of(const Op& op, const Dims& x) {
   }
   if (op.cls.attr_index("count_include_pad") >= 0) {
     p.window.counts_padding = op.get<bool>("count_include_pad");
+    p.window.divisor = op.get<int64_t>("divisor_override");
   }
   p.shape = x;
   std::copy_n(reader.dims(p.window.out), reader.n, p.shape.begin() + 2);

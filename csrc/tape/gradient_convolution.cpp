@@ -88,10 +88,10 @@ void grad_convolution(GradCall& c) {
 void grad_convolution_transpose(GradCall& c) {
   const Dims weight = c.node.input_spec(1).shape;
   const Ints behind = windows_behind(c, weight.size() - 2);
-  const bool has_behind = std::any_of(behind.begin(), behind.end(), [](int64_t n) { return n > 0; });
+  const bool has_behind =
+      std::any_of(behind.begin(), behind.end(), [](int64_t n) { return n > 0; });
   if (c.wants(0)) {
-    const Ref<Value> found =
-        call("convolution", {c.cotangents[0], c.inputs[1]}, with_window(c));
+    const Ref<Value> found = call("convolution", {c.cotangents[0], c.inputs[1]}, with_window(c));
     c.result(0) = has_behind ? without_behind(*found, behind) : found;
   }
   if (c.wants(1)) {

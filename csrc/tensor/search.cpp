@@ -14,19 +14,20 @@ namespace {
 constexpr int64_t kGrain = 8192;
 constexpr int kTogether = 16;  // searches whose steps overlap: each waits for memory
 
-// The keys of x1 in the order that `sorter` gives.
+// The keys of x1, rows of `n`, each in the order that `sorter` gives.
 template <class T>
-std::vector<typename SortKey<T>::Key> keys_of(const Op& op, const RawTensor& x,
+std::vector<typename SortKey<T>::Key> keys_of(const Op& op, const RawTensor& x, int64_t n,
                                               const RawTensor* sorter) {
   std::vector<typename SortKey<T>::Key> keys(static_cast<size_t>(x.size()));
   for (int64_t i = 0; i < x.size(); ++i) {
     int64_t at = i;
     if (sorter != nullptr) {
       at = sorter->as<int64_t>()[i];
-      if (at < 0 || at >= x.size()) {
-        fail(ErrorKind::kIndex, op.name(), ": sorter must hold positions of x1, in [0, ",
-             x.size() - 1, "]; got ", at, " at position ", i, "; make it with argsort(x1).");
+      if (at < 0 || at >= n) {
+        fail(ErrorKind::kIndex, op.name(), ": sorter must hold positions of x1, in [0, ", n - 1,
+             "]; got ", at, " at position ", i, "; make it with argsort(x1).");
       }
+      at += i - i % n;
     }
     keys[static_cast<size_t>(i)] = rank_of(x.as<T>()[at], false);
   }
@@ -63,17 +64,24 @@ Values searchsorted(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t
   if (inputs.size() > 2) sorter = contiguous(*cast_if_needed(*inputs[2], DType::kInt64));
   const Ref<RawTensor> out = RawTensor::empty(DType::kInt64, outputs[0].shape);
   const bool takes_equal = op.get<std::string>("side") == "right";
+  // Rows of x1, and the elements of x2 that each is searched for: all of them where there is one.
+  const int64_t n = sorted->shape.back();
+  const int64_t row = sorted->shape.size() == 1 ? wanted->size() : wanted->shape.back();
+  const int64_t pieces = (row + kTogether - 1) / kTogether;
+  const int64_t rows = row == 0 ? 0 : wanted->size() / row;
   visit_order(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Key = typename SortKey<T>::Key;
-    const std::vector<Key> keys = keys_of<T>(op, *sorted, sorter.get());
+    const std::vector<Key> keys = keys_of<T>(op, *sorted, n, sorter.get());
     BlockingRegion blocking(wanted->size() > kGrain);
-    parallel_for(wanted->size(), kGrain, [&](int64_t begin, int64_t end) {
-      for (int64_t at = begin; at < end; at += kTogether) {
-        const int count = static_cast<int>(std::min<int64_t>(kTogether, end - at));
+    parallel_for(rows * pieces, kGrain / kTogether, [&](int64_t begin, int64_t end) {
+      for (int64_t piece = begin; piece < end; ++piece) {
+        const int64_t first = piece % pieces * kTogether;
+        const int64_t at = piece / pieces * row + first;
+        const int count = static_cast<int>(std::min<int64_t>(kTogether, row - first));
         Key queries[kTogether];
         for (int q = 0; q < count; ++q) queries[q] = rank_of(wanted->as<T>()[at + q], false);
-        count_before(keys.data(), sorted->size(), queries, count, takes_equal,
+        count_before(keys.data() + piece / pieces * n, n, queries, count, takes_equal,
                      out->as<int64_t>() + at);
       }
     });

@@ -17,7 +17,9 @@ from .one_axis import ihfft as ihfft
 from .one_axis import irfft as irfft
 from .one_axis import rfft as rfft
 from .several_axes import fftn as fftn
+from .several_axes import hfftn as hfftn
 from .several_axes import ifftn as ifftn
+from .several_axes import ihfftn as ihfftn
 from .several_axes import irfftn as irfftn
 from .several_axes import rfftn as rfftn
 
@@ -27,10 +29,12 @@ __all__ = [
     "fftn",
     "fftshift",
     "hfft",
+    "hfftn",
     "ifft",
     "ifftn",
     "ifftshift",
     "ihfft",
+    "ihfftn",
     "irfft",
     "irfftn",
     "rfft",

@@ -9,7 +9,9 @@ from .transform import kept, transform
 
 __all__ = [
     "fftn",
+    "hfftn",
     "ifftn",
+    "ihfftn",
     "irfftn",
     "rfftn",
 ]
@@ -146,3 +148,69 @@ def irfftn(
         [[1.0, 1.0], [1.0, 1.0]]
     """
     return transform("irfftn", x, kept(s), axes, norm, kind="c2r", is_inverse=True)
+
+
+def hfftn(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+) -> Tensor:
+    """The transform of signals of which one half is given, as `hfft`, along several axes.
+
+    Args:
+        x: floating-point: the first half of a signal with Hermitian symmetry.
+        s: how many elements the result has along each axis; -1 takes all.
+        axes: the axes to transform; None means all, or the last ones that s has sizes for.
+        norm: which direction divides by the size: 'backward' (the inverse), 'forward', or 'ortho',
+            both by its square root.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ShapeError: a size is not positive, an axis is named twice, or s does not fit the axes.
+        ParameterError: norm is none of the three.
+
+    Source:
+        PyTorch, ``torch.fft.hfftn``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.fft.hfftn(tl.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
+        [[10.0, -2.0], [-4.0, 0.0]]
+    """
+    return transform("hfftn", x, kept(s), axes, norm, kind="c2r", is_inverse=False)
+
+
+def ihfftn(
+    x: TensorLike,
+    /,
+    *,
+    s: Sequence[int] | None = None,
+    axes: Sequence[int] | None = None,
+    norm: str = "backward",
+) -> Tensor:
+    """The inverse of `hfftn`: the first half of the signal.
+
+    Args:
+        x: real floating-point.
+        s: how many elements to transform along each axis; -1 takes all.
+        axes: the axes to transform; None means all, or the last ones that s has sizes for.
+        norm: which direction divides by the size: 'backward' (the inverse), 'forward', or 'ortho',
+            both by its square root.
+
+    Raises:
+        IndexRangeError: an axis is out of range.
+        ShapeError: a size is not positive, an axis is named twice, or s does not fit the axes.
+        ParameterError: norm is none of the three.
+
+    Source:
+        PyTorch, ``torch.fft.ihfftn``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.fft.ihfftn(tl.tensor([[4.0, 0.0], [0.0, 0.0]])).tolist()
+        [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
+    """
+    return transform("ihfftn", x, kept(s), axes, norm, kind="r2c", is_inverse=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from .alignment import ctc as ctc
 from .alignment import ctc_grad as ctc_grad
-from .attention import attention as attention
+from .attention import attend as attend
 from .attention import attention_grad as attention_grad
 from .convolution import conv1d as conv1d
 from .convolution import conv2d as conv2d
@@ -275,7 +275,7 @@ from .sorting import argsort as argsort
 from .sorting import searchsorted as searchsorted
 from .sorting import sort as sort
 from .sorting import topk as topk
-from .sorting import unique as unique
+from .sorting import unique_elements as unique_elements
 from .sorting import unique_values as unique_values
 from .statistics import std as std
 from .statistics import var as var
@@ -310,7 +310,7 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
-    "attention",
+    "attend",
     "attention_grad",
     "avg_pool",
     "avg_pool1d",
@@ -548,7 +548,7 @@ __all__ = [
     "topk",
     "trigamma",
     "trunc",
-    "unique",
+    "unique_elements",
     "unique_values",
     "var",
     "vecdot",

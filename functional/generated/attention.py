@@ -10,7 +10,7 @@ from ...imperative import Tensor, TensorLike, native
 
 # opdecl/attention.yaml: Attention
 @native
-def attention(
+def attend(
     query: TensorLike,
     key: TensorLike,
     value: TensorLike,
@@ -38,7 +38,7 @@ def attention(
         >>> import tensorlike as tl
         >>> values = [[[1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[1.0, 2.0], [3.0, 4.0]]]
         >>> tensors = [tl.tensor(value) for value in values]
-        >>> [[round(v, 4) for v in row] for row in tl.functional.attention(*tensors).tolist()]
+        >>> [[round(v, 4) for v in row] for row in tl.functional.attend(*tensors).tolist()]
         [[1.6605, 2.6605]]
     """
     ...

@@ -319,6 +319,7 @@ def avg_pool(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -331,6 +332,7 @@ def avg_pool(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -358,6 +360,7 @@ def avg_pool1d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -368,6 +371,7 @@ def avg_pool1d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
@@ -393,6 +397,7 @@ def avg_pool2d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -403,6 +408,7 @@ def avg_pool2d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
@@ -428,6 +434,7 @@ def avg_pool3d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
 ) -> Tensor:
     """The mean of each window.
 
@@ -438,6 +445,7 @@ def avg_pool3d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
 
     Returns:
         One tensor.
@@ -536,6 +544,7 @@ def avg_pool_spread(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
+    divisor_override: int = 0,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -549,6 +558,7 @@ def avg_pool_spread(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
+        divisor_override: what sums are divided by instead; 0: the elements that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 

@@ -88,7 +88,7 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
 def searchsorted(
     x1: TensorLike, x2: TensorLike, sorter: TensorLike | None = None, side: str = "left"
 ) -> Tensor:
-    """Where in x1, sorted (or put in order by sorter), the elements of x2 would be inserted.
+    """Where in x1, or in its rows, sorted (perhaps by sorter), elements of x2 would be inserted.
 
     Args:
         x1: any shape, real numeric or boolean.
@@ -117,7 +117,7 @@ def searchsorted(
 
 # opdecl/sorting.yaml: Unique
 @native
-def unique(
+def unique_elements(
     x: TensorLike, indices: bool = True, inverse: bool = True, counts: bool = True
 ) -> tuple[Tensor, ...]:
     """The different elements, in order, and what else is asked for; each NaN differs from others.
@@ -136,7 +136,7 @@ def unique(
 
     Example:
         >>> import tensorlike as tl
-        >>> [part.tolist() for part in tl.functional.unique(tl.tensor([3, 1, 3, 2]))]
+        >>> [part.tolist() for part in tl.functional.unique_elements(tl.tensor([3, 1, 3, 2]))]
         [[1, 2, 3], [1, 3, 0], [2, 0, 2, 1], [1, 1, 2]]
     """
     ...

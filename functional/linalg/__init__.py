@@ -11,12 +11,15 @@ from __future__ import annotations
 
 from ..algebra import matrix_transpose as matrix_transpose
 from ..algebra import tensordot as tensordot
+from ..diagonals import diagonal as diagonal
+from ..diagonals import trace as trace
 from ..generated import matmul as matmul
 from ..generated import vecdot as vecdot
 from .equations import LstsqResult as LstsqResult
 from .equations import SlogdetResult as SlogdetResult
 from .equations import det as det
 from .equations import inv as inv
+from .equations import logdet as logdet
 from .equations import lstsq as lstsq
 from .equations import pinv as pinv
 from .equations import slogdet as slogdet
@@ -37,6 +40,7 @@ from .factors import eig as eig
 from .factors import eigh as eigh
 from .factors import eigvals as eigvals
 from .factors import eigvalsh as eigvalsh
+from .factors import householder_product as householder_product
 from .factors import lu as lu
 from .factors import qr as qr
 from .factors import svd as svd
@@ -47,12 +51,10 @@ from .norms import matrix_rank as matrix_rank
 from .norms import norm as norm
 from .norms import vector_norm as vector_norm
 from .products import cross as cross
-from .products import diagonal as diagonal
 from .products import matrix_exp as matrix_exp
 from .products import matrix_power as matrix_power
 from .products import multi_dot as multi_dot
 from .products import outer as outer
-from .products import trace as trace
 from .products import vander as vander
 
 __all__ = [
@@ -74,7 +76,9 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "householder_product",
     "inv",
+    "logdet",
     "lstsq",
     "lu",
     "lu_solve",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 from ...imperative import Tensor, TensorBase, TensorLike
@@ -28,29 +29,37 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
-def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """The solution x of x1 @ x = x2.
+def solve(x1: TensorLike, x2: TensorLike, /, *, left: bool = True) -> Tensor:
+    """The solution x of x1 @ x = x2, or of x @ x1 = x2.
 
     Args:
         x1: (..., n, n), floating-point, invertible.
-        x2: (n,), one right side, or (..., n, k), k of them; batches broadcast.
+        x2: (n,), one right side, or (..., n, k), k of them; (..., k, n) where x1 stands on the
+            right. Batches broadcast.
+        left: x1 stands on the left.
 
     Returns:
-        One tensor, (..., n) or (..., n, k).
+        One tensor, (..., n), (..., n, k) or (..., k, n).
 
     Raises:
         MatrixError: a matrix is singular.
         ShapeError: x1 is not square, or x2 does not fit it.
 
     Source:
-        Array API 2025.12, ``linalg.solve``.
+        Array API 2025.12, ``linalg.solve``; from the right: PyTorch, ``torch.linalg.solve``.
 
     Example:
         >>> import tensorlike as tl
         >>> tl.linalg.solve(tl.tensor([[2.0, 1.0], [0.0, 4.0]]), tl.tensor([3.0, 4.0])).tolist()
         [1.0, 1.0]
     """
-    return ops.solve(x1, x2)
+    if left:
+        return ops.solve(x1, x2)
+    x1, x2 = as_tensor(x1), as_tensor(x2)
+    matrix_shape("solve", x1)
+    if len(x2.shape) == 1:
+        return ops.solve(matrix_transpose(x1), x2)
+    return matrix_transpose(ops.solve(matrix_transpose(x1), matrix_transpose(x2)))
 
 
 def solve_triangular(
@@ -235,3 +244,30 @@ def slogdet(x: TensorLike, /) -> SlogdetResult:
         (-1.0, 0.0)
     """
     return SlogdetResult(*ops.slogdet(x))
+
+
+def logdet(x: TensorLike, /) -> Tensor:
+    """The logarithm of the determinant.
+
+    Args:
+        x: (..., n, n), floating-point.
+
+    Returns:
+        One tensor, (...): minus infinity for singular matrices, NaN where a real determinant is
+        negative. It has gradients where x is invertible.
+
+    Raises:
+        ShapeError: x is not square.
+
+    Source:
+        PyTorch, ``torch.logdet``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.linalg.logdet(tl.eye(2)).item()
+        0.0
+    """
+    sign, size = ops.slogdet(x)
+    if sign.dtype.kind == "complex":
+        return ops.log(sign) + size
+    return ops.where(ops.less(sign, 0), math.nan, size)

@@ -184,9 +184,9 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, *, axes: Sequence[int] | None
         x1 = ops.permute_dims(x1, (*(i for i in range(ndim) if i not in last), *last))
     outer, inner = tuple(x1.shape[: len(x2.shape)]), tuple(x1.shape[len(x2.shape) :])
     size = math.prod(inner)
-    if outer != tuple(x2.shape) or math.prod(outer) != size:
+    if math.prod(outer) != size or math.prod(x2.shape) != size:
         raise ShapeError(
-            "tensorsolve: x1.shape must be x2.shape and as many elements behind; "
+            "tensorsolve: x1.shape must be as many elements as x2 has, and as many behind; "
             f"got x1.shape={x1.shape}, x2.shape={x2.shape}."
         )
     found = ops.solve(ops.reshape(x1, (size, size)), ops.reshape(x2, (size,)))

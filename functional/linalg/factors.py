@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...imperative import Tensor, TensorLike
+from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
 from ..algebra import matrix_transpose
+from ..creation import eye, ones_like, zeros_like
+from ..picking import tril
+from .norms import as_floating, matrix_shape
 
 
 class QRResult(NamedTuple):
@@ -251,21 +254,23 @@ def eigvals(x: TensorLike, /) -> Tensor:
     return ops.eigvals(x)
 
 
-def lu(x: TensorLike, /) -> LUResult:
+def lu(x: TensorLike, /, *, pivot: bool = True) -> LUResult:
     """The factors of x = P L U: a permutation, a lower triangle with ones, an upper triangle.
 
     Args:
         x: (..., m, n), floating-point.
+        pivot: exchange rows, so that L has no element above 1 in size. Without, P is the identity.
 
     Returns:
         P (..., m, m), L (..., m, k) and U (..., k, n), where k is min(m, n). L and U have
         gradients where the first k columns are independent.
 
     Raises:
+        MatrixError: a pivot is 0, which `pivot` would have exchanged.
         ShapeError: x has fewer than two dimensions.
 
     Source:
-        SciPy's ``linalg.lu``.
+        SciPy's ``linalg.lu``; without pivots: PyTorch, ``torch.linalg.lu``.
 
     Example:
         >>> import tensorlike as tl
@@ -273,6 +278,85 @@ def lu(x: TensorLike, /) -> LUResult:
         >>> (p.tolist(), l.tolist(), u.tolist())
         ([[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.5, 1.0]], [[2.0, 4.0], [0.0, 1.0]])
     """
+    if not pivot:
+        return _without_pivots(as_floating(x))
     order, lower, upper = ops.lu_factors(x)
     places = ops.one_hot(order, depth=order.shape[-1])
     return LUResult(matrix_transpose(ops.astype(places, dtype=lower.dtype)), lower, upper)
+
+
+def _without_pivots(x: Any) -> LUResult:
+    rows, columns = matrix_shape("lu", x)
+    count = min(rows, columns)
+    lower, upper = _halves(x[..., :count, :count])
+    if rows > count:
+        below = ops.solve_triangular(upper, x[..., count:, :], upper=True, left=False)
+        lower = ops.concat([lower, below], axis=-2)
+    if columns > count:
+        beside = ops.solve_triangular(lower, x[..., count:], upper=False, unitriangular=True)
+        upper = ops.concat([upper, beside], axis=-1)
+    p = ops.broadcast_to(eye(rows, dtype=x.dtype), (*x.shape[:-2], rows, rows))
+    return LUResult(p, lower, upper)
+
+
+def _halves(x: Any) -> tuple[Any, Any]:
+    """The factors of a square matrix, from those of its first half and of what that leaves."""
+    size = x.shape[-1]
+    if size <= 1:
+        return ones_like(x), x
+    half = size // 2
+    lower, upper = _halves(x[..., :half, :half])
+    beside = ops.solve_triangular(lower, x[..., :half, half:], upper=False, unitriangular=True)
+    below = ops.solve_triangular(upper, x[..., half:, :half], upper=True, left=False)
+    last_lower, last_upper = _halves(x[..., half:, half:] - ops.matmul(below, beside))
+    above, under = zeros_like(beside), zeros_like(below)
+    return (
+        _blocks(lower, above, below, last_lower),
+        _blocks(upper, beside, under, last_upper),
+    )
+
+
+def _blocks(a: Any, b: Any, c: Any, d: Any) -> Any:
+    return ops.concat([ops.concat([a, b], axis=-1), ops.concat([c, d], axis=-1)], axis=-2)
+
+
+def householder_product(x: TensorLike, tau: TensorLike, /) -> Tensor:
+    """The first columns of a product of reflections, such as QR's are made of.
+
+    ``(I - tau[0] v0 v0^H) (I - tau[1] v1 v1^H) ...``, where column i of x holds, below its
+    diagonal, the elements of vi behind a 1.
+
+    Args:
+        x: (..., m, n), floating-point, n at most m.
+        tau: (..., k), k at most n.
+
+    Returns:
+        One tensor of the shape of x.
+
+    Raises:
+        ShapeError: there are more columns than rows, or more factors than columns.
+
+    Source:
+        PyTorch, ``torch.linalg.householder_product``; LAPACK, ``orgqr``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x, tau = tl.tensor([[1.0], [1.0]]), tl.tensor([1.0])
+        >>> tl.linalg.householder_product(x, tau).tolist()
+        [[0.0], [-1.0]]
+    """
+    x, tau = as_floating(x), as_floating(tau)
+    rows, columns = matrix_shape("householder_product", x)
+    count = tau.shape[-1] if tau.shape else -1
+    if not 0 <= count <= columns <= rows or tuple(tau.shape[:-1]) != tuple(x.shape[:-2]):
+        raise ShapeError(
+            "householder_product: x must be (..., m, n) and tau (..., k) with m >= n >= k; "
+            f"got x.shape={x.shape} and tau.shape={tau.shape}."
+        )
+    vectors = tril(x, k=-1) + eye(rows, columns, dtype=x.dtype)
+    q = ops.broadcast_to(eye(rows, columns, dtype=x.dtype), tuple(x.shape))
+    for i in reversed(range(count)):
+        v = vectors[..., i : i + 1]
+        adjoint = matrix_transpose(ops.conj(v) if x.dtype.kind == "complex" else v)
+        q = q - tau[..., i : i + 1, None] * ops.matmul(v, ops.matmul(adjoint, q))
+    return q

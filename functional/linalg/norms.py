@@ -7,7 +7,7 @@ from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .. import generated as ops
-from ..arranging import as_tensor, axis_of, expand_dims
+from ..arranging import as_tensor, axes_of, axis_of, expand_dims
 from ..creation import zeros
 from ..distances import dtype_of_squares
 
@@ -81,6 +81,7 @@ def vector_norm(
         5.0
     """
     x = as_floating(x)
+    axes_of("vector_norm", axis, len(x.shape))
     if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
         raise ParameterError(f"vector_norm: ord must be a number; got {ord!r}.")
     if ord == 2:
@@ -208,13 +209,20 @@ def norm(
     return expand_dims(found, axes) if keepdims else found
 
 
-def matrix_rank(x: TensorLike, /, *, rtol: float | TensorLike | None = None) -> Tensor:
+def matrix_rank(
+    x: TensorLike,
+    /,
+    *,
+    rtol: float | TensorLike | None = None,
+    atol: float | TensorLike | None = None,
+) -> Tensor:
     """How many singular values are not 0.
 
     Args:
         x: (..., m, n), floating-point, finite.
         rtol: values up to it, relative to the largest, count as 0; the precision of the dtype times
-            max(m, n) by default. A tensor has one for each matrix.
+            max(m, n) by default, 0 where atol is given. A tensor has one for each matrix.
+        atol: values up to it count as 0, whatever the largest is.
 
     Returns:
         One tensor of int64, (...).
@@ -234,14 +242,23 @@ def matrix_rank(x: TensorLike, /, *, rtol: float | TensorLike | None = None) -> 
     x = as_floating(x)
     rows, columns = matrix_shape("matrix_rank", x)
     values = ops.svdvals(x)
-    if rtol is None:
+    if rtol is None and atol is not None:
+        bound: Any = 0.0
+    elif rtol is None:
         precision = 2.0**-52 if values.dtype.name == "float64" else 2.0**-23
         bound = largest_of(values) * (precision * max(rows, columns))
-    elif isinstance(rtol, (int, float)):
-        bound = largest_of(values) * rtol
     else:
-        bound = largest_of(values) * expand_dims(as_tensor(rtol), -1)
+        bound = largest_of(values) * _per_matrix(rtol)
+    if atol is not None:
+        bound = ops.maximum(bound, _per_matrix(atol))
     return ops.count_nonzero(ops.greater(values, bound), axis=-1)
+
+
+def _per_matrix(tolerance: Any) -> Any:
+    """One number, or one for each matrix, beside its singular values."""
+    return (
+        tolerance if isinstance(tolerance, (int, float)) else expand_dims(as_tensor(tolerance), -1)
+    )
 
 
 def cond(x: TensorLike, p: float | str | None = None) -> Tensor:

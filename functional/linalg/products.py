@@ -79,69 +79,6 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return expand_dims(x1, 1) * expand_dims(x2, 0)
 
 
-def diagonal(x: TensorLike, /, *, offset: int = 0) -> Tensor:
-    """The elements of matrices on a diagonal.
-
-    Args:
-        x: (..., m, n), any dtype.
-        offset: which diagonal; 0 is the main one, above it they are positive.
-
-    Returns:
-        One tensor with as many elements in its last dimension as the diagonal has.
-
-    Raises:
-        ShapeError: x has fewer than two dimensions.
-
-    Source:
-        Array API 2025.12, ``linalg.diagonal``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.linalg.diagonal(tl.tensor([[1, 2, 3], [4, 5, 6]]), offset=1).tolist()
-        [2, 6]
-    """
-    x = as_tensor(x)
-    rows, columns = matrix_shape("diagonal", x)
-    offset = integer("diagonal", "offset", offset)
-    count = min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns)
-    # In rows that lie end to end, the next element is one row and one column further.
-    first = offset if offset >= 0 else -offset * columns
-    in_order = ops.reshape(x, (*x.shape[:-2], rows * columns))
-    if count <= 0:
-        return in_order[..., :0]
-    return in_order[..., first : first + (count - 1) * (columns + 1) + 1 : columns + 1]
-
-
-def trace(x: TensorLike, /, *, offset: int = 0, dtype: Any = None) -> Tensor:
-    """The sum along a diagonal.
-
-    Args:
-        x: (..., m, n), numeric.
-        offset: which diagonal; 0 is the main one, above it they are positive.
-        dtype: that of the sum; by default that of x, int64 for integers (uint64 without sign).
-
-    Returns:
-        One tensor, (...).
-
-    Raises:
-        ShapeError: x has fewer than two dimensions.
-
-    Source:
-        Array API 2025.12, ``linalg.trace``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.linalg.trace(tl.tensor([[1, 2], [3, 4]])).item()
-        5
-    """
-    x = as_tensor(x)
-    matrix_shape("trace", x)
-    found = diagonal(x, offset=offset)
-    if dtype is None:
-        return ops.sum(found, axis=-1)
-    return ops.astype(ops.sum(ops.astype(found, dtype=dtype), axis=-1), dtype=dtype)
-
-
 def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     """A matrix multiplied by itself n times; its inverse for a negative n.
 

@@ -329,6 +329,24 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_special.yaml: bessel_j0
+    @declared("bessel_j0")
+    def bessel_j0(self) -> Tensor:
+        """The Bessel function J of order 0, within 4 units of its swing, sqrt(2 / (pi x)).
+
+        As `tensorlike.functional.bessel_j0`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: bessel_j1
+    @declared("bessel_j1")
+    def bessel_j1(self) -> Tensor:
+        """The Bessel function J of order 1, within 4 units of its swing, sqrt(2 / (pi x)).
+
+        As `tensorlike.functional.bessel_j1`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_logic.yaml: bitwise_and
     @declared("bitwise_and")
     def bitwise_and(self, x2: TensorLike) -> Tensor:
@@ -407,6 +425,24 @@ class TensorMethods(_C.TensorWrapper):
         """The smallest integer that is not smaller.
 
         As `tensorlike.functional.ceil`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: celu
+    @declared("celu")
+    def celu(self, alpha: TensorLike = 1.0) -> Tensor:
+        """An exponential linear unit whose slope is continuous for every alpha.
+
+        As `tensorlike.functional.celu`, with the tensor first.
+        """
+        ...
+
+    # functional/stacking.py
+    @composed("chunk")
+    def chunk(self, chunks: int, *, axis: int = 0) -> tuple[Tensor, ...]:
+        """A tensor cut into parts of one size, the last one perhaps shorter.
+
+        As `tensorlike.functional.chunk`, with the tensor first.
         """
         ...
 
@@ -521,12 +557,39 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
-    # functional/linalg/products.py
-    @composed("linalg.diagonal")
-    def diagonal(self, *, offset: int = 0) -> Tensor:
+    # functional/diagonals.py
+    @composed("diag")
+    def diag(self, *, offset: int = 0) -> Tensor:
+        """The matrix with a vector on a diagonal, or the diagonal of a matrix.
+
+        As `tensorlike.functional.diag`, with the tensor first.
+        """
+        ...
+
+    # functional/diagonals.py
+    @composed("diag_embed")
+    def diag_embed(self, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
+        """Square matrices with the elements on a diagonal, zeros elsewhere.
+
+        As `tensorlike.functional.diag_embed`, with the tensor first.
+        """
+        ...
+
+    # functional/diagonals.py
+    @composed("diagflat")
+    def diagflat(self, *, offset: int = 0) -> Tensor:
+        """The matrix with all elements, in C order, on a diagonal.
+
+        As `tensorlike.functional.diagflat`, with the tensor first.
+        """
+        ...
+
+    # functional/diagonals.py
+    @composed("diagonal")
+    def diagonal(self, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
         """The elements of matrices on a diagonal.
 
-        As `tensorlike.functional.linalg.diagonal`, with the tensor first.
+        As `tensorlike.functional.diagonal`, with the tensor first.
         """
         ...
 
@@ -573,6 +636,24 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: elu
+    @declared("elu")
+    def elu(self, alpha: TensorLike = 1.0) -> Tensor:
+        """Exponential linear unit.
+
+        As `tensorlike.functional.elu`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: entr
+    @declared("entr")
+    def entr(self) -> Tensor:
+        """The entropy -x log(x), 0 at 0 and minus infinity left of it.
+
+        As `tensorlike.functional.entr`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_logic.yaml: equal
     @declared("equal")
     def eq(self, x2: TensorLike) -> Tensor:
@@ -606,6 +687,15 @@ class TensorMethods(_C.TensorWrapper):
         """1 - erf(x), accurate where x is large.
 
         As `tensorlike.functional.erfc`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: erfcx
+    @declared("erfcx")
+    def erfcx(self) -> Tensor:
+        """exp(x ** 2) erfc(x), which does not underflow, within 4 units.
+
+        As `tensorlike.functional.erfcx`, with the tensor first.
         """
         ...
 
@@ -744,6 +834,24 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: gelu
+    @declared("gelu")
+    def gelu(self) -> Tensor:
+        """Gaussian error linear unit, exact form.
+
+        As `tensorlike.functional.gelu`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: gelu_tanh
+    @declared("gelu_tanh")
+    def gelu_tanh(self) -> Tensor:
+        """Gaussian error linear unit, approximated with tanh.
+
+        As `tensorlike.functional.gelu_tanh`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_logic.yaml: greater
     @declared("greater")
     def greater(self, x2: TensorLike) -> Tensor:
@@ -768,6 +876,33 @@ class TensorMethods(_C.TensorWrapper):
         """Whether x1 is greater than x2.
 
         As `tensorlike.functional.greater`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: hardshrink
+    @declared("hardshrink")
+    def hardshrink(self, lambd: TensorLike = 0.5) -> Tensor:
+        """The number, or 0 where it is no further than lambd from 0.
+
+        As `tensorlike.functional.hardshrink`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: hardsigmoid
+    @declared("hardsigmoid")
+    def hardsigmoid(self) -> Tensor:
+        """Straight lines in place of the logistic function.
+
+        As `tensorlike.functional.hardsigmoid`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: hardswish
+    @declared("hardswish")
+    def hardswish(self) -> Tensor:
+        """Silu with straight lines in place of the logistic function.
+
+        As `tensorlike.functional.hardswish`, with the tensor first.
         """
         ...
 
@@ -798,6 +933,33 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_special.yaml: i0e
+    @declared("i0e")
+    def i0e(self) -> Tensor:
+        """exp(-abs(x)) i0(x), within 4 units.
+
+        As `tensorlike.functional.i0e`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: i1
+    @declared("i1")
+    def i1(self) -> Tensor:
+        """The modified Bessel function of the first kind of order 1, within 4 units.
+
+        As `tensorlike.functional.i1`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: i1e
+    @declared("i1e")
+    def i1e(self) -> Tensor:
+        """exp(-abs(x)) i1(x), within 4 units.
+
+        As `tensorlike.functional.i1e`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_special.yaml: igamma
     @declared("igamma")
     def igamma(self, x: TensorLike) -> Tensor:
@@ -813,6 +975,35 @@ class TensorMethods(_C.TensorWrapper):
         """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x).
 
         As `tensorlike.functional.igammac`, with the tensor first.
+        """
+        ...
+
+    # functional/scattering.py
+    @composed("index_add")
+    def index_add(
+        self, indices: TensorLike, value: TensorLike, *, axis: int, alpha: Any = 1
+    ) -> Tensor:
+        """The tensor with slices added to those that indices point to; equal ones add up.
+
+        As `tensorlike.functional.index_add`, with the tensor first.
+        """
+        ...
+
+    # functional/scattering.py
+    @composed("index_copy")
+    def index_copy(self, indices: TensorLike, value: TensorLike, *, axis: int) -> Tensor:
+        """The tensor with slices in place of those that indices point to; of equal ones the last.
+
+        As `tensorlike.functional.index_copy`, with the tensor first.
+        """
+        ...
+
+    # functional/scattering.py
+    @composed("index_fill")
+    def index_fill(self, indices: TensorLike, value: TensorLike, *, axis: int) -> Tensor:
+        """The tensor with one number in all slices that indices point to.
+
+        As `tensorlike.functional.index_fill`, with the tensor first.
         """
         ...
 
@@ -890,6 +1081,15 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # functional/order_statistics.py
+    @composed("kthvalue")
+    def kthvalue(self, k: int, *, axis: int = -1, keepdims: bool = False) -> Any:
+        """The k-th smallest elements along an axis, and their positions.
+
+        As `tensorlike.functional.kthvalue`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_arithmetic.yaml: lcm
     @declared("lcm")
     def lcm(self, x2: TensorLike) -> Tensor:
@@ -914,6 +1114,15 @@ class TensorMethods(_C.TensorWrapper):
         """Whether x1 is less than or equal to x2.
 
         As `tensorlike.functional.less_equal`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: leaky_relu
+    @declared("leaky_relu")
+    def leaky_relu(self, negative_slope: TensorLike = 0.01) -> Tensor:
+        """The number where it is positive, else negative_slope times it.
+
+        As `tensorlike.functional.leaky_relu`, with the tensor first.
         """
         ...
 
@@ -986,6 +1195,24 @@ class TensorMethods(_C.TensorWrapper):
         """The logarithm to base 2.
 
         As `tensorlike.functional.log2`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: log_ndtr
+    @declared("log_ndtr")
+    def log_ndtr(self) -> Tensor:
+        """The logarithm of ndtr, which does not underflow.
+
+        As `tensorlike.functional.log_ndtr`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: log_sigmoid
+    @declared("log_sigmoid")
+    def log_sigmoid(self) -> Tensor:
+        """The logarithm of the logistic function.
+
+        As `tensorlike.functional.log_sigmoid`, with the tensor first.
         """
         ...
 
@@ -1124,6 +1351,15 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # functional/order_statistics.py
+    @composed("median")
+    def median(self, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+        """The element in the middle of the order; the lower one of two.
+
+        As `tensorlike.functional.median`, with the tensor first.
+        """
+        ...
+
     # opdecl/reduction.yaml: min
     @declared("min")
     def min(self, axis: int | Sequence[int] | None = None, keepdims: bool = False) -> Tensor:
@@ -1142,12 +1378,30 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: mish
+    @declared("mish")
+    def mish(self) -> Tensor:
+        """A smooth activation that lets small negative numbers through.
+
+        As `tensorlike.functional.mish`, with the tensor first.
+        """
+        ...
+
     # opdecl/linear_algebra.yaml: MatMul
     @declared("matmul")
     def mm(self, b: TensorLike) -> Tensor:
         """The matrix product over the last two axes; leading axes broadcast, vectors are allowed.
 
         As `tensorlike.functional.matmul`, with the tensor first.
+        """
+        ...
+
+    # functional/order_statistics.py
+    @composed("mode")
+    def mode(self, *, axis: int = -1, keepdims: bool = False) -> Any:
+        """The most frequent elements along an axis, the smallest of equally many, and their
+
+        As `tensorlike.functional.mode`, with the tensor first.
         """
         ...
 
@@ -1195,6 +1449,67 @@ class TensorMethods(_C.TensorWrapper):
         """The numbers, with others in place of NaN and of infinities; they get no gradient there.
 
         As `tensorlike.functional.nan_to_num`, with the tensor first.
+        """
+        ...
+
+    # functional/nan_reductions.py
+    @composed("nanmean")
+    def nanmean(self, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+        """The mean of the elements that are not NaN; NaN where all are.
+
+        As `tensorlike.functional.nanmean`, with the tensor first.
+        """
+        ...
+
+    # functional/order_statistics.py
+    @composed("nanmedian")
+    def nanmedian(self, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+        """The element in the middle of the order of those that are numbers; the lower one of two.
+
+        As `tensorlike.functional.nanmedian`, with the tensor first.
+        """
+        ...
+
+    # functional/order_statistics.py
+    @composed("nanquantile")
+    def nanquantile(
+        self,
+        q: float | Sequence[float] | TensorLike,
+        *,
+        axis: Any = None,
+        keepdims: bool = False,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        """The values below which shares of those elements lie that are numbers.
+
+        As `tensorlike.functional.nanquantile`, with the tensor first.
+        """
+        ...
+
+    # functional/nan_reductions.py
+    @composed("nansum")
+    def nansum(self, *, axis: Any = None, keepdims: bool = False) -> Tensor:
+        """The sum of the elements that are not NaN; 0 where all are.
+
+        As `tensorlike.functional.nansum`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: ndtr
+    @declared("ndtr")
+    def ndtr(self) -> Tensor:
+        """The share of the normal distribution below x, within 4 units.
+
+        As `tensorlike.functional.ndtr`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: ndtri
+    @declared("ndtri")
+    def ndtri(self) -> Tensor:
+        """The inverse of ndtr, from minus to plus infinity on [0, 1], within 4 units; else NaN.
+
+        As `tensorlike.functional.ndtri`, with the tensor first.
         """
         ...
 
@@ -1314,6 +1629,22 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # functional/order_statistics.py
+    @composed("quantile")
+    def quantile(
+        self,
+        q: float | Sequence[float] | TensorLike,
+        *,
+        axis: Any = None,
+        keepdims: bool = False,
+        interpolation: str = "linear",
+    ) -> Tensor:
+        """The values below which shares of the elements lie.
+
+        As `tensorlike.functional.quantile`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_arithmetic.yaml: rad2deg
     @declared("rad2deg")
     def rad2deg(self) -> Tensor:
@@ -1338,6 +1669,15 @@ class TensorMethods(_C.TensorWrapper):
         """The number where it is positive, else 0.
 
         As `tensorlike.functional.relu`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: relu6
+    @declared("relu6")
+    def relu6(self) -> Tensor:
+        """The number moved into the range from 0 to 6.
+
+        As `tensorlike.functional.relu6`, with the tensor first.
         """
         ...
 
@@ -1377,6 +1717,15 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # functional/shaping.py
+    @composed("rot90")
+    def rot90(self, *, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
+        """The tensor turned by right angles in a plane, from the first axis towards the second.
+
+        As `tensorlike.functional.rot90`, with the tensor first.
+        """
+        ...
+
     # functional/rounding.py
     @composed("round")
     def round(self, decimals: int = 0) -> Tensor:
@@ -1392,6 +1741,32 @@ class TensorMethods(_C.TensorWrapper):
         """One divided by the square root.
 
         As `tensorlike.functional.rsqrt`, with the tensor first.
+        """
+        ...
+
+    # functional/scattering.py
+    @composed("scatter_reduce")
+    def scatter_reduce(
+        self,
+        indices: TensorLike,
+        value: TensorLike,
+        *,
+        axis: int = -1,
+        mode: str = "sum",
+        include_self: bool = True,
+    ) -> Tensor:
+        """The tensor with elements combined with those that `take_along_axis` would pick.
+
+        As `tensorlike.functional.scatter_reduce`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: selu
+    @declared("selu")
+    def selu(self) -> Tensor:
+        """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
+
+        As `tensorlike.functional.selu`, with the tensor first.
         """
         ...
 
@@ -1419,6 +1794,15 @@ class TensorMethods(_C.TensorWrapper):
         """Whether the sign is negative, that of -0 and of NaN too.
 
         As `tensorlike.functional.signbit`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: silu
+    @declared("silu")
+    def silu(self) -> Tensor:
+        """Sigmoid linear unit, also called swish.
+
+        As `tensorlike.functional.silu`, with the tensor first.
         """
         ...
 
@@ -1455,6 +1839,33 @@ class TensorMethods(_C.TensorWrapper):
         """Exponentials divided by their sum along an axis.
 
         As `tensorlike.functional.softmax`, with the tensor first.
+        """
+        ...
+
+    # functional/rounding.py
+    @composed("softplus")
+    def softplus(self, beta: TensorLike = 1.0, threshold: float | None = None) -> Tensor:
+        """A smooth relu, log(1 + exp(beta x)) / beta, which does not overflow.
+
+        As `tensorlike.functional.softplus`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: softshrink
+    @declared("softshrink")
+    def softshrink(self, lambd: TensorLike = 0.5) -> Tensor:
+        """The number moved towards 0 by lambd, and 0 where it is nearer than that.
+
+        As `tensorlike.functional.softshrink`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_nn.yaml: softsign
+    @declared("softsign")
+    def softsign(self) -> Tensor:
+        """A sigmoid that approaches -1 and 1 as 1 / x does.
+
+        As `tensorlike.functional.softsign`, with the tensor first.
         """
         ...
 
@@ -1582,6 +1993,26 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_nn.yaml: tanhshrink
+    @declared("tanhshrink")
+    def tanhshrink(self) -> Tensor:
+        """What tanh takes away from a number.
+
+        As `tensorlike.functional.tanhshrink`, with the tensor first.
+        """
+        ...
+
+    # functional/stacking.py
+    @composed("tensor_split")
+    def tensor_split(
+        self, indices_or_sections: int | Sequence[int], *, axis: int = 0
+    ) -> tuple[Tensor, ...]:
+        """A tensor cut into a number of parts as equal as can be, or at places.
+
+        As `tensorlike.functional.tensor_split`, with the tensor first.
+        """
+        ...
+
     # functional/algebra.py
     @composed("tensordot")
     def tensordot(
@@ -1602,12 +2033,14 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
-    # functional/linalg/products.py
-    @composed("linalg.trace")
-    def trace(self, *, offset: int = 0, dtype: Any = None) -> Tensor:
+    # functional/diagonals.py
+    @composed("trace")
+    def trace(
+        self, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None
+    ) -> Tensor:
         """The sum along a diagonal.
 
-        As `tensorlike.functional.linalg.trace`, with the tensor first.
+        As `tensorlike.functional.trace`, with the tensor first.
         """
         ...
 
@@ -1656,12 +2089,28 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
-    # opdecl/sorting.yaml: Unique
-    @declared("unique_values")
-    def unique(self) -> Tensor:
-        """The different elements, in order; each NaN differs from all others.
+    # functional/shaping.py
+    @composed("unflatten")
+    def unflatten(self, axis: int, sizes: Sequence[int]) -> Tensor:
+        """The tensor with a dimension as several, in C order.
 
-        As `tensorlike.functional.unique_values`, with the tensor first.
+        As `tensorlike.functional.unflatten`, with the tensor first.
+        """
+        ...
+
+    # functional/sets.py
+    @composed("unique")
+    def unique(
+        self,
+        *,
+        axis: int | None = None,
+        indices: bool = True,
+        inverse: bool = True,
+        counts: bool = True,
+    ) -> Any:
+        """The different elements, or slices along an axis, in order; and what else is asked for.
+
+        As `tensorlike.functional.unique`, with the tensor first.
         """
         ...
 
@@ -1706,11 +2155,29 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_special.yaml: xlog1py
+    @declared("xlog1py")
+    def xlog1py(self, x2: TensorLike) -> Tensor:
+        """x1 log(1 + x2), and 0 where x1 is 0 and x2 is not NaN.
+
+        As `tensorlike.functional.xlog1py`, with the tensor first.
+        """
+        ...
+
     # opdecl/elementwise_special.yaml: xlogy
     @declared("xlogy")
     def xlogy(self, x2: TensorLike) -> Tensor:
         """x1 log(x2), and 0 where x1 is 0 and x2 is not NaN.
 
         As `tensorlike.functional.xlogy`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_special.yaml: zeta
+    @declared("zeta")
+    def zeta(self, q: TensorLike) -> Tensor:
+        """Hurwitz's zeta, the sum of (q + k) ** -x over k >= 0 for x > 1, q > 0, within 4 units.
+
+        As `tensorlike.functional.zeta`, with the tensor first.
         """
         ...

@@ -102,7 +102,7 @@ class TopK(OpBase, native="TopK"):
 
 # opdecl/sorting.yaml: SearchSorted
 class SearchSorted(OpBase, native="SearchSorted"):
-    """Where in x1, sorted (or put in order by sorter), the elements of x2 would be inserted.
+    """Where in x1, or in its rows, sorted (perhaps by sorter), elements of x2 would be inserted.
 
     Args:
         side: 'left' or 'right' of elements that are equal.

@@ -89,8 +89,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "full_matrices": (lambda: L.svd(A, full_matrices=2), "svd: full_matrices must be"),
     "norm": (lambda: L.matrix_norm(A, ord=3), "matrix_norm: ord must be 'fro', 'nuc'"),
     "norm of a vector": (lambda: L.vector_norm(A, ord=NAN), "vector_norm: ord must be a number"),
-    "axis": (lambda: L.vector_norm(A, axis=5), "sum: axis must be in [-2, 1]; got axis=5"),
-    "axis twice": (lambda: L.vector_norm(A, axis=(0, 0)), "sum: an axis may be named once"),
+    "axis": (lambda: L.vector_norm(A, axis=5), "vector_norm: axis must be in [-2, 1]"),
+    "axis twice": (lambda: L.vector_norm(A, axis=(0, 0)), "vector_norm: axes must differ"),
     "power": (lambda: L.matrix_power(A, 1.5), "matrix_power: n must be an integer"),  # type: ignore[arg-type]
     "power of none": (lambda: L.matrix_power(0 * A, -1), "Inverse: x must be invertible"),
     "offset": (lambda: L.diagonal(A, offset=0.5), "diagonal: offset must be an integer"),  # type: ignore[arg-type]

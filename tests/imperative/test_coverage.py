@@ -22,7 +22,7 @@ def test_no_op_goes_through_examples_one_by_one() -> None:
     assert [row.call for row in rows if row.vmap == LOOP] == []
     # The shape of these depends on the elements, so that they cannot be batched at all.
     assert sorted(row.call for row in rows if row.vmap == DEPENDS) == [
-        "argwhere", "masked_select", "unique", "unique_values",
+        "argwhere", "masked_select", "unique_elements", "unique_values",
     ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from tensorlike.opdecl.reference import Reference
 BUILTIN = load_builtin()
 SOURCES = Path(__file__).resolve().parents[2] / "csrc"
 POINTS = 24
-MAX_ARGS = 14
+MAX_ARGS = 18
 
 # A table that calls every function on the inputs and prints the results.
 PROGRAM = """

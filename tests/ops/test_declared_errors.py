@@ -13,6 +13,7 @@ from support.declarations import OPS, REDUCTIONS, SCALARS, function_of, inputs_o
 
 import tensorlike as tl
 from tensorlike import _C
+from tensorlike.functional import generated
 from tensorlike.opdecl.model import Entry
 
 ENTRIES: list[Entry] = [*SCALARS, *REDUCTIONS, *OPS]
@@ -74,7 +75,7 @@ def test_the_signature_is_that_of_the_declaration(entry: Entry) -> None:
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=name_of)
 def test_a_call_with_too_little_or_too_much_is_refused(entry: Entry) -> None:
-    call = function_of(entry)
+    call = getattr(generated, entry.function)  # without what extends it
     tensors, attrs = arguments(entry)
     usage = re.escape(f"; the call is {signature(entry)}.")
     name = re.escape(entry.function)
@@ -176,3 +177,11 @@ def test_a_nonexistent_function_is_refused() -> None:
     with pytest.raises((tl.ParameterError, tl.DispatchError, KeyError, AttributeError, ValueError)):
         _C.Function("no_such_function")
     assert sorted(_C.function_names())
+
+
+def test_an_extended_call_says_what_it_takes() -> None:
+    usage = re.escape("; the call is round(x, decimals=0).")
+    with pytest.raises(tl.ParameterError, match=f"^round: unknown argument 'zzz'{usage}$"):
+        tl.round(tl.ones(2), zzz=1)
+    with pytest.raises(tl.ParameterError, match=f"^round: too many positional arguments{usage}$"):
+        tl.round(tl.ones(2), 1, 2)

@@ -18,8 +18,11 @@ import tensorlike as tl
 from tensorlike.opdecl.expression import Num, topological
 from tensorlike.opdecl.model import Entry, ScalarEntry, is_differentiable
 
-# sinc(inf) is NaN as NumPy's; the slope of tetragamma, four times that of lgamma, ends at 1e12.
-IS_BOUNDED = frozenset(["sinc", "tetragamma"])
+# sinc(inf) is NaN as NumPy's, frac(inf) as PyTorch's; the slope of tetragamma, four times that of
+# lgamma, ends at 1e12.
+IS_BOUNDED = frozenset(["frac", "sinc", "tetragamma"])
+# Their slopes are differences of nearly equal values where these are large, as PyTorch's are.
+CANCELLING = frozenset(["i0e", "i1e"])
 # Functions of one number; the others have defaults.
 UNARY = [
     entry
@@ -102,7 +105,7 @@ def test_the_gradient_at_a_joint_is_that_of_one_side(entry: ScalarEntry) -> None
         slope = _slope(entry, x)
         between = min(sides) - 1e-3 <= slope <= max(sides) + 1e-3
         is_side = any(slope == pytest.approx(side, abs=1e-3, rel=1e-3) for side in sides)
-        is_middle = entry.name in ("abs", "hardshrink") or _is_jump(entry, x)
+        is_middle = entry.name in ("abs", "hardshrink", "i0e") or _is_jump(entry, x)
         assert is_side or (is_middle and between), (x, slope, sides)
 
 
@@ -123,6 +126,8 @@ def test_gradients_at_extremes_are_those_of_a_wider_dtype(entry: ScalarEntry) ->
     """No step of a rule overflows or vanishes where the slope itself does not."""
     info = np.finfo(np.float32)
     for x in _extremes("float32"):
+        if entry.name in CANCELLING and abs(x) > 1:
+            continue
         point = float(np.float32(x))
         want, got = _slope(entry, point), _slope(entry, point, "float32")
         if math.isnan(want):

@@ -1,0 +1,1 @@
+"""Outside suites, and how their names and arguments are ours."""

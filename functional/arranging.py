@@ -38,7 +38,18 @@ _MOST = 2**58  # elements, as in the core
 
 
 def as_tensor(x: TensorLike) -> Any:
-    return x if isinstance(x, TensorBase) else tensor(x)
+    """A tensor-like as it is, and anything else as a tensor.
+
+    What a tensor-like written in Python says of itself is checked by the core here, once: callers
+    read its shape and dtype.
+    """
+    if isinstance(x, Tensor):
+        return x
+    if not isinstance(x, TensorBase):
+        return tensor(x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        Tensor(x).ndim  # noqa: B018  # raises unless they are a shape and a dtype
+    return x
 
 
 def axis_of(call: str, axis: Any, ndim: int) -> int:

@@ -22,6 +22,7 @@ from .arrays import (
 )
 from .calls import TensorLike as TensorLike
 from .carrier import carried
+from .describing import describe
 from .hooks import HookHandle, register_hook
 from .levels import is_differentiated, stopped
 from .shape_methods import ShapedMethods
@@ -371,28 +372,7 @@ def _rebuild(
 
 
 def _describe(x: Any) -> str:
-    inner = x
-    notes = []
-    if isinstance(x, Tensor) and x.requires_grad:
-        wrapped = x.__wrapped__
-        notes.append("requires_grad=True" if x.is_leaf else f"grad_op={wrapped.op}")
-    while isinstance(inner, (Tensor, _C.TensorWrapper, _C.Tracer)):
-        inner = inner.primal if isinstance(inner, _C.Tracer) else inner.__wrapped__
-    name = "tensor" if isinstance(x, Tensor) else type(x).__name__
-    if isinstance(inner, _C.ShapeTensor):
-        text = f"ShapeTensor({inner.shape}, {inner.dtype.name})"
-        return text if inner is x else f"{name}({', '.join([text, *notes])})"
-    if not isinstance(inner, _C.RawTensor):
-        return f"{name}({', '.join([repr(inner), *notes])})"
-    array = for_numpy(inner)
-    body = np.array2string(array, separator=", ", prefix=f"{name}(", threshold=1000)
-    if array.size > 1000 or array.size == 0:
-        notes.insert(0, f"shape={array.shape}")
-    if inner.dtype not in (_C.float32, _C.int64, _C.bool_):
-        notes.insert(0, f"dtype={inner.dtype.name}")
-    if inner is x:
-        notes.append(f"device={inner.device!r}")
-    return f"{name}({', '.join([body, *notes])})"
+    return describe(x, Tensor)
 
 
 # An optimiser's step: a scalar function whose results replace the parameter and the state, in their

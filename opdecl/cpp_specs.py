@@ -14,6 +14,7 @@ from .specs import (
     AttrExpr,
     AttrSpec,
     Body,
+    Condition,
     FunctionSpec,
     Grad,
     OpSpec,
@@ -76,6 +77,7 @@ def _scalar(spec: ScalarSpec) -> str:
             ("expansion", _body(spec.expansion)),
             ("derived", "true" if spec.derived else ""),
             ("unchanged", f"Category::{CATEGORIES[spec.unchanged].cpp}" if spec.unchanged else ""),
+            ("conditions", _list(map(_condition, spec.conditions))),
             ("source", _text(spec.source)),
         ],
     )
@@ -116,6 +118,7 @@ def _op(spec: OpSpec) -> str:
             ("define", _body(spec.define)),
             ("linear", _list(_braces(map(str, group)) for group in spec.linear)),
             ("batch", _text(spec.batch)),
+            ("conditions", _list(map(_condition, spec.conditions))),
             ("source", _text(spec.source)),
         ],
     )
@@ -154,6 +157,10 @@ def _attr_spec(attr: AttrSpec) -> str:
 
 def _grad(grad: Grad) -> str:
     return f"Grad{{{grad.input}, {_body(grad.body)}}}"
+
+
+def _condition(condition: Condition) -> str:
+    return f"Condition{{{text_literal(condition.text)}, {_body(condition.body)}}}"
 
 
 def _body(body: Body) -> str:

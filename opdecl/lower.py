@@ -39,6 +39,7 @@ from .model import (
     rule_names,
     takes_complex,
 )
+from .printing import to_infix
 from .read_op import snake_case
 from .reductions import derived_rule
 from .simplify import is_zero, simplify_forward
@@ -47,6 +48,7 @@ from .specs import (
     AttrExpr,
     AttrSpec,
     Body,
+    Condition,
     FunctionSpec,
     Grad,
     OpSpec,
@@ -187,6 +189,7 @@ class Lowering:
             differentiable=is_differentiable(entry),
             expansion=lower_body(scalar_results(entry), own) if entry.outputs else Body(),
             unchanged=entry.unchanged.text if entry.unchanged is not None else "",
+            conditions=_conditions(entry, own),
             source=str(entry.place),
         )
         return [*(self._lower_derived(item) for item in self.derived_scalars(entry)), spec]
@@ -291,8 +294,16 @@ class Lowering:
                 for group in entry.linear
             ),
             batch=entry.batch,
+            conditions=_conditions(entry, [attr.name for attr in entry.own_attrs]),
             source=str(entry.place),
         )
+
+
+def _conditions(entry: Entry, inputs: Sequence[str]) -> tuple[Condition, ...]:
+    return tuple(
+        Condition(to_infix(formula.results[0]), lower_body(formula.results, inputs))
+        for formula in entry.requires
+    )
 
 
 def _is_linear(entry: ReductionEntry) -> bool:

@@ -130,6 +130,7 @@ class Entry:
     result: str = "same"
     is_method: bool = False
     example: Example = ()
+    requires: tuple[Formula, ...] = ()  # conditions on numbers that a call gives
     fixed: FixedAttrs = ()  # what the functional call decides of the op's attributes
 
     @property

@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
+from .expression import names_read
 from .model import (
     Arg,
     AttrDecl,
@@ -211,6 +212,10 @@ def describe_errors(entry: Entry) -> list[str]:
         errors.append("ShapeError: the shapes do not broadcast.")
     if isinstance(entry, ReductionEntry) and not entry.has_identity:
         errors.append("ShapeError: a reduced axis has no elements.")
+    fixed = {name for name, _ in entry.fixed}
+    for formula in entry.requires:
+        if not names_read(formula.results) & fixed:
+            errors.append(f"ParameterError: {to_infix(formula.results[0])} does not hold.")
     return errors
 
 

@@ -35,6 +35,7 @@ from .read_parts import (
     read_example,
     read_grad,
     read_numpy,
+    read_requires,
     refuse_variadic,
     rule_names,
 )
@@ -43,13 +44,13 @@ from .read_parts import (
 _MOST_OF_A_METHOD = 2
 SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "scalar": ("scalar", *SHARED, "expr", "unchanged"),
+    "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires"),
     "reduction": (
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "linear", "batch",
-        "function", "calls",
+        "function", "calls", "requires",
     ),
 }  # fmt: skip
 INITS = ("0", "1", "lowest", "highest", "false", "true")
@@ -141,6 +142,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         result=result,
         is_method=fields.flag("method", len(args) <= _MOST_OF_A_METHOD),
         example=read_example(fields, args, ()),
+        requires=read_requires(fields),
         outputs=outputs,
         unchanged=_unchanged(fields, args, len(outputs)),
     )

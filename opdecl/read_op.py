@@ -33,6 +33,7 @@ from .read_parts import (
     read_example,
     read_grad,
     read_numpy,
+    read_requires,
     refuse_variadic,
 )
 
@@ -68,6 +69,7 @@ def read_op(fields: Fields, name: str) -> Entry:
         "result": fields.choice("result", OP_RESULTS, "same"),
         "is_method": fields.flag("method", False),
         "example": example,
+        "requires": read_requires(fields),
         "own_attrs": attrs,
         "outputs": outputs,
         "infer": fields.rule("infer", snake_case(name) if kernels and not is_python else ""),

@@ -24,6 +24,16 @@ def read_numpy(fields: Fields) -> str:
     return text
 
 
+def read_requires(fields: Fields) -> tuple[Formula, ...]:
+    """`requires: p >= 0`, or a list of such conditions."""
+    node = fields.get("requires")
+    if node is None:
+        return ()
+    nodes = node.items if isinstance(node, Sequence) else (node,)
+    found = [fields.formula("requires", each) for each in nodes]
+    return tuple(formula for formula in found if formula is not None)
+
+
 def rule_names(args: Collection[Arg], outputs: Collection[str]) -> list[str]:
     return [*(arg.name for arg in args), *outputs, "dy"]
 

@@ -57,6 +57,14 @@ class Grad:
 
 
 @dataclass(frozen=True, slots=True)
+class Condition:
+    """What must hold of arguments of a scalar function, or attributes of an op: the inputs."""
+
+    text: str
+    body: Body
+
+
+@dataclass(frozen=True, slots=True)
 class ArgSpec:
     """A tensor argument."""
 
@@ -81,6 +89,7 @@ class ScalarSpec:
     expansion: Body = Body()
     derived: bool = False
     unchanged: str = ""  # the category of numbers that come out as they are
+    conditions: tuple[Condition, ...] = ()
     source: str = ""
 
 
@@ -132,6 +141,7 @@ class OpSpec:
     define: Body = Body()
     linear: tuple[tuple[int, ...], ...] = ()
     batch: str = ""
+    conditions: tuple[Condition, ...] = ()
     source: str = ""
 
 

@@ -28,10 +28,10 @@ from ..imperative import (
     vjp,
     vmap,
 )
+from ..imperative.agreement import differ
 from ..imperative.batched_call import UnequalExamplesError
 from ..imperative.corpus import Example, examples
 from ..imperative.levels import Level, unwrapped
-from ..imperative.opcheck import differ
 from ..ops import OpBase
 from .reports import LikeFinding, LikeReport, TensorLikeError
 from .training import training_programs

@@ -1,6 +1,6 @@
 // Asks the processor for its level, once, and lets TENSORLIKE_ISA lower it: to test the kernels of
 // older machines on a new one, and to get the same bits on all of them.
-#include "isa.h"
+#include "base/isa.h"
 
 #include <algorithm>
 #include <string_view>

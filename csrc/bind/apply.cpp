@@ -3,6 +3,7 @@
 
 #include "bind/rules.h"
 #include "dispatch/power.h"
+#include "op/conditions.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -122,12 +123,23 @@ void check_large_literal(PyObject* like) {
   fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
 }
 
+// What the declaration says of numbers holds for those that are given.
+void check_given(const Scalar& scalar, PyObject* const* args, size_t n) {
+  SmallVector<Given, 4> given;
+  for (size_t i = 0; i < n; ++i) {
+    Literal literal;
+    given.push_back(to_literal(args[i], literal) ? Given(literal) : Given());
+  }
+  check_numbers(scalar, {given.data(), given.size()});
+}
+
 // Makes tensor-likes of the other arguments, beside the highest tensor-like present.
 bool lift_others(const Op& op, PyObject* const* args, size_t n, std::vector<Object>& held,
                  std::vector<PyObject*>& lifted) {
   const bool has_other =
       std::any_of(args, args + n, [](PyObject* a) { return a != Py_None && !is_tensor_like(a); });
   if (!has_other) return false;
+  if (op.scalar != nullptr && !op.scalar->conditions.empty()) check_given(*op.scalar, args, n);
   PyObject* like = nullptr;
   double most = -1e300;
   for (size_t i = 0; i < n; ++i) {

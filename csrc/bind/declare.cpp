@@ -137,6 +137,14 @@ std::vector<Grad> grads_from(const py::handle& grads) {
   return out;
 }
 
+std::vector<Condition> conditions_from(const py::handle& spec) {
+  std::vector<Condition> out;
+  for (const py::handle& each : spec.attr("conditions")) {
+    out.push_back({each.attr("text").cast<std::string>(), body_from(each.attr("body"))});
+  }
+  return out;
+}
+
 std::optional<Category> unchanged_from(const py::handle& spec) {
   const py::object text = spec.attr("unchanged");
   return py::len(text) == 0 ? std::nullopt : std::optional(to_category(text));
@@ -147,12 +155,12 @@ void add_spec(const py::handle& spec) {
   auto name = spec.attr("name").cast<std::string>();
   Registry& target = registry();
   if (kind == "ScalarSpec") {
-    target.add(ScalarSpec{std::move(name), args_from(spec.attr("args")),
-                          to_result(spec.attr("result")), spec.attr("outputs").cast<int>(),
-                          grads_from(spec.attr("grads")), grads_from(spec.attr("complex_grads")),
-                          spec.attr("differentiable").cast<bool>(),
-                          body_from(spec.attr("expansion")), spec.attr("derived").cast<bool>(),
-                          unchanged_from(spec), spec.attr("source").cast<std::string>()});
+    target.add(ScalarSpec{
+        std::move(name), args_from(spec.attr("args")), to_result(spec.attr("result")),
+        spec.attr("outputs").cast<int>(), grads_from(spec.attr("grads")),
+        grads_from(spec.attr("complex_grads")), spec.attr("differentiable").cast<bool>(),
+        body_from(spec.attr("expansion")), spec.attr("derived").cast<bool>(), unchanged_from(spec),
+        conditions_from(spec), spec.attr("source").cast<std::string>()});
   } else if (kind == "ReductionSpec") {
     target.add(ReductionSpec{
         std::move(name), arg_from(spec.attr("arg")), to_result(spec.attr("result")),
@@ -163,14 +171,15 @@ void add_spec(const py::handle& spec) {
         body_from(spec.attr("finish")), spec.attr("init").cast<std::string>(),
         spec.attr("source").cast<std::string>()});
   } else if (kind == "OpSpec") {
-    target.add(
-        OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
-               spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
-               spec.attr("kernel").cast<std::string>(), spec.attr("grad").cast<std::string>(),
-               grads_from(spec.attr("grads")), grads_from(spec.attr("complex_grads")),
-               spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
-               spec.attr("linear").cast<std::vector<std::vector<int>>>(),
-               spec.attr("batch").cast<std::string>(), spec.attr("source").cast<std::string>()});
+    target.add(OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
+                      spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
+                      spec.attr("kernel").cast<std::string>(),
+                      spec.attr("grad").cast<std::string>(), grads_from(spec.attr("grads")),
+                      grads_from(spec.attr("complex_grads")),
+                      spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
+                      spec.attr("linear").cast<std::vector<std::vector<int>>>(),
+                      spec.attr("batch").cast<std::string>(), conditions_from(spec),
+                      spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {
     std::vector<std::pair<std::string, Attr>> fixed;
     for (const py::handle& pair : spec.attr("fixed")) {

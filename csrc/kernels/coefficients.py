@@ -18,6 +18,7 @@ import struct
 import sys
 from pathlib import Path
 
+from gamma_fits import DIGAMMA_ZERO, HALF_LOG_2PI_OVER_E, gamma_fits
 from mpmath import mp, mpf  # type: ignore[import-untyped]
 from remez import Fit, Real, horner, remez, round_to, split
 
@@ -95,8 +96,6 @@ def emit_constants(c_type: str) -> str:
 
 
 ONE, LN2, SQRT2 = mpf(1), mp.log(2), mp.sqrt(2)
-DIGAMMA_ZERO = mp.findroot(mp.digamma, mpf("1.4616"))
-HALF_LOG_2PI_OVER_E = (mp.log(2 * mp.pi) - 1) / 2
 LOG2E, LOG10E, LOG10_2 = 1 / LN2, 1 / mp.log(10), mp.log10(2)
 TINY = mpf(2) ** -40  # stands for 0 in intervals of t = r^2
 R_MAX = LN2 / 2 * mpf("1.0001")
@@ -285,97 +284,6 @@ def power_fits() -> list[Fit]:
     return [cbrt, pow_log, log2_for_float, exp2_for_float]
 
 
-def gamma_fits() -> list[Fit]:
-    """lgamma, digamma and trigamma: near their zeros and poles, and Stirling's series from 5 on.
-
-    The functions are singular on the negative axis. t = (x - c) / (x + c), with c in the geometric
-    middle of the interval, keeps it as far away from the polynomial as it can be. The polynomial
-    is what is left of a short constant, so that its rounding errors count less than half.
-    """
-
-    def ratio(
-        name: str, formula: str, f: Real, constant: float, center: str, ends: tuple[str, str]
-    ) -> Fit:
-        c = mpf(center)
-        low, high = (((x - c) / (x + c)) for x in map(mpf, ends))
-        text = f"{formula}, t = (x - {center}) / (x + {center})"
-
-        def g(t: mpf) -> mpf:
-            return f(c * (1 + t) / (1 - t))
-
-        def tail(t: mpf) -> mpf:
-            return g(t) - constant
-
-        return Fit(name, text, tail, lambda t: 1 / g(t), (low, high), {"double": 26})
-
-    def series(name: str, formula: str, g: Real, f: Real, power: int, low: str) -> Fit:
-        """In t = 1 / x^2, where P(t) / x^power is what is left of f."""
-        interval = (mpf(10) ** -8, 1 / mpf(low) ** 2)
-        text = f"{formula}, t = 1 / x^2"
-
-        def at(function: Real) -> Real:
-            return lambda t: function(1 / mp.sqrt(t))
-
-        def weight(x: mpf) -> mpf:
-            return 1 / (x**power * f(x))
-
-        return Fit(name, text, at(g), at(weight), interval, {"double": 8})
-
-    def trigamma(x: mpf) -> mpf:
-        return mp.psi(1, x)
-
-    return [
-        ratio(
-            "lgamma_middle",
-            "lgamma(x) = (x - 1) (x - 2) (0.5 + P(t))",
-            lambda x: mp.loggamma(x) / ((x - 1) * (x - 2)),
-            0.5,
-            "1.625",
-            ("0.6", "4.6"),
-        ),
-        series(
-            "lgamma_large",
-            "lgamma(x) = (x - 1/2) (log(x) - 1) + log(2 pi / e) / 2 + P(t) / x",
-            lambda x: x * (mp.loggamma(x) - (x - ONE / 2) * (mp.log(x) - 1) - HALF_LOG_2PI_OVER_E),
-            mp.loggamma,
-            1,
-            "4.6",
-        ),
-        ratio(
-            "digamma_middle",
-            "digamma(x) = (x - zero) (0.75 + P(t))",
-            lambda x: mp.digamma(x) / (x - DIGAMMA_ZERO),
-            0.75,
-            "2.25",
-            ("1", "5"),
-        ),
-        series(
-            "digamma_large",
-            "digamma(x) = log(x) - 1 / (2 x) - t P(t)",
-            lambda x: (mp.log(x) - 1 / (2 * x) - mp.digamma(x)) * x**2,
-            mp.digamma,
-            2,
-            "5",
-        ),
-        ratio(
-            "trigamma_middle",
-            "trigamma(x) = (1.25 + P(t)) / x",
-            lambda x: x * trigamma(x),
-            1.25,
-            "2.25",
-            ("1", "5"),
-        ),
-        series(
-            "trigamma_large",
-            "trigamma(x) = 1 / x + 1 / (2 x^2) + P(t) / x^3",
-            lambda x: (trigamma(x) - 1 / x - 1 / (2 * x**2)) * x**3,
-            trigamma,
-            3,
-            "5",
-        ),
-    ]
-
-
 def fits() -> list[Fit]:
     smooth = exponential_fits() + logarithm_fits() + trigonometric_fits()
     return smooth + error_function_fits() + power_fits() + gamma_fits()
@@ -390,12 +298,9 @@ def main(arguments: list[str]) -> int:
         print(block)
         return 0
     header = (Path(__file__).parent / "math_coefficients.h").read_text()
-    print(
-        "the same"
-        if block in header
-        else "math_coefficients.h differs from what coefficients.py prints"
-    )
-    return 0 if block in header else 1
+    is_same = block in header
+    print("the same" if is_same else "math_coefficients.h differs from what this prints")
+    return 0 if is_same else 1
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
 // The matrix multiply: chooses the way that suits the shape, and holds the short ways, for tiny
 // products and for few rows. The packed way is gemm_part.h.
-#include "gemm.h"
+#include "kernels/gemm.h"
 
 #include <algorithm>
 #include <memory>
 #include <type_traits>
 
-#include "../base/pool.h"
-#include "gemm_part.h"
+#include "base/pool.h"
+#include "kernels/gemm_part.h"
 
 namespace tensorlike {
 namespace detail {

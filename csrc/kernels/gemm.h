@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-#include "../base/isa.h"
+#include "base/isa.h"
 
 namespace tensorlike {
 

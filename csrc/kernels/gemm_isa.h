@@ -7,9 +7,9 @@
 
 #include <cstdint>
 
-#include "gemm.h"
-#include "gemm_rows.h"
-#include "gemm_vectors.h"
+#include "kernels/gemm.h"
+#include "kernels/gemm_rows.h"
+#include "kernels/gemm_vectors.h"
 
 namespace tensorlike {
 namespace {

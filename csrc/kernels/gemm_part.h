@@ -3,9 +3,9 @@
 // cache.
 #pragma once
 
-#include "../base/pool.h"
-#include "gemm_plan.h"
-#include "scratch.h"
+#include "base/pool.h"
+#include "kernels/gemm_plan.h"
+#include "kernels/scratch.h"
 
 namespace tensorlike::detail {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "../base/pool.h"
-#include "gemm.h"
+#include "base/pool.h"
+#include "kernels/gemm.h"
 
 namespace tensorlike::detail {
 

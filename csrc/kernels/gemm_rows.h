@@ -2,7 +2,7 @@
 // products with its columns, or sums of its rows. Included by gemm_isa.h only.
 #pragma once
 
-#include "gemm_vectors.h"
+#include "kernels/gemm_vectors.h"
 
 namespace tensorlike {
 namespace {

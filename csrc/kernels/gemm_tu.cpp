@@ -1,6 +1,6 @@
 // The matrix multiply kernels of one instruction set level. The build compiles this file once per
 // level, with -DTL_ISA=v2, v3 or v4 and the -march flag to match.
-#include "gemm_isa.h"
+#include "kernels/gemm_isa.h"
 
 #ifndef TL_ISA
 #error "TL_ISA must name the level that this file is compiled for: v2, v3 or v4"

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <cmath>
 
+#include "op/conditions.h"
 #include "op/reduction_program.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
@@ -337,6 +338,7 @@ Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> at
            names.did_you_mean(mode, is_scalar, !is_scalar), ".");
     }
   }
+  if (!cls.conditions.empty()) check_attributes(*op);
   return op;
 }
 

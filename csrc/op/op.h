@@ -68,6 +68,11 @@ struct Gradients {
   }
 };
 
+struct CompiledCondition {
+  std::string text;
+  std::shared_ptr<CompiledBody> body;
+};
+
 struct TileProgramCache;
 
 class Scalar {
@@ -82,6 +87,7 @@ class Scalar {
   ByDType<DType> whole_result;
   Gradients gradients;
   std::shared_ptr<CompiledBody> expansion;  // null: native
+  std::vector<CompiledCondition> conditions;
   // The promoted dtype of arguments of these dtypes; checks categories. Kernels compute in its
   // compute_of.
   DType compute_dtype(std::span<const DType> args) const;
@@ -125,6 +131,7 @@ class OpClass : public Type {
   GradRule grad = {};
   Gradients gradients;
   std::shared_ptr<CompiledBody> define;
+  std::vector<CompiledCondition> conditions;
   mutable std::atomic<bool> plain{true};
 
   int attr_index(std::string_view name) const;

@@ -160,6 +160,13 @@ void Registry::link() {
   for (Scalar* scalar : unlinked_scalars_) {
     scalar->op = make_op(*elemwise_, {{"mode", scalar->spec.name}});
   }
+  // Before any op is made that they speak of; their functions have no attributes.
+  for (Scalar* s : unlinked_scalars_) {
+    s->conditions = compile_conditions(s->spec.conditions, s->spec.source);
+  }
+  for (OpClass* op : unlinked_ops_) {
+    op->conditions = compile_conditions(op->spec.conditions, op->spec.source);
+  }
   for (Function* function : unlinked_functions_) {
     function->op_class = find_op(function->spec.op);
     if (function->op_class == nullptr) {
@@ -239,6 +246,13 @@ std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::str
     if (is_constant) out.op = out.function->make_op(std::move(values));
   }
   return compiled;
+}
+
+std::vector<CompiledCondition> Registry::compile_conditions(
+    const std::vector<Condition>& conditions, const std::string& source) const {
+  std::vector<CompiledCondition> out;
+  for (const Condition& each : conditions) out.push_back({each.text, compile(each.body, source)});
+  return out;
 }
 
 void Registry::compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,

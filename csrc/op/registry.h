@@ -53,6 +53,8 @@ class Registry {
   std::shared_ptr<CompiledBody> compile(const Body& body, const std::string& source) const;
   template <class Spec>
   Gradients compile_gradients(const Spec& spec, int inputs, int outputs) const;
+  std::vector<CompiledCondition> compile_conditions(const std::vector<Condition>& conditions,
+                                                    const std::string& source) const;
   void compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
                      const std::string& source, Gradients& out) const;
 

@@ -19,6 +19,12 @@ namespace tensorlike {
 using Attr = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,
                           DType, std::complex<double>, uint64_t>;
 
+inline bool is_number(const Attr& attr) {
+  return std::holds_alternative<bool>(attr) || std::holds_alternative<int64_t>(attr) ||
+         std::holds_alternative<double>(attr) || std::holds_alternative<uint64_t>(attr) ||
+         std::holds_alternative<std::complex<double>>(attr);
+}
+
 // A number among attributes as a literal.
 inline Literal literal_of(const Attr& attr) {
   if (const auto* value = std::get_if<bool>(&attr)) return *value;
@@ -101,6 +107,13 @@ struct Grad {
   Body body;
 };
 
+// What must hold of numbers that are given: of arguments of a scalar function, or of attributes of
+// an op; these are the body's inputs, in their order. `text` is the condition as it was declared.
+struct Condition {
+  std::string text;
+  Body body;
+};
+
 struct ArgSpec {
   std::string name;
   Category category = Category::kAll;
@@ -124,6 +137,7 @@ struct ScalarSpec {
   // but for those that ask for it (Value::takes_derived).
   bool derived = false;
   std::optional<Category> unchanged = {};  // the numbers that come out as they are
+  std::vector<Condition> conditions = {};
   std::string source = {};
 };
 
@@ -177,6 +191,7 @@ struct OpSpec {
   // optional argument in a group is an addend.
   std::vector<std::vector<int>> linear = {};
   std::string batch = {};  // how an axis of examples goes through it; empty: through the body
+  std::vector<Condition> conditions = {};
   std::string source = {};
 };
 

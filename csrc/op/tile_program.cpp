@@ -66,8 +66,12 @@ class Writer {
 
   // Applies a scalar function to symbols: one instruction, or its expansion.
   std::vector<Symbol> call(const Scalar& scalar, std::vector<Symbol> args) {
-    if (std::optional<Literal> number = folded(scalar, args)) {
-      return {{Symbol::Place::kConstant, -1, DType::kFloat32, true, *number}};
+    if (std::all_of(args.begin(), args.end(), [](const Symbol& arg) { return arg.is_literal; })) {
+      SmallVector<Literal, 4> numbers;
+      for (const Symbol& arg : args) numbers.push_back(arg.literal);
+      if (const auto number = fold(scalar, {numbers.data(), numbers.size()})) {
+        return {{Symbol::Place::kConstant, -1, DType::kFloat32, true, *number}};
+      }
     }
     SmallVector<DType, 4> dtypes = literal_dtypes(scalar, args);
     const DType promoted = scalar.compute_dtype(dtypes);
@@ -185,33 +189,6 @@ class Writer {
     }
     instructions_.push_back(std::move(instruction));
     return results;
-  }
-
-  // A function of numbers alone is a number: computed once, in the widest dtype of its kind, so
-  // that it is right in the dtype of whatever it meets.
-  static std::optional<Literal> folded(const Scalar& scalar, const std::vector<Symbol>& args) {
-    SmallVector<DType, 4> dtypes;
-    for (const Symbol& arg : args) {
-      if (!arg.is_literal) return std::nullopt;
-      dtypes.push_back(widest_of(default_dtype(arg.literal)));
-    }
-    if (scalar.spec.outputs != 1) return std::nullopt;
-    if (scalar.compute_dtype(dtypes) == DType::kFloat32) {  // what integers become
-      for (size_t i = 0; i < args.size(); ++i) {
-        if (scalar.spec.args[i].category != Category::kBoolean) dtypes[i] = DType::kFloat64;
-      }
-    }
-    const PreparedProgram& prepared = prepare(scalar, dtypes);
-    Number in[8], out;
-    if (args.size() > std::size(in)) return std::nullopt;
-    SmallVector<TileOperand, 4> operands;
-    for (size_t i = 0; i < args.size(); ++i) {
-      write_number(in[i], args[i].literal, dtypes[i]);
-      operands.push_back({in[i].bytes, size_of(dtypes[i]), {}});
-    }
-    const TileOutput output{out.bytes, size_of(prepared.results[0])};
-    run_tiles(prepared.program, {}, {operands.data(), operands.size()}, {&output, 1});
-    return read_number(out, prepared.results[0]);
   }
 
   static bool is_same_place(const Symbol& a, const Symbol& b) {
@@ -382,6 +359,27 @@ const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args
   while (!cache.head.compare_exchange_weak(node->next, node, std::memory_order_release)) {
   }
   return node->prepared;
+}
+
+std::optional<Literal> fold(const Scalar& scalar, std::span<const Literal> args) {
+  Number in[8], out;
+  if (scalar.spec.outputs != 1 || args.size() > std::size(in)) return std::nullopt;
+  SmallVector<DType, 4> dtypes;
+  for (const Literal& arg : args) dtypes.push_back(widest_of(default_dtype(arg)));
+  if (scalar.compute_dtype(dtypes) == DType::kFloat32) {  // what integers become
+    for (size_t i = 0; i < args.size(); ++i) {
+      if (scalar.spec.args[i].category != Category::kBoolean) dtypes[i] = DType::kFloat64;
+    }
+  }
+  const PreparedProgram& prepared = prepare(scalar, dtypes);
+  SmallVector<TileOperand, 4> operands;
+  for (size_t i = 0; i < args.size(); ++i) {
+    write_number(in[i], args[i], dtypes[i]);
+    operands.push_back({in[i].bytes, size_of(dtypes[i]), {}});
+  }
+  const TileOutput output{out.bytes, size_of(prepared.results[0])};
+  run_tiles(prepared.program, {}, {operands.data(), operands.size()}, {&output, 1});
+  return read_number(out, prepared.results[0]);
 }
 
 }  // namespace tensorlike

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 #include <span>
 
 #include "kernels/tile.h"
@@ -52,5 +53,9 @@ PreparedProgram prepare_body(const CompiledBody& body, std::span<const DType> op
                              std::span<const DType> converted);
 
 const PreparedProgram& prepare(const Scalar& scalar, std::span<const DType> args);
+
+// A function of numbers alone: computed in the widest dtype of their kind, so that it is right in
+// the dtype of whatever it meets. Nothing where there is more than one result.
+std::optional<Literal> fold(const Scalar& scalar, std::span<const Literal> args);
 
 }  // namespace tensorlike

@@ -6,6 +6,7 @@
 
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
+#include "op/conditions.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
@@ -263,11 +264,14 @@ Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs, Attri
   if (inputs.empty()) return wrap(append(op, {}));
   std::vector<VariableHandle> all = inputs;
   const std::span<const ArgSpec> specs = arguments_of(op);
+  SmallVector<Given, 4> known;
+  known.resize(all.size());
   for (size_t i = all.size(); i < specs.size(); ++i) {
     const auto given = std::find_if(numbers.begin(), numbers.end(),
                                     [&](const auto& pair) { return pair.first == specs[i].name; });
     const Attr& value = given == numbers.end() ? specs[i].fallback : given->second;
     if (std::holds_alternative<std::monostate>(value)) break;
+    known.push_back(Given(literal_of(value)));
     Ref<Value> number = lift_literal(literal_of(value), *all[0]);
     all.push_back(Ref<Variable>(static_cast<Variable*>(number.get())));
     if (given != numbers.end()) numbers.erase(given);
@@ -276,6 +280,7 @@ Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs, Attri
     fail(ErrorKind::kAttribute, op.name(), ": ", numbers[0].first,
          " must be given once; got a variable among the inputs and a number.");
   }
+  if (op.scalar != nullptr) check_numbers(*op.scalar, {known.data(), known.size()});
   SmallVector<Value*, 4> args;
   for (const VariableHandle& variable : all) args.push_back(variable.get());
   Results out;

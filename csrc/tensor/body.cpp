@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/shape.h"
+#include "op/conditions.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/raw_tensor.h"
@@ -17,12 +18,6 @@ struct Slot {
   Ref<Value> value;
   Literal literal = {};
 };
-
-bool is_number(const Attr& attr) {
-  return std::holds_alternative<bool>(attr) || std::holds_alternative<int64_t>(attr) ||
-         std::holds_alternative<double>(attr) || std::holds_alternative<uint64_t>(attr) ||
-         std::holds_alternative<std::complex<double>>(attr);
-}
 
 [[noreturn]] void fail_calculation(const Op& op, std::string_view what) {
   fail(ErrorKind::kAttribute, op.name(), ": the arithmetic on attributes must ", what, ".");
@@ -158,7 +153,18 @@ class Run {
       lifted.push_back(lift_literal(literal_of(fallback), *like));
       args.push_back(lifted.back().get());
     }
+    if (op->scalar != nullptr && !op->scalar->conditions.empty()) check_given(step, *op->scalar);
     slots_.push_back({apply(*op, {args.data(), args.size()})[0], {}});
+  }
+
+  // Numbers that the body gives a scalar function are checked as those of a call are.
+  void check_given(const CompiledStep& step, const Scalar& scalar) {
+    SmallVector<Given, 4> given;
+    for (int slot : step.args) {
+      const Slot& s = slots_[static_cast<size_t>(slot)];
+      given.push_back(s.value ? Given() : Given(s.literal));
+    }
+    check_numbers(scalar, {given.data(), given.size()});
   }
 
   Ref<Op> make(const CompiledStep& step) {

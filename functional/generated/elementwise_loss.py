@@ -93,6 +93,7 @@ def smooth_l1_error(x: TensorLike, target: TensorLike, beta: TensorLike = 1.0) -
 
     Raises:
         ShapeError: the shapes do not broadcast.
+        ParameterError: beta >= 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1504.08083; declared in opdecl/elementwise_loss.yaml: smooth_l1_error.
@@ -129,6 +130,7 @@ def huber_error(x: TensorLike, target: TensorLike, delta: TensorLike = 1.0) -> T
 
     Raises:
         ShapeError: the shapes do not broadcast.
+        ParameterError: delta > 0 does not hold.
 
     Source:
         https://doi.org/10.1214/aoms/1177703732; declared in opdecl/elementwise_loss.yaml:

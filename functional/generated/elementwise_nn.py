@@ -292,6 +292,7 @@ def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -
 
     Raises:
         ShapeError: the shapes do not broadcast.
+        ParameterError: min_val <= max_val does not hold.
 
     Source:
         Declared in opdecl/elementwise_nn.yaml: hardtanh.
@@ -397,6 +398,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
 
     Raises:
         ShapeError: the shapes do not broadcast.
+        ParameterError: alpha != 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1704.07483; declared in opdecl/elementwise_nn.yaml: celu.
@@ -485,6 +487,7 @@ def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
 
     Raises:
         ShapeError: the shapes do not broadcast.
+        ParameterError: lambd >= 0 does not hold.
 
     Source:
         Declared in opdecl/elementwise_nn.yaml: softshrink.

@@ -266,6 +266,9 @@ void test_l10_a_number_takes_the_place_of_a_default() {
                "L10: text is no number");
   expect_error(error({x}, {{"slope", 0.5}}), "leaky_relu: it has no attribute 'slope'.",
                "L10: no argument of that name");
+  expect_error(error_of([&] { Tape().AddOp("softshrink", {x}, {{"lambd", -0.5}}); }),
+               "softshrink: lambd >= 0 must hold; got lambd=-0.5.",
+               "L10: a number that its declaration refuses");
   expect_error(error({x, x}, {{"negative_slope", 0.5}}),
                "leaky_relu: negative_slope must be given once; got a variable among the inputs and "
                "a number.",

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import DECLARED, OPS, SCALARS, cases_of, function_of, inputs_of, name_of
+from support.cases import cases_of
+from support.declarations import DECLARED, OPS, SCALARS, function_of, inputs_of, name_of
 from support.oracle import tuple_of
 
 import tensorlike as tl

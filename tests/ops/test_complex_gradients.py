@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cases import Case
 from support.complex_cases import COMPLEX_FLOWING, flows
-from support.declarations import SCALARS, Array, Case, function_of
+from support.declarations import SCALARS, Array, function_of
 
 import tensorlike as tl
 from tensorlike.opdecl import DeclarationError

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import DECLARED, Case, function_of
+from support.cases import Case
+from support.declarations import DECLARED, function_of
 from support.examples_of_batches import CALLS, COUNT, depends_on_elements, is_random, of_examples
 
 import tensorlike as tl

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 import yaml
+from support.cases import cases_of
 from support.declarations import (
     DEFINED,
     REDUCTIONS,
     SCALARS,
     Array,
     accepts,
-    cases_of,
     function_of,
     inputs_of,
     name_of,

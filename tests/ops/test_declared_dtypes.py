@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 import pytest
+from support.cases import example_case
 from support.declarations import (
     ALL_DTYPES,
     FLOATS,
@@ -15,7 +16,6 @@ from support.declarations import (
     SCALARS,
     accepts,
     compute_dtype,
-    example_case,
     function_of,
     kind_of,
     name_of,

@@ -13,16 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import (
-    OPS,
-    REDUCTIONS,
-    SCALARS,
-    TESTED_BY_INDEXING,
-    Array,
-    cases_of,
-    function_of,
-    name_of,
-)
+from support.cases import TESTED_BY_INDEXING, cases_of
+from support.declarations import OPS, REDUCTIONS, SCALARS, Array, function_of, name_of
 
 import tensorlike as tl
 from tensorlike.opdecl.model import Entry, OpEntry, ReductionEntry

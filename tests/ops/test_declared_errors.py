@@ -8,16 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import (
-    OPS,
-    REDUCTIONS,
-    SCALARS,
-    TESTED_BY_INDEXING,
-    cases_of,
-    function_of,
-    inputs_of,
-    name_of,
-)
+from support.cases import TESTED_BY_INDEXING, cases_of
+from support.declarations import OPS, REDUCTIONS, SCALARS, function_of, inputs_of, name_of
 
 import tensorlike as tl
 from tensorlike import _C

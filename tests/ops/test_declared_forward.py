@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cases import Case
 from support.complex_cases import COMPLEX_CASES, flows
-from support.declarations import Array, Case, function_of
+from support.declarations import Array, function_of
 from support.gradient_cases import (
     CASES,
     FLOWING,

@@ -12,15 +12,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import (
-    REDUCTIONS,
-    SCALARS,
-    Array,
-    Case,
-    function_of,
-    inputs_of,
-    name_of,
-)
+from support.cases import Case
+from support.declarations import REDUCTIONS, SCALARS, Array, function_of, inputs_of, name_of
 from support.gradient_cases import (
     FLOWING,
     STOPPED,

@@ -7,18 +7,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import (
-    DTYPES,
-    OPS,
-    REDUCTIONS,
-    SCALARS,
-    TESTED_BY_INDEXING,
-    Case,
-    cases_of,
-    function_of,
-    inputs_of,
-    name_of,
-)
+from support.cases import TESTED_BY_INDEXING, Case, cases_of
+from support.declarations import DTYPES, OPS, REDUCTIONS, SCALARS, function_of, inputs_of, name_of
 
 import tensorlike as tl
 from tensorlike.opdecl.model import Entry, OpEntry, ReductionEntry, ScalarEntry

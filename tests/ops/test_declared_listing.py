@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.declarations import Case
+from support.cases import Case
 from support.examples_of_batches import CASES, depends_on_elements
 
 import tensorlike as tl

@@ -7,17 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from support.cases import TESTED_BY_INDEXING, Case, cases_of
 from support.declarations import (
     DTYPES,
     FLOATS,
     OPS,
     SCALARS,
-    TESTED_BY_INDEXING,
     Array,
-    Case,
     accepts,
     all_combinations,
-    cases_of,
     compute_dtype,
     function_of,
     inputs_of,

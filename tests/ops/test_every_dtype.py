@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.cases import TESTED_BY_INDEXING, cases_of
 from support.declarations import (
     ALL_DTYPES,
     COMPLEX,
@@ -21,10 +22,8 @@ from support.declarations import (
     PROMOTED,
     REDUCTIONS,
     SCALARS,
-    TESTED_BY_INDEXING,
     Array,
     accepts,
-    cases_of,
     compute_dtype,
     function_of,
     kind_of,

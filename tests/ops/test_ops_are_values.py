@@ -8,7 +8,8 @@ import pickle
 from typing import Any
 
 import pytest
-from support.declarations import OPS, REDUCTIONS, SCALARS, cases_of
+from support.cases import cases_of
+from support.declarations import OPS, REDUCTIONS, SCALARS
 
 import tensorlike as tl
 

@@ -1,0 +1,53 @@
+#include "bind/elements.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// What a tensor-like written in Python names as the one whose elements are its own.
+Ref<Value> named_elements(const Value& value) {
+  PyObject* object = static_cast<const ForeignValue&>(value).object();
+  if (!is_tensor_like(object)) return nullptr;
+  const Object found = find_attribute(object, "elements");
+  return found ? to_value(found.get()) : nullptr;
+}
+
+}  // namespace
+
+PyObject* item_of(const RawTensor& x) {
+  if (x.size() != 1) {
+    fail(ErrorKind::kShape, "item: the tensor must have one element; got shape ",
+         to_string(x.shape), ".");
+  }
+  return visit_dtype(x.dtype, [&](auto tag) -> PyObject* {
+    using T = typename decltype(tag)::type;
+    const T value = *x.as<T>();
+    if constexpr (std::is_same_v<T, bool>) {
+      return PyBool_FromLong(value);
+    } else if constexpr (is_complex<T>) {
+      return PyComplex_FromDoubles(static_cast<double>(value.re), static_cast<double>(value.im));
+    } else if constexpr (std::is_unsigned_v<T>) {
+      return PyLong_FromUnsignedLongLong(value);
+    } else if constexpr (std::is_integral_v<T>) {
+      return PyLong_FromLongLong(value);
+    } else {
+      return PyFloat_FromDouble(static_cast<double>(value));
+    }
+  });
+}
+
+Ref<RawTensor> elements_of(Ref<Value> value) {
+  while (value && value->tag != Value::kRaw) {
+    Ref<Value> inner;
+    if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;
+    if (value->tag == Value::kForeign) inner = named_elements(*value);
+    if (!inner) {
+      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(), " has no elements.");
+    }
+    value = inner;
+  }
+  if (!value) fail(ErrorKind::kDispatch, "a value is needed; a tensor-like has no elements.");
+  static_cast<RawTensor*>(value.get())->ready("read");
+  return Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,82 @@
+// Ops whose class is written in Python: their bodies and gradients are methods of the object.
+#include "bind/rules.h"
+#include "tape/gradient.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// Python ops may bring `vjp(self, inputs, outputs, cotangents)`: one gradient (or None) each.
+void run_python_vjp(GradCall& call) {
+  Gil gil;
+  const auto& op = static_cast<const ForeignOp&>(call.op);
+  auto pack = [](Args values) {
+    Object out = own(PyTuple_New(static_cast<Py_ssize_t>(values.size())));
+    for (size_t i = 0; i < values.size(); ++i) {
+      PyObject* item =
+          values[i] == nullptr ? Py_NewRef(Py_None) : from_value(Ref<Value>(values[i]));
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(item));
+    }
+    return out;
+  };
+  Object inputs = pack(call.inputs);
+  Object outputs = pack(call.outputs);
+  Object cotangents = pack(call.cotangents);
+  Object result = own(PyObject_CallMethod(op.object(), "vjp", "OOO", inputs.get(), outputs.get(),
+                                          cotangents.get()));
+  const Object gradients = result_tuple(result.get());
+  const size_t got = static_cast<size_t>(PyTuple_GET_SIZE(gradients.get()));
+  if (got != call.results.size()) {
+    fail(ErrorKind::kAutodiff, op.name(), ": vjp must return one gradient per input, ",
+         call.results.size(), "; got ", got, ".");
+  }
+  for (size_t i = 0; i < got; ++i) {
+    PyObject* item = PyTuple_GET_ITEM(gradients.get(), static_cast<Py_ssize_t>(i));
+    if (item == Py_None) continue;
+    check_tensor_like(item, op.name() + ": vjp", "a gradient or None for each input");
+    call.result(i) = to_value(item);
+  }
+}
+
+const GradRule kPythonVjp{run_python_vjp, ~0U, true};
+const GradRule kNoRule{};
+
+}  // namespace
+
+ForeignOp::ForeignOp(const OpClass& cls, PyObject* object) : Op(cls), object_(Py_NewRef(object)) {
+  ++python_parts;
+}
+
+ForeignOp::~ForeignOp() {
+  Gil gil;
+  --python_parts;
+  Py_DECREF(object_);
+}
+
+std::string ForeignOp::name() const { return Py_TYPE(object_)->tp_name; }
+
+bool ForeignOp::run_define(Args args, Values& out) const {
+  Gil gil;
+  Object define = find_attribute(object_, "define");
+  if (!define) return false;
+  Object packed = own(PyTuple_New(static_cast<Py_ssize_t>(args.size())));
+  for (size_t i = 0; i < args.size(); ++i) {
+    PyTuple_SET_ITEM(packed.get(), static_cast<Py_ssize_t>(i),
+                     checked(from_value(Ref<Value>(args[i]))));
+  }
+  Object result = own(PyObject_CallObject(define.get(), packed.get()));
+  if (result.get() == Py_NotImplemented) return false;
+  const Object results = result_tuple(result.get());
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(results.get()); ++i) {
+    PyObject* item = PyTuple_GET_ITEM(results.get(), i);
+    check_tensor_like(item, name() + ": define", "tensor-likes");
+    out.push_back(to_value(item));
+  }
+  return true;
+}
+
+const GradRule& ForeignOp::grad_rule() const {
+  Gil gil;
+  return find_attribute(object_, "vjp") ? kPythonVjp : kNoRule;
+}
+
+}  // namespace tensorlike::bind

@@ -169,7 +169,8 @@ class Lowering:
             specs = [self._lower_reduction(entry)]
         elif isinstance(entry, OpEntry):
             specs = [self._lower_op(entry)]
-        return [*specs, *(lower_function(call) for call in (entry, *entry.variants))]
+        calls = (entry, *entry.variants) if entry.is_newest else ()
+        return [*specs, *map(lower_function, calls)]
 
     def _lower_scalar(self, entry: ScalarEntry) -> list[Spec]:
         grads = self._scalar_grads(entry, is_complex=False)

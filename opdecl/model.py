@@ -1,6 +1,6 @@
 """What a declaration says, as immutable data.
 
-One class for each of the four kinds of entry; what they share is in `Entry`. Expressions are
+One class for each kind of entry; what they share is in `Entry`. Expressions are
 parsed, names are not yet resolved: that needs all files, and is `checks`' work.
 """
 
@@ -168,6 +168,11 @@ class Entry:
         raise NotImplementedError
 
     @property
+    def is_newest(self) -> bool:
+        """Whether code is generated from it: no later version is declared, nor is it raw."""
+        return True
+
+    @property
     def stem(self) -> str:
         """The name of its file, without folder and suffix."""
         return self.place.path.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".yaml")
@@ -265,10 +270,16 @@ class OpEntry(Entry):
     batch: str = ""  # how an axis of examples goes through it; "" where the body says it
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
+    version: int = 1
+    newest: str = ""  # of an older version: the name that the newest one has
 
     @property
     def kind(self) -> str:
         return "op"
+
+    @property
+    def is_newest(self) -> bool:
+        return not self.newest
 
     @property
     def function(self) -> str:
@@ -324,6 +335,25 @@ class NativeOp(OpEntry):
     @property
     def is_native(self) -> bool:
         return True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawOp(Entry):
+    """An op whose class is written by hand, in a file of Python. Nothing is generated from it."""
+
+    written_in: str
+
+    @property
+    def kind(self) -> str:
+        return "op"
+
+    @property
+    def is_newest(self) -> bool:
+        return False
+
+    @property
+    def is_native(self) -> bool:
+        return False
 
 
 def rule_names(entry: Entry) -> tuple[tuple[str, ...], tuple[str, ...]]:

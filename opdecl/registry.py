@@ -10,22 +10,18 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .checks import RANK_WORDS, Scope, check_formula, check_one_type
-from .derivative import Differentiator, missing_gradients
+from .derivative import Differentiator
+from .entry_checks import EntryChecker, functions_of
 from .errors import DeclarationError, Place, Problems
 from .expression import Expr, functions_called, topological
 from .lower import DerivedScalar, Lowering
 from .model import (
-    NUMPY_NAME,
-    DefinedOp,
     Entry,
-    Formula,
+    OpEntry,
+    RawOp,
     ReductionEntry,
     ScalarEntry,
-    rule_names,
-    takes_complex,
 )
-from .parse import parse_expression
 from .places import CheckPlace, check_built_in, check_importing, check_run_time
 from .read import read_file, read_text
 from .reductions import reduction_mistakes
@@ -43,12 +39,16 @@ class Declarations:
     """
 
     def __init__(self, entries: Iterable[Entry], *, base: Declarations | None = None) -> None:
-        self.new = tuple(entries)
+        entries = tuple(entries)
+        self.new = tuple(entry for entry in entries if entry.is_newest)
+        # Older versions of ops, and ops written by hand: nothing is generated from them.
+        self.older = tuple(e for e in entries if isinstance(e, OpEntry) and not e.is_newest)
+        self.raw = tuple(entry for entry in entries if isinstance(entry, RawOp))
         self.base = base
         self.functions: ChainMap[str, Entry] = ChainMap(
             {call.function: call for entry in self.new for call in (entry, *entry.variants)}
         )
-        self.by_name: ChainMap[str, Entry] = ChainMap({entry.name: entry for entry in self.new})
+        self.by_name: ChainMap[str, Entry] = ChainMap({entry.name: entry for entry in entries})
         self._derived: ChainMap[str, ScalarEntry] | None = None
         if base is not None:
             self.functions.maps += base.functions.maps
@@ -85,6 +85,7 @@ class Declarations:
         """Takes in the entries by which a set that `extended` made of this one is larger."""
         self.derived.update(larger.derived.maps[0])
         self.new += larger.new
+        self.older += larger.older
         self.functions.update(larger.functions.maps[0])
         self.by_name.update(larger.by_name.maps[0])
         self._differentiator.merge(larger._differentiator)
@@ -98,6 +99,10 @@ class Declarations:
     def of_stem(self, stem: str) -> list[Entry]:
         """The entries of one file."""
         return [entry for entry in self.entries if entry.stem == stem]
+
+    def older_of_stem(self, stem: str) -> list[OpEntry]:
+        """The older versions of the ops of one file."""
+        return [entry for entry in self.older if entry.stem == stem]
 
     def calls_of_stem(self, stem: str) -> list[Entry]:
         """The functional calls of one file: an entry for each."""
@@ -181,7 +186,8 @@ def load_text(
 def declare_text(text: str, *, path: str = "<string>", base: Declarations) -> list[Spec]:
     """The specs of new entries: what the core needs to run them, and their functional calls."""
     declarations = base.extended(text, path)
-    return [spec for entry in declarations.new for spec in declarations.lower(entry)]
+    entries = (*declarations.older, *declarations.new)
+    return [spec for entry in entries for spec in declarations.lower(entry)]
 
 
 def _checked(
@@ -195,7 +201,7 @@ def _checked(
     broken = {(found.path, found.entry) for found in problems}
     for entry in entries:
         is_broken = (entry.place.path, entry.name) in broken
-        checker = _Checker(declarations, entry, problems)
+        checker = EntryChecker(declarations.functions, entry, problems)
         checker.check_formulas()
         if not is_broken:
             checker.check_completeness()
@@ -235,126 +241,15 @@ def _without_duplicates(
 
 
 def _names(entry: Entry) -> list[str]:
+    if not entry.is_newest:
+        return [entry.name]
     return [entry.name, entry.function, *(call.function for call in entry.variants)]
-
-
-class _Checker:
-    """The checks of one entry against all."""
-
-    def __init__(self, declarations: Declarations, entry: Entry, problems: Problems) -> None:
-        self.functions = declarations.functions
-        self.entry = entry
-        self.problems = problems
-
-    def refuse(self, place: Place, text: str) -> None:
-        self.problems.add(place, self.entry.name, text)
-
-    def check_formulas(self) -> None:
-        entry = self.entry
-        if isinstance(entry, ScalarEntry):
-            for output in entry.outputs:
-                key = "expr" if len(entry.outputs) == 1 else f"expr {output.name}"
-                self.check_scalar_formula(key, output.formula)
-        elif isinstance(entry, ReductionEntry):
-            self.check_reduction(entry)
-        elif isinstance(entry, DefinedOp):
-            attrs = {attr.name: attr.type for attr in entry.own_attrs}
-            self.check_formula("define", entry.define, Scope(self.args(), self.functions, attrs))
-        if entry.numpy and not NUMPY_NAME.match(entry.numpy):
-            self.check_oracle()
-        self.check_rules()
-
-    def check_oracle(self) -> None:
-        entry = self.entry
-        parsed = parse_expression(entry.numpy)
-        if not parsed.mistakes:
-            formula = Formula(entry.numpy, entry.place, parsed.results)
-            self.check_formula("numpy", formula, Scope(self.args(), self.functions))
-
-    def args(self) -> dict[str, int | None]:
-        return {arg.name: arg.category.rank for arg in self.entry.args}
-
-    def check_formula(self, key: str, formula: Formula, scope: Scope) -> bool:
-        mistakes = check_formula(formula, scope)
-        for mistake in mistakes:
-            self.refuse(formula.place, f"{key}: {mistake}")
-        return not mistakes
-
-    def check_scalar_formula(self, key: str, formula: Formula) -> None:
-        scope = Scope(self.args(), self.functions, is_scalar=True)
-        if self.check_formula(key, formula, scope) and self.entry.args:
-            for mistake in check_one_type(formula, self.entry, self.functions):
-                self.refuse(formula.place, f"{key}: {mistake}")
-
-    def check_reduction(self, entry: ReductionEntry) -> None:
-        rank = entry.args[0].category.rank if entry.args else None
-        scopes: list[tuple[str, Formula | None, dict[str, int | None]]] = [
-            ("map", entry.map, self.args()),
-            ("combine", entry.combine, {"a": rank, "b": rank}),
-            ("finish", entry.finish, {"acc": rank, "n": 1}),
-        ]
-        if entry.result == "bool":
-            scopes[1] = ("combine", entry.combine, {"a": 0, "b": 0})
-        for key, formula, names in scopes:
-            if formula is not None:
-                self.check_formula(key, formula, Scope(names, self.functions, is_scalar=True))
-
-    def check_rules(self) -> None:
-        entry = self.entry
-        own = entry.complex_grad.rules if entry.complex_grad is not None else ()
-        if own and not takes_complex(entry):
-            text = "complex_grad: no argument takes complex numbers; write `grad:`"
-            self.refuse(entry.place, text)
-        for arg, formula in own:
-            self.check_rule("complex_grad", arg, formula, self.rule_scope(3))
-        for arg, formula in entry.grad.rules if entry.grad is not None else ():
-            if self.check_rule("grad", arg, formula, self.rule_scope(2)) and arg not in dict(own):
-                self.check_conjugated(arg, formula)
-
-    def rule_scope(self, highest: int) -> Scope:
-        """What a rule may read where dtypes up to this rank flow."""
-        entry = self.entry
-        outputs, cotangents = rule_names(entry)
-        names = {name: rank and min(rank, highest) for name, rank in self.args().items()}
-        is_complex = highest == 3 and takes_complex(entry) and entry.result != "real"
-        flowing = 3 if is_complex else 2
-        rank = {"bool": 0, "int64": 1}.get(entry.result, flowing)
-        names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, flowing)
-        attrs = {attr.name: attr.type for attr in entry.attrs}
-        return Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
-
-    def check_rule(self, key: str, arg: str, formula: Formula | None, scope: Scope) -> bool:
-        if formula is None:
-            return False
-        category = next(a.category for a in self.entry.args if a.name == arg)
-        if not category.is_differentiable:
-            words = RANK_WORDS[category.rank]
-            self.refuse(formula.place, f"{key} {arg}: {arg} is {words}; it has no gradient")
-        return self.check_formula(f"{key} {arg}", formula, scope)
-
-    def check_conjugated(self, arg: str, formula: Formula | None) -> None:
-        """The rule of an entry that takes complex numbers holds for them too, or another does."""
-        if formula is None or not takes_complex(self.entry):
-            return
-        for mistake in check_formula(formula, self.rule_scope(3)):
-            text = f"grad {arg}: where complex numbers flow, {mistake}; write `complex_grad:`"
-            self.refuse(formula.place, text)
-
-    def check_completeness(self) -> None:
-        entry = self.entry
-        missing = missing_gradients(entry) if entry.is_native else []
-        if missing and entry.grad is None:
-            text = "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
-            self.refuse(entry.place, text)
-        elif missing:
-            names = ", ".join(missing)
-            self.refuse(entry.place, f"grad: no rule for {names}; write one, or `none`")
 
 
 def _check_cycles(declarations: Declarations, problems: Problems) -> list[str]:
     """Definitions must not chase their tails. Returns the functions, each after those it calls."""
     order: list[str] = []
-    calls = {entry.function: _called(entry) for entry in declarations.new}
+    calls = {entry.function: functions_of(entry) for entry in declarations.new}
     state: dict[str, int] = {}
     for start in calls:
         if start in state:
@@ -379,19 +274,6 @@ def _check_cycles(declarations: Declarations, problems: Problems) -> list[str]:
     return order
 
 
-def _called(entry: Entry) -> list[str]:
-    """The functions that the meaning of an entry depends on."""
-    formulas: list[Formula | None] = []
-    if isinstance(entry, ScalarEntry):
-        formulas = [output.formula for output in entry.outputs]
-    elif isinstance(entry, ReductionEntry):
-        formulas = [entry.map, entry.combine, entry.finish]
-    elif isinstance(entry, DefinedOp):
-        formulas = [entry.define]
-    results = [result for formula in formulas if formula for result in formula.results]
-    return functions_called(results)
-
-
 def _check_derived_names(declarations: Declarations, problems: Problems) -> None:
     new = {*declarations.derived.maps[0], *declarations.functions.maps[0]}
     for name in sorted(new):
@@ -406,7 +288,7 @@ def _check_shadowing(declarations: Declarations, problems: Problems) -> None:
     for entry in declarations.new:
         if not isinstance(entry, (ScalarEntry, ReductionEntry)):
             continue
-        called = {entry.name, *_called(entry)}
+        called = {entry.name, *functions_of(entry)}
         if isinstance(entry, ScalarEntry):
             results = [derived.result for derived in declarations.derived_scalars(entry)]
             called.update(functions_called(results))

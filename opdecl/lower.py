@@ -198,6 +198,8 @@ class Lowering:
         grads = []
         for i, arg in enumerate(entry.args):
             gradient = self._gradients(entry, is_complex).get(arg.name)
+            if arg.name in entry.unknown_slopes:
+                grads.append(Grad(i, Body(len(inputs))))
             if gradient is None:
                 continue
             if arg.name in derived:
@@ -222,7 +224,9 @@ class Lowering:
         grads = []
         for i, arg in enumerate(entry.args):
             rule = rules.get(arg.name)
-            if rule is not None:
+            if arg.name in entry.unknown_slopes:
+                grads.append(Grad(i, Body(len(inputs))))
+            elif rule is not None:
                 grads.append(Grad(i, lower_body([rule], inputs)))
         return tuple(grads)
 

@@ -102,17 +102,20 @@ NUMPY_NAME = re.compile(r"((linalg|math)\.)?[a-z][a-z0-9_]*\Z")
 
 NONE = "none"
 HANDWRITTEN = "handwritten"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class GradRules:
     """The key `grad`: "none", "handwritten", or "rules" for the arguments named in `rules`.
 
-    A rule of None says that this argument has no gradient.
+    A rule of None says that this argument has no gradient. Those by the arguments in `unknown`
+    exist, but nobody has written them: asking for one is an error.
     """
 
     kind: str
     rules: tuple[tuple[str, Formula | None], ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +182,13 @@ class Entry:
 
     def has_rule_for(self, arg: str) -> bool:
         """Whether `grad` speaks of `arg`."""
-        return self.grad is not None and any(name == arg for name, _ in self.grad.rules)
+        rules = self.grad.rules if self.grad is not None else ()
+        return any(name == arg for name, _ in rules) or arg in self.unknown_slopes
+
+    @property
+    def unknown_slopes(self) -> tuple[str, ...]:
+        """The arguments by which a gradient cannot be had."""
+        return self.grad.unknown if self.grad is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -387,17 +396,3 @@ def complex_names(entry: Entry) -> frozenset[str]:
     inputs = [a.name for a in entry.args if a.category.takes_complex and not a.is_variadic]
     keeps = entry.result in ("same", "sum") and bool(inputs)
     return frozenset([*inputs, *(rule_names(entry)[0] if keeps else ())])
-
-
-# The dtype that stands for a category in examples and tests.
-KINDS_OF_INPUT: Mapping[Category, str] = {
-    Category.ALL: "float",
-    Category.NUMERIC: "float",
-    Category.REAL_NUMERIC: "float",
-    Category.REAL_OR_BOOLEAN: "float",
-    Category.FLOATING: "float",
-    Category.REAL_FLOATING: "float",
-    Category.INTEGER: "int",
-    Category.INTEGER_OR_BOOLEAN: "int",
-    Category.BOOLEAN: "bool",
-}

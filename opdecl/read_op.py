@@ -39,6 +39,12 @@ from .read_parts import (
 from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
+# How an axis of examples goes through an op: the rules of imperative/batching_rules.py.
+BATCHES = (
+    "each", "loop", "aligned", "broadcast", "folded", "sequences", "none", "set_subtensor",
+    "matmul", "linear", "gather", "scatter", "masked", "solve", "convolution",
+    "convolution_weight", "search_sorted", "recurrence", "recurrence_grad",
+)  # fmt: skip
 
 
 def read_raw(fields: Fields, name: str) -> Entry:
@@ -87,7 +93,9 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "infer": fields.rule("infer", snake_case(name) if kernels and not is_python else ""),
         "kernels": kernels,
         "linear": fields.groups("linear", [arg.name for arg in args]),
-        "batch": fields.word("batch", _usual_batch(is_python) if is_native and args else ""),
+        "batch": fields.choice(
+            "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
+        ),
         "call": fields.word("function", snake_case(name)),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),

@@ -10,7 +10,7 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .derivative import Differentiator
+from .derivative import Differentiator, UnknownSlopeError
 from .entry_checks import EntryChecker, functions_of
 from .errors import DeclarationError, Place, Problems
 from .expression import Expr, functions_called, topological
@@ -126,7 +126,11 @@ class Declarations:
             if not isinstance(entry, ScalarEntry):
                 continue
             for differentiator in (self._differentiator, self._complex):
-                gradients = differentiator.gradients(entry)
+                try:
+                    gradients = differentiator.gradients(entry)
+                except UnknownSlopeError as error:
+                    text = f"has no gradient: {error}; write `grad:`"
+                    return problems.add(entry.place, entry.name, text)
                 if len(topological(gradients.values())) > MAX_GRADIENT:
                     text = f"its gradient has more than {MAX_GRADIENT} steps; write `grad:`"
                     return problems.add(entry.place, entry.name, text)

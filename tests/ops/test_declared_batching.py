@@ -13,6 +13,7 @@ from support.examples_of_batches import CALLS, COUNT, depends_on_elements, is_ra
 import tensorlike as tl
 from tensorlike.imperative.batching_rules import RULES
 from tensorlike.opdecl.model import OpEntry
+from tensorlike.opdecl.read_op import BATCHES
 
 
 def call(case: Case, xs: Any) -> Any:
@@ -74,3 +75,7 @@ def test_every_word_under_batch_is_a_rule() -> None:
     words = {e.batch for e in DECLARED.entries if isinstance(e, OpEntry) and e.batch}
     assert words - set(RULES) == set()
     assert set(RULES) - words == set()
+
+
+def test_declarations_may_say_every_rule_and_no_other() -> None:
+    assert sorted(BATCHES) == sorted(RULES)

@@ -142,6 +142,34 @@ def test_functions_of_two_arguments_are_those_of_scipy(name: str) -> None:
     assert (np.abs(found[is_usual] / wanted[is_usual] - 1) <= limit).all()
 
 
+# From mpmath with 40 digits.
+TINY_SHARES = [
+    ("igammac", 1000.0, 2200.5, 1.484902531833525e-181),
+    ("igamma", 1000.0, 320.25, 9.311874241713888e-202),
+    ("igamma", 5000.0, 3260.0, 1.3174970146344236e-175),
+    ("igammac", 5000.0, 7112.0, 1.0087330088298659e-154),
+    ("igammac", 20000.0, 24100.0, 1.868879252356049e-163),
+    ("igamma", 20000.0, 15990.0, 1.0916471181937763e-204),
+    ("igammac", 50.5, 700.25, 1.3323016236131351e-227),
+    ("igamma", 150.0, 1.5, 1.022560921660494e-237),
+    ("igammac", 6.25, 680.0, 1.9361540755638823e-283),
+    ("igammac", 2.5, 715.0, 4.346894405167315e-307),
+    ("igammac", 1e6, 1030000.0, 3.262430144876734e-194),
+    ("igamma", 1e6, 970100.0, 1.0823390169908208e-200),
+    ("igammac", 0.218, 2.738, 0.005718617229526574),
+]
+
+
+@pytest.mark.parametrize(("name", "a", "x", "wanted"), TINY_SHARES)
+def test_incomplete_gamma_keeps_its_digits_far_from_its_middle(
+    name: str, a: float, x: float, wanted: float
+) -> None:
+    found = getattr(tl.functional, name)(
+        tl.tensor(a, dtype="float64"), tl.tensor(x, dtype="float64")
+    )
+    assert units_off(found.item(), wanted) <= 20
+
+
 def test_upper_and_lower_incomplete_gamma_add_up_to_1() -> None:
     rng = np.random.default_rng(3)
     a = np.exp(rng.uniform(-6, 16, 3000))
@@ -178,3 +206,20 @@ def test_the_special_namespace_is_that_of_scipy() -> None:
         found = getattr(tl.special, name)(*args)
         wanted = getattr(special, other)(*(np.asarray(arg, dtype=float) for arg in args))
         np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(("name", "first"), [("igamma", "a"), ("igammac", "a"), ("zeta", "x")])
+def test_a_slope_that_is_not_known_is_refused_by_name(name: str, first: str) -> None:
+    call = getattr(tl.functional, name)
+    one, two = tl.tensor([2.0]), tl.tensor([1.5])
+    wanted = f"{name}: gradients must be .*; got one by {first}, whose slope is not; detach {first}"
+    for ask in (
+        lambda: tl.grad(lambda a: call(a, two).sum())(one),
+        lambda: tl.grad(lambda a: call(a * a, two).sum())(one),
+        lambda: tl.jvp(lambda a: call(a, two), (one,), (one,)),
+        lambda: tl.vmap(tl.grad(lambda a: call(a, 1.5)))(one),
+    ):
+        with pytest.raises(tl.AutodiffError, match=wanted):
+            ask()
+    slope = tl.grad(lambda b: call(one, b).sum())(two)
+    assert np.isfinite(np.asarray(slope)).all()

@@ -88,12 +88,11 @@ class EntryChecker:
         if own and not takes_complex(entry):
             text = "complex_grad: no argument takes complex numbers; write `grad:`"
             self.refuse(entry.place, text)
-        for arg in entry.args:
-            if arg.name in entry.unknown_slopes and not arg.category.is_differentiable:
-                words = RANK_WORDS[arg.category.rank]
-                self.refuse(
-                    entry.place, f"grad {arg.name}: {arg.name} is {words}; it has no gradient"
-                )
+        for unknown in entry.args:
+            if unknown.name in entry.unknown_slopes and not unknown.category.is_differentiable:
+                words = RANK_WORDS[unknown.category.rank]
+                text = f"grad {unknown.name}: {unknown.name} is {words}; it has no gradient"
+                self.refuse(entry.place, text)
         for arg, formula in own:
             self.check_rule("complex_grad", arg, formula, self.rule_scope(3))
         for arg, formula in entry.grad.rules if entry.grad is not None else ():

@@ -192,6 +192,35 @@ def test_polygamma_goes_on_above_order_2() -> None:
         tl.functional.polygamma(-1, x)
 
 
+# From mpmath with 40 digits.
+POLYGAMMA_LEFT = [
+    (3, -0.25, 1555.7633125348507),
+    (3, -0.5, 193.40909103400244),
+    (4, -0.75, -24483.2395861688),
+    (4, -1.125, 786397.3253708257),
+    (5, -2.625, 45189.957681523716),
+    (7, -10.375, 13104819.918629384),
+    (12, -0.875, -2.6333391445903996e20),
+    (30, -3.25, 1.2232629049437595e51),
+    (100, -0.625, -9.836613653589348e200),
+]
+
+
+@pytest.mark.parametrize(("n", "x", "wanted"), POLYGAMMA_LEFT)
+def test_polygamma_is_reflected_left_of_0(n: int, x: float, wanted: float) -> None:
+    at = tl.tensor(x, dtype="float64")
+    assert tl.functional.polygamma(n, at).item() == pytest.approx(wanted, rel=1e-13)
+    if n < 10:
+        slope = tl.grad(lambda x: tl.functional.polygamma(n, x))(at)
+        assert slope.item() == pytest.approx(tl.functional.polygamma(n + 1, at).item(), rel=1e-12)
+
+
+def test_polygamma_is_infinite_at_its_poles() -> None:
+    poles = tl.tensor([0.0, -1.0, -7.0])
+    assert tl.functional.polygamma(3, poles).tolist() == [np.inf] * 3
+    assert np.isnan(tl.functional.polygamma(150, tl.tensor(-0.5)).item())
+
+
 def test_the_special_namespace_is_that_of_scipy() -> None:
     special = pytest.importorskip("scipy.special")
     elsewhere = {"bessel_j0": "j0", "bessel_j1": "j1", "sinc": None}

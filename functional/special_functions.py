@@ -7,10 +7,12 @@ import math
 from ..imperative import Tensor, TensorLike, isdtype, result_type
 from .arguments import integer, named
 from .arranging import as_tensor
-from .generated import astype, cos, digamma, pow, sin, tetragamma, trigamma, zeta
+from .generated import astype, cos, digamma, pow, round, sin, tetragamma, trigamma, where, zeta
 from .generated import complex as complex_of
 
 __all__ = ["float_power", "polar", "polygamma"]
+
+MAX_REFLECTED = 100  # beyond it factorials do not fit
 
 
 @named
@@ -74,7 +76,7 @@ def polygamma(n: int, x: TensorLike) -> Tensor:
 
     Args:
         n: the order, not negative.
-        x: any shape, real floating-point; above the order 2 positive, else the result is NaN.
+        x: any shape, real floating-point; left of 0 the result is NaN above the order 100.
 
     Returns:
         One tensor of the shape and dtype of x.
@@ -101,4 +103,24 @@ def polygamma(n: int, x: TensorLike) -> Tensor:
     sign = -1.0 if order % 2 == 0 else 1.0
     wide = astype(x, dtype="float64")
     factor = math.gamma(order + 1) if order < 170 else math.inf
-    return astype(zeta(float(order + 1), wide) * (sign * factor), dtype=x.dtype)
+    is_left = wide < 0.0
+    right = zeta(float(order + 1), where(is_left, 1.0 - wide, wide)) * (sign * factor)
+    # polygamma(n, x) = (-1) ** n polygamma(n, 1 - x) - the nth derivative of pi cot(pi x).
+    angle = where(is_left, wide - round(wide), 0.25) * math.pi
+    slope = _cotangent_slope(min(order, MAX_REFLECTED), cos(angle) / sin(angle))
+    scale = math.pi ** (order + 1) if order <= MAX_REFLECTED else math.nan
+    reflected = right * -sign - slope * scale
+    return astype(where(is_left, reflected, right), dtype=x.dtype)
+
+
+def _cotangent_slope(order: int, cotangent: Tensor) -> Tensor:
+    """A derivative of cot, as a polynomial in cot: the first one is -(1 + cot ** 2)."""
+    coefficients = [0, 1]
+    for _ in range(order):
+        slopes = [k * c for k, c in enumerate(coefficients)][1:]
+        pairs = zip([*slopes, 0, 0], [0, 0, *slopes], strict=True)
+        coefficients = [-(low + high) for low, high in pairs]
+    result = cotangent * float(coefficients.pop())
+    while len(coefficients) > 1:
+        result = (result + float(coefficients.pop())) * cotangent
+    return result + float(coefficients[0])

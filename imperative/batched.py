@@ -162,13 +162,7 @@ def _rule_of(op: OpBase) -> Rule | None:
     if hasattr(op, "vjp") and hasattr(op, "define"):
         return _with_gradient
     if declared.batch:
-        found = RULES.get(declared.batch)
-        if found is None:
-            raise _C.DispatchError(
-                f"{op}: `batch` must be one of {', '.join(RULES)}; got '{declared.batch}'; "
-                f"correct its declaration"
-            )
-        return found
+        return RULES[declared.batch]
     return None if declared.has_body else loop
 
 

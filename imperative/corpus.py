@@ -71,7 +71,12 @@ class Example:
         return [_C.tensor(x) for _, x in self.arrays]
 
     def moving(self) -> list[int]:
-        return [i for i, (_, x) in enumerate(self.arrays) if x.dtype.kind in "fc"]
+        unknown = [arg.name in self.entry.unknown_slopes for arg in self.entry.args]
+        return [
+            i
+            for i, (_, x) in enumerate(self.arrays)
+            if x.dtype.kind in "fc" and not unknown[min(i, len(unknown) - 1)]
+        ]
 
     def of_moving(self, *moved: Any) -> tuple[Any, ...]:
         xs = self.tensors()

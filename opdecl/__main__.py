@@ -107,6 +107,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1 if stale else 0
     if options.cpp is None and options.docs is None:
         write_python(ROOT, python_files(declarations, COMPOSED_CALLS))
+        for entry in declarations.raw:
+            print(f"Skipped: {entry.name}, which is written by hand in {entry.written_in}")
     return 0
 
 

@@ -156,7 +156,7 @@ def _attr_spec(attr: AttrSpec) -> str:
 
 
 def _grad(grad: Grad) -> str:
-    return f"Grad{{{grad.input}, {_body(grad.body)}}}"
+    return f"Grad{{{grad.input}, {_body(grad.body) or 'Body{}'}}}"
 
 
 def _condition(condition: Condition) -> str:

@@ -11,14 +11,15 @@ holomorphic pulls dy back to dy * conj(f'(x)). Its rules are written as those of
 that are not holomorphic (abs, real, conj) have a `complex_grad`.
 
 A rule may be guarded, `where((dy == 0) & isnan(flow), 0, flow)`: a cotangent of zero gives zero
-where the slope is infinite or NaN, too. The guards of the functions called are left out of a
-derivative, which gets one of its own where it needs any.
+where the slope is infinite or NaN, too. In a derivative the guards of the functions called stay
+where their cotangent may be zero by itself (that of sqrt(x) in a * sqrt(x) is, where a is 0); the
+others are left out, and the derivative gets one of its own where it needs any.
 """
 
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from .expression import SIZE, Attr, Attrs, Call, Expr, Name, Num, names_read, rebuild, topological
@@ -31,6 +32,10 @@ from .model import (
     rule_names,
 )
 from .simplify import ZERO, is_zero, simplify
+
+
+class UnknownSlopeError(ValueError):
+    """A formula whose slope needs one that its function's declaration calls unknown."""
 
 
 class Differentiator:
@@ -71,7 +76,9 @@ class Differentiator:
         wanted = [
             arg.name
             for arg in entry.args
-            if arg.category.is_differentiable and arg.name not in rules
+            if arg.category.is_differentiable
+            and arg.name not in rules
+            and arg.name not in entry.unknown_slopes
         ]
         derived = self.differentiate(entry, wanted) if wanted and entry.outputs else {}
         gradients: dict[str, Expr] = {}
@@ -99,7 +106,11 @@ class Differentiator:
         return False
 
     def differentiate(self, entry: ScalarEntry, wanted: list[str]) -> dict[str, Expr]:
-        """The gradients of a defined function through its expressions."""
+        """The gradients of a defined function through its expressions.
+
+        Raises:
+            UnknownSlopeError: one of them needs what nobody has written.
+        """
         roots = tuple(output.formula.results[0] for output in entry.outputs)
         output_names, cotangent_names = rule_names(entry)
         cotangents: dict[Expr, Expr] = {}
@@ -115,7 +126,21 @@ class Differentiator:
             cotangent = cotangents.get(node, ZERO)
             if isinstance(node, Call) and not is_zero(cotangent):
                 self._push(node, cotangent, at_hand.get(node, node), cotangents)
+        for name, slope in self._unknown(cotangents).items():
+            if name in wanted:
+                raise UnknownSlopeError(f"the slope of {slope} is not known")
         return {name: cotangents.get(Name(name), ZERO) for name in wanted}
+
+    def _unknown(self, reached: Iterable[Expr]) -> dict[str, str]:
+        """The inputs below slopes that are declared to be unknown, with one such slope of each."""
+        found: dict[str, str] = {}
+        for node in reached:
+            entry = self.functions[node.function] if isinstance(node, Call) else None
+            if isinstance(node, Call) and isinstance(entry, ScalarEntry):
+                for arg, value in zip(entry.args, node.args, strict=True):
+                    if arg.name in entry.unknown_slopes:
+                        found |= dict.fromkeys(names_read([value]), f"{entry.name} by {arg.name}")
+        return found
 
     def _push(
         self, node: Call, cotangent: Expr, output: Expr, cotangents: dict[Expr, Expr]
@@ -131,7 +156,9 @@ class Differentiator:
         gradients = self.gradients(entry)
         for arg, value in zip(entry.args, node.args, strict=True):
             if arg.name in gradients and names_read([value]):
-                (pushed,) = rebuild([_unguarded(gradients[arg.name])], names, simplify)
+                rule = gradients[arg.name]
+                rule = _unguarded(rule) if _is_multiple(cotangent) else rule
+                (pushed,) = rebuild([rule], names, simplify)
                 cotangents[value] = simplify("add", (cotangents.get(value, ZERO), pushed))
 
 
@@ -182,6 +209,24 @@ def _is_regular(call: Call) -> bool:
         return False
     number = call.args[1].value
     return number != 0 if call.function == "divide" else number >= 1 and number == int(number)
+
+
+def _is_multiple(cotangent: Expr) -> bool:
+    """Whether it is a multiple of the one that it came from, so that it is zero where that is.
+
+    What `where` chooses of it counts as well: slopes are multiplied inside of `where`.
+    """
+    while isinstance(cotangent, Call):
+        args: Sequence[Expr] = ()
+        if cotangent.function in ("negative", "multiply") or _is_regular(cotangent):
+            args = cotangent.args
+        elif cotangent.function == "where" and any(map(is_zero, cotangent.args)):
+            args = cotangent.args[1:]
+        found = [arg for arg in args if not isinstance(arg, Num)]
+        if len(found) != 1:
+            return False
+        (cotangent,) = found
+    return isinstance(cotangent, Name)
 
 
 def _guard(flow: Expr, cotangents: Sequence[str]) -> Expr:

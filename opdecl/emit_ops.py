@@ -73,8 +73,9 @@ def _as_ruff(name: str) -> tuple[bool, list[tuple[int, str]]]:
     return not name.isupper(), natural_key(name.lower())
 
 
-def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl]) -> list[str]:
-    lines = [f'class {name}(OpBase, native="{name}"):', *doc, "", "    __slots__ = ()"]
+def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl], version: int = 1) -> list[str]:
+    said = f", version={version}" if version > 1 else ""
+    lines = [f'class {name}(OpBase, native="{name}"{said}):', *doc, "", "    __slots__ = ()"]
     lines += [f"    {attr.name}: {_held(attr)}" for attr in attrs]
     lines += ["", "    if TYPE_CHECKING:", ""]
     parameters = [parameter(attr, _held(attr)) for attr in attrs]
@@ -106,7 +107,7 @@ def _emit_op(entry: OpEntry) -> list[str]:
             section("Source", describe_source(entry)),
         ]
     )
-    return [f"# {entry.source}", *_class(entry.name, doc, entry.own_attrs)]
+    return [f"# {entry.source}", *_class(entry.name, doc, entry.own_attrs, entry.version)]
 
 
 def _emit_elemwise(declarations: Declarations) -> list[str]:

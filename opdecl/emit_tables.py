@@ -21,7 +21,7 @@ def emit_tables(declarations: Declarations) -> str:
     ]
     for stem in stems:
         lines += ["", f"static void register_{stem}(Registry& registry) {{"]
-        for entry in declarations.of_stem(stem):
+        for entry in (*declarations.older_of_stem(stem), *declarations.of_stem(stem)):
             lines += [f"  registry.add({spec_text(spec)});" for spec in declarations.lower(entry)]
         lines.append("}")
     lines += ["", "void register_builtin(Registry& registry) {"]

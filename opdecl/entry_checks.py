@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from .checks import RANK_WORDS, Scope, check_formula, check_one_type, value_types
 from .derivative import missing_gradients
 from .errors import Place, Problems
-from .expression import names_read
+from .expression import functions_called, names_read
 from .model import (
     NUMPY_NAME,
     Arg,
@@ -118,6 +118,11 @@ class EntryChecks:
         if own and not takes_complex(entry):
             text = "complex_grad: no argument takes complex numbers; write `grad:`"
             self.refuse(entry.place, text)
+        for unknown in entry.args:
+            if unknown.name in entry.unknown_slopes and not unknown.category.is_differentiable:
+                words = RANK_WORDS[unknown.category.rank]
+                text = f"grad {unknown.name}: {unknown.name} is {words}; it has no gradient"
+                self.refuse(entry.place, text)
         for arg, formula in own:
             self.check_rule("complex_grad", arg, formula, self.rule_scope(3))
         for arg, formula in entry.grad.rules if entry.grad is not None else ():
@@ -162,3 +167,16 @@ class EntryChecks:
         elif missing:
             names = ", ".join(missing)
             self.refuse(entry.place, f"grad: no rule for {names}; write one, or `none`")
+
+
+def functions_of(entry: Entry) -> list[str]:
+    """The functions that the meaning of an entry depends on."""
+    formulas: list[Formula | None] = []
+    if isinstance(entry, ScalarEntry):
+        formulas = [output.formula for output in entry.outputs]
+    elif isinstance(entry, ReductionEntry):
+        formulas = [entry.map, entry.combine, entry.finish]
+    elif isinstance(entry, DefinedOp):
+        formulas = [entry.define]
+    results = [result for formula in formulas if formula for result in formula.results]
+    return functions_called(results)

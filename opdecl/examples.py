@@ -7,10 +7,10 @@ Values are only printed where float32 and float64 agree on what is shown.
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .model import KINDS_OF_INPUT, Entry, ExampleValue, ReductionEntry, ScalarEntry
+from .model import Category, Entry, ExampleValue, ReductionEntry, ScalarEntry
 from .python_text import WIDTH, literal
 from .reference import Reference
 
@@ -21,6 +21,19 @@ BOOLEANS: tuple[list[ExampleValue], ...] = ([True, False], [True, True])
 REDUCED: dict[str, list[ExampleValue]] = {
     "float": [1.0, 2.0, 4.0], "int": [3, 1, 2], "bool": [True, False, True],
 }  # fmt: skip
+
+# The dtype that stands for a category in examples and tests.
+KINDS_OF_INPUT: Mapping[Category, str] = {
+    Category.ALL: "float",
+    Category.NUMERIC: "float",
+    Category.REAL_NUMERIC: "float",
+    Category.REAL_OR_BOOLEAN: "float",
+    Category.FLOATING: "float",
+    Category.REAL_FLOATING: "float",
+    Category.INTEGER: "int",
+    Category.INTEGER_OR_BOOLEAN: "int",
+    Category.BOOLEAN: "bool",
+}
 
 
 class _NoExample(Exception):

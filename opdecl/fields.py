@@ -83,7 +83,13 @@ ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
 }  # fmt: skip
 
 
-def check_name(name: str, is_plain: bool, pattern: re.Pattern[str], is_cpp: bool = True) -> str:
+def check_name(
+    name: str,
+    is_plain: bool,
+    pattern: re.Pattern[str],
+    is_cpp: bool = True,
+    may_be_built_in: bool = False,
+) -> str:
     """What is wrong with a name, or ""; `is_cpp` says whether C++ has an identifier for it."""
     style = "CamelCase" if pattern is CLASS else "snake_case"
     if is_plain and name.lower() in BOOLEAN_WORDS:
@@ -94,7 +100,7 @@ def check_name(name: str, is_plain: bool, pattern: re.Pattern[str], is_cpp: bool
         return f"{name!r} cannot be a name: C++ has a meaning for it"
     if not pattern.match(name):
         return f"{shorten(name)} cannot be a name; a {style} word is expected"
-    if name in CORE_OPS or name in (SIZE, ELEMWISE):
+    if (name in CORE_OPS or name in (SIZE, ELEMWISE)) and not may_be_built_in:
         return f"{name!r} cannot be a name: it is built in"
     if len(name) > MAX_NAME:
         return f"{shorten(name)} cannot be a name: it is longer than {MAX_NAME} characters"

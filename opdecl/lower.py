@@ -171,7 +171,8 @@ class Lowering:
             specs = [self._lower_reduction(entry)]
         elif isinstance(entry, OpEntry):
             specs = [self._lower_op(entry)]
-        return [*specs, *(lower_function(call) for call in (entry, *entry.variants))]
+        calls = (entry, *entry.variants) if entry.is_newest else ()
+        return [*specs, *map(lower_function, calls)]
 
     def _lower_scalar(self, entry: ScalarEntry) -> list[Spec]:
         grads = self._scalar_grads(entry, is_complex=False)
@@ -200,6 +201,8 @@ class Lowering:
         grads = []
         for i, arg in enumerate(entry.args):
             gradient = self._gradients(entry, is_complex).get(arg.name)
+            if arg.name in entry.unknown_slopes:
+                grads.append(Grad(i, Body(len(inputs))))
             if gradient is None:
                 continue
             if arg.name in derived:
@@ -224,7 +227,9 @@ class Lowering:
         grads = []
         for i, arg in enumerate(entry.args):
             rule = rules.get(arg.name)
-            if rule is not None:
+            if arg.name in entry.unknown_slopes:
+                grads.append(Grad(i, Body(len(inputs))))
+            elif rule is not None:
                 grads.append(Grad(i, lower_body([rule], inputs)))
         return tuple(grads)
 

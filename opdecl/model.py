@@ -1,6 +1,6 @@
 """What a declaration says, as immutable data.
 
-One class for each of the four kinds of entry; what they share is in `Entry`. Expressions are
+One class for each kind of entry; what they share is in `Entry`. Expressions are
 parsed, names are not yet resolved: that needs all files, and is `checks`' work.
 """
 
@@ -102,17 +102,20 @@ NUMPY_NAME = re.compile(r"((linalg|math)\.)?[a-z][a-z0-9_]*\Z")
 
 NONE = "none"
 HANDWRITTEN = "handwritten"
+UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True)
 class GradRules:
     """The key `grad`: "none", "handwritten", or "rules" for the arguments named in `rules`.
 
-    A rule of None says that this argument has no gradient.
+    A rule of None says that this argument has no gradient. Those by the arguments in `unknown`
+    exist, but nobody has written them: asking for one is an error.
     """
 
     kind: str
     rules: tuple[tuple[str, Formula | None], ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,13 +172,24 @@ class Entry:
         raise NotImplementedError
 
     @property
+    def is_newest(self) -> bool:
+        """Whether code is generated from it: no later version is declared, nor is it raw."""
+        return True
+
+    @property
     def stem(self) -> str:
         """The name of its file, without folder and suffix."""
         return self.place.path.replace("\\", "/").rsplit("/", 1)[-1].removesuffix(".yaml")
 
     def has_rule_for(self, arg: str) -> bool:
         """Whether `grad` speaks of `arg`."""
-        return self.grad is not None and any(name == arg for name, _ in self.grad.rules)
+        rules = self.grad.rules if self.grad is not None else ()
+        return any(name == arg for name, _ in rules) or arg in self.unknown_slopes
+
+    @property
+    def unknown_slopes(self) -> tuple[str, ...]:
+        """The arguments by which a gradient cannot be had."""
+        return self.grad.unknown if self.grad is not None else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,10 +280,16 @@ class OpEntry(Entry):
     batch: str = ""  # how an axis of examples goes through it; "" where the body says it
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
+    version: int = 1
+    newest: str = ""  # of an older version: the name that the newest one has
 
     @property
     def kind(self) -> str:
         return "op"
+
+    @property
+    def is_newest(self) -> bool:
+        return not self.newest
 
     @property
     def function(self) -> str:
@@ -327,6 +347,25 @@ class NativeOp(OpEntry):
         return True
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RawOp(Entry):
+    """An op whose class is written by hand, in a file of Python. Nothing is generated from it."""
+
+    written_in: str
+
+    @property
+    def kind(self) -> str:
+        return "op"
+
+    @property
+    def is_newest(self) -> bool:
+        return False
+
+    @property
+    def is_native(self) -> bool:
+        return False
+
+
 def rule_names(entry: Entry) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the outputs and of their cotangents in the rules of `grad`.
 
@@ -358,17 +397,3 @@ def complex_names(entry: Entry) -> frozenset[str]:
     inputs = [a.name for a in entry.args if a.category.takes_complex and not a.is_variadic]
     keeps = entry.result in ("same", "sum") and bool(inputs)
     return frozenset([*inputs, *(rule_names(entry)[0] if keeps else ())])
-
-
-# The dtype that stands for a category in examples and tests.
-KINDS_OF_INPUT: Mapping[Category, str] = {
-    Category.ALL: "float",
-    Category.NUMERIC: "float",
-    Category.REAL_NUMERIC: "float",
-    Category.REAL_OR_BOOLEAN: "float",
-    Category.FLOATING: "float",
-    Category.REAL_FLOATING: "float",
-    Category.INTEGER: "int",
-    Category.INTEGER_OR_BOOLEAN: "int",
-    Category.BOOLEAN: "bool",
-}

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from .model import HANDWRITTEN, Entry, OpEntry, ReductionEntry, ScalarEntry
+from .model import HANDWRITTEN, Entry, OpEntry, RawOp, ReductionEntry, ScalarEntry
 
 # From an entry to what is wrong with it in that place.
 CheckPlace: TypeAlias = Callable[[Entry], Iterator[str]]
@@ -36,6 +36,8 @@ def check_importing(entry: Entry) -> Iterator[str]:
         yield "a native reduction needs the compiler; write `map`"
     elif isinstance(entry, ScalarEntry) and entry.is_native:
         yield "the key 'expr' is missing: the function has no meaning"
+    elif isinstance(entry, RawOp):
+        yield "raw: an op written by hand is its class; import that, and leave the entry out"
     elif isinstance(entry, OpEntry):
         yield from _check_op(entry)
 

@@ -28,7 +28,7 @@ from .model import (
     ScalarEntry,
 )
 from .parse import FORMS, parse_body
-from .read_op import read_op
+from .read_op import read_op, read_raw
 from .read_parts import (
     read_complex_grad,
     read_doc,
@@ -39,6 +39,7 @@ from .read_parts import (
     refuse_variadic,
     rule_names,
 )
+from .versions import newest_versions, version_in, versioned_name
 
 # A scalar function of so many arguments is a method of Tensor, unless it says otherwise.
 _MOST_OF_A_METHOD = 2
@@ -50,9 +51,11 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "linear", "batch",
-        "function", "calls", "requires",
+        "function", "calls", "requires", "version",
     ),
 }  # fmt: skip
+RAW = "raw"
+RAW_KEYS = ("op", RAW, "doc", "see")
 INITS = ("0", "1", "lowest", "highest", "false", "true")
 # What the usual ways to combine leave as it is; the values of `init`.
 NEUTRAL: Mapping[str, str] = {
@@ -86,8 +89,9 @@ def _read(node: Sequence | None, problems: Problems, before: Collection[Entry]) 
         problems.add(node.place, "", "is empty; a list of entries is expected")
     entries: list[Entry] = []
     attrs = {entry.name: entry.own_attrs for entry in before if isinstance(entry, OpEntry)}
+    newest = newest_versions(node)
     for item in node.items:
-        entry = _read_entry(item, problems, attrs)
+        entry = _read_entry(item, problems, attrs, newest)
         if entry is not None:
             entries.append(entry)
         if isinstance(entry, OpEntry):
@@ -95,7 +99,9 @@ def _read(node: Sequence | None, problems: Problems, before: Collection[Entry]) 
     return entries
 
 
-def _read_entry(node: Node, problems: Problems, earlier: AttrsByOp) -> Entry | None:
+def _read_entry(
+    node: Node, problems: Problems, earlier: AttrsByOp, newest: Mapping[str, int]
+) -> Entry | None:
     if not isinstance(node, MappingNode):
         problems.add(node.place, "", "an entry (`scalar: name`, then its keys) is expected")
         return None
@@ -110,15 +116,23 @@ def _read_entry(node: Node, problems: Problems, earlier: AttrsByOp) -> Entry | N
     name_node = node.items[kind]
     name = name_node.text if isinstance(name_node, Scalar) else ""
     is_plain = isinstance(name_node, Scalar) and name_node.is_plain
-    wrong = check_name(name, is_plain, CLASS if kind == "op" else WORD)
+    is_raw = kind == "op" and RAW in node.items
+    wrong = check_name(name, is_plain, CLASS if kind == "op" else WORD, may_be_built_in=is_raw)
     if not wrong and name in FORMS:
         wrong = f"{name!r} cannot be a name: it has a meaning in expressions"
-    fields = Fields(node, "" if wrong else name, problems, earlier)
+    is_older = kind == "op" and version_in(node) < newest[name]
+    own = versioned_name(name, version_in(node)) if is_older else name
+    fields = Fields(node, "" if wrong else own, problems, earlier)
     if wrong:
         fields.refuse(name_node.place, wrong)
-    fields.check_keys(KEYS[kind])
-    reader = {"scalar": _read_scalar, "reduction": _read_reduction, "op": read_op}[kind]
-    entry = reader(fields, name)
+    fields.check_keys(RAW_KEYS if is_raw else KEYS[kind])
+    entry: Entry
+    if is_raw:
+        entry = read_raw(fields, name)
+    elif kind == "op":
+        entry = read_op(fields, own, newest=name if is_older else "")
+    else:
+        entry = {"scalar": _read_scalar, "reduction": _read_reduction}[kind](fields, name)
     # A half-read entry still takes part in the checks of others, unless it has no name.
     return None if wrong else entry
 

@@ -25,6 +25,7 @@ from .model import (
     FixedAttrs,
     GradRules,
     NativeOp,
+    RawOp,
     is_differentiable,
 )
 from .read_parts import (
@@ -36,12 +37,31 @@ from .read_parts import (
     read_requires,
     refuse_variadic,
 )
+from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
+# How an axis of examples goes through an op: the rules of imperative/batching_rules.py.
+BATCHES = (
+    "each", "loop", "aligned", "broadcast", "folded", "sequences", "none", "set_subtensor",
+    "matmul", "linear", "gather", "scatter", "masked", "solve", "convolution",
+    "convolution_weight", "search_sorted", "recurrence", "recurrence_grad",
+)  # fmt: skip
 
 
-def read_op(fields: Fields, name: str) -> Entry:
-    """An entry of the kind `op`."""
+def read_raw(fields: Fields, name: str) -> Entry:
+    """`raw: ops/const.py`: an op whose class is written by hand there."""
+    return RawOp(
+        name=name,
+        place=fields.mapping.place,
+        args=(),
+        doc=read_doc(fields),
+        see=fields.text("see"),
+        written_in=fields.text("raw"),
+    )
+
+
+def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
+    """An entry of the kind `op`; `newest` is what the newest version of it is called."""
     args = fields.args(needs_some=False)
     refuse_variadic(fields, args, allow_last=True)
     attrs = fields.attrs()
@@ -75,9 +95,13 @@ def read_op(fields: Fields, name: str) -> Entry:
         "infer": fields.rule("infer", snake_case(name) if kernels and not is_python else ""),
         "kernels": kernels,
         "linear": fields.groups("linear", [arg.name for arg in args]),
-        "batch": fields.word("batch", _usual_batch(is_python) if is_native and args else ""),
+        "batch": fields.choice(
+            "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
+        ),
         "call": fields.word("function", snake_case(name)),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
+        "version": _version(fields),
+        "newest": newest,
     }
     if define is not None:
         return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
@@ -85,6 +109,18 @@ def read_op(fields: Fields, name: str) -> Entry:
     if fields.get("grad") is None and is_differentiable(native):
         native = replace(native, grad=GradRules(HANDWRITTEN))
     return native
+
+
+def _version(fields: Fields) -> int:
+    """`version: 2`."""
+    node = fields.scalar("version", "an integer")
+    if node is None:
+        return 1
+    if type(node.value) is int and 1 <= node.value <= MAX_VERSION:
+        return node.value
+    text = f"version: a number from 1 to {MAX_VERSION} is expected; got {shorten(node.text)}"
+    fields.refuse(node.place, text)
+    return 1
 
 
 def _usual_batch(is_python: bool) -> str:

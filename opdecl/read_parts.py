@@ -8,7 +8,7 @@ from .errors import did_you_mean, listing, shorten
 from .fields import Fields
 from .loader import Mapping as MappingNode
 from .loader import Node, Scalar, Sequence
-from .model import HANDWRITTEN, NONE, NUMPY_NAME, Arg, ExampleValue, Formula, GradRules
+from .model import HANDWRITTEN, NONE, NUMPY_NAME, UNKNOWN, Arg, ExampleValue, Formula, GradRules
 
 
 def read_doc(fields: Fields) -> str:
@@ -68,15 +68,18 @@ def read_grad(
         return None
     known = [arg.name for arg in args]
     rules: list[tuple[str, Formula | None]] = []
+    unknown: list[str] = []
     for name, value in node.items.items():
         if name not in known:
             hint = did_you_mean(name, known)
             fields.refuse(node.keys[name].place, f"{key}: there is no argument {name!r}{hint}")
         elif isinstance(value, Scalar) and value.text == NONE:
             rules.append((name, None))
+        elif isinstance(value, Scalar) and value.text == UNKNOWN:
+            unknown.append(name)
         else:
             rules.append((name, fields.formula(f"{key} {name}", value, taken)))
-    return GradRules("rules", tuple(rules))
+    return GradRules("rules", tuple(rules), tuple(unknown))
 
 
 def read_complex_grad(

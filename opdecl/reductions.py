@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterator
 from typing import Any
 
-from .derivative import Differentiator
+from .derivative import Differentiator, UnknownSlopeError
 from .errors import Place
 from .expression import SIZE, Attr, Call, Expr, Name, Num, names_read, rebuild
 from .model import (
@@ -44,7 +44,12 @@ def reduction_mistakes(
         kind = entry.args[0].category.text
         yield f"map, combine, finish: cannot be computed on {kind} numbers; see their dtypes"
     needs_rule = is_differentiable(entry) and entry.grad is None
-    if needs_rule and derived_rule(entry, differentiator) is None:
+    try:
+        found = derived_rule(entry, differentiator) if needs_rule else None
+    except UnknownSlopeError as error:
+        yield f"has no gradient: {error}; write `grad:`"
+        return
+    if needs_rule and found is None:
         yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
 
 

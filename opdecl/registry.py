@@ -10,12 +10,12 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from .derivative import Differentiator
-from .entry_checks import EntryChecks
+from .derivative import Differentiator, UnknownSlopeError
+from .entry_checks import EntryChecks, functions_of
 from .errors import DeclarationError, Place, Problems
 from .expression import Expr, functions_called, topological
 from .lower import DerivedScalar, Lowering
-from .model import DefinedOp, Entry, Formula, ReductionEntry, ScalarEntry
+from .model import Entry, OpEntry, RawOp, ReductionEntry, ScalarEntry
 from .places import CheckPlace, check_built_in, check_importing, check_run_time
 from .read import read_file, read_text
 from .reductions import reduction_mistakes
@@ -33,12 +33,16 @@ class Declarations:
     """
 
     def __init__(self, entries: Iterable[Entry], *, base: Declarations | None = None) -> None:
-        self.new = tuple(entries)
+        entries = tuple(entries)
+        self.new = tuple(entry for entry in entries if entry.is_newest)
+        # Older versions of ops, and ops written by hand: nothing is generated from them.
+        self.older = tuple(e for e in entries if isinstance(e, OpEntry) and not e.is_newest)
+        self.raw = tuple(entry for entry in entries if isinstance(entry, RawOp))
         self.base = base
         self.functions: ChainMap[str, Entry] = ChainMap(
             {call.function: call for entry in self.new for call in (entry, *entry.variants)}
         )
-        self.by_name: ChainMap[str, Entry] = ChainMap({entry.name: entry for entry in self.new})
+        self.by_name: ChainMap[str, Entry] = ChainMap({entry.name: entry for entry in entries})
         self._derived: ChainMap[str, ScalarEntry] | None = None
         if base is not None:
             self.functions.maps += base.functions.maps
@@ -75,6 +79,7 @@ class Declarations:
         """Takes in the entries by which a set that `extended` made of this one is larger."""
         self.derived.update(larger.derived.maps[0])
         self.new += larger.new
+        self.older += larger.older
         self.functions.update(larger.functions.maps[0])
         self.by_name.update(larger.by_name.maps[0])
         self._differentiator.merge(larger._differentiator)
@@ -88,6 +93,10 @@ class Declarations:
     def of_stem(self, stem: str) -> list[Entry]:
         """The entries of one file."""
         return [entry for entry in self.entries if entry.stem == stem]
+
+    def older_of_stem(self, stem: str) -> list[OpEntry]:
+        """The older versions of the ops of one file."""
+        return [entry for entry in self.older if entry.stem == stem]
 
     def calls_of_stem(self, stem: str) -> list[Entry]:
         """The functional calls of one file: an entry for each."""
@@ -111,7 +120,11 @@ class Declarations:
             if not isinstance(entry, ScalarEntry):
                 continue
             for differentiator in (self._differentiator, self._complex):
-                gradients = differentiator.gradients(entry)
+                try:
+                    gradients = differentiator.gradients(entry)
+                except UnknownSlopeError as error:
+                    text = f"has no gradient: {error}; write `grad:`"
+                    return problems.add(entry.place, entry.name, text)
                 if len(topological(gradients.values())) > MAX_GRADIENT:
                     text = f"its gradient has more than {MAX_GRADIENT} steps; write `grad:`"
                     return problems.add(entry.place, entry.name, text)
@@ -171,7 +184,8 @@ def load_text(
 def declare_text(text: str, *, path: str = "<string>", base: Declarations) -> list[Spec]:
     """The specs of new entries: what the core needs to run them, and their functional calls."""
     declarations = base.extended(text, path)
-    return [spec for entry in declarations.new for spec in declarations.lower(entry)]
+    entries = (*declarations.older, *declarations.new)
+    return [spec for entry in entries for spec in declarations.lower(entry)]
 
 
 def _checked(
@@ -225,13 +239,15 @@ def _without_duplicates(
 
 
 def _names(entry: Entry) -> list[str]:
+    if not entry.is_newest:
+        return [entry.name]
     return [entry.name, entry.function, *(call.function for call in entry.variants)]
 
 
 def _check_cycles(declarations: Declarations, problems: Problems) -> list[str]:
     """Definitions must not chase their tails. Returns the functions, each after those it calls."""
     order: list[str] = []
-    calls = {entry.function: _called(entry) for entry in declarations.new}
+    calls = {entry.function: functions_of(entry) for entry in declarations.new}
     state: dict[str, int] = {}
     for start in calls:
         if start in state:
@@ -256,19 +272,6 @@ def _check_cycles(declarations: Declarations, problems: Problems) -> list[str]:
     return order
 
 
-def _called(entry: Entry) -> list[str]:
-    """The functions that the meaning of an entry depends on."""
-    formulas: list[Formula | None] = []
-    if isinstance(entry, ScalarEntry):
-        formulas = [output.formula for output in entry.outputs]
-    elif isinstance(entry, ReductionEntry):
-        formulas = [entry.map, entry.combine, entry.finish]
-    elif isinstance(entry, DefinedOp):
-        formulas = [entry.define]
-    results = [result for formula in formulas if formula for result in formula.results]
-    return functions_called(results)
-
-
 def _check_derived_names(declarations: Declarations, problems: Problems) -> None:
     new = {*declarations.derived.maps[0], *declarations.functions.maps[0]}
     for name in sorted(new):
@@ -283,7 +286,7 @@ def _check_shadowing(declarations: Declarations, problems: Problems) -> None:
     for entry in declarations.new:
         if not isinstance(entry, (ScalarEntry, ReductionEntry)):
             continue
-        called = {entry.name, *_called(entry)}
+        called = {entry.name, *functions_of(entry)}
         if isinstance(entry, ScalarEntry):
             results = [derived.result for derived in declarations.derived_scalars(entry)]
             called.update(functions_called(results))

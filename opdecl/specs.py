@@ -50,7 +50,10 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Grad:
-    """The gradient of one input; the body reads inputs, outputs and cotangents."""
+    """The gradient of one input; the body reads inputs, outputs and cotangents.
+
+    It has no results where the slope is declared to be unknown.
+    """
 
     input: int
     body: Body

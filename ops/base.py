@@ -40,11 +40,15 @@ class OpBase(_C.OpBase):
 
     __slots__ = ()
 
-    def __init_subclass__(cls, *, native: str | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(
+        cls, *, native: str | None = None, version: int = 1, **kwargs: Any
+    ) -> None:
         """Ties the class to the core's op class `native`, or reads its fields."""
         super().__init_subclass__(**kwargs)
         if native is not None:
             _C.bind_op_class(cls, native)
+            if version > 1:
+                _versions[cls] = version
         elif not _C.is_native_op_class(cls) and "__init__" not in vars(cls):
             import dataclasses  # only here: importing the package needs none
 
@@ -77,9 +81,13 @@ class OpBase(_C.OpBase):
             return _rebuild, (type(self), {name: getattr(self, name) for name in names})
         if _C.is_native_op_class(type(self)):
             params = {name: getattr(self, name) for name in self.params()}
-            if sources := op_sources(self):
-                return _rebuild_declared, (sources, type(self).__name__, params)
-            return _rebuild, (type(self), params)
+            from .versions import name_and_version
+
+            name, version = name_and_version(type(self))
+            sources = op_sources(self)
+            if sources or name != type(self).__name__:
+                return _rebuild_declared, (sources, name, params, version)
+            return _rebuild, (type(self), params, version)
         return super().__reduce__()
 
 
@@ -100,8 +108,19 @@ def _new(cls: type[OpBase], *args: Any, **kwargs: Any) -> OpBase:
     return _C.OpBase.__new__(cls)
 
 
-def _rebuild(cls: type[OpBase], params: dict[str, Any]) -> OpBase:
-    return cls(**params)
+# The versions of the classes whose declaration says one.
+_versions: dict[type[OpBase], int] = {}
+
+
+def version_of(cls: type[OpBase]) -> int:
+    """Which version of its op a class is."""
+    return _versions.get(cls, 1)
+
+
+def _rebuild(cls: type[OpBase], params: dict[str, Any], version: int = 1) -> OpBase:
+    if version == version_of(cls) or not _C.is_native_op_class(cls):
+        return cls(**params)
+    return _rebuild_declared((), cls.__name__, params, version)
 
 
 def op_sources(op: OpBase) -> list[tuple[str, str]]:
@@ -110,13 +129,14 @@ def op_sources(op: OpBase) -> list[tuple[str, str]]:
     return sources_of([type(op).__name__, *words])
 
 
-def _rebuild_declared(sources: Sources, name: str, params: dict[str, Any]) -> OpBase:
-    """An op that was declared at run time, with what it is made of."""
-    from . import builtin
+def _rebuild_declared(
+    sources: Sources, name: str, params: dict[str, Any], version: int = 1
+) -> OpBase:
+    """An op of this name and version, with the run-time declarations that it is made of."""
+    from .versions import class_of
 
     restore(sources)
-    op: OpBase = getattr(builtin, name)(**params)
-    return op
+    return class_of(name, version)(**params)
 
 
 _C.bind_op_class(OpBase, "OpBase")

@@ -85,12 +85,13 @@ def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declare
 def _declare(text: str, path: str, imports: bool) -> Declared:
     known = known_declarations()
     larger = known.extended(text, path, imports)
-    specs = [spec for entry in larger.new for spec in larger.lower(entry)]
+    entries = sorted((*larger.new, *larger.older), key=lambda entry: entry.place.line)
+    specs = [spec for entry in entries for spec in larger.lower(entry)]
     rules = [_python_rules(spec) for spec in specs if ":" in getattr(spec, "kernel", "")]
     _C.declare_specs(specs)
     for rule in rules:
         _C.set_foreign_rules(*rule)
-    remember(text, larger.new)
+    remember(text, entries)
     functions = {}
     for entry in larger.new:
         if entry.kind == "op":
@@ -110,7 +111,8 @@ def _python_rules(spec: Any) -> tuple[str, Any, Any]:
 def _register_class(entry: Any) -> None:
     """The op's class; pickles find it by its place."""
     place = {"__slots__": (), "__module__": builtin.__name__, "__doc__": entry.doc}
-    builtin.register(entry.name, type(entry.name, (OpBase,), place, native=entry.name))
+    cls = type(entry.name, (OpBase,), place, native=entry.name, version=entry.version)
+    builtin.register(entry.name, cls)
 
 
 # Held while declarations are read or added to, by one thread at a time.

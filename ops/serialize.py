@@ -16,6 +16,7 @@ from .arrays import to_json as array_to_json
 from .base import OpBase, op_sources
 from .opdef import OpDef
 from .sources import restore
+from .versions import class_of, name_and_version
 
 
 def serialize(op: OpBase) -> bytes:
@@ -23,7 +24,7 @@ def serialize(op: OpBase) -> bytes:
 
     Built-in ops, those declared at run time (with their declarations), Const of numbers and of
     arrays, and ops written in Python: `OpDef`s, and classes with annotated fields that a module
-    has under their name.
+    has under their name. What has versions is written with its own.
 
     Raises:
         TypeError: nothing would find the class again, or a parameter has no known form.
@@ -41,6 +42,9 @@ def serialize(op: OpBase) -> bytes:
     if _is_built_in(cls):
         values = {name: getattr(op, name) for name in op.params()}
         record["params"] = _all_to_json(op, values)
+        record["op"], version = name_and_version(cls)
+        if version > 1:
+            record["version"] = version
         if sources := op_sources(op):
             record["declarations"] = sources
     elif isinstance(op, OpDef):
@@ -61,11 +65,12 @@ _MISTAKES = (ValueError, KeyError, TypeError, AttributeError, OverflowError, Rec
 def deserialize(data: bytes) -> OpBase:
     """The op that `serialize` wrote.
 
-    Declarations that it carries are declared, where they are not yet.
+    Declarations that it carries are declared, where they are not yet. An op of an older version
+    is read by the declaration of that version.
 
     Raises:
         ValueError: the bytes are not an op that this process knows: the module of a class written
-            in Python must have been imported.
+            in Python must have been imported, and its version declared.
     """
     import json
 
@@ -78,7 +83,7 @@ def deserialize(data: bytes) -> OpBase:
             return _imported_class(name)(**_all_from_json(params))
         if name not in builtin.__all__:
             raise KeyError(name)
-        cls = getattr(builtin, name)
+        cls = class_of(name, record.get("version", 1))
         if issubclass(cls, OpDef):
             return _read_wrapped(cls, params, record["bytes"])
         op: OpBase = cls(**_all_from_json(params))
@@ -88,7 +93,10 @@ def deserialize(data: bytes) -> OpBase:
 
 
 def _is_built_in(cls: type[OpBase]) -> bool:
-    return getattr(builtin, cls.__name__, None) is cls and _C.is_native_op_class(cls)
+    if not _C.is_native_op_class(cls):
+        return False
+    name, version = name_and_version(cls)
+    return getattr(builtin, name, None) is not None and class_of(name, version) is cls
 
 
 def _registered_name(op: OpDef) -> str:

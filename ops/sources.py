@@ -19,11 +19,15 @@ Sources: TypeAlias = Sequence[Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """An entry: its name, its text, and the names of earlier or later ones that it speaks of."""
+    """An entry: its name, its text, and the names of earlier or later ones that it speaks of.
+
+    The versions of an op speak of each other.
+    """
 
     name: str
     text: str
     words: frozenset[str]
+    newest: str = ""  # of an older version: the name that the newest one has
 
 
 _by_name: dict[str, Source] = {}  # in the order of declaration; by op, mode and function
@@ -33,12 +37,22 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def remember(text: str, entries: Sequence[Any]) -> None:
     """Keeps the text of each of the entries that it declared."""
     lines = text.splitlines()
+    versions: dict[str, list[str]] = {}
+    for entry in entries:
+        versions.setdefault(_newest(entry), []).append(entry.name)
     starts = [entry.place.line - 1 for entry in entries]
     for entry, start, end in zip(entries, starts, [*starts[1:], len(lines)], strict=True):
         own = dedent("\n".join(lines[start:end])).strip() + "\n"
-        source = Source(entry.name, own, frozenset(_WORD.findall(own)))
+        words = frozenset([*_WORD.findall(own), *versions[_newest(entry)]])
+        source = Source(entry.name, own, words, getattr(entry, "newest", ""))
         calls = (entry, *entry.variants)
         _by_name.update(dict.fromkeys([entry.name, *(call.function for call in calls)], source))
+
+
+def _newest(entry: Any) -> str:
+    """What the newest version of it is called."""
+    newest: str = getattr(entry, "newest", "") or entry.name
+    return newest
 
 
 def sources_of(names: Iterable[str]) -> list[tuple[str, str]]:
@@ -67,7 +81,7 @@ def restore(sources: Sources) -> None:
         known = _by_name.get(name)
         if known is None:
             missing.append((name, text))
-        elif known.text != text:
+        elif known.text != text and not _is_older(name, text):
             raise ValueError(f"{name}: must be declared as it was; it is declared otherwise here")
     try:
         if missing:
@@ -78,3 +92,8 @@ def restore(sources: Sources) -> None:
             f"{names}: must be declared here; got an op that needs it; declare it first, as it "
             f"was ({error})"
         ) from error
+
+
+def _is_older(name: str, text: str) -> bool:
+    """Whether it is an older version of what has this name here."""
+    return any(source.newest == name and source.text == text for source in _by_name.values())

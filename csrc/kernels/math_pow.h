@@ -99,15 +99,20 @@ TL_INLINE Pair<double> log2_pair(double x) {
   return fast_two_sum(result.hi, result.lo + scaled_low);
 }
 
+// 2^(hi + lo), where lo is small beside hi; it does not count where the result is 0 or infinite.
+TL_INLINE double exp2_of_pair(double hi, double lo) {
+  const double bounded = at_least(at_most(hi, 1100.0), -1100.0);
+  const double low = vm::abs(hi) < 1100 ? lo : 0.0;
+  const double magic = bounded + kMagic<double>;
+  const double r = (bounded - (magic - kMagic<double>)) + low;
+  return scale(exp2_reduced(r), magic);
+}
+
 TL_INLINE double pow_of_abs(double a, double y) {
   const Pair<double> l = log2_pair(a);
   const double bounded_y = at_least(at_most(y, 0x1p80), -0x1p80);
   const Pair<double> product = two_product(bounded_y, l.hi);
-  const double bounded = at_least(at_most(product.hi, 1100.0), -1100.0);
-  const double low = vm::abs(product.hi) < 1100 ? product.lo + bounded_y * l.lo : 0.0;
-  const double magic = bounded + kMagic<double>;
-  const double r = (bounded - (magic - kMagic<double>)) + low;
-  return scale(exp2_reduced(r), magic);
+  return exp2_of_pair(product.hi, product.lo + bounded_y * l.lo);
 }
 
 // The special cases of C99: pow(x, 0) = pow(1, y) = 1 even for NaN, and so on.

@@ -174,30 +174,68 @@ inline double minus_log1p(double t) {
   return t * t * mul_add(t, log1p_rest(t), 0.5);
 }
 
-// x^a exp(-x) / gamma(a + 1)
-inline double gamma_density(double a, double x) {
-  if (a < 5) return vm::pow(x, a) * vm::exp(-x) / vm::exp(vm::lgamma(a + 1));
-  const double inverse = 1 / a;
-  const double scaled = vm::exp(inverse * lgamma_large(inverse * inverse));
-  const double mu = (x - a) / a;  // near -1 it has lost the digits of x
-  const double rest = mu < -0.3 ? mu - vm::log(x / a) : minus_log1p(mu);
-  return vm::exp(-a * rest) / (vm::sqrt(kTwoPi * a) * scaled);
+// (x / a)^a exp(a - x), at most 1. Its logarithm is a difference of numbers as large as a, of which
+// only the last digits are left; as a pair it keeps a double's worth of them.
+inline double gamma_power(double a, double x) {
+  using C = Constants<double>;
+  const double log2e_hi = 0.5 * C::kTwoLog2eHi, log2e_lo = 0.5 * C::kTwoLog2eLo;
+  const double ratio = x / a, mu = (x - a) / a;
+  if (vm::abs(mu) < 0x1p-6) {
+    // -a (mu - log(1 + mu)) = -(x - a) mu (1/2 + ...), where a - x has no error.
+    const double difference = x - a;
+    const Pair<double> back = two_product(mu, a);
+    const double mu_low = ((difference - back.hi) - back.lo) / a;
+    const Pair<double> square = two_product(difference, mu);
+    const double square_low = square.lo + difference * mu_low;
+    const Pair<double> factor = fast_two_sum(0.5, mu * log1p_rest(mu));
+    const Pair<double> product = two_product(square.hi, factor.hi);
+    const double low = product.lo + square.hi * factor.lo + square_low * factor.hi;
+    const Pair<double> scaled = two_product(product.hi, log2e_hi);
+    return exp2_of_pair(-scaled.hi, -(scaled.lo + product.hi * log2e_lo + low * log2e_hi));
+  }
+  if (a > 0x1p25) return 0;  // before what is as large as a overflows
+  const Pair<double> log_ratio = log2_pair(ratio);
+  const Pair<double> product = two_product(a, log_ratio.hi);
+  const Pair<double> back = two_product(ratio, a);
+  const double lost = ((x - back.hi) - back.lo) / ratio;  // a log(1 + what the ratio has lost)
+  const double difference = a - x, grown = a - difference;
+  const double difference_low = (a - (difference + grown)) + (grown - x);
+  const Pair<double> scaled = two_product(difference, log2e_hi);
+  const double low = product.lo + a * log_ratio.lo + scaled.lo + difference * log2e_lo +
+                     (lost + difference_low) * log2e_hi;
+  const double sum = product.hi + scaled.hi, part = sum - product.hi;
+  const double sum_low = (product.hi - (sum - part)) + (scaled.hi - part);
+  return exp2_of_pair(sum, sum_low + low);
 }
 
-// Temme's expansion around x = a, for large a: the lower function, or the upper one.
+// x^a exp(-x) / gamma(a + 1)
+inline double gamma_density(double a, double x) {
+  if (a < 5) {
+    const double root = vm::exp(-0.5 * x);  // exp(-x) may be denormal where the result is not
+    return vm::pow(x, a) * root / vm::exp(vm::lgamma(a + 1)) * root;
+  }
+  const double inverse = 1 / a;
+  const double scaled = vm::exp(inverse * lgamma_large(inverse * inverse));
+  return gamma_power(a, x) / (vm::sqrt(kTwoPi * a) * scaled);
+}
+
+// Temme's expansion around x = a, for large a: the lower function, or the upper one. The smaller
+// of the two is a multiple of exp(-root^2).
 inline double gamma_transition(double a, double x, bool is_upper) {
   const double mu = (x - a) / a;
-  const double half_square = minus_log1p(mu);
-  const double eta = vm::copysign(vm::sqrt(2 * half_square), mu);
+  const double eta = vm::copysign(vm::sqrt(2 * minus_log1p(mu)), mu);
   double sum = 0;
   for (int k = 9; k-- > 0;) {
     double row = 0;
     for (int n = 18; n-- > 0;) row = row * eta + kTemme[k][n];
     sum = sum / a + row;
   }
-  const double rest = vm::exp(-a * half_square) / vm::sqrt(kTwoPi * a) * sum;
-  const double root = eta * vm::sqrt(0.5 * a);
-  return is_upper ? 0.5 * vm::erfc(root) + rest : 0.5 * vm::erfc(-root) - rest;
+  const double rest = sum / vm::sqrt(kTwoPi * a);
+  const double root = vm::abs(eta) * vm::sqrt(0.5 * a);
+  const bool is_right = mu > 0;  // the upper function is the smaller one
+  const double half = 0.5 * erfcx_of_positive(root);
+  const double smaller = gamma_power(a, x) * (is_right ? half + rest : half - rest);
+  return is_upper == is_right ? smaller : 1 - smaller;
 }
 
 inline double gamma_series(double a, double x) {

@@ -51,6 +51,15 @@ bool has_complex(const Node& node) {
   return any(node.outputs) || (node.input_specs && any(*node.input_specs));
 }
 
+// A rule without a result is that of a slope that the declaration calls unknown.
+[[noreturn]] void refuse_unknown(const Op& op, size_t input) {
+  const std::string& name =
+      op.scalar != nullptr ? op.scalar->spec.args[input].name : op.cls.spec.args[input].name;
+  fail(ErrorKind::kAutodiff, op.name(),
+       ": gradients must be by inputs whose slope is known; got one by ", name,
+       ", whose slope is not; detach ", name, ", or give a rule by custom_vjp.");
+}
+
 }  // namespace
 
 void run_declared(const Gradients& declared, GradCall& call) {
@@ -89,6 +98,7 @@ void run_declared(const Gradients& declared, GradCall& call) {
       continue;
     }
     if (rule.body->steps.empty() && rule.body->body.constants.empty()) {
+      if (rule.body->body.results.empty()) refuse_unknown(call.op, input);
       call.result(input) = Ref<Value>(slots[static_cast<size_t>(rule.body->body.results[0])]);
       continue;
     }
@@ -241,6 +251,7 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
     const CompiledBody& body = *rule.body;
     Ref<Value> result;
     if (body.steps.empty() && body.body.constants.empty()) {
+      if (body.body.results.empty()) return false;
       result = Ref<Value>(slots[body.body.results[0]]);
     } else if (const Op* only = only_step(body)) {
       Value* args[4];

@@ -374,7 +374,7 @@ def zeta(x: TensorLike, q: TensorLike) -> Tensor:
 # opdecl/elementwise_special.yaml: igamma
 @native
 def igamma(a: TensorLike, x: TensorLike) -> Tensor:
-    """The lower incomplete gamma function over gamma(a), from 0 to 1.
+    """The lower incomplete gamma function over gamma(a), from 0 to 1, within 20 units.
 
     Args:
         a: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -404,7 +404,7 @@ def igamma(a: TensorLike, x: TensorLike) -> Tensor:
 # opdecl/elementwise_special.yaml: igammac
 @native
 def igammac(a: TensorLike, x: TensorLike) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x).
+    """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x), within 20 units.
 
     Args:
         a: any shape that broadcasts with the others, real floating-point (integers and booleans are

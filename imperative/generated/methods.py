@@ -963,7 +963,7 @@ class TensorMethods(_C.TensorWrapper):
     # opdecl/elementwise_special.yaml: igamma
     @declared("igamma")
     def igamma(self, x: TensorLike) -> Tensor:
-        """The lower incomplete gamma function over gamma(a), from 0 to 1.
+        """The lower incomplete gamma function over gamma(a), from 0 to 1, within 20 units.
 
         As `tensorlike.functional.igamma`, with the tensor first.
         """
@@ -972,7 +972,7 @@ class TensorMethods(_C.TensorWrapper):
     # opdecl/elementwise_special.yaml: igammac
     @declared("igammac")
     def igammac(self, x: TensorLike) -> Tensor:
-        """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x).
+        """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x), within 20 units.
 
         As `tensorlike.functional.igammac`, with the tensor first.
         """

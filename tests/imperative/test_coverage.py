@@ -92,7 +92,6 @@ PLANTED = {
         "define: (x - mean(x)) * y\n  batch: each",
         {"batching"},
     ),
-    "batched by a word that there is not": ("define: x * y\n  batch: somehow", {"batching"}),
 }
 
 

@@ -272,12 +272,27 @@ def test_derivatives_are_simplified(expression: str, expected: str) -> None:
     [
         ("sqrt(x)", "0.5 * dy / y"),
         ("where(x > 0, sqrt(x), x)", "where(x > 0, 0.5 * dy / sqrt(x), dy)"),
-        ("sqrt(log(x))", "0.5 * dy / y / x"),
+        ("3 * sqrt(x) / 2", "0.75 * dy / sqrt(x)"),
     ],
 )
 def test_a_singular_derivative_is_guarded_once(expression: str, expected: str) -> None:
     guarded = f"where((dy == 0) & isnan({expected}), 0, {expected})"
     assert gradient_text(expression) == {"x": guarded}
+
+
+@pytest.mark.parametrize(
+    ("expression", "cotangent", "flow"),
+    [
+        ("z * sqrt(x)", "dy * z", "0.5 * (dy * z) / sqrt(x)"),
+        ("sqrt(log(x))", "0.5 * dy / y", "0.5 * dy / y / x"),
+    ],
+)
+def test_an_inner_guard_stays_where_its_cotangent_may_be_zero_by_itself(
+    expression: str, cotangent: str, flow: str
+) -> None:
+    inner = f"where(({cotangent} == 0) & isnan({flow}), 0, {flow})"
+    wanted = f"where((dy == 0) & isnan({inner}), 0, {inner})"
+    assert gradient_text(expression, "x z")["x"] == wanted
 
 
 def test_the_branch_not_chosen_gives_no_gradient() -> None:

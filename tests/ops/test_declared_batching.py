@@ -14,6 +14,7 @@ from support.examples_of_batches import CALLS, COUNT, depends_on_elements, is_ra
 import tensorlike as tl
 from tensorlike.imperative.batching_rules import RULES
 from tensorlike.opdecl.model import OpEntry
+from tensorlike.opdecl.read_op import BATCHES
 
 
 def call(case: Case, xs: Any) -> Any:
@@ -74,4 +75,8 @@ def test_all_examples_at_once_give_what_each_gives(case: Case, chosen: tuple[boo
 def test_every_word_under_batch_is_a_rule() -> None:
     words = {e.batch for e in DECLARED.entries if isinstance(e, OpEntry) and e.batch}
     assert words - set(RULES) == set()
-    assert set(RULES) - words == {"loop"}  # of kernels that are functions of Python
+    assert set(RULES) - words == set()
+
+
+def test_declarations_may_say_every_rule_and_no_other() -> None:
+    assert sorted(BATCHES) == sorted(RULES)

@@ -142,6 +142,34 @@ def test_functions_of_two_arguments_are_those_of_scipy(name: str) -> None:
     assert (np.abs(found[is_usual] / wanted[is_usual] - 1) <= limit).all()
 
 
+# From mpmath with 40 digits.
+TINY_SHARES = [
+    ("igammac", 1000.0, 2200.5, 1.484902531833525e-181),
+    ("igamma", 1000.0, 320.25, 9.311874241713888e-202),
+    ("igamma", 5000.0, 3260.0, 1.3174970146344236e-175),
+    ("igammac", 5000.0, 7112.0, 1.0087330088298659e-154),
+    ("igammac", 20000.0, 24100.0, 1.868879252356049e-163),
+    ("igamma", 20000.0, 15990.0, 1.0916471181937763e-204),
+    ("igammac", 50.5, 700.25, 1.3323016236131351e-227),
+    ("igamma", 150.0, 1.5, 1.022560921660494e-237),
+    ("igammac", 6.25, 680.0, 1.9361540755638823e-283),
+    ("igammac", 2.5, 715.0, 4.346894405167315e-307),
+    ("igammac", 1e6, 1030000.0, 3.262430144876734e-194),
+    ("igamma", 1e6, 970100.0, 1.0823390169908208e-200),
+    ("igammac", 0.218, 2.738, 0.005718617229526574),
+]
+
+
+@pytest.mark.parametrize(("name", "a", "x", "wanted"), TINY_SHARES)
+def test_incomplete_gamma_keeps_its_digits_far_from_its_middle(
+    name: str, a: float, x: float, wanted: float
+) -> None:
+    found = getattr(tl.functional, name)(
+        tl.tensor(a, dtype="float64"), tl.tensor(x, dtype="float64")
+    )
+    assert units_off(found.item(), wanted) <= 20
+
+
 def test_upper_and_lower_incomplete_gamma_add_up_to_1() -> None:
     rng = np.random.default_rng(3)
     a = np.exp(rng.uniform(-6, 16, 3000))
@@ -164,6 +192,35 @@ def test_polygamma_goes_on_above_order_2() -> None:
         tl.functional.polygamma(-1, x)
 
 
+# From mpmath with 40 digits.
+POLYGAMMA_LEFT = [
+    (3, -0.25, 1555.7633125348507),
+    (3, -0.5, 193.40909103400244),
+    (4, -0.75, -24483.2395861688),
+    (4, -1.125, 786397.3253708257),
+    (5, -2.625, 45189.957681523716),
+    (7, -10.375, 13104819.918629384),
+    (12, -0.875, -2.6333391445903996e20),
+    (30, -3.25, 1.2232629049437595e51),
+    (100, -0.625, -9.836613653589348e200),
+]
+
+
+@pytest.mark.parametrize(("n", "x", "wanted"), POLYGAMMA_LEFT)
+def test_polygamma_is_reflected_left_of_0(n: int, x: float, wanted: float) -> None:
+    at = tl.tensor(x, dtype="float64")
+    assert tl.functional.polygamma(n, at).item() == pytest.approx(wanted, rel=1e-13)
+    if n < 10:
+        slope = tl.grad(lambda x: tl.functional.polygamma(n, x))(at)
+        assert slope.item() == pytest.approx(tl.functional.polygamma(n + 1, at).item(), rel=1e-12)
+
+
+def test_polygamma_is_infinite_at_its_poles() -> None:
+    poles = tl.tensor([0.0, -1.0, -7.0])
+    assert tl.functional.polygamma(3, poles).tolist() == [np.inf] * 3
+    assert np.isnan(tl.functional.polygamma(150, tl.tensor(-0.5)).item())
+
+
 def test_the_special_namespace_is_that_of_scipy() -> None:
     special = pytest.importorskip("scipy.special")
     elsewhere = {"bessel_j0": "j0", "bessel_j1": "j1", "sinc": None}
@@ -178,3 +235,20 @@ def test_the_special_namespace_is_that_of_scipy() -> None:
         found = getattr(tl.special, name)(*args)
         wanted = getattr(special, other)(*(np.asarray(arg, dtype=float) for arg in args))
         np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=name)
+
+
+@pytest.mark.parametrize(("name", "first"), [("igamma", "a"), ("igammac", "a"), ("zeta", "x")])
+def test_a_slope_that_is_not_known_is_refused_by_name(name: str, first: str) -> None:
+    call = getattr(tl.functional, name)
+    one, two = tl.tensor([2.0]), tl.tensor([1.5])
+    wanted = f"{name}: gradients must be .*; got one by {first}, whose slope is not; detach {first}"
+    for ask in (
+        lambda: tl.grad(lambda a: call(a, two).sum())(one),
+        lambda: tl.grad(lambda a: call(a * a, two).sum())(one),
+        lambda: tl.jvp(lambda a: call(a, two), (one,), (one,)),
+        lambda: tl.vmap(tl.grad(lambda a: call(a, 1.5)))(one),
+    ):
+        with pytest.raises(tl.AutodiffError, match=wanted):
+            ask()
+    slope = tl.grad(lambda b: call(one, b).sum())(two)
+    assert np.isfinite(np.asarray(slope)).all()

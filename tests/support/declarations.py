@@ -32,8 +32,8 @@ OPS = [entry for entry in DECLARED.functions.values() if isinstance(entry, OpEnt
 BUILT_IN = list(DECLARED.functions)  # beside what tests declare, some of it wrong on purpose
 DEFINED = [entry for entry in OPS if isinstance(entry, DefinedOp)]
 
-# Arguments whose slopes are NaN, since no formula is known for them here.
-UNKNOWN_SLOPES = frozenset([("igamma", "a"), ("igammac", "a"), ("zeta", "x")])
+# Arguments whose slopes are declared to be unknown.
+UNKNOWN_SLOPES = frozenset((entry.name, arg) for entry in SCALARS for arg in entry.unknown_slopes)
 
 # The dtypes that most tests run over: the ordinary ones, which kernels compute in.
 DTYPES = ("bool", "int32", "int64", "float32", "float64")

@@ -92,6 +92,8 @@ def has_gradient(case: Case, position: int) -> bool:
     if not is_differentiable(entry) or category_of(entry, position).rank < 2:
         return False
     arg = entry.args[min(position, len(entry.args) - 1)].name
+    if arg in entry.unknown_slopes:
+        return False
     rules = dict(entry.grad.rules) if entry.grad is not None else {}
     return rules.get(arg, "derived") is not None and chosen_dtype(case) in ("", "float64")
 

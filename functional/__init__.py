@@ -22,6 +22,7 @@ from .draws import *  # noqa: F403
 from .formulas import *  # noqa: F403
 from .fractional_pooling import *  # noqa: F403
 from .generated import *  # noqa: F403
+from .histograms import *  # noqa: F403
 from .indexed_pooling import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .margin_losses import *  # noqa: F403
@@ -30,6 +31,7 @@ from .normalizing import *  # noqa: F403
 from .order_statistics import *  # noqa: F403
 from .patches import *  # noqa: F403
 from .picking import *  # noqa: F403
+from .polynomials import *  # noqa: F403
 from .power_pooling import *  # noqa: F403
 from .recurrent import *  # noqa: F403
 from .resizing import *  # noqa: F403

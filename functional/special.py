@@ -36,11 +36,27 @@ from .generated import softmax as softmax
 from .generated import xlog1py as xlog1py
 from .generated import xlogy as xlogy
 from .generated import zeta as zeta
+from .polynomials import chebyshev_polynomial_t as chebyshev_polynomial_t
+from .polynomials import chebyshev_polynomial_u as chebyshev_polynomial_u
+from .polynomials import chebyshev_polynomial_v as chebyshev_polynomial_v
+from .polynomials import chebyshev_polynomial_w as chebyshev_polynomial_w
+from .polynomials import hermite_polynomial_h as hermite_polynomial_h
+from .polynomials import hermite_polynomial_he as hermite_polynomial_he
+from .polynomials import laguerre_polynomial_l as laguerre_polynomial_l
+from .polynomials import legendre_polynomial_p as legendre_polynomial_p
+from .polynomials import shifted_chebyshev_polynomial_t as shifted_chebyshev_polynomial_t
+from .polynomials import shifted_chebyshev_polynomial_u as shifted_chebyshev_polynomial_u
+from .polynomials import shifted_chebyshev_polynomial_v as shifted_chebyshev_polynomial_v
+from .polynomials import shifted_chebyshev_polynomial_w as shifted_chebyshev_polynomial_w
 from .special_functions import polygamma as polygamma
 
 __all__ = [
     "bessel_j0",
     "bessel_j1",
+    "chebyshev_polynomial_t",
+    "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v",
+    "chebyshev_polynomial_w",
     "digamma",
     "entr",
     "erf",
@@ -53,10 +69,14 @@ __all__ = [
     "gammainc",
     "gammaincc",
     "gammaln",
+    "hermite_polynomial_h",
+    "hermite_polynomial_he",
     "i0",
     "i0e",
     "i1",
     "i1e",
+    "laguerre_polynomial_l",
+    "legendre_polynomial_p",
     "log1p",
     "log_ndtr",
     "log_softmax",
@@ -65,6 +85,10 @@ __all__ = [
     "ndtr",
     "ndtri",
     "polygamma",
+    "shifted_chebyshev_polynomial_t",
+    "shifted_chebyshev_polynomial_u",
+    "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w",
     "sinc",
     "softmax",
     "xlog1py",

@@ -11,8 +11,10 @@ from .algebra import *  # noqa: F403
 from .arranging import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .bags import *  # noqa: F403
+from .bessel import *  # noqa: F403
 from .classification import *  # noqa: F403
 from .comparing import *  # noqa: F403
+from .complex_numbers import *  # noqa: F403
 from .covariances import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .ctc import *  # noqa: F403

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
+from ..imperative import (
+    DTypeError,
+    ParameterError,
+    ShapeError,
+    Tensor,
+    TensorLike,
+    isdtype,
+    stop_gradient,
+)
 from .algebra import matrix_transpose
 from .arguments import elements, named, number
 from .arranging import as_tensor, expand_dims, squeeze
@@ -38,7 +46,7 @@ def _weights(name: str, given: TensorLike | None, count: int, *, whole: bool) ->
         )
     if whole and not isdtype(weights.dtype, "integral"):
         raise DTypeError(f"cov: {name} must be integer; got {weights.dtype.name}.")
-    known = elements(weights)
+    known = elements(stop_gradient(weights))
     if known is not None and (known < 0).any():
         raise ParameterError(f"cov: {name} must not be negative; got {known.min()} among them.")
     return weights

@@ -85,20 +85,20 @@ def histogramdd(
     """How many points lie in each box of a grid, and the edges of the boxes in each direction.
 
     Args:
-        x: (points, directions), real floating-point.
+        x: (..., directions), real floating-point: points.
         bins: the number of intervals, one for all directions or one for each, or the edges in each
             direction.
         range: where equal intervals begin and end, a pair for each direction; None: at the least
             and the largest element.
-        weight: (points,), how much each point counts; None is 1.
+        weight: (...), how much each point counts; None is 1.
         density: divide by the sum and by the volumes, so that the integral is 1.
 
     Returns:
         The counts, a dimension for each direction, in the dtype of x; and a tuple of edges.
 
     Raises:
-        ShapeError: x has not two dimensions, edges have not one and at least two elements, there is
-            not one of a kind for each direction, or weight has another shape.
+        ShapeError: x has fewer than two dimensions, edges have not one and at least two elements,
+            there is not one of a kind for each direction, or weight has another shape.
         ParameterError: there is no interval, or a range is not finite.
 
     Source:
@@ -114,19 +114,22 @@ def histogramdd(
     x = as_tensor(x)
     if not isdtype(x.dtype, "real floating"):
         x = astype(x, dtype="float32")
-    if len(x.shape) != 2:
-        raise ShapeError(f"histogramdd: x must be (points, directions); got shape {x.shape}.")
-    points, directions = x.shape
+    if len(x.shape) < 2:
+        raise ShapeError(f"histogramdd: x must be (..., directions); got shape {x.shape}.")
+    shape, directions = tuple(x.shape[:-1]), x.shape[-1]
+    points = math.prod(shape)
+    x = reshape(x, (points, directions))
     kinds = several("histogramdd", "bins", bins, directions)
     limits = (None,) * directions if range is None else tuple(range)
     if len(limits) != directions:
         raise ShapeError(f"histogramdd: range must have {directions} pairs; got {len(limits)}.")
-    values = ones((points,), dtype=x.dtype) if weight is None else as_tensor(weight)
-    if tuple(values.shape) != (points,):
+    values = ones(shape, dtype=x.dtype) if weight is None else as_tensor(weight)
+    if tuple(values.shape) != shape:
         raise ShapeError(
-            f"histogramdd: weight must have one element for each of {points} points; "
+            f"histogramdd: weight must have one element for each point, {shape}; "
             f"got weight.shape={values.shape}."
         )
+    values = reshape(values, (-1,))
     is_inside: Any = ones((points,), dtype="bool")
     box: Any = zeros((points,), dtype="int64")
     edges = []

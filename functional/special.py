@@ -6,6 +6,13 @@ Each is a functional call of `tensorlike.functional`, some of another name there
 
 from __future__ import annotations
 
+from .bessel import bessel_y0 as bessel_y0
+from .bessel import bessel_y1 as bessel_y1
+from .bessel import modified_bessel_k0 as modified_bessel_k0
+from .bessel import modified_bessel_k1 as modified_bessel_k1
+from .bessel import scaled_modified_bessel_k0 as scaled_modified_bessel_k0
+from .bessel import scaled_modified_bessel_k1 as scaled_modified_bessel_k1
+from .bessel import spherical_bessel_j0 as spherical_bessel_j0
 from .generated import bessel_j0 as bessel_j0
 from .generated import bessel_j1 as bessel_j1
 from .generated import digamma as digamma
@@ -53,6 +60,8 @@ from .special_functions import polygamma as polygamma
 __all__ = [
     "bessel_j0",
     "bessel_j1",
+    "bessel_y0",
+    "bessel_y1",
     "chebyshev_polynomial_t",
     "chebyshev_polynomial_u",
     "chebyshev_polynomial_v",
@@ -82,15 +91,20 @@ __all__ = [
     "log_softmax",
     "logit",
     "logsumexp",
+    "modified_bessel_k0",
+    "modified_bessel_k1",
     "ndtr",
     "ndtri",
     "polygamma",
+    "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1",
     "shifted_chebyshev_polynomial_t",
     "shifted_chebyshev_polynomial_u",
     "shifted_chebyshev_polynomial_v",
     "shifted_chebyshev_polynomial_w",
     "sinc",
     "softmax",
+    "spherical_bessel_j0",
     "xlog1py",
     "xlogy",
     "zeta",

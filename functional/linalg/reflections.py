@@ -111,8 +111,8 @@ def ormqr(
     """The product of a matrix with the square Q of the reflections that `geqrf` gives.
 
     Args:
-        x: (..., m, n), floating-point, n at most m: the vectors of the reflections.
-        tau: (..., k), k at most n: their factors.
+        x: (..., m, n), floating-point: the vectors of the reflections.
+        tau: (..., k), k at most m and n: their factors.
         other: (..., m, p), or (..., p, m) where Q stands on the right.
         left: Q stands on the left.
         transpose: take the adjoint of Q.
@@ -121,8 +121,7 @@ def ormqr(
         One tensor of the shape of other.
 
     Raises:
-        ShapeError: there are more columns than rows, more factors than columns, or other does not
-            fit Q.
+        ShapeError: there are more factors than rows or columns, or other does not fit Q.
 
     Source:
         LAPACK, ``ormqr`` and ``unmqr``; PyTorch, ``torch.ormqr``.
@@ -135,7 +134,8 @@ def ormqr(
         [[-0.6, -0.8], [-0.8, 0.6]]
     """
     x, tau, y = as_floating(x), as_floating(tau), as_floating(other)
-    vectors, count = _reflections("ormqr", x, tau)
+    matrix_shape("ormqr", x)
+    vectors, count = _reflections("ormqr", x[..., : tau.shape[-1] if tau.shape else 0], tau)
     matrix_shape("ormqr", y)
     if y.shape[-2 if left else -1] != x.shape[-2] or tuple(y.shape[:-2]) != tuple(x.shape[:-2]):
         raise ShapeError(

@@ -14,11 +14,12 @@ L = tl.linalg
 def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     pairs = [(0, 0)] * (len(x.shape) - len(pad) // 2)
     pairs += list(zip(pad[::2], pad[1::2], strict=True))[::-1]
-    cut = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape, pairs, strict=True))
     grow = tuple((max(0, a), max(0, b)) for a, b in pairs)
     mode = {"replicate": "edge"}.get(mode, mode)
     extra = {} if value is None else {"value": value}
-    return F.pad(x[cut], grow, mode=mode, **extra)
+    y = F.pad(x, grow, mode=mode, **extra)
+    cut = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(y.shape, pairs, strict=True))
+    return y[cut]
 
 
 def _interpolate(
@@ -153,7 +154,7 @@ def _batch_norm(
     if training:
         axes = (0, *range(2, len(x.shape)))
         mean, var = F.mean(x, axis=axes), F.var(x, axis=axes)
-    shape = (1, -1, *([1] * (len(x.shape) - 2)))
+    shape = (1, -1, *([1] * (len(x.shape) - 2))) if len(x.shape) > 1 else (-1,)
     y = (x - F.reshape(mean, shape)) / F.sqrt(F.reshape(var, shape) + eps)
     y = y if weight is None else y * F.reshape(weight, shape)
     return y if bias is None else y + F.reshape(bias, shape)

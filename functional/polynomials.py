@@ -31,7 +31,7 @@ __all__ = [
 
 def _polynomial(
     call: str, x: Any, n: Any, first: Callable[[Any], Any], following: Callable[..., Any]
-) -> Any:
+) -> Tensor:
     """The polynomials of the degrees n: `first` gives that of degree 1, `following` that of k + 1.
 
     Each element stops at its own degree, so that none overflows on the way to another's.
@@ -45,7 +45,8 @@ def _polynomial(
         before, here = x * 0, one
         for k in range(degree):
             before, here = here, following(x, k, here, before) if k else first(x)
-        return here if degree >= 0 else one * 0
+        found: Tensor = here if degree >= 0 else one * 0
+        return found
     n = as_tensor(n)
     degrees = elements(n)
     if degrees is None:
@@ -60,7 +61,8 @@ def _polynomial(
     for k in range(int(np.max(np.trunc(degrees), initial=0))):
         there = following(x, k, here, before) if k else first(x)
         before, here = where(n > k, here, before), where(n > k, there, here)
-    return here
+    found = here
+    return found
 
 
 def _chebyshev(x: Any, k: int, here: Any, before: Any) -> Any:
@@ -89,7 +91,7 @@ def chebyshev_polynomial_t(x: TensorLike, n: int | TensorLike) -> Tensor:
         >>> tl.special.chebyshev_polynomial_t(tl.tensor([0.5, 2.0]), 2).tolist()
         [-0.5, 7.0]
     """
-    return _polynomial("chebyshev_polynomial_t", x, n, lambda x: x, _chebyshev)  # type: ignore[no-any-return]
+    return _polynomial("chebyshev_polynomial_t", x, n, lambda x: x, _chebyshev)
 
 
 @named
@@ -114,7 +116,7 @@ def chebyshev_polynomial_u(x: TensorLike, n: int | TensorLike) -> Tensor:
         >>> tl.special.chebyshev_polynomial_u(tl.tensor([0.5, 2.0]), 2).tolist()
         [0.0, 15.0]
     """
-    return _polynomial("chebyshev_polynomial_u", x, n, lambda x: 2 * x, _chebyshev)  # type: ignore[no-any-return]
+    return _polynomial("chebyshev_polynomial_u", x, n, lambda x: 2 * x, _chebyshev)
 
 
 @named
@@ -139,7 +141,7 @@ def chebyshev_polynomial_v(x: TensorLike, n: int | TensorLike) -> Tensor:
         >>> tl.special.chebyshev_polynomial_v(tl.tensor([0.5, 2.0]), 2).tolist()
         [-1.0, 11.0]
     """
-    return _polynomial("chebyshev_polynomial_v", x, n, lambda x: 2 * x - 1, _chebyshev)  # type: ignore[no-any-return]
+    return _polynomial("chebyshev_polynomial_v", x, n, lambda x: 2 * x - 1, _chebyshev)
 
 
 @named
@@ -164,7 +166,7 @@ def chebyshev_polynomial_w(x: TensorLike, n: int | TensorLike) -> Tensor:
         >>> tl.special.chebyshev_polynomial_w(tl.tensor([0.5, 2.0]), 2).tolist()
         [1.0, 19.0]
     """
-    return _polynomial("chebyshev_polynomial_w", x, n, lambda x: 2 * x + 1, _chebyshev)  # type: ignore[no-any-return]
+    return _polynomial("chebyshev_polynomial_w", x, n, lambda x: 2 * x + 1, _chebyshev)
 
 
 @named
@@ -191,7 +193,7 @@ def shifted_chebyshev_polynomial_t(x: TensorLike, n: int | TensorLike) -> Tensor
     """
     return _polynomial(
         "shifted_chebyshev_polynomial_t", as_tensor(x) * 2 - 1, n, lambda x: x, _chebyshev
-    )  # type: ignore[no-any-return]
+    )
 
 
 @named
@@ -218,7 +220,7 @@ def shifted_chebyshev_polynomial_u(x: TensorLike, n: int | TensorLike) -> Tensor
     """
     return _polynomial(
         "shifted_chebyshev_polynomial_u", as_tensor(x) * 2 - 1, n, lambda x: 2 * x, _chebyshev
-    )  # type: ignore[no-any-return]
+    )
 
 
 @named
@@ -245,7 +247,7 @@ def shifted_chebyshev_polynomial_v(x: TensorLike, n: int | TensorLike) -> Tensor
     """
     return _polynomial(
         "shifted_chebyshev_polynomial_v", as_tensor(x) * 2 - 1, n, lambda x: 2 * x - 1, _chebyshev
-    )  # type: ignore[no-any-return]
+    )
 
 
 @named
@@ -272,7 +274,7 @@ def shifted_chebyshev_polynomial_w(x: TensorLike, n: int | TensorLike) -> Tensor
     """
     return _polynomial(
         "shifted_chebyshev_polynomial_w", as_tensor(x) * 2 - 1, n, lambda x: 2 * x + 1, _chebyshev
-    )  # type: ignore[no-any-return]
+    )
 
 
 @named
@@ -303,7 +305,7 @@ def hermite_polynomial_h(x: TensorLike, n: int | TensorLike) -> Tensor:
         n,
         lambda x: 2 * x,
         lambda x, k, here, before: 2 * (x * here - k * before),
-    )  # type: ignore[no-any-return]
+    )
 
 
 @named
@@ -330,7 +332,7 @@ def hermite_polynomial_he(x: TensorLike, n: int | TensorLike) -> Tensor:
     """
     return _polynomial(
         "hermite_polynomial_he", x, n, lambda x: x, lambda x, k, here, before: x * here - k * before
-    )  # type: ignore[no-any-return]
+    )
 
 
 @named
@@ -362,7 +364,7 @@ def laguerre_polynomial_l(x: TensorLike, n: int | TensorLike) -> Tensor:
         n,
         lambda x: 1 - x,
         lambda x, k, here, before: ((2 * k + 1 - x) * here - k * before) / (k + 1),
-    )  # type: ignore[no-any-return]
+    )
 
 
 @named
@@ -394,4 +396,4 @@ def legendre_polynomial_p(x: TensorLike, n: int | TensorLike) -> Tensor:
         n,
         lambda x: x,
         lambda x, k, here, before: ((2 * k + 1) * x * here - k * before) / (k + 1),
-    )  # type: ignore[no-any-return]
+    )

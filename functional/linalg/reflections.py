@@ -181,4 +181,4 @@ def householder_product(x: TensorLike, tau: TensorLike, /) -> Tensor:
     q = ops.broadcast_to(eye(*x.shape[-2:], dtype=x.dtype), tuple(x.shape))
     for i in reversed(range(count)):
         q = _reflected(q, vectors[..., i : i + 1], tau[..., i])
-    return q  # type: ignore[no-any-return]
+    return q

@@ -100,7 +100,7 @@ def _pool(f: Any, n: int, names: str) -> Any:
             g = f
         kwargs = {k: v for k, v in kwargs.items() if v is not None and v != [] and v != ()}
         missing = n + 2 - len(x.shape)
-        if missing not in (0, 1):
+        if missing not in (0, 1) or 0 in x.shape[1 - missing :]:
             raise ValueError("pool: dimensions")
         size = kwargs.get("output_size")
         if isinstance(size, (list, tuple)):
@@ -249,6 +249,23 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """PyTorch has weights of (out, in), we of (in, out)."""
     y = F.matmul(x, F.matrix_transpose(weight) if len(weight.shape) > 1 else weight)
     return y if bias is None else y + bias
+
+
+def _linear_cross_entropy(
+    x: Any,
+    weight: Any,
+    target: Any,
+    *,
+    linear_bias: Any = None,
+    ignore_index: Any = None,
+    options: Any = None,
+    **k: Any,
+) -> Any:
+    """Two calls; the options say in how many pieces PyTorch computes it."""
+    if len(weight.shape) != 2:
+        raise NotImplementedError("linear_cross_entropy: several dimensions of classes")
+    given = k if ignore_index is None else k | {"ignore_index": ignore_index}
+    return F.cross_entropy(_linear(x, weight, linear_bias), target, **given)
 
 
 def _embedding_bag(

@@ -309,6 +309,7 @@ CALLS: dict[str, Callable[..., Any]] = {
     "nn.functional.cross_entropy": net._classes_last(F.cross_entropy),
     "nn.functional.nll_loss": net._classes_last(F.nll_loss),
     "nn.functional.linear": net._linear,
+    "nn.functional.linear_cross_entropy": net._linear_cross_entropy,
     "nn.functional.embedding_bag": net._embedding_bag,
     "nn.functional.gelu": lambda x, *, approximate="none": (
         {"none": F.gelu, "tanh": F.gelu_tanh}[approximate](x)

@@ -120,3 +120,14 @@ def test_unit_vectors_are_right_at_any_size(size: float) -> None:
     slope = tl.grad(lambda x: F.normalize(x, eps=0.0)[0, 0])(x)
     np.testing.assert_allclose(np.asarray(slope) * size, [[0.128, -0.096]], rtol=1e-13)
     np.testing.assert_allclose(F.normalize(x, eps=1e307), x / 1e307, rtol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["eig", "eigh", "svd"])
+def test_vectors_of_no_elements_have_gradients(name: str) -> None:
+    for batch in ((), (2,)):
+        x = tl.zeros((*batch, 0, 0), dtype="complex128")
+
+        def total(x: Any) -> Any:
+            return sum(F.sum(F.real(part)) for part in getattr(L, name)(x))
+
+        assert tl.grad(total)(x).shape == (*batch, 0, 0)

@@ -11,8 +11,10 @@ from .algebra import *  # noqa: F403
 from .arranging import *  # noqa: F403
 from .attention import *  # noqa: F403
 from .bags import *  # noqa: F403
+from .bessel import *  # noqa: F403
 from .classification import *  # noqa: F403
 from .comparing import *  # noqa: F403
+from .complex_numbers import *  # noqa: F403
 from .covariances import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .ctc import *  # noqa: F403
@@ -22,6 +24,7 @@ from .draws import *  # noqa: F403
 from .formulas import *  # noqa: F403
 from .fractional_pooling import *  # noqa: F403
 from .generated import *  # noqa: F403
+from .histograms import *  # noqa: F403
 from .indexed_pooling import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .margin_losses import *  # noqa: F403
@@ -30,6 +33,7 @@ from .normalizing import *  # noqa: F403
 from .order_statistics import *  # noqa: F403
 from .patches import *  # noqa: F403
 from .picking import *  # noqa: F403
+from .polynomials import *  # noqa: F403
 from .power_pooling import *  # noqa: F403
 from .recurrent import *  # noqa: F403
 from .resizing import *  # noqa: F403

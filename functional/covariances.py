@@ -4,9 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, isdtype
+from ..imperative import (
+    DTypeError,
+    ParameterError,
+    ShapeError,
+    Tensor,
+    TensorLike,
+    isdtype,
+    stop_gradient,
+)
 from .algebra import matrix_transpose
-from .arguments import named, number
+from .arguments import elements, named, number
 from .arranging import as_tensor, expand_dims, squeeze
 from .diagonals import diagonal
 from .generated import (
@@ -38,6 +46,9 @@ def _weights(name: str, given: TensorLike | None, count: int, *, whole: bool) ->
         )
     if whole and not isdtype(weights.dtype, "integral"):
         raise DTypeError(f"cov: {name} must be integer; got {weights.dtype.name}.")
+    known = elements(stop_gradient(weights))
+    if known is not None and (known < 0).any():
+        raise ParameterError(f"cov: {name} must not be negative; got {known.min()} among them.")
     return weights
 
 
@@ -63,6 +74,7 @@ def cov(
 
     Raises:
         DTypeError: fweights are not integer.
+        ParameterError: a weight is negative.
         ShapeError: x has more dimensions, or there is not one weight for each observation.
 
     Source:

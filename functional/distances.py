@@ -18,6 +18,7 @@ from ..imperative import (
     TensorLike,
     isdtype,
     result_type,
+    stop_gradient,
 )
 from .algebra import matrix_transpose
 from .arguments import named, number
@@ -26,6 +27,7 @@ from .generated import (
     abs,
     astype,
     broadcast_to,
+    isfinite,
     matmul,
     max,
     maximum,
@@ -90,7 +92,25 @@ def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
 
 def _unit(call: str, x: Any, p: float, axis: int, eps: float) -> Any:
     """The vectors along an axis over their lengths, which are at least eps."""
+    x, eps = _in_range(call, x, p, axis, eps)
     return x / maximum(_wide_length(call, x, p, axis, True), eps)
+
+
+def _in_range(call: str, x: Any, p: float, axis: int, eps: Any) -> tuple[Any, Any]:
+    """The vectors and their least length, divided by the largest elements where these are so large
+    or small that float64, which has no wider dtype beside it, cannot hold their powers.
+
+    The unit vectors stay as they are, and so do their gradients: the divisors are constants.
+    """
+    order = number(call, "p", p)
+    sizes = stop_gradient(abs(x))
+    if sizes.dtype.name != "float64" or not sizes.size or order <= 0 or math.isinf(order):
+        return x, eps
+    largest = max(sizes, axis=axis, keepdims=True)
+    bound = 10.0 ** (150 / builtins.max(1.0, order / 2))
+    is_fine = ((largest < bound) & (largest * bound > 1)) | ~isfinite(largest) | (largest == 0)
+    scale = where(is_fine, 1, largest)
+    return x / scale, eps / scale
 
 
 def _repeated_like(x: Any, other: Any, axis: int) -> Any:

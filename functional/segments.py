@@ -1,9 +1,8 @@
-"""Calls that gather elements into groups: segments of rows, bins of numbers."""
+"""Calls that gather elements into groups: segments of rows, numbers that are counted."""
 
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -11,27 +10,22 @@ import numpy as np
 from ..imperative import (
     DTypeError,
     IndexRangeError,
-    ParameterError,
     ShapeError,
     Tensor,
     TensorLike,
     isdtype,
 )
-from .algebra import diff
-from .arguments import elements, integer, named, number, several
+from .arguments import elements, integer, named
 from .arranging import as_tensor, checked_shape
-from .creation import linspace, ones, zeros
+from .creation import ones, zeros
 from .generated import (
     argsort,
     astype,
     cumulative_sum,
     max,
     maximum,
-    min,
     reshape,
     scatter_add,
-    searchsorted,
-    sum,
     take_along_axis,
     where,
 )
@@ -39,7 +33,6 @@ from .picking import take
 
 __all__ = [
     "bincount",
-    "histogram",
     "segment_max",
     "segment_mean",
     "segment_min",
@@ -69,7 +62,7 @@ def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> 
     return count
 
 
-def _summed(x: Any, segment_ids: Any, count: int) -> Any:
+def summed(x: Any, segment_ids: Any, count: int) -> Any:
     """The sums of the rows of each segment. A negative number does not count from the end."""
     if isdtype(segment_ids.dtype, "signed integer"):
         wide = astype(segment_ids, dtype="int64")
@@ -79,7 +72,7 @@ def _summed(x: Any, segment_ids: Any, count: int) -> Any:
 
 def _sizes(segment_ids: Any, count: int) -> Any:
     """How many rows each segment has."""
-    return _summed(ones(segment_ids.shape, dtype="int64"), segment_ids, count)
+    return summed(ones(segment_ids.shape, dtype="int64"), segment_ids, count)
 
 
 @named
@@ -105,7 +98,7 @@ def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         [5.0, 2.0]
     """
     x, segment_ids = as_tensor(x), as_tensor(segment_ids)
-    return _summed(x, segment_ids, _segments("segment_sum", x, segment_ids, num_segments))  # type: ignore[no-any-return]
+    return summed(x, segment_ids, _segments("segment_sum", x, segment_ids, num_segments))  # type: ignore[no-any-return]
 
 
 @named
@@ -133,7 +126,7 @@ def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | Non
     x, segment_ids = as_tensor(x), as_tensor(segment_ids)
     count = _segments("segment_mean", x, segment_ids, num_segments)
     rows = maximum(_sizes(segment_ids, count), 1)
-    return _summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))  # type: ignore[no-any-return]
+    return summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))  # type: ignore[no-any-return]
 
 
 @named
@@ -250,84 +243,4 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int
     values = ones(x.shape, dtype="int64") if weights is None else as_tensor(weights)
     _segments("bincount", values, x, 0)
     count = int(max(x).item()) + 1 if x.shape[0] else 0
-    return _summed(values, x, builtins.max(count, least))  # type: ignore[no-any-return]
-
-
-@named
-def histogram(
-    x: TensorLike,
-    bins: int | TensorLike = 10,
-    *,
-    range: Sequence[float] | None = None,
-    weight: TensorLike | None = None,
-    density: bool = False,
-) -> tuple[Tensor, Tensor]:
-    """How many elements lie in each of several intervals, and the edges of these.
-
-    Intervals hold their left edge, the last one its right edge too.
-
-    Args:
-        x: any shape, real floating-point.
-        bins: the number of intervals, or their edges in order.
-        range: where equal intervals begin and end; None: at the least and the largest element.
-        weight: how much each element counts, in the shape of x; None is 1.
-        density: divide by the sum and by the widths, so that the integral is 1.
-
-    Returns:
-        Two tensors: the counts, in the dtype of x, and the edges, one more.
-
-    Raises:
-        ShapeError: edges have not one dimension and at least two elements, or weight another shape.
-        ParameterError: there is no interval, or the range is not finite or has no width.
-
-    Source:
-        NumPy, ``numpy.histogram``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> counts, edges = tl.functional.histogram(tl.tensor([1.0, 2.0, 1.5, 4.0]), bins=3)
-        >>> counts.tolist(), edges.tolist()
-        ([2.0, 1.0, 1.0], [1.0, 2.0, 3.0, 4.0])
-    """
-    x = as_tensor(x)
-    if not isdtype(x.dtype, "real floating"):
-        x = astype(x, dtype="float32")
-    flat = reshape(x, (-1,))
-    edges = _edges(flat, bins, range)
-    count = edges.shape[0] - 1
-    values = ones(flat.shape, dtype=x.dtype) if weight is None else as_tensor(weight)
-    if tuple(values.shape) != tuple(x.shape if weight is not None else flat.shape):
-        raise ShapeError(
-            f"histogram: weight must have the shape of x; got {values.shape} and {x.shape}."
-        )
-    values = astype(reshape(values, (-1,)), dtype=x.dtype)
-    place = searchsorted(edges, flat, side="right") - 1
-    place = where(flat == edges[count], count - 1, place)
-    # What lies outside, or is no number, is counted in an interval more, which is dropped.
-    is_inside = (flat >= edges[0]) & (flat <= edges[count])
-    counts = _summed(values, where(is_inside, place, count), count + 1)[:count]
-    return (counts / (sum(counts) * diff(edges)) if density else counts), edges
-
-
-def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
-    if not isinstance(bins, int):
-        edges = astype(as_tensor(bins), dtype=flat.dtype)
-        if len(edges.shape) != 1 or edges.shape[0] < 2:
-            raise ShapeError(f"histogram: edges must be two or more; got shape {edges.shape}.")
-        return edges
-    if bins < 1:
-        raise ParameterError(f"histogram: there must be at least one bin; got bins={bins}.")
-    if limits is not None:
-        given = several("histogram", "range", limits, 2)
-        low, high = (number("histogram", "range", limit) for limit in given)
-    elif flat.shape[0]:
-        low, high = min(flat).item(), max(flat).item()
-    else:
-        low, high = 0.0, 1.0
-    if not (np.isfinite(low) and np.isfinite(high) and low <= high):
-        raise ParameterError(
-            f"histogram: the range must be finite and in order; got {low}, {high}."
-        )
-    if low == high:
-        low, high = low - 0.5, high + 0.5
-    return linspace(low, high, bins + 1, dtype=flat.dtype)
+    return summed(values, x, builtins.max(count, least))  # type: ignore[no-any-return]

@@ -3,14 +3,39 @@
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
-from ..imperative import Tensor, TensorLike, isdtype, result_type
+from ..imperative import Tensor, TensorLike, isdtype, result_type, stop_gradient
 from .arguments import integer, named
 from .arranging import as_tensor
-from .generated import astype, cos, digamma, pow, round, sin, tetragamma, trigamma, where, zeta
+from .generated import (
+    abs,
+    astype,
+    cos,
+    digamma,
+    floor,
+    isfinite,
+    ldexp,
+    log2,
+    pow,
+    round,
+    sin,
+    tetragamma,
+    trigamma,
+    where,
+    zeta,
+)
 from .generated import complex as complex_of
 
-__all__ = ["float_power", "polar", "polygamma"]
+__all__ = ["FrexpResult", "float_power", "frexp", "polar", "polygamma"]
+
+
+class FrexpResult(NamedTuple):
+    """Numbers from 1/2 to 1, and the powers of two that they were divided by."""
+
+    mantissa: Tensor
+    exponent: Tensor
+
 
 MAX_REFLECTED = 100  # beyond it factorials do not fit
 
@@ -41,6 +66,45 @@ def float_power(x1: TensorLike, x2: TensorLike) -> Tensor:
     is_complex = any(isdtype(x.dtype, "complex floating") for x in (x1, x2))
     wide = "complex128" if is_complex else "float64"
     return pow(astype(x1, dtype=wide), astype(x2, dtype=wide))
+
+
+@named
+def frexp(x: TensorLike) -> FrexpResult:
+    """The numbers m and e of ``x = m * 2 ** e`` with ``1 / 2 <= abs(m) < 1``.
+
+    Args:
+        x: any shape, real floating-point.
+
+    Returns:
+        m, of the dtype of x, whose gradient is ``2 ** -e``; and e, int32. Zeros, infinities and
+        NaN have themselves for m, and 0 for e.
+
+    Raises:
+        DTypeError: x is complex.
+
+    Source:
+        NumPy, ``numpy.frexp``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> m, e = tl.functional.frexp(tl.tensor([1.0, -6.0]))
+        >>> (m.tolist(), e.tolist())
+        ([0.5, -0.75], [1, 3])
+    """
+    x = as_tensor(x)
+    if not isdtype(x.dtype, "real floating"):
+        x = astype(x, dtype=result_type(x, 1.0))
+    size = abs(astype(stop_gradient(x), dtype="float64"))
+    is_number = isfinite(size) & (size > 0)
+    # The smallest numbers of float64 have fewer digits: they are moved among the others.
+    is_small = size < 2.0**-960
+    size = where(is_number, where(is_small, size * 2.0**64, size), 0.5)
+    exponent = floor(log2(size)) + 1
+    part = ldexp(size, -exponent)
+    exponent = exponent + where(part >= 1, 1, where(part < 0.5, -1, 0)) - where(is_small, 64, 0)
+    exponent = where(is_number, exponent, 0)
+    mantissa = ldexp(x, astype(-exponent, dtype=x.dtype))
+    return FrexpResult(mantissa, astype(exponent, dtype="int32"))
 
 
 @named

@@ -22,6 +22,7 @@ from .backward import Grad as Grad
 from .batched import Batched as Batched
 from .batched import mean_over_examples as mean_over_examples
 from .calls import TensorLike as TensorLike
+from .calls import complex_form as complex_form
 from .calls import extended as extended
 from .calls import native as native
 from .carrier import Carrier as Carrier

@@ -51,6 +51,28 @@ def extended(function: F) -> F:
     return _described(_C.Function(name, extension), function)
 
 
+def complex_form(name: str) -> Callable[[F], F]:
+    """What the functional call `name`, whose op takes real numbers, means of complex ones.
+
+    It is run, with the arguments of the call, where the op has refused their dtype.
+    """
+
+    def register(function: F) -> F:
+        def form(*args: Any, **kwargs: Any) -> Any:
+            if not any(map(_is_complex, (*args, *kwargs.values()))):
+                return NotImplemented
+            return function(*args, **kwargs)
+
+        _C.set_complex_form(name, form)
+        return function
+
+    return register
+
+
+def _is_complex(x: Any) -> bool:
+    return getattr(getattr(x, "dtype", None), "kind", None) in ("complex", "c")
+
+
 def _described(call: Any, function: F) -> F:
     # What functools.update_wrapper sets, for a fraction of its time: importing makes them all.
     call.__name__ = function.__name__

@@ -1,4 +1,6 @@
 // Exception classes, and the translation of the core's errors into them.
+#include "bind/errors.h"
+
 #include <pybind11/pybind11.h>
 
 #include <new>
@@ -12,8 +14,6 @@ namespace {
 PyObject* classes[16] = {};
 PyObject* root = nullptr;
 
-PyObject*& class_of(ErrorKind kind) { return classes[static_cast<int>(kind)]; }
-
 PyObject* make(PyObject* module, const char* name, PyObject* first, PyObject* second,
                const char* doc) {
   Object bases = own(second == nullptr ? PyTuple_Pack(1, first) : PyTuple_Pack(2, first, second));
@@ -24,6 +24,8 @@ PyObject* make(PyObject* module, const char* name, PyObject* first, PyObject* se
 }
 
 }  // namespace
+
+PyObject*& class_of(ErrorKind kind) { return classes[static_cast<int>(kind)]; }
 
 void add_errors(PyObject* module) {
   root = make(module, "TensorlikeError", PyExc_Exception, nullptr,

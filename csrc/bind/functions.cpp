@@ -3,6 +3,7 @@
 #include <cstring>
 #include <string>
 
+#include "bind/complex_forms.h"
 #include "bind/objects.h"
 #include "engine/engine.h"
 // After Python.h.
@@ -214,7 +215,7 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
       has_further_arguments(self, PyVectorcall_NARGS(nargsf), kwnames)) {
     return PyObject_Vectorcall(self.extension, args, nargsf, kwnames);
   }
-  return guarded([&]() -> PyObject* {
+  PyObject* result = guarded([&]() -> PyObject* {
     Call call;
     parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, call);
     const Ref<Op> op = op_for(self, call);
@@ -235,6 +236,8 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
     }
     return apply_single(*op, call.tensors.data(), n);
   });
+  if (result != nullptr) return result;
+  return call_complex_form(self.function->spec.name, args, nargsf, kwnames);
 }
 
 // Function(name, extension=None): the functional call that this declaration made; calls with

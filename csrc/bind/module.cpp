@@ -12,6 +12,7 @@
 #include "base/environment.h"
 #include "base/isa.h"
 #include "base/pool.h"
+#include "bind/complex_forms.h"
 #include "bind/declare.h"
 #include "bind/objects.h"
 #include "memory/allocator.h"
@@ -139,6 +140,7 @@ PYBIND11_MODULE(_C, m) {
     add_ops(module);
     add_tensors(module);
     add_functions(module);
+    add_complex_forms(module);
     add_tapes(module);
     add_backward(module);
     add_transforms(module);

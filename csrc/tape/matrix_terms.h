@@ -142,6 +142,7 @@ inline Term inner_products(const Term& a, const Term& b) {
 // and of whatever else turns with them), this moves it onto the element: what comes out is the
 // cotangent of functions that no phase changes.
 inline Term free_of_phase(const Term& v, const Term& dv, const Term& turn) {
+  if (v.rows() == 0) return dv;
   const Term sizes = real_part(conjugate(v) * v);
   const std::pair<std::string, Attr> keepdims = {"keepdims", true};
   const Term largest = {call("max", {sizes.get()}, {{"axis", std::vector<int64_t>{-2}}, keepdims})};

@@ -40,7 +40,6 @@ from .factors import eig as eig
 from .factors import eigh as eigh
 from .factors import eigvals as eigvals
 from .factors import eigvalsh as eigvalsh
-from .factors import householder_product as householder_product
 from .factors import lu as lu
 from .factors import qr as qr
 from .factors import svd as svd
@@ -56,6 +55,10 @@ from .products import matrix_power as matrix_power
 from .products import multi_dot as multi_dot
 from .products import outer as outer
 from .products import vander as vander
+from .reflections import ReflectionsResult as ReflectionsResult
+from .reflections import geqrf as geqrf
+from .reflections import householder_product as householder_product
+from .reflections import ormqr as ormqr
 
 __all__ = [
     "EigResult",
@@ -63,6 +66,7 @@ __all__ = [
     "LUResult",
     "LstsqResult",
     "QRResult",
+    "ReflectionsResult",
     "SVDResult",
     "SlogdetResult",
     "cholesky",
@@ -76,6 +80,7 @@ __all__ = [
     "eigh",
     "eigvals",
     "eigvalsh",
+    "geqrf",
     "householder_product",
     "inv",
     "logdet",
@@ -90,6 +95,7 @@ __all__ = [
     "matrix_transpose",
     "multi_dot",
     "norm",
+    "ormqr",
     "outer",
     "pinv",
     "qr",

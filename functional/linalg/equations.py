@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from ...imperative import Tensor, TensorBase, TensorLike
+import numpy as np
+
+from ...imperative import ParameterError, Tensor, TensorBase, TensorLike, finfo
 from .. import generated as ops
 from ..algebra import matrix_transpose
+from ..arguments import elements
 from ..arranging import as_tensor, expand_dims
 from ..creation import eye
 from .norms import as_floating, largest_of, matrix_shape
@@ -159,25 +162,34 @@ def inv(x: TensorLike, /) -> Tensor:
     return ops.inv(x)
 
 
-def pinv(x: TensorLike, /, *, rtol: float | TensorLike | None = None) -> Tensor:
+def pinv(
+    x: TensorLike,
+    /,
+    *,
+    rtol: float | TensorLike | None = None,
+    atol: float | TensorLike | None = None,
+    hermitian: bool = False,
+) -> Tensor:
     """The pseudo-inverse of Moore and Penrose, for matrices of any shape and rank.
 
     Args:
         x: (..., m, n), floating-point, finite.
         rtol: singular values below it, relative to the largest, count as 0; the precision of the
-            dtype times max(m, n) by default. A tensor has one for each matrix.
+            dtype times max(m, n) by default, 0 beside atol. A tensor has one for each matrix.
+        atol: singular values below it count as 0 too. A tensor has one for each matrix.
+        hermitian: x is Hermitian (or real symmetric), which its eigenvalues then serve for.
 
     Returns:
-        One tensor, (..., n, m). It has gradients where the rank stays the same; where rtol is a
-        tensor, the singular values must differ for that.
+        One tensor, (..., n, m). It has gradients where the rank stays the same; with a tensor for
+        rtol, with atol or `hermitian`, the singular values must differ for that.
 
     Raises:
         MatrixError: a matrix has NaN or an infinity.
-        ParameterError: rtol is negative.
-        ShapeError: x has fewer than two dimensions.
+        ParameterError: rtol or atol is negative.
+        ShapeError: x has fewer than two dimensions, or is not square where it is Hermitian.
 
     Source:
-        Array API 2025.12, ``linalg.pinv``.
+        Array API 2025.12, ``linalg.pinv``; atol and hermitian: PyTorch, ``torch.linalg.pinv``.
 
     Example:
         >>> import tensorlike as tl
@@ -189,13 +201,45 @@ def pinv(x: TensorLike, /, *, rtol: float | TensorLike | None = None) -> Tensor:
     rows, _ = matrix_shape("pinv", x)
     if isinstance(rtol, TensorBase) and len(rtol.shape) == 0:
         rtol = rtol.item() if isinstance(rtol, Tensor) else rtol
-    if rtol is None or isinstance(rtol, (int, float)):
+    is_plain = atol is None and not hermitian
+    if is_plain and (rtol is None or isinstance(rtol, (int, float))):
         return ops.lstsq(x, eye(rows, dtype=x.dtype), rtol=rtol)[0]
-    u, s, vh = ops.svd(x, full_matrices=False)
-    is_kept = ops.greater(s, largest_of(s) * expand_dims(as_tensor(rtol), -1))
-    inverse = ops.where(is_kept, 1 / ops.where(is_kept, s, 1), 0)
-    left = matrix_transpose(ops.conj(vh)) * expand_dims(inverse, -2)
-    return ops.matmul(left, matrix_transpose(ops.conj(u)))
+    u, sizes, right = _singular(x, hermitian)
+    limit = _limit(x, largest_of(ops.abs(sizes)), rtol, atol)
+    is_kept = ops.greater(ops.abs(sizes), limit)
+    inverse = ops.where(is_kept, 1 / ops.where(is_kept, sizes, 1), 0)
+    return ops.matmul(right * expand_dims(inverse, -2), _adjoint(u))
+
+
+def _adjoint(x: Any) -> Any:
+    return matrix_transpose(ops.conj(x))
+
+
+def _singular(x: Any, hermitian: bool) -> tuple[Any, Any, Any]:
+    """Left vectors, values and right vectors; the values of a Hermitian matrix have signs."""
+    if hermitian:
+        values, vectors = ops.eigh(x)
+        return vectors, values, vectors
+    u, values, vh = ops.svd(x, full_matrices=False)
+    return u, values, _adjoint(vh)
+
+
+def _limit(x: Any, largest: Any, rtol: Any, atol: Any) -> Any:
+    """What singular values must be larger than."""
+    for name, given in (("rtol", rtol), ("atol", atol)):
+        known = given if isinstance(given, (int, float)) else elements(given)
+        if known is not None and not np.all(np.asarray(known) >= 0):
+            raise ParameterError(f"pinv: {name} must not be negative; got {name}={given}.")
+    if rtol is None:
+        precision = finfo(largest.dtype).eps
+        rtol = precision * max(x.shape[-2:]) if atol is None else 0.0
+    limit = largest * _for_each(rtol)
+    return limit if atol is None else ops.maximum(limit, _for_each(atol))
+
+
+def _for_each(given: Any) -> Any:
+    """A bound for each matrix, beside the values of that matrix."""
+    return given if isinstance(given, (int, float)) else expand_dims(as_tensor(given), -1)
 
 
 def det(x: TensorLike, /) -> Tensor:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...imperative import ShapeError, Tensor, TensorLike
+from ...imperative import Tensor, TensorLike
 from .. import generated as ops
 from ..algebra import matrix_transpose
 from ..creation import eye, ones_like, zeros_like
-from ..picking import tril
 from .norms import as_floating, matrix_shape
 
 
@@ -318,45 +317,3 @@ def _halves(x: Any) -> tuple[Any, Any]:
 
 def _blocks(a: Any, b: Any, c: Any, d: Any) -> Any:
     return ops.concat([ops.concat([a, b], axis=-1), ops.concat([c, d], axis=-1)], axis=-2)
-
-
-def householder_product(x: TensorLike, tau: TensorLike, /) -> Tensor:
-    """The first columns of a product of reflections, such as QR's are made of.
-
-    ``(I - tau[0] v0 v0^H) (I - tau[1] v1 v1^H) ...``, where column i of x holds, below its
-    diagonal, the elements of vi behind a 1.
-
-    Args:
-        x: (..., m, n), floating-point, n at most m.
-        tau: (..., k), k at most n.
-
-    Returns:
-        One tensor of the shape of x.
-
-    Raises:
-        ShapeError: there are more columns than rows, or more factors than columns.
-
-    Source:
-        PyTorch, ``torch.linalg.householder_product``; LAPACK, ``orgqr``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> x, tau = tl.tensor([[1.0], [1.0]]), tl.tensor([1.0])
-        >>> tl.linalg.householder_product(x, tau).tolist()
-        [[0.0], [-1.0]]
-    """
-    x, tau = as_floating(x), as_floating(tau)
-    rows, columns = matrix_shape("householder_product", x)
-    count = tau.shape[-1] if tau.shape else -1
-    if not 0 <= count <= columns <= rows or tuple(tau.shape[:-1]) != tuple(x.shape[:-2]):
-        raise ShapeError(
-            "householder_product: x must be (..., m, n) and tau (..., k) with m >= n >= k; "
-            f"got x.shape={x.shape} and tau.shape={tau.shape}."
-        )
-    vectors = tril(x, k=-1) + eye(rows, columns, dtype=x.dtype)
-    q = ops.broadcast_to(eye(rows, columns, dtype=x.dtype), tuple(x.shape))
-    for i in reversed(range(count)):
-        v = vectors[..., i : i + 1]
-        adjoint = matrix_transpose(ops.conj(v) if x.dtype.kind == "complex" else v)
-        q = q - tau[..., i : i + 1, None] * ops.matmul(v, ops.matmul(adjoint, q))
-    return q

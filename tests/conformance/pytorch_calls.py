@@ -340,6 +340,10 @@ def _as_bool(f: Any) -> Any:
     return lambda *xs: f(*(x if x.dtype.name == "bool" else x != 0 for x in xs))
 
 
+def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
+    return x.masked_fill(mask, value)
+
+
 def _masked_select(x: Any, mask: Any) -> Any:
     return F.masked_select(*F.broadcast_arrays(x, mask))
 
@@ -356,11 +360,3 @@ def _cat(xs: Any, dim: int = 0) -> Any:
     """PyTorch leaves out empty vectors."""
     kept = [x for x in xs if tuple(x.shape) != (0,)]
     return F.concat(kept if kept else list(xs), axis=dim)
-
-
-def _round(x: Any, *, decimals: int = 0) -> Any:
-    return F.round(x) if decimals == 0 else F.round(x, decimals=decimals)
-
-
-def _equal(a: Any, b: Any) -> Any:
-    return F.array_equal(a, b)

@@ -80,9 +80,7 @@ def _of_three(x: Any, dim: Any) -> int:
 def _pinv(a: Any, rcond: Any, hermitian: bool, atol: Any, rtol: Any) -> Any:
     if len(getattr(rcond, "shape", ())) > 1:  # a variant of the database: of a @ b.T
         return L.pinv(F.matmul(a, F.matrix_transpose(rcond)))
-    if atol is not None or hermitian:
-        raise NotImplementedError("pinv: atol, hermitian")
-    return L.pinv(a, rtol=rcond if rtol is None else rtol)
+    return L.pinv(a, rtol=rcond if rtol is None else rtol, atol=atol, hermitian=hermitian)
 
 
 def _solve(a: Any, b: Any, *, left: bool = True) -> Any:
@@ -148,3 +146,21 @@ def _unpacked_lu(packed: Any, pivots: Any, data: bool = True, swaps: bool = True
 
 def _lu_solve(b: Any, packed: Any, pivots: Any) -> Any:
     return L.lu_solve(L.LUResult(*_unpacked_lu(packed, pivots)), b)
+
+
+def _linalg_lu_solve(
+    packed: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False
+) -> Any:
+    def solved(right: Any) -> Any:
+        p, lower, upper = _unpacked_lu(packed, pivots)
+        if left != adjoint:
+            return L.lu_solve(L.LUResult(p, lower, upper), right)
+        # (P L U)^H = U^H L^H P^H
+        inner = L.solve_triangular(_adjoint(upper), right, upper=False)
+        return F.matmul(p, L.solve_triangular(_adjoint(lower), inner, upper=True))
+
+    return solved(b) if left else _adjoint(solved(_adjoint(b)))
+
+
+def _adjoint(x: Any) -> Any:
+    return F.conj(F.matrix_transpose(x)) if x.dtype.kind == "complex" else F.matrix_transpose(x)

@@ -32,13 +32,25 @@ OTHER_GRADIENTS = {
     "nn.functional.max_unpool3d",
 }  # fmt: skip
 
+# Where PyTorch gives another value by design: integers stay integers, whose means and products with
+# fractions are cut off (ours are float32, as the Array API promotes); limits are cut off before the
+# steps between them are counted (ours after, as NumPy's). By weights of float32 it sums in float32.
+OTHER_VALUES = {
+    "addbmm int64", "addmv int64", "arange int64", "baddbmm int64", "cov float64",
+    "linspace int64", "logspace int64", "nn.functional.avg_pool1d int64",
+    "nn.functional.avg_pool2d int64", "nn.functional.avg_pool3d int64",
+    "nn.functional.hardtanh int64",
+}  # fmt: skip
+
 # What we refuse by design, and PyTorch does not: such samples are left out. An axis of a number
-# without dimensions; numbers without a meaning; casts that lose imaginary parts.
+# without dimensions; numbers without a meaning; casts that lose imaginary parts; sums along axes of
+# different sizes.
 REFUSED = re.compile(
     r"zero-dimensional tensor has no axis|x must have a dimension; got none"
     r"|eps must not be negative"
     r"|a complex number has no|not determined; use full_matrices|must have one dimension or more"
     r"|random: |writes in place|labels must have the shape of x"
+    r"|tensordot: the sizes of the axes must agree"
 )
 # What we take by design, and PyTorch refuses: operands of several dtypes or kinds, which promote;
 # batches of matrices; numbers in place of tensors; names of dtypes.

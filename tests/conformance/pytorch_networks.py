@@ -14,11 +14,12 @@ L = tl.linalg
 def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     pairs = [(0, 0)] * (len(x.shape) - len(pad) // 2)
     pairs += list(zip(pad[::2], pad[1::2], strict=True))[::-1]
-    cut = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(x.shape, pairs, strict=True))
     grow = tuple((max(0, a), max(0, b)) for a, b in pairs)
     mode = {"replicate": "edge"}.get(mode, mode)
     extra = {} if value is None else {"value": value}
-    return F.pad(x[cut], grow, mode=mode, **extra)
+    y = F.pad(x, grow, mode=mode, **extra)
+    cut = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(y.shape, pairs, strict=True))
+    return y[cut]
 
 
 def _interpolate(
@@ -99,7 +100,7 @@ def _pool(f: Any, n: int, names: str) -> Any:
             g = f
         kwargs = {k: v for k, v in kwargs.items() if v is not None and v != [] and v != ()}
         missing = n + 2 - len(x.shape)
-        if missing not in (0, 1):
+        if missing not in (0, 1) or 0 in x.shape[1 - missing :]:
             raise ValueError("pool: dimensions")
         size = kwargs.get("output_size")
         if isinstance(size, (list, tuple)):
@@ -153,7 +154,7 @@ def _batch_norm(
     if training:
         axes = (0, *range(2, len(x.shape)))
         mean, var = F.mean(x, axis=axes), F.var(x, axis=axes)
-    shape = (1, -1, *([1] * (len(x.shape) - 2)))
+    shape = (1, -1, *([1] * (len(x.shape) - 2))) if len(x.shape) > 1 else (-1,)
     y = (x - F.reshape(mean, shape)) / F.sqrt(F.reshape(var, shape) + eps)
     y = y if weight is None else y * F.reshape(weight, shape)
     return y if bias is None else y + F.reshape(bias, shape)
@@ -248,6 +249,23 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
     """PyTorch has weights of (out, in), we of (in, out)."""
     y = F.matmul(x, F.matrix_transpose(weight) if len(weight.shape) > 1 else weight)
     return y if bias is None else y + bias
+
+
+def _linear_cross_entropy(
+    x: Any,
+    weight: Any,
+    target: Any,
+    *,
+    linear_bias: Any = None,
+    ignore_index: Any = None,
+    options: Any = None,
+    **k: Any,
+) -> Any:
+    """Two calls; the options say in how many pieces PyTorch computes it."""
+    if len(weight.shape) != 2:
+        raise NotImplementedError("linear_cross_entropy: several dimensions of classes")
+    given = k if ignore_index is None else k | {"ignore_index": ignore_index}
+    return F.cross_entropy(_linear(x, weight, linear_bias), target, **given)
 
 
 def _embedding_bag(

@@ -23,6 +23,7 @@ from tensorlike import functional as F
 from .pytorch_names import (
     BUT_FOR_SIGNS,
     OTHER_GRADIENTS,
+    OTHER_VALUES,
     REFUSED,
     RENAMED,
     TAKEN,
@@ -350,10 +351,12 @@ def run(database: list[Any]) -> Report:
         function = ours_of(op.name)
         for dtype in DTYPES:
             if op.supports_dtype(dtype, "cpu"):
-                short = str(dtype).removeprefix("torch.")
+                check = f"{label} {str(dtype).removeprefix('torch.')}"
+                if check in OTHER_VALUES:
+                    continue
                 report.note(
                     "value",
-                    f"{label} {short}",
+                    check,
                     "missing name" if function is None else value_problem(op, function, dtype),
                 )
         has_gradient = op.supports_autograd and op.supports_dtype(torch.float64, "cpu")

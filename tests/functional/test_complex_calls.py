@@ -1,0 +1,90 @@
+"""Calls that are declared for real numbers, on complex ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorlike as tl
+from tensorlike import functional as F
+
+RANDOM = np.random.default_rng(0)
+
+
+def numbers(*shape: int) -> Any:
+    return RANDOM.normal(size=shape) + 1j * RANDOM.normal(size=shape)
+
+
+CALLS: dict[str, tuple[Any, Any]] = {
+    "sigmoid": (F.sigmoid, lambda x: 1 / (1 + np.exp(-x))),
+    "silu": (F.silu, lambda x: x / (1 + np.exp(-x))),
+    "softsign": (F.softsign, lambda x: x / (1 + abs(x))),
+    "tanhshrink": (F.tanhshrink, lambda x: x - np.tanh(x)),
+    "sinc": (F.sinc, np.sinc),
+    "var": (F.var, np.var),
+    "std": (lambda x: F.std(x, axis=0, keepdims=True), lambda x: np.std(x, 0, keepdims=True)),
+    "method": (lambda x: x.var(axis=-1, correction=1), lambda x: np.var(x, -1, ddof=1)),
+    "logsumexp": (lambda x: F.logsumexp(x, axis=1), lambda x: np.log(np.exp(x).sum(1))),
+    "logaddexp": (lambda x: F.logaddexp(x, 2 * x), lambda x: np.log(np.exp(x) + np.exp(2 * x))),
+    "lerp": (lambda x: F.lerp(x, x * x, 0.25), lambda x: 0.75 * x + 0.25 * x * x),
+    "ldexp": (lambda x: F.ldexp(x, 3.0), lambda x: 8 * x),
+    "l1_loss": (lambda x: F.l1_loss(x, x * x), lambda x: abs(x - x * x).mean()),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_complex_numbers_have_the_values_of_the_formula(name: str, dtype: str) -> None:
+    call, wanted = CALLS[name]
+    x = numbers(3, 4).astype(dtype)
+    bound = 1e-5 if dtype == "complex64" else 1e-12
+    np.testing.assert_allclose(call(tl.tensor(x)), wanted(x), bound, bound)
+    if name not in ("var", "std"):
+        rows = tl.vmap(call)(tl.tensor(np.stack([x, 2 * x])))
+        np.testing.assert_allclose(rows[1], call(tl.tensor(2 * x)), bound, bound)
+
+
+def test_complex_exponentials_do_not_overflow() -> None:
+    x = tl.tensor([-2000.0 + 1j, 2000.0 + 1j])
+    np.testing.assert_allclose(F.sigmoid(x), [0, 1])
+    np.testing.assert_allclose(F.logsumexp(x).item(), 2000 + 1j, rtol=1e-6)
+    assert F.sinc(tl.tensor([0j])).tolist() == [1]
+
+
+def test_complex_variances_have_gradients() -> None:
+    x = numbers(5)
+    slope = np.asarray(tl.grad(F.var)(tl.tensor(x)))
+    np.testing.assert_allclose(slope, 2 * (x - x.mean()) / 5, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"])
+def test_complex_convolutions_are_those_of_the_parts(name: str) -> None:
+    call = getattr(F, name)
+    spatial = int(name[-2])
+    x, weight = numbers(2, 4, *[5] * spatial), numbers(4, 2, *[3] * spatial)
+    groups = 1 if "transpose" in name else 2
+    bias = numbers(2 if "transpose" in name else 4)
+
+    def real(a: Any, b: Any) -> Any:
+        return np.asarray(call(tl.tensor(a), tl.tensor(b), stride=2, padding=1, groups=groups))
+
+    wanted = real(x.real, weight.real) - real(x.imag, weight.imag)
+    wanted = wanted + 1j * (real(x.real, weight.imag) + real(x.imag, weight.real))
+    wanted = wanted + bias.reshape(-1, *[1] * spatial)
+    given = tl.tensor(x), tl.tensor(weight), tl.tensor(bias)
+    found = call(*given, stride=2, padding=1, groups=groups)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
+    with_real_weights = call(tl.tensor(x), tl.tensor(weight.real), groups=groups)
+    assert with_real_weights.dtype.name == "complex128"
+
+
+def test_other_calls_go_on_refusing_complex_numbers() -> None:
+    x: Any = tl.tensor([1j])
+    for call in (F.erf, F.relu, F.median):
+        with pytest.raises(tl.DTypeError, match="must be real"):
+            call(x)
+    mixed: Any = F.sigmoid
+    with pytest.raises(tl.ParameterError, match="sigmoid: x must be a tensor or data"):
+        mixed("1j")

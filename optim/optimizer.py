@@ -38,8 +38,9 @@ class Optimizer:
         if not self.parameters:
             raise ValueError(f"{name}: there must be parameters; got none")
         for parameter in self.parameters:
-            if not isinstance(parameter, Tensor):
-                got = type(parameter).__name__
+            given: Any = parameter
+            if not isinstance(given, Tensor):
+                got = type(given).__name__
                 raise TypeError(f"{name}: parameters must be tensors; got {got}")
             if not isinstance(parameter, Parameter) and not parameter.requires_grad:
                 raise ValueError(f"{name}: parameters must require_grad")

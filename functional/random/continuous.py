@@ -34,7 +34,7 @@ def draw(
     own = named(method)
 
     @functools.wraps(method)
-    def call(self: Any, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+    def call(self: Any, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
         before = self._mark()
         try:
             return own(self, *args, **kwargs)

@@ -96,6 +96,8 @@ def several(call: str, name: str, value: Any, count: int | None = None) -> tuple
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
+# What is read before there is an op to name: the errors of these begin with the argument.
+_READ_FIRST = frozenset(["dtype", "shape", "device"])
 # What a wrong argument raises; other errors speak for themselves.
 _OF_ARGUMENTS = (DTypeError, IndexRangeError, ParameterError, ShapeError)
 
@@ -112,7 +114,8 @@ def named(function: Callable[Given, Result]) -> Callable[Given, Result]:
             text = str(error)
             if text.startswith(f"{own}:"):
                 raise
-            said = text.partition(": ")[2] or text
+            subject, _, rest = text.partition(": ")
+            said = (f"{subject} {rest}" if subject in _READ_FIRST else rest) or text
             renamed = type(error)(f"{own}: {said}")
             raise renamed.with_traceback(error.__traceback__) from None
 

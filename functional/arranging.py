@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import IndexRangeError, ShapeError, Tensor, TensorBase, TensorLike, tensor
+from ..imperative import (
+    IndexRangeError,
+    ParameterError,
+    ShapeError,
+    Tensor,
+    TensorBase,
+    TensorLike,
+    tensor,
+)
 from ..imperative.arrays import steady
 from .arguments import integer
 from .generated import (
@@ -65,7 +73,11 @@ def axis_of(call: str, axis: Any, ndim: int) -> int:
 def dims_of(shape: Any) -> tuple[int, ...]:
     """The dimensions of a shape, which may be given as one size."""
     dims = tuple(shape) if isinstance(shape, Sequence) else (shape,)
-    return tuple(operator.index(dim) for dim in dims)
+    try:
+        return tuple(operator.index(dim) for dim in dims)
+    except TypeError:
+        got = ", ".join(type(dim).__name__ for dim in dims[:4])
+        raise ParameterError(f"shape must be an integer or several; got {got}.") from None
 
 
 def axes_of(call: str, axis: Any, ndim: int) -> list[int]:

@@ -7,8 +7,11 @@ arguments; who draws without naming them takes the next draw of the process's ow
 
 from __future__ import annotations
 
+import operator
 import os
-from _thread import allocate_lock
+from _thread import allocate_lock, get_ident
+
+from .. import _C
 
 _WORD = 2**32 - 1
 _MASK = 2**64 - 1
@@ -62,14 +65,26 @@ class Stream:
         key = int.from_bytes(os.urandom(8), "little") if seed is None else int(seed) & _MASK
         with self._lock:
             self._key, self._taken = key, taken
+            self._thread, self._since = 0, taken
 
     def state(self) -> tuple[int, int]:
         """The key, and how many draws were taken."""
         with self._lock:
             return self._key, self._taken
 
-    def _next(self) -> tuple[int, int]:
+    def give_back(self, state: tuple[int, int]) -> None:
+        """Takes back the draws since a state, unless another thread has drawn meanwhile."""
+        key, taken = state
         with self._lock:
+            is_alone = self._thread == get_ident() and self._since <= taken
+            if is_alone and key == self._key and taken < self._taken:
+                self._taken = taken
+
+    def _next(self) -> tuple[int, int]:
+        thread = get_ident()
+        with self._lock:
+            if thread != self._thread:  # since then this one alone has drawn
+                self._thread, self._since = thread, self._taken
             self._taken += 1
             return self._key, self._taken - 1
 
@@ -103,7 +118,12 @@ def manual_seed(seed: int) -> None:
         >>> drop(tl.tensor([1.0, 2.0, 3.0, 4.0])).tolist() == first
         True
     """
-    default_stream.restart(int(seed))
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        got = type(seed).__name__
+        raise _C.ParameterError(f"manual_seed: seed must be an integer; got {got}.") from None
+    default_stream.restart(number)
 
 
 def next_seed() -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,13 @@ _KINDS = ("bool", "integer", "floating", "complex")
 def _rank(dtype: _C.dtype) -> int:
     kind = dtype.kind
     return next((i for i, name in enumerate(_KINDS) if name[:3] in kind), 1)
+
+
+def check_state(state: object) -> None:
+    """Raises TypeError unless it is a mapping from names."""
+    if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
+        got = type(state).__name__
+        raise TypeError(f"load_state_dict: state must be a mapping from names to arrays; got {got}")
 
 
 def loaded(name: str, value: Any, like: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ import typing
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..imperative import ParameterError, Tensor
+from ..imperative import ParameterError, Tensor, TensorBase
 from ..imperative.trees import holds_numbers
 
 if TYPE_CHECKING:
@@ -167,3 +167,16 @@ def _described(value: Any) -> str:
     if callable(value) and not _is_layer(value) and hasattr(value, "__name__"):
         return str(value.__name__)
     return repr(value)
+
+
+# What layers read of a tensor before any op does.
+_OF_TENSORS = frozenset(["shape", "dtype", "ndim"])
+
+
+def refuse_other(layer: str, error: AttributeError, args: Sequence[Any]) -> None:
+    """Raises TypeError in the layer's name where the error is that an argument is no tensor."""
+    if error.name not in _OF_TENSORS:
+        return
+    if any(error.obj is arg for arg in args) and not isinstance(error.obj, TensorBase):
+        got = type(error.obj).__name__
+        raise TypeError(f"{layer}: must be called with tensors; got {got}; see tl.tensor") from None

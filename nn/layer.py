@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..imperative import Parameter, Tensor, no_grad
-from .arguments import check_arguments, described
+from .arguments import check_arguments, described, refuse_other
 from .param_attr import ParamAttr
 from .state import load, saved
 
@@ -83,7 +83,11 @@ class Layer:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls `forward`; the first time, `build` before it."""
         if self._is_plain:
-            return self.forward(*args, **kwargs)
+            try:
+                return self.forward(*args, **kwargs)
+            except AttributeError as error:
+                refuse_other(type(self).__name__, error, args)
+                raise
         if not self._is_built:
             self.build(*args, **kwargs)
             self._is_built = True

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..imperative import ParameterError, Tensor
-from ..imperative.state import loaded, set_all
+from ..imperative.state import check_state, loaded, set_all
 
 if TYPE_CHECKING:
     from .layer import Layer
@@ -54,6 +54,7 @@ def saved(layer: Layer, layout: str) -> dict[str, np.ndarray[Any, Any]]:
 def load(layer: Layer, state: Mapping[str, Any], strict: bool, layout: str) -> None:
     """What `Layer.load_state_dict` does."""
     is_pytorch, swapped = _is_pytorch("load_state_dict", layout), _swapped(layer)
+    check_state(state)
     own = _own(layer)
     missing = [name for name in own if name not in state]
     unknown = [name for name in state if name not in own and name.removesuffix(_MARK) not in own]

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorBase, replace, stop_gradient
-from ..imperative.state import loaded, set_all
+from ..imperative.state import check_state, loaded, set_all
 
 # A setting: a number, or a tensor of one element, by which a step can be differentiated.
 Number = float | TensorBase
@@ -24,17 +24,26 @@ class Optimizer:
             be tensors: a transform differentiates the steps by them.
 
     Raises:
-        ValueError: no parameters, or a number out of range.
+        ValueError: no parameters, one that requires no gradient, or a number out of range.
+        TypeError: parameters are no iterable of tensors.
     """
 
     def __init__(self, parameters: Iterable[Tensor], lr: Number) -> None:
         """Keeps the parameters."""
+        name = type(self).__name__
+        if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
+            got = type(parameters).__name__
+            raise TypeError(f"{name}: parameters must be an iterable of tensors; got {got}")
         self.parameters = list(parameters)
         if not self.parameters:
-            raise ValueError(f"{type(self).__name__}: there must be parameters; got none")
+            raise ValueError(f"{name}: there must be parameters; got none")
         for parameter in self.parameters:
+            given: Any = parameter
+            if not isinstance(given, Tensor):
+                got = type(given).__name__
+                raise TypeError(f"{name}: parameters must be tensors; got {got}")
             if not isinstance(parameter, Parameter) and not parameter.requires_grad:
-                raise ValueError("optim: parameters must require_grad")
+                raise ValueError(f"{name}: parameters must require_grad")
         _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
         self.lr = lr
 
@@ -75,11 +84,13 @@ class Optimizer:
             state: what `state_dict` returned, or the same loaded from a file.
 
         Raises:
+            TypeError: the state is no mapping from names.
             KeyError: names are missing or unknown; nothing is set then, as with all errors.
             ShapeError: a shape differs.
             DTypeError: what is no number, or numbers of a kind that cannot be held.
             ValueError: a number is beyond what can be held, or one that there cannot be.
         """
+        check_state(state)
         own = self.state_dict()
         missing = [name for name in own if name not in state]
         unknown = [name for name in state if name not in own]

@@ -8,6 +8,9 @@ What goes into a product is rounded to one of 255 steps; gradients pass that as 
 >>> 0 < tl.max(abs(rounded - network(tl.ones((2, 4))))).item() < 0.05
 True
 >>> tl.sum(rounded).backward()  # gradients of the network as it is, through the rounding
+>>> norm = tl.nn.BatchNorm1d(4)
+>>> tl.sum(network(norm(tl.Tensor(Quantised([[1.0, 2, 3, 4], [2.0, 0, 1, 5]]))))).backward()
+>>> tl.optim.SGD([*norm.parameters(), *network.parameters()], lr=0.1).step()
 """
 
 from __future__ import annotations

@@ -1,7 +1,13 @@
 """A FLOP and byte counter: what each op of a model costs, by kind of op and by the user's line.
 
 A function of one element counts as one operation; what has a body costs what that costs. Of
-attention and recurrences the products alone are counted.
+attention and recurrences the products alone are counted. A whole training step is:
+
+>>> network = tl.nn.Sequential(tl.nn.Linear(2, 3), tl.nn.BatchNorm1d(3))
+>>> tl.sum(network(tl.Tensor(Counted(tl.ones((2, 2)), costs := {})))).backward()
+>>> tl.optim.SGD(network.parameters(), lr=0.1).step()
+>>> {"MatMul", "BatchNorm"} <= {op for op, _ in costs}
+True
 """
 
 from __future__ import annotations
@@ -51,8 +57,3 @@ def flops(op: ops.OpBase, xs: Any, ys: Any) -> int:
         formula = FORMULAS.get(type(op))
         return formula(op, *(x.shape for x in (*xs, *ys))) if formula else 0
     return sum(counted for _, counted, _ in of_body.values())
-
-
-if __name__ == "__main__":
-    tl.nn.Linear(64, 32)(tl.Tensor(Counted(tl.ones((16, 64)), costs := {})))
-    print(*costs.items(), sep="\n")

@@ -1,9 +1,10 @@
-"""Interval arithmetic: bounds of what a model gives for all inputs between two others.
-
-Widened by what rounding may do. Ops that are not known here go through their body.
+"""Interval arithmetic: bounds on all inputs between two others; unknown ops go by their body.
 >>> network = tl.nn.Sequential(tl.nn.Linear(4, 8, seed=0), tl.functional.gelu)
 >>> y = network(tl.Tensor(Interval(tl.zeros(4), tl.ones(4)))).detach().__wrapped__
 >>> assert tl.all((y.low < network(tl.full(4, 0.5))) & (network(tl.full(4, 0.5)) < y.high))
+>>> tl.nn.BatchNorm1d(2)(tl.Tensor(Interval(-tl.eye(2), tl.eye(2))))  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+ArithmeticError: interval: low must be at most high; ...
 """
 
 from __future__ import annotations
@@ -40,14 +41,13 @@ def apply_interval(op: ops.OpBase, *xs: Interval) -> Any:
     if isinstance(op, MOVING) or all(bool(tl.all(x.low == x.high)) for x in xs):
         return [Interval(*ends) for ends in zip(op(*lows), op(*highs), strict=True)]
     sizes = [tl.maximum(abs(x.low), abs(x.high)) for x in xs if x.dtype.kind != "bool"]
-    if mode in ("negative", "reciprocal", "rsqrt", "erfc"):
-        lows, highs = highs, lows
-    elif mode == "subtract":
-        lows[1], highs[1] = highs[1], lows[1]
+    if mode in ("negative", "reciprocal", "rsqrt", "erfc", "subtract"):  # fall with their last
+        lows[-1], highs[-1] = highs[-1], lows[-1]
     elif mode in ("abs", "square") or (mode == "multiply" and xs[0] is xs[1]):
         lows, highs = [tl.maximum(tl.maximum(x.low, -x.high), 0.0) for x in xs], sizes
-    elif mode == "divide":
-        return xs[0] * ops.Elemwise(mode="reciprocal")(xs[1])[0]
+    elif mode in ("divide", "multiply_add"):
+        factor = xs[1] if xs[2:] else ops.Elemwise(mode="reciprocal")(xs[1])[0]
+        return sum(xs[2:], xs[0] * factor)
     elif mode == "multiply" or isinstance(op, (ops.MatMul, ops.Convolution)):  # middle and reach
         a, *others = [(x.low / 2 + x.high / 2, x.high / 2 - x.low / 2) for x in xs]
         mid = op(a[0], *(x for x, _ in others))[0]

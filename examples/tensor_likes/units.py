@@ -1,10 +1,12 @@
 """Units of measure: adding metres to seconds is an error, which names the line that does it.
-
 Products add the powers of base units; what has no rule here (`exp`, say) demands none.
-
 >>> length, time = tl.Tensor(Measured([3.0, 8.0], m=1)), tl.Tensor(Measured([2.0, 4.0], s=1))
 >>> (length / time).__wrapped__
 Measured(RawTensor([1.5, 2. ], device='cpu'), m=1, s=-1)
+>>> tl.sum((scale := tl.Parameter([1.0, 2.0])) * length).backward()
+>>> tl.optim.SGD([scale], lr=0.1).step()  # a number minus metres  # doctest: +ELLIPSIS
+Traceback (most recent call last):
+TypeError: Elemwise(mode='subtract'): units must be equal; ...
 """
 
 from __future__ import annotations

@@ -6,11 +6,12 @@ was drawn is a constant.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from ...imperative import Tensor, TensorLike, drawn, drawn_from
-from ..arguments import number
+from ..arguments import named, number
 from ..arranging import as_tensor, dims_of
 from ..generated import (
     astype,
@@ -22,6 +23,26 @@ from ..generated import (
 )
 
 Shape = int | Sequence[int]
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def draw(
+    method: Callable[Concatenate[Any, Given], Result],
+) -> Callable[Concatenate[Any, Given], Result]:
+    """A distribution: its errors name it, and a draw that is refused has not been taken."""
+    own = named(method)
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: Given.args, **kwargs: Given.kwargs) -> Result:
+        before = self._mark()
+        try:
+            return own(self, *args, **kwargs)
+        except BaseException:
+            self._give_back(before)
+            raise
+
+    return call
 
 
 def parameter(value: TensorLike, shape: Shape | None, dtype: Any) -> Any:
@@ -39,10 +60,18 @@ class Continuous:
         """Key and counter of the next draw, as the ops' attributes."""
         raise NotImplementedError
 
+    def _mark(self) -> Any:
+        """Where the draws are; nothing where there is no sequence of them."""
+        return None
+
+    def _give_back(self, mark: Any) -> None:
+        """Goes back to where the draws were."""
+
     def _pair(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """The same for a number that is made of two."""
         return self._take(), self._take()
 
+    @draw
     def uniform(
         self,
         shape: Shape = (),
@@ -76,6 +105,7 @@ class Continuous:
         moved: Tensor = u * (high - low) + low
         return moved
 
+    @draw
     def normal(
         self,
         shape: Shape = (),
@@ -104,6 +134,7 @@ class Continuous:
         z = drawn(random_draw, dims_of(shape), mode="normal", dtype=dtype, **self._take())
         return _moved(z, mean, std)
 
+    @draw
     def truncated_normal(
         self,
         shape: Shape = (),
@@ -140,6 +171,7 @@ class Continuous:
         )
         return _moved(z, mean, std)
 
+    @draw
     def exponential(
         self, shape: Shape = (), scale: TensorLike = 1.0, *, dtype: Any = None
     ) -> Tensor:
@@ -162,6 +194,7 @@ class Continuous:
         waited = -log1p(-drawn(random_draw, dims_of(shape), dtype=dtype, **self._take()))
         return waited if _is(scale, 1) else waited * _given(scale)
 
+    @draw
     def gamma(
         self,
         alpha: TensorLike,
@@ -195,6 +228,7 @@ class Continuous:
         )
         return made if _is(scale, 1) else made * _given(scale)
 
+    @draw
     def beta(
         self, a: TensorLike, b: TensorLike, *, shape: Shape | None = None, dtype: Any = None
     ) -> Tensor:

@@ -10,7 +10,7 @@ from ..arranging import as_tensor, axis_of, dims_of, moveaxis
 from ..generated import argmax, argsort, astype, broadcast_to, less, log, random_draw, random_from
 from ..generated import topk as _topk
 from ..picking import take
-from .continuous import Continuous, Shape, parameter
+from .continuous import Continuous, Shape, draw, parameter
 
 
 def gumbel_noise(shape: tuple[int, ...], **draw: Any) -> Any:
@@ -22,6 +22,7 @@ def gumbel_noise(shape: tuple[int, ...], **draw: Any) -> Any:
 class Draws(Continuous):
     """All distributions, over whatever names the next draw."""
 
+    @draw
     def randint(self, low: int, high: int, shape: Shape = (), *, dtype: Any = None) -> Tensor:
         """Integers that are equally likely in [low, high).
 
@@ -51,6 +52,7 @@ class Draws(Continuous):
         )
         return made
 
+    @draw
     def bits(self, shape: Shape = (), *, dtype: Any = None) -> Tensor:
         """Integers of random bits.
 
@@ -66,6 +68,7 @@ class Draws(Continuous):
         made: Tensor = drawn(random_draw, dims_of(shape), mode="bits", dtype=dtype, **self._take())
         return made
 
+    @draw
     def bernoulli(self, p: TensorLike = 0.5, *, shape: Shape | None = None) -> Tensor:
         """Booleans that are true with a probability.
 
@@ -87,6 +90,7 @@ class Draws(Continuous):
         dtype = chance.dtype if chance.dtype.name in ("float32", "float64") else None
         return less(drawn(random_draw, tuple(chance.shape), dtype=dtype, **self._take()), chance)
 
+    @draw
     def poisson(self, rate: TensorLike, *, shape: Shape | None = None, dtype: Any = None) -> Tensor:
         """How often something happens that happens independently at a rate.
 
@@ -112,6 +116,7 @@ class Draws(Continuous):
         )
         return astype(drawn, dtype="int64" if dtype is None else dtype)
 
+    @draw
     def categorical(
         self, logits: TensorLike, *, axis: int = -1, shape: Shape | None = None
     ) -> Tensor:
@@ -137,6 +142,7 @@ class Draws(Continuous):
         )
         return argmax(scores, axis=-1)
 
+    @draw
     def multinomial(self, weights: TensorLike, count: int, *, replacement: bool = False) -> Tensor:
         """Several choices among categories, each row of weights by itself.
 
@@ -179,6 +185,7 @@ class Draws(Continuous):
         shape = (*lead, *last.shape)
         return broadcast_to(last, shape) + gumbel_noise(shape, **self._take())
 
+    @draw
     def permutation(self, x: int | TensorLike, *, axis: int = 0) -> Tensor:
         """The integers below a number, or the slices of a tensor, in random order.
 
@@ -203,6 +210,7 @@ class Draws(Continuous):
         at = axis_of("permutation", axis, len(given.shape))
         return take(given, self._order(given.shape[at]), axis=at)
 
+    @draw
     def shuffle(self, x: Tensor, *, axis: int = 0) -> None:
         """Puts the slices of a tensor into random order, in place.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from ...imperative import ParameterError, Stream, as_int64, default_stream, derived_key
+from ..arguments import integer
 from .discrete import Draws
 
 _FOLD, _SPLIT = 0, 1
@@ -32,7 +32,7 @@ class Generator(Draws):
 
     def __init__(self, seed: int | None = None) -> None:
         """Begins with the first draw of the seed."""
-        self._stream = Stream(None if seed is None else operator.index(seed))
+        self._stream = Stream(None if seed is None else integer("Generator", "seed", seed))
 
     def __reduce__(self) -> Any:
         """Copies and pickles as its state: the copy draws what this one will draw."""
@@ -50,19 +50,30 @@ class Generator(Draws):
 
     @state.setter
     def state(self, state: tuple[int, int]) -> None:
+        given: Any = state
+        if not isinstance(given, tuple) or len(given) != 2:
+            got = type(given).__name__
+            raise ParameterError(f"state: must be a key and how many draws were taken; got {got}.")
         key, taken = state
-        if taken < 0:
-            raise ParameterError(f"state: taken must not be negative; got {taken}.")
-        self._stream.restart(operator.index(key), operator.index(taken))
+        self._stream.restart(
+            integer("state", "key", key), integer("state", "taken", taken, least=0)
+        )
 
     def spawn(self, count: int) -> list[Generator]:
         """Generators that have nothing to do with this one or each other, say for workers."""
+        count = integer("spawn", "count", count, least=0)  # before a draw is taken
         key = Key(self._stream.take_key(_SPLIT))
         return [Generator(part.value) for part in key.split(count)]
 
     def _take(self) -> dict[str, Any]:
         key, counter = self._stream.take()
         return {"key": key, "counter": counter}
+
+    def _mark(self) -> Any:
+        return self._stream.state()
+
+    def _give_back(self, mark: Any) -> None:
+        self._stream.give_back(mark)
 
 
 def _restored(state: tuple[int, int]) -> Generator:
@@ -106,7 +117,7 @@ class Key(Draws):
 
     def __init__(self, seed: int) -> None:
         """Keeps 64 bits."""
-        object.__setattr__(self, "value", operator.index(seed) & (2**64 - 1))
+        object.__setattr__(self, "value", integer("Key", "seed", seed) & (2**64 - 1))
 
     value: int
 
@@ -128,13 +139,12 @@ class Key(Draws):
 
     def split(self, count: int = 2) -> list[Key]:
         """Keys that have nothing to do with this one or each other."""
-        if operator.index(count) < 0:
-            raise ParameterError(f"split: count must not be negative; got {count}.")
-        return [Key(derived_key(self.value, i, _SPLIT)) for i in range(operator.index(count))]
+        count = integer("split", "count", count, least=0)
+        return [Key(derived_key(self.value, i, _SPLIT)) for i in range(count)]
 
     def fold_in(self, data: int) -> Key:
         """The key that belongs to a number, such as that of a step or of a layer."""
-        return Key(derived_key(self.value, operator.index(data) & (2**64 - 1), _FOLD))
+        return Key(derived_key(self.value, integer("fold_in", "data", data) & (2**64 - 1), _FOLD))
 
     def _take(self) -> dict[str, Any]:
         return {"key": as_int64(self.value), "counter": 0}
@@ -145,14 +155,20 @@ class Key(Draws):
 
 def key(seed: int) -> Key:
     """The key of a seed."""
-    return Key(seed)
+    return Key(integer("key", "seed", seed))
 
 
 def split(key: Key, count: int = 2) -> list[Key]:
     """Keys that have nothing to do with `key` or each other."""
-    return key.split(count)
+    return _checked("split", key).split(count)
 
 
 def fold_in(key: Key, data: int) -> Key:
     """The key that belongs to `key` and a number."""
-    return key.fold_in(data)
+    return _checked("fold_in", key).fold_in(data)
+
+
+def _checked(call: str, key: Any) -> Key:
+    if not isinstance(key, Key):
+        raise ParameterError(f"{call}: key must be a Key; got {type(key).__name__}.")
+    return key

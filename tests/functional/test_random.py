@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -334,8 +335,8 @@ BAD: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
     ("counter", lambda: F.random_draw(3, counter=2**32), tl.ParameterError, "counter must be"),
     ("mode", lambda: F.random_draw(3, mode="cauchy"), tl.ParameterError, "mode must be one of"),
     ("from", lambda: F.random_from(tl.ones(3), mode="no"), tl.ParameterError, "mode must be"),
-    ("split", lambda: tl.random.key(1).split(-1), tl.ParameterError, "negative"),
-    ("seed", lambda: tl.random.Generator(1.5), TypeError, "float"),  # type: ignore[arg-type]
+    ("split", lambda: tl.random.key(1).split(-1), tl.ParameterError, "at least 0"),
+    ("seed", lambda: tl.random.Generator(1.5), tl.ParameterError, "integer"),  # type: ignore[arg-type]
 ]
 
 
@@ -345,3 +346,32 @@ def test_bad_input_is_refused(
 ) -> None:
     with pytest.raises(error, match=text):
         run()
+
+
+@pytest.mark.parametrize("name", ["normal", "poisson", "bits", "permutation"])
+def test_a_draw_that_is_refused_has_not_been_taken(name: str) -> None:
+    """What follows a caught error is what would have come without it."""
+    wrong = {"normal": ("a",), "poisson": (float("nan"),), "bits": (-1,), "permutation": (2**64,)}
+    drawing, other = generator(), generator()
+    with pytest.raises((tl.TensorlikeError, TypeError, OverflowError)):
+        getattr(drawing, name)(*wrong[name])
+    assert drawing.state == other.state
+    assert drawing.normal(3).tolist() == other.normal(3).tolist()
+
+
+def test_draws_are_not_given_back_past_those_of_another_thread() -> None:
+    drawing = generator()
+    before = drawing.state
+    drawing.normal(1)
+    thread = threading.Thread(target=drawing.normal, args=(1,))
+    thread.start()
+    thread.join()
+    drawing._give_back(before)
+    assert drawing.state == (before[0], before[1] + 2)
+
+
+def test_errors_of_distributions_name_them() -> None:
+    with pytest.raises(tl.DTypeError, match=r"^normal: dtype must be one of"):
+        generator().normal(2, dtype="junk")
+    with pytest.raises(tl.ParameterError, match=r"^uniform: shape must be an integer or several"):
+        generator().uniform("a")  # type: ignore[arg-type]

@@ -185,7 +185,7 @@ def test_training_finds_the_weights(name: str) -> None:
         (lambda p: optim.Adam([p], betas=(0.9, 1.0)), "Adam: betas must be in [0, 1); got 1.0"),
         (lambda p: optim.Adam([p], eps=0.0), "Adam: eps must be positive; got 0.0"),
         (lambda p: optim.Adam([p], decay=-1.0), "Adam: decay must be not negative; got -1.0"),
-        (lambda p: optim.Adam([Tensor([1.0])]), "optim: parameters must require_grad"),
+        (lambda p: optim.Adam([Tensor([1.0])]), "Adam: parameters must require_grad"),
     ],
 )
 def test_wrong_settings_are_refused(make: Callable[[Parameter], Any], message: str) -> None:
@@ -197,4 +197,4 @@ def test_wrong_settings_are_refused(make: Callable[[Parameter], Any], message: s
 def test_sgd_refuses_what_requires_no_gradient() -> None:
     with pytest.raises(ValueError) as caught:
         optim.SGD([Tensor([1.0])], lr=0.1)
-    assert str(caught.value) == "optim: parameters must require_grad"
+    assert str(caught.value) == "SGD: parameters must require_grad"

@@ -8,7 +8,8 @@ import numpy as np
 
 from tensorlike.opdecl.model import Entry, is_differentiable, takes_complex
 
-from .declarations import OPS, REDUCTIONS, SCALARS, TESTED_BY_INDEXING, Array, Case, cases_of
+from .cases import TESTED_BY_INDEXING, Case, cases_of
+from .declarations import OPS, REDUCTIONS, SCALARS, Array
 
 SHAPES = [(3, 4), (4,), (3, 1), ()]
 

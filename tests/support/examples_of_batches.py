@@ -8,7 +8,8 @@ import numpy as np
 
 from tensorlike.opdecl.model import OpEntry
 
-from .declarations import OPS, REDUCTIONS, SCALARS, TESTED_BY_INDEXING, Array, Case, cases_of
+from .cases import TESTED_BY_INDEXING, Case, cases_of
+from .declarations import OPS, REDUCTIONS, SCALARS, Array
 from .gradient_cases import in_the_domain
 
 COUNT = 3

@@ -13,6 +13,7 @@ import ast
 import contextlib
 import doctest
 import faulthandler
+import gc
 import inspect
 import io
 import keyword
@@ -29,8 +30,8 @@ from typing import Any
 import numpy as np
 
 import tensorlike as tl
-from support.liars import Mine, random_value
-from tensorlike import _C
+from support.liars import LIARS, Mine, random_value
+from support.watching import drawn, live, names_what_was_called, state
 
 DOCUMENTED = (
     tl.TensorlikeError, TypeError, ValueError, IndexError, OverflowError, MemoryError, BufferError,
@@ -157,6 +158,8 @@ class Runner:
         self.calls = 0
         self.refused = 0
         self.wrong: list[str] = []
+        self.checks_names = False
+        self.was_refused = False
         self.by_name: dict[str, int] = {}
 
     def attempt(self, good: Good, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -165,6 +168,7 @@ class Runner:
         what = f"{good.name}({', '.join([*map(shown, args), *map(pair, kwargs.items())])})"
         print(what, file=sys.stderr)  # the last line is what crashed
         signal.alarm(MOST_SECONDS)
+        self.was_refused = False
         start = time.perf_counter()
         try:
             out = good.function(*args, **kwargs)
@@ -172,10 +176,12 @@ class Runner:
                 repr(out)
             tl.engine.sync()  # what waits may fail, too
         except Mine:
-            self.refused += 1
+            self.refused, self.was_refused = self.refused + 1, True
         except DOCUMENTED as error:
-            self.refused += 1
+            self.refused, self.was_refused = self.refused + 1, True
             self.check_text(what, error)
+            if self.checks_names and not names_what_was_called(good.name, str(error)):
+                self.wrong.append(f"{what}: {error!r} does not name it")
         except TimeoutError:
             self.wrong.append(f"{what}: does not end in {MOST_SECONDS} s")
         except BaseException as error:
@@ -260,11 +266,6 @@ def at_random(runner: Runner, goods: list[Good], values: list[Any], count: int, 
         runner.attempt(good, tuple(args), kwargs)
 
 
-def state() -> list[Any]:
-    """What no call may change, whether it works or not."""
-    return [tl.engine.options(), _C.paused_level(), tl.num_threads(), tl.memory.stats()["limit"]]
-
-
 def contents(values: Iterator[Any]) -> list[Any]:
     """The elements of tensors and arrays, and the gradients of leaves."""
     found: list[Any] = []
@@ -277,7 +278,10 @@ def contents(values: Iterator[Any]) -> list[Any]:
 
 
 # Which changes what it is given, or the state of the process, by its documentation.
-CHANGES = {"manual_seed", "random.manual_seed", "random.shuffle", "stop_gradient"}
+CHANGES = {
+    "manual_seed", "random.manual_seed", "random.shuffle", "stop_gradient", "Tensor.set_value",
+    "random.Generator.shuffle", "random.Key.shuffle",
+}  # fmt: skip
 
 
 def lie(runner: Runner, goods: list[Good], pool: list[Any], seconds: float, seed: int) -> None:
@@ -291,6 +295,7 @@ def lie(runner: Runner, goods: list[Good], pool: list[Any], seconds: float, seed
     while time.monotonic() < end:
         good = goods[rng.integers(len(goods))]
         before, stats = value_of(good), tl.memory.stats()["allocated"]
+        gc.freeze()
         for _ in range(25):
             args, kwargs = list(good.args), dict(good.kwargs)
             chosen = rng.random(len(args)) < 0.6
@@ -304,15 +309,20 @@ def lie(runner: Runner, goods: list[Good], pool: list[Any], seconds: float, seed
                 args.pop(rng.integers(len(args)))
             held = [*args, *kwargs.values()]
             was, given, start = state(), contents(iter(held)), time.process_time()
+            number = drawn()
             runner.attempt(good, tuple(args), kwargs)
             taken = time.process_time() - start
             if good.name not in CHANGES and (was, given) != (state(), contents(iter(held))):
                 runner.wrong.append(
                     f"{good.name}: changes what it is given: {list(map(shown, held))}"
                 )
+            if runner.was_refused and number != drawn() and not good.name.startswith("nn."):
+                runner.wrong.append(f"{good.name}: refuses, and draws: {list(map(shown, held))}")
             if taken > MOST_TIME:
                 runner.wrong.append(f"{good.name}: takes {taken:.1f} s: {list(map(shown, held))}")
         del args, kwargs, held, given
+        if (kept := live()) > 0:
+            runner.wrong.append(f"{good.name}: {kept} tensor-likes stay alive after bad calls")
         if good.name not in CHANGES:
             runner.check_still_right(good, before, stats)
 
@@ -339,6 +349,12 @@ def main() -> None:
         goods = [good for good in goods if good.name == options.only]
     runner, values = Runner(), pool()
     if options.lies:
+        from support.hostile_objects import lying_functions, object_calls
+
+        goods = [*goods, *object_calls()]
+        goods = [good for good in goods if options.only in ("", good.name)]
+        LIARS.extend(lying_functions())
+        runner.checks_names = True
         print(f"seed {options.shard}, {options.mode}")
         with tl.engine.mode(options.mode, threshold=1):
             lie(runner, goods, values, options.lies, options.shard)

@@ -110,7 +110,7 @@ def odd_booleans() -> Any:
     return np.array([255, 2, 0, 1, 0, 128], np.uint8).view(bool)
 
 
-LIARS: tuple[Callable[[], Any], ...] = (
+LIARS: list[Callable[[], Any]] = [
     changing_list, growing_list, own_list, odd_booleans,
     lambda: tl.tensor(odd_booleans()), lambda: tl.from_dlpack(odd_booleans()),
     lambda: Index(_raise), lambda: [Index(_raise)], lambda: (Index(_raise), 1),
@@ -128,7 +128,7 @@ LIARS: tuple[Callable[[], Any], ...] = (
     lambda: tl.ShapeTensor((2, 3)), lambda: tl.Tensor(tl.ShapeTensor((0, 2), tl.int64)),
     lambda: float("nan"), lambda: 2**64, lambda: -(2**63), lambda: 1 << 10_000, lambda: 1e400,
     lambda: complex("nan"), lambda: None, lambda: tl.Tensor, lambda: tl.float64,
-)  # fmt: skip
+]  # fmt: skip
 
 
 def random_tensor(rng: np.random.Generator) -> Any:

@@ -1,0 +1,70 @@
+"""What a call may not change, and what its error must say."""
+
+from __future__ import annotations
+
+import gc
+import re
+from typing import Any
+
+import tensorlike as tl
+from tensorlike import _C
+from tensorlike.imperative import default_stream
+
+# Texts that do not name what was called, and why that is right.
+NAMELESS: dict[str, str] = {
+    r"^literal: ": "a number is read beside tensors, before any op is there",
+    r"^tensor: |^as_raw_tensor: ": "data become a tensor first, as tl.tensor says",
+    r"^ShapeTensor: |^RawTensor: ": "a part is made, of what was given for it",
+    r"^(Like|Liar|ForeignValue|Carrier|Plain|Array)\b": "a tensor-like is told of itself",
+    r"^dtype: |^device: |^shape: ": "these are read for all calls alike",
+    r"^apply: ": "tl.apply of what is no op",
+    r"^memory: ": "memory ends anywhere",
+    r"^a value is needed": "a tensor-like without elements is told of itself",
+    r"^item: |only (a tensor with one element|an? integer)": "a tensor stands for a number",
+    r"__init__\(\) (takes|got|missing)|positional argument": "Python's own, of a signature",
+    r"^Broadcast: |^(add|multiply|subtract): ": "parameters meet as operands",
+    r"\bmine\b": "an error of the value's own",
+    r"a function of the user's": "an error of the function's own",
+}
+
+
+def live() -> int:
+    """Tensor-likes that cycle collection knows: those that Python code could keep."""
+    gc.collect()
+    return sum(isinstance(thing, tl.TensorBase) for thing in gc.get_objects())
+
+
+def state() -> dict[str, Any]:
+    """What no call may change, whether it works or not."""
+    return {
+        "engine options": tl.engine.options(),
+        "no_grad": _C.paused_level(),
+        "threads": tl.num_threads(),
+        "memory's limit": tl.memory.stats()["limit"],
+        "waiting ops": _C.waiting_ops(),
+    }
+
+
+def drawn() -> tuple[int, int]:
+    """Where the process's random numbers are."""
+    return default_stream.state()
+
+
+def names_what_was_called(name: str, text: str) -> bool:
+    """Whether the text of an error says which public call it is about.
+
+    A layer is a call of its op: where that refuses, its name is enough.
+    """
+    if name.endswith("__call__") and re.match(r"\w+: ", text):
+        return True
+    words = [word for word in name.split(".") if word and word != "__call__"]
+    words = words[-2:] if len(words) > 1 and words[-2][0].isupper() else words[-1:]
+    words = [word for word in words if word != "Tensor"]
+    flat = _flat(text)
+    return any(_flat(word) in flat for word in words) or any(
+        re.search(pattern, text) for pattern in NAMELESS
+    )
+
+
+def _flat(text: str) -> str:
+    return text.lower().replace("_", "").replace(" ", "")

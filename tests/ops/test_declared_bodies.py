@@ -134,6 +134,8 @@ def text_again(entry: Entry) -> str:
             args = ", ".join(arg.name for arg in entry.args)
             wanted["expr"] = f"{entry.name}({args})"
             wanted.pop("grad", None)
+            if entry.unknown_slopes:
+                wanted["grad"] = dict.fromkeys(entry.unknown_slopes, "unknown")
     else:
         wanted["op"] = entry.name + "Again"
         for key in ("kernel", "infer", "onnx", "grad"):

@@ -60,6 +60,8 @@ def _lerp(start: Any, end: Any, weight: Any) -> Any:
 
 @complex_form("ldexp")
 def _ldexp(x1: Any, x2: Any) -> Any:
+    if getattr(getattr(x2, "dtype", None), "kind", "") in ("complex", "c"):
+        return x1 * ops.exp2(x2)
     real, imag = _parts(x1)
     return ops.complex(ops.ldexp(real, x2), ops.ldexp(imag, x2))
 

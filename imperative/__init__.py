@@ -97,6 +97,7 @@ __all__ = [
     "as_raw_tensor",
     "broadcast_shapes",
     "can_cast",
+    "complex_form",
     "custom_jvp",
     "custom_vjp",
     "default_stream",

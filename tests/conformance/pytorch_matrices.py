@@ -80,6 +80,8 @@ def _of_three(x: Any, dim: Any) -> int:
 def _pinv(a: Any, rcond: Any, hermitian: bool, atol: Any, rtol: Any) -> Any:
     if len(getattr(rcond, "shape", ())) > 1:  # a variant of the database: of a @ b.T
         return L.pinv(F.matmul(a, F.matrix_transpose(rcond)))
+    if hermitian:
+        return _triangle_of(lambda x: L.pinv(x, rtol=rtol, atol=atol, hermitian=True))(a)
     return L.pinv(a, rtol=rcond if rtol is None else rtol, atol=atol, hermitian=hermitian)
 
 

@@ -27,7 +27,7 @@ BUT_FOR_SIGNS = {"svd", "linalg.svd", "linalg.eig", "linalg.eigh"}
 # Where PyTorch's gradient is not the derivative of what is read: that of a triangle goes to the
 # whole matrix, that of CTC takes probabilities for granted, that of equal places counts all.
 OTHER_GRADIENTS = {
-    "cholesky_inverse", "cholesky_solve", "linalg.eigh", "linalg.eigvalsh",
+    "cholesky_inverse", "cholesky_solve", "linalg.eigh", "linalg.eigvalsh", "linalg.pinv hermitian",
     "nn.functional.ctc_loss", "nn.functional.max_unpool1d", "nn.functional.max_unpool2d",
     "nn.functional.max_unpool3d",
 }  # fmt: skip

@@ -17,9 +17,15 @@ def _pad(x: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     grow = tuple((max(0, a), max(0, b)) for a, b in pairs)
     mode = {"replicate": "edge"}.get(mode, mode)
     extra = {} if value is None else {"value": value}
-    y = F.pad(x, grow, mode=mode, **extra)
-    cut = tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in zip(y.shape, pairs, strict=True))
-    return y[cut]
+    if mode == "circular":  # what is cut off does not come around
+        return F.pad(_cut(x, pairs), grow, mode=mode, **extra)
+    return _cut(F.pad(x, grow, mode=mode, **extra), pairs)
+
+
+def _cut(x: Any, pairs: Any) -> Any:
+    """Without what negative widths take away."""
+    sizes = zip(x.shape, pairs, strict=True)
+    return x[tuple(slice(max(0, -a), n - max(0, -b)) for n, (a, b) in sizes)]
 
 
 def _interpolate(

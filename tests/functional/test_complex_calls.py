@@ -30,6 +30,8 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "logaddexp": (lambda x: F.logaddexp(x, 2 * x), lambda x: np.log(np.exp(x) + np.exp(2 * x))),
     "lerp": (lambda x: F.lerp(x, x * x, 0.25), lambda x: 0.75 * x + 0.25 * x * x),
     "ldexp": (lambda x: F.ldexp(x, 3.0), lambda x: 8 * x),
+    "ldexp of two": (lambda x: F.ldexp(x, x), lambda x: x * 2**x),
+    "ldexp by complex": (lambda x: F.ldexp(3.0, x), lambda x: 3 * 2**x),
     "l1_loss": (lambda x: F.l1_loss(x, x * x), lambda x: abs(x - x * x).mean()),
 }
 

@@ -15,7 +15,7 @@ class Scan {
  public:
   explicit Scan(GradCall& c)
       : c_(c), axis_(c.op.attr("axis")), reverse_(c.op.get<bool>("reverse")) {
-    if (std::holds_alternative<std::monostate>(axis_)) axis_ = int64_t{0};
+    if (std::holds_alternative<Nothing>(axis_)) axis_ = int64_t{0};
   }
 
   const Attr& axis() const { return axis_; }
@@ -63,8 +63,8 @@ Ref<Value> sums_without(const Scan& scan, Value& x, Value& is_left_out, Value& d
 }
 
 // The product without x_i is y_j / x_i where x_i is not 0, and else the product of the others. That
-// of the second zero is 0, as is its gradient, but its slope by the first one is not; from the third
-// zero on both are.
+// of the second zero is 0, as is its gradient, but its slope by the first one is not; from the
+// third zero on both are.
 void grad_cumulative_prod(GradCall& c) {
   const Scan scan(c);
   Value& x = *c.inputs[0];

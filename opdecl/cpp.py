@@ -54,7 +54,7 @@ def number_literal(value: Value, kind: str = "double") -> str:
 def attr_literal(value: AttrLiteral) -> str:
     """A value of the variant `Attr`."""
     if value is None:
-        return "std::monostate{}"
+        return "Nothing{}"
     if isinstance(value, str):
         return f"std::string{{{text_literal(value)}}}"
     if isinstance(value, tuple):

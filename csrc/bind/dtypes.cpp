@@ -160,7 +160,7 @@ Attr converted(const std::string& owner, const AttrSpec& spec, PyObject* object,
 
 Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
   const std::string& type = spec.type;
-  const bool may_be_none = !spec.required && std::holds_alternative<std::monostate>(spec.fallback);
+  const bool may_be_none = !spec.required && std::holds_alternative<Nothing>(spec.fallback);
   if (object == Py_None && may_be_none) return Attr();
   if (type == "bool") {
     if (object == Py_True || object == Py_False) return object == Py_True;
@@ -224,7 +224,7 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
 
 PyObject* from_attr(const Attr& attr) {
   struct Converter {
-    PyObject* operator()(std::monostate) const { return Py_NewRef(Py_None); }
+    PyObject* operator()(Nothing) const { return Py_NewRef(Py_None); }
     PyObject* operator()(bool value) const { return PyBool_FromLong(value); }
     PyObject* operator()(int64_t value) const { return PyLong_FromLongLong(value); }
     PyObject* operator()(uint64_t value) const { return PyLong_FromUnsignedLongLong(value); }

@@ -55,9 +55,7 @@ struct Call {
   Object sequence;                  // the tensors of a list, which may change while they are read
 };
 
-bool has_fallback(const ArgSpec& arg) {
-  return !std::holds_alternative<std::monostate>(arg.fallback);
-}
+bool has_fallback(const ArgSpec& arg) { return !std::holds_alternative<Nothing>(arg.fallback); }
 
 std::string signature(const FunctionSpec& spec) {
   std::string out = spec.name + "(";

@@ -118,7 +118,7 @@ PyObject* shape_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&] {
     const Attr dims = to_attr(shape, "ShapeTensor", {"shape", "shape", true, {}});
-    if (std::holds_alternative<std::monostate>(dims)) {
+    if (std::holds_alternative<Nothing>(dims)) {
       fail(ErrorKind::kAttribute, "ShapeTensor: shape must be of type shape; got None.");
     }
     Spec spec;

@@ -73,7 +73,7 @@ Specs infer_vecdot(const Op& op, Inputs inputs) {
 // Whether a scalar function of one result can be called with one argument.
 bool can_take_one(const ScalarSpec& spec) {
   const auto has_default = [](const ArgSpec& arg) {
-    return !std::holds_alternative<std::monostate>(arg.fallback);
+    return !std::holds_alternative<Nothing>(arg.fallback);
   };
   return spec.outputs == 1 && !spec.args.empty() &&
          std::all_of(spec.args.begin() + 1, spec.args.end(), has_default);

@@ -12,7 +12,7 @@ namespace tensorlike {
 
 double least_squares_tolerance(const Op& op, DType dtype, int64_t m, int64_t n) {
   const Attr& given = op.attr("rtol");
-  if (std::holds_alternative<std::monostate>(given)) {
+  if (std::holds_alternative<Nothing>(given)) {
     const double precision = real_of(compute_of(dtype)) == DType::kFloat32
                                  ? std::numeric_limits<float>::epsilon()
                                  : std::numeric_limits<double>::epsilon();

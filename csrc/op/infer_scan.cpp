@@ -36,7 +36,7 @@ Specs infer_scan(const Op& op, Inputs inputs) {
   Dims shape = inputs[0].shape;
   const Attr& named = op.attr("axis");
   if (std::holds_alternative<std::vector<int64_t>>(named) ||
-      (std::holds_alternative<std::monostate>(named) && shape.size() != 1)) {
+      (std::holds_alternative<Nothing>(named) && shape.size() != 1)) {
     fail(ErrorKind::kShape, op.name(),
          ": axis must be one integer, or None for one dimension; got axis=", to_string(named),
          " for ", shape.size(), " dimensions.");

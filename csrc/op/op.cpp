@@ -47,7 +47,7 @@ const char* describe(Category category) {
 }
 
 bool is_of(const Attr& value, std::string_view type) {
-  const bool is_none = std::holds_alternative<std::monostate>(value);
+  const bool is_none = std::holds_alternative<Nothing>(value);
   const bool is_int = std::holds_alternative<int64_t>(value);
   const bool is_ints = std::holds_alternative<std::vector<int64_t>>(value);
   if (type == "bool") return std::holds_alternative<bool>(value);
@@ -239,7 +239,7 @@ const Attr& Op::attr(std::string_view name) const {
 
 std::string to_string(const Attr& attr) {
   struct Printer {
-    std::string operator()(std::monostate) const { return "None"; }
+    std::string operator()(Nothing) const { return "None"; }
     std::string operator()(bool value) const { return value ? "True" : "False"; }
     std::string operator()(int64_t value) const { return std::to_string(value); }
     std::string operator()(uint64_t value) const { return std::to_string(value); }

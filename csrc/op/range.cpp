@@ -53,7 +53,7 @@ void check_range(const ArangeRange& range, const Literal& widest, int64_t length
 
 ArangeRange arange_range(const Op& op) {
   ArangeRange range{op.attr("start"), op.attr("stop"), op.attr("step")};
-  if (std::holds_alternative<std::monostate>(range.stop)) {
+  if (std::holds_alternative<Nothing>(range.stop)) {
     range.stop = range.start;
     range.start = int64_t{0};
   }

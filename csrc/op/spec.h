@@ -15,9 +15,19 @@
 
 namespace tensorlike {
 
-// The value of an op's attribute. `monostate` is Python's None; `uint64_t` an integer beyond int64.
-using Attr = std::variant<std::monostate, bool, int64_t, double, std::string, std::vector<int64_t>,
-                          DType, std::complex<double>, uint64_t>;
+// Python's None. It has a copy constructor, unlike std::monostate, because a variant of which all
+// alternatives are trivial, vectors or strings crashes in libstdc++ 12 where a copy finds no
+// memory: such a variant is thought never to be without a value.
+struct Nothing {
+  Nothing() = default;
+  Nothing(const Nothing&) noexcept {}
+  Nothing& operator=(const Nothing&) noexcept { return *this; }
+  bool operator==(const Nothing&) const { return true; }
+};
+
+// The value of an op's attribute. `uint64_t` is an integer beyond int64.
+using Attr = std::variant<Nothing, bool, int64_t, double, std::string, std::vector<int64_t>, DType,
+                          std::complex<double>, uint64_t>;
 
 inline bool is_number(const Attr& attr) {
   return std::holds_alternative<bool>(attr) || std::holds_alternative<int64_t>(attr) ||

@@ -270,7 +270,7 @@ Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs, Attri
     const auto given = std::find_if(numbers.begin(), numbers.end(),
                                     [&](const auto& pair) { return pair.first == specs[i].name; });
     const Attr& value = given == numbers.end() ? specs[i].fallback : given->second;
-    if (std::holds_alternative<std::monostate>(value)) break;
+    if (std::holds_alternative<Nothing>(value)) break;
     known.push_back(Given(literal_of(value)));
     Ref<Value> number = lift_literal(literal_of(value), *all[0]);
     all.push_back(Ref<Variable>(static_cast<Variable*>(number.get())));

@@ -28,7 +28,7 @@ Attributes take_numbers(const std::string& type, Attributes& attributes) {
   const Function* function = registry().find_function(type);
   for (const ArgSpec& arg :
        function == nullptr ? std::span<const ArgSpec>() : function->spec.args) {
-    if (std::holds_alternative<std::monostate>(arg.fallback)) continue;
+    if (std::holds_alternative<Nothing>(arg.fallback)) continue;
     const auto found = std::find_if(attributes.begin(), attributes.end(),
                                     [&](const auto& pair) { return pair.first == arg.name; });
     if (found == attributes.end()) continue;

@@ -15,7 +15,7 @@ class Scan {
  public:
   explicit Scan(GradCall& c)
       : c_(c), axis_(c.op.attr("axis")), reverse_(c.op.get<bool>("reverse")) {
-    if (std::holds_alternative<std::monostate>(axis_)) axis_ = int64_t{0};
+    if (std::holds_alternative<Nothing>(axis_)) axis_ = int64_t{0};
   }
 
   const Attr& axis() const { return axis_; }

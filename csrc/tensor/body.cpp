@@ -149,7 +149,7 @@ class Run {
     const size_t count = op->scalar != nullptr ? op->scalar->spec.args.size() : 0;
     for (size_t i = args.size(); i < count; ++i) {
       const Attr& fallback = op->scalar->spec.args[i].fallback;
-      if (std::holds_alternative<std::monostate>(fallback)) break;  // apply refuses the call
+      if (std::holds_alternative<Nothing>(fallback)) break;  // apply refuses the call
       lifted.push_back(lift_literal(literal_of(fallback), *like));
       args.push_back(lifted.back().get());
     }

@@ -92,7 +92,7 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
     if (*axis < -ndim || *axis >= ndim) return nullptr;
     first = *axis < 0 ? *axis + ndim : *axis;
     last = first + 1;
-  } else if (!std::holds_alternative<std::monostate>(op.attrs[1])) {
+  } else if (!std::holds_alternative<Nothing>(op.attrs[1])) {
     return nullptr;
   }
   const bool keeps = std::get<bool>(op.attrs[2]);

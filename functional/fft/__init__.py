@@ -2,6 +2,8 @@
 
 What differs between the calls is the kind of the op, its scale, and to which sizes axes are cut or
 padded before it. Real numbers are taken where the standard speaks of complex ones.
+
+Ctrl-C comes between groups of lines; the transform of one long line runs to its end.
 """
 
 from __future__ import annotations

@@ -5,6 +5,8 @@ The last two dimensions of a tensor are a matrix, the others a batch of them. LA
 gradients of any order; those of vectors exist where the values are distinct. Complex vectors of
 factors, which are determined but for a phase, have the one that makes the first of the (nearly)
 largest elements of each real and positive; R of QR has a real diagonal.
+
+Ctrl-C waits for LAPACK: it comes between two matrices of a batch, not inside of one.
 """
 
 from __future__ import annotations

@@ -265,7 +265,7 @@ def test_literals_of_cpp() -> None:
     ]
     assert number_literal(math.nan, "T") == "std::numeric_limits<T>::quiet_NaN()"
     assert [attr_literal(value) for value in (None, "x", (1, 2), 3, 0.5, False)] == [
-        "std::monostate{}",
+        "Nothing{}",
         'std::string{"x"}',
         "std::vector<int64_t>{1, 2}",
         "int64_t{3}",

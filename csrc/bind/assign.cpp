@@ -24,8 +24,8 @@ void assign(PyObject* self, Ref<Value> result) {
     const bool stays = node && node->is_leaf() && tracer->tape->level <= paused_level() &&
                        result->tag != Value::kTracer;
     if (stays && keeps(*node)) {
-      rebind(self, make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape,
-                                    tracer->accumulator));
+      rebind(self,
+             make_ref<Tracer>(std::move(result), tracer->edge, tracer->tape, tracer->accumulator));
       return;
     }
   }

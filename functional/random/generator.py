@@ -50,9 +50,8 @@ class Generator(Draws):
 
     @state.setter
     def state(self, state: tuple[int, int]) -> None:
-        given: Any = state
-        if not isinstance(given, tuple) or len(given) != 2:
-            got = type(given).__name__
+        if not isinstance(state, tuple) or len(state) != 2:
+            got = type(state).__name__  # type: ignore[unreachable]
             raise ParameterError(f"state: must be a key and how many draws were taken; got {got}.")
         key, taken = state
         self._stream.restart(

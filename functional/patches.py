@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -33,8 +34,12 @@ def _windows(
     dilation: _Size,
     padding: _Size,
     stride: _Size,
+    columns: Sequence[int] | None = None,
 ) -> tuple[Any, tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """Places in the padded image of (offsets in the window, windows), as one number each."""
+    """Places in the padded image of (offsets in the window, windows), as one number each.
+
+    `columns` is the shape of what is to be put there, checked before there are any places.
+    """
     count = len(sizes)
     kernel = _per_dimension(call, "kernel_size", kernel_size, count, 1)
     dilations = _per_dimension(call, "dilation", dilation, count, 1)
@@ -44,6 +49,14 @@ def _windows(
     spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
     if any(n < span for n, span in zip(padded, spans, strict=True)):
         raise ShapeError(f"{call}: the window must fit; got a span of {spans} in {padded}.")
+    elements = math.prod(kernel)
+    windows = math.prod((n - m) // s + 1 for n, m, s in zip(padded, spans, strides, strict=True))
+    if columns is not None and (
+        len(columns) != 3 or columns[2] != windows or columns[1] % elements
+    ):
+        raise ShapeError(
+            f"{call}: x must be (images, channels * {elements}, {windows}); got x.shape={columns}."
+        )
     places = np.zeros((1, 1), np.int64)
     for n, k, d, s, span in zip(padded, kernel, dilations, strides, spans, strict=True):
         along = np.arange(k)[:, None] * d + np.arange(0, n - span + 1, s)
@@ -135,12 +148,10 @@ def fold(
     x = as_tensor(x)
     given = several("fold", "output_size", output_size)
     sizes = _per_dimension("fold", "output_size", given, len(given), 1)
-    places, padded, _, paddings = _windows("fold", sizes, kernel_size, dilation, padding, stride)
+    places, padded, _, paddings = _windows(
+        "fold", sizes, kernel_size, dilation, padding, stride, x.shape
+    )
     elements, windows = places.shape
-    if len(x.shape) != 3 or x.shape[2] != windows or x.shape[1] % elements:
-        raise ShapeError(
-            f"fold: x must be (images, channels * {elements}, {windows}); got x.shape={x.shape}."
-        )
     images, channels = x.shape[0], x.shape[1] // elements
     columns = permute_dims(reshape(x, (images, channels, elements, windows)), (2, 3, 0, 1))
     nothing = zeros((int(np.prod(padded)), images, channels), dtype=x.dtype)

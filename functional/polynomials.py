@@ -28,6 +28,8 @@ __all__ = [
     "shifted_chebyshev_polynomial_w",
 ]
 
+MOST_DEGREES = 4096  # each is a step of a loop
+
 
 def _polynomial(
     call: str, x: Any, n: Any, first: Callable[[Any], Any], following: Callable[..., Any]
@@ -41,7 +43,7 @@ def _polynomial(
         x = astype(x, dtype=result_type(x, 1.0))
     one = ones_like(x)
     if not isinstance(n, TensorBase | np.ndarray | list | tuple):
-        degree = integer(call, "n", n)
+        degree = _checked(call, integer(call, "n", n))
         before, here = x * 0, one
         for k in range(degree):
             before, here = here, following(x, k, here, before) if k else first(x)
@@ -56,13 +58,20 @@ def _polynomial(
         )
     if not np.isfinite(degrees).all():
         raise ParameterError(f"{call}: n must be finite; got a NaN or an infinity among degrees.")
+    most = _checked(call, int(np.max(np.trunc(degrees), initial=0)))
     n = as_tensor(np.trunc(degrees).astype(np.int64))
     before, here = one * 0, where(n < 0, 0, one)
-    for k in range(int(np.max(np.trunc(degrees), initial=0))):
+    for k in range(most):
         there = following(x, k, here, before) if k else first(x)
         before, here = where(n > k, here, before), where(n > k, there, here)
     found = here
     return found
+
+
+def _checked(call: str, degree: int) -> int:
+    if degree > MOST_DEGREES:
+        raise ParameterError(f"{call}: n must be at most {MOST_DEGREES}; got {degree}.")
+    return degree
 
 
 def _chebyshev(x: Any, k: int, here: Any, before: Any) -> Any:
@@ -81,7 +90,7 @@ def chebyshev_polynomial_t(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -106,7 +115,7 @@ def chebyshev_polynomial_u(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -131,7 +140,7 @@ def chebyshev_polynomial_v(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -156,7 +165,7 @@ def chebyshev_polynomial_w(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -181,7 +190,7 @@ def shifted_chebyshev_polynomial_t(x: TensorLike, n: int | TensorLike) -> Tensor
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -208,7 +217,7 @@ def shifted_chebyshev_polynomial_u(x: TensorLike, n: int | TensorLike) -> Tensor
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -235,7 +244,7 @@ def shifted_chebyshev_polynomial_v(x: TensorLike, n: int | TensorLike) -> Tensor
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -262,7 +271,7 @@ def shifted_chebyshev_polynomial_w(x: TensorLike, n: int | TensorLike) -> Tensor
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -289,7 +298,7 @@ def hermite_polynomial_h(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -320,7 +329,7 @@ def hermite_polynomial_he(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -348,7 +357,7 @@ def laguerre_polynomial_l(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9
@@ -380,7 +389,7 @@ def legendre_polynomial_p(x: TensorLike, n: int | TensorLike) -> Tensor:
             parts count; below 0 the result is 0.
 
     Raises:
-        ParameterError: n is no integer, or a tensor whose elements nobody knows yet.
+        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
 
     Source:
         https://dlmf.nist.gov/18.9

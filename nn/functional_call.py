@@ -51,9 +51,8 @@ def functional_call(
         >>> tl.nn.functional_call(layer, state, tl.tensor([2.0, 3.0])).tolist()
         [6.0]
     """
-    wrong: tuple[Any, Any] = (layer, state)  # whatever their types say
-    if not isinstance(wrong[0], Layer) or not isinstance(wrong[1], Mapping):
-        got = f"{type(wrong[0]).__name__} and {type(wrong[1]).__name__}"
+    if not isinstance(layer, Layer) or not isinstance(state, Mapping):
+        got = f"{type(layer).__name__} and {type(state).__name__}"  # type: ignore[unreachable]
         raise TypeError(f"functional_call: a layer and a mapping must be given first; got {got}")
     own: dict[str, Tensor] = dict(layer.named_parameters())
     own.update(layer.named_buffers())

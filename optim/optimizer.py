@@ -38,9 +38,8 @@ class Optimizer:
         if not self.parameters:
             raise ValueError(f"{name}: there must be parameters; got none")
         for parameter in self.parameters:
-            given: Any = parameter
-            if not isinstance(given, Tensor):
-                got = type(given).__name__
+            if not isinstance(parameter, Tensor):
+                got = type(parameter).__name__  # type: ignore[unreachable]
                 raise TypeError(f"{name}: parameters must be tensors; got {got}")
             if not isinstance(parameter, Parameter) and not parameter.requires_grad:
                 raise ValueError(f"{name}: parameters must require_grad")

@@ -9,6 +9,7 @@ from ..arguments import integer
 from .discrete import Draws
 
 _FOLD, _SPLIT = 0, 1
+_MOST = 2**24  # keys in a list
 
 
 class Generator(Draws):
@@ -50,9 +51,8 @@ class Generator(Draws):
 
     @state.setter
     def state(self, state: tuple[int, int]) -> None:
-        given: Any = state
-        if not isinstance(given, tuple) or len(given) != 2:
-            got = type(given).__name__
+        if not isinstance(state, tuple) or len(state) != 2:
+            got = type(state).__name__  # type: ignore[unreachable]
             raise ParameterError(f"state: must be a key and how many draws were taken; got {got}.")
         key, taken = state
         self._stream.restart(
@@ -61,7 +61,7 @@ class Generator(Draws):
 
     def spawn(self, count: int) -> list[Generator]:
         """Generators that have nothing to do with this one or each other, say for workers."""
-        count = integer("spawn", "count", count, least=0)  # before a draw is taken
+        count = _count("spawn", count)  # before a draw is taken
         key = Key(self._stream.take_key(_SPLIT))
         return [Generator(part.value) for part in key.split(count)]
 
@@ -139,7 +139,7 @@ class Key(Draws):
 
     def split(self, count: int = 2) -> list[Key]:
         """Keys that have nothing to do with this one or each other."""
-        count = integer("split", "count", count, least=0)
+        count = _count("split", count)
         return [Key(derived_key(self.value, i, _SPLIT)) for i in range(count)]
 
     def fold_in(self, data: int) -> Key:
@@ -166,6 +166,16 @@ def split(key: Key, count: int = 2) -> list[Key]:
 def fold_in(key: Key, data: int) -> Key:
     """The key that belongs to `key` and a number."""
     return _checked("fold_in", key).fold_in(data)
+
+
+def _count(call: str, value: Any) -> int:
+    """How many: a list of more would only fill the memory."""
+    count = integer(call, "count", value, least=0)
+    if count > _MOST:
+        raise ParameterError(
+            f"{call}: count must be at most {_MOST}; got count={count}; make keys by fold_in."
+        )
+    return count
 
 
 def _checked(call: str, key: Any) -> Key:

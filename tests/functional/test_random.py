@@ -375,3 +375,9 @@ def test_errors_of_distributions_name_them() -> None:
         generator().normal(2, dtype="junk")
     with pytest.raises(tl.ParameterError, match=r"^uniform: shape must be an integer or several"):
         generator().uniform("a")  # type: ignore[arg-type]
+
+
+def test_lists_of_keys_end_before_the_memory_does() -> None:
+    for make in (generator().spawn, tl.random.key(1).split):
+        with pytest.raises(tl.ParameterError, match=r"count must be at most 16777216; got count="):
+            make(2**40)

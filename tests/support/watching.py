@@ -55,7 +55,7 @@ def names_what_was_called(name: str, text: str) -> bool:
 
     A layer is a call of its op: where that refuses, its name is enough.
     """
-    if name.endswith("__call__") and re.match(r"\w+: ", text):
+    if name.endswith(("__call__", "functional_call")) and re.match(r"\w+: ", text):
         return True
     words = [word for word in name.split(".") if word and word != "__call__"]
     words = words[-2:] if len(words) > 1 and words[-2][0].isupper() else words[-1:]

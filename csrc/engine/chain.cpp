@@ -30,8 +30,8 @@ LazyNode* Chain::collect(LazyNode& root) {
     auto& [node, next] = stack.back();
     node->check_lost();
     if (next == node->inputs.size()) {
-      node->mark = static_cast<int>(nodes_.size());
-      nodes_.push_back(Ref<LazyNode>(node));
+      nodes_.push_back(Ref<LazyNode>(node));  // first: where it finds no memory, none is marked
+      node->mark = static_cast<int>(nodes_.size()) - 1;
       stack.pop_back();
       continue;
     }

@@ -92,11 +92,12 @@ LazyNode::LazyNode(const Op& op, Args args, Spec spec, int64_t size)
   list.bytes += result_bytes(result);
 }
 
-LazyNode::~LazyNode() {
-  if (!is_settled) settle();
+void LazyNode::settle() {
+  leave_list();
+  inputs.clear();
 }
 
-void LazyNode::settle() {
+void LazyNode::leave_list() {
   if (is_settled) return;
   is_settled = true;
   Waiting& list = waiting();
@@ -105,24 +106,23 @@ void LazyNode::settle() {
   previous_ = next_ = nullptr;
   --list.count;
   list.bytes -= result_bytes(result);
-  drop_inputs();
 }
 
 // The inputs' own nodes may have nobody else, and so on down a chain that is deeper than the stack:
-// whoever drops first drops for all.
-void LazyNode::drop_inputs() {
-  static thread_local std::vector<Ref<RawTensor>>* dropping = nullptr;
-  const bool is_first = dropping == nullptr;
-  std::vector<Ref<RawTensor>> dropped;
-  if (is_first) dropping = &dropped;
-  for (Ref<RawTensor>& input : inputs) dropping->push_back(std::move(input));
-  inputs.clear();
-  if (!is_first) return;
-  while (!dropped.empty()) {
-    const Ref<RawTensor> next = std::move(dropped.back());
-    dropped.pop_back();
+// nodes that die while another one does wait in a list.
+void LazyNode::destroy() {
+  static thread_local bool is_busy = false;
+  static thread_local LazyNode* dying = nullptr;
+  leave_list();
+  next_ = dying;
+  dying = this;
+  if (is_busy) return;
+  is_busy = true;
+  while (dying != nullptr) {
+    LazyNode* node = std::exchange(dying, dying->next_);
+    delete node;
   }
-  dropping = nullptr;
+  is_busy = false;
 }
 
 size_t LazyNode::index_of(const RawTensor& tensor) const {

@@ -42,13 +42,14 @@ class LazyNode final : public Pending {
   LazyNode* next() const { return next_; }
 
  protected:
-  ~LazyNode() override;
+  ~LazyNode() override = default;
+  void destroy() override;
 
  private:
   friend void finish_lazy(const char* reason);
-  void drop_inputs();
+  void leave_list();
 
-  // All nodes that wait form a list, oldest first.
+  // All nodes that wait form a list, oldest first; another one, those that die.
   LazyNode* previous_ = nullptr;
   LazyNode* next_ = nullptr;
   bool is_lost_ = false;

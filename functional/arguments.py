@@ -43,14 +43,18 @@ def elements(x: Any) -> Any:
         return None
 
 
-def integer(call: str, name: str, value: Any, *, least: int | None = None) -> int:
-    """An integer, at least `least`."""
+def integer(
+    call: str, name: str, value: Any, *, least: int | None = None, most: int | None = None
+) -> int:
+    """An integer, at least `least` and at most `most`."""
     try:
         found = operator.index(value)
     except TypeError:
         raise _refuse(call, name, "an integer", value) from None
     if least is not None and found < least:
         raise _refuse(call, name, "positive" if least == 1 else f"at least {least}", value)
+    if most is not None and found > most:
+        raise _refuse(call, name, f"at most {most}", value)
     return found
 
 

@@ -27,7 +27,6 @@ __all__ = [
     "shifted_chebyshev_polynomial_v",
     "shifted_chebyshev_polynomial_w",
 ]
-
 MOST_DEGREES = 4096  # each is a step of a loop
 
 
@@ -43,12 +42,11 @@ def _polynomial(
         x = astype(x, dtype=result_type(x, 1.0))
     one = ones_like(x)
     if not isinstance(n, TensorBase | np.ndarray | list | tuple):
-        degree = _checked(call, integer(call, "n", n))
+        degree = integer(call, "n", n, most=MOST_DEGREES)
         before, here = x * 0, one
         for k in range(degree):
             before, here = here, following(x, k, here, before) if k else first(x)
-        found: Tensor = here if degree >= 0 else one * 0
-        return found
+        return here if degree >= 0 else one * 0  # type: ignore[no-any-return]
     n = as_tensor(n)
     degrees = elements(n)
     if degrees is None:
@@ -58,20 +56,13 @@ def _polynomial(
         )
     if not np.isfinite(degrees).all():
         raise ParameterError(f"{call}: n must be finite; got a NaN or an infinity among degrees.")
-    most = _checked(call, int(np.max(np.trunc(degrees), initial=0)))
+    most = integer(call, "n", int(np.max(np.trunc(degrees), initial=0)), most=MOST_DEGREES)
     n = as_tensor(np.trunc(degrees).astype(np.int64))
     before, here = one * 0, where(n < 0, 0, one)
     for k in range(most):
         there = following(x, k, here, before) if k else first(x)
         before, here = where(n > k, here, before), where(n > k, there, here)
-    found = here
-    return found
-
-
-def _checked(call: str, degree: int) -> int:
-    if degree > MOST_DEGREES:
-        raise ParameterError(f"{call}: n must be at most {MOST_DEGREES}; got {degree}.")
-    return degree
+    return here  # type: ignore[no-any-return]
 
 
 def _chebyshev(x: Any, k: int, here: Any, before: Any) -> Any:

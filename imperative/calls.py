@@ -51,6 +51,10 @@ def extended(function: F) -> F:
     return _described(_C.Function(name, extension), function)
 
 
+# The functional calls that have one.
+COMPLEX_FORMS: set[str] = set()
+
+
 def complex_form(name: str) -> Callable[[F], F]:
     """What the functional call `name`, whose op takes real numbers, means of complex ones.
 
@@ -64,6 +68,7 @@ def complex_form(name: str) -> Callable[[F], F]:
             return function(*args, **kwargs)
 
         _C.set_complex_form(name, form)
+        COMPLEX_FORMS.add(name)
         return function
 
     return register

@@ -60,7 +60,7 @@ def test_values_that_lie_change_and_break_nothing(mode: str) -> None:
 def test_an_hour_of_values_that_lie(mode: str) -> None:
     """The seed is the day, and in the text of a failure."""
     seed = str(int(time.time()) // 86_400)
-    _, calls, refused, _ = run("--lies", "1200", "--mode", mode, "--shard", seed)
+    _, calls, refused, _ = run("--lies", "1200", "--mode", mode, "--shard", seed, "--objects")
     assert refused > calls // 4
 
 

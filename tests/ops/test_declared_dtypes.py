@@ -23,6 +23,7 @@ from support.declarations import (
 )
 
 import tensorlike as tl
+from tensorlike.imperative.calls import COMPLEX_FORMS
 from tensorlike.opdecl.model import Category, Entry, OpEntry, ReductionEntry, ScalarEntry
 
 FIX = r"; .*(cast|comparison|convert|parts).*\.$"
@@ -42,6 +43,11 @@ def refusal(entry: Entry, position: int, dtype: str) -> str:
     return rf"^{entry.name}: {arg.name} must be .*{arg.category.text}.*; got {dtype}{FIX}"
 
 
+def has_complex_form(entry: Entry, *dtypes: str) -> bool:
+    """Whether the call is composed of others where the op refuses complex numbers."""
+    return entry.function in COMPLEX_FORMS and any(kind_of(dtype) == 3 for dtype in dtypes)
+
+
 @pytest.mark.parametrize("entry", SCALARS, ids=name_of)
 def test_the_result_has_the_promoted_dtype(entry: ScalarEntry) -> None:
     """All dtypes for the first two arguments; the others have that of the last of them."""
@@ -50,6 +56,8 @@ def test_the_result_has_the_promoted_dtype(entry: ScalarEntry) -> None:
         dtypes = [pair[min(i, len(pair) - 1)] for i in range(count)]
         tensors = [ones((2,), dtype) for dtype in dtypes]
         refused = [i for i in range(count) if not accepts(entry.args[i].category, dtypes[i])]
+        if refused and has_complex_form(entry, *dtypes):
+            continue
         if refused:
             with pytest.raises(tl.DTypeError, match=refusal(entry, refused[0], dtypes[refused[0]])):
                 function_of(entry)(*tensors)
@@ -135,6 +143,8 @@ def test_ops_refuse_what_their_categories_refuse(entry: OpEntry, dtype: str) -> 
                 assert kind_of(dtype) == 3 and "real(x)" in str(error)
             except tl.MatrixError:  # it takes the dtype, but not these elements in it
                 pass
+            continue
+        if has_complex_form(entry, dtype):
             continue
         with pytest.raises(tl.DTypeError, match=refusal(entry, min(position, last), dtype)):
             function_of(entry)(*tensors, **attrs)

@@ -10,15 +10,13 @@ import numpy as np
 import tensorlike as tl
 from tensorlike.opdecl.model import Category, Entry, is_differentiable
 
+from .cases import TESTED_BY_INDEXING, Case, cases_of
 from .declarations import (
     OPS,
     REDUCTIONS,
     SCALARS,
-    TESTED_BY_INDEXING,
     UNKNOWN_SLOPES,
     Array,
-    Case,
-    cases_of,
     function_of,
 )
 from .oracle import EXACT, tuple_of

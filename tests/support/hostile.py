@@ -340,6 +340,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=1)
     parser.add_argument("--random", type=int, default=0, help="how many random calls")
     parser.add_argument("--lies", type=float, default=0, help="for how many seconds to lie")
+    parser.add_argument("--objects", action="store_true", help="lie to classes and methods, too")
     parser.add_argument("--names", action="store_true", help="errors must name what was called")
     parser.add_argument("--mode", default="sync", help="of the engine")
     parser.add_argument("--only", default="", help="a function's name")
@@ -355,7 +356,7 @@ def main() -> None:
     if options.lies:
         from support.hostile_objects import lying_functions, object_calls
 
-        goods = [*goods, *object_calls()]
+        goods = [*goods, *(object_calls() if options.objects else ())]
         goods = [good for good in goods if options.only in ("", good.name)]
         LIARS.extend(lying_functions())
         runner.checks_names = options.names

@@ -46,7 +46,7 @@ def _polynomial(
         before, here = x * 0, one
         for k in range(degree):
             before, here = here, following(x, k, here, before) if k else first(x)
-        return here if degree >= 0 else one * 0  # type: ignore[no-any-return]
+        return here if degree >= 0 else one * 0
     n = as_tensor(n)
     degrees = elements(n)
     if degrees is None:
@@ -62,7 +62,7 @@ def _polynomial(
     for k in range(most):
         there = following(x, k, here, before) if k else first(x)
         before, here = where(n > k, here, before), where(n > k, there, here)
-    return here  # type: ignore[no-any-return]
+    return here
 
 
 def _chebyshev(x: Any, k: int, here: Any, before: Any) -> Any:

@@ -95,7 +95,7 @@ def geqrf(x: TensorLike, /) -> ReflectionsResult:
         top = ops.concat([beta[..., None], row], axis=-1)[..., None, :]
         x = ops.concat([top, ops.concat([rest[..., None], x], axis=-1)], axis=-2)
     if not steps:
-        return ReflectionsResult(x, x.reshape((*x.shape[:-2], 0)))
+        return ReflectionsResult(x, ops.reshape(x, (*x.shape[:-2], 0)))
     return ReflectionsResult(x, ops.stack([tau for _, tau, _, _ in steps], axis=-1))
 
 

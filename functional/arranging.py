@@ -43,6 +43,7 @@ __all__ = [
 ]
 
 _MOST = 2**58  # elements, as in the core
+_WHOLE = slice(None)
 
 
 def as_tensor(x: TensorLike) -> Any:
@@ -137,13 +138,14 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         (2, 1)
     """
     x = as_tensor(x)
-    axes = axes_of("squeeze", axis, len(x.shape))
+    shape = x.shape
+    axes = axes_of("squeeze", axis, len(shape))
     if axis is None:
-        axes = [i for i in axes if x.shape[i] == 1]
+        axes = [i for i in axes if shape[i] == 1]
     for i in axes:
-        if x.shape[i] != 1:
-            raise ShapeError(f"squeeze: dimension {i} must have size 1; got shape {x.shape}.")
-    return x[tuple(0 if i in axes else slice(None) for i in range(len(x.shape)))]  # type: ignore[no-any-return]
+        if shape[i] != 1:
+            raise ShapeError(f"squeeze: dimension {i} must have size 1; got shape {shape}.")
+    return x[tuple([0 if i in axes else _WHOLE for i in range(len(shape))])]  # type: ignore[no-any-return]
 
 
 def moveaxis(

@@ -93,7 +93,15 @@ def length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
 def _unit(call: str, x: Any, p: float, axis: int, eps: float) -> Any:
     """The vectors along an axis over their lengths, which are at least eps."""
     x, eps = _in_range(call, x, p, axis, eps)
-    return x / maximum(_wide_length(call, x, p, axis, True), eps)
+    lengths = maximum(_wide_length(call, x, p, axis, True), eps)
+    if lengths.dtype.name != "float64" or x.dtype.name not in ("float32", "complex64"):
+        return x / lengths
+    # Divided in the dtype of x, which takes half the time: a power of two brings the lengths that
+    # it cannot hold, or holds with fewer digits, into its range.
+    scale = where(lengths > 2.0**126, 2.0**-64, where(lengths < 2.0**-100, 2.0**64, 1.0))
+    scale = stop_gradient(scale)
+    least = maximum(lengths * scale, 2.0**-126)  # less only where all elements are zero
+    return x * astype(scale, dtype="float32") / astype(least, dtype="float32")
 
 
 def _in_range(call: str, x: Any, p: float, axis: int, eps: Any) -> tuple[Any, Any]:
@@ -103,10 +111,11 @@ def _in_range(call: str, x: Any, p: float, axis: int, eps: Any) -> tuple[Any, An
     The unit vectors stay as they are, and so do their gradients: the divisors are constants.
     """
     order = number(call, "p", p)
-    sizes = stop_gradient(abs(x))
-    if sizes.dtype.name != "float64" or not sizes.size or order <= 0 or math.isinf(order):
+    if x.dtype.name not in ("float64", "complex128") or not x.size:
         return x, eps
-    largest = max(sizes, axis=axis, keepdims=True)
+    if order <= 0 or math.isinf(order):
+        return x, eps
+    largest = max(stop_gradient(abs(x)), axis=axis, keepdims=True)
     bound = 10.0 ** (150 / builtins.max(1.0, order / 2))
     is_fine = ((largest < bound) & (largest * bound > 1)) | ~isfinite(largest) | (largest == 0)
     scale = where(is_fine, 1, largest)

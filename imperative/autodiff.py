@@ -104,7 +104,7 @@ class Recording:
         """
         depend = [_is_on(output, self.tape.level) for output in outputs]
         if outputs and not any(depend):
-            _refuse_cut()
+            _C.refuse_cut()
         return depend
 
     def pull(
@@ -119,9 +119,8 @@ class Recording:
         )
         seeds = tuple(seed for seed, flows in zip(given, depend, strict=True) if flows)
         found = _C.backward(roots, seeds, retain, False, tuple(self.traced), None)
-        # Opening a tape forgets which op cut one: the rules that just ran, whose comparisons
-        # cut outer tapes, are not to be blamed there.
-        _C.open_tape().close()
+        # The rules that just ran, whose comparisons cut outer tapes, are not to be blamed there.
+        _C.forget_cut()
         return found
 
     def gradients(
@@ -146,17 +145,7 @@ def zeros_like(x: Any) -> Any:
     return _full(x.shape, 0, dtype=x.dtype).__wrapped__
 
 
-def _refuse_cut() -> None:
-    """Raises the core's AutodiffError if an op cut the open tape; what it raises names the op."""
-    try:
-        _C.backward((_untracked,), (None,), False, False, (), None)
-    except _C.AutodiffError as error:
-        if "cut the tape" in str(error):
-            raise
-
-
 _full = _C.Function("full")
-_untracked = _C.ShapeTensor((), _C.float32)
 
 
 def value_and_grad(

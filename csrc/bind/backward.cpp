@@ -8,14 +8,18 @@
 namespace tensorlike::bind {
 namespace {
 
-[[noreturn]] void fail_no_gradient(const char* who) {
+// Raises if an op that is not differentiable cut the innermost tape, or its leaves.
+void refuse_cut(const char* who) {
   const Cut& cut = last_cut();
-  if (cut.op && cut.level >= innermost_level() - 1) {  // by the innermost tape, or its leaves
-    fail(ErrorKind::kAutodiff, who, ": the value carries no gradient; ", cut.op->name(),
-         cut.place.empty() ? "" : " (" + cut.place + ")",
-         " is not differentiable and cut the tape; differentiate a value that does not go through "
-         "it.");
-  }
+  if (!cut.op || cut.level < innermost_level() - 1) return;
+  fail(ErrorKind::kAutodiff, who, ": the value carries no gradient; ", cut.op->name(),
+       cut.place.empty() ? "" : " (" + cut.place + ")",
+       " is not differentiable and cut the tape; differentiate a value that does not go through "
+       "it.");
+}
+
+[[noreturn]] void fail_no_gradient(const char* who) {
+  refuse_cut(who);
   fail(ErrorKind::kAutodiff, who,
        ": the value carries no gradient; nothing that it was computed "
        "from has requires_grad set, or it was computed under no_grad().");
@@ -225,7 +229,24 @@ PyObject* set_watcher(PyObject*, PyObject* function) {
   return previous;
 }
 
+// refuse_cut(): for what finds that its outputs depend on no leaf.
+PyObject* refuse_cut_of_tape(PyObject*, PyObject*) {
+  return guarded([&]() -> PyObject* {
+    refuse_cut("backward");
+    Py_RETURN_NONE;
+  });
+}
+
+// forget_cut(): what is not differentiable in a backward pass that is over is nobody's fault.
+PyObject* forget_cut(PyObject*, PyObject*) {
+  last_cut() = {};
+  Py_RETURN_NONE;
+}
+
 PyMethodDef module_methods[] = {
+    {"refuse_cut", as_method(refuse_cut_of_tape), METH_NOARGS,
+     "Raises if an op that is not differentiable cut the tape."},
+    {"forget_cut", as_method(forget_cut), METH_NOARGS, "Forgets which op cut the tape."},
     {"backward", as_method(run_backward), METH_FASTCALL, "The backward pass."},
     {"add_hook", as_method(add_hook), METH_VARARGS, "Runs a function on a tensor's gradient."},
     {"watch_gradients", as_method(set_watcher), METH_O, "Shows a function each gradient made."},

@@ -17,6 +17,7 @@ from .specs import (
     Condition,
     FunctionSpec,
     Grad,
+    MemorySpec,
     OpSpec,
     ReductionSpec,
     ScalarSpec,
@@ -31,6 +32,9 @@ RESULTS = {
     "real": "Result::kReal",
     "complex": "Result::kComplex",
 }
+
+
+COMPUTES_IN = {"result": "ComputesIn::kResult", "promoted": "ComputesIn::kPromoted"}
 
 
 def _braces(items: Iterable[str]) -> str:
@@ -118,8 +122,23 @@ def _op(spec: OpSpec) -> str:
             ("define", _body(spec.define)),
             ("linear", _list(_braces(map(str, group)) for group in spec.linear)),
             ("batch", _text(spec.batch)),
+            ("memory", _memory(spec.memory)),
             ("conditions", _list(map(_condition, spec.conditions))),
             ("source", _text(spec.source)),
+        ],
+    )
+
+
+def _memory(spec: MemorySpec) -> str:
+    if spec == MemorySpec():
+        return ""
+    return _fields(
+        "MemorySpec",
+        [
+            ("view", "true" if spec.view else ""),
+            ("contiguous", str(spec.contiguous) if spec.contiguous else ""),
+            ("computes_in", COMPUTES_IN.get(spec.computes_in, "")),
+            ("reuses", str(spec.reuses) if spec.reuses >= 0 else ""),
         ],
     )
 

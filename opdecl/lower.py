@@ -51,6 +51,7 @@ from .specs import (
     Condition,
     FunctionSpec,
     Grad,
+    MemorySpec,
     OpSpec,
     ReductionSpec,
     ScalarSpec,
@@ -299,9 +300,20 @@ class Lowering:
                 for group in entry.linear
             ),
             batch=entry.batch,
+            memory=_memory(entry),
             conditions=_conditions(entry, [attr.name for attr in entry.own_attrs]),
             source=str(entry.place),
         )
+
+
+def _memory(entry: OpEntry) -> MemorySpec:
+    names = [arg.name for arg in entry.args]
+    return MemorySpec(
+        view=entry.view,
+        contiguous=sum(1 << names.index(name) for name in entry.contiguous),
+        computes_in=entry.computes_in,
+        reuses=names.index(entry.reuses) if entry.reuses else -1,
+    )
 
 
 def _conditions(entry: Entry, inputs: Sequence[str]) -> tuple[Condition, ...]:

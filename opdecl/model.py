@@ -278,6 +278,11 @@ class OpEntry(Entry):
     # Groups of arguments: the op is linear in each group while the other arguments stay.
     linear: tuple[tuple[str, ...], ...] = ()
     batch: str = ""  # how an axis of examples goes through it; "" where the body says it
+    # What its kernel wants of memory: see "Memory" in the README.
+    view: bool = False
+    contiguous: tuple[str, ...] = ()
+    computes_in: str = ""
+    reuses: str = ""
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
     version: int = 1

@@ -51,6 +51,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "linear", "batch",
+        "view", "contiguous", "computes_in", "reuses",
         "function", "calls", "requires", "version",
     ),
 }  # fmt: skip

@@ -40,6 +40,8 @@ from .read_parts import (
 from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
+# The dtype of what its kernel computes: that of the first result, or the promoted one of its inputs.
+COMPUTES_IN = ("result", "promoted")
 # How an axis of examples goes through an op: the rules of imperative/batching_rules.py.
 BATCHES = (
     "each", "loop", "aligned", "broadcast", "folded", "sequences", "none", "set_subtensor",
@@ -98,6 +100,7 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "batch": fields.choice(
             "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
         ),
+        **_memory(fields, args),
         "call": fields.word("function", snake_case(name)),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),
@@ -109,6 +112,17 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
     if fields.get("grad") is None and is_differentiable(native):
         native = replace(native, grad=GradRules(HANDWRITTEN))
     return native
+
+
+def _memory(fields: Fields, args: tuple[Arg, ...]) -> dict[str, object]:
+    """What a kernel wants of memory: `view`, `contiguous`, `computes_in` and `reuses`."""
+    names = [arg.name for arg in args]
+    return {
+        "view": fields.flag("view", False),
+        "contiguous": tuple(name for group in fields.groups("contiguous", names) for name in group),
+        "computes_in": fields.choice("computes_in", COMPUTES_IN, ""),
+        "reuses": fields.choice("reuses", names, ""),
+    }
 
 
 def _version(fields: Fields) -> int:

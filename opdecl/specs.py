@@ -128,6 +128,16 @@ class AttrSpec:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySpec:
+    """What a kernel wants of memory; inputs are numbered."""
+
+    view: bool = False
+    contiguous: int = 0  # bit i: input i
+    computes_in: str = ""  # "", "result" or "promoted"
+    reuses: int = -1
+
+
+@dataclass(frozen=True, slots=True)
 class OpSpec:
     """An op class."""
 
@@ -144,6 +154,7 @@ class OpSpec:
     define: Body = Body()
     linear: tuple[tuple[int, ...], ...] = ()
     batch: str = ""
+    memory: MemorySpec = MemorySpec()
     conditions: tuple[Condition, ...] = ()
     source: str = ""
 

@@ -178,7 +178,7 @@ void add_spec(const py::handle& spec) {
                       grads_from(spec.attr("complex_grads")),
                       spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
                       spec.attr("linear").cast<std::vector<std::vector<int>>>(),
-                      spec.attr("batch").cast<std::string>(), conditions_from(spec),
+                      spec.attr("batch").cast<std::string>(), {}, conditions_from(spec),
                       spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {
     std::vector<std::pair<std::string, Attr>> fixed;

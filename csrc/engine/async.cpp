@@ -169,7 +169,7 @@ void Task::finish(const char*) {
 bool push_async(const Op& op, Args args, Values& out) {
   if (queue().is_stopping) return false;
   // A kernel of Python's own runs where it is called, so that its errors come as they are.
-  const bool has_kernel = op.cls.kernel != nullptr && op.cls.kernel != foreign_rules.kernel;
+  const bool has_kernel = op.cls.kernel && op.cls.kernel.make != foreign_rules.kernel;
   const bool is_known = op.scalar != nullptr || op.reduction != nullptr || has_kernel;
   if (!is_known || args.empty()) return false;
   check_arity(op, args.size());

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/error.h"
-#include "memory/allocator.h"
 
 namespace tensorlike {
 namespace {
@@ -13,16 +12,19 @@ constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
 
 }  // namespace
 
+Block require_block(size_t bytes) {
+  const Block block = allocate_block(bytes);
+  if (block.data != nullptr) return block;
+  const MemoryStats stats = memory_stats();
+  fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
+       " bytes are in use",
+       stats.limit != 0 && stats.limit != SIZE_MAX ? text(", the limit is ", stats.limit)
+                                                   : std::string(),
+       ".");
+}
+
 Ref<Storage> Storage::allocate(size_t bytes) {
-  const Block block = allocate_block(bytes + kHeader);
-  if (block.data == nullptr) {
-    const MemoryStats stats = memory_stats();
-    fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
-         " bytes are in use",
-         stats.limit != 0 && stats.limit != SIZE_MAX ? text(", the limit is ", stats.limit)
-                                                     : std::string(),
-         ".");
-  }
+  const Block block = require_block(bytes + kHeader);
   char* data = static_cast<char*>(block.data) + kHeader;
   auto* storage = new (block.data) Storage(data, bytes, block.size_class);
   storage->start_owned();

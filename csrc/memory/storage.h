@@ -7,8 +7,12 @@
 #include <functional>
 
 #include "base/ref.h"
+#include "memory/allocator.h"
 
 namespace tensorlike {
+
+// A block of memory; ErrorKind::kMemory when there is none, or the limit is reached.
+Block require_block(size_t bytes);
 
 class Storage final : public RefCounted {
  public:

@@ -29,27 +29,27 @@ RuleTable<InferRule> random_rules();
 RuleTable<InferRule> linear_solver_rules();
 
 // CPU kernels: tensor/*.cpp.
-RuleTable<Kernel> layout_kernels();
-RuleTable<Kernel> matmul_kernels();
-RuleTable<Kernel> gather_kernels();
-RuleTable<Kernel> scatter_kernels();
-RuleTable<Kernel> mask_kernels();
-RuleTable<Kernel> pad_kernels();
-RuleTable<Kernel> row_kernels();
-RuleTable<Kernel> attention_kernels();
-RuleTable<Kernel> recurrent_kernels();
-RuleTable<Kernel> alignment_kernels();
-RuleTable<Kernel> convolution_kernels();
-RuleTable<Kernel> pooling_kernels();
-RuleTable<Kernel> scan_kernels();
-RuleTable<Kernel> search_kernels();
-RuleTable<Kernel> sorting_kernels();
-RuleTable<Kernel> fft_kernels();
-RuleTable<Kernel> random_kernels();
-RuleTable<Kernel> linear_solver_kernels();
-RuleTable<Kernel> spectral_kernels();
-RuleTable<Kernel> determinant_kernels();
-RuleTable<Kernel> matrix_exp_kernels();
+RuleTable<KernelRule> layout_kernels();
+RuleTable<KernelRule> matmul_kernels();
+RuleTable<KernelRule> gather_kernels();
+RuleTable<KernelRule> scatter_kernels();
+RuleTable<KernelRule> mask_kernels();
+RuleTable<KernelRule> pad_kernels();
+RuleTable<KernelRule> row_kernels();
+RuleTable<KernelRule> attention_kernels();
+RuleTable<KernelRule> recurrent_kernels();
+RuleTable<KernelRule> alignment_kernels();
+RuleTable<KernelRule> convolution_kernels();
+RuleTable<KernelRule> pooling_kernels();
+RuleTable<KernelRule> scan_kernels();
+RuleTable<KernelRule> search_kernels();
+RuleTable<KernelRule> sorting_kernels();
+RuleTable<KernelRule> fft_kernels();
+RuleTable<KernelRule> random_kernels();
+RuleTable<KernelRule> linear_solver_kernels();
+RuleTable<KernelRule> spectral_kernels();
+RuleTable<KernelRule> determinant_kernels();
+RuleTable<KernelRule> matrix_exp_kernels();
 
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();

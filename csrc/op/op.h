@@ -11,6 +11,7 @@
 #include "base/ref.h"
 #include "base/shape.h"
 #include "kernels/kernel_table.h"
+#include "memory/array.h"
 #include "op/spec.h"
 #include "op/type.h"
 
@@ -19,6 +20,7 @@ namespace tensorlike {
 class Op;
 class RawTensor;
 class Value;
+class Workspace;
 struct CompiledBody;
 struct GradCall;
 
@@ -26,9 +28,39 @@ using Values = SmallVector<Ref<Value>, 2>;
 using Args = std::span<Value* const>;
 using RawArgs = std::span<RawTensor* const>;
 
+using Arrays = std::span<const Array* const>;
+
 using InferRule = Specs (*)(const Op& op, std::span<const Spec> inputs);
-// Bit i of `reusable`: input i may be written over.
-using Kernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t reusable);
+// Computes outputs that have memory, in order and not set, from inputs that lie as the declaration
+// asks for. Runs on any thread, so that it owns no tensors: what it needs beside the outputs comes
+// from the workspace.
+using Kernel = void (*)(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace);
+// Sets the sizes that depend on elements: what inference left as kUnknownSize.
+using SizeRule = void (*)(const Op& op, Arrays inputs, Specs& outputs, Workspace& workspace);
+// How a result sees the elements of the first input.
+struct View {
+  Dims shape, strides;
+  int64_t offset = 0;  // in elements
+};
+using Views = SmallVector<View, 1>;
+// The views that the results are; false where strides cannot say it, and the kernel copies.
+using ViewRule = bool (*)(const Op& op, const Array& x, const Specs& outputs, Views& views);
+// A kernel that makes its results itself. Bit i of `reusable`: input i may be written over.
+using MakingKernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs,
+                                uint32_t reusable);
+struct KernelRule {
+  constexpr KernelRule() = default;
+  // NOLINTNEXTLINE(google-explicit-constructor): tables of rules list functions
+  constexpr KernelRule(Kernel run, SizeRule sizes = nullptr) : run(run), sizes(sizes) {}
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  constexpr KernelRule(MakingKernel make) : make(make) {}
+
+  Kernel run = nullptr;
+  SizeRule sizes = nullptr;
+  MakingKernel make = nullptr;
+
+  explicit operator bool() const { return run != nullptr || make != nullptr; }
+};
 // An op that reduces its one input over the axes that its attribute `axis` names.
 struct ReduceRule {
   const ReductionKernel& (*kernel)(DType loop) = nullptr;
@@ -126,7 +158,8 @@ class OpClass : public Type {
   Family family = Family::kOther;
   bool is_declared = false;  // the core knows its parameters
   InferRule infer = nullptr;
-  Kernel kernel = nullptr;
+  KernelRule kernel = {};
+  ViewRule view = nullptr;
   const ReduceRule* reduce = nullptr;  // beside the kernel, which follows from it
   GradRule grad = {};
   Gradients gradients;

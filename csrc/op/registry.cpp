@@ -107,14 +107,16 @@ void Registry::add(OpSpec spec) {
   op->infer = find_infer(op->spec.infer);
   op->kernel = find_kernel(op->spec.kernel);
   if (is_foreign(op->spec.kernel)) {
-    op->kernel = foreign_rules.kernel;
+    op->kernel = KernelRule(foreign_rules.kernel);
     op->infer = foreign_rules.infer;
   }
+  if (op->spec.memory.view) op->view = find_view(op->spec.kernel);
   op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
   for (const auto& [name, wanted, found] :
        {std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
-        std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), op->kernel != nullptr},
+        std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), static_cast<bool>(op->kernel)},
+        std::tuple{&op->spec.kernel, op->spec.memory.view, op->view != nullptr},
         std::tuple{&op->spec.grad, !op->spec.grad.empty(), op->grad.run != nullptr}}) {
     if (wanted && !found) {
       fail(ErrorKind::kDeclaration, op->spec.source, ": ", op->spec.name, ": there is no rule '",

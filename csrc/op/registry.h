@@ -85,7 +85,7 @@ const Type& op_base_type();
 // The kernel and the inference of ops whose own are written outside of C++: a declaration names
 // them "module:function", and whoever embeds the core sets these to what finds and calls them.
 struct ForeignRules {
-  Kernel kernel = nullptr;
+  MakingKernel kernel = nullptr;
   InferRule infer = nullptr;
 };
 inline ForeignRules foreign_rules;
@@ -95,7 +95,8 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
 
 // Rules by the names that declarations use; null for an unknown name.
 InferRule find_infer(std::string_view name);
-Kernel find_kernel(std::string_view name);
+KernelRule find_kernel(std::string_view name);
+ViewRule find_view(std::string_view name);
 const ReduceRule* find_reduce(std::string_view name);
 const GradRule* find_grad(std::string_view name);
 

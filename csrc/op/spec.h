@@ -184,6 +184,22 @@ inline bool is_list_of_ints(std::string_view type) {
          type == "permutation";
 }
 
+// In which dtype a kernel computes: inputs that are declared to hold numbers with fractions come in
+// it, outputs are converted from it.
+enum class ComputesIn : uint8_t {
+  kAsGiven,
+  kResult,    // the dtype in which the first result's is computed: float32 for halves
+  kPromoted,  // that of the promoted dtype of those inputs
+};
+
+// What a kernel wants of memory.
+struct MemorySpec {
+  bool view = false;        // the results are views of the first input, where strides can say it
+  uint32_t contiguous = 0;  // bit i: input i lies in order; the last bit is for a variadic one
+  ComputesIn computes_in = ComputesIn::kAsGiven;
+  int reuses = -1;  // the input whose memory the first output may take
+};
+
 // An op class.
 struct OpSpec {
   std::string name;
@@ -201,6 +217,7 @@ struct OpSpec {
   // optional argument in a group is an addend.
   std::vector<std::vector<int>> linear = {};
   std::string batch = {};  // how an axis of examples goes through it; empty: through the body
+  MemorySpec memory = {};
   std::vector<Condition> conditions = {};
   std::string source = {};
 };

@@ -179,13 +179,13 @@ Values ctc_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"ctc", ctc},
     {"ctc_grad", ctc_grad},
 };
 
 }  // namespace
 
-RuleTable<Kernel> alignment_kernels() { return kKernels; }
+RuleTable<KernelRule> alignment_kernels() { return kKernels; }
 
 }  // namespace tensorlike

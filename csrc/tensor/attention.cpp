@@ -163,13 +163,13 @@ Values attention_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32
   return results;
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"attention", attention},
     {"attention_grad", attention_grad},
 };
 
 }  // namespace
 
-RuleTable<Kernel> attention_kernels() { return kKernels; }
+RuleTable<KernelRule> attention_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -65,7 +65,7 @@ Values convolution_weight(const Op& op, RawArgs inputs, const Specs& outputs, ui
                           });
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"convolution", convolution},
     {"convolution_transpose", convolution_transpose},
     {"convolution_weight", convolution_weight},
@@ -73,6 +73,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-RuleTable<Kernel> convolution_kernels() { return kKernels; }
+RuleTable<KernelRule> convolution_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -138,10 +138,10 @@ Values determinant(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t 
   return (mode == "logarithm" ? slogdet : cofactor)(op, inputs, outputs, donated);
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {{"determinant", determinant}};
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"determinant", determinant}};
 
 }  // namespace
 
-RuleTable<Kernel> determinant_kernels() { return kKernels; }
+RuleTable<KernelRule> determinant_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -141,12 +141,12 @@ Values fourier_transform(const Op& op, RawArgs inputs, const Specs& outputs, uin
   return one(out);
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"fourier_transform", fourier_transform},
 };
 
 }  // namespace
 
-RuleTable<Kernel> fft_kernels() { return kKernels; }
+RuleTable<KernelRule> fft_kernels() { return kKernels; }
 
 }  // namespace tensorlike

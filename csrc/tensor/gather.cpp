@@ -28,7 +28,7 @@ class BlockCopy {
     }
     order_ = contiguous_strides(shape_);
     bytes_ = element_count(shape_) * static_cast<int64_t>(size_);
-    in_order_ = RawTensor::lies_in_order(shape_, strides_);
+    in_order_ = tensorlike::lies_in_order(shape_, strides_);
   }
 
   int64_t bytes() const { return bytes_; }
@@ -157,13 +157,13 @@ Values take_along_axis(const Op& op, RawArgs inputs, const Specs& outputs, uint3
   return one(out);
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"gather", gather},
     {"take_along_axis", take_along_axis},
 };
 
 }  // namespace
 
-RuleTable<Kernel> gather_kernels() { return kKernels; }
+RuleTable<KernelRule> gather_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -5,8 +5,8 @@
 
 namespace tensorlike {
 
-Kernel find_kernel(std::string_view name) {
-  if (find_reduce(name) != nullptr) return reduce_memory;
+KernelRule find_kernel(std::string_view name) {
+  if (find_reduce(name) != nullptr) return KernelRule(reduce_memory);
   for (const auto& family : {
            layout_kernels(),    matmul_kernels(),      gather_kernels(),
            scatter_kernels(),   mask_kernels(),        pad_kernels(),
@@ -20,7 +20,7 @@ Kernel find_kernel(std::string_view name) {
       if (key == name) return kernel;
     }
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace tensorlike

@@ -6,6 +6,7 @@
 #include "op/registry.h"
 #include "op/tile_program.h"
 #include "tensor/body.h"
+#include "tensor/kernel_run.h"
 #include "tensor/layout.h"
 #include "tensor/raw_tensor.h"
 #include "tensor/reductions.h"
@@ -141,7 +142,7 @@ Values launch_reduce(const Op& op, Args args) {
 
 }  // namespace
 
-TileOperand tile_operand(const RawTensor& x, const Dims& shape) {
+TileOperand tile_operand(const Array& x, const Dims& shape) {
   TileOperand operand{x.data, size_of(x.dtype), x.strides};
   if (x.shape == shape) return operand;
   const size_t lead = shape.size() - x.shape.size();
@@ -220,6 +221,41 @@ Ref<Value> launch_small(const Op& op, Args args) {
   return out;
 }
 
+static Values launch_kernel(const Op& op, Args args, uint32_t donated, int64_t holds) {
+  SmallVector<RawTensor*, 4> inputs(args.size());
+  SmallVector<const Array*, 4> arrays(args.size());
+  Specs specs(args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    inputs[i] = static_cast<RawTensor*>(args[i]);
+    arrays[i] = inputs[i];
+    specs[i] = inputs[i]->spec();
+  }
+  check_arity(op, args.size());
+  const RawArgs given(inputs.data(), inputs.size());
+  Specs results = op.cls.infer(op, specs);
+  if (op.cls.kernel.make != nullptr) {
+    uint32_t reusable = 0;
+    for (size_t i = 0; donated >> i != 0; ++i) {
+      if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) reusable |= 1U << i;
+    }
+    return op.cls.kernel.make(op, given, results, reusable);
+  }
+  if (op.cls.view != nullptr) {
+    Placed placed = place_results(op, given, results, 0, 0);
+    if (placed.are_views) return std::move(placed.results);
+  }
+  Workspace workspace;
+  KernelRun run(op, {arrays.data(), arrays.size()}, results, workspace);
+  if (op.cls.kernel.sizes != nullptr) run.find_sizes(results);
+  Placed placed = place_results(op, given, results, donated, holds);
+  SmallVector<const Array*, 2> outputs;
+  for (const Ref<Value>& result : placed.results) {
+    outputs.push_back(static_cast<RawTensor*>(result.get()));
+  }
+  run.run({outputs.data(), outputs.size()});
+  return std::move(placed.results);
+}
+
 Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
   if (op.scalar != nullptr) {
     if (donated == 0) {
@@ -235,19 +271,8 @@ Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
     check_arity(op, args.size());
     return launch_reduce(op, args);
   }
-  if (op.cls.kernel == nullptr) return run_body(*op.cls.define, op, args);
-  SmallVector<RawTensor*, 4> inputs(args.size());
-  Specs specs(args.size());
-  for (size_t i = 0; i < args.size(); ++i) {
-    inputs[i] = static_cast<RawTensor*>(args[i]);
-    specs[i] = inputs[i]->spec();
-  }
-  check_arity(op, args.size());
-  uint32_t reusable = 0;
-  for (size_t i = 0; donated >> i != 0; ++i) {
-    if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) reusable |= 1U << i;
-  }
-  return op.cls.kernel(op, {inputs.data(), inputs.size()}, op.cls.infer(op, specs), reusable);
+  if (!op.cls.kernel) return run_body(*op.cls.define, op, args);
+  return launch_kernel(op, args, donated, holds);
 } catch (const Error& error) {
   fail_for(op, error);
 }

@@ -5,10 +5,10 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
-#include "kernels/move.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
@@ -16,119 +16,81 @@ namespace {
 constexpr int64_t kGrain = 16384;
 constexpr int64_t kLong = 65536;
 
-Values reshape(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  if (op.attr("copy") == Attr(false) && !inputs[0]->is_contiguous) {
+// What is no view: the elements lie apart.
+void reshape(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  if (op.attr("copy") == Attr(false)) {
     fail(ErrorKind::kShape, op.name(), ": elements that lie apart must be copied; got copy=False.");
   }
-  const Ref<RawTensor> x = contiguous(*inputs[0]);
-  return one(x->view(outputs[0].shape, contiguous_strides(outputs[0].shape)));
+  const Array& x = *inputs[0];
+  assign(Array(x.dtype, x.shape, outputs[0]->data), x);
 }
 
-Values transpose(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const RawTensor& x = *inputs[0];
-  Dims strides;
-  for (int64_t axis : op.get<std::vector<int64_t>>("axes")) {
-    strides.push_back(x.strides[static_cast<size_t>(
-        normalize_axis(op.name(), axis, static_cast<int64_t>(x.shape.size())))]);
+// Where the caller wants a copy of what could be a view.
+void copy_views(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& x = *inputs[0];
+  Specs specs;
+  for (const Array* out : outputs) specs.push_back({out->dtype, out->shape});
+  Views views;
+  op.cls.view(op, x, specs, views);
+  for (size_t i = 0; i < views.size(); ++i) {
+    assign(*outputs[i], x.view(views[i].shape, views[i].strides, views[i].offset));
   }
-  return one(x.view(outputs[0].shape, strides));
 }
 
-Values broadcast(const Op&, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return one(broadcast_to(*inputs[0], outputs[0].shape));
+void set_subtensor(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  if (out.data != inputs[0]->data) assign(out, *inputs[0]);
+  Selection s = select(op.name(), out.shape, out.strides, op.get<std::vector<int64_t>>("items"));
+  assign(out.view(std::move(s.shape), std::move(s.strides), s.offset), *inputs[1]);
 }
 
-Selection selection(const Op& op, const RawTensor& x) {
-  return select(op.name(), x.shape, x.strides, op.get<std::vector<int64_t>>("items"));
+void convert(const Op&, Arrays inputs, Arrays outputs, Workspace&) {
+  assign(*outputs[0], *inputs[0]);
 }
 
-Values subtensor(const Op& op, RawArgs inputs, const Specs&, uint32_t) {
-  const Selection s = selection(op, *inputs[0]);
-  return one(inputs[0]->view(s.shape, s.strides, s.offset));
+size_t axis_of(const Op& op, const Array& out) {
+  return static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out.shape.size())));
 }
 
-Values set_subtensor(const Op& op, RawArgs inputs, const Specs&, uint32_t reusable) {
-  Ref<RawTensor> out(inputs[0]);
-  if ((reusable & 1U) == 0) out = copy(*inputs[0]);
-  const Selection s = selection(op, *out);
-  // The value may be a view of what is written over: then it is read first.
-  const bool overlaps = inputs[1]->storage == out->storage;
-  const Ref<RawTensor> value = inputs[1]->dtype != out->dtype || overlaps
-                                   ? cast(*inputs[1], out->dtype)
-                                   : Ref<RawTensor>(inputs[1]);
-  write_strided(*out->view(s.shape, s.strides, s.offset), *value);
-  return one(out);
-}
-
-Values cast_kernel(const Op&, RawArgs inputs, const Specs& outputs, uint32_t) {
-  if (inputs[0]->dtype == outputs[0].dtype) return one(Ref<RawTensor>(inputs[0]));
-  return one(cast(*inputs[0], outputs[0].dtype));
-}
-
-Values copy_kernel(const Op&, RawArgs inputs, const Specs&, uint32_t) {
-  return one(copy(*inputs[0]));
-}
-
-Values concat(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
-  const size_t axis = static_cast<size_t>(
-      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out->shape.size())));
+void concat(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  const size_t axis = axis_of(op, out);
   int64_t at = 0;
-  for (RawTensor* input : inputs) {
-    write_strided(*out->view(input->shape, out->strides, at * out->strides[axis]),
-                  *cast_if_needed(*input, out->dtype));
+  for (const Array* input : inputs) {
+    assign(out.view(input->shape, out.strides, at * out.strides[axis]), *input);
     at += input->shape[axis];
   }
-  return one(out);
 }
 
-Values stack(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
-  const size_t axis = static_cast<size_t>(
-      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out->shape.size())));
-  Dims strides = out->strides;
+void stack(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  const size_t axis = axis_of(op, out);
+  Dims strides = out.strides;
   strides.erase(axis);
   for (size_t i = 0; i < inputs.size(); ++i) {
-    const int64_t offset = static_cast<int64_t>(i) * out->strides[axis];
-    write_strided(*out->view(inputs[i]->shape, strides, offset),
-                  *cast_if_needed(*inputs[i], out->dtype));
+    const int64_t offset = static_cast<int64_t>(i) * out.strides[axis];
+    assign(out.view(inputs[i]->shape, strides, offset), *inputs[i]);
   }
-  return one(out);
 }
 
-Values split(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const RawTensor& x = *inputs[0];
-  const size_t axis = static_cast<size_t>(
-      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(x.shape.size())));
-  Values parts;
-  int64_t at = 0;
-  for (const Spec& spec : outputs) {
-    const bool is_empty = element_count(spec.shape) == 0;
-    parts.push_back(x.view(spec.shape, x.strides, is_empty ? 0 : at * x.strides[axis]));
-    at += spec.shape[axis];
-  }
-  return parts;
-}
-
-Values fill(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
-  Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
-  const int64_t n = out->size();
-  visit_dtype(out->dtype, [&](auto tag) {
+void fill(const Op& op, Arrays, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    check_literal(literal_of(op.attr("fill_value")), out->dtype);
+    check_literal(literal_of(op.attr("fill_value")), out.dtype);
     const T value = literal_as<T>(literal_of(op.attr("fill_value")));
-    BlockingRegion blocking(n > kLong);
-    parallel_for(n, kGrain, [&](int64_t begin, int64_t end) {
-      std::fill(out->as<T>() + begin, out->as<T>() + end, value);
+    BlockingRegion blocking(out.count > kLong);
+    parallel_for(out.count, kGrain, [&](int64_t begin, int64_t end) {
+      std::fill(out.as<T>() + begin, out.as<T>() + end, value);
     });
   });
-  return one(out);
 }
 
-Values arange(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
-  Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
+void arange(const Op& op, Arrays, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
   const ArangeRange range = arange_range(op);
-  visit_dtype(out->dtype, [&](auto tag) {
+  visit_dtype(out.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     // Integers exactly, modulo 2^64 on the way; floats as start + i * step in double, so that
     // errors do not add up.
@@ -139,40 +101,38 @@ Values arange(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
     const Wide start = is_wide ? static_cast<Wide>(std::get<uint64_t>(first))
                                : static_cast<Wide>(literal_as<Signed>(first));
     const Wide step = static_cast<Wide>(literal_as<Signed>(literal_of(range.step)));
-    for (int64_t i = 0; i < out->size(); ++i) {
-      out->as<T>()[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
+    for (int64_t i = 0; i < out.count; ++i) {
+      out.as<T>()[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
     }
   });
-  return one(out);
 }
 
-Values one_hot(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  Ref<RawTensor> out = RawTensor::empty(outputs[0].dtype, outputs[0].shape);
+void one_hot(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array& out = *outputs[0];
   const int64_t depth = op.get<int64_t>("depth");
-  const Ref<RawTensor> labels = contiguous(*cast_if_needed(*inputs[0], DType::kInt64));
-  std::fill_n(out->as<bool>(), out->size(), false);
-  for (int64_t i = 0; i < labels->size(); ++i) {
-    const int64_t label = labels->as<int64_t>()[i];
+  const Array labels = prepared(*inputs[0], DType::kInt64, workspace);
+  std::fill_n(out.as<bool>(), out.count, false);
+  for (int64_t i = 0; i < labels.count; ++i) {
+    const int64_t label = labels.as<int64_t>()[i];
     if (label < 0 || label >= depth) {
       fail(ErrorKind::kIndex, op.name(), ": labels must be in [0, ", depth - 1, "]; got ", label,
            " at position ", i, ".");
     }
-    out->as<bool>()[i * depth + label] = true;
+    out.as<bool>()[i * depth + label] = true;
   }
-  return one(out);
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"reshape", reshape},
-    {"transpose", transpose},
-    {"broadcast", broadcast},
-    {"subtensor", subtensor},
+    {"transpose", copy_views},
+    {"broadcast", copy_views},
+    {"subtensor", copy_views},
+    {"split", copy_views},
+    {"cast", convert},
+    {"copy", convert},
     {"set_subtensor", set_subtensor},
     {"concat", concat},
     {"stack", stack},
-    {"split", split},
-    {"cast", cast_kernel},
-    {"copy", copy_kernel},
     {"fill", fill},
     {"arange", arange},
     {"one_hot", one_hot},
@@ -180,25 +140,17 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-void write_strided(const RawTensor& target, const RawTensor& value) {
-  const Ref<RawTensor> source = broadcast_to(value, target.shape);
-  move_strided(target.data, target.strides, source->data, source->strides, target.shape,
-               size_of(target.dtype));
-}
+void write_strided(const RawTensor& target, const RawTensor& value) { assign(target, value); }
 
 bool may_give_views(const Op& op, RawArgs inputs) {
-  const Kernel kernel = op.cls.kernel;
-  if (kernel == transpose || kernel == broadcast || kernel == subtensor || kernel == split) {
-    return true;
-  }
-  const bool passes_through = kernel == reshape || kernel == cast_kernel;
-  return passes_through && !inputs[0]->is_contiguous;
+  return op.cls.view != nullptr && (!inputs[0]->is_contiguous ||
+                                    (op.cls.spec.name != "Reshape" && op.cls.spec.name != "Cast"));
 }
 
 Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype) {
   return x.dtype == dtype ? Ref<RawTensor>(const_cast<RawTensor*>(&x)) : cast(x, dtype);
 }
 
-RuleTable<Kernel> layout_kernels() { return kKernels; }
+RuleTable<KernelRule> layout_kernels() { return kKernels; }
 
 }  // namespace tensorlike

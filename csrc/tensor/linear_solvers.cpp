@@ -215,7 +215,7 @@ Values qr(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   });
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"cholesky", cholesky},
     {"inverse", inverse},
     {"solve", solve},
@@ -226,6 +226,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-RuleTable<Kernel> linear_solver_kernels() { return kKernels; }
+RuleTable<KernelRule> linear_solver_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -197,7 +197,7 @@ Values argwhere(const Op&, RawArgs inputs, const Specs&, uint32_t) {
   return one(out->view({count, ndim}, {1, std::max<int64_t>(1, count)}));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"masked_select", masked_select},
     {"masked_scatter", masked_scatter},
     {"argwhere", argwhere},
@@ -205,6 +205,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-RuleTable<Kernel> mask_kernels() { return kKernels; }
+RuleTable<KernelRule> mask_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -249,13 +249,13 @@ Values linear(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(cast_if_needed(*run(*a, *b, shape, product, finish), dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"mat_mul", matmul},
     {"linear", linear},
 };
 
 }  // namespace
 
-RuleTable<Kernel> matmul_kernels() { return kKernels; }
+RuleTable<KernelRule> matmul_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -160,10 +160,10 @@ Values matrix_exp(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) 
   });
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {{"matrix_exp", matrix_exp}};
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"matrix_exp", matrix_exp}};
 
 }  // namespace
 
-RuleTable<Kernel> matrix_exp_kernels() { return kKernels; }
+RuleTable<KernelRule> matrix_exp_kernels() { return kKernels; }
 
 }  // namespace tensorlike

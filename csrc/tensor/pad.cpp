@@ -100,10 +100,10 @@ Values pad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(out);
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {{"pad", pad}};
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"pad", pad}};
 
 }  // namespace
 
-RuleTable<Kernel> pad_kernels() { return kKernels; }
+RuleTable<KernelRule> pad_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -96,7 +96,7 @@ Values avg_pool_spread(const Op& op, RawArgs inputs, const Specs& outputs, uint3
   return one(cast_if_needed(*dx, outputs[0].dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"max_pool", reduce<&PoolKernels::max>}, {"max_pool_spread", max_pool_spread},
     {"max_pool_select", max_select},         {"avg_pool", reduce<&PoolKernels::mean>},
     {"avg_pool_spread", avg_pool_spread},
@@ -104,6 +104,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-RuleTable<Kernel> pooling_kernels() { return kKernels; }
+RuleTable<KernelRule> pooling_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -127,13 +127,13 @@ Values random_from(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t)
   return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"random", random},
     {"random_from", random_from},
 };
 
 }  // namespace
 
-RuleTable<Kernel> random_kernels() { return kKernels; }
+RuleTable<KernelRule> random_kernels() { return kKernels; }
 
 }  // namespace tensorlike

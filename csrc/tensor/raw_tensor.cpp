@@ -59,16 +59,6 @@ Ref<RawTensor> RawTensor::view(Dims view_shape, Dims view_strides, int64_t offse
                              data + offset * static_cast<int64_t>(size_of(dtype)));
 }
 
-bool RawTensor::lies_in_order(const Dims& shape, const Dims& strides) {
-  int64_t expected = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 0) return true;
-    if (shape[i] != 1 && strides[i] != expected) return false;
-    expected *= shape[i];
-  }
-  return true;
-}
-
 Ref<RawTensor> copy(const RawTensor& x) {
   Ref<RawTensor> out = RawTensor::empty(x.dtype, x.shape);
   if (x.is_contiguous) {

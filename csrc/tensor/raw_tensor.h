@@ -7,6 +7,7 @@
 
 #include "kernels/tile.h"
 #include "memory/allocator.h"
+#include "memory/array.h"
 #include "memory/storage.h"
 #include "tensor/value.h"
 
@@ -21,36 +22,21 @@ class Pending : public RefCounted {
   virtual void forget(const RawTensor& tensor) = 0;
 };
 
-class RawTensor final : public Value {
+class RawTensor final : public Value, public Array {
  public:
   RawTensor(DType dtype, Dims shape, Dims strides, Ref<Storage> storage, char* data)
       : Value(kRaw, raw_tensor_type()),
-        dtype(dtype),
-        shape(std::move(shape)),
-        strides(std::move(strides)),
-        count(element_count(this->shape)),
-        is_contiguous(lies_in_order(this->shape, this->strides)),
-        storage(std::move(storage)),
-        data(data) {}
+        Array(dtype, std::move(shape), std::move(strides), data),
+        storage(std::move(storage)) {}
   // Contiguous, of a count that the caller knows.
   RawTensor(DType dtype, Dims shape, Dims strides, int64_t count, Ref<Storage> storage)
       : Value(kRaw, raw_tensor_type()),
-        dtype(dtype),
-        shape(std::move(shape)),
-        strides(std::move(strides)),
-        count(count),
-        is_contiguous(true),
-        storage(std::move(storage)),
-        data(this->storage->data()) {}
-
+        Array(dtype, std::move(shape), std::move(strides), count, storage->data()),
+        storage(std::move(storage)) {}
   // With shape and dtype alone until `computation` fills it.
   RawTensor(DType dtype, Dims shape, Ref<Pending> computation)
       : Value(kRaw, raw_tensor_type()),
-        dtype(dtype),
-        shape(std::move(shape)),
-        strides(contiguous_strides(this->shape)),
-        count(element_count(this->shape)),
-        is_contiguous(true),
+        Array(dtype, std::move(shape), nullptr),
         pending(std::move(computation)) {}
   ~RawTensor() override {
     if (pending) pending->forget(*this);
@@ -62,50 +48,37 @@ class RawTensor final : public Value {
   // Same elements, seen through another shape.
   Ref<RawTensor> view(Dims view_shape, Dims view_strides, int64_t offset = 0) const;
 
-  static bool lies_in_order(const Dims& shape, const Dims& strides);
-
   double priority() const override { return 0; }
   bool spec(Spec& out) const override {
     out = {dtype, shape};
     return true;
   }
   Spec spec() const { return {dtype, shape}; }
-  int64_t size() const { return count; }
   // Waits for the elements. Kernels get tensors that are ready; whoever else reads asks for it.
   const RawTensor& ready(const char* reason) const {
     if (pending) Ref<Pending>(pending)->finish(reason);
     return *this;
   }
   // The elements are there, in order.
-  void fill(Ref<Storage> filled) const {
+  void fill(Ref<Storage> filled) {
     storage = std::move(filled);
     data = storage->data();
     pending = nullptr;
   }
   // They are there, and lie as those of a result do that was not known before.
-  void fill(const RawTensor& result) const {
+  void fill(const RawTensor& result) {
     strides = result.strides;
     is_contiguous = result.is_contiguous;
     storage = result.storage;
     data = result.data;
     pending = nullptr;
   }
-  template <class T>
-  T* as() const {
-    return reinterpret_cast<T*>(data);
-  }
 
   static void* operator new(size_t) { return ObjectPool<RawTensor>::take(); }
   static void operator delete(void* memory) { ObjectPool<RawTensor>::give(memory); }
 
-  const DType dtype;
-  const Dims shape;
-  mutable Dims strides;  // in elements
-  const int64_t count;
-  mutable bool is_contiguous;
-  mutable Ref<Storage> storage;
-  mutable char* data = nullptr;  // null while pending
-  mutable Ref<Pending> pending;
+  Ref<Storage> storage;  // null while pending, as the data are
+  Ref<Pending> pending;
 };
 
 // The same elements, contiguous in C order; x itself when it is.
@@ -121,7 +94,7 @@ Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape);
 Values execute(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
 
 // A tensor as an operand that is broadcast to `shape`.
-TileOperand tile_operand(const RawTensor& x, const Dims& shape);
+TileOperand tile_operand(const Array& x, const Dims& shape);
 
 // The shortest way for the commonest call: a scalar function of few elements, of one dtype, whole
 // and in order (or single). Null when the call is not of this kind. Never lets the GIL go.

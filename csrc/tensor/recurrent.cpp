@@ -348,13 +348,13 @@ Values recurrence_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint3
   });
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"recurrence", recurrence},
     {"recurrence_grad", recurrence_grad},
 };
 
 }  // namespace
 
-RuleTable<Kernel> recurrent_kernels() { return kKernels; }
+RuleTable<KernelRule> recurrent_kernels() { return kKernels; }
 
 }  // namespace tensorlike

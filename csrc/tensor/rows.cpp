@@ -202,7 +202,7 @@ Values dropout(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(cast_if_needed(*out, outputs[0].dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"softmax", rows<&RowPrograms::softmax>},
     {"log_softmax", rows<&RowPrograms::log_softmax>},
     {"softmax_grad", rows<&RowPrograms::softmax_grad>},
@@ -219,6 +219,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-RuleTable<Kernel> row_kernels() { return kKernels; }
+RuleTable<KernelRule> row_kernels() { return kKernels; }
 
 }  // namespace tensorlike

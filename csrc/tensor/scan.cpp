@@ -143,10 +143,10 @@ Values scan(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return one(cast_if_needed(*out, spec.dtype));
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {{"scan", scan}};
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"scan", scan}};
 
 }  // namespace
 
-RuleTable<Kernel> scan_kernels() { return kKernels; }
+RuleTable<KernelRule> scan_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -231,7 +231,7 @@ Writer writer_for(DType dtype, bool adds) {
 }
 
 // Sums of a storage dtype are made in the dtype that it is computed in, and rounded once.
-Values in_compute_dtype(const Op& op, RawArgs inputs, Kernel kernel) {
+Values in_compute_dtype(const Op& op, RawArgs inputs, MakingKernel kernel) {
   const Ref<RawTensor> x = cast(*inputs[0], compute_of(inputs[0]->dtype));
   SmallVector<RawTensor*, 4> args(inputs.begin(), inputs.end());
   args[0] = x.get();
@@ -340,7 +340,7 @@ Values put_along_axis(const Op& op, RawArgs inputs, const Specs&, uint32_t reusa
   return one(out);
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"scatter_set", scatter_set},
     {"scatter_add", scatter_add},
     {"put_along_axis", put_along_axis},
@@ -348,6 +348,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-RuleTable<Kernel> scatter_kernels() { return kKernels; }
+RuleTable<KernelRule> scatter_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -196,13 +196,13 @@ Values unique(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return results;
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"search_sorted", searchsorted},
     {"unique", unique},
 };
 
 }  // namespace
 
-RuleTable<Kernel> search_kernels() { return kKernels; }
+RuleTable<KernelRule> search_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -160,7 +160,7 @@ Values topk(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   return results;
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"sort", sort},
     {"arg_sort", argsort},
     {"top_k", topk},
@@ -168,6 +168,6 @@ constexpr std::pair<std::string_view, Kernel> kKernels[] = {
 
 }  // namespace
 
-RuleTable<Kernel> sorting_kernels() { return kKernels; }
+RuleTable<KernelRule> sorting_kernels() { return kKernels; }
 
 }  // namespace tensorlike

@@ -171,11 +171,11 @@ Values lstsq(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   });
 }
 
-constexpr std::pair<std::string_view, Kernel> kKernels[] = {
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"svd", svd}, {"eigh", eigh}, {"eig", eig}, {"least_squares", lstsq}};
 
 }  // namespace
 
-RuleTable<Kernel> spectral_kernels() { return kKernels; }
+RuleTable<KernelRule> spectral_kernels() { return kKernels; }
 
 }  // namespace tensorlike

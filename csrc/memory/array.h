@@ -1,0 +1,53 @@
+// Elements in memory as kernels see them: what they are and where they lie. Owns nothing.
+#pragma once
+
+#include <utility>
+
+#include "base/dtype.h"
+#include "base/shape.h"
+
+namespace tensorlike {
+
+// Whether elements with these strides follow each other in C order.
+bool lies_in_order(const Dims& shape, const Dims& strides);
+
+struct Array {
+  Array() = default;
+  Array(DType dtype, Dims shape, Dims strides, char* data)
+      : dtype(dtype),
+        shape(std::move(shape)),
+        strides(std::move(strides)),
+        count(element_count(this->shape)),
+        is_contiguous(lies_in_order(this->shape, this->strides)),
+        data(data) {}
+  // In order, of a count that the caller knows.
+  Array(DType dtype, Dims shape, Dims strides, int64_t count, char* data)
+      : dtype(dtype),
+        shape(std::move(shape)),
+        strides(std::move(strides)),
+        count(count),
+        is_contiguous(true),
+        data(data) {}
+  Array(DType dtype, Dims shape, char* data)
+      : Array(dtype, shape, contiguous_strides(shape), element_count(shape), data) {}
+
+  template <class T>
+  T* as() const {
+    return reinterpret_cast<T*>(data);
+  }
+  int64_t size() const { return count; }
+  // Same elements, seen through another shape; the offset is in elements.
+  Array view(Dims view_shape, Dims view_strides, int64_t offset = 0) const {
+    return {dtype, std::move(view_shape), std::move(view_strides),
+            data + offset * static_cast<int64_t>(size_of(dtype))};
+  }
+
+  DType dtype = DType::kFloat32;
+  Dims shape;
+  Dims strides;  // in elements
+  int64_t count = 1;
+  bool is_contiguous = true;
+  char* data = nullptr;
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,38 @@
+// Memory that a kernel needs while it runs, and that is given back when the launch is over. Any
+// thread may use one of its own, whoever holds the embedder's lock.
+#pragma once
+
+#include <memory>
+
+#include "base/small_vector.h"
+#include "memory/allocator.h"
+#include "memory/array.h"
+
+namespace tensorlike {
+
+class Workspace {
+ public:
+  Workspace() = default;
+  ~Workspace() {
+    for (const Block& block : blocks_) free_block(block);
+  }
+  Workspace(const Workspace&) = delete;
+  Workspace& operator=(const Workspace&) = delete;
+
+  // `bytes` bytes, 64-byte aligned, not initialised; ErrorKind::kMemory when there are none.
+  char* bytes(size_t count);
+  template <class T>
+  T* take(int64_t count) {
+    return reinterpret_cast<T*>(bytes(static_cast<size_t>(count) * sizeof(T)));
+  }
+  // Elements in order, not set.
+  Array array(DType dtype, Dims shape);
+
+  // What a rule of sizes found on the way, for the kernel that runs after it.
+  std::shared_ptr<void> found;
+
+ private:
+  SmallVector<Block, 4> blocks_;
+};
+
+}  // namespace tensorlike

@@ -1,0 +1,51 @@
+#include "tensor/arrays.h"
+
+#include "kernels/move.h"
+#include "op/tile_program.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+Array broadcast_to(const Array& x, std::span<const int64_t> shape) {
+  Dims strides(shape.size());
+  const size_t lead = shape.size() - x.shape.size();
+  for (size_t i = 0; i < x.shape.size(); ++i) {
+    strides[lead + i] = x.shape[i] == 1 ? 0 : x.strides[i];
+  }
+  return x.view(Dims(shape), std::move(strides));
+}
+
+Array contiguous(const Array& x, Workspace& workspace) { return prepared(x, x.dtype, workspace); }
+
+Array cast(const Array& x, DType dtype, Workspace& workspace) {
+  return x.dtype == dtype ? x : prepared(x, dtype, workspace);
+}
+
+Array prepared(const Array& x, DType dtype, Workspace& workspace) {
+  if (x.dtype == dtype && x.is_contiguous) return x;
+  Array made = workspace.array(dtype, x.shape);
+  assign(made, x);
+  return made;
+}
+
+void assign(const Array& out, const Array& x) {
+  if (out.dtype == x.dtype) {
+    if (out.is_contiguous && x.is_contiguous && out.shape == x.shape) {
+      move_bytes(out.data, x.data, out.count * static_cast<int64_t>(size_of(out.dtype)));
+      return;
+    }
+    const Array source = broadcast_to(x, out.shape);
+    move_strided(out.data, out.strides, source.data, source.strides, out.shape, size_of(out.dtype));
+    return;
+  }
+  if (!out.is_contiguous) {
+    Workspace workspace;
+    assign(out, prepared(x, out.dtype, workspace));
+    return;
+  }
+  const TileOperand operand = tile_operand(x, out.shape);
+  const TileOutput output{out.data, size_of(out.dtype)};
+  run_tiles(prepare_cast(x.dtype, out.dtype).program, out.shape, {&operand, 1}, {&output, 1});
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,121 @@
+#include "tensor/kernel_run.h"
+
+#include <algorithm>
+
+#include "tensor/arrays.h"
+
+namespace tensorlike {
+namespace {
+
+// The declaration of the input at a position: the last one may stand for many.
+size_t declared_as(const Op& op, size_t i) { return std::min(i, op.cls.spec.args.size() - 1); }
+
+// Whether an argument is declared to hold numbers that may have fractions.
+bool holds_fractions(const Op& op, size_t i) {
+  switch (op.cls.spec.args[declared_as(op, i)].category) {
+    case Category::kNumeric:
+    case Category::kRealNumeric:
+    case Category::kFloating:
+    case Category::kRealFloating:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// The dtype that the kernel computes in, for those inputs.
+DType loop_dtype(const Op& op, Arrays inputs, const Specs& specs) {
+  if (op.cls.spec.memory.computes_in == ComputesIn::kResult) return compute_of(specs[0].dtype);
+  std::optional<DType> joint;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (!holds_fractions(op, i)) continue;
+    joint = joint ? promote(*joint, inputs[i]->dtype) : inputs[i]->dtype;
+  }
+  return compute_of(joint.value_or(specs[0].dtype));
+}
+
+bool may_take(const RawTensor& x, const Spec& spec, int64_t holds) {
+  return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned() &&
+         x.is_contiguous && x.dtype == spec.dtype && x.shape == spec.shape;
+}
+
+}  // namespace
+
+Placed place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
+                     int64_t holds) {
+  Placed placed;
+  Views views;
+  if (op.cls.view != nullptr && op.cls.view(op, *inputs[0], specs, views)) {
+    const RawTensor& x = *inputs[0];
+    for (View& view : views) {
+      const bool is_same = view.offset == 0 && view.shape == x.shape && view.strides == x.strides;
+      placed.results.push_back(
+          is_same ? Ref<RawTensor>(inputs[0])
+                  : x.view(std::move(view.shape), std::move(view.strides), view.offset));
+    }
+    placed.are_views = true;
+    return placed;
+  }
+  const int reuses = op.cls.spec.memory.reuses;
+  for (const Spec& spec : specs) {
+    const bool is_first = placed.results.empty();
+    if (is_first && reuses >= 0 && (donated >> reuses & 1U) != 0) {
+      const RawTensor& x = *inputs[static_cast<size_t>(reuses)];
+      if (may_take(x, spec, holds)) {
+        placed.results.push_back(
+            make_ref<RawTensor>(spec.dtype, spec.shape, x.strides, x.storage, x.data));
+        continue;
+      }
+    }
+    placed.results.push_back(RawTensor::empty(spec.dtype, spec.shape));
+  }
+  return placed;
+}
+
+KernelRun::KernelRun(const Op& op, Arrays inputs, const Specs& specs, Workspace& workspace)
+    : op_(op), workspace_(workspace), inputs_(inputs.begin(), inputs.end()) {
+  const MemorySpec& wanted = op.cls.spec.memory;
+  const bool casts = wanted.computes_in != ComputesIn::kAsGiven;
+  if (!casts && wanted.contiguous == 0) return;
+  const DType loop = casts ? loop_dtype(op, inputs, specs) : DType::kFloat32;
+  prepared_.resize(inputs.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const Array& x = *inputs[i];
+    const DType dtype = casts && holds_fractions(op, i) ? loop : x.dtype;
+    const bool is_fine = x.is_contiguous || (wanted.contiguous >> declared_as(op, i) & 1U) == 0;
+    if (is_fine && dtype == x.dtype) continue;
+    prepared_[i] = prepared(x, dtype, workspace);
+    inputs_[i] = &prepared_[i];
+  }
+}
+
+void KernelRun::find_sizes(Specs& specs) {
+  op_.cls.kernel.sizes(op_, {inputs_.data(), inputs_.size()}, specs, workspace_);
+}
+
+void KernelRun::run(Arrays outputs) {
+  const Arrays inputs(inputs_.data(), inputs_.size());
+  const auto computed_in = [](const Array* out) { return compute_of(out->dtype); };
+  const bool converts = op_.cls.spec.memory.computes_in != ComputesIn::kAsGiven &&
+                        std::any_of(outputs.begin(), outputs.end(), [&](const Array* out) {
+                          return computed_in(out) != out->dtype;
+                        });
+  if (!converts) {
+    op_.cls.kernel.run(op_, inputs, outputs, workspace_);
+    return;
+  }
+  SmallVector<Array, 2> wide(outputs.size());
+  SmallVector<const Array*, 2> given(outputs.begin(), outputs.end());
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const DType dtype = computed_in(outputs[i]);
+    if (dtype == outputs[i]->dtype) continue;
+    wide[i] = workspace_.array(dtype, outputs[i]->shape);
+    given[i] = &wide[i];
+  }
+  op_.cls.kernel.run(op_, inputs, {given.data(), given.size()}, workspace_);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (given[i] != outputs[i]) assign(*outputs[i], wide[i]);
+  }
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,40 @@
+// One launch of an op that has a kernel: what it needs, in order. The launch of every mode goes
+// through it; inference has run before.
+#pragma once
+
+#include "memory/workspace.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+// The results before the kernel runs: views of the first input, or memory that is not set.
+struct Placed {
+  Values results;
+  bool are_views = false;  // there is nothing left to do
+};
+
+// `donated` and `holds` as for `execute`. Sizes must be known.
+Placed place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
+                     int64_t holds);
+
+class KernelRun {
+ public:
+  // Brings the inputs into the dtype and the order that the declaration asks for. `specs` are
+  // what was inferred; they may leave sizes open.
+  KernelRun(const Op& op, Arrays inputs, const Specs& specs, Workspace& workspace);
+  KernelRun(const KernelRun&) = delete;
+  KernelRun& operator=(const KernelRun&) = delete;
+
+  // Sets the sizes that depend on elements.
+  void find_sizes(Specs& specs);
+  // Fills the outputs: in order, of the inferred dtypes and shapes.
+  void run(Arrays outputs);
+
+ private:
+  const Op& op_;
+  Workspace& workspace_;
+  SmallVector<Array, 4> prepared_;
+  SmallVector<const Array*, 4> inputs_;
+};
+
+}  // namespace tensorlike

@@ -28,7 +28,7 @@ COMPOSED_CALLS = ROOM.resolve().parent / "functional"
 def cpp_files(declarations: Declarations) -> dict[str, str]:
     """The generated C++ by file name."""
     files = {
-        "tables.cpp": emit_tables(declarations),
+        **emit_tables(declarations),
         "reductions.inc": emit_reductions(declarations),
     }
     for stem in declarations.stems:

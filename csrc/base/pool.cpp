@@ -308,6 +308,8 @@ void set_num_threads(int n) { g_pool.set_threads(n); }
 
 void set_interrupt_hook(InterruptHook hook) { g_hook.store(hook, std::memory_order_release); }
 
+void become_worker() { t_is_worker = true; }
+
 void check_interrupt() {
   if (is_interrupted()) throw Interrupted();
 }

@@ -54,17 +54,19 @@ LazyNode* run_elementwise(LazyNode& node, const char* reason) {
   Chain chain(node.result.shape);
   if (LazyNode* first = chain.collect(node)) return first;
   chain.prepare();
-  if (chain.writes()) {
-    chain.allocate(true);
-    FusedProgram program = chain.describe(reason);
-    {
-      ProfileScope scope;
-      chain.run();
-      tell(scope, program, chain.bytes());
-    }
-    remember(std::move(program));
+  if (!chain.writes()) {
+    chain.fill();
+    return nullptr;
+  }
+  chain.allocate(true);
+  FusedProgram program = chain.describe(reason);
+  {
+    ProfileScope scope;
+    chain.run();
+    tell(scope, program, chain.bytes());
   }
   chain.fill();
+  remember(std::move(program));
   return nullptr;
 }
 

@@ -111,14 +111,14 @@ class InnerTape {
   InnerTape() : cut_(last_cut()), tape_(open_tape()) {}
   ~InnerTape() {
     close_tape(*tape_);
-    last_cut() = cut_;
+    last_cut() = std::move(cut_);
   }
   InnerTape(const InnerTape&) = delete;
   InnerTape& operator=(const InnerTape&) = delete;
   const Ref<Tape>& tape() const { return tape_; }
 
  private:
-  const Cut cut_;
+  Cut cut_;
   const Ref<Tape> tape_;
 };
 

@@ -67,7 +67,8 @@ class RawTensor final : public Value, public Array {
   }
   // They are there, and lie as those of a result do that was not known before.
   void fill(const RawTensor& result) {
-    strides = result.strides;
+    Dims filled = result.strides;  // the one thing that may find no memory
+    strides = std::move(filled);
     is_contiguous = result.is_contiguous;
     storage = result.storage;
     data = result.data;

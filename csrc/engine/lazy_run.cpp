@@ -77,10 +77,11 @@ void run_plain_reduction(LazyNode& node) {
   program.ops = {node.op->name()};
   program.places = {node.place};
   program.shape = x.shape;
-  Ref<RawTensor> out;
+  const Ref<RawTensor> out = RawTensor::empty(node.result.dtype, node.result.shape);
+  Workspace workspace;
   {
     ProfileScope scope;
-    out = reduce(*node.op, reducible(x, tile_operand(x, x.shape), loop), loop, node.result);
+    reduce(*node.op, reducible(x, loop), loop, *out, workspace);
     tell(scope, program, bytes_of(x) + bytes_of(*out));
   }
   if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
@@ -111,10 +112,11 @@ LazyNode* run_reduction(LazyNode& node, const char* reason) {
   program.ops.push_back(node.op->name());
   program.places.push_back(node.place);
   ++program.outputs;
-  Ref<RawTensor> out;
+  const Ref<RawTensor> out = RawTensor::empty(node.result.dtype, node.result.shape);
+  Workspace workspace;
   {
     ProfileScope scope;
-    out = reduce(*node.op, chain.feed(loop), loop, node.result);
+    reduce(*node.op, chain.feed(loop), loop, *out, workspace);
     tell(scope, program, chain.bytes() + bytes_of(*out));
   }
   if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);

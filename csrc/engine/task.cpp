@@ -1,6 +1,5 @@
 #include "engine/task.h"
 
-#include <cstring>
 #include <new>
 #include <utility>
 
@@ -8,8 +7,7 @@
 #include "base/place.h"
 #include "base/pool.h"
 #include "engine/profile.h"
-#include "tensor/layout.h"
-#include "tensor/reductions.h"
+#include "tensor/kernel_run.h"
 
 namespace tensorlike {
 namespace {
@@ -32,7 +30,7 @@ Task::Task(const Op& op, Args args, Specs specs)
     if (Task* from = task_of(*input)) from->settle();  // perhaps it is over
     Source source;
     if (Task* from = task_of(*input)) {
-      while (from->outputs_[source.output] != input.get()) ++source.output;
+      while (from->results_[source.output].tensor != input.get()) ++source.output;
       source.task = Ref<Task>(from);
     }
     inputs_.push_back(input);
@@ -40,64 +38,62 @@ Task::Task(const Op& op, Args args, Specs specs)
   }
 }
 
-bool Task::find_operands() {
-  const bool is_reduction = is_reducing(*op_);
+bool Task::find_inputs() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    const RawTensor& input = *inputs_[i];
-    TileOperand operand = tile_operand(input, is_reduction ? input.shape : specs_[0].shape);
-    if (const Task* from = sources_[i].task.get()) {
-      // How a result lies that is made under the lock is known when it is there.
-      if (from->needs_lock_) return false;
-      operand.data = from->storages_[sources_[i].output]->data();
-    }
-    operands_.push_back(std::move(operand));
+    const Task* from = sources_[i].task.get();
+    // How a result lies that is made under the lock is known when it is there.
+    if (from != nullptr && from->needs_lock_) return false;
+    arrays_.push_back(from == nullptr ? *inputs_[i] : from->results_[sources_[i].output].place);
   }
   return true;
 }
 
-void Task::make_outputs(Values& out) {
-  needs_lock_ = (op_->scalar == nullptr && !is_reducing(*op_)) || !find_operands();
-  if (!needs_lock_) {
-    if (op_->scalar != nullptr) {
-      SmallVector<DType, 4> dtypes;
-      for (const Ref<RawTensor>& input : inputs_) dtypes.push_back(input->dtype);
-      program_ = &prepare(*op_->scalar, {dtypes.data(), dtypes.size()});
-    }
-    for (const Spec& spec : specs_) {
-      const size_t count = static_cast<size_t>(element_count(spec.shape));
-      storages_.push_back(Storage::allocate(count * size_of(spec.dtype)));
-    }
+// Whether the results are views of the first input, wherever that is by then.
+bool Task::sees_an_input() {
+  Views views;
+  if (op_->cls.view == nullptr || !op_->cls.view(*op_, arrays_[0], specs_, views)) return false;
+  const Source& source = sources_[0];
+  const Ref<Storage>& storage =
+      source.task ? source.task->results_[source.output].storage : inputs_[0]->storage;
+  for (View& view : views) {
+    results_.push_back(
+        {arrays_[0].view(std::move(view.shape), std::move(view.strides), view.offset), storage});
   }
+  return true;
+}
+
+void Task::place_results() {
+  is_view_ = sees_an_input();
+  if (is_view_) return;
   for (const Spec& spec : specs_) {
-    auto tensor = make_ref<RawTensor>(spec.dtype, spec.shape, Ref<Pending>(this));
-    outputs_.push_back(tensor.get());
+    Array place(spec.dtype, spec.shape, nullptr);
+    Ref<Storage> storage =
+        Storage::allocate(static_cast<size_t>(place.count) * size_of(spec.dtype));
+    place.data = storage->data();
+    results_.push_back({std::move(place), std::move(storage)});
+  }
+}
+
+void Task::make_outputs(Values& out) {
+  needs_lock_ = !is_computed(*op_) || !find_inputs();
+  if (needs_lock_) {
+    for (const Spec& spec : specs_)
+      results_.push_back({Array(spec.dtype, spec.shape, nullptr), {}});
+  } else {
+    place_results();
+  }
+  for (Result& result : results_) {
+    auto tensor = make_ref<RawTensor>(result.place, Ref<Pending>(this));
+    result.tensor = tensor.get();
     out.push_back(std::move(tensor));
   }
 }
 
-void Task::run_elementwise() {
-  SmallVector<TileOutput, 2> results;
-  for (size_t i = 0; i < storages_.size(); ++i) {
-    results.push_back({storages_[i]->data(), size_of(specs_[i].dtype)});
-  }
-  run_tiles(program_->program, specs_[0].shape, {operands_.data(), operands_.size()},
-            {results.data(), results.size()});
-}
-
-void Task::run_reduction() {
-  const RawTensor& x = *inputs_[0];
-  const DType loop = reduction_loop(*op_, x.dtype);
-  // Where its elements are is not asked of the tensor, which another thread may be filling.
-  const Ref<RawTensor> result = reduce(*op_, reducible(x, operands_[0], loop), loop, specs_[0]);
-  std::memcpy(storages_[0]->data(), result->data,
-              static_cast<size_t>(result->count) * size_of(result->dtype));
-}
-
-Ref<RawTensor> Task::result(size_t output) const {
-  if (needs_lock_) return results_[output];
-  const Spec& spec = specs_[output];
-  return make_ref<RawTensor>(spec.dtype, spec.shape, contiguous_strides(spec.shape),
-                             element_count(spec.shape), storages_[output]);
+Ref<RawTensor> Task::shown(size_t output) const {
+  if (needs_lock_) return made_[output];
+  const Result& result = results_[output];
+  return make_ref<RawTensor>(result.place.dtype, result.place.shape, result.place.strides,
+                             result.storage, result.place.data);
 }
 
 void Task::run_under_lock() {
@@ -106,23 +102,27 @@ void Task::run_under_lock() {
   SmallVector<Value*, 4> args;
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Source& source = sources_[i];
-    inputs.push_back(source.task ? source.task->result(source.output) : inputs_[i]);
+    inputs.push_back(source.task ? source.task->shown(source.output) : inputs_[i]);
     args.push_back(inputs.back().get());
   }
-  results_.clear();  // a child of fork may find some, of a run that was cut off
+  made_.clear();  // a child of fork may find some, of a run that was cut off
   for (const Ref<Value>& value : execute(*op_, {args.data(), args.size()})) {
-    results_.push_back(Ref<RawTensor>(static_cast<RawTensor*>(value.get())));
+    made_.push_back(Ref<RawTensor>(static_cast<RawTensor*>(value.get())));
   }
 }
 
 void Task::run_kernel() {
+  if (is_view_) return;
   ProfileScope scope;
   if (needs_lock_) {
     run_under_lock();
-  } else if (op_->scalar != nullptr) {
-    run_elementwise();
   } else {
-    run_reduction();
+    SmallVector<const Array*, 4> inputs;
+    for (const Array& array : arrays_) inputs.push_back(&array);
+    SmallVector<const Array*, 2> outputs;
+    for (const Result& result : results_) outputs.push_back(&result.place);
+    Workspace workspace;
+    compute(*op_, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, workspace);
   }
   if (!scope) return;
   std::vector<Spec> inputs;
@@ -155,16 +155,17 @@ void Task::end() {
 void Task::settle() {
   if (!is_over()) return;
   const Ref<Task> held(this);  // the tensors may hold the last references
-  if (has_failed()) {
-    storages_.clear();
-    results_.clear();
-  } else {
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      if (outputs_[i] == nullptr) continue;
-      needs_lock_ ? outputs_[i]->fill(*results_[i]) : outputs_[i]->fill(storages_[i]);
-      outputs_[i] = nullptr;
+  for (size_t i = 0; i < results_.size(); ++i) {
+    Result& result = results_[i];
+    if (has_failed()) {
+      result.storage = nullptr;
+    } else if (result.tensor != nullptr) {
+      needs_lock_ ? result.tensor->fill(*made_[i])
+                  : result.tensor->fill(result.storage, result.place.data);
+      result.tensor = nullptr;
     }
   }
+  if (has_failed()) made_.clear();
   inputs_.clear();
   sources_.clear();
 }
@@ -185,8 +186,8 @@ void Task::fail_again() {
 }
 
 void Task::forget(const RawTensor& tensor) {
-  for (RawTensor*& output : outputs_) {
-    if (output == &tensor) output = nullptr;
+  for (Result& result : results_) {
+    if (result.tensor == &tensor) result.tensor = nullptr;
   }
 }
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "engine/engine.h"
-#include "op/tile_program.h"
+#include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 
@@ -18,7 +18,7 @@ class Task final : public Pending {
  public:
   Task(const Op& op, Args args, Specs specs);
 
-  // The tensors that wait for it; for elementwise ops, their memory too.
+  // The tensors that wait for it, and their memory.
   void make_outputs(Values& out);
   // Waits for the queue to come to it.
   void finish(const char* reason) override;
@@ -56,24 +56,30 @@ class Task final : public Pending {
   };
 
   static Task* task_of(const RawTensor& tensor) { return static_cast<Task*>(tensor.pending.get()); }
+  // A result: where its elements will be, and the tensor that waits for them.
+  struct Result {
+    Array place;
+    Ref<Storage> storage;
+    RawTensor* tensor = nullptr;  // null: nobody can ask for it
+  };
+
   // Finds where the inputs are, or will be when this task runs; false where nobody knows yet.
-  bool find_operands();
-  void run_elementwise();
-  void run_reduction();
+  bool find_inputs();
+  void place_results();
+  bool sees_an_input();
   void run_under_lock();
   void run_kernel();
   // A tensor of the task's own that shows a result.
-  Ref<RawTensor> result(size_t output) const;
+  Ref<RawTensor> shown(size_t output) const;
 
   const Ref<const Op> op_;
   const Specs specs_;
   SmallVector<Ref<RawTensor>, 3> inputs_;
-  SmallVector<Source, 3> sources_;          // of each input
-  SmallVector<RawTensor*, 1> outputs_;      // null: nobody can ask for this one
-  SmallVector<Ref<Storage>, 1> storages_;   // of the results, unless under the lock
-  SmallVector<Ref<RawTensor>, 1> results_;  // under the lock: they lie as the kernel left them
-  SmallVector<TileOperand, 4> operands_;
-  const PreparedProgram* program_ = nullptr;
+  SmallVector<Source, 3> sources_;  // of each input
+  SmallVector<Array, 3> arrays_;    // of each input
+  SmallVector<Result, 1> results_;
+  SmallVector<Ref<RawTensor>, 1> made_;  // under the lock: they lie as the kernel left them
+  bool is_view_ = false;                 // there is nothing to run
   bool needs_lock_ = false;
   std::atomic<State> state_{State::kQueued};
   const std::shared_ptr<Failure> own_failure_;

@@ -64,9 +64,10 @@ struct KernelRule {
 // An op that reduces its one input over the axes that its attribute `axis` names.
 struct ReduceRule {
   const ReductionKernel& (*kernel)(DType loop) = nullptr;
-  // The dtype of what the kernel gives; what is done to `count` elements' results (null: nothing).
+  // The dtype of what the kernel gives; what is done to `count` elements' results, in their place
+  // (null: nothing).
   DType (*found)(DType loop) = nullptr;
-  Ref<RawTensor> (*finish)(const Op& op, Ref<RawTensor> found, int64_t count) = nullptr;
+  void (*finish)(const Op& op, const Array& found, int64_t count) = nullptr;
 };
 // A hand-written gradient: fills call.results. What it reads beyond shapes it must list.
 struct GradRule {

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "op/tile_program.h"
 #include "tensor/arrays.h"
+#include "tensor/reductions.h"
 
 namespace tensorlike {
 namespace {
@@ -116,6 +118,29 @@ void KernelRun::run(Arrays outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (given[i] != outputs[i]) assign(*outputs[i], wide[i]);
   }
+}
+
+void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  if (op.reduction != nullptr) {
+    reduce_memory(op, inputs, outputs, workspace);
+    return;
+  }
+  if (op.scalar == nullptr) {
+    Specs specs;
+    for (const Array* out : outputs) specs.push_back({out->dtype, out->shape});
+    KernelRun(op, inputs, specs, workspace).run(outputs);
+    return;
+  }
+  SmallVector<DType, 4> dtypes;
+  SmallVector<TileOperand, 4> operands;
+  for (const Array* x : inputs) {
+    dtypes.push_back(x->dtype);
+    operands.push_back(tile_operand(*x, outputs[0]->shape));
+  }
+  SmallVector<TileOutput, 2> results;
+  for (const Array* out : outputs) results.push_back({out->data, size_of(out->dtype)});
+  run_tiles(prepare(*op.scalar, {dtypes.data(), dtypes.size()}).program, outputs[0]->shape,
+            {operands.data(), operands.size()}, {results.data(), results.size()});
 }
 
 }  // namespace tensorlike

@@ -37,4 +37,13 @@ class KernelRun {
   SmallVector<const Array*, 4> inputs_;
 };
 
+// Computes outputs that have memory, whatever kind of op it is: a scalar function, a reduction, or
+// one with a kernel that runs on arrays. On any thread.
+void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace);
+
+// Whether `compute` can.
+inline bool is_computed(const Op& op) {
+  return op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel.run != nullptr;
+}
+
 }  // namespace tensorlike

@@ -130,14 +130,20 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
 
 Values launch_reduce(const Op& op, Args args) {
   RawTensor* x = static_cast<RawTensor*>(args[0]);
+  Values results;
   if (Ref<Value> out = reduce_small(op, *x)) {
-    Values results;
     results.push_back(std::move(out));
     return results;
   }
   const Spec spec = x->spec();
   const Specs specs = infer_reduce(op, {&spec, args.size()});
-  return reduce_memory(op, {&x, 1}, specs, 0);
+  Ref<RawTensor> out = RawTensor::empty(specs[0].dtype, specs[0].shape);
+  const Array* in = x;
+  const Array* made = out.get();
+  Workspace workspace;
+  reduce_memory(op, {&in, 1}, {&made, 1}, workspace);
+  results.push_back(std::move(out));
+  return results;
 }
 
 }  // namespace

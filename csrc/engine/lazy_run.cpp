@@ -27,12 +27,12 @@ void remember(FusedProgram program) {
 void tell(ProfileScope& scope, const FusedProgram& program, int64_t bytes) {
   if (!scope) return;
   for (const std::string& op : program.ops) {
-    scope.event.name += (scope.event.name.empty() ? "" : " + ") + op;
+    scope.event->name += (scope.event->name.empty() ? "" : " + ") + op;
   }
-  scope.event.ops = program.ops;
-  scope.event.place = program.places.back();
-  scope.event.shape = to_string(program.shape);
-  scope.event.bytes = bytes;
+  scope.event->ops = program.ops;
+  scope.event->place = program.places.back();
+  scope.event->shape = to_string(program.shape);
+  scope.event->bytes = bytes;
 }
 
 // Somebody is told that the node cannot run, nor what it waits for with it.

@@ -12,8 +12,8 @@ constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
 
 }  // namespace
 
-Block require_block(size_t bytes) {
-  const Block block = allocate_block(bytes);
+Block require_block(size_t bytes, size_t header) {
+  const Block block = allocate_block(bytes + header);
   if (block.data != nullptr) return block;
   const MemoryStats stats = memory_stats();
   fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
@@ -24,7 +24,7 @@ Block require_block(size_t bytes) {
 }
 
 Ref<Storage> Storage::allocate(size_t bytes) {
-  const Block block = require_block(bytes + kHeader);
+  const Block block = require_block(bytes, kHeader);
   char* data = static_cast<char*>(block.data) + kHeader;
   auto* storage = new (block.data) Storage(data, bytes, block.size_class);
   storage->start_owned();

@@ -214,6 +214,8 @@ class Function {
   FunctionSpec spec;
   const OpClass* op_class = nullptr;
   Ref<Op> shared_op;  // when the call has no attributes
+  // Which attributes of the op the fixed ones, and then the call's own, are.
+  std::vector<size_t> places;
 
   // The op for these attribute values, in spec.attrs' order.
   Ref<Op> make_op(std::vector<Attr> attrs) const;

@@ -1,5 +1,6 @@
 #include "memory/storage.h"
 
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -14,7 +15,13 @@ constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
 
 Block require_block(size_t bytes, size_t header) {
   const Block block = allocate_block(bytes + header);
-  if (block.data != nullptr) return block;
+  if (block.data != nullptr) {
+    constexpr int kPoison = 0xAB;
+    if (memory_is_poisoned.load(std::memory_order_relaxed)) {
+      std::memset(block.data, kPoison, bytes + header);
+    }
+    return block;
+  }
   const MemoryStats stats = memory_stats();
   fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
        " bytes are in use",

@@ -144,13 +144,14 @@ struct Job {
   // threads' errors are seen between these. How long a piece may be is known from those before.
   void work_through(int64_t begin, int64_t end, int64_t& piece) {
     for (;;) {
-      const int64_t stop = end - begin <= piece ? end : begin + piece;
+      const int64_t stop = end - begin < piece + grain ? end : begin + piece;
       const auto start = std::chrono::steady_clock::now();
       body(context, begin, stop);
       const auto took = std::chrono::steady_clock::now() - start;
       if (took > kLongPiece) {
         const double part = std::chrono::duration<double>(kLongPiece) / (2 * took);
         piece = std::max(grain, static_cast<int64_t>(static_cast<double>(stop - begin) * part));
+        if (piece > 64) piece = (piece + 63) / 64 * 64;  // no two share a cache line
       }
       if (stop == end || is_stopped.load(std::memory_order_relaxed)) return;
       if (is_interrupted()) throw Interrupted();

@@ -148,6 +148,7 @@ PYBIND11_MODULE(_C, m) {
     add_rules(module);
     add_engine(module);
     add_contexts(module);
+    add_rebinding_blocks(module);
     add_cycles();
     add_lapack();
     add_foreign_rules();

@@ -23,7 +23,7 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.arrays import steady
-from .arguments import integer
+from .arguments import integer, named
 from .generated import (
     broadcast_to,
     concat,
@@ -72,7 +72,8 @@ def axis_of(call: str, axis: Any, ndim: int) -> int:
 
 def dims_of(shape: Any) -> tuple[int, ...]:
     """The dimensions of a shape, which may be given as one size."""
-    dims = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    is_text = isinstance(shape, bytes | bytearray | memoryview)  # whose items are integers, too
+    dims = tuple(shape) if isinstance(shape, Sequence) and not is_text else (shape,)
     try:
         return tuple(operator.index(dim) for dim in dims)
     except TypeError:
@@ -91,6 +92,7 @@ def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     return axes
 
 
+@named
 def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     """The tensor with new dimensions of size 1.
 
@@ -117,6 +119,7 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     return x[key]  # type: ignore[no-any-return]
 
 
+@named
 def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without dimensions of size 1.
 
@@ -146,6 +149,7 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     return x[tuple(0 if i in axes else slice(None) for i in range(len(x.shape)))]  # type: ignore[no-any-return]
 
 
+@named
 def moveaxis(
     x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> Tensor:
@@ -183,6 +187,7 @@ def moveaxis(
     return permute_dims(x, tuple(order))
 
 
+@named
 def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements in reverse order along dimensions.
 
@@ -208,6 +213,7 @@ def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     return x[key]  # type: ignore[no-any-return]
 
 
+@named
 def roll(
     x: TensorLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = None
 ) -> Tensor:
@@ -267,6 +273,7 @@ def counts_of(call: str, counts: Any) -> list[int]:
     return numbers
 
 
+@named
 def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
     """The tensor repeated as a whole, side by side.
 
@@ -302,6 +309,7 @@ def checked_shape(call: str, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
+@named
 def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of a tensor along an axis.
 
@@ -327,6 +335,7 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(x[key] for key in keys)
 
 
+@named
 def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
     """Tensors stretched to the shape that they broadcast to.
 

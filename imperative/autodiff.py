@@ -15,6 +15,7 @@ from .. import _C
 from .backward import cotangents_for
 from .carrier import beneath, carried
 from .levels import under_leaves
+from .naming import named_around
 from .rebinding import lowered as lowered
 from .tensor import Tensor
 from .trees import (
@@ -159,6 +160,7 @@ _full = _C.Function("full")
 _untracked = _C.ShapeTensor((), _C.float32)
 
 
+@named_around
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -213,6 +215,7 @@ def value_and_grad(
     return differentiated
 
 
+@named_around
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -241,6 +244,7 @@ def grad(
     return differentiated
 
 
+@named_around
 def vjp(
     function: Callable[..., Any], *args: Any, retain_graph: bool = False
 ) -> tuple[Any, Callable[..., tuple[Any, ...]]]:

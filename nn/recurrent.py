@@ -12,6 +12,8 @@ from ..imperative import Tensor, TensorLike
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
 from .seeds import generator_of
 
+MOST_LAYERS = 1 << 12  # so that a wrong number is told before thousands of parameters are made
+
 
 class Recurrent(Recurrence):
     """What recurrent layers share.
@@ -23,7 +25,7 @@ class Recurrent(Recurrence):
         bias_ih_l0, bias_hh_l0: (gates * hidden_size,), where there are biases.
 
     Raises:
-        ValueError: a size is not positive.
+        ValueError: a size is not positive, or there are more than 4096 layers.
     """
 
     def __init__(
@@ -43,6 +45,10 @@ class Recurrent(Recurrence):
             raise ValueError(
                 f"{name}: sizes must be positive; got input_size={input_size}, "
                 f"hidden_size={hidden_size}, num_layers={num_layers}"
+            )
+        if num_layers > MOST_LAYERS:
+            raise ValueError(
+                f"{name}: num_layers must be at most {MOST_LAYERS}; got num_layers={num_layers}"
             )
         self.input_size = input_size
         self.hidden_size = hidden_size

@@ -191,6 +191,21 @@ class Layer:
                     parameter.set_value(given(parameter.shape))
         return self
 
+    def _start_from(self, **attrs: ParamAttr | None) -> None:
+        """What a constructor was told of its parameters: those whose names begin so."""
+        given = {kind: attr for kind, attr in attrs.items() if attr is not None}
+        found = [
+            (name.rpartition(".")[2].partition("_")[0], parameter)
+            for name, parameter in self.named_parameters()
+        ]
+        unknown = sorted(set(given) - {kind for kind, _ in found})
+        if unknown:
+            name = type(self).__name__
+            raise KeyError(f"{name}: there must be parameters of these names; got {unknown}")
+        for kind, parameter in found:
+            if kind in given:
+                given[kind].apply(parameter)
+
     @named
     def state_dict(self, *, layout: str = "tensorlike") -> dict[str, np.ndarray[Any, Any]]:
         """Copies of the elements of parameters and buffers, as `safetensors.numpy` saves them.

@@ -9,6 +9,7 @@ from typing import Any
 
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
+from .param_attr import ParamAttr
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
 from .seeds import generator_of
 
@@ -38,6 +39,8 @@ class Recurrent(Recurrence):
         batch_first: bool = False,
         bidirectional: bool = False,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters, uniform in +-1 / sqrt(hidden_size)."""
         name = type(self).__name__
@@ -60,6 +63,7 @@ class Recurrent(Recurrence):
             columns = input_size if layer == 0 else hidden_size * len(self.suffixes)
             for suffix in self.suffixes:
                 self.make_weights(f"_l{layer}{suffix}", columns, hidden_size, bias, generator)
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def run(self, x: TensorLike, start: State | None) -> tuple[Tensor, State]:
         """The hidden states of all steps, and the last states of all layers and directions."""
@@ -114,6 +118,8 @@ class LSTM(LSTMSteps, Recurrent):
         batch_first: whether x is (batch, length, input_size), not (length, batch, input_size).
         bidirectional: whether a second half goes back from the end.
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weights start from instead, and whether they are learnt.
+        bias_attr: the same of the biases.
 
     Source:
         Hochreiter and Schmidhuber 1997, https://www.bioinf.jku.at/publications/older/2604.pdf.

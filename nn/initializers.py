@@ -12,6 +12,7 @@ from typing import Any
 
 from .. import functional as F
 from ..functional import linalg, random
+from ..functional.arranging import dims_of
 from ..imperative import ShapeError, Tensor
 from ..imperative.naming import named_class
 
@@ -37,6 +38,7 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     Raises:
         ShapeError: there are fewer than two dimensions.
     """
+    shape = dims_of(shape)
     if len(shape) < 2:
         raise ShapeError(f"initialize: two dimensions or more are needed; got shape {shape}")
     if len(shape) == 2:
@@ -189,6 +191,7 @@ class Orthogonal:
 
     def __call__(self, shape: tuple[int, ...]) -> Tensor:
         """Float32 of this shape."""
+        shape = dims_of(shape)
         fans(shape)
         rows, columns = shape[0], math.prod(shape[1:])
         flat = random.normal((max(rows, columns), min(rows, columns)))

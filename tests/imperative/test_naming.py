@@ -47,7 +47,7 @@ NAMED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: tl.optim.SGD([tl.Parameter([1.0])], lr=None), TypeError, "SGD: "  # type: ignore[arg-type]
     ),
     "an initializer": (
-        lambda: nn.initializers.Orthogonal()(2), TypeError, "Orthogonal: "  # type: ignore[arg-type]
+        lambda: nn.initializers.Orthogonal()(2), tl.ShapeError, "Orthogonal: "  # type: ignore[arg-type]
     ),
 }  # fmt: skip
 
@@ -114,6 +114,9 @@ def test_bytes_are_no_shape() -> None:
     for shape in (b"12", bytearray(b"12"), memoryview(b"12")):
         with pytest.raises(tl.ParameterError, match=r"^zeros: shape must be an integer or several"):
             tl.zeros(shape)  # type: ignore[arg-type]
+        for initializer in (nn.initializers.Orthogonal(), nn.initializers.XavierUniform()):
+            with pytest.raises(tl.ParameterError, match=r"shape must be an integer or several"):
+                initializer(shape)  # type: ignore[arg-type]
 
 
 def test_more_recurrent_layers_than_anyone_means_are_refused_at_once() -> None:

@@ -179,6 +179,7 @@ def refuse_other(layer: str, error: AttributeError, given: Sequence[Any]) -> Non
     if error.name not in _OF_TENSORS or isinstance(error.obj, TensorBase):
         return
     inside = [part for arg in given if isinstance(arg, (list, tuple)) for part in arg]
-    if any(error.obj is part for part in (*given, *inside)):
+    is_text = isinstance(error.obj, str)  # each part of which is another string
+    if is_text or any(error.obj is part for part in (*given, *inside)):
         got = type(error.obj).__name__
         raise TypeError(f"{layer}: must be called with tensors; got {got}; see tl.tensor") from None

@@ -42,6 +42,10 @@ NAMED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), (7, 1)), TypeError,
         "LSTM: must be called with tensors; got int",
     ),
+    "a state of words": (
+        lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), "sum"), TypeError,  # type: ignore[arg-type]
+        "LSTM: must be called with tensors; got str",
+    ),
     "a layer's method": (lambda: nn.Linear(1, 1).eval(record=np.ones(2)), ValueError, "eval: "),  # type: ignore[arg-type]
     "an optimiser": (
         lambda: tl.optim.SGD([tl.Parameter([1.0])], lr=None), TypeError, "SGD: "  # type: ignore[arg-type]

@@ -10,8 +10,10 @@ import numpy as np
 
 from .. import _C
 from .levels import innermost_value
+from .naming import named
 
 
+@named
 def set_detect_anomaly(mode: bool) -> None:
     """From now on backward passes stop at the first NaN, in all threads; or no longer.
 

@@ -9,7 +9,7 @@ from typing import Any
 from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
 from ..algebra import matrix_transpose
-from ..arguments import integer
+from ..arguments import integer, named
 from ..arranging import as_tensor, axis_of, expand_dims
 from ..creation import eye
 from .factors import LUResult
@@ -30,6 +30,7 @@ def _like(found: Tensor, x2: Any) -> Tensor:
     return found[..., 0] if len(x2.shape) == 1 else found
 
 
+@named
 def cholesky_solve(x1: TensorLike, x2: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The solution x of L L^H x = x2, with the factor L that `cholesky` gives.
 
@@ -61,6 +62,7 @@ def cholesky_solve(x1: TensorLike, x2: TensorLike, /, *, upper: bool = False) ->
     return _like(ops.solve_triangular(second, inner, upper=True), x2)
 
 
+@named
 def cholesky_inverse(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The inverse of L L^H, with the factor L that `cholesky` gives.
 
@@ -88,6 +90,7 @@ def cholesky_inverse(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     return cholesky_solve(x, eye(rows, dtype=x.dtype), upper=upper)
 
 
+@named
 def lu_solve(factors: LUResult, x2: TensorLike, /) -> Tensor:
     """The solution x of P L U x = x2, with the factors that `lu` gives of a square matrix.
 
@@ -118,6 +121,7 @@ def lu_solve(factors: LUResult, x2: TensorLike, /) -> Tensor:
     return _like(ops.solve_triangular(upper, inner, upper=True), x2)
 
 
+@named
 def tensorinv(x: TensorLike, /, *, ind: int = 2) -> Tensor:
     """The inverse of a tensor: tensordot(tensorinv(x, ind=ind), x, axes=ind) is an identity.
 
@@ -151,6 +155,7 @@ def tensorinv(x: TensorLike, /, *, ind: int = 2) -> Tensor:
     return ops.reshape(ops.inv(ops.reshape(x, (size, size))), (*columns, *rows))
 
 
+@named
 def tensorsolve(x1: TensorLike, x2: TensorLike, /, *, axes: Sequence[int] | None = None) -> Tensor:
     """The solution x of tensordot(x1, x, axes=x.ndim) = x2.
 

@@ -93,7 +93,7 @@ def test_running_out_names_the_op_the_bytes_and_what_is_held() -> None:
 
 
 def test_more_than_any_machine_has_is_a_memory_error() -> None:
-    with pytest.raises(tl.OutOfMemoryError, match=r"^Fill: \d+ bytes could not be had"):
+    with pytest.raises(tl.OutOfMemoryError, match=r"^full: \d+ bytes could not be had"):
         F.full(shape=(2**21, 2**20), fill_value=1.0)
 
 

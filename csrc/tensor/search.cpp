@@ -98,13 +98,12 @@ std::vector<int64_t> group_starts(int64_t n, F&& value_at) {
   return starts;
 }
 
-// What the rule of sizes has found: the values alone, or x, the positions that sort it, and where
-// in them groups begin.
+// What the rule of sizes has found: the different elements; or, where more is asked for, all of x,
+// the positions that sort it, and where in them groups begin, their end last.
 struct Unique {
-  Array values;
-  Array x;
+  Array elements;
   const int64_t* order = nullptr;
-  std::vector<int64_t> starts;  // their end last; empty where the values are enough
+  std::vector<int64_t> starts;
 };
 
 template <class T>
@@ -154,18 +153,18 @@ void find_unique(const Op&, Arrays inputs, Specs& outputs, Workspace& workspace)
     using T = typename decltype(tag)::type;
     if constexpr (!is_complex<T> && !std::is_same_v<T, bool>) {
       if (outputs.size() == 1) {
-        found->values = unique_of_sorted<T>(x, workspace);
+        found->elements = unique_of_sorted<T>(x, workspace);
         return;
       }
     }
     const int64_t* order = positions_of(x, workspace);
-    found->x = x;
+    found->elements = x;
     found->order = order;
     found->starts = group_starts(x.count, [&](int64_t i) { return x.as<T>()[order[i]]; });
   });
   const std::vector<int64_t>& starts = found->starts;
   const int64_t groups =
-      starts.empty() ? found->values.count : static_cast<int64_t>(starts.size()) - 1;
+      starts.empty() ? found->elements.count : static_cast<int64_t>(starts.size()) - 1;
   for (Spec& spec : outputs) {
     for (int64_t& size : spec.shape) {
       if (size == kUnknownSize) size = groups;
@@ -177,7 +176,7 @@ void find_unique(const Op&, Arrays inputs, Specs& outputs, Workspace& workspace)
 void unique(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
   const Unique& found = *static_cast<const Unique*>(workspace.found.get());
   if (found.starts.empty()) {
-    assign(*outputs[0], found.values);
+    assign(*outputs[0], found.elements);
     return;
   }
   size_t used = 1;
@@ -188,11 +187,11 @@ void unique(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
   int64_t* inverse = asked("inverse");
   int64_t* counts = asked("counts");
   const int64_t groups = outputs[0]->count;
-  BlockingRegion blocking(found.x.count > kGrain);
-  write_as(*outputs[0], found.x.dtype, workspace, [&](const Array& values) {
+  BlockingRegion blocking(found.elements.count > kGrain);
+  write_as(*outputs[0], found.elements.dtype, workspace, [&](const Array& values) {
     visit_compute(values.dtype, [&](auto tag) {
       using T = typename decltype(tag)::type;
-      const T* from = found.x.as<T>();
+      const T* from = found.elements.as<T>();
       for (int64_t g = 0; g < groups; ++g) {
         values.as<T>()[g] = from[found.order[found.starts[static_cast<size_t>(g)]]];
       }

@@ -65,5 +65,7 @@ def _check_op(entry: OpEntry) -> Iterator[str]:
             "the key 'infer' is missing: module:function, which takes tensors without elements "
             "and returns such"
         )
+    if entry.expand:
+        yield "expand: a body in C++ needs the compiler; write `define`"
     if entry.grad is not None and entry.grad.kind == HANDWRITTEN:
         yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"

@@ -142,6 +142,7 @@ class OpSpec:
     complex_grads: tuple[Grad, ...] = ()
     differentiable: bool = True
     define: Body = Body()
+    expand: str = ""
     linear: tuple[tuple[int, ...], ...] = ()
     batch: str = ""
     conditions: tuple[Condition, ...] = ()

@@ -177,6 +177,7 @@ void add_spec(const py::handle& spec) {
                       spec.attr("grad").cast<std::string>(), grads_from(spec.attr("grads")),
                       grads_from(spec.attr("complex_grads")),
                       spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
+                      spec.attr("expand").cast<std::string>(),
                       spec.attr("linear").cast<std::vector<std::vector<int>>>(),
                       spec.attr("batch").cast<std::string>(), conditions_from(spec),
                       spec.attr("source").cast<std::string>()});

@@ -112,8 +112,10 @@ void Registry::add(OpSpec spec) {
   }
   op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
+  op->expand = find_expand(op->spec.expand);
   for (const auto& [name, wanted, found] :
-       {std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
+       {std::tuple{&op->spec.expand, !op->spec.expand.empty(), op->expand != nullptr},
+        std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
         std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), op->kernel != nullptr},
         std::tuple{&op->spec.grad, !op->spec.grad.empty(), op->grad.run != nullptr}}) {
     if (wanted && !found) {

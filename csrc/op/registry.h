@@ -98,5 +98,6 @@ InferRule find_infer(std::string_view name);
 Kernel find_kernel(std::string_view name);
 const ReduceRule* find_reduce(std::string_view name);
 const GradRule* find_grad(std::string_view name);
+ExpandRule find_expand(std::string_view name);
 
 }  // namespace tensorlike

@@ -182,6 +182,7 @@ void add_spec(const py::handle& spec) {
                       grads_from(spec.attr("complex_grads")),
                       spec.attr("differentiable").cast<bool>(),
                       body_from(spec.attr("define")),
+                      spec.attr("expand").cast<std::string>(),
                       spec.attr("linear").cast<std::vector<std::vector<int>>>(),
                       spec.attr("batch").cast<std::string>(),
                       {},

@@ -81,6 +81,9 @@ struct GradRule {
   bool adds_up = false;
 };
 
+// What an op means in calls of other ops, where a body cannot be declared.
+using ExpandRule = Values (*)(const Op& op, Args inputs);
+
 // The gradient of one input, ready to run.
 struct CompiledGrad {
   int input = 0;
@@ -165,6 +168,7 @@ class OpClass : public Type {
   GradRule grad = {};
   Gradients gradients;
   std::shared_ptr<CompiledBody> define;
+  ExpandRule expand = nullptr;  // in the place of `define`
   std::vector<CompiledCondition> conditions;
   mutable std::atomic<bool> plain{true};
 
@@ -189,7 +193,13 @@ class Op : public RefCounted {
   // Applies the op's body, where it has one that is not a CompiledBody.
   virtual bool run_define(Args, Values&) const { return false; }
   // Whether it has a body, of one kind or the other.
-  virtual bool has_body() const { return cls.define != nullptr; }
+  virtual bool has_body() const { return cls.define != nullptr || cls.expand != nullptr; }
+  // Whether it runs as one, and has a body beside that. Where such an op has no gradient rule it is
+  // recorded as it is, and its body runs when somebody differentiates it: so the body of an op that
+  // is itself a gradient is for second derivatives alone.
+  bool is_fused() const {
+    return scalar != nullptr ? scalar->spec.derived : cls.kernel != nullptr && has_body();
+  }
   // Gradients of the inputs, where the op brings its own rule: see tape/gradient.h.
   virtual const GradRule& grad_rule() const { return cls.grad; }
   const Attr& attr(std::string_view name) const;

@@ -113,8 +113,10 @@ void Registry::add(OpSpec spec) {
   if (op->spec.memory.view) op->view = find_view(op->spec.kernel);
   op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
+  op->expand = find_expand(op->spec.expand);
   for (const auto& [name, wanted, found] :
-       {std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
+       {std::tuple{&op->spec.expand, !op->spec.expand.empty(), op->expand != nullptr},
+        std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
         std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), static_cast<bool>(op->kernel)},
         std::tuple{&op->spec.kernel, op->spec.memory.view, op->view != nullptr},
         std::tuple{&op->spec.grad, !op->spec.grad.empty(), op->grad.run != nullptr}}) {

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "base/blocking.h"
 #include "base/pool.h"
@@ -76,6 +77,36 @@ Ref<RawTensor> with_index_first(const RawTensor& made, size_t lead, size_t index
   return made.view(shape, strides);
 }
 
+// Clears the rows of (outer, index, row) whose element a later index picks too.
+void keep_last(const Indexed& indexed, const RawTensor& x, char* out, int64_t outer,
+               int64_t row_bytes) {
+  const size_t ndim = indexed.axes.size();
+  SmallVector<int64_t, 4> strides(ndim);
+  int64_t span = 1;
+  for (size_t i = ndim; i-- > 0;) {
+    strides[i] = span;
+    span *= x.shape[indexed.axes[i]];
+  }
+  const size_t count = static_cast<size_t>(indexed.count);
+  std::vector<int64_t> places(count);
+  if (!indexed.offsets(places.data(), 0, indexed.count, {strides.data(), ndim})) return;
+  std::vector<bool> is_met(static_cast<size_t>(span));  // mostly no two are equal
+  const bool are_apart = std::none_of(places.begin(), places.end(), [&](int64_t place) {
+    const bool before = is_met[static_cast<size_t>(place)];
+    is_met[static_cast<size_t>(place)] = true;
+    return before;
+  });
+  if (are_apart) return;
+  std::vector<int64_t> last(static_cast<size_t>(span));
+  for (size_t i = 0; i < count; ++i) last[static_cast<size_t>(places[i])] = static_cast<int64_t>(i);
+  for (int64_t i = 0; i < indexed.count; ++i) {
+    if (last[static_cast<size_t>(places[static_cast<size_t>(i)])] == i) continue;
+    for (int64_t o = 0; o < outer; ++o) {
+      std::memset(out + (o * indexed.count + i) * row_bytes, 0, static_cast<size_t>(row_bytes));
+    }
+  }
+}
+
 Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   Ref<RawTensor> x(inputs[0]);
   Indexed indexed(op, *x, inputs.subspan(1));
@@ -130,6 +161,9 @@ Values gather(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
                  });
   }
   if (!all_fit.load(std::memory_order_relaxed)) indexed.check(op);
+  if (op.get<bool>("last_only")) {
+    keep_last(indexed, *x, to, element_count(outer_shape), block.bytes());
+  }
   return one(result);
 }
 

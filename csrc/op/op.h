@@ -198,7 +198,7 @@ class Op : public RefCounted {
   // recorded as it is, and its body runs when somebody differentiates it: so the body of an op that
   // is itself a gradient is for second derivatives alone.
   bool is_fused() const {
-    return scalar != nullptr ? scalar->spec.derived : cls.kernel != nullptr && has_body();
+    return scalar != nullptr ? scalar->spec.derived : cls.kernel && has_body();
   }
   // Gradients of the inputs, where the op brings its own rule: see tape/gradient.h.
   virtual const GradRule& grad_rule() const { return cls.grad; }

@@ -339,15 +339,6 @@ def _attention_grad(
     )
 
 
-def _pow(x1: Array, x2: Array) -> Array:
-    import numpy as np
-
-    if np.result_type(x1, x2).kind not in "iu":
-        return np.power(x1, x2)
-    inverse = np.where(np.abs(x1) == 1, np.where(x2 % 2 == 0, 1, x1), 0)
-    return np.where(x2 < 0, inverse, np.power(x1, np.maximum(x2, 0)))
-
-
 OWN: Mapping[str, Callable[..., Any]] = {
     **WINDOWS,
     **FFT,
@@ -374,7 +365,6 @@ OWN: Mapping[str, Callable[..., Any]] = {
     "Gather": _gather,
     "ScatterSet": lambda *args, axes: _scatter(*args, axes=axes, adds=False),
     "ScatterAdd": lambda *args, axes: _scatter(*args, axes=axes, adds=True),
-    "pow": _pow,
     "lgamma": lgamma,
     "digamma": digamma,
     "trigamma": trigamma,

@@ -14,6 +14,7 @@ from ..arranging import as_tensor, axis_of, expand_dims
 from ..creation import eye
 from .factors import LUResult
 from .norms import matrix_shape
+from .packed import LUFactorResult, lu_unpack
 
 
 def _adjoint(x: Any) -> Any:
@@ -91,12 +92,21 @@ def cholesky_inverse(x: TensorLike, /, *, upper: bool = False) -> Tensor:
 
 
 @named
-def lu_solve(factors: LUResult, x2: TensorLike, /) -> Tensor:
-    """The solution x of P L U x = x2, with the factors that `lu` gives of a square matrix.
+def lu_solve(
+    factors: LUResult | LUFactorResult,
+    x2: TensorLike,
+    /,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+) -> Tensor:
+    """The solution x of P L U x = x2, with the factors that `lu` or `lu_factor` gives.
 
     Args:
-        factors: P, L and U, each (..., n, n).
+        factors: P, L and U of a square matrix, each (..., n, n); or the packed factors and pivots.
         x2: (n,), one right side, or (..., n, k), k of them; batches broadcast.
+        left: the matrix stands left of x; otherwise x P L U = x2, where x2 is (..., k, n).
+        adjoint: the matrix is the adjoint of P L U.
 
     Returns:
         One tensor, (..., n) or (..., n, k).
@@ -114,8 +124,19 @@ def lu_solve(factors: LUResult, x2: TensorLike, /) -> Tensor:
         >>> tl.linalg.lu_solve(factors, tl.tensor([7.0, 10.0])).tolist()
         [1.0, 2.0]
     """
-    p, lower, upper = (as_tensor(factor) for factor in factors)
     x2 = as_tensor(x2)
+    if not left:  # both sides' adjoints
+        if len(x2.shape) == 1:
+            x2 = ops.conj(x2) if x2.dtype.kind == "complex" else x2
+            found = lu_solve(factors, x2, adjoint=not adjoint)
+            return ops.conj(found) if found.dtype.kind == "complex" else found
+        return _adjoint(lu_solve(factors, _adjoint(x2), adjoint=not adjoint))  # type: ignore[no-any-return]
+    parts = lu_unpack(*factors) if len(factors) == 2 else factors
+    p, lower, upper = (as_tensor(factor) for factor in parts)
+    if adjoint:
+        inner = ops.solve_triangular(_adjoint(upper), _as_columns(x2), upper=False)
+        outer = ops.solve_triangular(_adjoint(lower), inner, upper=True, unitriangular=True)
+        return _like(ops.matmul(p, outer), x2)
     ordered = ops.matmul(matrix_transpose(p), _as_columns(x2))
     inner = ops.solve_triangular(lower, ordered, upper=False, unitriangular=True)
     return _like(ops.solve_triangular(upper, inner, upper=True), x2)

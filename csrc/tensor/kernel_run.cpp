@@ -109,12 +109,12 @@ KernelRun::KernelRun(const Op& op, Arrays inputs, const Specs& specs, Workspace&
   const bool casts = wanted.computes_in != ComputesIn::kAsGiven;
   if (!casts && wanted.contiguous == 0) return;
   const DType loop = casts ? loop_dtype(op, inputs, specs) : DType::kFloat32;
-  prepared_.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Array& x = *inputs[i];
     const DType dtype = casts && holds_fractions(op, i) ? loop : x.dtype;
     const bool is_fine = x.is_contiguous || (wanted.contiguous >> declared_as(op, i) & 1U) == 0;
     if (is_fine && dtype == x.dtype) continue;
+    if (prepared_.empty()) prepared_.resize(inputs.size());
     prepared_[i] = prepared(x, dtype, workspace);
     inputs_[i] = &prepared_[i];
   }

@@ -10,11 +10,8 @@ namespace {
 
 constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
 
-}  // namespace
-
-Block require_block(size_t bytes) {
-  const Block block = allocate_block(bytes);
-  if (block.data != nullptr) return block;
+// `bytes` are those that were asked for, whatever was wanted beside them.
+[[noreturn]] void refuse(size_t bytes) {
   const MemoryStats stats = memory_stats();
   fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
        " bytes are in use",
@@ -23,8 +20,17 @@ Block require_block(size_t bytes) {
        ".");
 }
 
+}  // namespace
+
+Block require_block(size_t bytes) {
+  const Block block = allocate_block(bytes);
+  if (block.data == nullptr) refuse(bytes);
+  return block;
+}
+
 Ref<Storage> Storage::allocate(size_t bytes) {
-  const Block block = require_block(bytes + kHeader);
+  const Block block = allocate_block(bytes + kHeader);
+  if (block.data == nullptr) refuse(bytes);
   char* data = static_cast<char*>(block.data) + kHeader;
   auto* storage = new (block.data) Storage(data, bytes, block.size_class);
   storage->start_owned();

@@ -142,15 +142,15 @@ class Exponential {
   Factors<T> factors_;
 };
 
-Values matrix_exp(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void matrix_exp(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const Matrices<T> x(*inputs[0], leading(outputs[0]->shape));
     const int64_t n = x.rows;
     if (n == 0) return;
-    T* const to = elements<T>(out, 0);
+    T* const to = outputs[0]->as<T>();
     const Lapack<T>& table = lapack<T>(op.name());
-    each_matrix(op, element_count(leading(outputs[0].shape)), cube(n) * 12, [&] {
+    each_matrix(op, element_count(leading(outputs[0]->shape)), cube(n) * 12, [&] {
       return [&, exponential = Exponential<T>(table, n)](int64_t i) mutable -> const Refusal* {
         if (!x.read_rows(i, to + i * n * n)) return &kNotFinite;
         exponential(to + i * n * n);

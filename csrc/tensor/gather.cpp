@@ -103,49 +103,54 @@ struct Tables {
   Dims strides;  // of the indexed axes, in bytes
 };
 
-// Writes the blocks of each table one after the other. False if an index is out of range.
-bool gather_blocks(const Tables& tables, const Indexed& indexed, char* to) {
+// Writes the blocks of each table one after the other.
+void gather_blocks(const Op& op, const Tables& tables, const Indexed& indexed, char* to) {
   const BlockCopy& block = tables.block;
   const int64_t tile = std::min(kOffsetTile, std::max<int64_t>(1, kGrainBytes / block.bytes()));
   const int64_t tiles = (indexed.count + tile - 1) / tile;
   const int64_t tile_bytes = std::min(tile, indexed.count) * block.bytes();
+  const int64_t jobs = element_count(tables.shape) * tiles;
   std::atomic<bool> all_fit{true};
-  parallel_for(element_count(tables.shape) * tiles, std::max<int64_t>(1, kGrainBytes / tile_bytes),
-               [&](int64_t begin, int64_t end) {
-                 int64_t offsets[kOffsetTile];
-                 int64_t known = -1;  // the tile whose offsets these are
-                 for (int64_t job = begin; job < end; ++job) {
-                   const int64_t at = job % tiles * tile;
-                   const int64_t n = std::min(tile, indexed.count - at);
-                   if (at != known && !indexed.offsets(offsets, at, n, tables.strides)) {
-                     all_fit.store(false, std::memory_order_relaxed);
-                     return;
-                   }
-                   known = at;
-                   const int64_t o = job / tiles;
-                   block.copy(to + (o * indexed.count + at) * block.bytes(), tables.table(o),
-                              offsets, n);
-                 }
-               });
-  return all_fit.load(std::memory_order_relaxed);
+  {
+    BlockingRegion blocking(jobs * tile_bytes > kLongElements * tables.size);
+    parallel_for(
+        jobs, std::max<int64_t>(1, kGrainBytes / tile_bytes), [&](int64_t begin, int64_t end) {
+          int64_t offsets[kOffsetTile];
+          int64_t known = -1;  // the tile whose offsets these are
+          for (int64_t job = begin; job < end; ++job) {
+            const int64_t at = job % tiles * tile;
+            const int64_t n = std::min(tile, indexed.count - at);
+            if (at != known && !indexed.offsets(offsets, at, n, tables.strides)) {
+              all_fit.store(false, std::memory_order_relaxed);
+              return;
+            }
+            known = at;
+            const int64_t o = job / tiles;
+            block.copy(to + (o * indexed.count + at) * block.bytes(), tables.table(o), offsets, n);
+          }
+        });
+  }
+  if (!all_fit.load(std::memory_order_relaxed)) indexed.refuse(op);
 }
 
 void gather(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Array& out = *outputs[0];
   const Indexed indexed(op, *inputs[0], inputs.subspan(1), workspace);
   if (out.count == 0) return indexed.check(op);  // nothing is read, but wrong indices stay wrong
+  const Array* x = inputs[0];
+  Array in_order;
   // Rows that lie in order are worth a copy of x that is no larger than what is read of it.
-  const bool is_worth_it = inputs[0]->count <= out.count;
-  const Tables tables(is_worth_it ? contiguous(*inputs[0], workspace) : *inputs[0], indexed);
-  const Array inside = with_index_inside(out, indexed.lead, indexed.shape.size());
-  const Array made = inside.is_contiguous ? inside : workspace.array(inside.dtype, inside.shape);
-  bool all_fit = false;
-  {
-    BlockingRegion blocking(out.count > kLongElements);
-    all_fit = gather_blocks(tables, indexed, made.data);
+  if (!x->is_contiguous && x->count <= out.count) {
+    in_order = contiguous(*x, workspace);
+    x = &in_order;
   }
-  if (!all_fit) indexed.refuse(op);
-  if (made.data != out.data) assign(inside, made);
+  const Tables tables(*x, indexed);
+  if (indexed.lead == 0 && out.is_contiguous) return gather_blocks(op, tables, indexed, out.data);
+  const Array inside = with_index_inside(out, indexed.lead, indexed.shape.size());
+  if (inside.is_contiguous) return gather_blocks(op, tables, indexed, out.data);
+  const Array made = workspace.array(inside.dtype, inside.shape);
+  gather_blocks(op, tables, indexed, made.data);
+  assign(inside, made);
 }
 
 void take_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <cstring>
 
 #include "base/blocking.h"
 #include "base/pool.h"
@@ -20,13 +19,6 @@ void check_unsigned(const Op& op, const Array& index) {
        static_cast<uint64_t>(*found), " at position ", found - begin, ".");
 }
 
-Array readable(const Op& op, const Array& index, const Dims& shape, Workspace& workspace) {
-  const bool has_loops = index.dtype == DType::kInt32 || index.dtype == DType::kInt64;
-  const Array values = has_loops ? index : prepared(index, DType::kInt64, workspace);
-  if (index.dtype == DType::kUInt64) check_unsigned(op, values);
-  return contiguous(values.shape == shape ? values : broadcast_to(values, shape), workspace);
-}
-
 }  // namespace
 
 void refuse_changed(const Op& op, const char* what) {
@@ -36,43 +28,43 @@ void refuse_changed(const Op& op, const char* what) {
 
 IndexReader::IndexReader(const Op& op, const Array& index, const Dims& shape, int64_t axis,
                          int64_t size, Workspace& workspace)
-    : index_(readable(op, index, shape, workspace)),
-      width_(static_cast<int64_t>(size_of(index_.dtype))),
-      axis_(axis),
-      size_(size),
-      kernels_(index_.dtype == DType::kInt32 ? &kernel_table().index32 : &kernel_table().index64) {}
+    : axis_(axis), size_(size) {
+  const Array* seen = &index;
+  Array made;
+  if (index.dtype != DType::kInt32 && index.dtype != DType::kInt64) {
+    made = prepared(index, DType::kInt64, workspace);
+    seen = &made;
+    if (index.dtype == DType::kUInt64) check_unsigned(op, made);
+  }
+  if (!seen->is_contiguous || !(seen->shape == shape)) {
+    made = contiguous(broadcast_to(*seen, shape), workspace);
+    seen = &made;
+  }
+  data_ = seen->data;
+  count_ = seen->count;
+  width_ = static_cast<int64_t>(size_of(seen->dtype));
+  kernels_ = width_ == 4 ? &kernel_table().index32 : &kernel_table().index64;
+}
 
-bool IndexReader::fit(const char* indices, int64_t n) const {
+bool IndexReader::fit(int64_t begin, int64_t n) const {
   int64_t least = 0;
   int64_t most = 0;
-  kernels_->range(indices, n, &least, &most);
+  kernels_->range(data_ + begin * width_, n, &least, &most);
   return least >= -size_ && most < size_;
 }
 
-bool IndexReader::offsets(int64_t* offsets, int64_t begin, int64_t n, int64_t stride,
-                          bool adds) const {
-  // What is checked is what is used.
-  alignas(64) char tile[kOffsetTile * sizeof(int64_t)];
-  std::memcpy(tile, index_.data + begin * width_, static_cast<size_t>(n * width_));
-  if (!fit(tile, n)) return false;
-  kernels_->offsets(offsets, tile, n, size_, stride, adds);
-  return true;
-}
-
 void IndexReader::check(const Op& op) const {
-  const int64_t count = index_.count;
   std::atomic<bool> all_fit{true};
   {
-    BlockingRegion blocking(count > kLongElements);
-    parallel_for(count, kElementGrain, [&](int64_t begin, int64_t end) {
-      if (!fit(index_.data + begin * width_, end - begin)) {
-        all_fit.store(false, std::memory_order_relaxed);
-      }
+    BlockingRegion blocking(count_ > kLongElements);
+    parallel_for(count_, kElementGrain, [&](int64_t begin, int64_t end) {
+      if (!fit(begin, end - begin)) all_fit.store(false, std::memory_order_relaxed);
     });
   }
   if (all_fit.load(std::memory_order_relaxed)) return;
-  for (int64_t i = 0; i < count; ++i) {
-    const int64_t value = width_ == 4 ? index_.as<int32_t>()[i] : index_.as<int64_t>()[i];
+  for (int64_t i = 0; i < count_; ++i) {
+    const int64_t value = width_ == 4 ? reinterpret_cast<const int32_t*>(data_)[i]
+                                      : reinterpret_cast<const int64_t*>(data_)[i];
     if (value >= -size_ && value < size_) continue;
     fail(ErrorKind::kIndex, op.name(), ": indices must be in [", -size_, ", ", size_ - 1,
          "] for axis ", axis_, "; got ", value, " at position ", i, ".");

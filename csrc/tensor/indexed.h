@@ -30,15 +30,18 @@ class IndexReader {
 
   // Throws if one is out of range, and says which.
   void check(const Op& op) const;
-  // offsets[i] = (or +=) the offset in bytes of index `begin + i`, of n <= kOffsetTile. False, and
-  // nothing, if one of them is out of range.
+  // offsets[i] = (or +=) the offset in bytes of index `begin + i`, of n. False, and nothing
+  // of use, if one of them is out of range.
   [[nodiscard]] bool offsets(int64_t* offsets, int64_t begin, int64_t n, int64_t stride,
-                             bool adds) const;
+                             bool adds) const {
+    return kernels_->offsets(offsets, data_ + begin * width_, n, size_, stride, adds);
+  }
 
  private:
-  bool fit(const char* indices, int64_t n) const;
+  bool fit(int64_t begin, int64_t n) const;
 
-  Array index_;
+  const char* data_;
+  int64_t count_;
   int64_t width_;
   int64_t axis_;
   int64_t size_;

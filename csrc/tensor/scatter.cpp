@@ -224,21 +224,26 @@ class Target {
  public:
   Target(const Array& x, const Array& out, std::span<const size_t> order, bool adds,
          Workspace& workspace)
-      : out_(with_axes(out, order)), at(out_) {
+      : out_(with_axes(out, order)), at_(&out_) {
     const DType dtype = adds ? compute_of(out.dtype) : out.dtype;
-    if (!out_.is_contiguous || dtype != out.dtype) at = workspace.array(dtype, out_.shape);
-    if (at.data != x.data) assign(at, with_axes(x, order));
+    if (!out_.is_contiguous || dtype != out.dtype) {
+      made_ = workspace.array(dtype, out_.shape);
+      at_ = &made_;
+    }
+    if (at_->data != x.data) assign(*at_, with_axes(x, order));
   }
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
 
+  const Array& at() const { return *at_; }
   void finish() const {
-    if (at.data != out_.data) assign(out_, at);
+    if (at_ != &out_) assign(out_, *at_);
   }
 
  private:
-  Array out_;
-
- public:
-  Array at;
+  const Array out_;
+  Array made_;
+  const Array* at_;
 };
 
 Writer writer_for(DType dtype, bool adds) {
@@ -257,7 +262,7 @@ void scatter(const Op& op, Arrays inputs, const Array& out, Workspace& workspace
   const Indexed indexed(op, x, inputs.subspan(2), workspace);
   const Orders orders(indexed);
   const Target target(x, out, orders.x, adds, workspace);
-  const Array& at = target.at;
+  const Array& at = target.at();
   Dims value_shape = indexed.shape;
   for (size_t axis : indexed.rest) value_shape.push_back(x.shape[axis]);
   const Array value = arranged(*inputs[1], at.dtype, value_shape, orders.value, workspace);
@@ -319,7 +324,7 @@ void put_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& work
   SmallVector<size_t, 8> order;
   for (size_t i = 0; i < x.shape.size(); ++i) order.push_back(i);
   const Target target(x, *outputs[0], order, adds, workspace);
-  const Array& at = target.at;
+  const Array& at = target.at();
   Dims shape = at.shape;
   const size_t axis = along_axis(op, shape.size());
   shape[axis] = inputs[1]->shape[axis];

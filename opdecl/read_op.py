@@ -40,7 +40,7 @@ from .read_parts import (
 from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
-# The dtype of what its kernel computes: that of the first result, or the promoted one of its inputs.
+# Whose dtype its kernel computes in: that of the first result, or the promoted one of its inputs.
 COMPUTES_IN = ("result", "promoted")
 # How an axis of examples goes through an op: the rules of imperative/batching_rules.py.
 BATCHES = (

@@ -28,6 +28,7 @@ from .histograms import *  # noqa: F403
 from .indexed_pooling import *  # noqa: F403
 from .losses import *  # noqa: F403
 from .margin_losses import *  # noqa: F403
+from .multi_head import *  # noqa: F403
 from .nan_reductions import *  # noqa: F403
 from .normalizing import *  # noqa: F403
 from .order_statistics import *  # noqa: F403

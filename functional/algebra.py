@@ -11,6 +11,7 @@ import operator
 from collections.abc import Sequence
 
 from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, result_type
+from .arguments import named
 from .arranging import as_tensor, axes_of, axis_of
 from .generated import (
     astype,
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 
+@named
 def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = None) -> Tensor:
     """The elements, those beyond a bound replaced by it.
 
@@ -72,6 +74,7 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
     return minimum(x, max) if min is None else clip_between(x, min, max)
 
 
+@named
 def matrix_transpose(x: TensorLike) -> Tensor:
     """The last two dimensions exchanged.
 
@@ -96,6 +99,7 @@ def matrix_transpose(x: TensorLike) -> Tensor:
     return permute_dims(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
+@named
 def tensordot(
     x1: TensorLike, x2: TensorLike, *, axes: int | tuple[Sequence[int], Sequence[int]] = 2
 ) -> Tensor:
@@ -149,6 +153,7 @@ def tensordot(
     return reshape(matmul(a, b), (*shape1, *shape2))
 
 
+@named
 def diff(
     x: TensorLike,
     *,
@@ -197,6 +202,7 @@ def diff(
     return x  # type: ignore[no-any-return]
 
 
+@named
 def isin(x1: TensorLike, x2: TensorLike, *, invert: bool = False) -> Tensor:
     """Whether elements are among others.
 

@@ -5,22 +5,14 @@ Python's own answers to a wrong number name neither; those of ops name the op.
 
 from __future__ import annotations
 
-import functools
 import operator
-from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from ..imperative import (
-    DispatchError,
-    DTypeError,
-    IndexRangeError,
-    ParameterError,
-    RawTensor,
-    ShapeError,
-    Tensor,
-)
+from ..imperative import DispatchError, ParameterError, RawTensor, ShapeError, Tensor
+from ..imperative.naming import named as named
 
 
 def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:
@@ -96,31 +88,3 @@ def several(call: str, name: str, value: Any, count: int | None = None) -> tuple
             f"got {name}={value!r}."
         )
     return values
-
-
-Given = ParamSpec("Given")
-Result = TypeVar("Result")
-# What is read before there is an op to name: the errors of these begin with the argument.
-_READ_FIRST = frozenset(["dtype", "shape", "device"])
-# What a wrong argument raises; other errors speak for themselves.
-_OF_ARGUMENTS = (DTypeError, IndexRangeError, ParameterError, ShapeError)
-
-
-def named(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The function, whose errors of arguments name it, not the op inside that noticed."""
-
-    @functools.wraps(function)
-    def call(*args: Given.args, **kwargs: Given.kwargs) -> Result:
-        try:
-            return function(*args, **kwargs)
-        except _OF_ARGUMENTS as error:
-            own = function.__name__
-            text = str(error)
-            if text.startswith(f"{own}:"):
-                raise
-            subject, _, rest = text.partition(": ")
-            said = (f"{subject} {rest}" if subject in _READ_FIRST else rest) or text
-            renamed = type(error)(f"{own}: {said}")
-            raise renamed.with_traceback(error.__traceback__) from None
-
-    return call

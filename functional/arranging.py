@@ -23,7 +23,7 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.arrays import steady
-from .arguments import integer
+from .arguments import integer, named
 from .generated import (
     broadcast_to,
     concat,
@@ -73,7 +73,8 @@ def axis_of(call: str, axis: Any, ndim: int) -> int:
 
 def dims_of(shape: Any) -> tuple[int, ...]:
     """The dimensions of a shape, which may be given as one size."""
-    dims = tuple(shape) if isinstance(shape, Sequence) else (shape,)
+    is_text = isinstance(shape, bytes | bytearray | memoryview)  # whose items are integers, too
+    dims = tuple(shape) if isinstance(shape, Sequence) and not is_text else (shape,)
     try:
         return tuple(operator.index(dim) for dim in dims)
     except TypeError:
@@ -92,6 +93,7 @@ def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     return axes
 
 
+@named
 def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     """The tensor with new dimensions of size 1.
 
@@ -118,6 +120,7 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     return x[key]  # type: ignore[no-any-return]
 
 
+@named
 def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without dimensions of size 1.
 
@@ -148,6 +151,7 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     return x[tuple([0 if i in axes else _WHOLE for i in range(len(shape))])]  # type: ignore[no-any-return]
 
 
+@named
 def moveaxis(
     x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> Tensor:
@@ -185,6 +189,7 @@ def moveaxis(
     return permute_dims(x, tuple(order))
 
 
+@named
 def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements in reverse order along dimensions.
 
@@ -210,6 +215,7 @@ def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     return x[key]  # type: ignore[no-any-return]
 
 
+@named
 def roll(
     x: TensorLike, shift: int | Sequence[int], axis: int | Sequence[int] | None = None
 ) -> Tensor:
@@ -269,6 +275,7 @@ def counts_of(call: str, counts: Any) -> list[int]:
     return numbers
 
 
+@named
 def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
     """The tensor repeated as a whole, side by side.
 
@@ -304,6 +311,7 @@ def checked_shape(call: str, shape: Sequence[int]) -> tuple[int, ...]:
     return tuple(shape)
 
 
+@named
 def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     """The slices of a tensor along an axis.
 
@@ -329,6 +337,7 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     return tuple(x[key] for key in keys)
 
 
+@named
 def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
     """Tensors stretched to the shape that they broadcast to.
 

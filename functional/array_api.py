@@ -18,6 +18,7 @@ from .algebra import (
     matrix_transpose,
     tensordot,
 )
+from .arguments import named
 from .arranging import (
     broadcast_arrays,
     expand_dims,
@@ -204,6 +205,7 @@ class Info:
         }
 
 
+@named
 def concat(xs: Sequence[TensorLike], axis: int | None = 0) -> Tensor:
     """Tensors joined along an axis that they have.
 

@@ -106,13 +106,13 @@ def _attend(
 ) -> Tensor:
     if p == 0:
         return attend(query, key, value, mask, scale=scale, is_causal=is_causal)
-    return matmul(_weights(query, key, mask, scale, is_causal, p, seed), value)
+    return matmul(attention_weights(query, key, mask, scale, is_causal, p, seed), value)
 
 
-def _weights(
+def attention_weights(
     query: Any, key: Any, mask: Any, scale: Any, is_causal: bool, p: float, seed: int
 ) -> Any:
-    """The weights themselves, of which some are dropped."""
+    """The weights themselves, of which some may be dropped."""
     factor = 1 / math.sqrt(max(1, query.shape[-1])) if scale is None else scale
     scores = matmul(query, matrix_transpose(key)) * factor
     seen: Any = None
@@ -133,4 +133,4 @@ def _weights(
         scores = where(seen, scores, -math.inf)
     is_blind = all_of(scores == -math.inf, axis=-1, keepdims=True)
     weights = where(is_blind, 0, softmax(where(is_blind, 0, scores), axis=-1))
-    return dropout(weights, p=p, seed=integer("attention", "seed", seed))
+    return weights if p == 0 else dropout(weights, p=p, seed=integer("attention", "seed", seed))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, isdtype
+from ..imperative import DTypeError, ParameterError, ShapeError, Tensor, TensorLike, isdtype
 from .arguments import integer, named, number
 from .arranging import as_tensor, axis_of, expand_dims, moveaxis
 from .generated import (
@@ -88,7 +88,8 @@ def cross_entropy(
         ShapeError: labels do not have the shape of logits without the classes.
         IndexRangeError: a label is no class.
         DTypeError: labels are boolean.
-        ParameterError: label_smoothing is not in [0, 1], or reduction is another word.
+        ParameterError: label_smoothing is not in [0, 1], reduction is another word, or a class is
+            ignored where labels are probabilities.
 
     Source:
         Smoothing: Szegedy et al. 2015, https://arxiv.org/abs/1512.00567.
@@ -106,6 +107,11 @@ def cross_entropy(
     smoothing = number("cross_entropy", "label_smoothing", label_smoothing, least=0.0, most=1.0)
     # Numbers of one dimension less are class numbers in a wrong dtype, and refused as such.
     are_soft = isdtype(labels.dtype, "real floating") and len(labels.shape) >= len(logits.shape)
+    if are_soft and integer("cross_entropy", "ignore_index", ignore_index) >= 0:
+        raise ParameterError(
+            "cross_entropy: ignore_index must be left out where labels are probabilities, none of "
+            f"which is a class; got {ignore_index}."
+        )
     if axis != -1:
         at = axis_of("cross_entropy", axis, len(logits.shape))
         logits = moveaxis(logits, at, -1)

@@ -6,10 +6,13 @@ refused a complex tensor; its arguments are those of that call.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..imperative import complex_form, result_type, stop_gradient
 from . import generated as ops
+from .arranging import axis_of, flip
+from .creation import zeros
 
 __all__: list[str] = []
 
@@ -79,9 +82,77 @@ def _shift(largest: Any) -> Any:
 
 @complex_form("logaddexp")
 def _logaddexp(x1: Any, x2: Any) -> Any:
+    """The angle is the one near that of the larger term, which does not jump as the sum grows."""
     x1, x2 = _promoted(x1, x2)
-    shift = _shift(ops.maximum(ops.real(x1), ops.real(x2)))
-    return ops.log(ops.exp(x1 - shift) + ops.exp(x2 - shift)) + shift
+    is_first = ops.greater_equal(ops.real(x1), ops.real(x2))
+    larger, smaller = ops.where(is_first, x1, x2), ops.where(is_first, x2, x1)
+    is_nan = ops.isnan(x1) | ops.isnan(x2)
+    is_finite = ops.isfinite(ops.real(larger)) & ~is_nan
+    found = larger + ops.log1p(ops.exp(ops.where(is_finite, smaller - larger, -math.inf)))
+    return ops.where(is_nan, x1 + x2, ops.where(is_finite, found, larger))
+
+
+@complex_form("logcumsumexp")
+def _logcumsumexp(
+    x: Any,
+    axis: Any = None,
+    dtype: Any = None,
+    include_initial: bool = False,
+    reverse: bool = False,
+) -> Any:
+    """After k steps each element has the sum of 2 ** k of those up to it."""
+    if axis is None:  # of one dimension: what is wrong with others, the real call says
+        axis = len(ops.logcumsumexp(ops.real(x)).shape) - 1
+    axis = axis_of("logcumsumexp", axis, len(x.shape))
+    x = ops.astype(x, dtype=x.dtype if dtype is None else dtype)
+    lines = flip(x, axis) if reverse else x
+    first, count, reached = lines, lines.shape[axis], 1
+    while reached < count:
+        earlier, later = _cut(lines, axis, count - reached), _cut(lines, axis, reached - count)
+        lines = ops.concat([_cut(lines, axis, reached), _logaddexp(earlier, later)], axis=axis)
+        reached *= 2
+    lines = _unwound(first, lines, axis)
+    if include_initial:
+        shape = tuple(1 if i == axis else n for i, n in enumerate(x.shape))
+        nothing = ops.full(shape, -math.inf, dtype=lines.dtype)
+        lines = ops.concat([nothing, lines], axis=axis)
+    return flip(lines, axis) if reverse else lines
+
+
+def _unwound(x: Any, y: Any, axis: int) -> Any:
+    """With the angles that adding one element after the other gives: each near that of the larger
+    of the sum so far and the element."""
+    if y.shape[axis] < 2:
+        return y
+    before, step = _cut(y, axis, -1 + y.shape[axis]), _cut(y, axis, 1 - y.shape[axis])
+    angle, turn = stop_gradient(ops.imag(y)), 2 * math.pi
+    moved = stop_gradient(ops.imag(step) - ops.imag(before))
+    moved = moved - turn * ops.round(moved / turn)
+    start = zeros(tuple(1 if i == axis else n for i, n in enumerate(y.shape)), dtype=moved.dtype)
+    way = ops.cumulative_sum(ops.concat([start, moved], axis=axis), axis=axis)
+    own = stop_gradient(ops.imag(x))
+    own = own + (angle - own) - turn * ops.round((angle - own) / turn)
+    later = ops.greater(ops.real(_cut(x, axis, 1 - y.shape[axis])), ops.real(before))
+    is_own = ops.concat([ops.equal(start, 0), later], axis=axis)
+    number = ops.reshape(
+        ops.arange(y.shape[axis]), tuple(n if i == axis else 1 for i, n in enumerate(y.shape))
+    )
+    last = ops.cumulative_max(ops.where(is_own, number, 0), axis=axis)
+    wanted = way + ops.take_along_axis(own - way, last, axis=axis)
+    return ops.complex(ops.real(y), ops.imag(y) + turn * ops.round((wanted - angle) / turn))
+
+
+def _cut(x: Any, axis: int, count: int) -> Any:
+    """The first elements along an axis, or, of a negative count, the last ones."""
+    part = slice(count, None) if count < 0 else slice(count)
+    return x[(slice(None),) * axis + (part,)]
+
+
+@complex_form("rms_norm")
+def _rms_norm(x: Any, weight: Any, axes: Any = (-1,), eps: float = 1e-5) -> Any:
+    """By the square itself, not that of the size, as PyTorch has it."""
+    square = ops.mean(x * x, axis=axes, keepdims=True)
+    return x / ops.sqrt(square + eps) * weight
 
 
 @complex_form("logsumexp")

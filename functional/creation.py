@@ -21,7 +21,7 @@ from ..imperative import (
     from_dlpack,
     tensor,
 )
-from .arguments import integer
+from .arguments import integer, named
 from .arranging import as_tensor, broadcast_arrays, dims_of
 from .generated import arange, astype, equal, full, pow, reshape, to_device, where
 
@@ -43,6 +43,7 @@ __all__ = [
 _Shape = int | Sequence[int]
 
 
+@named
 def asarray(
     obj: TensorLike, /, *, dtype: Any = None, device: str | None = None, copy: bool | None = None
 ) -> Tensor:
@@ -82,6 +83,7 @@ def asarray(
     return to_device(x, device=device) if copy or device else x
 
 
+@named
 def zeros(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Zeros.
 
@@ -101,6 +103,7 @@ def zeros(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
     return full(dims_of(shape), 0, dtype="float32" if dtype is None else dtype, device=device)
 
 
+@named
 def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Ones.
 
@@ -120,6 +123,7 @@ def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tens
     return full(dims_of(shape), 1, dtype="float32" if dtype is None else dtype, device=device)
 
 
+@named
 def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """A tensor whose elements do not matter; they are zeros, since tensors are values.
 
@@ -139,6 +143,7 @@ def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
     return zeros(shape, dtype=dtype, device=device)
 
 
+@named
 def full_like(
     x: TensorLike, /, fill_value: Any, *, dtype: Any = None, device: str | None = None
 ) -> Tensor:
@@ -162,6 +167,7 @@ def full_like(
     return full(x.shape, fill_value, dtype=x.dtype if dtype is None else dtype, device=device)
 
 
+@named
 def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Zeros, in the shape of a tensor.
 
@@ -181,6 +187,7 @@ def zeros_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None
     return full_like(x, 0, dtype=dtype, device=device)
 
 
+@named
 def ones_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Ones, in the shape of a tensor.
 
@@ -200,6 +207,7 @@ def ones_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None)
     return full_like(x, 1, dtype=dtype, device=device)
 
 
+@named
 def empty_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """A tensor whose elements do not matter, in the shape of a tensor; they are zeros.
 
@@ -219,6 +227,7 @@ def empty_like(x: TensorLike, /, *, dtype: Any = None, device: str | None = None
     return full_like(x, 0, dtype=dtype, device=device)
 
 
+@named
 def eye(
     n_rows: int,
     n_cols: int | None = None,
@@ -257,6 +266,7 @@ def eye(
     return astype(equal(row, column), dtype="float32" if dtype is None else dtype)
 
 
+@named
 def linspace(
     start: complex,
     stop: complex,
@@ -305,6 +315,7 @@ def linspace(
     return astype(values, dtype=dtype)
 
 
+@named
 def logspace(
     start: complex, stop: complex, /, num: int, *, base: float = 10.0, dtype: Any = None
 ) -> Tensor:
@@ -335,6 +346,7 @@ def logspace(
     return astype(pow(base, exponents), dtype=dtype)
 
 
+@named
 def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> tuple[Tensor, ...]:
     """The coordinates of the points of a grid.
 

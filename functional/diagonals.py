@@ -40,6 +40,7 @@ def _count(rows: int, columns: int, offset: int) -> int:
     return builtins.max(count, 0)
 
 
+@named
 def diagonal(x: TensorLike, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1) -> Tensor:
     """The elements of matrices on a diagonal.
 
@@ -76,6 +77,7 @@ def diagonal(x: TensorLike, /, *, offset: int = 0, axis1: int = -2, axis2: int =
     return in_order[..., first : first + (count - 1) * (columns + 1) + 1 : columns + 1]
 
 
+@named
 def trace(
     x: TensorLike, /, *, offset: int = 0, axis1: int = -2, axis2: int = -1, dtype: Any = None
 ) -> Tensor:

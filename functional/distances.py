@@ -225,7 +225,10 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     """
     x = as_tensor(x)
     at, eps = axis_of("normalize", axis, len(x.shape)), number("normalize", "eps", eps)
-    return _as_result(_unit("normalize", x, p, at, eps), x)  # type: ignore[no-any-return]
+    unit = _unit("normalize", x, p, at, eps)
+    if isdtype(x.dtype, "complex floating"):
+        return astype(unit, dtype=x.dtype)
+    return _as_result(unit, x)  # type: ignore[no-any-return]
 
 
 @named

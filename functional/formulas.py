@@ -31,6 +31,7 @@ __all__ = ["bilinear", "einsum", "interp", "kron", "mvlgamma"]
 _MOST_DIMENSIONS = 10_000  # of the matrices that the multivariate gamma function is about
 
 
+@named
 def einsum(equation: str, *operands: TensorLike) -> Tensor:
     """Products summed over named dimensions.
 
@@ -188,6 +189,7 @@ def _arranged(letters: str, x: Any, groups: list[list[str]], sizes: dict[str, in
     return reshape(x, (*lead, *joined))
 
 
+@named
 def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
     """The Kronecker product: a copy of x2, multiplied, in place of each element of x1.
 
@@ -212,6 +214,7 @@ def kron(x1: TensorLike, x2: TensorLike) -> Tensor:
     return reshape(product, tuple(n * m for n, m in zip(big, small, strict=True)))
 
 
+@named
 def interp(
     x: TensorLike,
     xp: TensorLike,

@@ -116,7 +116,7 @@ def _fractional(
     if tuple(shares.shape) != wanted:
         raise ShapeError(f"{call}: samples.shape must be {wanted}; got {shares.shape}.")
     places = _places(shares, sizes, kernel, counts)
-    flat = reshape(places, (images, channels, -1))
+    flat = reshape(places, (images, channels, math.prod(counts) * math.prod(kernel)))
     windows = take_along_axis(reshape(x, (images, channels, math.prod(sizes))), flat, axis=-1)
     windows = reshape(windows, tuple(places.shape))
     best = argmax(windows, axis=-1, keepdims=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..imperative import ParameterError, Tensor, TensorLike
 from .arguments import named, number
-from .arranging import as_tensor
+from .arranging import as_tensor, expand_dims
 from .generated import (
     absolute_error,
     binary_cross_entropy_error,
@@ -362,7 +362,8 @@ def gaussian_nll_loss(
     Args:
         x: the means, any shape.
         target: a shape that broadcasts with x.
-        var: the variances, a shape that broadcasts with x.
+        var: the variances, a shape that broadcasts with x; or one for each row, of the shape of x
+            without its last dimension, which comes first where it is both.
         full: add the constant, half the logarithm of 2 pi.
         eps: the least variance.
         reduction: "mean", "sum", or "none" for a loss of each element.
@@ -380,6 +381,9 @@ def gaussian_nll_loss(
         2.0
     """
     eps = number("gaussian_nll_loss", "eps", eps, above=0.0)
+    x, var = as_tensor(x), as_tensor(var)
+    if len(var.shape) and tuple(var.shape) == tuple(x.shape[:-1]):
+        var = expand_dims(var, -1)
     terms = gaussian_nll_error(x, target, var, eps)
     constant = 0.5 * math.log(2 * math.pi)
     return reduced("gaussian_nll_loss", terms + constant if full else terms, reduction)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 from ..imperative import Tensor, TensorLike, isdtype
 from .arguments import named, number
@@ -140,11 +140,15 @@ def _count(filled: Any, missing: Any, axis: Any, keepdims: bool) -> Any:
     return astype(count, dtype=filled.dtype if missing is not None else "float32")
 
 
-@named
-def nanvar(
-    x: TensorLike, *, axis: _Axis = None, correction: float = 0.0, keepdims: bool = False
-) -> Tensor:
-    """The variance of the elements that are not NaN; NaN where all are.
+class Moment(Protocol):
+    """A call of a moment about the mean."""
+
+    def __call__(
+        self, x: TensorLike, *, axis: _Axis = None, correction: float = 0.0, keepdims: bool = False
+    ) -> Tensor: ...
+
+
+_DOC = """{title} of the elements that are not NaN; NaN where all are.
 
     Args:
         x: any shape, real floating-point.
@@ -159,50 +163,35 @@ def nanvar(
         IndexRangeError: an axis is out of range.
 
     Source:
-        NumPy, ``numpy.nanvar``.
+        NumPy, ``numpy.{name}``.
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.functional.nanvar(tl.tensor([1.0, float("nan"), 2.0])).item()
-        0.25
+        >>> tl.functional.{name}(tl.tensor([1.0, float("nan"), 2.0])).item()
+        {example}
     """
-    correction = number("nanvar", "correction", correction)
-    filled, missing = _without(x, 0)
-    apart = filled - _mean(filled, missing, axis, True)
-    squares = square(apart if missing is None else where(missing, 0, apart))
-    count = _count(filled, missing, axis, keepdims) - correction
-    total = sum(squares, axis=axis, keepdims=keepdims)
-    return total / where(count > 0, count, math.nan)
 
 
-@named
-def nanstd(
-    x: TensorLike, *, axis: _Axis = None, correction: float = 0.0, keepdims: bool = False
-) -> Tensor:
-    """The standard deviation of the elements that are not NaN.
+def _moment(name: str, title: str, example: str, of_variance: Callable[[Any], Any]) -> Moment:
+    def moment(
+        x: TensorLike, *, axis: _Axis = None, correction: float = 0.0, keepdims: bool = False
+    ) -> Tensor:
+        correction = number(name, "correction", correction)
+        filled, missing = _without(x, 0)
+        apart = filled - _mean(filled, missing, axis, True)
+        squares = square(apart if missing is None else where(missing, 0, apart))
+        count = _count(filled, missing, axis, keepdims) - correction
+        total = sum(squares, axis=axis, keepdims=keepdims)
+        found: Tensor = of_variance(total / where(count > 0, count, math.nan))
+        return found
 
-    Args:
-        x: any shape, real floating-point.
-        axis: the axis or axes to reduce; None reduces all.
-        correction: what is taken from the number of elements.
-        keepdims: keep the reduced axes with size 1.
+    moment.__name__ = moment.__qualname__ = name
+    moment.__doc__ = _DOC.format(name=name, title=title, example=example)
+    return named(moment)
 
-    Returns:
-        One tensor of the dtype of x, float32 for integers.
 
-    Raises:
-        IndexRangeError: an axis is out of range.
-
-    Source:
-        NumPy, ``numpy.nanstd``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.functional.nanstd(tl.tensor([1.0, float("nan"), 2.0])).item()
-        0.5
-    """
-    correction = number("nanstd", "correction", correction)
-    return sqrt(nanvar(x, axis=axis, correction=correction, keepdims=keepdims))
+nanvar = _moment("nanvar", "The variance", "0.25", lambda variance: variance)
+nanstd = _moment("nanstd", "The standard deviation", "0.5", sqrt)
 
 
 @named

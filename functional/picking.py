@@ -46,6 +46,7 @@ __all__ = [
 ]
 
 
+@named
 def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
     """Each element, or each slice along an axis, repeated in place.
 
@@ -87,6 +88,7 @@ def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
     return take(x, np.repeat(np.arange(size), counts), i)
 
 
+@named
 def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     """The slices of a tensor that indices along an axis point to.
 
@@ -121,6 +123,7 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
     return permute_dims(out, tuple(order))
 
 
+@named
 def embedding(indices: TensorLike, weight: TensorLike, *, padding_idx: int | None = None) -> Tensor:
     """The rows of a table that indices point to.
 
@@ -194,6 +197,7 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
     return tuple(reversed(places))
 
 
+@named
 def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
     """The positions of the elements that are not zero, one tensor of indices per dimension.
 
@@ -230,6 +234,7 @@ def _triangle(call: str, x: TensorLike, k: int, *, is_lower: bool) -> Tensor:
     return where(greater_equal(column, row + k), x, 0)
 
 
+@named
 def tril(x: TensorLike, *, k: int = 0) -> Tensor:
     """The lower triangles of matrices, zeros above.
 
@@ -251,6 +256,7 @@ def tril(x: TensorLike, *, k: int = 0) -> Tensor:
     return _triangle("tril", x, k, is_lower=True)
 
 
+@named
 def triu(x: TensorLike, *, k: int = 0) -> Tensor:
     """The upper triangles of matrices, zeros below.
 

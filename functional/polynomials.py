@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -65,20 +65,23 @@ def _polynomial(
     return here
 
 
-def _chebyshev(x: Any, k: int, here: Any, before: Any) -> Any:
-    return 2 * x * here - before
+class Polynomial(Protocol):
+    """A call of x and a degree."""
+
+    def __call__(self, x: TensorLike, n: int | TensorLike) -> Tensor: ...
 
 
-@named
-def chebyshev_polynomial_t(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial T of degree n, of the first kind.
+_DOC = """{title}
 
-    ``T_n(x) = 2 x T_{n - 1}(x) - T_{n - 2}(x)``, with ``T_0 = 1`` and ``T_1 = x``.
+    {formula}
 
     Args:
         x: any shape, real floating-point.
         n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
             parts count; below 0 the result is 0.
+
+    Returns:
+        One tensor of the broadcast shape, of the dtype of x.
 
     Raises:
         ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
@@ -88,312 +91,97 @@ def chebyshev_polynomial_t(x: TensorLike, n: int | TensorLike) -> Tensor:
 
     Example:
         >>> import tensorlike as tl
-        >>> tl.special.chebyshev_polynomial_t(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-0.5, 7.0]
+        >>> tl.special.{name}(tl.tensor([0.5, 2.0]), 2).tolist()
+        {example}
     """
-    return _polynomial("chebyshev_polynomial_t", x, n, lambda x: x, _chebyshev)
 
 
-@named
-def chebyshev_polynomial_u(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial U of degree n, of the second kind.
-
-    ``U_n(x) = 2 x U_{n - 1}(x) - U_{n - 2}(x)``, with ``U_0 = 1`` and ``U_1 = 2 x``.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.chebyshev_polynomial_u(tl.tensor([0.5, 2.0]), 2).tolist()
-        [0.0, 15.0]
-    """
-    return _polynomial("chebyshev_polynomial_u", x, n, lambda x: 2 * x, _chebyshev)
-
-
-@named
-def chebyshev_polynomial_v(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial V of degree n, of the third kind.
-
-    ``V_n(x) = 2 x V_{n - 1}(x) - V_{n - 2}(x)``, with ``V_0 = 1`` and ``V_1 = 2 x - 1``.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.chebyshev_polynomial_v(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-1.0, 11.0]
-    """
-    return _polynomial("chebyshev_polynomial_v", x, n, lambda x: 2 * x - 1, _chebyshev)
-
-
-@named
-def chebyshev_polynomial_w(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial W of degree n, of the fourth kind.
-
-    ``W_n(x) = 2 x W_{n - 1}(x) - W_{n - 2}(x)``, with ``W_0 = 1`` and ``W_1 = 2 x + 1``.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.chebyshev_polynomial_w(tl.tensor([0.5, 2.0]), 2).tolist()
-        [1.0, 19.0]
-    """
-    return _polynomial("chebyshev_polynomial_w", x, n, lambda x: 2 * x + 1, _chebyshev)
-
-
-@named
-def shifted_chebyshev_polynomial_t(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial T* of degree n, T of 2 x - 1.
-
-    ``T*_n(x) = T_n(2 x - 1)``, for x from 0 to 1.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.shifted_chebyshev_polynomial_t(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-1.0, 17.0]
-    """
-    return _polynomial(
-        "shifted_chebyshev_polynomial_t", as_tensor(x) * 2 - 1, n, lambda x: x, _chebyshev
-    )
-
-
-@named
-def shifted_chebyshev_polynomial_u(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial U* of degree n, U of 2 x - 1.
-
-    ``U*_n(x) = U_n(2 x - 1)``, for x from 0 to 1.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.shifted_chebyshev_polynomial_u(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-1.0, 35.0]
-    """
-    return _polynomial(
-        "shifted_chebyshev_polynomial_u", as_tensor(x) * 2 - 1, n, lambda x: 2 * x, _chebyshev
-    )
-
-
-@named
-def shifted_chebyshev_polynomial_v(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial V* of degree n, V of 2 x - 1.
-
-    ``V*_n(x) = V_n(2 x - 1)``, for x from 0 to 1.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.shifted_chebyshev_polynomial_v(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-1.0, 29.0]
-    """
-    return _polynomial(
-        "shifted_chebyshev_polynomial_v", as_tensor(x) * 2 - 1, n, lambda x: 2 * x - 1, _chebyshev
-    )
-
-
-@named
-def shifted_chebyshev_polynomial_w(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Chebyshev polynomial W* of degree n, W of 2 x - 1.
-
-    ``W*_n(x) = W_n(2 x - 1)``, for x from 0 to 1.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.shifted_chebyshev_polynomial_w(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-1.0, 41.0]
-    """
-    return _polynomial(
-        "shifted_chebyshev_polynomial_w", as_tensor(x) * 2 - 1, n, lambda x: 2 * x + 1, _chebyshev
-    )
-
-
-@named
-def hermite_polynomial_h(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Hermite polynomial H of degree n, as physicists have it.
-
-    ``H_n(x) = 2 x H_{n - 1}(x) - 2 (n - 1) H_{n - 2}(x)``, with ``H_0 = 1`` and ``H_1 = 2 x``.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.hermite_polynomial_h(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-1.0, 14.0]
-    """
-    return _polynomial(
-        "hermite_polynomial_h",
-        x,
-        n,
-        lambda x: 2 * x,
-        lambda x, k, here, before: 2 * (x * here - k * before),
-    )
-
-
-@named
-def hermite_polynomial_he(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Hermite polynomial He of degree n, as statisticians have it.
-
-    ``He_n(x) = x He_{n - 1}(x) - (n - 1) He_{n - 2}(x)``, with ``He_0 = 1`` and ``He_1 = x``.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.hermite_polynomial_he(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-0.75, 3.0]
-    """
-    return _polynomial(
-        "hermite_polynomial_he", x, n, lambda x: x, lambda x, k, here, before: x * here - k * before
-    )
-
-
-@named
-def laguerre_polynomial_l(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Laguerre polynomial L of degree n.
-
-    ``n L_n(x) = (2 n - 1 - x) L_{n - 1}(x) - (n - 1) L_{n - 2}(x)``, with ``L_0 = 1`` and
-    ``L_1 = 1 - x``.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.laguerre_polynomial_l(tl.tensor([0.5, 2.0]), 2).tolist()
-        [0.125, -1.0]
-    """
-    return _polynomial(
-        "laguerre_polynomial_l",
-        x,
-        n,
-        lambda x: 1 - x,
-        lambda x, k, here, before: ((2 * k + 1 - x) * here - k * before) / (k + 1),
-    )
-
-
-@named
-def legendre_polynomial_p(x: TensorLike, n: int | TensorLike) -> Tensor:
-    """The Legendre polynomial P of degree n.
-
-    ``n P_n(x) = (2 n - 1) x P_{n - 1}(x) - (n - 1) P_{n - 2}(x)``, with ``P_0 = 1`` and
-    ``P_1 = x``.
-
-    Args:
-        x: any shape, real floating-point.
-        n: the degree, or a tensor of them that broadcasts with x, of whose elements the integer
-            parts count; below 0 the result is 0.
-
-    Raises:
-        ParameterError: n is no integer, above 4096, or a tensor whose elements nobody knows yet.
-
-    Source:
-        https://dlmf.nist.gov/18.9
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.special.legendre_polynomial_p(tl.tensor([0.5, 2.0]), 2).tolist()
-        [-0.125, 5.5]
-    """
-    return _polynomial(
-        "legendre_polynomial_p",
-        x,
-        n,
-        lambda x: x,
-        lambda x, k, here, before: ((2 * k + 1) * x * here - k * before) / (k + 1),
-    )
+def _declared(
+    name: str,
+    title: str,
+    formula: str,
+    example: str,
+    first: Callable[[Any], Any],
+    following: Callable[..., Any],
+) -> Polynomial:
+    """The call of a name, by the polynomial of degree 1 and by that of k + 1."""
+
+    def polynomial(x: TensorLike, n: int | TensorLike) -> Tensor:
+        return _polynomial(name, x, n, first, following)
+
+    polynomial.__name__ = polynomial.__qualname__ = name
+    polynomial.__doc__ = _DOC.format(name=name, title=title, formula=formula, example=example)
+    return named(polynomial)
+
+
+def _chebyshev(
+    kind: str, ordinal: str, slope: int, constant: int, example: str
+) -> tuple[Polynomial, Callable[[str], Polynomial]]:
+    """One whose degree 1 is slope * x + constant; and its like of 2 x - 1, by an example."""
+    name, linear = f"chebyshev_polynomial_{kind.lower()}", f"{'2 ' if slope == 2 else ''}x"
+    linear += {0: "", 1: " + 1", -1: " - 1"}[constant]
+    recurrence = f"{kind}_n(x) = 2 x {kind}_{{n - 1}}(x) - {kind}_{{n - 2}}(x)"
+
+    def shifted(example: str) -> Polynomial:
+        return _declared(
+            f"shifted_{name}",
+            f"The Chebyshev polynomial {kind}* of degree n, {kind} of 2 x - 1.",
+            f"``{kind}*_n(x) = {kind}_n(2 x - 1)``, for x from 0 to 1.",
+            example,
+            lambda x: slope * (2 * x - 1) + constant,
+            lambda x, k, here, before: 2 * (2 * x - 1) * here - before,
+        )
+
+    return _declared(
+        name,
+        f"The Chebyshev polynomial {kind} of degree n, of the {ordinal} kind.",
+        f"``{recurrence}``, with ``{kind}_0 = 1`` and ``{kind}_1 = {linear}``.",
+        example,
+        lambda x: slope * x + constant,
+        lambda x, k, here, before: 2 * x * here - before,
+    ), shifted
+
+
+chebyshev_polynomial_t, _shifted_t = _chebyshev("T", "first", 1, 0, "[-0.5, 7.0]")
+chebyshev_polynomial_u, _shifted_u = _chebyshev("U", "second", 2, 0, "[0.0, 15.0]")
+chebyshev_polynomial_v, _shifted_v = _chebyshev("V", "third", 2, -1, "[-1.0, 11.0]")
+chebyshev_polynomial_w, _shifted_w = _chebyshev("W", "fourth", 2, 1, "[1.0, 19.0]")
+shifted_chebyshev_polynomial_t = _shifted_t("[-1.0, 17.0]")
+shifted_chebyshev_polynomial_u = _shifted_u("[-1.0, 35.0]")
+shifted_chebyshev_polynomial_v = _shifted_v("[-1.0, 29.0]")
+shifted_chebyshev_polynomial_w = _shifted_w("[-1.0, 41.0]")
+
+hermite_polynomial_h = _declared(
+    "hermite_polynomial_h",
+    "The Hermite polynomial H of degree n, as physicists have it.",
+    "``H_n(x) = 2 x H_{n - 1}(x) - 2 (n - 1) H_{n - 2}(x)``, with ``H_0 = 1`` and ``H_1 = 2 x``.",
+    "[-1.0, 14.0]",
+    lambda x: 2 * x,
+    lambda x, k, here, before: 2 * x * here - 2 * k * before,
+)
+hermite_polynomial_he = _declared(
+    "hermite_polynomial_he",
+    "The Hermite polynomial He of degree n, as statisticians have it.",
+    "``He_n(x) = x He_{n - 1}(x) - (n - 1) He_{n - 2}(x)``, with ``He_0 = 1`` and ``He_1 = x``.",
+    "[-0.75, 3.0]",
+    lambda x: x,
+    lambda x, k, here, before: x * here - k * before,
+)
+laguerre_polynomial_l = _declared(
+    "laguerre_polynomial_l",
+    "The Laguerre polynomial L of degree n.",
+    "``n L_n(x) = (2 n - 1 - x) L_{n - 1}(x) - (n - 1) L_{n - 2}(x)``, with ``L_0 = 1`` and\n"
+    "    ``L_1 = 1 - x``.",
+    "[0.125, -1.0]",
+    lambda x: 1 - x,
+    lambda x, k, here, before: ((2 * k + 1 - x) * here - k * before) / (k + 1),
+)
+legendre_polynomial_p = _declared(
+    "legendre_polynomial_p",
+    "The Legendre polynomial P of degree n.",
+    "``n P_n(x) = (2 n - 1) x P_{n - 1}(x) - (n - 1) P_{n - 2}(x)``, with ``P_0 = 1`` and\n"
+    "    ``P_1 = x``.",
+    "[-0.125, 5.5]",
+    lambda x: x,
+    lambda x, k, here, before: ((2 * k + 1) * x * here - k * before) / (k + 1),
+)

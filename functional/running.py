@@ -109,6 +109,7 @@ def _pieces(call: str, y: TensorLike, x: TensorLike | None, dx: float, axis: int
     return (y[..., 1:] + y[..., :-1]) * 0.5 * steps
 
 
+@named
 def trapezoid(
     y: TensorLike, x: TensorLike | None = None, *, dx: float = 1.0, axis: int = -1
 ) -> Tensor:

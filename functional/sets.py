@@ -54,6 +54,7 @@ class UniqueInverseResult(NamedTuple):
     inverse_indices: Tensor
 
 
+@named
 def unique_all(x: TensorLike, /) -> UniqueAllResult:
     """The different elements, in order, and all that can be said about them.
 
@@ -79,6 +80,7 @@ def unique_all(x: TensorLike, /) -> UniqueAllResult:
     return UniqueAllResult(*unique_elements(x))
 
 
+@named
 def unique_counts(x: TensorLike, /) -> UniqueCountsResult:
     """The different elements, in order, and how often each occurs.
 
@@ -99,6 +101,7 @@ def unique_counts(x: TensorLike, /) -> UniqueCountsResult:
     return UniqueCountsResult(*unique_elements(x, indices=False, inverse=False))
 
 
+@named
 def unique_inverse(x: TensorLike, /) -> UniqueInverseResult:
     """The different elements, in order, and for each element of x which of them it is.
 

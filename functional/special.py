@@ -6,6 +6,7 @@ Each is a functional call of `tensorlike.functional`, some of another name there
 
 from __future__ import annotations
 
+from .bessel import airy_ai as airy_ai
 from .bessel import bessel_y0 as bessel_y0
 from .bessel import bessel_y1 as bessel_y1
 from .bessel import modified_bessel_k0 as modified_bessel_k0
@@ -58,6 +59,7 @@ from .polynomials import shifted_chebyshev_polynomial_w as shifted_chebyshev_pol
 from .special_functions import polygamma as polygamma
 
 __all__ = [
+    "airy_ai",
     "bessel_j0",
     "bessel_j1",
     "bessel_y0",

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from .. import _C
 from .levels import innermost_value
+from .naming import named
 
 
+@named
 def set_detect_anomaly(mode: bool) -> None:
     """From now on backward passes stop at the first NaN, in all threads; or no longer.
 
@@ -38,8 +40,7 @@ def set_detect_anomaly(mode: bool) -> None:
     _C.watch_gradients(_refuse_nan if mode else None)
 
 
-@contextmanager
-def detect_anomaly(mode: bool = True) -> Iterator[None]:
+class detect_anomaly(_C.GradientWatch):
     """`set_detect_anomaly` for a block, or for a function as a decorator.
 
     Args:
@@ -51,11 +52,22 @@ def detect_anomaly(mode: bool = True) -> Iterator[None]:
         ...     tl.grad(tl.exp)(1.0).item()
         2.7182817459106445
     """
-    previous = _C.watch_gradients(_refuse_nan if mode else None)
-    try:
-        yield
-    finally:
-        _C.watch_gradients(previous)
+
+    __slots__ = ()
+
+    def __new__(cls, mode: bool = True) -> detect_anomaly:
+        """To be entered."""
+        return super().__new__(cls, _refuse_nan if mode else None)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, each call of which is such a block."""
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return watched
 
 
 def _refuse_nan(op: _C.OpBase, place: str, index: int, gradient: Any) -> None:

@@ -15,6 +15,7 @@ from .. import _C
 from .backward import cotangents_for
 from .carrier import beneath, carried
 from .levels import under_leaves
+from .naming import named_around
 from .rebinding import lowered as lowered
 from .tensor import Tensor
 from .trees import (
@@ -148,6 +149,7 @@ def zeros_like(x: Any) -> Any:
 _full = _C.Function("full")
 
 
+@named_around
 def value_and_grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -202,6 +204,7 @@ def value_and_grad(
     return differentiated
 
 
+@named_around
 def grad(
     function: Callable[..., Any], argnums: int | Sequence[int] = 0, *, has_aux: bool = False
 ) -> Callable[..., Any]:
@@ -230,6 +233,7 @@ def grad(
     return differentiated
 
 
+@named_around
 def vjp(
     function: Callable[..., Any], *args: Any, retain_graph: bool = False
 ) -> tuple[Any, Callable[..., tuple[Any, ...]]]:

@@ -21,6 +21,7 @@ _lstm_cell = _C.Function("lstm_cell")
 _lstm_cell_grad = _C.Function("lstm_cell_grad")
 _matmul = _C.Function("matmul")
 _multiply = _C.Function("multiply")
+_sigmoid = _C.Function("sigmoid")
 _square = _C.Function("square")
 _stack = _C.Function("stack")
 _subtract = _C.Function("subtract")
@@ -73,8 +74,52 @@ def _steps(call: BatchedCall, wanted: Outputs) -> Outputs:
 
 
 def recurrence_grad(call: BatchedCall) -> Outputs:
-    """Step by step, from the last one back."""
+    """Sequences side by side, where all have one weight."""
     call.inferred()
+    has_one_weight = not call.is_mapped[0] and call.values[2].shape[call.is_mapped[2]] > 0
+    return _grad_side_by_side(call) if has_one_weight else _grad_steps(call)
+
+
+def _grad_side_by_side(call: BatchedCall) -> Outputs:
+    """The gradients by the weight and the bias of each example follow from those by its sums."""
+    cell, size = call.op.cell, call.size
+    values = [call.mapped(i) for i in range(1, len(call.values))]
+    folded = [
+        fold(x, 1 if ndim == 3 else 0) for x, ndim in zip(values, call.ndims[1:], strict=True)
+    ]
+    by_sums, _, by_hidden, *rest = call.op(call.values[0], *folded)
+    by_sums, by_hidden = unfold(by_sums, 1, size), unfold(by_hidden, 0, size)
+    hidden, states = values[:2]
+    length, _, width = states.shape[1:]
+    products = by_sums if cell != "gru" else _gru_products(by_sums, *values[3:])
+    start = reshape(hidden, (size, 1, *hidden.shape[1:]))
+    if call.op.reverse:
+        before = [*Split(sizes=(1, length - 1), axis=1)(states)[1:], start]
+    else:
+        before = [start, *Split(sizes=(length - 1, 1), axis=1)(states)[:1]]
+    rows = reshape(products, (size, -1, products.shape[-1]))
+    by_weight = _matmul(transposed(rows), reshape(_concat(*before, axis=1), (size, -1, width)))
+    if cell == "gru":
+        rest = [_sum(rows, axis=1)]
+    elif cell == "lstm":
+        rest = [unfold(rest[0], 0, size)]
+    return [by_sums, by_weight, by_hidden, *rest]
+
+
+def _gru_products(by_sums: Any, gates: Any, *dgates: Any) -> Any:
+    """What flows back to the hidden state's products: the reset gate stands before the last."""
+    width = by_sums.shape[-1] // 3
+    by_reset, by_update, by_candidate = Split(sizes=(width,) * 3, axis=-1)(by_sums)
+    reset = _sigmoid(_quarters(gates, width)[0])
+    if not dgates:
+        return _concat(by_reset, by_update, _multiply(by_candidate, reset), axis=-1)
+    _, _, own, candidate = _quarters(dgates[0], width)
+    flow = _multiply(_subtract(by_candidate, candidate), reset)
+    return _concat(by_reset, by_update, _add(flow, own), axis=-1)
+
+
+def _grad_steps(call: BatchedCall) -> Outputs:
+    """Step by step, from the last one back."""
     cell = call.op.cell
     values = [call.mapped(i) for i in range(len(call.values))]
     weight, hidden, *sequences = values

@@ -26,7 +26,6 @@ from .batched_call import (
 from .batching_arrays import convolution, convolution_weight, search_sorted
 from .batching_recurrences import recurrence, recurrence_grad
 
-_gather = _C.Function("gather")
 _matmul = _C.Function("matmul")
 _split = _C.Function("split")
 _stack = _C.Function("stack")
@@ -201,10 +200,10 @@ def gather(call: BatchedCall) -> Outputs:
         (y,) = call.moved()(x, *indices)
         return [moved_axis(y, ndim, 0)]
     indices = [call.padded(1 + i, ndim) for i in range(len(indices))]
-    if not call.is_mapped[0]:
+    if not call.is_mapped[0] and not call.op.last_only:
         return call.op(x, *indices)
-    axes = call.moved().axes
-    return [_gather(x, number_of_example(call, ndim), *indices, axes=(0, *axes))]
+    op = call.with_attrs(axes=(0, *call.moved().axes))
+    return op(call.mapped(0), number_of_example(call, ndim), *indices)
 
 
 def scatter(call: BatchedCall) -> Outputs:

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn, TypeVar
 
 from .. import _C
+from .naming import named, named_as
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -28,7 +29,7 @@ def declared(name: str) -> Callable[[F], F]:
 
 def extended(function: F) -> F:
     """The functional call of that name; calls with more arguments than it has run the ``def``."""
-    name = function.__name__
+    name, run = function.__name__, named(function)
 
     def extension(*args: Any, **kwargs: Any) -> Any:
         parameters = inspect.signature(function).parameters
@@ -39,7 +40,7 @@ def extended(function: F) -> F:
             inspect.signature(function).bind(*args, **kwargs)
         except TypeError as error:
             fail(str(error))
-        return function(*args, **kwargs)
+        return run(*args, **kwargs)
 
     def fail(what: str) -> NoReturn:
         shown = [
@@ -62,10 +63,12 @@ def complex_form(name: str) -> Callable[[F], F]:
     """
 
     def register(function: F) -> F:
+        run = named_as(name, function)
+
         def form(*args: Any, **kwargs: Any) -> Any:
             if not any(map(_is_complex, (*args, *kwargs.values()))):
                 return NotImplemented
-            return function(*args, **kwargs)
+            return run(*args, **kwargs)
 
         _C.set_complex_form(name, form)
         COMPLEX_FORMS.add(name)

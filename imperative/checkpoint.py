@@ -16,7 +16,7 @@ from .levels import is_differentiated, unwrapped
 from .random import default_stream
 from .symbolic import SymbolicTensor
 from .tensor import Tensor
-from .trees import holds_elements, is_layer, put_together, take_apart
+from .trees import holding, holds_elements, is_layer, put_together, take_apart
 
 Function = Callable[..., Any]
 
@@ -29,14 +29,9 @@ class _Recomputed(CalledOp):
         self.drawn = default_stream.state()
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
-        now = default_stream.state()
-        default_stream.restart(*self.drawn)
-        _C.begin_journal()  # what Tensors are bound to, running statistics say, stays as it is
-        try:
+        # What Tensors are bound to, running statistics say, stays as it is.
+        with default_stream.replay(self.drawn), _C.Journal():
             return tuple(pull_through(self.call.run, inputs, outputs, cotangents))
-        finally:
-            _C.undo_journal()
-            default_stream.restart(*now)
 
 
 @apply.register
@@ -73,17 +68,13 @@ def checkpoint(function: Function) -> Function:
             return function(*args)
 
         def with_parameters(values: list[Any], *args: Any) -> Any:
-            held = [p.__wrapped__ for p in parameters]
+            held = holding(zip(parameters, values, strict=True))
             try:
-                for parameter, value in zip(parameters, values, strict=True):
-                    parameter._reset(unwrapped(value))
-                return function(*args)
+                with held:
+                    return function(*args)
             finally:
-                for parameter, value, given in zip(parameters, held, values, strict=True):
-                    now = parameter.__wrapped__
-                    parameter._reset(value)
-                    if not _C.is_same(now, unwrapped(given)):  # the function has set it
-                        parameter.set_value(now)
+                for parameter, value in held.changed():  # by the function
+                    parameter.set_value(value)
 
         call = Call(with_parameters, form)
         outputs = _Recomputed(call)(*map(unwrapped, leaves))

@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import _C
 from .arrays import raw_from_dlpack
+from .naming import named
 from .tensor import Tensor, TensorLike
 
 
@@ -32,6 +33,7 @@ def tensor(data: TensorLike, dtype: Any = None, *, requires_grad: bool = False) 
     return made
 
 
+@named
 def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None) -> _C.RawTensor:
     """A RawTensor of the data; one that is a RawTensor of that dtype already is returned.
 
@@ -57,6 +59,7 @@ def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None
     return _C.RawTensor(data, dtype)
 
 
+@named
 def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = None) -> Tensor:
     """A tensor over the memory of another library's array, without a copy.
 

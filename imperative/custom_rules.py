@@ -18,6 +18,7 @@ from .carrier import Carrier
 from .dispatch import apply
 from .dual import Dual, taken_apart
 from .levels import is_differentiated, level_of, stopped, unwrapped
+from .naming import named
 from .tensor import Tensor
 from .trees import (
     call,
@@ -35,6 +36,7 @@ from .trees import (
 Function = Callable[..., Any]
 
 
+@named
 def stop_gradient(tree: Any) -> Any:
     """The same tensors without history: constants for every transform that is going on.
 

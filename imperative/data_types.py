@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from .. import _C
+from .naming import named
 from .tensor import TensorLike
 
 DTYPES = (
@@ -64,6 +65,7 @@ def as_dtype(x: Any) -> _C.dtype:
     return x.dtype if isinstance(x, _C.TensorBase) else _C.ShapeTensor((), x).dtype
 
 
+@named
 def finfo(type: Any, /) -> finfo_object:
     """The limits of a floating-point dtype; of its parts, for a complex one.
 
@@ -90,6 +92,7 @@ def finfo(type: Any, /) -> finfo_object:
     return finfo_object(8 * dtype.itemsize, 2.0**-digits, most, -most, 2.0**smallest, dtype)
 
 
+@named
 def iinfo(type: Any, /) -> iinfo_object:
     """The limits of an integer dtype.
 
@@ -116,6 +119,7 @@ def iinfo(type: Any, /) -> iinfo_object:
     return iinfo_object(bits, 2 ** (bits - 1) - 1, -(2 ** (bits - 1)), dtype)
 
 
+@named
 def isdtype(dtype: Any, kind: Any) -> bool:
     """Whether a dtype is of a kind.
 
@@ -145,6 +149,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
     return as_dtype(dtype) is as_dtype(kind)
 
 
+@named
 def result_type(*arrays_and_dtypes: TensorLike) -> _C.dtype:
     """The dtype that an op on all of these computes in.
 
@@ -175,6 +180,7 @@ def result_type(*arrays_and_dtypes: TensorLike) -> _C.dtype:
     return result.dtype  # type: ignore[no-any-return]
 
 
+@named
 def can_cast(from_: Any, to: Any, /) -> bool:
     """Whether promotion turns a dtype into another.
 
@@ -193,6 +199,7 @@ def can_cast(from_: Any, to: Any, /) -> bool:
     return result_type(as_dtype(from_), as_dtype(to)) is as_dtype(to)
 
 
+@named
 def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The shape that tensors of these shapes broadcast to.
 

@@ -15,6 +15,7 @@ import numpy as np
 from .. import _C
 from .autodiff import grad, vjp
 from .levels import unwrapped
+from .naming import named_around
 from .transforms import jvp, run_mapped
 from .trees import (
     can_move,
@@ -28,6 +29,7 @@ from .trees import (
 Function = Callable[..., Any]
 
 
+@named_around
 def jacrev(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     """The Jacobian of a function, row by row: for functions of many numbers that give few.
 
@@ -70,6 +72,7 @@ def jacrev(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     return jacobian
 
 
+@named_around
 def jacfwd(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     """The Jacobian of a function, column by column: for functions of few numbers that give many.
 
@@ -112,6 +115,7 @@ def jacfwd(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     return jacobian
 
 
+@named_around
 def hessian(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     """The second derivatives of a function that returns one number.
 
@@ -133,6 +137,7 @@ def hessian(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     return jacrev(grad(function, argnums), argnums)
 
 
+@named_around
 def hvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The Hessian of a function that returns one number, times a vector, without the Hessian.
 

@@ -134,13 +134,17 @@ class Apply:
         """
         if function is None:
             return self.register
+        _C.add_rule(*self._description(function))
+        return function
+
+    def _description(self, function: Rule) -> tuple[Rule, str, str, type, Any, bool]:
+        """What the core is to know of a rule."""
         op_class, kinds, is_variadic = _signature(function)
         code = inspect.unwrap(function).__code__
+        self._codes.add(code)
         place = f"{code.co_filename}:{code.co_firstlineno}"
         name = getattr(function, "__name__", repr(function))
-        _C.add_rule(function, name, place, op_class, kinds, is_variadic)
-        self._codes.add(code)
-        return function
+        return function, name, place, op_class, kinds, is_variadic
 
     def unregister(self, function: Callable[..., Any]) -> None:
         """Takes a rule away.
@@ -175,11 +179,8 @@ class Apply:
     @contextmanager
     def registered(self, function: Callable[..., Any]) -> typing.Iterator[None]:
         """A rule for the length of a ``with`` block."""
-        self.register(function)
-        try:
+        with _C.Registration(*self._description(function)):
             yield
-        finally:
-            self.unregister(function)
 
     def explain(self, op: OpBase, *xs: Any) -> str:
         """Which rules match these arguments, in the order in which they are tried, and why.

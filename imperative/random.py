@@ -10,6 +10,8 @@ from __future__ import annotations
 import operator
 import os
 from _thread import allocate_lock, get_ident
+from contextlib import AbstractContextManager
+from contextvars import ContextVar
 
 from .. import _C
 
@@ -47,6 +49,17 @@ def as_int64(key: int) -> int:
     return key - 2**64 if key >> 63 else key
 
 
+class _Draws:
+    """A place in a stream, which moves on with each draw."""
+
+    __slots__ = ("key", "since", "stream", "taken", "thread")
+
+    def __init__(self, stream: Stream, key: int, taken: int) -> None:
+        self.stream = stream
+        self.key, self.taken = key, taken
+        self.thread, self.since = 0, taken  # since then this thread alone has drawn
+
+
 class Stream:
     """Draws under one key, numbered in the order in which they are taken, by any thread.
 
@@ -57,36 +70,49 @@ class Stream:
     def __init__(self, seed: int | None = None) -> None:
         """Begins with draw 0."""
         self._lock = allocate_lock()
+        self._draws = _Draws(self, 0, 0)
         self.restart(seed)
 
     def restart(self, seed: int | None, taken: int = 0) -> None:
         """Begins anew under a seed's key, behind as many draws as were taken."""
         # `secrets` would take 7 ms to import.
         key = int.from_bytes(os.urandom(8), "little") if seed is None else int(seed) & _MASK
+        draws = self._now()
         with self._lock:
-            self._key, self._taken = key, taken
-            self._thread, self._since = 0, taken
+            draws.key, draws.taken = key, taken
+            draws.thread, draws.since = 0, taken
+
+    def replay(self, state: tuple[int, int]) -> AbstractContextManager[object]:
+        """A block in which this thread draws again what followed a state; others go on as ever."""
+        return _C.Setting(_replayed, _Draws(self, *state))
+
+    def _now(self) -> _Draws:
+        replayed = _replayed.get()
+        return self._draws if replayed is None or replayed.stream is not self else replayed
 
     def state(self) -> tuple[int, int]:
         """The key, and how many draws were taken."""
+        draws = self._now()
         with self._lock:
-            return self._key, self._taken
+            return draws.key, draws.taken
 
     def give_back(self, state: tuple[int, int]) -> None:
         """Takes back the draws since a state, unless another thread has drawn meanwhile."""
         key, taken = state
+        draws = self._now()
         with self._lock:
-            is_alone = self._thread == get_ident() and self._since <= taken
-            if is_alone and key == self._key and taken < self._taken:
-                self._taken = taken
+            is_alone = draws.thread == get_ident() and draws.since <= taken
+            if is_alone and key == draws.key and taken < draws.taken:
+                draws.taken = taken
 
     def _next(self) -> tuple[int, int]:
+        draws = self._now()
         thread = get_ident()
         with self._lock:
-            if thread != self._thread:  # since then this one alone has drawn
-                self._thread, self._since = thread, self._taken
-            self._taken += 1
-            return self._key, self._taken - 1
+            if thread != draws.thread:
+                draws.thread, draws.since = thread, draws.taken
+            draws.taken += 1
+            return draws.key, draws.taken - 1
 
     def take(self) -> tuple[int, int]:
         """The key, an int64, and the counter of the next draw."""
@@ -99,6 +125,9 @@ class Stream:
         """A key for one draw, an int64; it counts as a draw."""
         return as_int64(derived_key(*self._next(), purpose))
 
+
+# Where the stream that is named in it draws in this thread, instead of from its own place.
+_replayed: ContextVar[_Draws | None] = ContextVar("tensorlike_replayed", default=None)
 
 default_stream = Stream()
 

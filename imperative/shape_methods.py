@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _C
 from .calls import TensorLike, composed_call
 from .generated.methods import TensorMethods
+from .naming import named
 
 if TYPE_CHECKING:
     from .tensor import Tensor
@@ -37,6 +38,7 @@ class ShapedMethods(TensorMethods):
         """All elements in one dimension."""
         return self.reshape(-1)
 
+    @named
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """The dimensions from `start_dim` to `end_dim`, both included, as one.
 
@@ -71,6 +73,7 @@ class ShapedMethods(TensorMethods):
         """The dimensions in the order that is given."""
         return _permute_dims(self, _together(axes))  # type: ignore[no-any-return]
 
+    @named
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         """Two dimensions exchanged.
 
@@ -87,6 +90,7 @@ class ShapedMethods(TensorMethods):
         order[first], order[second] = second, first
         return _permute_dims(self, tuple(order))  # type: ignore[no-any-return]
 
+    @named
     def t(self) -> Tensor:
         """A matrix transposed; with fewer dimensions the tensor itself.
 
@@ -97,6 +101,7 @@ class ShapedMethods(TensorMethods):
             raise _C.ShapeError(f"t: at most two dimensions are taken; got shape {self.shape}.")
         return self.transpose()
 
+    @named
     def expand(self, *shape: Any) -> Tensor:
         """Repeated along new dimensions and those of size 1; -1 keeps a size.
 
@@ -118,11 +123,13 @@ class ShapedMethods(TensorMethods):
         ]
         return self.broadcast_to(tuple(sizes))
 
+    @named
     def tile(self, *repetitions: Any) -> Tensor:
         """The tensor several times over along dimensions."""
         found: Tensor = composed_call("tile")(self, _together(repetitions))
         return found
 
+    @named
     def dot(self, other: TensorLike) -> Tensor:
         """The product of NumPy's `dot`: sums over the last dimension, and the last but one of
         `other`, or its only one.
@@ -142,6 +149,7 @@ class ShapedMethods(TensorMethods):
             return self.matmul(other)
         return self.tensordot(other, axes=([-1], [max(ndim - 2, 0)]))
 
+    @named
     def masked_fill(self, mask: TensorLike, value: TensorLike) -> Tensor:
         """A value where the mask is true, the tensor elsewhere.
 
@@ -152,6 +160,7 @@ class ShapedMethods(TensorMethods):
         """
         return _where(mask, value, self)  # type: ignore[no-any-return]
 
+    @named
     def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
         """The tensor where a condition holds, `other` elsewhere."""
         return _where(condition, self, other)  # type: ignore[no-any-return]

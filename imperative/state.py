@@ -72,14 +72,10 @@ def _keeps_values(before: Tensor, after: Tensor) -> bool:
 
 def set_all(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
     """Gives tensors their values: all of them, or, where one fails, none."""
-    held = [(tensor, tensor.__wrapped__) for tensor, _ in pairs]
-    try:
+    with _C.Journal() as journal:
         for tensor, value in pairs:
             tensor.set_value(value)
-    except BaseException:
-        for tensor, value in held:
-            tensor._reset(value)
-        raise
+        journal.keep()
 
 
 _all = _C.Function("all")

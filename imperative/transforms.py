@@ -18,6 +18,7 @@ from .batched import Batched, examples
 from .carrier import Carrier, beneath, carried, carrying
 from .dual import Dual
 from .levels import Level, under_leaves, unwrapped
+from .naming import named_around
 from .tensor import Tensor
 from .trees import (
     call,
@@ -35,6 +36,7 @@ from .trees import (
 Function = Callable[..., Any]
 
 
+@named_around
 def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The value of a function, and how it moves when its arguments move along tangents.
 
@@ -127,6 +129,7 @@ def _tangent(y: Any, level: Level) -> Any:
     return Tensor(zeros_like(y))
 
 
+@named_around
 def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of a function, and its derivative there as a linear function of tangents.
 
@@ -190,6 +193,7 @@ def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any
     return put_together(form, tensors), push_forward
 
 
+@named_around
 def vmap(
     function: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
 ) -> Function:

@@ -8,8 +8,7 @@ as its parameters: while a function runs, they hold what the transform made of t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -217,18 +216,8 @@ def call(function: Callable[..., Any], form: Any, leaves: Iterable[Any]) -> Any:
         return function(*args)
 
 
-@contextmanager
-def holding(pairs: Iterable[tuple[Any, Any]]) -> Iterator[None]:
-    """Tensors hold other values inside; afterwards, whatever happens, their own."""
-    held: list[tuple[Any, Any]] = []
-    try:
-        for tensor, value in pairs:
-            held.append((tensor, tensor.__wrapped__))
-            tensor._reset(value)
-        yield
-    finally:
-        for tensor, value in reversed(held):
-            tensor._reset(value)
+# Tensors hold other values in a block, and afterwards, whatever happens, their own.
+holding = _C.Holding
 
 
 def put_in_places(form: Any, leaves: Iterable[Any]) -> Any:

@@ -20,7 +20,8 @@ _KEYWORDS = inspect.Parameter.VAR_KEYWORD
 _REST = inspect.Parameter.VAR_POSITIONAL
 
 
-def _is_ours(constructor: Any) -> bool:
+def is_ours(constructor: Any) -> bool:
+    """Whether a class or a constructor is one of this package."""
     return (getattr(constructor, "__module__", None) or "").startswith(f"{_ROOM}.")
 
 
@@ -30,7 +31,7 @@ def _constructor(cls: type) -> tuple[inspect.Signature, dict[str, Any]]:
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
         made = vars(base).get("__init__")
-        if inspect.isfunction(made) and _is_ours(made):
+        if inspect.isfunction(made) and is_ours(made):
             hints |= typing.get_type_hints(made)
     return inspect.signature(cls.__init__), hints  # type: ignore[misc]
 
@@ -41,7 +42,7 @@ def check_arguments(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     Raises:
         ParameterError: one is of another type.
     """
-    if not _is_ours(cls.__init__):  # type: ignore[misc]
+    if not is_ours(cls.__init__):  # type: ignore[misc]
         return
     signature, hints = _constructor(cls)
     try:
@@ -173,10 +174,12 @@ def _described(value: Any) -> str:
 _OF_TENSORS = frozenset(["shape", "dtype", "ndim"])
 
 
-def refuse_other(layer: str, error: AttributeError, args: Sequence[Any]) -> None:
+def refuse_other(layer: str, error: AttributeError, given: Sequence[Any]) -> None:
     """Raises TypeError in the layer's name where the error is that an argument is no tensor."""
-    if error.name not in _OF_TENSORS:
+    if error.name not in _OF_TENSORS or isinstance(error.obj, TensorBase):
         return
-    if any(error.obj is arg for arg in args) and not isinstance(error.obj, TensorBase):
+    inside = [part for arg in given if isinstance(arg, (list, tuple)) for part in arg]
+    is_text = isinstance(error.obj, str)  # each part of which is another string
+    if is_text or any(error.obj is part for part in (*given, *inside)):
         got = type(error.obj).__name__
         raise TypeError(f"{layer}: must be called with tensors; got {got}; see tl.tensor") from None

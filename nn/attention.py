@@ -6,6 +6,7 @@ from .. import functional as F
 from ..imperative import Tensor, TensorLike
 from .layer import Layer
 from .linear import Linear
+from .param_attr import ParamAttr
 
 
 class MultiHeadAttention(Layer):
@@ -16,6 +17,8 @@ class MultiHeadAttention(Layer):
         heads: how many heads share the width.
         bias: whether the linear maps have biases.
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weights start from instead, and whether they are learnt.
+        bias_attr: the same of the biases.
 
     Attributes:
         query: the `Linear` from x to the queries.
@@ -37,7 +40,14 @@ class MultiHeadAttention(Layer):
     """
 
     def __init__(
-        self, width: int, heads: int, *, bias: bool = True, seed: int | None = None
+        self,
+        width: int,
+        heads: int,
+        *,
+        bias: bool = True,
+        seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the linear maps."""
         if heads < 1 or width < 1 or width % heads != 0:
@@ -50,6 +60,7 @@ class MultiHeadAttention(Layer):
         self.key = Linear(width, width, bias=bias, seed=seeds[1])
         self.value = Linear(width, width, bias=bias, seed=seeds[2])
         self.out = Linear(width, width, bias=bias, seed=seeds[3])
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def forward(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
+from .param_attr import ParamAttr
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
 from .seeds import generator_of
 
@@ -21,7 +22,14 @@ class Cell(Recurrence):
     """
 
     def __init__(
-        self, input_size: int, hidden_size: int, *, bias: bool = True, seed: int | None = None
+        self,
+        input_size: int,
+        hidden_size: int,
+        *,
+        bias: bool = True,
+        seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters, uniform in +-1 / sqrt(hidden_size)."""
         if min(input_size, hidden_size) < 1:
@@ -32,6 +40,7 @@ class Cell(Recurrence):
         self.input_size = input_size
         self.hidden_size = hidden_size
         self.make_weights("", input_size, hidden_size, bias, generator_of(seed))
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def step(self, x: TensorLike, state: State | None) -> State:
         """The state after a step with x (batch, input_size); None begins with zeros."""
@@ -59,6 +68,8 @@ class LSTMCell(LSTMSteps, Cell):
         hidden_size: the size of the states' last dimension.
         bias: whether there are biases.
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weights start from instead, and whether they are learnt.
+        bias_attr: the same of the biases.
 
     Source:
         Hochreiter and Schmidhuber 1997, https://www.bioinf.jku.at/publications/older/2604.pdf.
@@ -104,6 +115,8 @@ class RNNCell(RNNSteps, Cell):
         bias: whether there are biases.
         nonlinearity: "tanh" or "relu".
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weights start from instead, and whether they are learnt.
+        bias_attr: the same of the biases.
 
     Raises:
         ValueError: a size is not positive, or the nonlinearity is another word.
@@ -125,10 +138,19 @@ class RNNCell(RNNSteps, Cell):
         bias: bool = True,
         nonlinearity: str = "tanh",
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters, uniform in +-1 / sqrt(hidden_size)."""
         self.choose(nonlinearity)
-        super().__init__(input_size, hidden_size, bias=bias, seed=seed)
+        super().__init__(
+            input_size,
+            hidden_size,
+            bias=bias,
+            seed=seed,
+            weight_attr=weight_attr,
+            bias_attr=bias_attr,
+        )
 
     def forward(self, x: TensorLike, state: Tensor | None = None) -> Tensor:
         """The hidden state after the step."""

@@ -10,6 +10,7 @@ from ..imperative import Tensor, TensorLike
 from .function import Function
 from .layer import Layer
 from .normalization import RunningStatistics, ones, zeros
+from .param_attr import ParamAttr
 
 
 class GroupNorm(Layer):
@@ -20,6 +21,8 @@ class GroupNorm(Layer):
         num_channels: the size of x's second dimension.
         eps: added to the variance.
         affine: whether there are a weight and a bias for each channel.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (num_channels,), ones; or None.
@@ -38,7 +41,14 @@ class GroupNorm(Layer):
     """
 
     def __init__(
-        self, num_groups: int, num_channels: int, eps: float = 1e-5, *, affine: bool = True
+        self,
+        num_groups: int,
+        num_channels: int,
+        eps: float = 1e-5,
+        *,
+        affine: bool = True,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters."""
         if num_groups < 1 or num_channels < 1 or num_channels % num_groups != 0:
@@ -51,6 +61,7 @@ class GroupNorm(Layer):
         self.eps = eps
         self.weight = ones((num_channels,)) if affine else None
         self.bias = zeros((num_channels,)) if affine else None
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (N, num_channels, ...)."""
@@ -76,6 +87,8 @@ class _InstanceNorm(RunningStatistics):
         *,
         affine: bool = False,
         track_running_stats: bool = False,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters, and the running statistics where they are asked for."""
         name = type(self).__name__
@@ -87,6 +100,7 @@ class _InstanceNorm(RunningStatistics):
         self.track_running_stats = track_running_stats
         self.weight = ones((num_features,)) if affine else None
         self.bias = zeros((num_features,)) if affine else None
+        self._start_from(weight=weight_attr, bias=bias_attr)
         if track_running_stats:
             self.make_statistics()
 
@@ -127,6 +141,8 @@ class InstanceNorm1d(_InstanceNorm):
         affine: whether there are a weight and a bias for each channel.
         track_running_stats: keep the mean over images (and the examples of a `vmap`) of their means
             and variances, which take their place in evaluation.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (num_features,), ones; or None.

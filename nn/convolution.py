@@ -10,6 +10,7 @@ import numpy as np
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike
 from .layer import Layer
+from .param_attr import ParamAttr
 from .seeds import generator_of
 
 
@@ -43,6 +44,8 @@ class _Convolution(Layer):
         bias: bool = True,
         *,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters."""
         name = type(self).__name__
@@ -76,6 +79,7 @@ class _Convolution(Layer):
         shift = generator.uniform(-bound, bound, out_channels)
         self.weight = Parameter(weight.astype(np.float32))
         self.bias = Parameter(shift.astype(np.float32)) if bias else None
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def _apply(self, call: Callable[..., Tensor], x: TensorLike, **attrs: Any) -> Tensor:
         bias = () if self.bias is None else (self.bias,)
@@ -109,6 +113,8 @@ class _ConvolutionTranspose(_Convolution):
         dilation: int | Sequence[int] = 1,
         *,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters."""
         super().__init__(
@@ -121,6 +127,8 @@ class _ConvolutionTranspose(_Convolution):
             groups,
             bias,
             seed=seed,
+            weight_attr=weight_attr,
+            bias_attr=bias_attr,
         )
         self.output_padding = _each("output_padding", output_padding, self.spatial)
 
@@ -138,6 +146,8 @@ class Conv1d(_Convolution):
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
         seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (out_channels, in_channels / groups, *kernel_size).
@@ -174,6 +184,8 @@ class ConvTranspose1d(_ConvolutionTranspose):
         bias: whether there is a bias.
         dilation: the distance between elements of the kernel.
         seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (in_channels, out_channels / groups, *kernel_size).
@@ -209,6 +221,8 @@ class Conv2d(_Convolution):
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
         seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (out_channels, in_channels / groups, *kernel_size).
@@ -245,6 +259,8 @@ class ConvTranspose2d(_ConvolutionTranspose):
         bias: whether there is a bias.
         dilation: the distance between elements of the kernel.
         seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (in_channels, out_channels / groups, *kernel_size).
@@ -280,6 +296,8 @@ class Conv3d(_Convolution):
         groups: parts of the channels that do not see each other.
         bias: whether there is a bias.
         seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (out_channels, in_channels / groups, *kernel_size).
@@ -316,6 +334,8 @@ class ConvTranspose3d(_ConvolutionTranspose):
         bias: whether there is a bias.
         dilation: the distance between elements of the kernel.
         seed: the seed of the initial values; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (in_channels, out_channels / groups, *kernel_size).

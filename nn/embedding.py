@@ -7,13 +7,20 @@ import numpy as np
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike
 from .layer import Layer
+from .param_attr import ParamAttr
 from .seeds import generator_of
 
 
 class _Table(Layer):
     """What both have: the table."""
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, seed: int | None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        seed: int | None,
+        weight_attr: ParamAttr | None,
+    ) -> None:
         """Makes the table."""
         if num_embeddings < 1 or embedding_dim < 1:
             raise ValueError(
@@ -23,6 +30,7 @@ class _Table(Layer):
         generator = generator_of(seed)
         weight = generator.standard_normal((num_embeddings, embedding_dim), np.float32)
         self.weight = Parameter(weight)
+        self._start_from(weight=weight_attr)
 
 
 class Embedding(_Table):
@@ -32,6 +40,7 @@ class Embedding(_Table):
         num_embeddings: how many vectors there are.
         embedding_dim: the size of each.
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
 
     Attributes:
         weight: (num_embeddings, embedding_dim), normal with mean 0 and variance 1.
@@ -48,9 +57,16 @@ class Embedding(_Table):
         (1, 4, 3)
     """
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, *, seed: int | None = None) -> None:
+    def __init__(
+        self,
+        num_embeddings: int,
+        embedding_dim: int,
+        *,
+        seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+    ) -> None:
         """Makes the table."""
-        super().__init__(num_embeddings, embedding_dim, seed)
+        super().__init__(num_embeddings, embedding_dim, seed, weight_attr)
 
     def forward(self, indices: TensorLike) -> Tensor:
         """The vectors of integer indices of any shape, along a new last dimension."""
@@ -66,6 +82,7 @@ class EmbeddingBag(_Table):
         mode: "mean", "sum" or "max".
         padding_idx: an index that does not count.
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
 
     Attributes:
         weight: (num_embeddings, embedding_dim), normal with mean 0 and variance 1.
@@ -90,9 +107,10 @@ class EmbeddingBag(_Table):
         mode: str = "mean",
         padding_idx: int | None = None,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the table."""
-        super().__init__(num_embeddings, embedding_dim, seed)
+        super().__init__(num_embeddings, embedding_dim, seed, weight_attr)
         self.mode = mode
         self.padding_idx = padding_idx
 

@@ -12,7 +12,9 @@ from typing import Any
 
 from .. import functional as F
 from ..functional import linalg, random
+from ..functional.arranging import dims_of
 from ..imperative import ShapeError, Tensor
+from ..imperative.naming import named_class
 
 __all__ = [
     "Constant",
@@ -36,6 +38,7 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     Raises:
         ShapeError: there are fewer than two dimensions.
     """
+    shape = dims_of(shape)
     if len(shape) < 2:
         raise ShapeError(f"initialize: two dimensions or more are needed; got shape {shape}")
     if len(shape) == 2:
@@ -44,6 +47,7 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     return shape[1] * window, shape[0] * window
 
 
+@named_class
 @dataclass(frozen=True)
 class Constant:
     """The same number everywhere.
@@ -61,6 +65,7 @@ class Constant:
         return F.full(shape, float(self.value))
 
 
+@named_class
 @dataclass(frozen=True)
 class Uniform:
     """Uniform between two bounds."""
@@ -73,6 +78,7 @@ class Uniform:
         return random.uniform(shape, low=self.low, high=self.high)
 
 
+@named_class
 @dataclass(frozen=True)
 class Normal:
     """Normal, of this mean and standard deviation."""
@@ -85,6 +91,7 @@ class Normal:
         return random.normal(shape, self.mean, self.std)
 
 
+@named_class
 @dataclass(frozen=True)
 class TruncatedNormal:
     """Normal, of this mean and standard deviation, nothing beyond two of them."""
@@ -97,6 +104,7 @@ class TruncatedNormal:
         return random.truncated_normal(shape, mean=self.mean, std=self.std)
 
 
+@named_class
 @dataclass(frozen=True)
 class XavierUniform:
     """Uniform in ``+-gain * sqrt(6 / (fan_in + fan_out))``.
@@ -113,6 +121,7 @@ class XavierUniform:
         return Uniform(-bound, bound)(shape)
 
 
+@named_class
 @dataclass(frozen=True)
 class XavierNormal:
     """Normal, of the standard deviation ``gain * sqrt(2 / (fan_in + fan_out))``.
@@ -128,6 +137,7 @@ class XavierNormal:
         return Normal(0.0, self.gain * math.sqrt(2 / max(sum(fans(shape)), 1)))(shape)
 
 
+@named_class
 @dataclass(frozen=True)
 class KaimingUniform:
     """Uniform in ``+-gain * sqrt(3 / fan_in)``; the default gain is that of a relu.
@@ -144,6 +154,7 @@ class KaimingUniform:
         return Uniform(-bound, bound)(shape)
 
 
+@named_class
 @dataclass(frozen=True)
 class KaimingNormal:
     """Normal, of the standard deviation ``gain / sqrt(fan_in)``; the default gain is a relu's.
@@ -159,6 +170,7 @@ class KaimingNormal:
         return Normal(0.0, self.gain / math.sqrt(max(fans(shape)[0], 1)))(shape)
 
 
+@named_class
 @dataclass(frozen=True)
 class Orthogonal:
     """Rows, or columns where they are the fewer, orthogonal and of length `gain`.
@@ -179,6 +191,7 @@ class Orthogonal:
 
     def __call__(self, shape: tuple[int, ...]) -> Tensor:
         """Float32 of this shape."""
+        shape = dims_of(shape)
         fans(shape)
         rows, columns = shape[0], math.prod(shape[1:])
         flat = random.normal((max(rows, columns), min(rows, columns)))

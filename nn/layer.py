@@ -9,7 +9,8 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 
 from ..imperative import Parameter, Tensor, no_grad
-from .arguments import check_arguments, described, refuse_other
+from ..imperative.naming import ARGUMENT_ERRORS, in_the_name_of, named, named_class
+from .arguments import check_arguments, described, is_ours, refuse_other
 from .param_attr import ParamAttr
 from .state import load, saved
 
@@ -56,9 +57,11 @@ class Layer:
     _is_plain: bool = True  # built, and recording: a call is one of `forward`
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Notes whether the class makes parameters at its first call."""
+        """Notes whether the class makes parameters at its first call; names errors of ours."""
         super().__init_subclass__(**kwargs)
         cls._is_built = cls._is_plain = cls.build is Layer.build
+        if is_ours(cls):
+            named_class(cls)
 
     def build(self, *args: Any, **kwargs: Any) -> None:
         """Makes what depends on the first inputs; called once, with them, before `forward` is.
@@ -82,20 +85,23 @@ class Layer:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls `forward`; the first time, `build` before it."""
-        if self._is_plain:
-            try:
+        try:
+            if self._is_plain:
                 return self.forward(*args, **kwargs)
-            except AttributeError as error:
-                refuse_other(type(self).__name__, error, args)
-                raise
-        if not self._is_built:
-            self.build(*args, **kwargs)
-            self._is_built = True
-            self._is_plain = self._records
-        if self._records:
-            return self.forward(*args, **kwargs)
-        with no_grad():
-            return self.forward(*args, **kwargs)
+            if not self._is_built:
+                self.build(*args, **kwargs)
+                self._is_built = True
+                self._is_plain = self._records
+            if self._records:
+                return self.forward(*args, **kwargs)
+            with no_grad():
+                return self.forward(*args, **kwargs)
+        except AttributeError as error:
+            refuse_other(type(self).__name__, error, (*args, *kwargs.values()))
+            raise
+        except ARGUMENT_ERRORS as error:
+            name = type(self).__name__
+            raise in_the_name_of(name, error, keeps_subject=True) from error.__cause__
 
     def named_parameters(self) -> Iterator[tuple[str, Parameter]]:
         """Parameters with their dotted names; each, and each layer, once, under its first name."""
@@ -113,6 +119,7 @@ class Layer:
         """All parameters."""
         return [parameter for _, parameter in self.named_parameters()]
 
+    @named
     def train(self: Self, mode: bool = True) -> Self:
         """Sets `training` here and in all layers below; returns the layer. Calls are recorded.
 
@@ -121,6 +128,7 @@ class Layer:
         """
         return self._set(mode, True)
 
+    @named
     def eval(self: Self, *, record: bool = True) -> Self:
         """Sets `training` to False here and in all layers below; returns the layer.
 
@@ -144,6 +152,7 @@ class Layer:
             layer._is_plain = records and layer._is_built
         return self
 
+    @named
     def initialize(
         self: Self, **initializers: Callable[[tuple[int, ...]], Any] | ParamAttr
     ) -> Self:
@@ -182,6 +191,22 @@ class Layer:
                     parameter.set_value(given(parameter.shape))
         return self
 
+    def _start_from(self, **attrs: ParamAttr | None) -> None:
+        """What a constructor was told of its parameters: those whose names begin so."""
+        given = {kind: attr for kind, attr in attrs.items() if attr is not None}
+        found = [
+            (name.rpartition(".")[2].partition("_")[0], parameter)
+            for name, parameter in self.named_parameters()
+        ]
+        unknown = sorted(set(given) - {kind for kind, _ in found})
+        if unknown:
+            name = type(self).__name__
+            raise KeyError(f"{name}: there must be parameters of these names; got {unknown}")
+        for kind, parameter in found:
+            if kind in given:
+                given[kind].apply(parameter)
+
+    @named
     def state_dict(self, *, layout: str = "tensorlike") -> dict[str, np.ndarray[Any, Any]]:
         """Copies of the elements of parameters and buffers, as `safetensors.numpy` saves them.
 
@@ -196,6 +221,7 @@ class Layer:
         """
         return saved(self, layout)
 
+    @named
     def load_state_dict(
         self, state: Mapping[str, Any], *, strict: bool = True, layout: str = "tensorlike"
     ) -> None:

@@ -67,8 +67,7 @@ class Linear(Layer):
         self.weight = Parameter(weight.astype(np.float32))
         self.bias = Parameter(np.zeros(out_features, np.float32)) if bias else None
         self.activation = activation
-        given = {"weight": weight_attr, "bias": bias_attr}
-        self.initialize(**{name: attr for name, attr in given.items() if attr is not None})
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def forward(self, x: TensorLike) -> Tensor:
         """Applies the map to x of shape (..., in_features)."""
@@ -88,6 +87,8 @@ class Bilinear(Layer):
         out_features: the size of the result's last dimension.
         bias: whether there is a bias.
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (out_features, in1_features, in2_features), uniform in +-1 / sqrt(in1_features).
@@ -113,6 +114,8 @@ class Bilinear(Layer):
         bias: bool = True,
         *,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters."""
         if min(in1_features, in2_features, out_features) < 1:
@@ -128,6 +131,7 @@ class Bilinear(Layer):
 
         self.weight = parameter(out_features, in1_features, in2_features)
         self.bias = parameter(out_features) if bias else None
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def forward(self, x1: TensorLike, x2: TensorLike) -> Tensor:
         """Applies it to x1 (..., in1_features) and x2 (..., in2_features)."""

@@ -9,6 +9,7 @@ import numpy as np
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike, mean_over_examples, no_grad, stop_gradient
 from .layer import Buffer, Layer
+from .param_attr import ParamAttr
 
 
 def ones(shape: tuple[int, ...]) -> Parameter:
@@ -40,6 +41,8 @@ class LayerNorm(Layer):
         eps: added to the variance.
         elementwise_affine: whether there is a weight.
         bias: whether there is a bias beside the weight.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: of the normalized shape, ones; or None.
@@ -64,12 +67,15 @@ class LayerNorm(Layer):
         *,
         elementwise_affine: bool = True,
         bias: bool = True,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters."""
         self.normalized_shape = _checked_shape("LayerNorm", normalized_shape)
         self.eps = eps
         self.weight = ones(self.normalized_shape) if elementwise_affine else None
         self.bias = zeros(self.normalized_shape) if elementwise_affine and bias else None
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
@@ -87,6 +93,7 @@ class RMSNorm(Layer):
         normalized_shape: the sizes of the last dimensions, or of the last one.
         eps: added to the mean of the squares.
         elementwise_affine: whether there is a weight.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
 
     Attributes:
         weight: of the normalized shape, ones; or None.
@@ -109,11 +116,13 @@ class RMSNorm(Layer):
         eps: float = 1e-5,
         *,
         elementwise_affine: bool = True,
+        weight_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameter."""
         self.normalized_shape = _checked_shape("RMSNorm", normalized_shape)
         self.eps = eps
         self.weight = ones(self.normalized_shape) if elementwise_affine else None
+        self._start_from(weight=weight_attr)
 
     def forward(self, x: TensorLike) -> Tensor:
         """Normalises x of shape (..., *normalized_shape)."""
@@ -168,6 +177,8 @@ class _BatchNorm(RunningStatistics):
         momentum: float = 0.1,
         *,
         affine: bool = True,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters and the running statistics."""
         if num_features < 1:
@@ -179,6 +190,7 @@ class _BatchNorm(RunningStatistics):
         self.momentum = momentum
         self.weight = ones((num_features,)) if affine else None
         self.bias = zeros((num_features,)) if affine else None
+        self._start_from(weight=weight_attr, bias=bias_attr)
         self.make_statistics()
 
     def forward(self, x: TensorLike) -> Tensor:
@@ -218,6 +230,8 @@ class BatchNorm1d(_BatchNorm):
         eps: added to the variance.
         momentum: the weight of a batch in the running statistics.
         affine: whether there are a weight and a bias for each feature.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
+        bias_attr: the same of the bias.
 
     Attributes:
         weight: (num_features,), ones; or None.

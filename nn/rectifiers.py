@@ -8,6 +8,7 @@ from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorLike, next_seed
 from .function import Function
 from .layer import Layer
+from .param_attr import ParamAttr
 
 
 class CELU(Function):
@@ -138,6 +139,7 @@ class PReLU(Layer):
     Args:
         num_parameters: 1, or a slope for each channel, the second dimension.
         init: the slope at first.
+        weight_attr: what the weight starts from instead, and whether it is learnt.
 
     Attributes:
         weight: (num_parameters,), the slopes.
@@ -154,11 +156,14 @@ class PReLU(Layer):
         [-0.25, 2.0]
     """
 
-    def __init__(self, num_parameters: int = 1, init: float = 0.25) -> None:
+    def __init__(
+        self, num_parameters: int = 1, init: float = 0.25, *, weight_attr: ParamAttr | None = None
+    ) -> None:
         """Makes the slopes."""
         if num_parameters < 1:
             raise ValueError(f"PReLU: num_parameters must be positive; got {num_parameters}")
         self.weight = Parameter(np.full(num_parameters, init, np.float32))
+        self._start_from(weight=weight_attr)
 
     def forward(self, x: TensorLike) -> Tensor:
         """The function of each element."""

@@ -9,8 +9,11 @@ from typing import Any
 
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
+from .param_attr import ParamAttr
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
 from .seeds import generator_of
+
+MOST_LAYERS = 1 << 12  # so that a wrong number is told before thousands of parameters are made
 
 
 class Recurrent(Recurrence):
@@ -23,7 +26,7 @@ class Recurrent(Recurrence):
         bias_ih_l0, bias_hh_l0: (gates * hidden_size,), where there are biases.
 
     Raises:
-        ValueError: a size is not positive.
+        ValueError: a size is not positive, or there are more than 4096 layers.
     """
 
     def __init__(
@@ -36,6 +39,8 @@ class Recurrent(Recurrence):
         batch_first: bool = False,
         bidirectional: bool = False,
         seed: int | None = None,
+        weight_attr: ParamAttr | None = None,
+        bias_attr: ParamAttr | None = None,
     ) -> None:
         """Makes the parameters, uniform in +-1 / sqrt(hidden_size)."""
         name = type(self).__name__
@@ -43,6 +48,10 @@ class Recurrent(Recurrence):
             raise ValueError(
                 f"{name}: sizes must be positive; got input_size={input_size}, "
                 f"hidden_size={hidden_size}, num_layers={num_layers}"
+            )
+        if num_layers > MOST_LAYERS:
+            raise ValueError(
+                f"{name}: num_layers must be at most {MOST_LAYERS}; got num_layers={num_layers}"
             )
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -54,6 +63,7 @@ class Recurrent(Recurrence):
             columns = input_size if layer == 0 else hidden_size * len(self.suffixes)
             for suffix in self.suffixes:
                 self.make_weights(f"_l{layer}{suffix}", columns, hidden_size, bias, generator)
+        self._start_from(weight=weight_attr, bias=bias_attr)
 
     def run(self, x: TensorLike, start: State | None) -> tuple[Tensor, State]:
         """The hidden states of all steps, and the last states of all layers and directions."""
@@ -108,6 +118,8 @@ class LSTM(LSTMSteps, Recurrent):
         batch_first: whether x is (batch, length, input_size), not (length, batch, input_size).
         bidirectional: whether a second half goes back from the end.
         seed: the seed of the initial weights; None takes one from `manual_seed`'s stream.
+        weight_attr: what the weights start from instead, and whether they are learnt.
+        bias_attr: the same of the biases.
 
     Source:
         Hochreiter and Schmidhuber 1997, https://www.bioinf.jku.at/publications/older/2604.pdf.

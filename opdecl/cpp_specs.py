@@ -120,6 +120,7 @@ def _op(spec: OpSpec) -> str:
             ("complex_grads", _list(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("define", _body(spec.define)),
+            ("expand", _text(spec.expand)),
             ("linear", _list(_braces(map(str, group)) for group in spec.linear)),
             ("batch", _text(spec.batch)),
             ("memory", _memory(spec.memory)),

@@ -88,7 +88,7 @@ def _tangent(entry: Entry) -> str:
         return "elementwise"
     if isinstance(entry, OpEntry) and entry.linear:
         return "linear"
-    return "through the body" if entry.grad is None and not entry.is_native else "transposed"
+    return "through the body" if entry.grad is None else "transposed"
 
 
 def _examples(entry: Entry) -> str:

@@ -160,7 +160,8 @@ class EntryChecks:
 
     def check_completeness(self) -> None:
         entry = self.entry
-        missing = missing_gradients(entry) if entry.is_native else []
+        has_body = not entry.is_native or (isinstance(entry, OpEntry) and bool(entry.expand))
+        missing = [] if has_body else missing_gradients(entry)
         if missing and entry.grad is None:
             text = "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
             self.refuse(entry.place, text)

@@ -295,6 +295,7 @@ class Lowering:
             complex_grads=self._complex_rule_grads(entry),
             differentiable=is_differentiable(entry),
             define=define,
+            expand=entry.expand,
             linear=tuple(
                 tuple(i for i, arg in enumerate(entry.args) if arg.name in group)
                 for group in entry.linear

@@ -275,6 +275,7 @@ class OpEntry(Entry):
     outputs: int = 1
     infer: str = ""
     kernels: tuple[tuple[str, str], ...] = ()
+    expand: str = ""  # the name of a body that stands in C++
     # Groups of arguments: the op is linear in each group while the other arguments stay.
     linear: tuple[tuple[str, ...], ...] = ()
     batch: str = ""  # how an axis of examples goes through it; "" where the body says it

@@ -65,5 +65,10 @@ def _check_op(entry: OpEntry) -> Iterator[str]:
             "the key 'infer' is missing: module:function, which takes tensors without elements "
             "and returns such"
         )
+    for key in ("view", "contiguous", "computes_in", "reuses"):
+        if getattr(entry, key):
+            yield f"{key}: that is for kernels of the core; NumPy's arrays come as they lie"
+    if entry.expand:
+        yield "expand: a body in C++ needs the compiler; write `define`"
     if entry.grad is not None and entry.grad.kind == HANDWRITTEN:
         yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"

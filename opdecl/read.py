@@ -50,7 +50,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
     "op": (
-        "op", *SHARED, "attrs", "outputs", "define", "kernel", "infer", "linear", "batch",
+        "op", *SHARED, "attrs", "outputs", "define", "expand", "kernel", "infer", "linear", "batch",
         "view", "contiguous", "computes_in", "reuses",
         "function", "calls", "requires", "version",
     ),

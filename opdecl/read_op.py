@@ -96,6 +96,7 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "outputs": outputs,
         "infer": fields.rule("infer", snake_case(name) if kernels and not is_python else ""),
         "kernels": kernels,
+        "expand": fields.word("expand", ""),
         "linear": fields.groups("linear", [arg.name for arg in args]),
         "batch": fields.choice(
             "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
@@ -106,10 +107,12 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "version": _version(fields),
         "newest": newest,
     }
+    if define is not None and shared["expand"]:
+        fields.refuse(fields.place("expand"), "expand: the op has a body already; leave out one")
     if define is not None:
         return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
     native = NativeOp(**shared)  # type: ignore[arg-type]
-    if fields.get("grad") is None and is_differentiable(native):
+    if fields.get("grad") is None and not native.expand and is_differentiable(native):
         native = replace(native, grad=GradRules(HANDWRITTEN))
     return native
 

@@ -196,6 +196,20 @@ OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
+def _gather(x: Array, *indices: Array, axes: Sequence[int], last_only: bool = False) -> Array:
+    import numpy as np
+
+    found = x[_index(x, indices, axes)]
+    if not last_only:
+        return found
+    joint = np.broadcast_arrays(*indices)
+    number = np.arange(joint[0].size).reshape(joint[0].shape)
+    table = np.zeros([x.shape[axis] for axis in axes], int)
+    table[tuple(joint)] = number
+    is_last = table[tuple(joint)] == number
+    return np.where(is_last.reshape(is_last.shape + (1,) * (x.ndim - len(axes))), found, 0)
+
+
 def _index(x: Array, indices: Sequence[Array], axes: Sequence[int]) -> tuple[Any, ...]:
     """NumPy's index that picks by `indices` along `axes`, which come together and first."""
     place: list[Any] = [slice(None)] * x.ndim
@@ -325,15 +339,6 @@ def _attention_grad(
     )
 
 
-def _pow(x1: Array, x2: Array) -> Array:
-    import numpy as np
-
-    if np.result_type(x1, x2).kind not in "iu":
-        return np.power(x1, x2)
-    inverse = np.where(np.abs(x1) == 1, np.where(x2 % 2 == 0, 1, x1), 0)
-    return np.where(x2 < 0, inverse, np.power(x1, np.maximum(x2, 0)))
-
-
 OWN: Mapping[str, Callable[..., Any]] = {
     **WINDOWS,
     **FFT,
@@ -357,10 +362,9 @@ OWN: Mapping[str, Callable[..., Any]] = {
     "Pad": _pad,
     "Attention": _attention,
     "AttentionGrad": _attention_grad,
-    "Gather": lambda x, *indices, axes: x[_index(x, indices, axes)],
+    "Gather": _gather,
     "ScatterSet": lambda *args, axes: _scatter(*args, axes=axes, adds=False),
     "ScatterAdd": lambda *args, axes: _scatter(*args, axes=axes, adds=True),
-    "pow": _pow,
     "lgamma": lgamma,
     "digamma": digamma,
     "trigamma": trigamma,

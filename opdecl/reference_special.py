@@ -205,18 +205,28 @@ def zeta(x: Array, q: Array) -> Array:
     return np.where(np.isnan(x) | np.isnan(q), np.nan, result).astype(x.dtype)
 
 
-def _incomplete_gamma(is_upper: bool) -> Callable[[Array, Array], Array]:
+def _of_pairs(share: Callable[[Any, Any], Any]) -> Callable[[Array, Array], Array]:
+    """A function of two numbers, of arrays."""
+
     def function(a: Array, x: Array) -> Array:
         import numpy as np
 
         a, x = np.broadcast_arrays(a, x)
-        found = [
-            _gamma_share(x.dtype.type(s), v, is_upper)
-            for s, v in zip(a.ravel(), x.ravel(), strict=True)
-        ]
+        pairs = zip(a.ravel(), x.ravel(), strict=True)
+        found = [share(x.dtype.type(s), v) for s, v in pairs]
         return np.array(found, dtype=x.dtype).reshape(x.shape)
 
     return function
+
+
+def _gamma_density_anywhere(a: Array, x: Array) -> Any:
+    import numpy as np
+
+    if not (a >= 0 and x >= 0):
+        return np.nan
+    if x == 0 or np.isinf(a) or np.isinf(x):
+        return float(x == 0 and a == 0)
+    return _gamma_density(a, x)
 
 
 def _gamma_density(a: Array, x: Array) -> Array:
@@ -275,6 +285,7 @@ SPECIAL: Mapping[str, Callable[..., Any]] = {
     "bessel_j0": _bessel(0),
     "bessel_j1": _bessel(1),
     "zeta": zeta,
-    "igamma": _incomplete_gamma(False),
-    "igammac": _incomplete_gamma(True),
+    "gamma_density": _of_pairs(_gamma_density_anywhere),
+    "igamma": _of_pairs(lambda a, x: _gamma_share(a, x, is_upper=False)),
+    "igammac": _of_pairs(lambda a, x: _gamma_share(a, x, is_upper=True)),
 }

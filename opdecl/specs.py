@@ -152,6 +152,7 @@ class OpSpec:
     complex_grads: tuple[Grad, ...] = ()
     differentiable: bool = True
     define: Body = Body()
+    expand: str = ""
     linear: tuple[tuple[int, ...], ...] = ()
     batch: str = ""
     memory: MemorySpec = MemorySpec()

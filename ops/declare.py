@@ -1,7 +1,11 @@
-"""declare: new ops at run time, from the same declarations that the built-in ones come from."""
+"""declare: new ops at run time, from the same declarations that the built-in ones come from.
+
+What a declaration made pickles as its name and its text: whoever reads it has the same.
+"""
 
 from __future__ import annotations
 
+import copyreg
 import functools
 import os
 from _thread import RLock  # threading takes longer to import
@@ -13,7 +17,7 @@ from . import builtin
 from .base import OpBase
 from .described import described
 from .python_rules import infer_rule, kernel_rule
-from .sources import remember
+from .sources import Sources, path_of, remember, restore, sources_of
 
 
 class Declared(Mapping[str, _C.Function]):
@@ -108,11 +112,49 @@ def _python_rules(spec: Any) -> tuple[str, Any, Any]:
     return spec.name, kernel, infer_rule(spec.name, spec.infer) if spec.infer else None
 
 
+class _DeclaredClass(type):
+    """What the classes of declared ops are, that they may pickle otherwise than other classes."""
+
+
 def _register_class(entry: Any) -> None:
-    """The op's class; pickles find it by its place."""
     place = {"__slots__": (), "__module__": builtin.__name__, "__doc__": entry.doc}
-    cls = type(entry.name, (OpBase,), place, native=entry.name, version=entry.version)
+    cls: Any = _DeclaredClass(
+        entry.name, (OpBase,), place, native=entry.name, version=entry.version
+    )
     builtin.register(entry.name, cls)
+
+
+def _reduce_class(cls: _DeclaredClass) -> Any:
+    name = cls.__qualname__
+    if cls.__module__ != builtin.__name__:  # a class that a user derived
+        return name
+    return _restored, ("class", name, sources_of([name]), path_of(name))
+
+
+def _reduce_function(function: _C.Function) -> Any:
+    reduced = function.__reduce__()
+    if isinstance(reduced, str):  # one of a module
+        return reduced
+    name = reduced[1][0]
+    path = path_of(name)
+    return (_restored, ("function", name, sources_of([name]), path)) if path else reduced
+
+
+def _restored(kind: str, name: str, sources: Sources, path: str) -> Any:
+    """The class or the functional call of a declaration, which is declared here if it is not yet.
+
+    Raises:
+        ValueError: it was declared otherwise here, or must be declared by the reader.
+    """
+    try:
+        restore(sources)
+    except ValueError as error:
+        raise ValueError(f"unpickle: {error}; the {kind} {name} was declared in {path}") from error
+    return _C.Function(name) if kind == "function" else getattr(builtin, name)
+
+
+copyreg.pickle(_DeclaredClass, _reduce_class)
+copyreg.pickle(_C.Function, _reduce_function)
 
 
 # Held while declarations are read or added to, by one thread at a time.

@@ -27,6 +27,7 @@ class Source:
     name: str
     text: str
     words: frozenset[str]
+    path: str  # the file, or <string>
     newest: str = ""  # of an older version: the name that the newest one has
 
 
@@ -44,7 +45,7 @@ def remember(text: str, entries: Sequence[Any]) -> None:
     for entry, start, end in zip(entries, starts, [*starts[1:], len(lines)], strict=True):
         own = dedent("\n".join(lines[start:end])).strip() + "\n"
         words = frozenset([*_WORD.findall(own), *versions[_newest(entry)]])
-        source = Source(entry.name, own, words, getattr(entry, "newest", ""))
+        source = Source(entry.name, own, words, entry.place.path, getattr(entry, "newest", ""))
         calls = (entry, *entry.variants)
         _by_name.update(dict.fromkeys([entry.name, *(call.function for call in calls)], source))
 
@@ -66,6 +67,11 @@ def sources_of(names: Iterable[str]) -> list[tuple[str, str]]:
             pending += [_by_name[word] for word in source.words if word in _by_name]
     unique = dict.fromkeys(_by_name.values())
     return [(source.name, source.text) for source in unique if source.name in needed]
+
+
+def path_of(name: str) -> str:
+    """Where the entry of this name was declared at run time; empty for others."""
+    return _by_name[name].path if name in _by_name else ""
 
 
 def restore(sources: Sources) -> None:

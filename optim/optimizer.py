@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import functional as F
 from ..imperative import Parameter, Tensor, TensorBase, replace, stop_gradient
+from ..imperative.naming import named_class
 from ..imperative.state import check_state, loaded, set_all
 
 # A setting: a number, or a tensor of one element, by which a step can be differentiated.
@@ -27,6 +28,12 @@ class Optimizer:
         ValueError: no parameters, one that requires no gradient, or a number out of range.
         TypeError: parameters are no iterable of tensors.
     """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Errors of the constructors of this package name the class."""
+        super().__init_subclass__(**kwargs)
+        if cls.__module__ == __name__:
+            named_class(cls)
 
     def __init__(self, parameters: Iterable[Tensor], lr: Number) -> None:
         """Keeps the parameters."""

@@ -209,7 +209,7 @@ def test_a_nan_of_the_backward_pass_is_found_with_the_line_of_the_forward_pass()
     with pytest.raises(FloatingPointError) as caught:
         tl.grad(norm)(checked([0.0, 4.0]))
     assert str(caught.value) == (
-        f"Elemwise(mode='divide'): the first infinity, at {__file__}:{line + 5}, of values "
+        f"Elemwise(mode='sqrt_dx'): the first infinity, at {__file__}:{line + 5}, of values "
         f"computed at {__file__}:{line + 1}"
     )
     with Level() as level:

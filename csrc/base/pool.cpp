@@ -29,9 +29,11 @@ namespace {
 
 constexpr int kSpins = 2000;
 constexpr int64_t kChunksPerThread = 6;
+constexpr int64_t kMostGrains = 128;          // of a chunk
 constexpr int kMaxShares = 32;                // more threads than that share shares
 constexpr int64_t kInlineChunk = 256 * 1024;  // how often an inline run looks for an interrupt
 constexpr auto kPollInterval = std::chrono::milliseconds(20);
+constexpr auto kLongPiece = std::chrono::milliseconds(20);
 
 // ---- interrupts -------------------------------------------------------------------------------
 
@@ -93,6 +95,7 @@ struct Job {
   void (*body)(void*, int64_t, int64_t);
   void* context;
   int64_t n;
+  int64_t grain;
   int64_t chunk;
   int shares;
   std::atomic<bool> is_stopped{false};
@@ -103,8 +106,9 @@ struct Job {
   };
   Next next[kMaxShares];
 
-  Job(void (*run)(void*, int64_t, int64_t), void* with, int64_t size, int64_t step, int threads)
-      : body(run), context(with), n(size), chunk(step) {
+  Job(void (*run)(void*, int64_t, int64_t), void* with, int64_t size, int64_t least, int64_t step,
+      int threads)
+      : body(run), context(with), n(size), grain(least), chunk(step) {
     shares = static_cast<int>(std::min<int64_t>({threads, chunks(), kMaxShares}));
     for (int i = 0; i < shares; ++i) next[i].chunk.store(first(i), std::memory_order_relaxed);
   }
@@ -119,19 +123,39 @@ struct Job {
 
   void work(int thread) {
     try {
-      for (int i = 0; i < shares; ++i) work_on((thread + i) % shares);
+      int64_t piece = chunk;
+      for (int i = 0; i < shares; ++i) work_on((thread + i) % shares, piece);
     } catch (...) {
       fail(std::current_exception());
     }
   }
 
-  void work_on(int share) {
+  void work_on(int share, int64_t& piece) {
     const int64_t end = first(share + 1);
     while (!is_stopped.load(std::memory_order_relaxed)) {
       const int64_t at = next[share].chunk.fetch_add(1, std::memory_order_relaxed);
       if (at >= end) return;
       if (at > 0 && is_interrupted()) throw Interrupted();
-      body(context, at * chunk, std::min((at + 1) * chunk, n));
+      work_through(at * chunk, std::min((at + 1) * chunk, n), piece);
+    }
+  }
+
+  // Where chunks take long they are worked through in pieces, so that an interrupt and other
+  // threads' errors are seen between these. How long a piece may be is known from those before.
+  void work_through(int64_t begin, int64_t end, int64_t& piece) {
+    for (;;) {
+      const int64_t stop = end - begin < piece + grain ? end : begin + piece;
+      const auto start = std::chrono::steady_clock::now();
+      body(context, begin, stop);
+      const auto took = std::chrono::steady_clock::now() - start;
+      if (took > kLongPiece) {
+        const double part = std::chrono::duration<double>(kLongPiece) / (2 * took);
+        piece = std::max(grain, static_cast<int64_t>(static_cast<double>(stop - begin) * part));
+        if (piece > 64) piece = (piece + 63) / 64 * 64;  // no two share a cache line
+      }
+      if (stop == end || is_stopped.load(std::memory_order_relaxed)) return;
+      if (is_interrupted()) throw Interrupted();
+      begin = stop;
     }
   }
 };
@@ -283,7 +307,8 @@ Pool& Pool::pool() { return g_pool; }
 // Of many small indices all threads get as much, in chunks that don't share a cache line, whatever
 // the element size.
 int64_t chunk_of(int64_t n, int64_t grain, int threads) {
-  const int64_t chunk = std::max(grain, (n - 1) / (threads * kChunksPerThread) + 1);
+  const int64_t even_share = (n - 1) / (threads * kChunksPerThread) + 1;
+  const int64_t chunk = std::max(grain, std::min(even_share, grain * kMostGrains));
   if (chunk < 1024) return chunk;
   const int64_t chunks = (n - 1) / chunk + 1;
   const int64_t even = chunks > threads ? chunks - chunks % threads : chunks;
@@ -308,6 +333,8 @@ void set_num_threads(int n) { g_pool.set_threads(n); }
 
 void set_interrupt_hook(InterruptHook hook) { g_hook.store(hook, std::memory_order_release); }
 
+void become_worker() { t_is_worker = true; }
+
 void check_interrupt() {
   if (is_interrupted()) throw Interrupted();
 }
@@ -319,7 +346,7 @@ void run(void (*body)(void*, int64_t, int64_t), void* context, int64_t n, int64_
   grain = std::max<int64_t>(grain, 1);
   const int threads = n <= grain || t_is_inside ? 1 : g_pool.threads();
   if (threads > 1) {
-    Job job(body, context, n, chunk_of(n, grain, threads), threads);
+    Job job(body, context, n, grain, chunk_of(n, grain, threads), threads);
     if (job.shares > 1 && g_pool.try_run(job, threads)) {
       if (job.error) std::rethrow_exception(job.error);
       return;

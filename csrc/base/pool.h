@@ -28,6 +28,9 @@ void set_num_threads(int n);
 
 void set_interrupt_hook(InterruptHook hook);  // nullptr removes it
 
+// The calling thread is one of the core's own: it never polls the hook.
+void become_worker();
+
 // Polls the hook, at most every 20 ms, and throws Interrupted; for long serial loops. Does nothing
 // on a worker thread.
 void check_interrupt();

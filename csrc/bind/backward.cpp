@@ -1,7 +1,7 @@
 // The backward pass for Python: what it starts from, what it is asked for, hooks and watchers.
 #include <unordered_map>
 
-#include "bind/objects.h"
+#include "bind/context.h"
 #include "bind/rebinding.h"
 #include "tape/gradient.h"
 
@@ -208,25 +208,32 @@ PyObject* add_hook(PyObject*, PyObject* args) {
   });
 }
 
-PyObject* watcher = nullptr;
+// Who looks at every gradient. This belongs to blocks, which threads may enter and leave in any
+// order: the one of the block that was entered last and has not ended looks. Outside of all there
+// is one that never ends.
+struct Watch {
+  int64_t name;
+  Object function;  // null: nobody
+};
+auto& watches = *new std::vector<Watch>{{0, {}}};
+int64_t last_watch = 0;
 
 void watch(const Node& node, const Values& gradients) {
-  for (size_t i = 0; i < gradients.size(); ++i) {
+  const Object function = watches.back().function;
+  for (size_t i = 0; function && i < gradients.size(); ++i) {
     if (!gradients[i]) continue;
     Object op = own(from_op(*node.op));
     Object gradient = own(from_value(gradients[i]));
     const char* place = node.notes ? node.notes->place.c_str() : "";
-    own(PyObject_CallFunction(watcher, "OsnO", op.get(), place, static_cast<Py_ssize_t>(i),
+    own(PyObject_CallFunction(function.get(), "OsnO", op.get(), place, static_cast<Py_ssize_t>(i),
                               gradient.get()));
   }
 }
 
-// watch_gradients(function or None) -> what it was before
-PyObject* set_watcher(PyObject*, PyObject* function) {
-  PyObject* previous = watcher != nullptr ? watcher : Py_NewRef(Py_None);
-  watcher = function == Py_None ? nullptr : Py_NewRef(function);
-  watch_gradients = watcher != nullptr ? watch : nullptr;
-  return previous;
+void follow_watches() { watch_gradients = watches.back().function ? watch : nullptr; }
+
+Object watcher_of(PyObject* function) {
+  return function == Py_None ? Object() : Object::share(function);
 }
 
 // refuse_cut(): for what finds that its outputs depend on no leaf.
@@ -242,6 +249,43 @@ PyObject* forget_cut(PyObject*, PyObject*) {
   last_cut() = {};
   Py_RETURN_NONE;
 }
+
+// watch_gradients(function or None): for the rest of the block.
+PyObject* set_watcher(PyObject*, PyObject* function) {
+  const Object previous = std::exchange(watches.back().function, watcher_of(function));
+  follow_watches();
+  Py_RETURN_NONE;
+}
+
+// GradientWatch(function or None). A block may be entered again inside itself.
+class GradientWatch {
+ public:
+  explicit GradientWatch(PyObject* args) {
+    PyObject* function = nullptr;
+    if (PyArg_ParseTuple(args, "O", &function) == 0) throw PythonError();
+    function_ = watcher_of(function);
+  }
+  GradientWatch(GradientWatch&&) = default;
+  ~GradientWatch() {
+    while (!names_.empty()) exit();
+  }
+  void enter() {
+    names_.reserve(names_.size() + 1);
+    watches.push_back({last_watch + 1, function_});
+    names_.push_back(++last_watch);
+    follow_watches();
+  }
+  void exit() {
+    if (names_.empty()) return;
+    std::erase_if(watches, [&](const Watch& one) { return one.name == names_.back(); });
+    names_.pop_back();
+    follow_watches();
+  }
+
+ private:
+  Object function_;
+  std::vector<int64_t> names_;
+};
 
 PyMethodDef module_methods[] = {
     {"refuse_cut", as_method(refuse_cut_of_tape), METH_NOARGS,
@@ -284,6 +328,10 @@ Ref<Value> ForeignHook::run(const Ref<Value>& gradient) {
   return fit(value, wanted);
 }
 
-void add_backward(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+void add_backward(PyObject* module) {
+  check(PyModule_AddFunctions(module, module_methods));
+  Context<GradientWatch>::add(module, "tensorlike._C.GradientWatch",
+                              "GradientWatch(function): shows it each gradient made in a block.");
+}
 
 }  // namespace tensorlike::bind

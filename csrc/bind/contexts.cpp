@@ -1,9 +1,5 @@
-// Context managers over states of the core. They are written here because a with statement enters
-// and leaves these with no line of Python in between, at which Ctrl-C could come after a change and
-// before the promise to take it back.
-#include <new>
-
-#include "bind/objects.h"
+// Context managers over states of the core: see context.h for why they are written here.
+#include "bind/context.h"
 #include "engine/engine.h"
 #include "engine/profile.h"
 
@@ -255,12 +251,48 @@ PyType_Slot profile_slots[] = {
 PyType_Spec profile_spec = {"tensorlike._C.Profile", sizeof(ProfileObject), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, profile_slots};
 
+// Setting(variable, value): a context variable has the value in a block, which may be entered again
+// inside itself.
+class Setting {
+ public:
+  explicit Setting(PyObject* args) {
+    PyObject* variable = nullptr;
+    PyObject* value = nullptr;
+    if (PyArg_ParseTuple(args, "O!O", &PyContextVar_Type, &variable, &value) == 0) {
+      throw PythonError();
+    }
+    variable_ = Object::share(variable);
+    value_ = Object::share(value);
+  }
+  Setting(Setting&&) = default;
+  ~Setting() {
+    while (!tokens_.empty()) run_unraisable([&] { exit(); });
+  }
+  void enter() {
+    tokens_.reserve(tokens_.size() + 1);
+    tokens_.push_back(own(PyContextVar_Set(variable_.get(), value_.get())));
+  }
+  void exit() {
+    if (tokens_.empty()) return;
+    const Object token = std::move(tokens_.back());
+    tokens_.pop_back();
+    check(PyContextVar_Reset(variable_.get(), token.get()));
+  }
+
+ private:
+  Object variable_;
+  Object value_;
+  std::vector<Object> tokens_;
+};
+
 }  // namespace
 
 void add_contexts(PyObject* module) {
   add_type(module, pause_spec, nullptr);
   add_type(module, profile_spec, nullptr);
   add_type(module, block_spec, nullptr);
+  Context<Setting>::add(module, "tensorlike._C.Setting",
+                        "Setting(variable, value): a context variable has a value in a block.");
 }
 
 }  // namespace tensorlike::bind

@@ -15,8 +15,10 @@
 // backward pass, a wrapper that the collector does not look at) stays above zero, and all
 // that it leads to is kept: more may be kept than must be, never less. The core has no cycles of
 // its own (see Accumulator), so that counting down finds all.
-#include <unordered_map>
+#include <algorithm>
+#include <typeinfo>
 #include <unordered_set>
+#include <vector>
 
 #include "bind/objects.h"
 
@@ -36,6 +38,10 @@ Part part_of(const Value* value) {
   return {leads ? value : nullptr, Kind::kValue};
 }
 
+Part part_of(const Op* op) {
+  return {op != nullptr && typeid(*op) == typeid(ForeignOp) ? op : nullptr, Kind::kOp};
+}
+
 // Shows what a part leads to; returns the Python object that it holds itself, if it does.
 template <class Show>
 PyObject* open(const Part& part, Show&& show) {
@@ -51,7 +57,7 @@ PyObject* open(const Part& part, Show&& show) {
     }
     case Kind::kNode: {
       const auto& node = static_cast<const Node&>(*part.object);
-      show(Part{dynamic_cast<const ForeignOp*>(node.op.get()), Kind::kOp});
+      show(part_of(node.op.get()));
       for (const Node::Input& input : node.inputs) {
         show(Part{input.node.get(), Kind::kNode});
         show(part_of(input.saved.get()));
@@ -70,7 +76,7 @@ PyObject* open(const Part& part, Show&& show) {
       return nullptr;
     case Kind::kLog:
       for (const TapeLog::Entry& entry : static_cast<const TapeLog&>(*part.object).entries) {
-        show(Part{dynamic_cast<const ForeignOp*>(entry.op.get()), Kind::kOp});
+        show(part_of(entry.op.get()));
       }
       return nullptr;
   }
@@ -83,10 +89,63 @@ bool is_full_collection = false;
 // The wrappers that the first step has come to. It comes to each once: to one of them again in the
 // first step of another round, over what seemed to be garbage, when finalisers have run.
 auto& counted = *new std::unordered_set<PyObject*>;
+// A number for each part: a hash table in one block of memory, since a graph may have millions.
+class PartTable {
+ public:
+  size_t size() const { return used_; }
+  // The number of a part; at first, how many references it has.
+  int64_t& meet(const RefCounted* object) {
+    if (2 * (used_ + 1) > slots_.size()) grow();
+    Slot& slot = slots_[place_of(object)];
+    if (slot.object == nullptr) {
+      slot = {object, object->use_count()};
+      ++used_;
+    }
+    return slot.number;
+  }
+  // Null: it was not met.
+  int64_t* find(const RefCounted* object) {
+    if (used_ == 0) return nullptr;
+    Slot& slot = slots_[place_of(object)];
+    return slot.object == nullptr ? nullptr : &slot.number;
+  }
+  void clear() {
+    slots_ = {};
+    used_ = 0;
+  }
+
+ private:
+  struct Slot {
+    const RefCounted* object = nullptr;
+    int64_t number = 0;
+  };
+
+  // Where it is, or would be.
+  size_t place_of(const RefCounted* object) const {
+    const uint64_t mixed = reinterpret_cast<uintptr_t>(object) * 0x9E3779B97F4A7C15U;
+    const size_t mask = slots_.size() - 1;
+    size_t place = static_cast<size_t>(mixed >> 32) & mask;
+    while (slots_[place].object != nullptr && slots_[place].object != object) {
+      place = (place + 1) & mask;
+    }
+    return place;
+  }
+  void grow() {
+    std::vector<Slot> before(std::max<size_t>(64, 2 * slots_.size()));
+    std::swap(before, slots_);
+    for (const Slot& slot : before) {
+      if (slot.object != nullptr) slots_[place_of(slot.object)] = slot;
+    }
+  }
+
+  std::vector<Slot> slots_;  // a power of two, at most half of them used
+  size_t used_ = 0;
+};
+
 // The references of each part that are not explained yet. Parts that were opened have none left;
 // the second step marks them as it comes to them.
 constexpr int64_t kFollowed = -1;
-auto& unexplained = *new std::unordered_map<const RefCounted*, int64_t>;
+auto& unexplained = *new PartTable;
 auto& left = *new std::vector<Part>;  // to be opened
 
 void forget_counts() {
@@ -100,10 +159,10 @@ int count(PyObject* self, const Part& held, visitproc visit, void* arg) {
   counted.insert(self);
   const auto meet = [](const Part& part) {
     if (part.object == nullptr) return;
-    const auto found = unexplained.try_emplace(part.object, part.object->use_count()).first;
+    int64_t& references = unexplained.meet(part.object);
     // The second step must not fail for want of memory: it needs no more than this.
     if (left.capacity() < unexplained.size()) left.reserve(2 * unexplained.size());
-    if (--found->second == 0) left.push_back(part);
+    if (--references == 0) left.push_back(part);
   };
   meet(held);
   while (!left.empty()) {
@@ -117,9 +176,9 @@ int count(PyObject* self, const Part& held, visitproc visit, void* arg) {
 // Below a part that was not opened, nothing was counted that this would have to make up for.
 int follow(const Part& held, visitproc visit, void* arg) {
   const auto meet = [](const Part& part) {
-    const auto found = unexplained.find(part.object);
-    if (found == unexplained.end() || found->second != 0) return;
-    found->second = kFollowed;
+    int64_t* const references = part.object == nullptr ? nullptr : unexplained.find(part.object);
+    if (references == nullptr || *references != 0) return;
+    *references = kFollowed;
     left.push_back(part);
   };
   meet(held);

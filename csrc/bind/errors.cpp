@@ -3,10 +3,12 @@
 
 #include <pybind11/pybind11.h>
 
+#include <cctype>
 #include <new>
 
 #include "base/pool.h"
 #include "bind/objects.h"
+#include "op/registry.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -21,6 +23,15 @@ PyObject* make(PyObject* module, const char* name, PyObject* first, PyObject* se
   PyObject* made = checked(PyErr_NewExceptionWithDoc(full.c_str(), doc, bases.get(), nullptr));
   check(PyModule_AddObjectRef(module, name, made));
   return made;
+}
+
+// A name as ops and calls have in common: MatMul and matmul are one.
+std::string spelt(const std::string& name) {
+  std::string out;
+  for (const char c : name) {
+    if (c != '_') out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return out;
 }
 
 }  // namespace
@@ -61,6 +72,20 @@ void add_errors(PyObject* module) {
       make(module, "MatrixError", root, PyExc_ValueError,
            "A matrix is not what an op needs it to be: invertible, positive definite, finite.");
   class_of(ErrorKind::kDeclaration) = Py_NewRef(PyExc_ValueError);
+}
+
+void fail_as(const std::string& call, const Error& error) {
+  const std::string what = error.what();
+  const size_t colon = what.find(": ");
+  // Which rules an op has is said of the op.
+  const bool is_of_op = error.kind() == ErrorKind::kDispatch ||
+                        error.kind() == ErrorKind::kAmbiguity || colon == std::string::npos;
+  if (is_of_op) throw error;
+  const std::string subject = what.substr(0, colon);
+  const bool is_known =
+      registry().find_op(subject) != nullptr || registry().find_function(subject) != nullptr;
+  const bool is_renamed = is_known && spelt(subject) != spelt(call);
+  throw Error(error.kind(), is_renamed ? call + what.substr(colon) : what);
 }
 
 void set_error() noexcept {

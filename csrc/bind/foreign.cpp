@@ -96,8 +96,12 @@ bool to_literal(PyObject* object, Literal& literal) {
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(object, &overflow);
     if (overflow != 0) {  // only beside floats has this a meaning
-      literal = PyLong_AsDouble(object);
-      if (PyErr_Occurred() != nullptr) throw PythonError();
+      const double wide = PyLong_AsDouble(object);
+      if (PyErr_Occurred() != nullptr) {
+        PyErr_Clear();
+        fail(ErrorKind::kOverflow, "literal: must fit float64; got a larger integer.");
+      }
+      literal = wide;
       return true;
     }
     if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();

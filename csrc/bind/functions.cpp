@@ -4,6 +4,7 @@
 #include <string>
 
 #include "bind/complex_forms.h"
+#include "bind/errors.h"
 #include "bind/objects.h"
 #include "engine/engine.h"
 // After Python.h.
@@ -213,7 +214,7 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
       has_further_arguments(self, PyVectorcall_NARGS(nargsf), kwnames)) {
     return PyObject_Vectorcall(self.extension, args, nargsf, kwnames);
   }
-  PyObject* result = guarded([&]() -> PyObject* {
+  PyObject* result = guarded_call(self.function->spec.name, [&]() -> PyObject* {
     Call call;
     parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, call);
     const Ref<Op> op = op_for(self, call);

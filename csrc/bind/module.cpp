@@ -148,6 +148,7 @@ PYBIND11_MODULE(_C, m) {
     add_rules(module);
     add_engine(module);
     add_contexts(module);
+    add_rebinding_blocks(module);
     add_cycles();
     add_lapack();
     add_foreign_rules();
@@ -165,6 +166,7 @@ PYBIND11_MODULE(_C, m) {
   m.def("declare_specs", declare_specs);
   m.def("set_foreign_rules", set_foreign_rules);
   m.def("fail_allocation_after", fail_allocation_after);
+  m.def("poison_memory", [](bool on) { memory_is_poisoned = on; });
   m.def("allocations_before_failure", allocations_before_failure);
   m.def("built_levels", [] {
     py::list names;

@@ -201,6 +201,7 @@ void add_wrappers(PyObject* module);
 void add_tapes(PyObject* module);
 void add_backward(PyObject* module);
 void add_rebinding(PyObject* module);
+void add_rebinding_blocks(PyObject* module);
 void add_transforms(PyObject* module);
 void add_engine(PyObject* module);
 void add_contexts(PyObject* module);

@@ -8,6 +8,7 @@
 #include "bind/rebinding.h"
 
 #include <algorithm>
+#include <exception>
 
 #include "tape/gradient.h"
 
@@ -25,7 +26,7 @@ struct OpenLevel {
 // Wrappers older than itself, and what they were bound to when it began.
 struct Journal {
   uint64_t births;
-  std::vector<std::pair<Object, Ref<Value>>> entries;
+  Bindings entries;
 };
 
 struct Rebinding {
@@ -104,6 +105,38 @@ void end_level(const Tape& tape) {
     --going_on;
     lower_all(ended);
   }
+}
+
+void rebind_all(const Bindings& bindings) {
+  std::exception_ptr failure;
+  for (size_t i = bindings.size(); i-- > 0;) {
+    try {
+      rebind(bindings[i].first.get(), bindings[i].second);
+    } catch (...) {
+      if (!failure) failure = std::current_exception();
+    }
+  }
+  if (failure) std::rethrow_exception(failure);
+}
+
+void begin_journal() {
+  state().journals.push_back({births(), {}});
+  ++going_on;
+}
+
+void end_journal(bool undoes) {
+  std::vector<Journal>& journals = state().journals;
+  if (journals.empty()) return;
+  const Journal ended = std::move(journals.back());
+  journals.pop_back();
+  --going_on;
+  if (undoes) rebind_all(ended.entries);
+}
+
+bool is_same_value(const Value& x, const Value& y) {
+  if (x.tag != Value::kForeign || y.tag != Value::kForeign) return &x == &y;
+  return static_cast<const ForeignValue&>(x).object() ==
+         static_cast<const ForeignValue&>(y).object();
 }
 
 void note_rebinding(PyObject* wrapper, const Value& value) {
@@ -259,42 +292,6 @@ PyObject* retraced(PyObject*, PyObject* const* args, Py_ssize_t n) {
   });
 }
 
-// is_same(x, y): whether both are the same value, which several objects may stand for.
-PyObject* is_same(PyObject*, PyObject* const* args, Py_ssize_t n) {
-  return guarded([&] {
-    if (n != 2) fail(ErrorKind::kAttribute, "is_same: two tensor-likes are needed.");
-    const Ref<Value> x = to_value(args[0]);
-    const Ref<Value> y = to_value(args[1]);
-    const bool are_foreign = x->tag == Value::kForeign && y->tag == Value::kForeign;
-    const bool is_one = are_foreign ? static_cast<ForeignValue&>(*x).object() ==
-                                          static_cast<ForeignValue&>(*y).object()
-                                    : x.get() == y.get();
-    return PyBool_FromLong(is_one);
-  });
-}
-
-// begin_journal(): from now on this thread notes what older wrappers were bound to.
-PyObject* begin_journal(PyObject*, PyObject*) {
-  return guarded([&] {
-    state().journals.push_back({births(), {}});
-    ++going_on;
-    return Py_NewRef(Py_None);
-  });
-}
-
-// undo_journal(): binds them to that again.
-PyObject* undo_journal(PyObject*, PyObject*) {
-  return guarded([&] {
-    std::vector<Journal>& journals = state().journals;
-    if (journals.empty()) fail(ErrorKind::kAttribute, "undo_journal: none has begun.");
-    const Journal ended = std::move(journals.back());
-    journals.pop_back();
-    --going_on;
-    for (const auto& [wrapper, value] : ended.entries) rebind(wrapper.get(), value);
-    return Py_NewRef(Py_None);
-  });
-}
-
 // set_level_hooks(inner, on_base, lowered, refuse_examples, own_tape)
 PyObject* set_level_hooks(PyObject*, PyObject* args) {
   if (PyArg_ParseTuple(args, "OOOOO", &hooks.inner, &hooks.on_base, &hooks.lowered,
@@ -312,9 +309,6 @@ PyMethodDef module_methods[] = {
     {"set_level_hooks", set_level_hooks, METH_VARARGS, "Says what is written in Python."},
     {"set_value", as_method(set_value), METH_FASTCALL, "Binds a Tensor to another value."},
     {"retraced", as_method(retraced), METH_FASTCALL, "A tracer's place around another value."},
-    {"is_same", as_method(is_same), METH_FASTCALL, "Whether both are the same value."},
-    {"begin_journal", as_method(begin_journal), METH_NOARGS, "Notes what Tensors are bound to."},
-    {"undo_journal", as_method(undo_journal), METH_NOARGS, "Binds them to that again."},
     {nullptr, nullptr, 0, nullptr},
 };
 

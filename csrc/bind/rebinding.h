@@ -18,6 +18,16 @@ bool may_donate(PyObject* wrapper);
 // Fails where a wrapper from outside of a vmap would get what differs between examples.
 void check_examples(PyObject* wrapper, const Value& value);
 
+using Bindings = std::vector<std::pair<Object, Ref<Value>>>;
+// Binds wrappers, the last of them first: all of them, even where that fails for one.
+void rebind_all(const Bindings& bindings);
+// From now on this thread notes what older wrappers were bound to. The end of that binds them to it
+// again, if it `undoes`.
+void begin_journal();
+void end_journal(bool undoes);
+// Whether both are one value, which several objects may stand for.
+bool is_same_value(const Value& x, const Value& y);
+
 // Where the value is on a tape, under the tensor-likes of transforms, and above or below carriers;
 // null: it carries no gradient there.
 Ref<Tracer> tracer_under(Value* value, const Tape& tape);

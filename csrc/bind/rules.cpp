@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "bind/context.h"
+
 namespace tensorlike::bind {
 
 bool PythonRule::call(const Op& op, Args args, Values& out) {
@@ -210,6 +212,27 @@ PyObject* remove_rule(PyObject*, PyObject* function) {
   });
 }
 
+// Registration(function, name, place, op_class, kinds, is_variadic): a rule for a block.
+class Registration {
+ public:
+  explicit Registration(PyObject* args) : args_(Object::share(args)) {}
+  Registration(Registration&&) = default;
+  ~Registration() {
+    if (is_on_) run_unraisable([&] { exit(); });
+  }
+  void enter() {
+    own(add_rule(nullptr, args_.get()));
+    is_on_ = true;
+  }
+  void exit() {
+    if (std::exchange(is_on_, false)) own(remove_rule(nullptr, PyTuple_GET_ITEM(args_.get(), 0)));
+  }
+
+ private:
+  Object args_;
+  bool is_on_ = false;
+};
+
 PyObject* call_super(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 1) fail(ErrorKind::kDispatch, "apply.super: an op is needed first.");
@@ -263,6 +286,8 @@ PyMethodDef methods[] = {
 void add_rules(PyObject* module) {
   dispatcher().add(std::make_shared<WrapperRule>());
   check(PyModule_AddFunctions(module, methods));
+  Context<Registration>::add(module, "tensorlike._C.Registration",
+                             "Registration(...): a rule for the length of a block.");
 }
 
 }  // namespace tensorlike::bind

@@ -77,12 +77,8 @@ PyObject* call_body(PyObject*, PyObject* const* args, Py_ssize_t n) {
     SmallVector<Value*, 4> pointers;
     for (Py_ssize_t i = 1; i < n; ++i) held.push_back(as_argument(args[i]));
     for (const Ref<Value>& value : held) pointers.push_back(value.get());
-    const Args xs{pointers.data(), pointers.size()};
-    if (op->scalar != nullptr && op->scalar->expansion != nullptr) {
-      return to_tuple(run_body(*op->scalar->expansion, *op, xs), nullptr);
-    }
     Values out;
-    if (!apply_body(*op, xs, out)) return Py_NewRef(Py_None);
+    if (!apply_body(*op, {pointers.data(), pointers.size()}, out)) return Py_NewRef(Py_None);
     return to_tuple(out, nullptr);
   });
 }

@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bind/elements.h"
+#include "bind/errors.h"
 #include "bind/objects.h"
 #include "bind/rebinding.h"
 #include "op/index.h"
@@ -287,7 +288,7 @@ PyObject* tensor_from(PyObject*, PyObject* args) {
   PyObject* data = nullptr;
   PyObject* dtype = Py_None;
   if (PyArg_ParseTuple(args, "O|O", &data, &dtype) == 0) return nullptr;
-  return guarded([&] { return wrap(as_raw(data, dtype), types.tensor); });
+  return guarded_call("tensor", [&] { return wrap(as_raw(data, dtype), types.tensor); });
 }
 
 PyMethodDef module_methods[] = {

@@ -1,7 +1,5 @@
 // Applying an op. Built-in tensor-likes go straight to their meaning as long as no user's rule can
 // have a say; everything else is dispatched.
-#include <algorithm>
-
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "op/infer.h"
@@ -24,11 +22,6 @@ Values apply(const Op& op, Args args) {
         apply_tracer(op, args, out)) {
       return out;
     }
-  }
-  if (op.scalar != nullptr && op.scalar->spec.derived && op.scalar->expansion != nullptr &&
-      std::none_of(args.begin(), args.end(),
-                   [](const Value* arg) { return arg->takes_derived(); })) {
-    return run_body(*op.scalar->expansion, op, args);  // few others see derived functions
   }
   return dispatcher().call(op, args);
 }
@@ -97,8 +90,14 @@ bool apply_shape(const Op& op, Args args, Values& out) {
 }
 
 bool apply_body(const Op& op, Args args, Values& out) {
-  if (op.cls.define != nullptr) {
-    out = run_body(*op.cls.define, op, args);
+  const bool is_scalar = op.scalar != nullptr;
+  if (const auto& body = is_scalar ? op.scalar->expansion : op.cls.define; body != nullptr) {
+    out = run_body(*body, op, args);
+    return true;
+  }
+  if (op.cls.expand != nullptr) {
+    check_arity(op, args.size());
+    out = op.cls.expand(op, args);
     return true;
   }
   return op.run_define(args, out);

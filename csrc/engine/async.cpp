@@ -3,9 +3,11 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <exception>
 #include <mutex>
 #include <new>
 #include <optional>
@@ -34,7 +36,7 @@ struct Queue {
   std::condition_variable pushed;
   std::condition_variable over;
   std::deque<Task*> tasks;
-  Task* running = nullptr;
+  Task* running = nullptr;  // the first of them
   std::thread thread;
   bool has_thread = false;
   std::atomic<bool> is_stopping{false};
@@ -44,7 +46,7 @@ struct Queue {
   std::deque<Ref<Task>> failures;
 
   void work();
-  void push(Ref<Task> task);
+  void push(const Ref<Task>& task);
   void settle_some();
   void settle_oldest();
   void start_thread(const std::unique_lock<std::mutex>& held);
@@ -67,34 +69,43 @@ void watch_forks() {
   static_cast<void>(done);
 }
 
-// A child of fork has no thread; the next push or wait starts one. What was running runs again,
-// unless it was over: then nobody need hold it any more.
+// A child of fork has no thread; the next push or wait starts one. What was running runs again.
 void Queue::restart_in_child() {
   new (&mutex) std::mutex;
   new (&pushed) std::condition_variable;
   new (&over) std::condition_variable;
   new (&thread) std::thread;
   has_thread = false;
-  const Task* interrupted = std::exchange(running, nullptr);
-  for (const Ref<Task>& task : alive) {
-    if (task.get() == interrupted && !task->is_over()) tasks.push_front(task.get());
-  }
+  running = nullptr;
 }
 
+// One at a time, in order. It is over and leaves the queue at once for whoever holds the mutex, as
+// a fork does; what is interrupted stays in its place and runs again.
 void Queue::run_next(std::unique_lock<std::mutex>& held) {
   running = tasks.front();
-  tasks.pop_front();
   held.unlock();
-  running->run();
+  std::exception_ptr interrupt;
+  try {
+    running->run();
+  } catch (const Interrupted&) {
+    interrupt = std::current_exception();
+  }
   held.lock();
+  if (!interrupt) {
+    tasks.pop_front();
+    running->end();
+  }
   running = nullptr;
   over.notify_all();
+  pushed.notify_all();
+  if (interrupt) std::rethrow_exception(interrupt);
 }
 
 void Queue::work() {
+  become_worker();
   std::unique_lock lock(mutex);
   for (;;) {
-    pushed.wait(lock, [&] { return !tasks.empty() || is_stopping; });
+    pushed.wait(lock, [&] { return is_stopping || (running == nullptr && !tasks.empty()); });
     if (is_stopping) return;
     run_next(lock);
   }
@@ -108,6 +119,7 @@ void Queue::start_thread(const std::unique_lock<std::mutex>&) {
     thread = std::thread([this] { work(); });
     has_thread = true;
   } catch (const std::system_error&) {
+  } catch (const std::bad_alloc&) {
   }
 }
 
@@ -130,19 +142,19 @@ void Queue::wait(F&& is_ready) {
 }
 
 void Queue::settle_oldest() {
-  const Ref<Task> task = std::move(alive.front());
+  const Ref<Task> task = alive.front();
+  if (task->has_failed() && !task->is_told() && failures.size() < kMaxFailures) {
+    failures.push_back(task);  // first of all: it may find no memory
+  }
   alive.pop_front();
   task->settle();
-  if (task->has_failed() && !task->is_told() && failures.size() < kMaxFailures) {
-    failures.push_back(task);
-  }
 }
 
 void Queue::settle_some() {
   while (!alive.empty() && alive.front()->is_over()) settle_oldest();
 }
 
-void Queue::push(Ref<Task> task) {
+void Queue::push(const Ref<Task>& task) {
   watch_forks();
   settle_some();
   while (alive.size() >= kMaxQueued) {
@@ -150,9 +162,14 @@ void Queue::push(Ref<Task> task) {
     wait([&] { return oldest->is_over(); });
     settle_some();
   }
+  alive.push_back(task);
   std::unique_lock lock(mutex);
-  tasks.push_back(task.get());
-  alive.push_back(std::move(task));
+  try {
+    tasks.push_back(task.get());
+  } catch (...) {
+    alive.pop_back();
+    throw;
+  }
   start_thread(lock);
   pushed.notify_one();
 }
@@ -173,9 +190,11 @@ bool push_async(const Op& op, Args args, Values& out) {
   const bool is_known = op.scalar != nullptr || op.reduction != nullptr || has_kernel;
   if (!is_known || args.empty()) return false;
   check_arity(op, args.size());
-  SmallVector<RawTensor*, 4> tensors;
-  for (Value* arg : args) tensors.push_back(static_cast<RawTensor*>(arg));
-  if (may_give_views(op, {tensors.data(), tensors.size()})) return false;
+  const auto is_there = [](const Value* arg) {
+    return !static_cast<const RawTensor*>(arg)->pending;
+  };
+  // A view of what is there costs nothing.
+  if (op.cls.view != nullptr && std::all_of(args.begin(), args.end(), is_there)) return false;
   SmallVector<Spec, 3> inputs;
   int64_t work = 0;
   for (Value* arg : args) {
@@ -191,13 +210,13 @@ bool push_async(const Op& op, Args args, Values& out) {
     work = std::max(work, element_count(spec.shape));
   }
   if (work < engine_options().threshold) return false;
-  auto task = make_ref<Task>(op, args, std::move(specs));
+  const auto task = make_ref<Task>(op, args, std::move(specs));
   try {
     task->make_outputs(out);
   } catch (const Error& error) {
     throw Error(error.kind(), with_place(error.what(), op, ""));
   }
-  queue().push(std::move(task));
+  queue().push(task);
   return true;
 }
 

@@ -129,7 +129,10 @@ size_t LazyNode::index_of(const RawTensor& tensor) const {
   return static_cast<size_t>(std::find(outputs.begin(), outputs.end(), &tensor) - outputs.begin());
 }
 
-void LazyNode::forget(const RawTensor& tensor) { outputs[index_of(tensor)] = nullptr; }
+void LazyNode::forget(const RawTensor& tensor) {
+  std::replace(outputs.begin(), outputs.end(), const_cast<RawTensor*>(&tensor),
+               static_cast<RawTensor*>(nullptr));
+}
 
 void LazyNode::check_lost() const {
   if (!is_lost_) return;

@@ -27,12 +27,12 @@ void remember(FusedProgram program) {
 void tell(ProfileScope& scope, const FusedProgram& program, int64_t bytes) {
   if (!scope) return;
   for (const std::string& op : program.ops) {
-    scope.event.name += (scope.event.name.empty() ? "" : " + ") + op;
+    scope.event->name += (scope.event->name.empty() ? "" : " + ") + op;
   }
-  scope.event.ops = program.ops;
-  scope.event.place = program.places.back();
-  scope.event.shape = to_string(program.shape);
-  scope.event.bytes = bytes;
+  scope.event->ops = program.ops;
+  scope.event->place = program.places.back();
+  scope.event->shape = to_string(program.shape);
+  scope.event->bytes = bytes;
 }
 
 // Somebody is told that the node cannot run, nor what it waits for with it.
@@ -54,17 +54,19 @@ LazyNode* run_elementwise(LazyNode& node, const char* reason) {
   Chain chain(node.result.shape);
   if (LazyNode* first = chain.collect(node)) return first;
   chain.prepare();
-  if (chain.writes()) {
-    chain.allocate(true);
-    FusedProgram program = chain.describe(reason);
-    {
-      ProfileScope scope;
-      chain.run();
-      tell(scope, program, chain.bytes());
-    }
-    remember(std::move(program));
+  if (!chain.writes()) {
+    chain.fill();
+    return nullptr;
+  }
+  chain.allocate(true);
+  FusedProgram program = chain.describe(reason);
+  {
+    ProfileScope scope;
+    chain.run();
+    tell(scope, program, chain.bytes());
   }
   chain.fill();
+  remember(std::move(program));
   return nullptr;
 }
 
@@ -75,10 +77,11 @@ void run_plain_reduction(LazyNode& node) {
   program.ops = {node.op->name()};
   program.places = {node.place};
   program.shape = x.shape;
-  Ref<RawTensor> out;
+  const Ref<RawTensor> out = RawTensor::empty(node.result.dtype, node.result.shape);
+  Workspace workspace;
   {
     ProfileScope scope;
-    out = reduce(*node.op, reducible(x, tile_operand(x, x.shape), loop), loop, node.result);
+    reduce(*node.op, reducible(x, loop), loop, *out, workspace);
     tell(scope, program, bytes_of(x) + bytes_of(*out));
   }
   if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
@@ -109,10 +112,11 @@ LazyNode* run_reduction(LazyNode& node, const char* reason) {
   program.ops.push_back(node.op->name());
   program.places.push_back(node.place);
   ++program.outputs;
-  Ref<RawTensor> out;
+  const Ref<RawTensor> out = RawTensor::empty(node.result.dtype, node.result.shape);
+  Workspace workspace;
   {
     ProfileScope scope;
-    out = reduce(*node.op, chain.feed(loop), loop, node.result);
+    reduce(*node.op, chain.feed(loop), loop, *out, workspace);
     tell(scope, program, chain.bytes() + bytes_of(*out));
   }
   if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);

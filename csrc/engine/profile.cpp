@@ -86,21 +86,21 @@ std::vector<ProfileEvent> stop_profile(int64_t name) {
   return events;
 }
 
-ProfileScope::ProfileScope() : is_on_(is_profiling()) {
-  if (is_on_) event.start = now();
+void ProfileScope::begin() {
+  event = std::make_unique<ProfileEvent>();
+  event->start = now();
 }
 
 void ProfileScope::end() {
-  if (!is_on_) return;
-  is_on_ = false;
-  if (event.name.empty()) return;  // it failed
-  event.duration = now() - event.start;
+  const std::unique_ptr<ProfileEvent> told = std::move(event);
+  if (told == nullptr || told->name.empty()) return;  // it failed
+  told->duration = now() - told->start;
   Profiles& all = profiles();
   const std::lock_guard lock(all.mutex);
   try {
     for (Profile& open : all.open) {
-      if (event.start < open.begin) continue;
-      open.events.push_back(event);
+      if (told->start < open.begin) continue;
+      open.events.push_back(*told);
       open.events.back().start -= open.begin;
     }
   } catch (const std::bad_alloc&) {  // an event less
@@ -109,12 +109,12 @@ void ProfileScope::end() {
 
 void ProfileScope::describe(const Op& op, const std::string& place, std::span<const Spec> inputs,
                             std::span<const Spec> outputs) {
-  event.name = op.name();
-  event.ops = {op.name()};
-  event.place = place;
-  for (const Spec& spec : inputs) event.bytes += bytes_of(spec);
-  for (const Spec& spec : outputs) event.bytes += bytes_of(spec);
-  if (!outputs.empty()) event.shape = to_string(outputs[0].shape);
+  event->name = op.name();
+  event->ops = {op.name()};
+  event->place = place;
+  for (const Spec& spec : inputs) event->bytes += bytes_of(spec);
+  for (const Spec& spec : outputs) event->bytes += bytes_of(spec);
+  if (!outputs.empty()) event->shape = to_string(outputs[0].shape);
 }
 
 int64_t bytes_of(const RawTensor& tensor) { return bytes_of(tensor.spec()); }

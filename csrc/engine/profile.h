@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -28,21 +29,25 @@ std::vector<ProfileEvent> stop_profile(int64_t profile);
 // Times what runs in its scope. Does nothing unless somebody profiles.
 class ProfileScope {
  public:
-  ProfileScope();
-  ~ProfileScope() { end(); }
+  ProfileScope() {
+    if (is_profiling()) begin();
+  }
+  ~ProfileScope() {
+    if (event) end();
+  }
   ProfileScope(const ProfileScope&) = delete;
   ProfileScope& operator=(const ProfileScope&) = delete;
 
-  explicit operator bool() const { return is_on_; }
+  explicit operator bool() const { return event != nullptr; }
   // Tells the profiles now; the destructor does where nobody has.
   void end();
   // The op, the line that applied it, what it reads and what it writes.
   void describe(const Op& op, const std::string& place, std::span<const Spec> inputs,
                 std::span<const Spec> outputs);
-  ProfileEvent event;
+  std::unique_ptr<ProfileEvent> event;  // null: nobody profiles
 
  private:
-  bool is_on_;
+  void begin();
 };
 
 int64_t bytes_of(const RawTensor& tensor);

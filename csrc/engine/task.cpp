@@ -1,160 +1,193 @@
 #include "engine/task.h"
 
-#include <cstring>
+#include <new>
 #include <utility>
 
 #include "base/blocking.h"
 #include "base/place.h"
+#include "base/pool.h"
 #include "engine/profile.h"
-#include "tensor/layout.h"
-#include "tensor/reductions.h"
+#include "tensor/kernel_run.h"
 
 namespace tensorlike {
+namespace {
+
+struct Running {
+  Running() { is_running_task = true; }
+  ~Running() { is_running_task = false; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+};
+
+}  // namespace
 
 Task::Task(const Op& op, Args args, Specs specs)
-    : op_(&op), specs_(std::move(specs)), place_(place_of_user()) {
-  for (Value* arg : args) inputs_.push_back(Ref<RawTensor>(static_cast<RawTensor*>(arg)));
+    : op_(&op),
+      specs_(std::move(specs)),
+      own_failure_(std::make_shared<Failure>(Ref<const Op>(&op), place_of_user())) {
+  for (Value* arg : args) {
+    const Ref<RawTensor> input(static_cast<RawTensor*>(arg));
+    if (Task* from = task_of(*input)) from->settle();  // perhaps it is over
+    Source source;
+    if (Task* from = task_of(*input)) {
+      while (from->results_[source.output].tensor != input.get()) ++source.output;
+      source.task = Ref<Task>(from);
+    }
+    inputs_.push_back(input);
+    sources_.push_back(std::move(source));
+  }
 }
 
-bool Task::find_operands() {
-  bool is_known = true;
-  const bool is_reduction = is_reducing(*op_);
-  for (const Ref<RawTensor>& input : inputs_) {
-    // How a result lies that was made under the lock is known when it is there.
-    if (Task* from = task_of(*input); from != nullptr && from->needs_lock_) from->settle();
-    TileOperand operand = tile_operand(*input, is_reduction ? input->shape : specs_[0].shape);
-    if (Task* from = task_of(*input)) {
-      producers_.push_back(Ref<Task>(from));
-      for (size_t i = 0; i < from->storages_.size(); ++i) {
-        if (from->outputs_[i] == input.get()) operand.data = from->storages_[i]->data();
-      }
-    }
-    is_known = is_known && operand.data != nullptr;
-    operands_.push_back(std::move(operand));
+bool Task::find_inputs() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Task* from = sources_[i].task.get();
+    // How a result lies that is made under the lock is known when it is there.
+    if (from != nullptr && from->needs_lock_) return false;
+    arrays_.push_back(from == nullptr ? *inputs_[i] : from->results_[sources_[i].output].place);
   }
-  return is_known;
+  return true;
+}
+
+// Whether the results are views of the first input, wherever that is by then.
+bool Task::sees_an_input() {
+  Views views;
+  if (op_->cls.view == nullptr || !op_->cls.view(*op_, arrays_[0], specs_, views)) return false;
+  const Source& source = sources_[0];
+  const Ref<Storage>& storage =
+      source.task ? source.task->results_[source.output].storage : inputs_[0]->storage;
+  for (View& view : views) {
+    results_.push_back(
+        {arrays_[0].view(std::move(view.shape), std::move(view.strides), view.offset), storage});
+  }
+  return true;
+}
+
+void Task::place_results() {
+  is_view_ = sees_an_input();
+  if (is_view_) return;
+  for (const Spec& spec : specs_) {
+    Array place(spec.dtype, spec.shape, nullptr);
+    Ref<Storage> storage =
+        Storage::allocate(static_cast<size_t>(place.count) * size_of(spec.dtype));
+    place.data = storage->data();
+    results_.push_back({std::move(place), std::move(storage)});
+  }
 }
 
 void Task::make_outputs(Values& out) {
-  needs_lock_ = op_->scalar == nullptr && !is_reducing(*op_);
+  needs_lock_ = !is_computed(*op_) || !find_inputs();
   if (needs_lock_) {
-    for (const Ref<RawTensor>& input : inputs_) {
-      if (Task* from = task_of(*input)) producers_.push_back(Ref<Task>(from));
-    }
+    for (const Spec& spec : specs_)
+      results_.push_back({Array(spec.dtype, spec.shape, nullptr), {}});
   } else {
-    needs_lock_ = !find_operands();
+    place_results();
   }
-  if (!needs_lock_) {
-    if (op_->scalar != nullptr) {
-      SmallVector<DType, 4> dtypes;
-      for (const Ref<RawTensor>& input : inputs_) dtypes.push_back(input->dtype);
-      program_ = &prepare(*op_->scalar, {dtypes.data(), dtypes.size()});
-    }
-    for (const Spec& spec : specs_) {
-      const size_t count = static_cast<size_t>(element_count(spec.shape));
-      storages_.push_back(Storage::allocate(count * size_of(spec.dtype)));
-    }
-  }
-  for (const Spec& spec : specs_) {
-    auto tensor = make_ref<RawTensor>(spec.dtype, spec.shape, Ref<Pending>(this));
-    outputs_.push_back(tensor.get());
+  for (Result& result : results_) {
+    auto tensor = make_ref<RawTensor>(result.place, Ref<Pending>(this));
+    result.tensor = tensor.get();
     out.push_back(std::move(tensor));
   }
 }
 
-void Task::run_elementwise() {
-  SmallVector<TileOutput, 2> results;
-  for (size_t i = 0; i < storages_.size(); ++i) {
-    results.push_back({storages_[i]->data(), size_of(specs_[i].dtype)});
-  }
-  run_tiles(program_->program, specs_[0].shape, {operands_.data(), operands_.size()},
-            {results.data(), results.size()});
-}
-
-void Task::run_reduction() {
-  const RawTensor& x = *inputs_[0];
-  const DType loop = reduction_loop(*op_, x.dtype);
-  // Where its elements are is not asked of the tensor, which another thread may be filling.
-  const Ref<RawTensor> result = reduce(*op_, reducible(x, operands_[0], loop), loop, specs_[0]);
-  std::memcpy(storages_[0]->data(), result->data,
-              static_cast<size_t>(result->count) * size_of(result->dtype));
+Ref<RawTensor> Task::shown(size_t output) const {
+  if (needs_lock_) return made_[output];
+  const Result& result = results_[output];
+  return make_ref<RawTensor>(result.place.dtype, result.place.shape, result.place.strides,
+                             result.storage, result.place.data);
 }
 
 void Task::run_under_lock() {
   const EmbedderLock lock;
+  SmallVector<Ref<RawTensor>, 4> inputs;
   SmallVector<Value*, 4> args;
-  for (const Ref<RawTensor>& input : inputs_) {
-    if (Task* from = task_of(*input)) from->settle();
-    args.push_back(input.get());
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    const Source& source = sources_[i];
+    inputs.push_back(source.task ? source.task->shown(source.output) : inputs_[i]);
+    args.push_back(inputs.back().get());
   }
-  results_.clear();  // a child of fork may find some, of a run that was cut off
+  made_.clear();  // a child of fork may find some, of a run that was cut off
   for (const Ref<Value>& value : execute(*op_, {args.data(), args.size()})) {
-    results_.push_back(Ref<RawTensor>(static_cast<RawTensor*>(value.get())));
+    made_.push_back(Ref<RawTensor>(static_cast<RawTensor*>(value.get())));
   }
 }
 
 void Task::run_kernel() {
+  if (is_view_) return;
   ProfileScope scope;
   if (needs_lock_) {
     run_under_lock();
-  } else if (op_->scalar != nullptr) {
-    run_elementwise();
   } else {
-    run_reduction();
+    SmallVector<const Array*, 4> inputs;
+    for (const Array& array : arrays_) inputs.push_back(&array);
+    SmallVector<const Array*, 2> outputs;
+    for (const Result& result : results_) outputs.push_back(&result.place);
+    Workspace workspace;
+    compute(*op_, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, workspace);
   }
   if (!scope) return;
   std::vector<Spec> inputs;
   for (const Ref<RawTensor>& input : inputs_) inputs.push_back(input->spec());
-  scope.describe(*op_, place_, inputs, {specs_.data(), specs_.size()});
-}
-
-void Task::fail_with(ErrorKind kind, const std::string& what) {
-  failure_ = std::make_shared<Failure>(Error(kind, with_place(what, *op_, place_)));
+  scope.describe(*op_, own_failure_->place, inputs, {specs_.data(), specs_.size()});
 }
 
 void Task::run() {
-  is_running_task = true;
-  try {
-    for (const Ref<Task>& from : producers_) {
-      if (from->has_failed() && !failure_) failure_ = from->failure_;
-    }
-    if (!failure_) run_kernel();
-  } catch (const Error& error) {
-    fail_with(error.kind(), error.what());
-  } catch (const std::bad_alloc&) {
-    fail_with(ErrorKind::kMemory, "memory: there was none left.");
-  } catch (const std::exception& error) {
-    fail_with(ErrorKind::kMemory, error.what());
+  const Running running;
+  for (const Source& source : sources_) {
+    if (source.task && source.task->has_failed() && !failure_) failure_ = source.task->failure_;
   }
-  is_running_task = false;
+  if (!failure_) {
+    try {
+      run_kernel();
+    } catch (const Interrupted&) {
+      throw;
+    } catch (const std::exception&) {
+      own_failure_->cause = std::current_exception();
+      failure_ = own_failure_;
+    }
+  }
+}
+
+void Task::end() {
   state_.store(failure_ ? State::kFailed : State::kDone, std::memory_order_release);
 }
 
+// The results stay as long as the task: who needs them may be running.
 void Task::settle() {
   if (!is_over()) return;
-  if (!has_failed()) {
-    for (size_t i = 0; i < outputs_.size(); ++i) {
-      // The tensor may hold the last reference to this task.
-      if (RawTensor* tensor = std::exchange(outputs_[i], nullptr)) {
-        const Ref<Task> held(this);
-        needs_lock_ ? tensor->fill(*results_[i]) : tensor->fill(storages_[i]);
-      }
+  const Ref<Task> held(this);  // the tensors may hold the last references
+  for (size_t i = 0; i < results_.size(); ++i) {
+    Result& result = results_[i];
+    if (has_failed()) {
+      result.storage = nullptr;
+    } else if (result.tensor != nullptr) {
+      needs_lock_ ? result.tensor->fill(*made_[i])
+                  : result.tensor->fill(result.storage, result.place.data);
+      result.tensor = nullptr;
     }
-    storages_.clear();
-    results_.clear();
   }
+  if (has_failed()) made_.clear();
   inputs_.clear();
-  producers_.clear();
+  sources_.clear();
 }
 
 void Task::fail_again() {
+  const Ref<const Op> op = failure_->op;
+  const std::string place = failure_->place;
   failure_->is_told = true;
-  throw Error(failure_->error);
+  try {
+    std::rethrow_exception(failure_->cause);
+  } catch (const Error& error) {
+    throw Error(error.kind(), with_place(error.what(), *op, place));
+  } catch (const std::bad_alloc&) {
+    throw Error(ErrorKind::kMemory, with_place("memory: there was none left.", *op, place));
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::kMemory, with_place(error.what(), *op, place));
+  }
 }
 
 void Task::forget(const RawTensor& tensor) {
-  for (RawTensor*& output : outputs_) {
-    if (output == &tensor) output = nullptr;
+  for (Result& result : results_) {
+    if (result.tensor == &tensor) result.tensor = nullptr;
   }
 }
 

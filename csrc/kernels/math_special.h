@@ -208,8 +208,8 @@ inline double gamma_power(double a, double x) {
   return exp2_of_pair(sum, sum_low + low);
 }
 
-// x^a exp(-x) / gamma(a + 1)
-inline double gamma_density(double a, double x) {
+// x^a exp(-x) / gamma(a + 1), for positive numbers.
+inline double gamma_term(double a, double x) {
   if (a < 5) {
     const double root = vm::exp(-0.5 * x);  // exp(-x) may be denormal where the result is not
     return vm::pow(x, a) * root / vm::exp(vm::lgamma(a + 1)) * root;
@@ -217,6 +217,13 @@ inline double gamma_density(double a, double x) {
   const double inverse = 1 / a;
   const double scaled = vm::exp(inverse * lgamma_large(inverse * inverse));
   return gamma_power(a, x) / (vm::sqrt(kTwoPi * a) * scaled);
+}
+
+inline double gamma_density(double a, double x) {
+  if (!(a >= 0 && x >= 0)) return std::numeric_limits<double>::quiet_NaN();
+  if (x == 0) return a == 0;
+  if (std::isinf(a) || std::isinf(x)) return 0;
+  return gamma_term(a, x);
 }
 
 // Temme's expansion around x = a, for large a: the lower function, or the upper one. The smaller
@@ -244,7 +251,7 @@ inline double gamma_series(double a, double x) {
     term *= x / (a + n);
     sum += term;
   }
-  return gamma_density(a, x) * sum;
+  return gamma_term(a, x) * sum;
 }
 
 // The continued fraction of the upper function, by Lentz's method.
@@ -259,7 +266,7 @@ inline double gamma_fraction(double a, double x) {
     product *= step;
     if (vm::abs(step - 1) < 0x1p-53) break;
   }
-  return gamma_density(a, x) * a * product;
+  return gamma_term(a, x) * a * product;
 }
 
 // The upper function where x is small, without cancellation. What 1 + a loses counts: a may be
@@ -323,6 +330,7 @@ TL_SPECIAL_1(i1e)
 TL_SPECIAL_1(bessel_j0)
 TL_SPECIAL_1(bessel_j1)
 TL_SPECIAL_2(zeta)
+TL_SPECIAL_2(gamma_density)
 TL_SPECIAL_2(igamma)
 TL_SPECIAL_2(igammac)
 #undef TL_SPECIAL_1

@@ -4,6 +4,7 @@
 // Watch have two forms: without one they are slower, may branch, and are right for every argument.
 #pragma once
 
+#include "kernels/refusals.h"
 #include "kernels/scalar_arithmetic.h"
 
 namespace tensorlike {
@@ -65,16 +66,13 @@ TL_WATCHED_1(cos)
 TL_WATCHED_1(tan)
 #undef TL_WATCHED_1
 
-// Integers wrap around; what a negative power leaves is not 0 for 1 and -1 only.
+// Integers wrap around.
 template <class T>
 [[gnu::always_inline]] inline T pow(T a, T b) {
   if constexpr (!std::is_integral_v<T>) {
     return vm::pow(a, b);
   } else {
-    if (is_negative(b)) {
-      if (a != T(1) && a != static_cast<T>(-1)) return T(0);
-      return (b & T(1)) != 0 ? a : T(1);
-    }
+    if (is_negative(b)) refuse_negative_power(static_cast<int64_t>(b));
     Wrapping<T> result = 1;
     Wrapping<T> factor = static_cast<Wrapping<T>>(a);
     for (Wrapping<T> left = static_cast<Wrapping<T>>(b); left != 0; left >>= 1) {

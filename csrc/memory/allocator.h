@@ -2,6 +2,7 @@
 // pages cost several times the arithmetic that fills them.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -31,6 +32,8 @@ void reset_peak_memory();
 void set_memory_limit(size_t bytes);
 // For tests: the allocation after `count` more ones fails, once; a negative count takes this back.
 void fail_allocation_after(int64_t count);
+// For tests: memory is full of a byte that makes no sense when it is handed out.
+inline std::atomic<bool> memory_is_poisoned{false};
 // How many allocations are left of that count.
 int64_t allocations_before_failure();
 

@@ -1,5 +1,6 @@
 #include "memory/storage.h"
 
+#include <cstring>
 #include <new>
 #include <utility>
 
@@ -10,8 +11,17 @@ namespace {
 
 constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
 
-// `bytes` are those that were asked for, whatever was wanted beside them.
-[[noreturn]] void refuse(size_t bytes) {
+}  // namespace
+
+Block require_block(size_t bytes, size_t header) {
+  const Block block = allocate_block(bytes + header);
+  if (block.data != nullptr) {
+    constexpr int kPoison = 0xAB;
+    if (memory_is_poisoned.load(std::memory_order_relaxed)) {
+      std::memset(block.data, kPoison, bytes + header);
+    }
+    return block;
+  }
   const MemoryStats stats = memory_stats();
   fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
        " bytes are in use",
@@ -20,17 +30,8 @@ constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
        ".");
 }
 
-}  // namespace
-
-Block require_block(size_t bytes) {
-  const Block block = allocate_block(bytes);
-  if (block.data == nullptr) refuse(bytes);
-  return block;
-}
-
 Ref<Storage> Storage::allocate(size_t bytes) {
-  const Block block = allocate_block(bytes + kHeader);
-  if (block.data == nullptr) refuse(bytes);
+  const Block block = require_block(bytes, kHeader);
   char* data = static_cast<char*>(block.data) + kHeader;
   auto* storage = new (block.data) Storage(data, bytes, block.size_class);
   storage->start_owned();

@@ -11,8 +11,9 @@
 
 namespace tensorlike {
 
-// A block of memory; ErrorKind::kMemory when there is none, or the limit is reached.
-Block require_block(size_t bytes);
+// A block of memory, with `header` bytes more than what was asked for; ErrorKind::kMemory when
+// there is none, or the limit is reached.
+Block require_block(size_t bytes, size_t header = 0);
 
 class Storage final : public RefCounted {
  public:

@@ -14,7 +14,9 @@ class Workspace {
  public:
   Workspace() = default;
   ~Workspace() {
-    for (const Block& block : blocks_) free_block(block);
+    for (const Block& block : blocks_) {
+      if (block.data != nullptr) free_block(block);  // null: it could not be had
+    }
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;

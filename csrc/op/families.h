@@ -1,5 +1,5 @@
 // Rules and kernels by the names that declarations use. A family of ops lists its own, one table
-// per file; the three `find_` functions of the registry look through all of them.
+// per file; the `find_` functions of the registry look through all of them.
 #pragma once
 
 #include <span>
@@ -66,5 +66,10 @@ RuleTable<GradRule> fft_gradients();
 RuleTable<GradRule> linear_solver_gradients();
 RuleTable<GradRule> spectral_gradients();
 RuleTable<GradRule> determinant_gradients();
+
+// Hand-written bodies, of ops that are gradients: beside those.
+RuleTable<ExpandRule> attention_bodies();
+RuleTable<ExpandRule> recurrent_bodies();
+RuleTable<ExpandRule> alignment_bodies();
 
 }  // namespace tensorlike

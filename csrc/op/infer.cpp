@@ -40,11 +40,14 @@ Specs infer_elemwise(const Op& op, std::span<const Spec> inputs) {
   check_arity(op, inputs.size());
   SmallVector<DType, 4> dtypes;
   Dims shape = inputs[0].shape;
+  bool is_broadcast = false;
   for (const Spec& spec : inputs) {
     dtypes.push_back(spec.dtype);
+    if (spec.shape == shape) continue;
     shape = broadcast_shapes(scalar.spec.name, shape, spec.shape);
+    is_broadcast = true;
   }
-  element_count(shape);
+  if (is_broadcast) element_count(shape);
   const DType dtype = scalar.result_dtype(scalar.compute_dtype(dtypes));
   return Specs(static_cast<size_t>(scalar.spec.outputs), Spec{dtype, shape});
 }

@@ -298,28 +298,22 @@ std::string to_string(const Op& op) {
   return out + ")";
 }
 
-Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> attrs) {
-  Ref<Op> op = make_ref<Op>(cls);
+namespace {
+
+// The op whose attributes were set where `given` says so: the others take their defaults.
+Ref<Op> completed(Ref<Op> op, uint64_t given) {
+  const OpClass& cls = op->cls;
   const std::vector<AttrSpec>& specs = cls.spec.attrs;
-  std::vector<bool> given(specs.size());
-  op->attrs.resize(specs.size());
-  for (auto& [name, value] : attrs) {
-    const int index = cls.attr_index(name);
-    if (index < 0) {
-      fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {'", name, "'}.");
-    }
-    op->attrs[static_cast<size_t>(index)] = std::move(value);
-    given[static_cast<size_t>(index)] = true;
-  }
   for (size_t i = 0; i < specs.size(); ++i) {
-    if (!given[i] && specs[i].required) {
+    const bool is_given = (given >> i & 1U) != 0;
+    if (!is_given && specs[i].required) {
       fail(ErrorKind::kAttribute, cls.name(), ": the parameter ", specs[i].name,
            " is required; give ", specs[i].name, "=....");
     }
-    if (!given[i]) op->attrs[i] = specs[i].fallback;
+    if (!is_given) op->attrs[i] = specs[i].fallback;
     coerce(op->attrs[i], specs[i]);
-    const bool is_left_out = !specs[i].required && op->attrs[i] == specs[i].fallback;
-    if (given[i] && !is_left_out && !is_of(op->attrs[i], specs[i].type)) {
+    if (!is_given || is_of(op->attrs[i], specs[i].type)) continue;
+    if (specs[i].required || !(op->attrs[i] == specs[i].fallback)) {
       fail(ErrorKind::kAttribute, cls.name(), ": ", specs[i].name, " must be of type ",
            specs[i].type, "; got ", to_string(op->attrs[i]), ".");
     }
@@ -342,12 +336,36 @@ Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> at
   return op;
 }
 
-Ref<Op> Function::make_op(std::vector<Attr> values) const {
-  std::vector<std::pair<std::string, Attr>> attrs(spec.fixed);
-  for (size_t i = 0; i < values.size(); ++i) {
-    attrs.emplace_back(spec.attrs[i].name, std::move(values[i]));
+}  // namespace
+
+Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> attrs) {
+  Ref<Op> op = make_ref<Op>(cls);
+  op->attrs.resize(cls.spec.attrs.size());
+  uint64_t given = 0;
+  for (auto& [name, value] : attrs) {
+    const int index = cls.attr_index(name);
+    if (index < 0) {
+      fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {'", name, "'}.");
+    }
+    op->attrs[static_cast<size_t>(index)] = std::move(value);
+    given |= uint64_t{1} << index;
   }
-  return tensorlike::make_op(*op_class, std::move(attrs));
+  return completed(std::move(op), given);
+}
+
+Ref<Op> Function::make_op(std::vector<Attr> values) const {
+  Ref<Op> op = make_ref<Op>(*op_class);
+  op->attrs.resize(op_class->spec.attrs.size());
+  uint64_t given = 0;
+  size_t at = 0;
+  const auto set = [&](Attr value) {
+    const size_t place = places[at++];
+    op->attrs[place] = std::move(value);
+    given |= uint64_t{1} << place;
+  };
+  for (const auto& [name, value] : spec.fixed) set(value);
+  for (Attr& value : values) set(std::move(value));
+  return completed(std::move(op), given);
 }
 
 }  // namespace tensorlike

@@ -64,9 +64,10 @@ struct KernelRule {
 // An op that reduces its one input over the axes that its attribute `axis` names.
 struct ReduceRule {
   const ReductionKernel& (*kernel)(DType loop) = nullptr;
-  // The dtype of what the kernel gives; what is done to `count` elements' results (null: nothing).
+  // The dtype of what the kernel gives; what is done to `count` elements' results, in their place
+  // (null: nothing).
   DType (*found)(DType loop) = nullptr;
-  Ref<RawTensor> (*finish)(const Op& op, Ref<RawTensor> found, int64_t count) = nullptr;
+  void (*finish)(const Op& op, const Array& found, int64_t count) = nullptr;
 };
 // A hand-written gradient: fills call.results. What it reads beyond shapes it must list.
 struct GradRule {
@@ -79,6 +80,9 @@ struct GradRule {
   // Adds to what has arrived for an input (GradCall::take_total) instead of giving a summand.
   bool adds_up = false;
 };
+
+// What an op means in calls of other ops, where a body cannot be declared.
+using ExpandRule = Values (*)(const Op& op, Args inputs);
 
 // The gradient of one input, ready to run.
 struct CompiledGrad {
@@ -164,6 +168,7 @@ class OpClass : public Type {
   GradRule grad = {};
   Gradients gradients;
   std::shared_ptr<CompiledBody> define;
+  ExpandRule expand = nullptr;  // in the place of `define`
   std::vector<CompiledCondition> conditions;
   mutable std::atomic<bool> plain{true};
 
@@ -188,7 +193,13 @@ class Op : public RefCounted {
   // Applies the op's body, where it has one that is not a CompiledBody.
   virtual bool run_define(Args, Values&) const { return false; }
   // Whether it has a body, of one kind or the other.
-  virtual bool has_body() const { return cls.define != nullptr; }
+  virtual bool has_body() const { return cls.define != nullptr || cls.expand != nullptr; }
+  // Whether it runs as one, and has a body beside that. Where such an op has no gradient rule it is
+  // recorded as it is, and its body runs when somebody differentiates it: so the body of an op that
+  // is itself a gradient is for second derivatives alone.
+  bool is_fused() const {
+    return scalar != nullptr ? scalar->spec.derived : cls.kernel && has_body();
+  }
   // Gradients of the inputs, where the op brings its own rule: see tape/gradient.h.
   virtual const GradRule& grad_rule() const { return cls.grad; }
   const Attr& attr(std::string_view name) const;
@@ -213,6 +224,8 @@ class Function {
   FunctionSpec spec;
   const OpClass* op_class = nullptr;
   Ref<Op> shared_op;  // when the call has no attributes
+  // Which attributes of the op the fixed ones, and then the call's own, are.
+  std::vector<size_t> places;
 
   // The op for these attribute values, in spec.attrs' order.
   Ref<Op> make_op(std::vector<Attr> attrs) const;

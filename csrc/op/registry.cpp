@@ -113,8 +113,10 @@ void Registry::add(OpSpec spec) {
   if (op->spec.memory.view) op->view = find_view(op->spec.kernel);
   op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
+  op->expand = find_expand(op->spec.expand);
   for (const auto& [name, wanted, found] :
-       {std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
+       {std::tuple{&op->spec.expand, !op->spec.expand.empty(), op->expand != nullptr},
+        std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
         std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), static_cast<bool>(op->kernel)},
         std::tuple{&op->spec.kernel, op->spec.memory.view, op->view != nullptr},
         std::tuple{&op->spec.grad, !op->spec.grad.empty(), op->grad.run != nullptr}}) {
@@ -158,6 +160,16 @@ Gradients Registry::compile_gradients(const Spec& spec, int inputs, int outputs)
   return out;
 }
 
+// One more attribute of a call: it must be one of the op's.
+static void place(Function& function, const std::string& name) {
+  const int index = function.op_class->attr_index(name);
+  if (index < 0 || index >= 64) {
+    fail(ErrorKind::kDeclaration, function.spec.name, ": ", function.op_class->name(),
+         " has no attribute '", name, "'.");
+  }
+  function.places.push_back(static_cast<size_t>(index));
+}
+
 void Registry::link() {
   for (Scalar* scalar : unlinked_scalars_) {
     scalar->op = make_op(*elemwise_, {{"mode", scalar->spec.name}});
@@ -175,6 +187,8 @@ void Registry::link() {
       fail(ErrorKind::kDeclaration, function->spec.name, ": there is no op '", function->spec.op,
            "'.");
     }
+    for (const auto& [name, value] : function->spec.fixed) place(*function, name);
+    for (const AttrSpec& attr : function->spec.attrs) place(*function, attr.name);
     if (function->op_class == elemwise_ && function->spec.attrs.empty()) {
       function->shared_op = find_scalar(function->spec.name)->op;
     } else if (function->spec.attrs.empty()) {

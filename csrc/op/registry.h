@@ -99,5 +99,6 @@ KernelRule find_kernel(std::string_view name);
 ViewRule find_view(std::string_view name);
 const ReduceRule* find_reduce(std::string_view name);
 const GradRule* find_grad(std::string_view name);
+ExpandRule find_expand(std::string_view name);
 
 }  // namespace tensorlike

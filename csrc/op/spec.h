@@ -143,9 +143,7 @@ struct ScalarSpec {
   bool differentiable = true;  // false: declared `grad: none`
   // The expression as calls of other scalar functions; no steps: the function is native.
   Body expansion = {};
-  // A derivative that the generator fused. Other tensor-likes than RawTensor see its expansion,
-  // but for those that ask for it (Value::takes_derived).
-  bool derived = false;
+  bool derived = false;  // a derivative that the generator fused: see Op::is_fused
   std::optional<Category> unchanged = {};  // the numbers that come out as they are
   std::vector<Condition> conditions = {};
   std::string source = {};
@@ -213,6 +211,7 @@ struct OpSpec {
   std::vector<Grad> complex_grads = {};
   bool differentiable = true;
   Body define = {};
+  std::string expand = {};  // name of a hand-written body; empty: `define`, or none
   // Groups of arguments, by position: the op is linear in each while the other arguments stay. An
   // optional argument in a group is an addend.
   std::vector<std::vector<int>> linear = {};

@@ -263,6 +263,19 @@ void read_sliding(const Reader& reader, const Ints& sizes, Pooling& p) {
   }
 }
 
+// 0 where none is given, and the elements that count are what sums are divided by.
+int64_t divisor_of(const Op& op) {
+  const Attr& given = op.attr("divisor_override");
+  if (std::holds_alternative<Nothing>(given)) return 0;
+  const int64_t* divisor = std::get_if<int64_t>(&given);
+  if (divisor == nullptr || *divisor == 0) {
+    fail(ErrorKind::kAttribute, op.name(),
+         ": divisor_override must be an integer other than 0; got ", to_string(given),
+         "; leave it out to divide by the elements that count.");
+  }
+  return *divisor;
+}
+
 }  // namespace
 
 Pooling pooling_of(const Op& op, const Dims& x) {
@@ -289,7 +302,7 @@ Pooling pooling_of(const Op& op, const Dims& x) {
   }
   if (op.cls.attr_index("count_include_pad") >= 0) {
     p.window.counts_padding = op.get<bool>("count_include_pad");
-    p.window.divisor = op.get<int64_t>("divisor_override");
+    p.window.divisor = divisor_of(op);
   }
   p.shape = x;
   std::copy_n(reader.dims(p.window.out), reader.n, p.shape.begin() + 2);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
+#include "tape/inner_tape.h"
 #include "tensor/body.h"
 
 namespace tensorlike {
@@ -105,50 +106,10 @@ void push_linear(const Op& op, const std::vector<std::vector<size_t>>& groups, A
   }
 }
 
-// A tape for the length of a block; what cut an outer one is remembered.
-class InnerTape {
- public:
-  InnerTape() : cut_(last_cut()), tape_(open_tape()) {}
-  ~InnerTape() {
-    close_tape(*tape_);
-    last_cut() = cut_;
-  }
-  InnerTape(const InnerTape&) = delete;
-  InnerTape& operator=(const InnerTape&) = delete;
-  const Ref<Tape>& tape() const { return tape_; }
-
- private:
-  const Cut cut_;
-  const Ref<Tape> tape_;
-};
-
-Tracer* tracer_on(const Ref<Value>& value, const Ref<Tape>& tape) {
-  if (!value || value->tag != Value::kTracer) return nullptr;
-  auto* tracer = static_cast<Tracer*>(value.get());
-  return tracer->tape.get() == tape.get() && tracer->edge.node ? tracer : nullptr;
-}
-
 Ref<Value> ones(const Spec& spec, Value& like) {
   const Ref<Value> one = lift_literal(1.0, like);
   return fit(one, spec);
 }
-
-// The leaves of a tape, and what a backward pass brings to each.
-struct Leaves {
-  std::vector<Ref<Tracer>> tracers;  // null where none is needed
-  Values found;
-
-  explicit Leaves(size_t count) : tracers(count), found(count) {}
-  void pull(const Ref<Tape>& tape, const std::vector<Edge>& roots, Values cotangents) {
-    if (roots.empty()) return;
-    backward(*tape, roots, std::move(cotangents), {},
-             [&](const Edge& edge, const Ref<Value>& value) {
-               for (size_t i = 0; i < tracers.size(); ++i) {
-                 if (tracers[i] && tracers[i]->edge.node == edge.node) found[i] = value;
-               }
-             });
-  }
-};
 
 // Gradients are linear in cotangents: that map is recorded, at ones (rules may take a cotangent of
 // zero for "nothing flows"), and tangents are pulled back through it. For complex numbers too:
@@ -205,7 +166,7 @@ bool push_forward(const Op& op, Args primals, Args tangents, Forward& out) {
   const Gradients* gradients = declared_gradients(op, is_complex);
   const bool flows = any && &op.cls != &registry().constant();
   if (flows && !has_rule(op, gradients) && gradients != nullptr && gradients->differentiable &&
-      op.has_body()) {
+      (op.has_body() || op.is_fused())) {
     return false;
   }
   if (!flows || !has_rule(op, gradients)) {

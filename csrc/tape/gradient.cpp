@@ -168,6 +168,15 @@ const GradRule* find_grad(std::string_view name) {
   return nullptr;
 }
 
+ExpandRule find_expand(std::string_view name) {
+  for (const auto& family : {attention_bodies(), recurrent_bodies(), alignment_bodies()}) {
+    for (const auto& [key, rule] : family) {
+      if (key == name) return rule;
+    }
+  }
+  return nullptr;
+}
+
 Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
                 std::span<const NamedAttr> attrs) {
   const Function* f = registry().find_function(function);
@@ -245,7 +254,9 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
   for (size_t i = 0; i < n; ++i) slots[i] = node.inputs[i].saved.get();
   slots[n] = node.saved_outputs[0].get();
   slots[n + 1] = &cotangent;
-  for (const CompiledGrad& rule : scalar->gradients.of(has_complex(node)).rules) {
+  const std::vector<CompiledGrad>& rules = scalar->gradients.of(has_complex(node)).rules;
+  if (rules.empty()) return false;  // it is replayed
+  for (const CompiledGrad& rule : rules) {
     const size_t input = static_cast<size_t>(rule.input);
     if (!live.has(node, input)) continue;
     const CompiledBody& body = *rule.body;
@@ -316,14 +327,17 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
                 totals,
                 live,
                 gives_up};
-  if (op.scalar != nullptr) {
-    run_declared(op.scalar->gradients, call);
-  } else if (op.reduction != nullptr) {
+  const GradRule& rule = op.grad_rule();
+  if (op.reduction != nullptr) {
     run_reduction(call);
-  } else if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
+  } else if (rule.run != nullptr) {
     rule.run(call);
+  } else if (const Gradients& declared =
+                 op.scalar != nullptr ? op.scalar->gradients : op.cls.gradients;
+             declared.of(has_complex(node)).rules.empty()) {
+    replay(call);
   } else {
-    run_declared(op.cls.gradients, call);
+    run_declared(declared, call);
   }
   for (size_t i = 0; i < call.results.size(); ++i) {
     if (!call.results[i]) continue;

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <functional>
 
 #include "tape/tape.h"
 
@@ -66,6 +65,9 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
 // input or output is complex: one body per input.
 void run_declared(const Gradients& gradients, GradCall& call);
 
+// The same by way of the op's body: see Op::is_fused.
+void replay(GradCall& call);
+
 // x, conjugated where it is complex: rules written in code pull dy back by the adjoint.
 Ref<Value> conjugate(Value& x);
 
@@ -89,15 +91,5 @@ Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others);
 Ref<Value> fit(Ref<Value> value, const Spec& spec);
 // Zeros of this spec, as the kind of tensor-like that `like` is.
 Ref<Value> zeros(const Spec& spec, Value& like);
-
-// Whether one look tells that no two indices are equal, which is the usual case.
-bool has_no_duplicates(Value& indices);
-
-// The gradient of values that were written to elements of a tensor of the shape `target`: of those
-// that fell on the same element the last one counts, and the others get nothing. `put` writes
-// values as the op did, `take` reads from where it wrote.
-Ref<Value> of_last_written(Ref<Value> gradient, const Dims& target,
-                           const std::function<Ref<Value>(Value&, Value&)>& put,
-                           const std::function<Ref<Value>(Value&)>& take);
 
 }  // namespace tensorlike

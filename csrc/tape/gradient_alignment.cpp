@@ -1,9 +1,9 @@
-// The gradient of an alignment's loss: one kernel where there are elements to compute with; where
-// the gradient is to be differentiated again, the same step by step in plain calls.
+// The gradient of an alignment's loss: an op, and what that op is step by step in calls.
 #include <algorithm>
 #include <limits>
 
 #include "op/families.h"
+#include "op/infer.h"
 #include "tape/matrix_terms.h"
 
 namespace tensorlike {
@@ -21,27 +21,24 @@ Term compared(const char* how, const Term& x, const Term& y) {
 Term spread(const Term& x, std::vector<int64_t> shape) {
   return {call("broadcast_to", {x.get()}, {{"shape", std::move(shape)}})};
 }
-Term whole(int64_t value) { return {RawTensor::scalar(DType::kInt64, value)}; }
-Term counted(int64_t n) {
-  Ref<RawTensor> places = RawTensor::empty(DType::kInt64, {n});
-  for (int64_t i = 0; i < n; ++i) places->as<int64_t>()[i] = i;
-  return {places};
-}
+Term as_int64(const Term& x) { return {call("astype", {x.get()}, {{"dtype", DType::kInt64}})}; }
 
 // The loss of each sequence and what flows back through it, for paths of one width.
 class Alignment {
  public:
-  explicit Alignment(const GradCall& c) : x_(input(c, 0)), lengths_(as_column(input(c, 2))) {
+  Alignment(const Op& op, Args inputs)
+      : x_(term(inputs[0])), lengths_(as_column(as_int64(term(inputs[2])))) {
     const Dims shape = x_.spec().shape;
     steps_ = shape[0];
     count_ = shape[1];
-    const Term targets = as_column(input(c, 3));
-    const int64_t longest = input(c, 1).spec().shape[1];
+    const Term targets = as_column(as_int64(term(inputs[3])));
+    const Term given = as_int64(term(inputs[1]));
+    const int64_t longest = given.columns();
     width_ = 2 * longest + 1;
     states_ = counted(width_);
     ends_ = targets * whole(2);
-    const Term blank = whole(c.op.get<int64_t>("blank"));
-    const Term labels = where(compared("less", counted(longest), targets), input(c, 1), blank);
+    const Term blank = whole(op.get<int64_t>("blank"));
+    const Term labels = where(compared("less", counted(longest), targets), given, blank);
     const Term blanks = spread(blank, {count_, longest, 1});
     path_ = joined(reshaped(joined(blanks, as_column(labels), false), {count_, 2 * longest}),
                    spread(blank, {count_, 1}), false);
@@ -82,6 +79,8 @@ class Alignment {
   std::vector<Term> emissions_;
   std::vector<Term> reached_;  // before the first step, and after each
 
+  // An integer.
+  Term whole(int64_t value) const { return {lift_literal(value, *lengths_.get())}; }
   Term is_within(size_t step) const {
     return compared("less", whole(static_cast<int64_t>(step)), lengths_);
   }
@@ -153,28 +152,36 @@ class Alignment {
   }
 };
 
+Values ctc_grad_body(const Op& op, Args inputs) {
+  Specs specs;
+  for (Value* x : inputs) specs.push_back(spec_of(op.name(), *x));
+  const Spec wanted = infer(op, specs)[0];
+  const bool has_steps = wanted.shape[0] > 0;
+  Values found(1);
+  found[0] =
+      fit(has_steps ? Alignment(op, inputs).gradient(term(inputs[4])) : zeros(wanted, *inputs[4]),
+          wanted);
+  return found;
+}
+
 void grad_ctc(GradCall& c) {
   if (!c.wants(0)) return;
   SmallVector<Value*, 5> args(c.inputs.begin(), c.inputs.end());
   args.push_back(c.cotangents[0]);
-  const bool is_plain =
-      std::all_of(args.begin(), args.end(), [](Value* x) { return x->tag == Value::kRaw; });
-  if (is_plain) {
-    const Ref<Op> op = registry().find_function("ctc_grad")->make_op({c.op.attr("blank")});
-    c.result(0) = apply(*op, {args.data(), args.size()})[0];
-  } else if (c.node.input_spec(0).shape[0] == 0) {
-    c.result(0) = zeros(c.node.input_spec(0), *c.cotangents[0]);
-  } else {
-    c.result(0) = Alignment(c).gradient(cotangent(c, 0));
-  }
+  const Ref<Op> op = registry().find_function("ctc_grad")->make_op({c.op.attr("blank")});
+  c.result(0) = apply(*op, {args.data(), args.size()})[0];
 }
 
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
     {"ctc", {grad_ctc, 0xFU, false}},
 };
+constexpr std::pair<std::string_view, ExpandRule> kBodies[] = {
+    {"ctc_grad", ctc_grad_body},
+};
 
 }  // namespace
 
 RuleTable<GradRule> alignment_gradients() { return kRules; }
+RuleTable<ExpandRule> alignment_bodies() { return kBodies; }
 
 }  // namespace tensorlike

@@ -1,10 +1,9 @@
-// The gradient of attention: one kernel where there are elements to compute with, and where the
-// gradient is to be differentiated again, or the mask wants one, the same in plain calls.
-#include <algorithm>
+// The gradient of attention: an op, and what that op, and the gradient of a mask, are in calls.
 #include <cmath>
 
 #include "op/attention.h"
 #include "op/families.h"
+#include "op/infer.h"
 #include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
@@ -27,22 +26,28 @@ Ref<Value> causal_mask(int64_t queries, int64_t keys) {
   return call("less_equal", {count(keys).get(), rows.get()});
 }
 
+struct Operands {
+  Value *query, *key, *value, *mask, *cotangent;  // mask: null where there is none
+
+  double scale(const Op& op) const { return attention_scale(op, shape_of(*query).back()); }
+  static Dims shape_of(Value& x) { return spec_of("attention", x).shape; }
+  static int64_t length(Value& x) { return shape_of(x)[shape_of(x).size() - 2]; }
+};
+
 // The softmax of the scaled and masked scores; a row that sees nothing is 0.
-Ref<Value> weights_of(GradCall& c, double scale) {
-  Value& query = *c.inputs[0];
-  const Spec key = c.node.input_spec(1);
-  Ref<Value> scores = call("matmul", {&query, transposed(*c.inputs[1]).get()});
-  scores = call("multiply", {scores.get(), lift_literal(scale, query).get()});
+Ref<Value> weights_of(const Op& op, const Operands& x) {
+  Value& query = *x.query;
+  Ref<Value> scores = call("matmul", {&query, transposed(*x.key).get()});
+  scores = call("multiply", {scores.get(), lift_literal(x.scale(op), query).get()});
   const Ref<Value> hidden = lift_literal(-HUGE_VAL, query);
-  if (c.op.get<bool>("is_causal")) {
-    const Dims shape = c.node.input_spec(0).shape;
-    const Ref<Value> mask = causal_mask(shape[shape.size() - 2], key.shape[key.shape.size() - 2]);
+  if (op.get<bool>("is_causal")) {
+    const Ref<Value> mask = causal_mask(Operands::length(query), Operands::length(*x.key));
     scores = call("where", {mask.get(), scores.get(), hidden.get()});
   }
-  if (c.inputs.size() > 3) {
-    const bool is_boolean = kind_of(c.node.input_spec(3).dtype) == Kind::kBool;
-    scores = is_boolean ? call("where", {c.inputs[3], scores.get(), hidden.get()})
-                        : call("add", {scores.get(), c.inputs[3]});
+  if (x.mask != nullptr) {
+    const bool is_boolean = kind_of(spec_of("attention", *x.mask).dtype) == Kind::kBool;
+    scores = is_boolean ? call("where", {x.mask, scores.get(), hidden.get()})
+                        : call("add", {scores.get(), x.mask});
   }
   const Ref<Value> one = lift_literal(1.0, query);
   const Ref<Value> zero = lift_literal(0.0, query);
@@ -57,42 +62,37 @@ Ref<Value> weights_of(GradCall& c, double scale) {
               {powers.get(), call("where", {is_blind.get(), one.get(), total.get()}).get()});
 }
 
-// The gradients that are asked for: bit i is input i.
-void by_calls(GradCall& c, uint32_t asked) {
-  auto wants = [&](size_t i) {
-    return i < c.inputs.size() && (asked >> i & 1U) != 0 && c.wants(i);
-  };
-  Value& dy = *c.cotangents[0];
-  const double scale = attention_scale(c.op, c.node.input_spec(0).shape.back());
-  const Ref<Value> weights = weights_of(c, scale);
-  const Ref<Value> dweights = call("matmul", {&dy, transposed(*c.inputs[2]).get()});
-  const Ref<Value> dscores =
-      call("softmax_grad", {weights.get(), dweights.get()}, {{"axis", int64_t{-1}}});
-  const Ref<Value> scaled = call("multiply", {dscores.get(), lift_literal(scale, dy).get()});
-  if (wants(0)) c.result(0) = call("matmul", {scaled.get(), c.inputs[1]});
-  if (wants(1)) c.result(1) = call("matmul", {transposed(*scaled).get(), c.inputs[0]});
-  if (wants(2)) c.result(2) = call("matmul", {transposed(*weights).get(), &dy});
-  if (wants(3)) c.result(3) = dscores;
+// What flows back to the scores, where the softmax of them is `weights`.
+Ref<Value> scores_flow(const Operands& x, Value& weights) {
+  const Ref<Value> flow = call("matmul", {x.cotangent, transposed(*x.value).get()});
+  return call("softmax_grad", {&weights, flow.get()}, {{"axis", int64_t{-1}}});
+}
+
+Values attention_grad_body(const Op& op, Args inputs) {
+  Specs specs;
+  for (Value* input : inputs) specs.push_back(spec_of(op.name(), *input));
+  const Specs wanted = infer(op, specs);
+  const Operands x{inputs[0], inputs[1], inputs[2], inputs.size() > 4 ? inputs[4] : nullptr,
+                   inputs[3]};
+  Values found;
+  if (Operands::length(*x.key) == 0) {
+    for (const Spec& spec : wanted) found.push_back(zeros(spec, *x.cotangent));
+    return found;
+  }
+  const Ref<Value> weights = weights_of(op, x);
+  const Ref<Value> scale = lift_literal(x.scale(op), *x.cotangent);
+  const Ref<Value> scaled = call("multiply", {scores_flow(x, *weights).get(), scale.get()});
+  found.push_back(call("matmul", {scaled.get(), x.key}));
+  found.push_back(call("matmul", {transposed(*scaled).get(), x.query}));
+  found.push_back(call("matmul", {transposed(*weights).get(), x.cotangent}));
+  for (size_t i = 0; i < found.size(); ++i) found[i] = fit(std::move(found[i]), wanted[i]);
+  return found;
 }
 
 void grad_attention(GradCall& c) {
-  constexpr uint32_t kOfMask = 8U;
   SmallVector<Value*, 8> args(c.inputs.begin(), c.inputs.begin() + 3);
   args.push_back(c.cotangents[0]);
   for (size_t i = 3; i < c.inputs.size(); ++i) args.push_back(c.inputs[i]);
-  const bool is_plain =
-      std::all_of(args.begin(), args.end(), [](Value* x) { return x->tag == Value::kRaw; });
-  const Dims key = c.node.input_spec(1).shape;
-  const bool has_keys = key[key.size() - 2] > 0;
-  if (!is_plain && has_keys) {
-    by_calls(c, ~0U);
-    return;
-  }
-  if (!is_plain) {
-    for (size_t i = 0; i < c.inputs.size(); ++i)
-      c.result(i) = zeros(c.node.input_spec(i), *args[3]);
-    return;
-  }
   const Ref<Op> op = registry()
                          .find_function("attention_grad")
                          ->make_op({c.op.attr("scale"), c.op.attr("is_causal")});
@@ -100,16 +100,22 @@ void grad_attention(GradCall& c) {
   for (size_t i = 0; i < 3; ++i) {
     if (c.wants(i)) c.result(i) = found[i];
   }
-  const bool wants_mask = c.inputs.size() > 3 && c.wants(3);
-  if (wants_mask && has_keys) by_calls(c, kOfMask);
+  const Dims key = c.node.input_spec(1).shape;
+  if (c.inputs.size() < 4 || !c.wants(3) || key[key.size() - 2] == 0) return;
+  const Operands x{c.inputs[0], c.inputs[1], c.inputs[2], c.inputs[3], c.cotangents[0]};
+  c.result(3) = scores_flow(x, *weights_of(c.op, x));
 }
 
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
     {"attention", {grad_attention, ~0U, false}},
 };
+constexpr std::pair<std::string_view, ExpandRule> kBodies[] = {
+    {"attention_grad", attention_grad_body},
+};
 
 }  // namespace
 
 RuleTable<GradRule> attention_gradients() { return kRules; }
+RuleTable<ExpandRule> attention_bodies() { return kBodies; }
 
 }  // namespace tensorlike

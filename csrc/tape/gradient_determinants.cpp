@@ -29,14 +29,12 @@ void grad_cofactor(GradCall& c) {
   const std::vector<Term> found = results_of("svd", input(c, 0), {false, true});
   const Term &u = found[0], &s = found[1], &vh = found[2];
   const int64_t n = s.columns();
-  const Ref<RawTensor> mask = RawTensor::empty(DType::kBool, {n, n, n});
-  for (int64_t i = 0; i < n * n * n; ++i) {
-    mask->as<bool>()[i] = i % n == i / n % n || i % n == i / (n * n);
-  }
+  const Term is_same = mask_of(n, n, "equal");  // [j, k]; and as [i, 1, k]
+  const Term mask = {call("logical_or", {is_same.get(), as_row(is_same).get()})};
   const Term values = as_row(as_row(s));
   const Term others = {call("where", {mask.get(), number(1, s).get(), values.get()})};
   const Term all = {call("prod", {others.get()}, {{"axis", std::vector<int64_t>{-1}}})};
-  const Term p = kept(all, [](int64_t i, int64_t j) { return i != j; });
+  const Term p = kept(all, mask_of(n, n, "not_equal"));
   const Term turned = product(product(adjoint(u), cotangent(c, 0)), adjoint(vh));
   const Term diagonal = reshaped(product(p, as_column(diagonal_of(turned))), s.spec().shape);
   const Term core = diagonal_matrix(diagonal) - p * transpose(turned);

@@ -4,10 +4,8 @@
 #include "op/families.h"
 #include "op/index.h"
 #include "op/pad.h"
-#include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
-#include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 namespace {
@@ -29,43 +27,26 @@ void grad_take_along_axis(GradCall& c) {
       call("put_along_axis", {empty.get(), c.inputs[1], c.cotangents[0]}, along(c, "add"));
 }
 
-}  // namespace
-
-bool has_no_duplicates(Value& indices) {
-  if (indices.tag != Value::kRaw) return false;
-  auto& raw = static_cast<RawTensor&>(indices);
-  if (raw.dtype != DType::kInt64 || !raw.is_contiguous) return false;
-  raw.ready("read");
-  const int64_t* first = raw.as<int64_t>();
-  const int64_t* last = first + raw.size();
-  if (first == last) return true;
-  const auto [least, most] = std::minmax_element(first, last);
-  // Counted from the end, an element has two numbers; spread far, a table would cost more.
-  if (*least < 0 || *most > 64 * raw.size()) return false;
-  std::vector<bool> is_met(static_cast<size_t>(*most) + 1);
-  return std::none_of(first, last, [&](int64_t index) {
-    const bool before = is_met[static_cast<size_t>(index)];
-    is_met[static_cast<size_t>(index)] = true;
-    return before;
-  });
-}
-
-Ref<Value> of_last_written(Ref<Value> gradient, const Dims& target,
-                           const std::function<Ref<Value>(Value&, Value&)>& put,
-                           const std::function<Ref<Value>(Value&)>& take) {
+// The gradient of values that PutAlongAxis wrote: of those that fell on the same element the last
+// one counts, and the others get nothing.
+Ref<Value> of_last_written(GradCall& c) {
+  auto take = [&](Value& x) {
+    return call("take_along_axis", {&x, c.inputs[1]}, {{"axis", c.op.attr("axis")}});
+  };
+  const Ref<Value> gradient = take(*c.cotangents[0]);
   const Dims shape = spec_of("index", *gradient).shape;
   const int64_t count = element_count(shape);
   if (count < 2) return gradient;
   const Ref<Value> numbers = call("arange", {}, {{"start", int64_t{0}}, {"stop", count}});
   const std::vector<int64_t> dims(shape.begin(), shape.end());
   const Ref<Value> order = call("reshape", {numbers.get()}, {{"shape", dims}});
-  const Ref<Value> written = put(*zeros({DType::kInt64, target}, *order), *order);
+  const Ref<Value> empty = zeros({DType::kInt64, c.node.outputs[0].shape}, *order);
+  const Ref<Value> written =
+      call("put_along_axis", {empty.get(), c.inputs[1], order.get()}, along(c, "set"));
   const Ref<Value> is_last = call("equal", {take(*written).get(), order.get()});
   const Ref<Value> none = zero(spec_of("index", *gradient), *gradient);
   return call("where", {is_last.get(), gradient.get(), none.get()});
 }
-
-namespace {
 
 void grad_put_along_axis(GradCall& c) {
   const bool adds = c.op.get<std::string>("mode") == "add";
@@ -75,20 +56,10 @@ void grad_put_along_axis(GradCall& c) {
     c.result(0) =
         call("put_along_axis", {c.cotangents[0], c.inputs[1], none.get()}, along(c, "set"));
   }
-  if (c.wants(2)) {
-    auto take = [&](Value& x) {
-      return call("take_along_axis", {&x, c.inputs[1]}, {{"axis", c.op.attr("axis")}});
-    };
-    c.result(2) = take(*c.cotangents[0]);
-    if (!adds) {
-      c.result(2) = of_last_written(
-          c.result(2), c.node.outputs[0].shape,
-          [&](Value& x, Value& value) {
-            return call("put_along_axis", {&x, c.inputs[1], &value}, along(c, "set"));
-          },
-          take);
-    }
-  }
+  if (!c.wants(2)) return;
+  c.result(2) =
+      adds ? call("take_along_axis", {c.cotangents[0], c.inputs[1]}, {{"axis", c.op.attr("axis")}})
+           : of_last_written(c);
 }
 
 void grad_masked_select(GradCall& c) {
@@ -105,16 +76,18 @@ void grad_masked_scatter(GradCall& c) {
 }
 
 // Where each position of a padded axis read: the positions of its n elements.
-Ref<RawTensor> sources(PadMode mode, int64_t before, int64_t n, int64_t after) {
-  Ref<RawTensor> index = RawTensor::empty(DType::kInt64, {before + n + after});
-  for (int64_t i = 0; i < index->count; ++i) {
-    const int64_t at = i - before;
-    int64_t from = std::clamp<int64_t>(at, 0, n - 1);
-    if (mode == PadMode::kReflect) from = at < 0 ? -at : at < n ? at : 2 * n - 2 - at;
-    if (mode == PadMode::kCircular) from = (at % n + n) % n;
-    index->as<int64_t>()[i] = from;
+Ref<Value> sources(PadMode mode, int64_t before, int64_t n, int64_t after) {
+  const Ref<Value> at = call("arange", {}, {{"start", -before}, {"stop", n + after}});
+  const Ref<Value> last = lift_literal(n - 1, *at);
+  if (mode == PadMode::kCircular) {
+    return call("remainder", {at.get(), lift_literal(n, *at).get()});
   }
-  return index;
+  if (mode == PadMode::kReflect) {  // last - |last - |at||
+    const Ref<Value> apart = call("subtract", {last.get(), call("abs", {at.get()}).get()});
+    return call("subtract", {last.get(), call("abs", {apart.get()}).get()});
+  }
+  const Ref<Value> from = call("maximum", {at.get(), lift_literal(int64_t{0}, *at).get()});
+  return call("minimum", {from.get(), last.get()});
 }
 
 Ref<Value> middle(Value& dy, const Dims& shape, const std::vector<int64_t>& widths) {
@@ -140,10 +113,7 @@ void grad_pad(GradCall& c) {
     const int64_t before = widths[2 * axis];
     const int64_t after = widths[2 * axis + 1];
     if (before == 0 && after == 0) continue;
-    const Ref<ConstOp> index =
-        make_ref<ConstOp>(registry().constant(), sources(mode, before, shape[axis], after));
-    Value* like = dy.get();
-    const Ref<Value> positions = apply_one(*index, {&like, 1});
+    const Ref<Value> positions = sources(mode, before, shape[axis], after);
     std::vector<int64_t> order{static_cast<int64_t>(axis)};
     for (size_t i = 0; i < shape.size(); ++i) {
       if (i != axis) order.push_back(static_cast<int64_t>(i));

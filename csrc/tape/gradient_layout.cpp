@@ -65,7 +65,20 @@ Ref<Value> index_call(GradCall& c, const char* name, std::initializer_list<Value
   return apply(*index_op(c, name), {args.data(), args.size()})[0];
 }
 
+// The cotangent's elements where a node wrote; `last_only`: where it wrote one over the other.
+Ref<Value> gathered(GradCall& c, bool last_only) {
+  const SmallVector<Value*, 4> args = with_indices(c, {c.cotangents[0]}, 2);
+  const Ref<Op> op = registry().find_function("gather")->make_op({c.op.attr("axes"), last_only});
+  return apply_one(*op, {args.data(), args.size()});
+}
+
 void grad_gather(GradCall& c) {
+  if (c.op.get<bool>("last_only")) {
+    const Ref<Value> empty = zeros(c.node.input_spec(0), *c.cotangents[0]);
+    const Ref<Value> own = index_call(c, "scatter_set", {empty.get(), c.cotangents[0]}, 1);
+    c.result(0) = c.has_total(0) ? call("add", {c.take_total(0).get(), own.get()}) : own;
+    return;
+  }
   const SmallVector<Value*, 4> others = with_indices(c, {c.cotangents[0]}, 1);
   c.result(0) =
       apply_over(*index_op(c, "scatter_add"), c.take_total(0), {others.data(), others.size()});
@@ -76,19 +89,12 @@ void grad_scatter_set(GradCall& c) {
     const Ref<Value> zero = zeros({c.node.input_spec(0).dtype, {}}, *c.cotangents[0]);
     c.result(0) = index_call(c, "scatter_set", {c.cotangents[0], zero.get()}, 2);
   }
-  if (c.wants(1) && c.inputs.size() == 3 && has_no_duplicates(*c.inputs[2])) {
-    c.result(1) = index_call(c, "gather", {c.cotangents[0]}, 2);
-  } else if (c.wants(1)) {
-    c.result(1) = of_last_written(
-        index_call(c, "gather", {c.cotangents[0]}, 2), c.node.outputs[0].shape,
-        [&](Value& x, Value& value) { return index_call(c, "scatter_set", {&x, &value}, 2); },
-        [&](Value& x) { return index_call(c, "gather", {&x}, 2); });
-  }
+  if (c.wants(1)) c.result(1) = gathered(c, true);
 }
 
 void grad_scatter_add(GradCall& c) {
   if (c.wants(0)) c.result(0) = Ref<Value>(c.cotangents[0]);
-  if (c.wants(1)) c.result(1) = index_call(c, "gather", {c.cotangents[0]}, 2);
+  if (c.wants(1)) c.result(1) = gathered(c, false);
 }
 
 std::vector<int64_t> whole_slices(size_t ndim) {

@@ -1,8 +1,6 @@
-// The gradient of a recurrence: one kernel where there are elements to compute with; where the
-// gradient is to be differentiated again, the same step by step in plain calls.
-#include <algorithm>
-
+// The gradient of a recurrence: an op, and what that op is step by step in calls.
 #include "op/families.h"
+#include "op/infer.h"
 #include "op/recurrent.h"
 #include "tape/matrix_terms.h"
 
@@ -91,24 +89,39 @@ struct Flow {
   }
 };
 
-std::vector<Term> all_or_none(bool are_there, Value* x) {
-  return are_there ? steps_of(term(x)) : std::vector<Term>{};
+std::vector<Term> all_or_none(Value* x) {
+  return x != nullptr ? steps_of(term(x)) : std::vector<Term>{};
 }
 
-void by_calls(GradCall& c, const Cell& kind) {
-  const Dims shape = c.node.outputs[0].shape;
-  const int64_t length = shape[0];
-  const int64_t size = shape[2];
-  const bool is_reverse = c.op.get<bool>("reverse");
-  const size_t last = c.outputs.size() - 1;
-  const std::vector<Term> states = steps_of(output(c, 0));
-  const std::vector<Term> by_states = steps_of(cotangent(c, 0));
-  const std::vector<Term> cells = all_or_none(kind.is_lstm(), c.outputs[last > 0 ? 1 : 0]);
-  std::vector<Term> by_cells;
-  if (kind.is_lstm()) by_cells = steps_of(cotangent(c, 1));
-  const std::vector<Term> gates = all_or_none(kind.has_gates(), c.outputs[last]);
-  const bool flows_into_gates = kind.has_gates() && flows(c, last);
-  const std::vector<Term> by_gates = all_or_none(flows_into_gates, c.cotangents[last]);
+// The arguments of the gradient's op, by name; null: a cell of this kind has none.
+struct Arguments {
+  Value *weight, *hidden, *states, *by_states;
+  Value *cell = nullptr, *cells = nullptr, *gates = nullptr, *by_cells = nullptr;
+  Value* by_gates = nullptr;
+
+  Arguments(const Cell& kind, Args all)
+      : weight(all[0]), hidden(all[1]), states(all[2]), by_states(all[3]) {
+    size_t next = 4;
+    if (kind.is_lstm()) {
+      cell = all[next++];
+      cells = all[next++];
+    }
+    if (kind.has_gates()) gates = all[next++];
+    if (kind.is_lstm()) by_cells = all[next++];
+    if (next < all.size()) by_gates = all[next];
+  }
+};
+
+Values recurrence_grad_by_steps(const Op& op, const Cell& kind, const Arguments& x) {
+  const bool is_reverse = op.get<bool>("reverse");
+  const std::vector<Term> states = steps_of(term(x.states));
+  const std::vector<Term> by_states = steps_of(term(x.by_states));
+  const std::vector<Term> cells = all_or_none(x.cells);
+  const std::vector<Term> by_cells = all_or_none(x.by_cells);
+  const std::vector<Term> gates = all_or_none(x.gates);
+  const std::vector<Term> by_gates = all_or_none(x.by_gates);
+  const int64_t size = term(x.states).columns();
+  const int64_t length = static_cast<int64_t>(states.size());
 
   std::vector<Term> sums(states.size());
   std::vector<Term> products(states.size());
@@ -119,11 +132,11 @@ void by_calls(GradCall& c, const Cell& kind) {
     const size_t earlier = is_reverse ? time + 1 : time - 1;
     const bool is_first = step == 0;
     flow.hidden = flow.hidden.value ? by_states[time] + flow.hidden : by_states[time];
-    before[time] = is_first ? input(c, 2) : states[earlier];
+    before[time] = is_first ? term(x.hidden) : states[earlier];
     Term cell_before;
     if (kind.is_lstm()) {
       flow.cell = flow.cell.value ? by_cells[time] + flow.cell : by_cells[time];
-      cell_before = is_first ? input(c, 3) : cells[earlier];
+      cell_before = is_first ? term(x.cell) : cells[earlier];
     }
     Term found = flow.through(kind.has_gates() ? gates[time] : Term{}, before[time], states[time],
                               cell_before, kind.is_lstm() ? cells[time] : Term{});
@@ -134,17 +147,34 @@ void by_calls(GradCall& c, const Cell& kind) {
       sums[time] =
           joined(part(found, false, 0, 2 * size), part(found, false, 3 * size, 4 * size), false);
     }
-    flow.hidden = product(products[time], input(c, 1));
+    flow.hidden = product(products[time], term(x.weight));
     if (kind.is_gru()) flow.hidden = flow.hidden + flow.past;
   }
-  c.result(0) = joined_all("stack", sums, 0).value;
   const Term rows = joined_all("concat", products, 0);
-  c.result(1) = product(transpose(rows), joined_all("concat", before, 0)).value;
-  c.result(2) = flow.hidden.value;
-  if (kind.is_lstm()) c.result(3) = flow.cell.value;
+  Values found;
+  found.push_back(joined_all("stack", sums, 0).value);
+  found.push_back(product(transpose(rows), joined_all("concat", before, 0)).value);
+  found.push_back(flow.hidden.value);
+  if (kind.is_lstm()) found.push_back(flow.cell.value);
   if (kind.is_gru()) {
-    c.result(3) = call("sum", {rows.get()}, {{"axis", std::vector<int64_t>{0}}});
+    found.push_back(call("sum", {rows.get()}, {{"axis", std::vector<int64_t>{0}}}));
   }
+  return found;
+}
+
+Values recurrence_grad_body(const Op& op, Args inputs) {
+  Specs specs;
+  for (Value* input : inputs) specs.push_back(spec_of(op.name(), *input));
+  const Specs wanted = infer(op, specs);
+  const Cell kind = cell_of(op);
+  const Arguments x(kind, inputs);
+  Values found;
+  if (specs[2].shape[0] > 0) found = recurrence_grad_by_steps(op, kind, x);
+  for (size_t i = found.size(); i < wanted.size(); ++i) {
+    found.push_back(zeros(wanted[i], *x.by_states));
+  }
+  for (size_t i = 0; i < wanted.size(); ++i) found[i] = fit(std::move(found[i]), wanted[i]);
+  return found;
 }
 
 void grad_recurrence(GradCall& c) {
@@ -160,20 +190,10 @@ void grad_recurrence(GradCall& c) {
   }
   if (kind.is_gru()) args.push_back(c.outputs[1]);
   if (kind.has_gates() && flows(c, last)) args.push_back(c.cotangents[last]);
-  const bool is_plain =
-      std::all_of(args.begin(), args.end(), [](Value* x) { return x->tag == Value::kRaw; });
-  if (is_plain) {
-    const Ref<Op> op = registry()
-                           .find_function("recurrence_grad")
-                           ->make_op({c.op.attr("cell"), c.op.attr("reverse")});
-    c.results = apply(*op, {args.data(), args.size()});
-  } else if (c.node.outputs[0].shape[0] > 0) {
-    by_calls(c, kind);
-  } else {
-    for (size_t i = 0; i < c.inputs.size(); ++i) {
-      c.result(i) = zeros(c.node.input_spec(i), *flowing[0]);
-    }
-  }
+  const Ref<Op> op = registry()
+                         .find_function("recurrence_grad")
+                         ->make_op({c.op.attr("cell"), c.op.attr("reverse")});
+  c.results = apply(*op, {args.data(), args.size()});
   for (size_t i = 0; i < c.inputs.size(); ++i) {
     if (!c.wants(i)) c.result(i) = Ref<Value>();
   }
@@ -182,9 +202,13 @@ void grad_recurrence(GradCall& c) {
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
     {"recurrence", {grad_recurrence, ~1U, true}},
 };
+constexpr std::pair<std::string_view, ExpandRule> kBodies[] = {
+    {"recurrence_grad", recurrence_grad_body},
+};
 
 }  // namespace
 
 RuleTable<GradRule> recurrent_gradients() { return kRules; }
+RuleTable<ExpandRule> recurrent_bodies() { return kBodies; }
 
 }  // namespace tensorlike

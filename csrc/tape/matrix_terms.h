@@ -9,7 +9,6 @@
 #include "op/registry.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
-#include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 
@@ -86,41 +85,38 @@ inline Term as_matrix(const Term& x) {
   return reshaped(x, shape);
 }
 
-// A mask of (rows, columns) booleans.
-template <class Keep>
-Ref<RawTensor> mask_of(int64_t rows, int64_t columns, Keep keep) {
-  Ref<RawTensor> mask = RawTensor::empty(DType::kBool, {rows, columns});
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t j = 0; j < columns; ++j) mask->as<bool>()[i * columns + j] = keep(i, j);
-  }
-  return mask;
+// The numbers from `start` on.
+inline Term counted(int64_t count, int64_t start = 0) {
+  return {call("arange", {}, {{"start", start}, {"stop", start + count}})};
 }
 
-// The elements x[i, j] for which keep(i, j), and `other` in the place of the others.
-template <class Keep>
-Term kept(const Term& x, Keep keep, const Term& other) {
-  const Ref<RawTensor> mask = mask_of(x.rows(), x.columns(), keep);
+// Which elements [i, j] of matrices have j and i + k compare so.
+inline Term mask_of(int64_t rows, int64_t columns, const char* compare, int64_t k = 0) {
+  const Term numbers = counted(rows, k);
+  const Term others = rows == columns && k == 0 ? numbers : counted(columns);
+  return {call(compare, {others.get(), as_column(numbers).get()})};
+}
+
+// The elements that the mask chooses, and `other` in the place of the others.
+inline Term kept(const Term& x, const Term& mask, const Term& other) {
   return {call("where", {mask.get(), x.get(), other.get()})};
 }
-template <class Keep>
-Term kept(const Term& x, Keep keep) {
-  return kept(x, keep, {lift_literal(int64_t{0}, *x.get())});
+inline Term kept(const Term& x, const Term& mask) {
+  return kept(x, mask, {lift_literal(int64_t{0}, *x.get())});
 }
 
 inline Term lower_triangle(const Term& x, int64_t k = 0) {
-  return kept(x, [k](int64_t i, int64_t j) { return j <= i + k; });
+  return kept(x, mask_of(x.rows(), x.columns(), "less_equal", k));
 }
 inline Term upper_triangle(const Term& x, int64_t k = 0) {
-  return kept(x, [k](int64_t i, int64_t j) { return j >= i + k; });
+  return kept(x, mask_of(x.rows(), x.columns(), "greater_equal", k));
 }
 inline Term diagonal_part(const Term& x) {
-  return kept(x, [](int64_t i, int64_t j) { return i == j; });
+  return kept(x, mask_of(x.rows(), x.columns(), "equal"));
 }
 // Vectors as diagonal matrices.
 inline Term diagonal_matrix(const Term& x) {
-  const int64_t n = x.columns();
-  const Ref<RawTensor> mask = mask_of(n, n, [](int64_t i, int64_t j) { return i == j; });
-  return {call("where", {mask.get(), as_row(x).get(), lift_literal(int64_t{0}, *x.get()).get()})};
+  return kept(as_row(x), mask_of(x.columns(), x.columns(), "equal"));
 }
 // The diagonals of matrices as vectors.
 inline Term diagonal_of(const Term& x) {
@@ -150,9 +146,7 @@ inline Term free_of_phase(const Term& v, const Term& dv, const Term& turn) {
   const Term is_large = {call("greater_equal", {sizes.get(), bound.get()})};
   const Term ones = {call("astype", {is_large.get()}, {{"dtype", DType::kInt32}})};
   const Term chosen = {call("argmax", {ones.get()}, {{"axis", int64_t{-2}}, keepdims})};
-  const Ref<RawTensor> places = RawTensor::empty(DType::kInt64, {v.rows(), 1});
-  for (int64_t i = 0; i < v.rows(); ++i) places->as<int64_t>()[i] = i;
-  const Term is_chosen = {call("equal", {places.get(), chosen.get()})};
+  const Term is_chosen = {call("equal", {as_column(counted(v.rows())).get(), chosen.get()})};
   const Term anchor = {
       call("where", {is_chosen.get(), v.get(), lift_literal(int64_t{0}, *v.get()).get()})};
   return dv - anchor * (turn / inner_products(anchor, anchor));
@@ -160,8 +154,8 @@ inline Term free_of_phase(const Term& v, const Term& dv, const Term& turn) {
 
 // 1 / (x[j] - x[i]) off the diagonal, which is 0.
 inline Term inverse_differences(const Term& x) {
-  const auto apart = [](int64_t i, int64_t j) { return i != j; };
   const Term differences = as_row(x) - as_column(x);
+  const Term apart = mask_of(x.columns(), x.columns(), "not_equal");
   return kept(number(1, x) / kept(differences, apart, number(1, x)), apart);
 }
 

@@ -86,13 +86,13 @@ void describe(const Op& op, const Node& node, int level) {
 }
 
 void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& gradients,
-            Values& out) {
+            bool is_replayed, Values& out) {
   Ref<Node> node = make_ref<Node>();
   node->op = Ref<const Op>(&op);
   node->sequence = next_sequence();
-  uint32_t inputs_read = gradients.inputs_read;
+  uint32_t inputs_read = is_replayed ? ~0U : gradients.inputs_read;
   uint32_t outputs_read = gradients.outputs_read;
-  if (op.scalar == nullptr && op.reduction == nullptr) {
+  if (!is_replayed && op.scalar == nullptr && op.reduction == nullptr) {
     if (const GradRule& rule = op.grad_rule(); rule.run != nullptr) {
       const bool reads_any = rule.reads_inputs == nullptr || rule.reads_inputs(op);
       inputs_read = reads_any ? rule.inputs_read : 0U;
@@ -305,14 +305,14 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
     out = apply(op, values);
     return true;
   }
-  // Without a rule of its own, an op is differentiated through its body.
+  // Without a rule of its own, an op is differentiated through its body: now, or when somebody
+  // asks.
   const Gradients* gradients = declared_gradients(op, has_complex(values));
-  if (!has_rule(op, gradients)) {
-    if (op.scalar != nullptr && op.scalar->expansion != nullptr && op.scalar->spec.derived) {
-      out = run_body(*op.scalar->expansion, op, args);
-      return true;
-    }
-    if (gradients != nullptr && gradients->differentiable && apply_body(op, args, out)) return true;
+  const bool has_own = has_rule(op, gradients);
+  const bool has_slope = has_own || (gradients != nullptr && gradients->differentiable);
+  const bool is_replayed = !has_own && has_slope && op.is_fused();
+  if (!has_own && !is_replayed) {
+    if (has_slope && op.scalar == nullptr && apply_body(op, args, out)) return true;
     remember_cut(op, tape->level);
     out = apply(op, values);
     return true;
@@ -322,7 +322,7 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
   } else {
     out = apply(op, values);
   }
-  record(op, args, *tape, values, *gradients, out);
+  record(op, args, *tape, values, *gradients, is_replayed, out);
   return true;
 }
 

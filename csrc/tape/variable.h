@@ -39,7 +39,6 @@ class Symbol final : public Value {
     out = desc->spec;
     return true;
   }
-  bool takes_derived() const override { return true; }
   Ref<Value> lift(Value& other) override;
 
   // A place that nobody has filled, and no tape will.

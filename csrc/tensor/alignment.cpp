@@ -9,43 +9,38 @@
 #include "base/pool.h"
 #include "kernels/kernel_table.h"
 #include "op/families.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
 
-Ref<RawTensor> in_order(const RawTensor& x, DType dtype) {
-  return contiguous(*cast_if_needed(x, dtype));
-}
-
 // What all sequences are given, checked: the kernels read where the labels point.
 struct Sequences {
   int64_t steps, count, classes, longest, blank;
-  Ref<RawTensor> log_probs, labels, inputs, targets;
-  DType dtype;
+  const Array& log_probs;
+  Array labels, inputs, targets;
 
-  Sequences(const Op& op, RawArgs args, DType dtype)
+  Sequences(const Op& op, Arrays args, Workspace& workspace)
       : steps(args[0]->shape[0]),
         count(args[0]->shape[1]),
         classes(args[0]->shape[2]),
         longest(args[1]->shape[1]),
         blank(op.get<int64_t>("blank")),
-        log_probs(in_order(*args[0], dtype)),
-        labels(in_order(*args[1], DType::kInt64)),
-        inputs(in_order(*args[2], DType::kInt64)),
-        targets(in_order(*args[3], DType::kInt64)),
-        dtype(dtype) {
+        log_probs(*args[0]),
+        labels(prepared(*args[1], DType::kInt64, workspace)),
+        inputs(prepared(*args[2], DType::kInt64, workspace)),
+        targets(prepared(*args[3], DType::kInt64, workspace)) {
     for (int64_t n = 0; n < count; ++n) {
-      check(op, "input_lengths", inputs->as<int64_t>()[n], steps, n);
-      check(op, "target_lengths", targets->as<int64_t>()[n], longest, n);
-      for (int64_t i = 0; i < targets->as<int64_t>()[n]; ++i) {
-        check(op, "labels", labels->as<int64_t>()[n * longest + i], classes - 1, n * longest + i);
+      check(op, "input_lengths", length(n), steps, n);
+      check(op, "target_lengths", targets.as<int64_t>()[n], longest, n);
+      for (int64_t i = 0; i < targets.as<int64_t>()[n]; ++i) {
+        check(op, "labels", labels.as<int64_t>()[n * longest + i], classes - 1, n * longest + i);
       }
     }
   }
 
-  int64_t states(int64_t n) const { return 2 * targets->as<int64_t>()[n] + 1; }
-  int64_t length(int64_t n) const { return inputs->as<int64_t>()[n]; }
+  int64_t states(int64_t n) const { return 2 * targets.as<int64_t>()[n] + 1; }
+  int64_t length(int64_t n) const { return inputs.as<int64_t>()[n]; }
   int64_t most_states() const { return 2 * longest + 1; }
 
  private:
@@ -70,7 +65,7 @@ struct Path {
 
   const CtcSequence& of(const Sequences& all, int64_t n, bool keeps_all) {
     const int64_t states = all.states(n);
-    const int64_t* const labels = all.labels->as<int64_t>() + n * all.longest;
+    const int64_t* const labels = all.labels.as<int64_t>() + n * all.longest;
     for (int64_t s = 0; s < states; ++s) {
       const size_t at = static_cast<size_t>(s);
       classes[at] = s % 2 == 0 ? all.blank : labels[s / 2];
@@ -78,7 +73,7 @@ struct Path {
       hop[at] = can_hop ? T(0) : -std::numeric_limits<T>::infinity();
     }
     std::fill_n(hop.begin() + states, kCtcMargin, T(0));
-    sequence = {all.log_probs->as<T>() + n * all.classes,
+    sequence = {all.log_probs.as<T>() + n * all.classes,
                 all.count * all.classes,
                 classes.data(),
                 hop.data(),
@@ -118,8 +113,8 @@ void for_sequences(const Sequences& all, F&& f) {
 }
 
 template <class T>
-void run_losses(const Sequences& all, RawTensor& out) {
-  const CtcKernels& kernels = kernel_table().ctc[all.dtype];
+void run_losses(const Sequences& all, const Array& out) {
+  const CtcKernels& kernels = kernel_table().ctc[out.dtype];
   const int64_t width = all.most_states() + kCtcMargin;
   for_sequences<T>(all, [&](Path<T>& path, int64_t n) {
     const CtcSequence& q = path.of(all, n, false);
@@ -131,11 +126,11 @@ void run_losses(const Sequences& all, RawTensor& out) {
 }
 
 template <class T>
-void run_gradient(const Sequences& all, const T* cotangent, RawTensor& out) {
-  const CtcKernels& kernels = kernel_table().ctc[all.dtype];
+void run_gradient(const Sequences& all, const T* cotangent, const Array& out,
+                  Workspace& workspace) {
+  const CtcKernels& kernels = kernel_table().ctc[out.dtype];
   const int64_t whole = all.steps * (all.most_states() + kCtcMargin);
-  const Ref<RawTensor> tables =
-      RawTensor::empty(all.dtype, {all.count, all.steps, all.most_states() + kCtcMargin});
+  T* const tables = workspace.take<T>(all.count * whole);
   for_sequences<T>(all, [&](Path<T>& path, int64_t n) {
     const CtcSequence& q = path.of(all, n, true);
     const int64_t width = q.states + kCtcMargin;
@@ -143,7 +138,7 @@ void run_gradient(const Sequences& all, const T* cotangent, RawTensor& out) {
     for (int64_t step = 0; step < all.steps; ++step) {
       std::fill_n(gradient + step * q.stride, all.classes, T(0));
     }
-    T* const table = tables->as<T>() + n * whole;
+    T* const table = tables + n * whole;
     kernels.forward(q, table, path.scratch.data());
     const T* const last = table + (q.steps - 1) * width + kCtcMargin;
     const double loss = loss_of(q, last);
@@ -158,25 +153,18 @@ void run_gradient(const Sequences& all, const T* cotangent, RawTensor& out) {
   });
 }
 
-Values ctc(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  const Sequences all(op, inputs, dtype);
-  const Ref<RawTensor> out = RawTensor::empty(dtype, outputs[0].shape);
-  dtype == DType::kFloat32 ? run_losses<float>(all, *out) : run_losses<double>(all, *out);
-  return one(cast_if_needed(*out, outputs[0].dtype));
+void ctc(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Sequences all(op, inputs, workspace);
+  const Array& out = *outputs[0];
+  out.dtype == DType::kFloat32 ? run_losses<float>(all, out) : run_losses<double>(all, out);
 }
 
-Values ctc_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  const Sequences all(op, inputs, dtype);
-  const Ref<RawTensor> cotangent = in_order(*inputs[4], dtype);
-  const Ref<RawTensor> out = RawTensor::empty(dtype, outputs[0].shape);
-  if (dtype == DType::kFloat32) {
-    run_gradient(all, cotangent->as<float>(), *out);
-  } else {
-    run_gradient(all, cotangent->as<double>(), *out);
-  }
-  return one(cast_if_needed(*out, outputs[0].dtype));
+void ctc_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Sequences all(op, inputs, workspace);
+  const Array& cotangent = *inputs[4];
+  const Array& out = *outputs[0];
+  out.dtype == DType::kFloat32 ? run_gradient(all, cotangent.as<float>(), out, workspace)
+                               : run_gradient(all, cotangent.as<double>(), out, workspace);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

@@ -48,4 +48,14 @@ void assign(const Array& out, const Array& x) {
   run_tiles(prepare_cast(x.dtype, out.dtype).program, out.shape, {&operand, 1}, {&output, 1});
 }
 
+void assign(const Array& out, const Literal& value) {
+  check_literal(value, out.dtype);
+  alignas(16) char element[16];
+  visit_dtype(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    *reinterpret_cast<T*>(element) = literal_as<T>(value);
+  });
+  assign(out, Array(out.dtype, {}, element));
+}
+
 }  // namespace tensorlike

@@ -2,7 +2,6 @@
 // softmax), so that what a query needs does not grow with the number of keys.
 #include <algorithm>
 #include <cmath>
-#include <memory>
 
 #include "base/blocking.h"
 #include "op/families.h"
@@ -10,31 +9,31 @@
 
 namespace tensorlike {
 
-Matrices matrices(const Ref<RawTensor>& x, const Dims& batch, int64_t rows, int64_t columns) {
+Matrices matrices(const Array& x, const Dims& batch, int64_t rows, int64_t columns) {
   Dims shape = batch;
   shape.push_back(rows);
   shape.push_back(columns);
+  const Array whole = broadcast_to(x, shape);
   Matrices found;
-  found.held = broadcast_to(*x, shape);
-  found.data = found.held->data;
-  found.batch_strides.assign(found.held->strides.begin(), found.held->strides.end() - 2);
-  found.row_stride = found.held->strides[batch.size()];
-  found.column_stride = found.held->strides[batch.size() + 1];
+  found.data = whole.data;
+  found.batch_strides.assign(whole.strides.begin(), whole.strides.end() - 2);
+  found.row_stride = whole.strides[batch.size()];
+  found.column_stride = whole.strides[batch.size() + 1];
   return found;
 }
 
-Ref<RawTensor> added_to_scores(const RawTensor& mask, DType dtype, int64_t keys) {
+Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& workspace) {
   Dims shape(std::max<size_t>(1, mask.shape.size()));
   std::copy(mask.shape.begin(), mask.shape.end(), shape.begin());
   shape.back() = keys;
-  const Ref<RawTensor> whole = contiguous(*broadcast_to(mask, shape));
-  if (mask.dtype != DType::kBool) return cast_if_needed(*whole, dtype);
-  const Ref<RawTensor> added = RawTensor::empty(dtype, shape);
-  const bool* takes_part = whole->as<bool>();
+  const Array whole = broadcast_to(mask, shape);
+  if (mask.dtype != DType::kBool) return prepared(whole, dtype, workspace);
+  const bool* takes_part = contiguous(whole, workspace).as<bool>();
+  Array added = workspace.array(dtype, shape);
   auto fill = [&](auto* to) {
-    for (int64_t i = 0; i < added->size(); ++i) to[i] = takes_part[i] ? 0 : -HUGE_VALF;
+    for (int64_t i = 0; i < added.count; ++i) to[i] = takes_part[i] ? 0 : -HUGE_VALF;
   };
-  dtype == DType::kFloat32 ? fill(added->as<float>()) : fill(added->as<double>());
+  dtype == DType::kFloat32 ? fill(added.as<float>()) : fill(added.as<double>());
   return added;
 }
 
@@ -46,7 +45,7 @@ constexpr int64_t kPackedKeys = 128;  // keys that are packed at once; a multipl
 template <class T>
 class Forward {
  public:
-  Forward(const AttentionCall<T>& call, RawTensor& out)
+  Forward(const AttentionCall<T>& call, const Array& out)
       : c_(call),
         out_(out.as<T>()),
         key_size_(c_.panels.packed_size(c_.sizes.width, c_.sizes.keys)),
@@ -69,9 +68,8 @@ class Forward {
       });
       return;
     }
-    const std::unique_ptr<T[]> packed(
-        new T[static_cast<size_t>(c_.heads * (key_size_ + value_size_))]);
-    auto packed_of = [&](int64_t head) { return packed.get() + head * (key_size_ + value_size_); };
+    T* const packed = c_.workspace.template take<T>(c_.heads * (key_size_ + value_size_));
+    auto packed_of = [&](int64_t head) { return packed + head * (key_size_ + value_size_); };
     const int64_t pieces = (c_.sizes.keys + kPackedKeys - 1) / kPackedKeys;
     parallel_for(c_.heads * pieces, 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
@@ -136,31 +134,22 @@ class Forward {
   int64_t stripes_;
 };
 
-Values attention(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  const Ref<RawTensor> out = RawTensor::empty(dtype, outputs[0].shape);
-  const RawTensor* mask = inputs.size() > 3 ? inputs[3] : nullptr;
-  auto run = [&](const auto& call) { Forward(call, *out).run(); };
-  if (out->size() > 0) {
-    dtype == DType::kFloat32 ? run(AttentionCall<float>(op, inputs, mask))
-                             : run(AttentionCall<double>(op, inputs, mask));
-  }
-  return one(cast_if_needed(*out, outputs[0].dtype));
+// Calls f(call) for a call of the element type of the inputs.
+template <class F>
+void with_call(const Op& op, Arrays inputs, Arrays masks, Workspace& workspace, F&& f) {
+  inputs[0]->dtype == DType::kFloat32 ? f(AttentionCall<float>(op, inputs, masks, workspace))
+                                      : f(AttentionCall<double>(op, inputs, masks, workspace));
 }
 
-Values attention_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  Ref<RawTensor> found[3];
-  for (size_t i = 0; i < 3; ++i) found[i] = RawTensor::empty(dtype, outputs[i].shape);
-  const RawTensor* mask = inputs.size() > 4 ? inputs[4] : nullptr;
-  auto run = [&](const auto& call) {
-    attention_backward(call, *inputs[3], *found[0], *found[1], *found[2]);
-  };
-  dtype == DType::kFloat32 ? run(AttentionCall<float>(op, inputs, mask))
-                           : run(AttentionCall<double>(op, inputs, mask));
-  Values results;
-  for (size_t i = 0; i < 3; ++i) results.push_back(cast_if_needed(*found[i], outputs[i].dtype));
-  return results;
+void attention(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  if (outputs[0]->count == 0) return;
+  with_call(op, inputs, inputs.subspan(3), workspace,
+            [&](const auto& call) { Forward(call, *outputs[0]).run(); });
+}
+
+void attention_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  with_call(op, inputs, inputs.subspan(4), workspace,
+            [&](const auto& call) { attention_backward(call, *inputs[3], outputs); });
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

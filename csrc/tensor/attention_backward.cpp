@@ -2,7 +2,6 @@
 // are with packed operands; what queries add to the gradients of keys and values goes straight
 // into them.
 #include <algorithm>
-#include <vector>
 
 #include "base/blocking.h"
 #include "tensor/attention_call.h"
@@ -19,14 +18,13 @@ constexpr int64_t kLeastParts = 16;  // of the whole batch, so that there is wor
 template <class T>
 class Backward {
  public:
-  Backward(const AttentionCall<T>& call, const RawTensor& cotangent, RawTensor& dquery,
-           RawTensor& dkey, RawTensor& dvalue)
+  Backward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients)
       : c_(call),
         s_(call.sizes),
         cotangent_(call.operand(cotangent, s_.queries, s_.value_width)),
-        dquery_(dquery.as<T>()),
-        dkey_(dkey.as<T>()),
-        dvalue_(dvalue.as<T>()) {
+        dquery_(gradients[0]->template as<T>()),
+        dkey_(gradients[1]->template as<T>()),
+        dvalue_(gradients[2]->template as<T>()) {
     const int64_t tiles = kStripeElements / std::max<int64_t>(1, s_.keys) / c_.panels.rows();
     const int64_t limit = c_.is_causal ? kMostCausalTiles : kMostTiles;
     const int64_t most = std::clamp(tiles, kLeastTiles, limit) * c_.panels.rows();
@@ -41,11 +39,10 @@ class Backward {
     const int64_t key_size = s_.keys * s_.width;
     const int64_t value_size = s_.keys * s_.value_width;
     // Where parts share a head, each has gradients of its own, which are added up at the end.
-    std::vector<T> own(
-        parts_ == 1 ? 0 : static_cast<size_t>(c_.heads * parts_ * (key_size + value_size)));
-    T* const dkeys = parts_ == 1 ? dkey_ : own.data();
-    T* const dvalues = parts_ == 1 ? dvalue_ : own.data() + c_.heads * parts_ * key_size;
-    parallel_for(c_.heads * parts_, 1, [&](int64_t begin, int64_t end) {
+    const int64_t parts = c_.heads * parts_;
+    T* const dkeys = parts_ == 1 ? dkey_ : take(parts * key_size);
+    T* const dvalues = parts_ == 1 ? dvalue_ : take(parts * value_size);
+    parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       Scratch scratch(bytes());
       const Buffers buffers(*this, scratch);
       for (int64_t i = begin; i < end; ++i) {
@@ -75,6 +72,7 @@ class Backward {
     T *queries, *cotangents;
   };
 
+  T* take(int64_t count) const { return c_.workspace.template take<T>(count); }
   int64_t step() const { return c_.row_step(s_.keys); }
   int64_t packed(int64_t k, int64_t n) const { return c_.panels.packed_size(k, n); }
   size_t bytes() const {
@@ -150,14 +148,11 @@ class Backward {
 }  // namespace
 
 template <class T>
-void attention_backward(const AttentionCall<T>& call, const RawTensor& cotangent, RawTensor& dquery,
-                        RawTensor& dkey, RawTensor& dvalue) {
-  Backward<T>(call, cotangent, dquery, dkey, dvalue).run();
+void attention_backward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients) {
+  Backward<T>(call, cotangent, gradients).run();
 }
 
-template void attention_backward<float>(const AttentionCall<float>&, const RawTensor&, RawTensor&,
-                                        RawTensor&, RawTensor&);
-template void attention_backward<double>(const AttentionCall<double>&, const RawTensor&, RawTensor&,
-                                         RawTensor&, RawTensor&);
+template void attention_backward(const AttentionCall<float>&, const Array&, Arrays);
+template void attention_backward(const AttentionCall<double>&, const Array&, Arrays);
 
 }  // namespace tensorlike

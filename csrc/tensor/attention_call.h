@@ -7,14 +7,13 @@
 #include "kernels/kernel_table.h"
 #include "kernels/panels.h"
 #include "op/attention.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 #include "tensor/scratch.h"
 
 namespace tensorlike {
 
 // A batch of matrices, with strides of 0 where it repeats.
 struct Matrices {
-  Ref<RawTensor> held;
   char* data = nullptr;
   Dims batch_strides;
   int64_t row_stride = 0, column_stride = 0;
@@ -31,10 +30,10 @@ struct Matrices {
   }
 };
 
-Matrices matrices(const Ref<RawTensor>& x, const Dims& batch, int64_t rows, int64_t columns);
+Matrices matrices(const Array& x, const Dims& batch, int64_t rows, int64_t columns);
 
 // What is added to scores: a mask of booleans says which keys take part.
-Ref<RawTensor> added_to_scores(const RawTensor& mask, DType dtype, int64_t keys);
+Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& workspace);
 
 // Scores, and what is known of each of their rows.
 template <class T>
@@ -59,7 +58,8 @@ struct ScoreRows {
 
 template <class T>
 struct AttentionCall {
-  AttentionCall(const Op& op, RawArgs inputs, const RawTensor* masked)
+  // The mask, where there is one, is what follows the operands.
+  AttentionCall(const Op& op, Arrays inputs, Arrays masks, Workspace& given)
       : sizes(attention_sizes(op, *inputs[0], *inputs[1], *inputs[2])),
         query(operand(*inputs[0], sizes.queries, sizes.width)),
         key(operand(*inputs[1], sizes.keys, sizes.width)),
@@ -67,14 +67,15 @@ struct AttentionCall {
         kernels(kernel_table().attention[dtype_of<T>]),
         scale(attention_scale(op, sizes.width)),
         is_causal(op.get<bool>("is_causal")),
-        heads(element_count(sizes.batch)) {
-    if (masked == nullptr) return;
-    mask = matrices(added_to_scores(*masked, dtype_of<T>, sizes.keys), sizes.batch, sizes.queries,
-                    sizes.keys);
+        heads(element_count(sizes.batch)),
+        workspace(given) {
+    if (masks.empty()) return;
+    mask = matrices(added_to_scores(*masks[0], dtype_of<T>, sizes.keys, workspace), sizes.batch,
+                    sizes.queries, sizes.keys);
   }
 
-  Matrices operand(const RawTensor& x, int64_t rows, int64_t columns) const {
-    return matrices(cast_if_needed(x, dtype_of<T>), sizes.batch, rows, columns);
+  Matrices operand(const Array& x, int64_t rows, int64_t columns) const {
+    return matrices(x, sizes.batch, rows, columns);
   }
   const T* at(const Matrices& x, int64_t head, int64_t row) const {
     return x.at<T>(head, sizes.batch, row);
@@ -100,7 +101,7 @@ struct AttentionCall {
     panels.multiply(rows, keys, sizes.width, at(query, head, first), query.row_stride,
                     query.column_stride, packed_keys + from * sizes.width, sizes.width, to.scores,
                     to.step, false);
-    const T* added = mask.held ? at(mask, head, first) + from : nullptr;
+    const T* added = mask.data != nullptr ? at(mask, head, first) + from : nullptr;
     kernels.weigh(block, to.scores, added, from == 0, to.largest, to.totals, to.factors);
     return block;
   }
@@ -112,11 +113,11 @@ struct AttentionCall {
   double scale;
   bool is_causal;
   int64_t heads;
+  Workspace& workspace;
 };
 
-// The gradient, into tensors of the whole batch.
+// The gradients of query, key and value, into arrays of the whole batch.
 template <class T>
-void attention_backward(const AttentionCall<T>& call, const RawTensor& cotangent, RawTensor& dquery,
-                        RawTensor& dkey, RawTensor& dvalue);
+void attention_backward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients);
 
 }  // namespace tensorlike

@@ -8,7 +8,7 @@
 #include "base/pool.h"
 #include "kernels/kernel_table.h"
 #include "op/families.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
@@ -95,8 +95,7 @@ class Passes {
         is_inverse_(op.get<bool>("inverse")),
         scale_(op.get<double>("scale")) {}
 
-  void run(FftKind kind, const RawTensor& in, const RawTensor& out, const Dims& shape,
-           size_t axis) {
+  void run(FftKind kind, const Array& in, const Array& out, const Dims& shape, size_t axis) {
     run_axis({kind, is_inverse_, scale_, 0, 0, 0, in.data, out.data}, shape, axis, dtype_);
     scale_ = 1;
   }
@@ -107,38 +106,39 @@ class Passes {
   double scale_;
 };
 
-Values fourier_transform(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+void fourier_transform(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const std::string& kind = op.get<std::string>("kind");
-  const Spec& spec = outputs[0];
-  const bool is_from_real = kind == "r2c";
-  const DType dtype = is_from_real ? real_of(spec.dtype) : complex_of(spec.dtype);
-  const Ref<RawTensor> x = contiguous(*cast_if_needed(*inputs[0], dtype));
-  const Ref<RawTensor> out = RawTensor::empty(spec.dtype, spec.shape);
-  SmallVector<size_t, 4> axes;
-  for (int64_t axis : op.get<std::vector<int64_t>>("axes")) {
-    axes.push_back(static_cast<size_t>(
-        normalize_axis(op.name(), axis, static_cast<int64_t>(x->shape.size()))));
+  const Array& out = *outputs[0];
+  const std::vector<int64_t>& named = op.get<std::vector<int64_t>>("axes");
+  if (named.empty()) {
+    assign(out, *inputs[0]);
+    return;
   }
-  if (axes.empty()) return one(cast_if_needed(*inputs[0], dtype));
+  const bool is_from_real = kind == "r2c";
+  const DType dtype = is_from_real ? real_of(out.dtype) : complex_of(out.dtype);
+  const Array x = prepared(*inputs[0], dtype, workspace);
+  SmallVector<size_t, 4> axes;
+  for (int64_t axis : named) {
+    axes.push_back(
+        static_cast<size_t>(normalize_axis(op.name(), axis, static_cast<int64_t>(x.shape.size()))));
+  }
   const bool is_to_real = kind == "c2r";
   // What comes before the last pass back to real numbers needs a place of its own.
-  const Ref<RawTensor> middle =
-      is_to_real && axes.size() > 1 ? RawTensor::empty(dtype, x->shape) : out;
-  Passes passes(op, spec.dtype);
-  BlockingRegion blocking(x->size() > kGrain);
-  const RawTensor* latest = x.get();
+  const Array middle = is_to_real && axes.size() > 1 ? workspace.array(dtype, x.shape) : out;
+  Passes passes(op, out.dtype);
+  BlockingRegion blocking(x.count > kGrain);
+  const Array* latest = &x;
   const size_t last = axes.back();
   if (is_from_real) {
-    passes.run(FftKind::kRealToHalf, *x, *out, x->shape, last);
-    latest = out.get();
+    passes.run(FftKind::kRealToHalf, x, out, x.shape, last);
+    latest = &out;
   }
   const size_t complex_passes = axes.size() - (kind == "c2c" ? 0 : 1);
   for (size_t i = complex_passes; i > 0; --i) {
-    passes.run(FftKind::kComplex, *latest, *middle, middle->shape, axes[i - 1]);
-    latest = middle.get();
+    passes.run(FftKind::kComplex, *latest, middle, middle.shape, axes[i - 1]);
+    latest = &middle;
   }
-  if (is_to_real) passes.run(FftKind::kHalfToReal, *latest, *out, spec.shape, last);
-  return one(out);
+  if (is_to_real) passes.run(FftKind::kHalfToReal, *latest, out, out.shape, last);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

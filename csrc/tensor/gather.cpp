@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstring>
+#include <vector>
 
 #include "base/blocking.h"
 #include "base/pool.h"
@@ -133,6 +134,40 @@ void gather_blocks(const Op& op, const Tables& tables, const Indexed& indexed, c
   if (!all_fit.load(std::memory_order_relaxed)) indexed.refuse(op);
 }
 
+// Clears the rows of (outer, index, row) whose element a later index picks too.
+void keep_last(const Op& op, const Indexed& indexed, const Array& x, const Tables& tables,
+               char* out) {
+  const int64_t outer = element_count(tables.shape);
+  const int64_t row_bytes = tables.block.bytes();
+  const size_t ndim = indexed.axes.size();
+  SmallVector<int64_t, 4> strides(ndim);
+  int64_t span = 1;
+  for (size_t i = ndim; i-- > 0;) {
+    strides[i] = span;
+    span *= x.shape[indexed.axes[i]];
+  }
+  const size_t count = static_cast<size_t>(indexed.count);
+  std::vector<int64_t> places(count);
+  if (!indexed.offsets(places.data(), 0, indexed.count, {strides.data(), ndim})) {
+    indexed.refuse(op);
+  }
+  std::vector<bool> is_met(static_cast<size_t>(span));  // mostly no two are equal
+  const bool are_apart = std::none_of(places.begin(), places.end(), [&](int64_t place) {
+    const bool before = is_met[static_cast<size_t>(place)];
+    is_met[static_cast<size_t>(place)] = true;
+    return before;
+  });
+  if (are_apart) return;
+  std::vector<int64_t> last(static_cast<size_t>(span));
+  for (size_t i = 0; i < count; ++i) last[static_cast<size_t>(places[i])] = static_cast<int64_t>(i);
+  for (int64_t i = 0; i < indexed.count; ++i) {
+    if (last[static_cast<size_t>(places[static_cast<size_t>(i)])] == i) continue;
+    for (int64_t o = 0; o < outer; ++o) {
+      std::memset(out + (o * indexed.count + i) * row_bytes, 0, static_cast<size_t>(row_bytes));
+    }
+  }
+}
+
 void gather(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Array& out = *outputs[0];
   const Indexed indexed(op, *inputs[0], inputs.subspan(1), workspace);
@@ -145,11 +180,15 @@ void gather(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
     x = &in_order;
   }
   const Tables tables(*x, indexed);
-  if (indexed.lead == 0 && out.is_contiguous) return gather_blocks(op, tables, indexed, out.data);
+  const auto write = [&](char* to) {
+    gather_blocks(op, tables, indexed, to);
+    if (op.get<bool>("last_only")) keep_last(op, indexed, *x, tables, to);
+  };
+  if (indexed.lead == 0 && out.is_contiguous) return write(out.data);
   const Array inside = with_index_inside(out, indexed.lead, indexed.shape.size());
-  if (inside.is_contiguous) return gather_blocks(op, tables, indexed, out.data);
+  if (inside.is_contiguous) return write(out.data);
   const Array made = workspace.array(inside.dtype, inside.shape);
-  gather_blocks(op, tables, indexed, made.data);
+  write(made.data);
   assign(inside, made);
 }
 

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "op/tile_program.h"
 #include "tensor/arrays.h"
+#include "tensor/reductions.h"
 
 namespace tensorlike {
 namespace {
@@ -34,42 +36,71 @@ DType loop_dtype(const Op& op, Arrays inputs, const Specs& specs) {
   return compute_of(joint.value_or(specs[0].dtype));
 }
 
-bool may_take(const RawTensor& x, const Spec& spec, int64_t holds) {
+// Whether its memory may become a result's: ours, in order, and held by nobody else.
+bool is_ours(const RawTensor& x, int64_t holds) {
   return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned() &&
-         x.is_contiguous && x.dtype == spec.dtype && x.shape == spec.shape;
+         x.is_contiguous;
+}
+
+// Whether output `k` may be written where input `i` is read.
+bool may_take(const Op& op, RawArgs inputs, size_t i, const Spec& spec, size_t k) {
+  const RawTensor& x = *inputs[i];
+  if (!(x.shape == spec.shape) || size_of(x.dtype) != size_of(spec.dtype)) return false;
+  if (op.scalar == nullptr) {
+    return k == 0 && static_cast<int>(i) == op.cls.spec.memory.reuses && x.dtype == spec.dtype;
+  }
+  SmallVector<DType, 4> dtypes;
+  for (const RawTensor* input : inputs) dtypes.push_back(input->dtype);
+  return may_write_over(prepare(*op.scalar, {dtypes.data(), dtypes.size()}).program,
+                        static_cast<int>(i), static_cast<int>(k));
 }
 
 }  // namespace
 
-Placed place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
-                     int64_t holds) {
-  Placed placed;
+Values views_of(const Op& op, RawArgs inputs, const Specs& specs) {
+  Values results;
   Views views;
-  if (op.cls.view != nullptr && op.cls.view(op, *inputs[0], specs, views)) {
-    const RawTensor& x = *inputs[0];
-    for (View& view : views) {
-      const bool is_same = view.offset == 0 && view.shape == x.shape && view.strides == x.strides;
-      placed.results.push_back(
-          is_same ? Ref<RawTensor>(inputs[0])
-                  : x.view(std::move(view.shape), std::move(view.strides), view.offset));
+  if (op.cls.view == nullptr || !op.cls.view(op, *inputs[0], specs, views)) return results;
+  const RawTensor& x = *inputs[0];
+  for (View& view : views) {
+    const bool is_same = view.offset == 0 && view.shape == x.shape && view.strides == x.strides;
+    if (is_same) {
+      results.push_back(Ref<RawTensor>(inputs[0]));
+    } else {
+      results.push_back(x.view(std::move(view.shape), std::move(view.strides), view.offset));
     }
-    placed.are_views = true;
-    return placed;
   }
-  const int reuses = op.cls.spec.memory.reuses;
-  for (const Spec& spec : specs) {
-    const bool is_first = placed.results.empty();
-    if (is_first && reuses >= 0 && (donated >> reuses & 1U) != 0) {
-      const RawTensor& x = *inputs[static_cast<size_t>(reuses)];
-      if (may_take(x, spec, holds)) {
-        placed.results.push_back(
-            make_ref<RawTensor>(spec.dtype, spec.shape, x.strides, x.storage, x.data));
-        continue;
-      }
+  return results;
+}
+
+uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
+  uint32_t found = 0;
+  for (size_t i = 0; donated >> i != 0; ++i) {
+    if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) found |= 1U << i;
+  }
+  return found;
+}
+
+Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
+                     int64_t holds) {
+  Values results;
+  uint32_t available = donated == 0 ? 0 : reusable(inputs, donated, holds);
+  for (size_t k = 0; k < specs.size(); ++k) {
+    const Spec& spec = specs[k];
+    size_t i = 0;
+    while (available >> i != 0 &&
+           ((available >> i & 1U) == 0 || !may_take(op, inputs, i, spec, k))) {
+      ++i;
     }
-    placed.results.push_back(RawTensor::empty(spec.dtype, spec.shape));
+    if (available >> i == 0) {
+      results.push_back(RawTensor::empty(spec.dtype, spec.shape));
+      continue;
+    }
+    available &= ~(1U << i);
+    const RawTensor& x = *inputs[i];
+    results.push_back(make_ref<RawTensor>(spec.dtype, spec.shape, x.strides, x.storage, x.data));
   }
-  return placed;
+  return results;
 }
 
 KernelRun::KernelRun(const Op& op, Arrays inputs, const Specs& specs, Workspace& workspace)
@@ -116,6 +147,29 @@ void KernelRun::run(Arrays outputs) {
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (given[i] != outputs[i]) assign(*outputs[i], wide[i]);
   }
+}
+
+void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  if (op.reduction != nullptr) {
+    reduce_memory(op, inputs, outputs, workspace);
+    return;
+  }
+  if (op.scalar == nullptr) {
+    Specs specs;
+    for (const Array* out : outputs) specs.push_back({out->dtype, out->shape});
+    KernelRun(op, inputs, specs, workspace).run(outputs);
+    return;
+  }
+  SmallVector<DType, 4> dtypes;
+  SmallVector<TileOperand, 4> operands;
+  for (const Array* x : inputs) {
+    dtypes.push_back(x->dtype);
+    operands.push_back(tile_operand(*x, outputs[0]->shape));
+  }
+  SmallVector<TileOutput, 2> results;
+  for (const Array* out : outputs) results.push_back({out->data, size_of(out->dtype)});
+  run_tiles(prepare(*op.scalar, {dtypes.data(), dtypes.size()}).program, outputs[0]->shape,
+            {operands.data(), operands.size()}, {results.data(), results.size()});
 }
 
 }  // namespace tensorlike

@@ -2,20 +2,21 @@
 // through it; inference has run before.
 #pragma once
 
+#include <vector>
+
 #include "memory/workspace.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 
-// The results before the kernel runs: views of the first input, or memory that is not set.
-struct Placed {
-  Values results;
-  bool are_views = false;  // there is nothing left to do
-};
-
-// `donated` and `holds` as for `execute`. Sizes must be known.
-Placed place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
+// The results that are views of the first input; none where strides cannot say it.
+Values views_of(const Op& op, RawArgs inputs, const Specs& specs);
+// Tensors whose elements are not set, of known sizes. `donated` and `holds` as for `execute`: an
+// input that nobody else has gives its memory.
+Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
                      int64_t holds);
+// Which of the donated inputs may be written over.
+uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds);
 
 class KernelRun {
  public:
@@ -33,8 +34,17 @@ class KernelRun {
  private:
   const Op& op_;
   Workspace& workspace_;
-  SmallVector<Array, 4> prepared_;
+  std::vector<Array> prepared_;  // none for most ops
   SmallVector<const Array*, 4> inputs_;
 };
+
+// Computes outputs that have memory, whatever kind of op it is: a scalar function, a reduction, or
+// one with a kernel that runs on arrays. On any thread.
+void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace);
+
+// Whether `compute` can.
+inline bool is_computed(const Op& op) {
+  return op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel.run != nullptr;
+}
 
 }  // namespace tensorlike

@@ -1,13 +1,12 @@
-// Launching: an op on RawTensors. Elementwise ops and reductions are driven by their declarations;
-// every other op has a kernel, or a body that is applied instead.
+// Launching: an op on RawTensors. The driver infers, finds memory and computes; what has no kernel
+// has a body, which is applied instead. Small tensors have a shorter way.
 #include <algorithm>
+#include <optional>
 
 #include "op/infer.h"
 #include "op/registry.h"
-#include "op/tile_program.h"
 #include "tensor/body.h"
 #include "tensor/kernel_run.h"
-#include "tensor/layout.h"
 #include "tensor/raw_tensor.h"
 #include "tensor/reductions.h"
 
@@ -15,60 +14,6 @@ namespace tensorlike {
 namespace {
 
 const RawTensor& raw(Value* value) { return *static_cast<RawTensor*>(value); }
-
-// An input whose memory an output may take: same bytes per element, contiguous, full-sized, ours,
-// and held by nobody else.
-bool is_ours(const RawTensor& x, int64_t holds) {
-  return x.use_count() == holds && x.storage->use_count() == 1 && x.storage->is_owned() &&
-         x.is_contiguous;
-}
-
-bool can_reuse(const RawTensor& x, DType dtype, const Dims& shape, int64_t holds) {
-  return is_ours(x, holds) && size_of(x.dtype) == size_of(dtype) && x.shape == shape;
-}
-
-Values launch_elemwise(const Op& op, Args args, uint32_t donated, int64_t holds) {
-  const Scalar& scalar = *op.scalar;
-  check_arity(op, args.size());
-  const size_t count = args.size();
-  SmallVector<DType, 4> dtypes(count);
-  Dims shape = raw(args[0]).shape;
-  bool same_shape = true;
-  for (size_t i = 0; i < count; ++i) {
-    const RawTensor& x = raw(args[i]);
-    dtypes[i] = x.dtype;
-    if (i > 0 && !(x.shape == shape)) {
-      same_shape = false;
-      shape = broadcast_shapes(scalar.spec.name, shape, x.shape);
-    }
-  }
-  if (!same_shape) element_count(shape);
-  const PreparedProgram& prepared = prepare(scalar, dtypes);
-  SmallVector<TileOperand, 4> operands(count);
-  for (size_t i = 0; i < count; ++i) {
-    operands[i] = tile_operand(raw(args[i]), shape);
-  }
-  Values results;
-  SmallVector<TileOutput, 2> outputs;
-  uint32_t available = donated;
-  for (DType dtype : prepared.results) {
-    Ref<RawTensor> out;
-    for (size_t i = 0; available != 0 && i < count; ++i) {
-      if ((available >> i & 1U) == 0 || !can_reuse(raw(args[i]), dtype, shape, holds)) continue;
-      const int output = static_cast<int>(results.size());
-      if (!may_write_over(prepared.program, static_cast<int>(i), output)) continue;
-      const RawTensor& x = raw(args[i]);
-      out = make_ref<RawTensor>(dtype, shape, x.strides, x.storage, x.data);
-      available &= ~(1U << i);
-      break;
-    }
-    if (!out) out = RawTensor::empty(dtype, shape);
-    outputs.push_back({out->data, size_of(dtype)});
-    results.push_back(std::move(out));
-  }
-  run_tiles(prepared.program, shape, operands, outputs);
-  return results;
-}
 
 // One element, seen through any shape.
 bool is_repeated(const RawTensor& x) {
@@ -128,18 +73,6 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   return out;
 }
 
-Values launch_reduce(const Op& op, Args args) {
-  RawTensor* x = static_cast<RawTensor*>(args[0]);
-  if (Ref<Value> out = reduce_small(op, *x)) {
-    Values results;
-    results.push_back(std::move(out));
-    return results;
-  }
-  const Spec spec = x->spec();
-  const Specs specs = infer_reduce(op, {&spec, args.size()});
-  return reduce_memory(op, {&x, 1}, specs, 0);
-}
-
 }  // namespace
 
 TileOperand tile_operand(const Array& x, const Dims& shape) {
@@ -177,6 +110,9 @@ Ref<Value> launch_small(const Op& op, Args args) {
   if (leaves_alone(op, args)) return Ref<Value>(args[0]);
   const Scalar* scalar = op.scalar;
   const size_t n = args.size();
+  if (op.reduction != nullptr && n == 1) {
+    return reduce_small(op, *static_cast<RawTensor*>(args[0]));
+  }
   if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
   if (!small_launches_are_direct) return nullptr;
   const RawTensor* whole = &raw(args[0]);
@@ -221,58 +157,39 @@ Ref<Value> launch_small(const Op& op, Args args) {
   return out;
 }
 
-static Values launch_kernel(const Op& op, Args args, uint32_t donated, int64_t holds) {
-  SmallVector<RawTensor*, 4> inputs(args.size());
+Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
+  if (donated == 0) {
+    Values results;
+    if (Ref<Value> out = launch_small(op, args)) {
+      results.push_back(std::move(out));
+      return results;
+    }
+  }
+  if (!is_computed(op) && !op.cls.kernel) return run_body(*op.cls.define, op, args);
+  SmallVector<RawTensor*, 4> tensors(args.size());
   SmallVector<const Array*, 4> arrays(args.size());
   Specs specs(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
-    inputs[i] = static_cast<RawTensor*>(args[i]);
-    arrays[i] = inputs[i];
-    specs[i] = inputs[i]->spec();
+    arrays[i] = tensors[i] = static_cast<RawTensor*>(args[i]);
+    specs[i] = tensors[i]->spec();
   }
-  check_arity(op, args.size());
-  const RawArgs given(inputs.data(), inputs.size());
-  Specs results = op.cls.infer(op, specs);
+  const RawArgs inputs(tensors.data(), tensors.size());
+  Specs results = infer(op, specs);
   if (op.cls.kernel.make != nullptr) {
-    uint32_t reusable = 0;
-    for (size_t i = 0; donated >> i != 0; ++i) {
-      if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) reusable |= 1U << i;
-    }
-    return op.cls.kernel.make(op, given, results, reusable);
+    return op.cls.kernel.make(op, inputs, results, reusable(inputs, donated, holds));
   }
-  if (op.cls.view != nullptr) {
-    Placed placed = place_results(op, given, results, 0, 0);
-    if (placed.are_views) return std::move(placed.results);
-  }
+  if (Values views = views_of(op, inputs, results); !views.empty()) return views;
   Workspace workspace;
-  KernelRun run(op, {arrays.data(), arrays.size()}, results, workspace);
-  if (op.cls.kernel.sizes != nullptr) run.find_sizes(results);
-  Placed placed = place_results(op, given, results, donated, holds);
+  std::optional<KernelRun> run;
+  if (op.cls.kernel.run != nullptr)
+    run.emplace(op, Arrays(arrays.data(), arrays.size()), results, workspace);
+  if (op.cls.kernel.sizes != nullptr) run->find_sizes(results);
+  Values made = place_results(op, inputs, results, donated, holds);
   SmallVector<const Array*, 2> outputs;
-  for (const Ref<Value>& result : placed.results) {
-    outputs.push_back(static_cast<RawTensor*>(result.get()));
-  }
-  run.run({outputs.data(), outputs.size()});
-  return std::move(placed.results);
-}
-
-Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
-  if (op.scalar != nullptr) {
-    if (donated == 0) {
-      if (Ref<Value> out = launch_small(op, args)) {
-        Values results;
-        results.push_back(std::move(out));
-        return results;
-      }
-    }
-    return launch_elemwise(op, args, donated, holds);
-  }
-  if (op.reduction != nullptr) {
-    check_arity(op, args.size());
-    return launch_reduce(op, args);
-  }
-  if (!op.cls.kernel) return run_body(*op.cls.define, op, args);
-  return launch_kernel(op, args, donated, holds);
+  for (const Ref<Value>& value : made) outputs.push_back(static_cast<RawTensor*>(value.get()));
+  const Arrays written(outputs.data(), outputs.size());
+  run ? run->run(written) : compute(op, {arrays.data(), arrays.size()}, written, workspace);
+  return made;
 } catch (const Error& error) {
   fail_for(op, error);
 }

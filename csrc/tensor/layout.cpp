@@ -142,11 +142,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 
 void write_strided(const RawTensor& target, const RawTensor& value) { assign(target, value); }
 
-bool may_give_views(const Op& op, RawArgs inputs) {
-  return op.cls.view != nullptr && (!inputs[0]->is_contiguous ||
-                                    (op.cls.spec.name != "Reshape" && op.cls.spec.name != "Cast"));
-}
-
 Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype) {
   return x.dtype == dtype ? Ref<RawTensor>(const_cast<RawTensor*>(&x)) : cast(x, dtype);
 }

@@ -16,9 +16,6 @@ inline Values one(Ref<RawTensor> value) {
   return values;
 }
 
-// Whether an op may give strided views of its inputs, whose order in memory later sums would see.
-bool may_give_views(const Op& op, RawArgs inputs);
-
 Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype);
 
 }  // namespace tensorlike

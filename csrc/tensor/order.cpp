@@ -118,10 +118,10 @@ void restore_zeros(const Key* from, Key* keys, int64_t n, bool descending) {
 
 // Key is as wide as the elements; `out` holds keys until the last moment.
 template <class Key>
-void sort_values(const RawTensor& x, int64_t n, bool descending, char* out) {
+void sort_values(const Array& x, int64_t n, bool descending, char* out) {
   const KeyKernels& kernels = kernel_table().keys[x.dtype];
   auto each = [n](const auto& f) { n >= kLong ? parallel_for(n, kGrain, f) : f(0, n); };
-  over_rows(x.size() / n, n, [&](int64_t begin, int64_t end) {
+  over_rows(x.count / n, n, [&](int64_t begin, int64_t end) {
     with_key_sorter<Key>(n, [&](const auto& sort) {
       for (int64_t r = begin; r < end; ++r) {
         Key* row = reinterpret_cast<Key*>(out) + r * n;
@@ -221,17 +221,17 @@ void argsort_long_row(const T* x, int64_t n, bool descending, int64_t* positions
 
 }  // namespace
 
-Ref<RawTensor> swap_last(const RawTensor& x, size_t axis) {
+Array swap_last(const Array& x, size_t axis) {
   Dims shape = x.shape;
   Dims strides = x.strides;
   std::swap(shape[axis], shape[shape.size() - 1]);
   std::swap(strides[axis], strides[strides.size() - 1]);
-  return x.view(shape, strides);
+  return x.view(std::move(shape), std::move(strides));
 }
 
-void sort_rows(const RawTensor& x, int64_t n, bool descending, RawTensor& out) {
-  if (x.size() == 0) return;
-  BlockingRegion blocking(x.size() > kGrain);
+void sort_rows(const Array& x, int64_t n, bool descending, const Array& out) {
+  if (x.count == 0) return;
+  BlockingRegion blocking(x.count > kGrain);
   if (size_of(x.dtype) == 4) {
     sort_values<uint32_t>(x, n, descending, out.data);
   } else {
@@ -239,12 +239,12 @@ void sort_rows(const RawTensor& x, int64_t n, bool descending, RawTensor& out) {
   }
 }
 
-void argsort_rows(const RawTensor& x, int64_t n, bool descending, int64_t* positions) {
-  if (x.size() == 0) return;
-  BlockingRegion blocking(x.size() > kGrain);
+void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions) {
+  if (x.count == 0) return;
+  BlockingRegion blocking(x.count > kGrain);
   visit_order(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const int64_t rows = x.size() / n;
+    const int64_t rows = x.count / n;
     if (n <= int64_t{1} << 32) {
       argsort_values(x.as<T>(), rows, n, descending, positions);
       return;

@@ -4,7 +4,7 @@
 
 #include "kernels/radix_sort.h"
 #include "kernels/sort_key.h"
-#include "tensor/raw_tensor.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 
@@ -30,12 +30,12 @@ typename SortKey<T>::Key rank_of(T x, bool descending) {
 }
 
 // `x` with `axis` swapped to the end; the same call swaps back.
-Ref<RawTensor> swap_last(const RawTensor& x, size_t axis);
+Array swap_last(const Array& x, size_t axis);
 
 // Each of the contiguous rows of n elements of `x`, sorted, into `out`, which is contiguous too.
-void sort_rows(const RawTensor& x, int64_t n, bool descending, RawTensor& out);
+void sort_rows(const Array& x, int64_t n, bool descending, const Array& out);
 
 // The positions that sort each of the contiguous rows.
-void argsort_rows(const RawTensor& x, int64_t n, bool descending, int64_t* positions);
+void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions);
 
 }  // namespace tensorlike

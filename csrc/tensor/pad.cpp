@@ -6,7 +6,7 @@
 
 #include "kernels/move.h"
 #include "op/families.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
@@ -17,7 +17,7 @@ struct Margin {
   int64_t from, step;   // in the result too: where it reads
 };
 
-void copy_margin(const RawTensor& out, size_t axis, const Margin& m) {
+void copy_margin(const Array& out, size_t axis, const Margin& m) {
   if (m.size == 0) return;
   Dims shape = out.shape;
   Dims strides = out.strides;
@@ -29,7 +29,7 @@ void copy_margin(const RawTensor& out, size_t axis, const Margin& m) {
 }
 
 // Margins longer than what they repeat come in pieces, each from the one before.
-void repeat_margins(const RawTensor& out, size_t axis, int64_t before, int64_t n, PadMode mode) {
+void repeat_margins(const Array& out, size_t axis, int64_t before, int64_t n, PadMode mode) {
   const int64_t end = before + n;
   const int64_t total = out.shape[axis];
   if (mode == PadMode::kEdge) {
@@ -54,7 +54,7 @@ void repeat_margins(const RawTensor& out, size_t axis, int64_t before, int64_t n
   }
 }
 
-void fill_margins(const RawTensor& out, const RawTensor& value, const Dims& inner, size_t axis,
+void fill_margins(const Array& out, const Literal& value, const Dims& inner, size_t axis,
                   const std::vector<int64_t>& widths) {
   // The axes before this one are already whole; here and after, only the middle is not margin.
   const int64_t before = widths[2 * axis];
@@ -65,39 +65,38 @@ void fill_margins(const RawTensor& out, const RawTensor& value, const Dims& inne
     offset += widths[2 * i] * out.strides[i];
   }
   shape[axis] = before;
-  write_strided(*out.view(shape, out.strides, offset), value);
+  assign(out.view(shape, out.strides, offset), value);
   shape[axis] = widths[2 * axis + 1];
   if (shape[axis] == 0) return;
   offset += (before + inner[axis]) * out.strides[axis];
-  write_strided(*out.view(shape, out.strides, offset), value);
+  assign(out.view(shape, out.strides, offset), value);
 }
 
-Values pad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const RawTensor& x = *inputs[0];
-  const Ref<RawTensor> out = RawTensor::empty(x.dtype, outputs[0].shape);
-  if (out->count == 0) return one(out);
+void pad(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& x = *inputs[0];
+  const Array& out = *outputs[0];
+  if (out.count == 0) return;
   const std::vector<int64_t>& widths = op.get<std::vector<int64_t>>("widths");
   const PadMode mode = pad_mode(op);
   int64_t offset = 0;
-  for (size_t i = 0; i < x.shape.size(); ++i) offset += widths[2 * i] * out->strides[i];
-  if (x.count > 0) write_strided(*out->view(x.shape, out->strides, offset), x);
+  for (size_t i = 0; i < x.shape.size(); ++i) offset += widths[2 * i] * out.strides[i];
+  if (x.count > 0) assign(out.view(x.shape, out.strides, offset), x);
   if (mode == PadMode::kConstant) {
-    const Ref<RawTensor> value = RawTensor::scalar(x.dtype, literal_of(op.attr("value")));
-    for (size_t i = 0; i < x.shape.size(); ++i) fill_margins(*out, *value, x.shape, i, widths);
-    return one(out);
+    const Literal value = literal_of(op.attr("value"));
+    check_literal(value, out.dtype);  // also where there are no margins
+    for (size_t i = 0; i < x.shape.size(); ++i) fill_margins(out, value, x.shape, i, widths);
+    return;
   }
   // An axis repeats within the middle of the axes after it, whose margins then repeat the whole.
   for (size_t axis = x.shape.size(); axis-- > 0;) {
-    Dims shape = out->shape;
+    Dims shape = out.shape;
     int64_t at = 0;
     for (size_t i = 0; i < axis; ++i) {
       shape[i] = x.shape[i];
-      at += widths[2 * i] * out->strides[i];
+      at += widths[2 * i] * out.strides[i];
     }
-    repeat_margins(*out->view(shape, out->strides, at), axis, widths[2 * axis], x.shape[axis],
-                   mode);
+    repeat_margins(out.view(shape, out.strides, at), axis, widths[2 * axis], x.shape[axis], mode);
   }
-  return one(out);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"pad", pad}};

@@ -6,7 +6,7 @@
 #include "base/pool.h"
 #include "op/families.h"
 #include "op/windows.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
@@ -26,74 +26,64 @@ void for_planes(const Pooling& p, DType dtype, F&& f) {
   });
 }
 
-Ref<RawTensor> prepared(const RawTensor& x, DType dtype) {
-  return contiguous(*cast_if_needed(x, dtype));
-}
-
 // y from planes of x.
 template <void (*PoolKernels::*kRun)(const PoolWindow&, const void*, void*)>
-Values reduce(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  const Pooling p = pooling_of(op, inputs[0]->shape);
-  const Ref<RawTensor> x = prepared(*inputs[0], dtype);
-  Ref<RawTensor> y = RawTensor::empty(dtype, outputs[0].shape);
-  const int64_t size = static_cast<int64_t>(size_of(dtype));
-  for_planes(p, dtype, [&](const PoolKernels& kernels, int64_t plane) {
-    (kernels.*kRun)(p.window, x->data + plane * p.window.in_size() * size,
-                    y->data + plane * p.window.out_size() * size);
+void reduce(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& x = *inputs[0];
+  const Array& y = *outputs[0];
+  const Pooling p = pooling_of(op, x.shape);
+  const int64_t size = static_cast<int64_t>(size_of(y.dtype));
+  for_planes(p, y.dtype, [&](const PoolKernels& kernels, int64_t plane) {
+    (kernels.*kRun)(p.window, x.data + plane * p.window.in_size() * size,
+                    y.data + plane * p.window.out_size() * size);
   });
-  return one(cast_if_needed(*y, outputs[0].dtype));
 }
 
 // The wider of the two, so that rounding x does not move its maxima.
 DType compared_dtype(DType x, DType result) { return compute_of(promote(x, result)); }
 
-Values max_select(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
+void max_select(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Pooling p = pooling_of(op, inputs[0]->shape);
-  const DType wide = compared_dtype(inputs[0]->dtype, dtype);
-  const Ref<RawTensor> x = prepared(*inputs[0], wide);
-  const Ref<RawTensor> values = prepared(*inputs[1], wide);
-  Ref<RawTensor> y = RawTensor::empty(wide, outputs[0].shape);
+  const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
+  const Array x = prepared(*inputs[0], wide, workspace);
+  const Array values = prepared(*inputs[1], wide, workspace);
   const int64_t size = static_cast<int64_t>(size_of(wide));
-  for_planes(p, wide, [&](const PoolKernels& kernels, int64_t plane) {
-    const int64_t at = plane * p.window.in_size() * size;
-    kernels.max_select(p.window, x->data + at, values->data + at,
-                       y->data + plane * p.window.out_size() * size);
+  write_as(*outputs[0], wide, workspace, [&](const Array& y) {
+    for_planes(p, wide, [&](const PoolKernels& kernels, int64_t plane) {
+      const int64_t at = plane * p.window.in_size() * size;
+      kernels.max_select(p.window, x.data + at, values.data + at,
+                         y.data + plane * p.window.out_size() * size);
+    });
   });
-  return one(cast_if_needed(*y, dtype));
 }
 
-Values max_pool_spread(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
+void max_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const Pooling p = pooling_of(op, inputs[0]->shape);
-  const DType wide = compared_dtype(inputs[0]->dtype, dtype);
-  const Ref<RawTensor> x = prepared(*inputs[0], wide);
-  const Ref<RawTensor> dy = prepared(*inputs[1], wide);
-  Ref<RawTensor> dx = RawTensor::empty(wide, outputs[0].shape);
+  const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
+  const Array x = prepared(*inputs[0], wide, workspace);
+  const Array dy = prepared(*inputs[1], wide, workspace);
   const int64_t size = static_cast<int64_t>(size_of(wide));
   const int64_t bytes = p.window.in_size() * size;
-  for_planes(p, wide, [&](const PoolKernels& kernels, int64_t plane) {
-    std::memset(dx->data + plane * bytes, 0, static_cast<size_t>(bytes));
-    kernels.max_spread(p.window, x->data + plane * bytes,
-                       dy->data + plane * p.window.out_size() * size, dx->data + plane * bytes);
+  write_as(*outputs[0], wide, workspace, [&](const Array& dx) {
+    for_planes(p, wide, [&](const PoolKernels& kernels, int64_t plane) {
+      std::memset(dx.data + plane * bytes, 0, static_cast<size_t>(bytes));
+      kernels.max_spread(p.window, x.data + plane * bytes,
+                         dy.data + plane * p.window.out_size() * size, dx.data + plane * bytes);
+    });
   });
-  return one(cast_if_needed(*dx, dtype));
 }
 
-Values avg_pool_spread(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  const Pooling p = pooling_of(op, outputs[0].shape);
-  const Ref<RawTensor> dy = prepared(*inputs[0], dtype);
-  Ref<RawTensor> dx = RawTensor::empty(dtype, outputs[0].shape);
-  const int64_t size = static_cast<int64_t>(size_of(dtype));
+void avg_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& dy = *inputs[0];
+  const Array& dx = *outputs[0];
+  const Pooling p = pooling_of(op, dx.shape);
+  const int64_t size = static_cast<int64_t>(size_of(dx.dtype));
   const int64_t bytes = p.window.in_size() * size;
-  for_planes(p, dtype, [&](const PoolKernels& kernels, int64_t plane) {
-    std::memset(dx->data + plane * bytes, 0, static_cast<size_t>(bytes));
-    kernels.mean_spread(p.window, dy->data + plane * p.window.out_size() * size,
-                        dx->data + plane * bytes);
+  for_planes(p, dx.dtype, [&](const PoolKernels& kernels, int64_t plane) {
+    std::memset(dx.data + plane * bytes, 0, static_cast<size_t>(bytes));
+    kernels.mean_spread(p.window, dy.data + plane * p.window.out_size() * size,
+                        dx.data + plane * bytes);
   });
-  return one(cast_if_needed(*dx, outputs[0].dtype));
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

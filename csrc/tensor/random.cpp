@@ -6,7 +6,7 @@
 #include "base/pool.h"
 #include "kernels/kernel_table.h"
 #include "op/families.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
@@ -18,18 +18,16 @@ RandomStream stream_of(const Op& op) {
           static_cast<uint32_t>(op.get<int64_t>("counter"))};
 }
 
-// A fresh tensor that `draw(part, n, first)` fills, n elements from the first on at a time.
+// Fills `out`, drawing in `dtype`: `draw(part, n, first)` makes n elements from the first on.
 template <class Draw>
-Ref<RawTensor> drawn(DType dtype, const Dims& shape, Draw&& draw) {
-  const Ref<RawTensor> out = RawTensor::empty(dtype, shape);
-  char* data = out->data;
-  const int64_t width = static_cast<int64_t>(size_of(dtype));
-  const int64_t size = out->size();
-  BlockingRegion blocking(size > kGrain);
-  parallel_for(size, kGrain, [&](int64_t begin, int64_t end) {
-    draw(static_cast<void*>(data + begin * width), end - begin, begin);
+void draw_into(const Array& out, DType dtype, Workspace& workspace, Draw&& draw) {
+  write_as(out, dtype, workspace, [&](const Array& drawn) {
+    const int64_t width = static_cast<int64_t>(size_of(dtype));
+    BlockingRegion blocking(drawn.count > kGrain);
+    parallel_for(drawn.count, kGrain, [&](int64_t begin, int64_t end) {
+      draw(static_cast<void*>(drawn.data + begin * width), end - begin, begin);
+    });
   });
-  return out;
 }
 
 // The bits of a float's fraction, its leading one included: as many as numbers below 1 can have
@@ -46,58 +44,63 @@ double bound_of(const Op& op, const char* name) {
   return whole != nullptr ? static_cast<double>(*whole) : std::get<double>(attr);
 }
 
-Ref<RawTensor> draw_floats(const Op& op, const std::string& mode, const Spec& spec) {
+void draw_floats(const Op& op, const std::string& mode, const Array& out, Workspace& workspace) {
   const RandomStream stream = stream_of(op);
-  const DType dtype = mode == "truncated_normal" ? DType::kFloat64 : compute_of(spec.dtype);
+  const DType dtype = mode == "truncated_normal" ? DType::kFloat64 : compute_of(out.dtype);
   const RandomKernels& kernels = kernel_table().random[dtype];
   if (mode == "truncated_normal") {
     const double low = bound_of(op, "low");
     const double high = bound_of(op, "high");
-    return drawn(dtype, spec.shape, [&](void* out, int64_t n, int64_t first) {
-      kernels.truncated_normal(static_cast<double*>(out), n, stream, first, low, high);
+    draw_into(out, dtype, workspace, [&](void* part, int64_t n, int64_t first) {
+      kernels.truncated_normal(static_cast<double*>(part), n, stream, first, low, high);
     });
+    return;
   }
   if (mode == "normal") {
-    return drawn(dtype, spec.shape, [&](void* out, int64_t n, int64_t first) {
-      kernels.normal(out, n, stream, first);
+    draw_into(out, dtype, workspace, [&](void* part, int64_t n, int64_t first) {
+      kernels.normal(part, n, stream, first);
     });
+    return;
   }
-  const int bits = precision_of(spec.dtype);
-  return drawn(dtype, spec.shape, [&](void* out, int64_t n, int64_t first) {
-    kernels.uniform(out, n, stream, first, bits);
+  const int bits = precision_of(out.dtype);
+  draw_into(out, dtype, workspace, [&](void* part, int64_t n, int64_t first) {
+    kernels.uniform(part, n, stream, first, bits);
   });
 }
 
-Ref<RawTensor> draw_integers(const Op& op, const Spec& spec) {
+void draw_integers(const Op& op, const Array& out, Workspace& workspace) {
   const RandomStream stream = stream_of(op);
   const int64_t low = std::get<int64_t>(op.attr("low"));
   const int64_t high = std::get<int64_t>(op.attr("high"));
   const uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low);
   const RandomKernels& kernels = kernel_table().random[DType::kInt64];
-  return drawn(DType::kInt64, spec.shape, [&](void* out, int64_t n, int64_t first) {
-    kernels.integers(static_cast<int64_t*>(out), n, stream, first, low, range);
+  draw_into(out, DType::kInt64, workspace, [&](void* part, int64_t n, int64_t first) {
+    kernels.integers(static_cast<int64_t*>(part), n, stream, first, low, range);
   });
 }
 
-Ref<RawTensor> draw_bits(const Op& op, const Spec& spec) {
+void draw_bits(const Op& op, const Array& out, Workspace& workspace) {
   const RandomStream stream = stream_of(op);
-  const DType dtype = size_of(spec.dtype) == 8 ? DType::kUInt64 : DType::kUInt32;
+  const DType dtype = size_of(out.dtype) == 8 ? DType::kUInt64 : DType::kUInt32;
   const RandomKernels& kernels = kernel_table().random[dtype];
-  return drawn(dtype, spec.shape,
-               [&](void* out, int64_t n, int64_t first) { kernels.bits(out, n, stream, first); });
+  draw_into(out, dtype, workspace,
+            [&](void* part, int64_t n, int64_t first) { kernels.bits(part, n, stream, first); });
 }
 
-Values random(const Op& op, RawArgs, const Specs& outputs, uint32_t) {
-  const Spec& spec = outputs[0];
+void random(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
+  const Array& out = *outputs[0];
   const std::string& mode = op.get<std::string>("mode");
-  const Ref<RawTensor> out = mode == "integers" ? draw_integers(op, spec)
-                             : mode == "bits"   ? draw_bits(op, spec)
-                                                : draw_floats(op, mode, spec);
-  return one(cast_if_needed(*out, spec.dtype));
+  if (mode == "integers") {
+    draw_integers(op, out, workspace);
+  } else if (mode == "bits") {
+    draw_bits(op, out, workspace);
+  } else {
+    draw_floats(op, mode, out, workspace);
+  }
 }
 
 // The first parameter that has no distribution, or whose numbers would not fit into integers.
-void check_parameters(const Op& op, const RawTensor& given, bool is_rate) {
+void check_parameters(const Op& op, const Array& given, bool is_rate) {
   const double most = is_rate ? 0x1p62 : std::numeric_limits<double>::infinity();
   const double* parameter = given.as<double>();
   for (int64_t i = 0; i < given.size(); ++i) {
@@ -108,23 +111,21 @@ void check_parameters(const Op& op, const RawTensor& given, bool is_rate) {
   }
 }
 
-Values random_from(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+void random_from(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const RandomStream stream = stream_of(op);
   const std::string& mode = op.get<std::string>("mode");
-  const Ref<RawTensor> given = contiguous(*cast_if_needed(*inputs[0], DType::kFloat64));
-  check_parameters(op, *given, mode == "poisson");
-  const double* parameter = given->as<double>();
+  const Array given = prepared(*inputs[0], DType::kFloat64, workspace);
+  check_parameters(op, given, mode == "poisson");
+  const double* parameter = given.as<double>();
   const RandomKernels& kernels = kernel_table().random[DType::kFloat64];
-  const Ref<RawTensor> out =
-      drawn(DType::kFloat64, outputs[0].shape, [&](void* part, int64_t n, int64_t first) {
-        double* y = static_cast<double*>(part);
-        if (mode == "poisson") {
-          kernels.poisson(y, parameter + first, n, stream, first);
-        } else {
-          kernels.gamma(y, parameter + first, n, stream, first, mode == "log_gamma");
-        }
-      });
-  return one(cast_if_needed(*out, outputs[0].dtype));
+  draw_into(*outputs[0], DType::kFloat64, workspace, [&](void* part, int64_t n, int64_t first) {
+    double* y = static_cast<double*>(part);
+    if (mode == "poisson") {
+      kernels.poisson(y, parameter + first, n, stream, first);
+    } else {
+      kernels.gamma(y, parameter + first, n, stream, first, mode == "log_gamma");
+    }
+  });
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

@@ -33,11 +33,13 @@ class RawTensor final : public Value, public Array {
       : Value(kRaw, raw_tensor_type()),
         Array(dtype, std::move(shape), std::move(strides), count, storage->data()),
         storage(std::move(storage)) {}
-  // With shape and dtype alone until `computation` fills it.
+  // Without elements until `computation` fills it; in order, if nothing else is known.
   RawTensor(DType dtype, Dims shape, Ref<Pending> computation)
-      : Value(kRaw, raw_tensor_type()),
-        Array(dtype, std::move(shape), nullptr),
-        pending(std::move(computation)) {}
+      : RawTensor(Array(dtype, std::move(shape), nullptr), std::move(computation)) {}
+  RawTensor(const Array& place, Ref<Pending> computation)
+      : Value(kRaw, raw_tensor_type()), Array(place), pending(std::move(computation)) {
+    data = nullptr;
+  }
   ~RawTensor() override {
     if (pending) pending->forget(*this);
   }
@@ -59,15 +61,20 @@ class RawTensor final : public Value, public Array {
     if (pending) Ref<Pending>(pending)->finish(reason);
     return *this;
   }
-  // The elements are there, in order.
+  // The elements are there, as they were said to lie.
   void fill(Ref<Storage> filled) {
+    char* begin = filled->data();
+    fill(std::move(filled), begin);
+  }
+  void fill(Ref<Storage> filled, char* begin) {
     storage = std::move(filled);
-    data = storage->data();
+    data = begin;
     pending = nullptr;
   }
   // They are there, and lie as those of a result do that was not known before.
   void fill(const RawTensor& result) {
-    strides = result.strides;
+    Dims filled = result.strides;  // the one thing that may find no memory
+    strides = std::move(filled);
     is_contiguous = result.is_contiguous;
     storage = result.storage;
     data = result.data;

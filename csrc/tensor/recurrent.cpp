@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "base/blocking.h"
@@ -13,9 +12,8 @@
 #include "kernels/gemm.h"
 #include "kernels/kernel_table.h"
 #include "kernels/panels.h"
+#include "memory/workspace.h"
 #include "op/families.h"
-#include "tensor/layout.h"
-#include "tensor/scratch.h"
 
 namespace tensorlike {
 namespace {
@@ -25,24 +23,18 @@ TileKernel scalar(std::string_view name) {
   return kernel_table().scalars.find(name)->second[dtype_of<T>];
 }
 
-// A matrix of weights, packed by all threads.
+// A matrix of weights (k, n), packed by all threads.
 template <class T>
-class PackedWeight {
- public:
-  PackedWeight(const Panels<T>& panels, const T* from, int64_t row_stride, int64_t column_stride,
-               int64_t k, int64_t n)
-      : memory_(new T[static_cast<size_t>(panels.packed_size(k, n))]) {
-    const int64_t step = panels.columns();
-    parallel_for((n + step - 1) / step, 4, [&](int64_t begin, int64_t end) {
-      panels.pack(memory_.get() + begin * step * k, k, from + begin * step * column_stride,
-                  row_stride, column_stride, k, std::min(n, end * step) - begin * step);
-    });
-  }
-  const T* data() const { return memory_.get(); }
-
- private:
-  std::unique_ptr<T[]> memory_;
-};
+const T* packed_weight(const Panels<T>& panels, const T* from, int64_t row_stride,
+                       int64_t column_stride, int64_t k, int64_t n, Workspace& workspace) {
+  T* const to = workspace.take<T>(panels.packed_size(k, n));
+  const int64_t step = panels.columns();
+  parallel_for((n + step - 1) / step, 4, [&](int64_t begin, int64_t end) {
+    panels.pack(to + begin * step * k, k, from + begin * step * column_stride, row_stride,
+                column_stride, k, std::min(n, end * step) - begin * step);
+  });
+  return to;
+}
 
 // The sizes of a sequence and the order of its steps.
 struct Sequence {
@@ -78,12 +70,11 @@ struct Forward {
                               : kind.kind == CellKind::kTanh ? "tanh"
                                                              : "relu");
 
-  void run(const RawTensor& weight) const {
+  void run(const T* weight, Workspace& workspace) const {
     BlockingRegion blocking(s.is_long());
     const Panels<T> panels;
     const int64_t products = kind.products * s.size;
-    const PackedWeight<T> packed(panels, weight.as<T>(), weight.strides[1], weight.strides[0],
-                                 s.size, products);
+    const T* const packed = packed_weight(panels, weight, 1, s.size, s.size, products, workspace);
     const int64_t width = kind.has_gates() ? kind.gates * s.size : s.size;
     T* const target = kind.has_gates() ? gates : states;
     parallel_for(s.batch, s.grain(), [&](int64_t begin, int64_t end) {
@@ -91,7 +82,7 @@ struct Forward {
         check_interrupt();
         const int64_t first = s.row(step, begin);
         panels.multiply(end - begin, products, s.size, s.before(states, hidden, step, begin),
-                        s.size, 1, packed.data(), s.size, target + first * width, width, false);
+                        s.size, 1, packed, s.size, target + first * width, width, false);
         if (kind.is_gru()) {
           for (int64_t r = begin; r < end; ++r) gru(step, r);
           continue;
@@ -159,11 +150,10 @@ struct Backward {
   const int64_t products = kind.products * s.size;
   const int64_t width = kind.has_gates() ? kind.gates * s.size : s.size;
 
-  void run(const RawTensor& weight) const {
+  void run(const T* weight, Workspace& workspace) const {
     BlockingRegion blocking(s.is_long());
     const Panels<T> panels;
-    const PackedWeight<T> packed(panels, weight.as<T>(), weight.strides[0], weight.strides[1],
-                                 products, s.size);
+    const T* const packed = packed_weight(panels, weight, s.size, 1, products, s.size, workspace);
     parallel_for(s.batch, s.grain(), [&](int64_t begin, int64_t end) {
       // What flows back into the states: in the end, into those before the first step.
       T* const flow = dhidden + begin * s.size;
@@ -174,7 +164,7 @@ struct Backward {
         for (int64_t r = begin; r < end; ++r) cell_back(step, r);
         // A GRU's state flows past the gates, too.
         panels.multiply(end - begin, s.size, products, flows + s.row(step, begin) * width, width, 1,
-                        packed.data(), products, flow, s.size, kind.is_gru());
+                        packed, products, flow, s.size, kind.is_gru());
       }
     });
     add_weights();
@@ -272,80 +262,61 @@ struct Backward {
   }
 };
 
-// Runs f with the element type that is computed in; small floats are computed in float.
-template <class F>
-Values computed(const Specs& outputs, F&& f) {
-  const DType dtype = compute_of(outputs[0].dtype);
-  Values held;
-  for (const Spec& spec : outputs) held.push_back(RawTensor::empty(dtype, spec.shape));
-  dtype == DType::kFloat32 ? f(float{}, held) : f(double{}, held);
-  for (size_t i = 0; i < held.size(); ++i) {
-    held[i] = cast_if_needed(static_cast<RawTensor&>(*held[i]), outputs[i].dtype);
-  }
-  return held;
-}
-
-// All inputs in one dtype and in order.
 template <class T>
-std::vector<Ref<RawTensor>> in_order(RawArgs inputs) {
-  std::vector<Ref<RawTensor>> found;
-  for (RawTensor* input : inputs) {
-    found.push_back(contiguous(*cast_if_needed(*input, dtype_of<T>)));
-  }
-  return found;
+void run_forward(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Cell kind = cell_of(op);
+  auto in = [&](size_t i) { return inputs[i]->as<T>(); };
+  auto out = [&](size_t i) { return outputs[i]->as<T>(); };
+  const Dims& shape = outputs[0]->shape;
+  const Sequence sequence = {shape[0], shape[1], shape[2], op.get<bool>("reverse")};
+  Forward<T>{sequence,
+             kind,
+             in(0),
+             in(2),
+             inputs.size() > 3 ? in(3) : nullptr,
+             out(0),
+             kind.is_lstm() ? out(1) : nullptr,
+             kind.has_gates() ? out(outputs.size() - 1) : nullptr}
+      .run(in(1), workspace);
 }
 
-Values recurrence(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return computed(outputs, [&](auto tag, const Values& held) {
-    using T = decltype(tag);
-    const Cell kind = cell_of(op);
-    const std::vector<Ref<RawTensor>> x = in_order<T>(inputs);
-    auto out = [&](size_t i) { return static_cast<RawTensor&>(*held[i]).as<T>(); };
-    const Dims& shape = outputs[0].shape;
-    const Sequence sequence = {shape[0], shape[1], shape[2], op.get<bool>("reverse")};
-    Forward<T>{sequence,
-               kind,
-               x[0]->as<T>(),
-               x[2]->as<T>(),
-               x.size() > 3 ? x[3]->as<T>() : nullptr,
-               out(0),
-               kind.is_lstm() ? out(1) : nullptr,
-               kind.has_gates() ? out(held.size() - 1) : nullptr}
-        .run(*x[1]);
-  });
+template <class T>
+void run_backward(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Cell kind = cell_of(op);
+  auto at = [](Arrays arrays, size_t i) {
+    return i < arrays.size() ? arrays[i]->as<T>() : nullptr;
+  };
+  auto in = [&](size_t i) { return at(inputs, i); };
+  auto out = [&](size_t i) { return at(outputs, i); };
+  const Dims& shape = inputs[2]->shape;
+  const Sequence sequence = {shape[0], shape[1], shape[2], op.get<bool>("reverse")};
+  const bool is_lstm = kind.is_lstm();
+  Backward<T>{sequence,
+              kind,
+              in(1),
+              in(2),
+              in(3),
+              is_lstm ? in(4) : nullptr,
+              is_lstm ? in(5) : nullptr,
+              is_lstm ? in(7) : nullptr,
+              kind.has_gates() ? in(is_lstm ? 6 : 4) : nullptr,
+              kind.has_gates() ? in(is_lstm ? 8 : 5) : nullptr,
+              out(0),
+              out(1),
+              out(2),
+              out(3),
+              kind.is_gru() ? workspace.take<T>(shape[0] * shape[1] * 4 * shape[2]) : out(0)}
+      .run(in(0), workspace);
 }
 
-Values recurrence_grad(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return computed(outputs, [&](auto tag, const Values& held) {
-    using T = decltype(tag);
-    const Cell kind = cell_of(op);
-    const std::vector<Ref<RawTensor>> x = in_order<T>(inputs);
-    auto in = [&](size_t i) { return i < x.size() ? x[i]->as<T>() : nullptr; };
-    auto out = [&](size_t i) {
-      return i < held.size() ? static_cast<RawTensor&>(*held[i]).as<T>() : nullptr;
-    };
-    const Dims& shape = inputs[2]->shape;
-    const Sequence sequence = {shape[0], shape[1], shape[2], op.get<bool>("reverse")};
-    const bool is_lstm = kind.is_lstm();
-    const Ref<RawTensor> flows =
-        RawTensor::empty(dtype_of<T>, {shape[0], shape[1], kind.is_gru() ? 4 * shape[2] : 0});
-    Backward<T>{sequence,
-                kind,
-                in(1),
-                in(2),
-                in(3),
-                is_lstm ? in(4) : nullptr,
-                is_lstm ? in(5) : nullptr,
-                is_lstm ? in(7) : nullptr,
-                kind.has_gates() ? in(is_lstm ? 6 : 4) : nullptr,
-                kind.has_gates() ? in(is_lstm ? 8 : 5) : nullptr,
-                out(0),
-                out(1),
-                out(2),
-                out(3),
-                kind.is_gru() ? flows->as<T>() : out(0)}
-        .run(*x[0]);
-  });
+void recurrence(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const bool is_float = outputs[0]->dtype == DType::kFloat32;
+  (is_float ? run_forward<float> : run_forward<double>)(op, inputs, outputs, workspace);
+}
+
+void recurrence_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const bool is_float = outputs[0]->dtype == DType::kFloat32;
+  (is_float ? run_backward<float> : run_backward<double>)(op, inputs, outputs, workspace);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

@@ -5,7 +5,7 @@
 #include "op/infer.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
@@ -28,14 +28,13 @@ const ReductionKernel& deviations_kernel(DType loop) {
 
 // With fewer elements than the correction there is no variance: NaN, or infinity.
 template <bool kTakesRoot>
-Ref<RawTensor> variance(const Op& op, Ref<RawTensor> squares, int64_t count) {
+void variance(const Op& op, const Array& squares, int64_t count) {
   const double divisor = static_cast<double>(count) - op.get<double>("correction");
-  for (int64_t i = 0; i < squares->count; ++i) {
-    double& value = squares->as<double>()[i];
+  for (int64_t i = 0; i < squares.count; ++i) {
+    double& value = squares.as<double>()[i];
     value /= divisor > 0 ? divisor : 0.0;
     if (kTakesRoot) value = std::sqrt(value);
   }
-  return squares;
 }
 
 constexpr ReduceRule kLogSumExp = {log_sum_exp_kernel, [](DType loop) { return loop; }, nullptr};
@@ -70,31 +69,30 @@ const ReductionKernel& reduction_kernel(const Op& op, DType loop) {
   return op.reduction != nullptr ? op.reduction->kernels[loop] : op.cls.reduce->kernel(loop);
 }
 
-Reducible reducible(const RawTensor& x, const TileOperand& elements, DType loop) {
-  Reducible made{x.shape, size_of(loop), nullptr, {elements}, {}};
+Reducible reducible(const Array& x, DType loop) {
+  Reducible made{x.shape, size_of(loop), nullptr, {tile_operand(x, x.shape)}, {}};
   if (loop != x.dtype) made.program = &prepare_cast(x.dtype, loop).program;
   return made;
 }
 
-Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result) {
+void reduce(const Op& op, const Reducible& x, DType loop, const Array& out, Workspace& workspace) {
   const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
   const ReduceRule* rule = op.cls.reduce;
-  const DType found =
+  const DType dtype =
       op.reduction != nullptr ? op.reduction->result_dtype(loop) : rule->found(loop);
-  Ref<RawTensor> out = RawTensor::empty(found, result.shape);
-  reduce(x, axes, reduction_kernel(op, loop), out->data, size_of(found));
+  const Array found = dtype == out.dtype ? out : workspace.array(dtype, out.shape);
+  reduce(x, axes, reduction_kernel(op, loop), found.data, size_of(dtype));
   if (rule != nullptr && rule->finish != nullptr) {
     int64_t count = 1;
     for (int64_t axis : axes) count *= x.shape[static_cast<size_t>(axis)];
-    out = rule->finish(op, std::move(out), count);
+    rule->finish(op, found, count);
   }
-  return cast_if_needed(*out, result.dtype);
+  if (found.data != out.data) assign(out, found);
 }
 
-Values reduce_memory(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const RawTensor& x = *inputs[0];
-  const DType loop = reduction_loop(op, x.dtype);
-  return one(reduce(op, reducible(x, tile_operand(x, x.shape), loop), loop, outputs[0]));
+void reduce_memory(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const DType loop = reduction_loop(op, inputs[0]->dtype);
+  reduce(op, reducible(*inputs[0], loop), loop, *outputs[0], workspace);
 }
 
 }  // namespace tensorlike

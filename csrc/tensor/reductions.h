@@ -2,6 +2,7 @@
 // input as a program hands them that instead of elements in memory.
 #pragma once
 
+#include "memory/workspace.h"
 #include "tensor/reduce.h"
 
 namespace tensorlike {
@@ -16,13 +17,13 @@ DType reduction_loop(const Op& op, DType dtype);
 // The kernel for elements of this dtype.
 const ReductionKernel& reduction_kernel(const Op& op, DType loop);
 
-// A tensor's elements, converted on the way where the reduction computes in another dtype.
-Reducible reducible(const RawTensor& x, const TileOperand& elements, DType loop);
+// Elements in memory, converted on the way where the reduction computes in another dtype.
+Reducible reducible(const Array& x, DType loop);
 
 // Applies a reducing op to elements of its loop dtype.
-Ref<RawTensor> reduce(const Op& op, const Reducible& x, DType loop, const Spec& result);
+void reduce(const Op& op, const Reducible& x, DType loop, const Array& out, Workspace& workspace);
 
 // The same, as a kernel.
-Values reduce_memory(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t reusable);
+void reduce_memory(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace);
 
 }  // namespace tensorlike

@@ -4,7 +4,7 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 #include "tensor/scratch.h"
 
 namespace tensorlike {
@@ -17,26 +17,27 @@ constexpr int64_t kPartRows = 16;          // at least, so that partial sums sta
 
 }  // namespace
 
-RowRun::RowRun(const Dims& shape, const Dims& axes) : shape_(shape), in_row_(shape.size()) {
+RowRun::RowRun(const Dims& shape, const Dims& axes, Workspace& workspace)
+    : workspace_(workspace), shape_(shape), in_row_(shape.size()) {
   for (int64_t axis : axes) in_row_[static_cast<size_t>(axis)] = true;
   for (size_t i = 0; i < shape.size(); ++i) (in_row_[i] ? length_ : rows_) *= shape[i];
   block_rows_ = std::clamp<int64_t>(kBlockElements / std::max<int64_t>(length_, 1), 1, 256);
 }
 
-RowRun::Operand RowRun::operand(const RawTensor& x, bool is_each) const {
+RowRun::Operand RowRun::operand(const Array& x, bool is_each) const {
   Operand found;
   Dims shape = shape_;
   for (size_t i = 0; is_each && i < shape.size(); ++i) {
     if (in_row_[i]) shape[i] = 1;
   }
-  found.held = broadcast_to(x, shape);
-  found.data = found.held->data;
+  const Array whole = broadcast_to(x, shape);
+  found.data = whole.data;
   found.size = size_of(x.dtype);
   found.length = is_each ? 1 : length_;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 1) continue;
     Runs& runs = in_row_[i] ? found.along : found.across;
-    const int64_t stride = found.held->strides[i];
+    const int64_t stride = whole.strides[i];
     if (!runs.empty() && runs.back().stride == stride * shape[i]) {
       runs.back() = {runs.back().size * shape[i], stride};
     } else {
@@ -51,14 +52,13 @@ RowRun::Operand RowRun::operand(const RawTensor& x, bool is_each) const {
   return found;
 }
 
-void RowRun::read(const RawTensor& x) { in_.push_back(operand(x, false)); }
-void RowRun::read_each(const RawTensor& x) { in_.push_back(operand(x, true)); }
-void RowRun::write(const RawTensor& y) { out_.push_back(operand(y, false)); }
-void RowRun::write_each(const RawTensor& y) { out_.push_back(operand(y, true)); }
+void RowRun::read(const Array& x) { in_.push_back(operand(x, false)); }
+void RowRun::read_each(const Array& x) { in_.push_back(operand(x, true)); }
+void RowRun::write(const Array& y) { out_.push_back(operand(y, false)); }
+void RowRun::write_each(const Array& y) { out_.push_back(operand(y, true)); }
 
-void RowRun::add_up(const RawTensor& total) {
+void RowRun::add_up(const Array& total) {
   Operand sum;
-  sum.held = total.view(total.shape, total.strides);
   sum.data = total.data;
   sum.size = size_of(total.dtype);
   sum.length = length_;
@@ -180,7 +180,7 @@ void RowRun::run_rows(RowProgram program, double parameter, int64_t begin, int64
 }
 
 // Adds up the parts in their order, in double.
-void RowRun::join(const std::vector<char>& partial, int64_t parts) const {
+void RowRun::join(const char* partial, int64_t parts) const {
   size_t before = 0;
   size_t whole = 0;
   for (const Operand& y : out_) whole += y.is_sum ? static_cast<size_t>(length_) * y.size : 0;
@@ -188,7 +188,7 @@ void RowRun::join(const std::vector<char>& partial, int64_t parts) const {
     using T = decltype(tag);
     std::vector<double> total(static_cast<size_t>(length_));
     for (int64_t p = 0; p < parts; ++p) {
-      const char* part = partial.data() + static_cast<size_t>(p) * whole + before;
+      const char* part = partial + static_cast<size_t>(p) * whole + before;
       const T* from = reinterpret_cast<const T*>(part);
       for (size_t j = 0; j < total.size(); ++j) total[j] += static_cast<double>(from[j]);
     }
@@ -216,7 +216,9 @@ void RowRun::run(RowProgram program, double parameter) {
   if (sum_bytes > 0) unit = std::max(kPartRows, (rows_ + kParts - 1) / kParts);
   const int64_t units = (rows_ + unit - 1) / unit;
   const int64_t parts = sum_bytes > 0 ? units : 0;
-  std::vector<char> partial(static_cast<size_t>(parts) * sum_bytes);
+  const size_t partial_bytes = static_cast<size_t>(parts) * sum_bytes;
+  char* const partial = partial_bytes > 0 ? workspace_.bytes(partial_bytes) : nullptr;
+  std::fill_n(partial, partial_bytes, '\0');
   BlockingRegion blocking(rows_ * length_ > kBlockElements);
   const int64_t grain = std::max<int64_t>(1, kBlockElements / std::max<int64_t>(1, unit * length_));
   parallel_for(units, grain, [&](int64_t begin, int64_t end) {
@@ -226,7 +228,7 @@ void RowRun::run(RowProgram program, double parameter) {
     }
     for (int64_t u = begin; u < end; ++u) {
       run_rows(program, parameter, u * unit, std::min(rows_, (u + 1) * unit),
-               partial.data() + static_cast<size_t>(u) * sum_bytes);
+               partial + static_cast<size_t>(u) * sum_bytes);
     }
   });
   if (sum_bytes > 0) join(partial, parts);

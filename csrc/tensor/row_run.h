@@ -1,4 +1,4 @@
-// Runs a row program over tensors: which axes make a row, how rows lie in memory, which thread does
+// Runs a row program over arrays: which axes make a row, how rows lie in memory, which thread does
 // which. Rows that do not lie in order are brought in order a block at a time, so that a program
 // sees plain arrays and memory is read in whole cache lines.
 #pragma once
@@ -6,25 +6,26 @@
 #include <vector>
 
 #include "kernels/row.h"
-#include "tensor/raw_tensor.h"
+#include "memory/array.h"
+#include "memory/workspace.h"
 
 namespace tensorlike {
 
 class RowRun {
  public:
-  // Rows of tensors of this shape: what lies along `axes` (non-negative, distinct) is one row.
-  RowRun(const Dims& shape, const Dims& axes);
+  // Rows of arrays of this shape: what lies along `axes` (non-negative, distinct) is one row.
+  RowRun(const Dims& shape, const Dims& axes, Workspace& workspace);
 
   int64_t rows() const { return rows_; }
 
   // The program's operands, in its order. Inputs broadcast to the shape.
-  void read(const RawTensor& x);
+  void read(const Array& x);
   // One element a row: the size along the axes is 1.
-  void read_each(const RawTensor& x);
-  void write(const RawTensor& y);
-  void write_each(const RawTensor& y);
+  void read_each(const Array& x);
+  void write(const Array& y);
+  void write_each(const Array& y);
   // A row to which the program adds for each row; contiguous. The sums are made in a fixed order.
-  void add_up(const RawTensor& total);
+  void add_up(const Array& total);
 
   void run(RowProgram program, double parameter = 0);
 
@@ -34,7 +35,6 @@ class RowRun {
   };
   using Runs = SmallVector<Run, 4>;
   struct Operand {
-    Ref<RawTensor> held;
     char* data = nullptr;
     size_t size = 0;     // bytes of an element
     int64_t length = 0;  // elements of a row
@@ -50,10 +50,11 @@ class RowRun {
     void move_as(int64_t row, int64_t count, T* buffer, bool is_back) const;
   };
 
-  Operand operand(const RawTensor& x, bool is_each) const;
+  Operand operand(const Array& x, bool is_each) const;
   void run_rows(RowProgram program, double parameter, int64_t begin, int64_t end, char* sums) const;
-  void join(const std::vector<char>& partial, int64_t parts) const;
+  void join(const char* partial, int64_t parts) const;
 
+  Workspace& workspace_;
   Dims shape_;
   std::vector<bool> in_row_;
   int64_t rows_ = 1;

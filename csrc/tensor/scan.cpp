@@ -5,7 +5,7 @@
 #include "base/pool.h"
 #include "kernels/kernel_table.h"
 #include "op/families.h"
-#include "tensor/layout.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 namespace {
@@ -17,7 +17,7 @@ constexpr int64_t kWidest = 16;  // bytes of an accumulator, of which complex nu
 
 class Scanner {
  public:
-  Scanner(const RawTensor& x, size_t axis, bool reverse, const ScanKernels& kernels)
+  Scanner(const Array& x, size_t axis, bool reverse, const ScanKernels& kernels)
       : x_(x),
         kernels_(kernels),
         size_(static_cast<int64_t>(size_of(x.dtype))),
@@ -30,14 +30,12 @@ class Scanner {
         chunks_((n_ + rows_ - 1) / rows_) {}
 
   // `out` has `extra` more rows than x: one before the first, for the identity, or none.
-  void run(RawTensor& out, int64_t extra) const {
+  void run(const Array& out, int64_t extra, Workspace& workspace) const {
     if (inner_ == 0 || out.size() == 0) return;
     BlockingRegion blocking(x_.size() > kGrain);
     const int64_t lines = out.size() / ((n_ + extra) * inner_) * tiles_;
     const int64_t bytes = width_ * kWidest;
-    const Ref<Storage> storage =
-        Storage::allocate(static_cast<size_t>(lines * std::max<int64_t>(chunks_, 1) * bytes));
-    char* totals = storage->data();
+    char* totals = workspace.take<char>(lines * std::max<int64_t>(chunks_, 1) * bytes);
     const int64_t work = std::max<int64_t>(1, std::min(n_, rows_) * width_);
     const int64_t grain = std::max<int64_t>(1, kGrain / work);
     parallel_for(lines * (chunks_ - 1), grain, [&](int64_t begin, int64_t end) {
@@ -84,35 +82,27 @@ class Scanner {
             (line / tiles_ * n_ + row) * inner_ + at};
   }
 
-  const RawTensor& x_;
+  const Array& x_;
   const ScanKernels& kernels_;
   const int64_t size_, n_, inner_;
   const bool reverse_;
   const int64_t width_, tiles_, rows_, chunks_;
 };
 
-// What no elements combine to, in the dtype of the result.
-Ref<RawTensor> identity_of(std::string_view mode, DType dtype) {
-  if (mode == "cumulative_sum") return RawTensor::scalar(dtype, int64_t{0});
-  if (mode == "cumulative_prod") return RawTensor::scalar(dtype, int64_t{1});
+// What no elements combine to, as a result of this dtype.
+Literal identity_of(std::string_view mode, DType dtype) {
+  if (mode == "cumulative_sum") return int64_t{0};
+  if (mode == "cumulative_prod") return int64_t{1};
   const bool is_least = mode != "cumulative_min";  // the largest of nothing is below everything
   if (kind_of(dtype) == Kind::kFloating) {
     const double infinity = std::numeric_limits<double>::infinity();
-    return RawTensor::scalar(dtype, is_least ? -infinity : infinity);
+    return is_least ? -infinity : infinity;
   }
   const int bits = dtype == DType::kBool ? 1 : static_cast<int>(8 * size_of(dtype));
   const bool is_signed = dtype != DType::kBool && !is_unsigned(dtype);
-  // The 64 bits of uint64's largest are those of -1.
-  const int64_t most = static_cast<int64_t>(~uint64_t{0} >> (64 - bits + (is_signed ? 1 : 0)));
-  const int64_t least = is_signed ? -most - 1 : 0;
-  return cast(*RawTensor::scalar(DType::kInt64, is_least ? least : most), dtype);
-}
-
-void write_identity(RawTensor& out, size_t axis, bool reverse, const RawTensor& identity) {
-  Dims shape = out.shape;
-  const int64_t at = reverse ? shape[axis] - 1 : 0;
-  shape[axis] = 1;
-  write_strided(*out.view(shape, out.strides, at * out.strides[axis]), identity);
+  const uint64_t most = ~uint64_t{0} >> (64 - bits + (is_signed ? 1 : 0));
+  if (is_least) return is_signed ? -static_cast<int64_t>(most) - 1 : int64_t{0};
+  return dtype == DType::kUInt64 ? Literal(most) : Literal(static_cast<int64_t>(most));
 }
 
 // The dtype whose loop runs: integers wrap around alike in any width, but only the widest unsigned
@@ -123,24 +113,27 @@ DType loop_dtype(std::string_view mode, DType result) {
   return is_ordered && result == DType::kUInt64 ? DType::kUInt64 : DType::kInt64;
 }
 
-Values scan(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const Spec& spec = outputs[0];
+void scan(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const std::string& mode = op.get<std::string>("mode");
-  const DType dtype = loop_dtype(mode, spec.dtype);
-  const Ref<RawTensor> x = contiguous(*cast_if_needed(*inputs[0], dtype));
+  const DType result = outputs[0]->dtype;
+  const DType dtype = loop_dtype(mode, result);
+  const Array x = prepared(*inputs[0], dtype, workspace);
   const auto* named = std::get_if<int64_t>(&op.attr("axis"));
   const size_t axis = static_cast<size_t>(normalize_axis(op.name(), named != nullptr ? *named : 0,
-                                                         static_cast<int64_t>(x->shape.size())));
+                                                         static_cast<int64_t>(x.shape.size())));
   const bool reverse = op.get<bool>("reverse");
-  const Ref<RawTensor> out = RawTensor::empty(dtype, spec.shape);
-  const int64_t extra = spec.shape[axis] - x->shape[axis];
-  if (extra != 0) {
-    write_identity(*out, axis, reverse, *cast_if_needed(*identity_of(mode, spec.dtype), dtype));
-  }
-  if (x->size() > 0) {
-    Scanner(*x, axis, reverse, kernel_table().scans.find(mode)->second[dtype]).run(*out, extra);
-  }
-  return one(cast_if_needed(*out, spec.dtype));
+  write_as(*outputs[0], dtype, workspace, [&](const Array& out) {
+    const int64_t extra = out.shape[axis] - x.shape[axis];
+    if (extra != 0) {
+      Dims shape = out.shape;
+      const int64_t at = reverse ? shape[axis] - 1 : 0;
+      shape[axis] = 1;
+      assign(out.view(shape, out.strides, at * out.strides[axis]), identity_of(mode, result));
+    }
+    if (x.count == 0) return;
+    Scanner(x, axis, reverse, kernel_table().scans.find(mode)->second[dtype])
+        .run(out, extra, workspace);
+  });
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"scan", scan}};

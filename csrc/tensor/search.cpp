@@ -5,7 +5,6 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "op/families.h"
-#include "tensor/layout.h"
 #include "tensor/order.h"
 
 namespace tensorlike {
@@ -14,22 +13,22 @@ namespace {
 constexpr int64_t kGrain = 8192;
 constexpr int kTogether = 16;  // searches whose steps overlap: each waits for memory
 
-// The keys of x1, rows of `n`, each in the order that `sorter` gives.
+// The keys of x1, rows of `n`, each in the order that `sorter` gives (null: as it is).
 template <class T>
-std::vector<typename SortKey<T>::Key> keys_of(const Op& op, const RawTensor& x, int64_t n,
-                                              const RawTensor* sorter) {
-  std::vector<typename SortKey<T>::Key> keys(static_cast<size_t>(x.size()));
-  for (int64_t i = 0; i < x.size(); ++i) {
+const typename SortKey<T>::Key* keys_of(const Op& op, const Array& x, int64_t n,
+                                        const int64_t* sorter, Workspace& workspace) {
+  auto* keys = workspace.take<typename SortKey<T>::Key>(x.count);
+  for (int64_t i = 0; i < x.count; ++i) {
     int64_t at = i;
     if (sorter != nullptr) {
-      at = sorter->as<int64_t>()[i];
+      at = sorter[i];
       if (at < 0 || at >= n) {
         fail(ErrorKind::kIndex, op.name(), ": sorter must hold positions of x1, in [0, ", n - 1,
              "]; got ", at, " at position ", i, "; make it with argsort(x1).");
       }
       at += i - i % n;
     }
-    keys[static_cast<size_t>(i)] = rank_of(x.as<T>()[at], false);
+    keys[i] = rank_of(x.as<T>()[at], false);
   }
   return keys;
 }
@@ -56,37 +55,35 @@ void count_before(const Key* keys, int64_t n, const Key* queries, int count, boo
   }
 }
 
-Values searchsorted(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+void searchsorted(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const DType dtype = order_dtype(promote(inputs[0]->dtype, inputs[1]->dtype));
-  const Ref<RawTensor> sorted = contiguous(*cast_if_needed(*inputs[0], dtype));
-  const Ref<RawTensor> wanted = contiguous(*cast_if_needed(*inputs[1], dtype));
-  Ref<RawTensor> sorter;
-  if (inputs.size() > 2) sorter = contiguous(*cast_if_needed(*inputs[2], DType::kInt64));
-  const Ref<RawTensor> out = RawTensor::empty(DType::kInt64, outputs[0].shape);
+  const Array sorted = prepared(*inputs[0], dtype, workspace);
+  const Array wanted = prepared(*inputs[1], dtype, workspace);
+  Array sorter;
+  if (inputs.size() > 2) sorter = prepared(*inputs[2], DType::kInt64, workspace);
+  int64_t* out = outputs[0]->as<int64_t>();
   const bool takes_equal = op.get<std::string>("side") == "right";
   // Rows of x1, and the elements of x2 that each is searched for: all of them where there is one.
-  const int64_t n = sorted->shape.back();
-  const int64_t row = sorted->shape.size() == 1 ? wanted->size() : wanted->shape.back();
+  const int64_t n = sorted.shape.back();
+  const int64_t row = sorted.shape.size() == 1 ? wanted.count : wanted.shape.back();
   const int64_t pieces = (row + kTogether - 1) / kTogether;
-  const int64_t rows = row == 0 ? 0 : wanted->size() / row;
+  const int64_t rows = row == 0 ? 0 : wanted.count / row;
   visit_order(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Key = typename SortKey<T>::Key;
-    const std::vector<Key> keys = keys_of<T>(op, *sorted, n, sorter.get());
-    BlockingRegion blocking(wanted->size() > kGrain);
+    const Key* keys = keys_of<T>(op, sorted, n, sorter.as<int64_t>(), workspace);
+    BlockingRegion blocking(wanted.count > kGrain);
     parallel_for(rows * pieces, kGrain / kTogether, [&](int64_t begin, int64_t end) {
       for (int64_t piece = begin; piece < end; ++piece) {
         const int64_t first = piece % pieces * kTogether;
         const int64_t at = piece / pieces * row + first;
         const int count = static_cast<int>(std::min<int64_t>(kTogether, row - first));
         Key queries[kTogether];
-        for (int q = 0; q < count; ++q) queries[q] = rank_of(wanted->as<T>()[at + q], false);
-        count_before(keys.data() + piece / pieces * n, n, queries, count, takes_equal,
-                     out->as<int64_t>() + at);
+        for (int q = 0; q < count; ++q) queries[q] = rank_of(wanted.as<T>()[at + q], false);
+        count_before(keys + piece / pieces * n, n, queries, count, takes_equal, out + at);
       }
     });
   });
-  return one(out);
 }
 
 // The groups of equal elements in a sorted sequence: where each begins, and its end last. NaN is
@@ -101,104 +98,118 @@ std::vector<int64_t> group_starts(int64_t n, F&& value_at) {
   return starts;
 }
 
-Ref<RawTensor> integers(int64_t n) { return RawTensor::empty(DType::kInt64, {n}); }
+// What the rule of sizes has found: the different elements; or, where more is asked for, all of x,
+// the positions that sort it, and where in them groups begin, their end last.
+struct Unique {
+  Array elements;
+  const int64_t* order = nullptr;
+  std::vector<int64_t> starts;
+};
 
 template <class T>
-Ref<RawTensor> unique_of_sorted(const RawTensor& x) {
-  const Ref<RawTensor> sorted = RawTensor::empty(x.dtype, {x.size()});
-  sort_rows(x, x.size(), false, *sorted);
-  T* from = sorted->as<T>();
+Array unique_of_sorted(const Array& x, Workspace& workspace) {
+  const Array sorted = workspace.array(x.dtype, {x.count});
+  sort_rows(x, x.count, false, sorted);
+  T* from = sorted.as<T>();
   int64_t groups = 0;  // the last of each group is moved to the front, over what was read before
-  for (int64_t i = 0; i < x.size(); ++i) {
+  for (int64_t i = 0; i < x.count; ++i) {
     const T value = from[i];
-    const bool is_last = i + 1 == x.size() || !(value == from[i + 1]);
+    const bool is_last = i + 1 == x.count || !(value == from[i + 1]);
     from[groups] = value;
     groups += is_last ? 1 : 0;
   }
-  const Ref<RawTensor> values = RawTensor::empty(x.dtype, {groups});
-  std::copy_n(from, groups, values->as<T>());
-  return values;
+  return Array(x.dtype, {groups}, sorted.data);
 }
-
-struct Unique {
-  Ref<RawTensor> values, indices, inverse, counts;
-};
 
 // The positions that sort x; complex numbers by their imaginary parts, then by their real ones,
 // which keeps the order of those that are equal.
-Ref<RawTensor> positions_of(const RawTensor& x) {
-  const Ref<RawTensor> order = integers(x.size());
+const int64_t* positions_of(const Array& x, Workspace& workspace) {
+  int64_t* order = workspace.take<int64_t>(x.count);
   if (kind_of(x.dtype) != Kind::kComplex) {
-    argsort_rows(x, x.size(), false, order->as<int64_t>());
+    argsort_rows(x, x.count, false, order);
     return order;
   }
-  const DType part = x.dtype == DType::kComplex64 ? DType::kFloat32 : DType::kFloat64;
-  const Ref<RawTensor> parts = RawTensor::empty(part, {x.size()});
-  const Ref<RawTensor> later = integers(x.size());
-  visit_order(part, [&](auto tag) {
+  const Array parts = workspace.array(real_of(x.dtype), {x.count});
+  int64_t* later = workspace.take<int64_t>(x.count);
+  visit_order(parts.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const T* from = x.as<T>();
-    T* to = parts->as<T>();
-    for (int64_t i = 0; i < x.size(); ++i) to[i] = from[2 * i + 1];
-    argsort_rows(*parts, x.size(), false, later->as<int64_t>());
-    for (int64_t i = 0; i < x.size(); ++i) to[i] = from[2 * later->as<int64_t>()[i]];
-    argsort_rows(*parts, x.size(), false, order->as<int64_t>());
+    T* to = parts.as<T>();
+    for (int64_t i = 0; i < x.count; ++i) to[i] = from[2 * i + 1];
+    argsort_rows(parts, x.count, false, later);
+    for (int64_t i = 0; i < x.count; ++i) to[i] = from[2 * later[i]];
+    argsort_rows(parts, x.count, false, order);
   });
-  int64_t* at = order->as<int64_t>();
-  for (int64_t i = 0; i < x.size(); ++i) at[i] = later->as<int64_t>()[at[i]];
+  for (int64_t i = 0; i < x.count; ++i) order[i] = later[order[i]];
   return order;
 }
 
-// All four results, from the positions that sort x; a group's first position is its smallest,
-// because sorting keeps the order of equal elements.
-template <class T>
-Unique unique_by_positions(const RawTensor& x) {
-  const Ref<RawTensor> order = positions_of(x);
-  const int64_t* at = order->as<int64_t>();
-  const T* from = x.as<T>();
-  const std::vector<int64_t> starts =
-      group_starts(x.size(), [&](int64_t i) { return from[at[i]]; });
-  const int64_t groups = static_cast<int64_t>(starts.size()) - 1;
-  Unique out{RawTensor::empty(x.dtype, {groups}), integers(groups), integers(x.size()),
-             integers(groups)};
-  for (int64_t g = 0; g < groups; ++g) {
-    const int64_t begin = starts[static_cast<size_t>(g)];
-    const int64_t end = starts[static_cast<size_t>(g) + 1];
-    out.values->as<T>()[g] = from[at[begin]];
-    out.indices->as<int64_t>()[g] = at[begin];
-    out.counts->as<int64_t>()[g] = end - begin;
-    for (int64_t i = begin; i < end; ++i) out.inverse->as<int64_t>()[at[i]] = g;
-  }
-  return out;
-}
-
-Values unique(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const RawTensor& given = *inputs[0];
-  const Ref<RawTensor> x = contiguous(*cast_if_needed(given, order_dtype(given.dtype)));
-  Values results;
-  BlockingRegion blocking(x->size() > kGrain);
-  visit_compute(x->dtype, [&](auto tag) {
+void find_unique(const Op&, Arrays inputs, Specs& outputs, Workspace& workspace) {
+  const auto found = std::make_shared<Unique>();
+  workspace.found = found;
+  const Array x = prepared(*inputs[0], order_dtype(inputs[0]->dtype), workspace);
+  BlockingRegion blocking(x.count > kGrain);
+  visit_compute(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     if constexpr (!is_complex<T> && !std::is_same_v<T, bool>) {
       if (outputs.size() == 1) {
-        results.push_back(cast_if_needed(*unique_of_sorted<T>(*x), given.dtype));
+        found->elements = unique_of_sorted<T>(x, workspace);
         return;
       }
     }
-    const Unique all = unique_by_positions<T>(*x);
-    results.push_back(cast_if_needed(*all.values, given.dtype));
-    if (op.get<bool>("indices")) results.push_back(all.indices);
-    if (op.get<bool>("inverse")) {
-      results.push_back(all.inverse->view(given.shape, contiguous_strides(given.shape)));
-    }
-    if (op.get<bool>("counts")) results.push_back(all.counts);
+    const int64_t* order = positions_of(x, workspace);
+    found->elements = x;
+    found->order = order;
+    found->starts = group_starts(x.count, [&](int64_t i) { return x.as<T>()[order[i]]; });
   });
-  return results;
+  const std::vector<int64_t>& starts = found->starts;
+  const int64_t groups =
+      starts.empty() ? found->elements.count : static_cast<int64_t>(starts.size()) - 1;
+  for (Spec& spec : outputs) {
+    for (int64_t& size : spec.shape) {
+      if (size == kUnknownSize) size = groups;
+    }
+  }
+}
+
+// A group's first position is its smallest, because sorting keeps the order of equal elements.
+void unique(const Op& op, Arrays, Arrays outputs, Workspace& workspace) {
+  const Unique& found = *static_cast<const Unique*>(workspace.found.get());
+  if (found.starts.empty()) {
+    assign(*outputs[0], found.elements);
+    return;
+  }
+  size_t used = 1;
+  auto asked = [&](const char* name) {
+    return op.get<bool>(name) ? outputs[used++]->as<int64_t>() : nullptr;
+  };
+  int64_t* indices = asked("indices");
+  int64_t* inverse = asked("inverse");
+  int64_t* counts = asked("counts");
+  const int64_t groups = outputs[0]->count;
+  BlockingRegion blocking(found.elements.count > kGrain);
+  write_as(*outputs[0], found.elements.dtype, workspace, [&](const Array& values) {
+    visit_compute(values.dtype, [&](auto tag) {
+      using T = typename decltype(tag)::type;
+      const T* from = found.elements.as<T>();
+      for (int64_t g = 0; g < groups; ++g) {
+        values.as<T>()[g] = from[found.order[found.starts[static_cast<size_t>(g)]]];
+      }
+    });
+  });
+  for (int64_t g = 0; g < groups; ++g) {
+    const int64_t begin = found.starts[static_cast<size_t>(g)];
+    const int64_t end = found.starts[static_cast<size_t>(g) + 1];
+    if (indices != nullptr) indices[g] = found.order[begin];
+    if (counts != nullptr) counts[g] = end - begin;
+    if (inverse == nullptr) continue;
+    for (int64_t i = begin; i < end; ++i) inverse[found.order[i]] = g;
+  }
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"search_sorted", searchsorted},
-    {"unique", unique},
+    {"unique", {unique, find_unique}},
 };
 
 }  // namespace

@@ -4,7 +4,6 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "op/families.h"
-#include "tensor/layout.h"
 #include "tensor/order.h"
 
 namespace tensorlike {
@@ -14,31 +13,30 @@ constexpr int64_t kGrain = 16384;
 constexpr int64_t kChunk = 131072;  // elements of a long row that one thread selects from
 constexpr int64_t kFewBest = 1024;  // more than these are not selected chunk by chunk
 
-size_t axis_of(const Op& op, const RawTensor& x) {
+size_t axis_of(const Op& op, const Array& x) {
   return static_cast<size_t>(
       normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(x.shape.size())));
 }
 
 // The elements along an axis as contiguous rows, in a dtype that has an order.
-Ref<RawTensor> as_rows(const RawTensor& x, size_t axis) {
-  const Ref<RawTensor> ordered = cast_if_needed(x, order_dtype(x.dtype));
-  return contiguous(*swap_last(*ordered, axis));
+Array as_rows(const Array& x, size_t axis, Workspace& workspace) {
+  return prepared(swap_last(x, axis), order_dtype(x.dtype), workspace);
 }
 
-Values sort(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+void sort(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const size_t axis = axis_of(op, *inputs[0]);
-  const Ref<RawTensor> rows = as_rows(*inputs[0], axis);
-  const Ref<RawTensor> out = RawTensor::empty(rows->dtype, rows->shape);
-  sort_rows(*rows, rows->shape.back(), op.get<bool>("descending"), *out);
-  return one(swap_last(*cast_if_needed(*out, outputs[0].dtype), axis));
+  const Array rows = as_rows(*inputs[0], axis, workspace);
+  write_as(swap_last(*outputs[0], axis), rows.dtype, workspace, [&](const Array& out) {
+    sort_rows(rows, rows.shape.back(), op.get<bool>("descending"), out);
+  });
 }
 
-Values argsort(const Op& op, RawArgs inputs, const Specs&, uint32_t) {
+void argsort(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const size_t axis = axis_of(op, *inputs[0]);
-  const Ref<RawTensor> rows = as_rows(*inputs[0], axis);
-  const Ref<RawTensor> out = RawTensor::empty(DType::kInt64, rows->shape);
-  argsort_rows(*rows, rows->shape.back(), op.get<bool>("descending"), out->as<int64_t>());
-  return one(swap_last(*out, axis));
+  const Array rows = as_rows(*inputs[0], axis, workspace);
+  write_as(swap_last(*outputs[0], axis), DType::kInt64, workspace, [&](const Array& out) {
+    argsort_rows(rows, rows.shape.back(), op.get<bool>("descending"), out.as<int64_t>());
+  });
 }
 
 // A key and the position that it came from.
@@ -93,9 +91,9 @@ class Selection {
 // The positions of the first k of each row, by selection; `chunk` elements at a time, so that a
 // long row is shared by the threads.
 template <class T>
-void select_rows(const RawTensor& x, int64_t n, int64_t k, bool largest, int64_t* positions) {
+void select_rows(const Array& x, int64_t n, int64_t k, bool largest, int64_t* positions) {
   using Select = Selection<typename SortKey<T>::Key>;
-  const int64_t rows = x.size() / n;
+  const int64_t rows = x.count / n;
   const int64_t chunks = k <= kFewBest ? (n + kChunk - 1) / kChunk : 1;
   const int64_t length = chunks == 1 ? n : kChunk;
   std::vector<std::vector<typename Select::Record>> found(static_cast<size_t>(rows * chunks));
@@ -121,43 +119,42 @@ void select_rows(const RawTensor& x, int64_t n, int64_t k, bool largest, int64_t
 }
 
 // The first k of each row by sorting all of it.
-void sort_and_cut(const RawTensor& x, int64_t n, int64_t k, bool largest, int64_t* positions) {
-  const Ref<RawTensor> all = RawTensor::empty(DType::kInt64, x.shape);
-  argsort_rows(x, n, largest, all->as<int64_t>());
-  for (int64_t r = 0; r < x.size() / n; ++r) {
-    std::copy_n(all->as<int64_t>() + r * n, k, positions + r * k);
-  }
+void sort_and_cut(const Array& x, int64_t n, int64_t k, bool largest, int64_t* positions,
+                  Workspace& workspace) {
+  int64_t* all = workspace.take<int64_t>(x.count);
+  argsort_rows(x, n, largest, all);
+  for (int64_t r = 0; r < x.count / n; ++r) std::copy_n(all + r * n, k, positions + r * k);
 }
 
-Values topk(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+// The positions of the first k of each row, and then what lies there.
+void take_first(const Array& rows, int64_t k, bool largest, const Array& values, int64_t* positions,
+                Workspace& workspace) {
+  if (values.count == 0) return;
+  const int64_t n = rows.shape.back();
+  BlockingRegion blocking(rows.count > kGrain);
+  visit_order(rows.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if (k > n / 8) {
+      sort_and_cut(rows, n, k, largest, positions, workspace);
+    } else {
+      select_rows<T>(rows, n, k, largest, positions);
+    }
+    for (int64_t i = 0; i < values.count; ++i) {
+      values.as<T>()[i] = rows.as<T>()[i / k * n + positions[i]];
+    }
+  });
+}
+
+void topk(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const size_t axis = axis_of(op, *inputs[0]);
-  const Ref<RawTensor> rows = as_rows(*inputs[0], axis);
-  const int64_t n = rows->shape.back();
+  const Array rows = as_rows(*inputs[0], axis, workspace);
   const int64_t k = op.get<int64_t>("k");
-  Dims shape = rows->shape;
-  shape.back() = k;
-  const Ref<RawTensor> values = RawTensor::empty(rows->dtype, shape);
-  const Ref<RawTensor> positions = RawTensor::empty(DType::kInt64, shape);
-  if (values->size() > 0) {
-    BlockingRegion blocking(rows->size() > kGrain);
-    const bool largest = op.get<bool>("largest");
-    visit_order(rows->dtype, [&](auto tag) {
-      using T = typename decltype(tag)::type;
-      int64_t* at = positions->as<int64_t>();
-      if (k > n / 8) {
-        sort_and_cut(*rows, n, k, largest, at);
-      } else {
-        select_rows<T>(*rows, n, k, largest, at);
-      }
-      for (int64_t i = 0; i < values->size(); ++i) {
-        values->as<T>()[i] = rows->as<T>()[i / k * n + at[i]];
-      }
+  const bool largest = op.get<bool>("largest");
+  write_as(swap_last(*outputs[0], axis), rows.dtype, workspace, [&](const Array& values) {
+    write_as(swap_last(*outputs[1], axis), DType::kInt64, workspace, [&](const Array& positions) {
+      take_first(rows, k, largest, values, positions.as<int64_t>(), workspace);
     });
-  }
-  Values results;
-  results.push_back(swap_last(*cast_if_needed(*values, outputs[0].dtype), axis));
-  results.push_back(swap_last(*positions, axis));
-  return results;
+  });
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

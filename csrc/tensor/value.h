@@ -28,9 +28,6 @@ class Value : public RefCounted {
   virtual double priority() const = 0;
   // Shape and dtype, where the tensor-like knows them.
   virtual bool spec(Spec& out) const = 0;
-  // Whether it takes the derivatives that the generator fused, which others see as what they are
-  // made of.
-  virtual bool takes_derived() const { return false; }
   // `other` as a tensor-like of this kind; null when that has no meaning.
   virtual Ref<Value> lift(Value& other) {
     return other.type == type ? Ref<Value>(&other) : Ref<Value>();

@@ -16,6 +16,7 @@ from ...imperative import (
     as_dtype,
     isdtype,
 )
+from ..arguments import named
 from ..arranging import as_tensor, roll
 from ..generated import arange, astype, concat, divide
 from .transform import axes_of
@@ -43,6 +44,7 @@ def _frequencies(call: str, n: int, d: float, dtype: Any, device: str | None) ->
     return count, wanted
 
 
+@named
 def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
     """The frequencies that the elements of an `fft` belong to, in cycles per unit of d.
 
@@ -73,6 +75,7 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None 
     return astype(divide(concat(parts), count * d), dtype=wanted)
 
 
+@named
 def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None = None) -> Tensor:
     """The frequencies that the elements of an `rfft` belong to, in cycles per unit of d.
 
@@ -107,6 +110,7 @@ def _shifted(call: str, x: TensorLike, axes: Any, sign: int) -> Tensor:
     return roll(x, [sign * (x.shape[axis] // 2) for axis in found], found) if found else x
 
 
+@named
 def fftshift(x: TensorLike, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The elements moved so that the frequency 0 is in the middle.
 
@@ -129,6 +133,7 @@ def fftshift(x: TensorLike, /, *, axes: int | Sequence[int] | None = None) -> Te
     return _shifted("fftshift", x, axes, 1)
 
 
+@named
 def ifftshift(x: TensorLike, /, *, axes: int | Sequence[int] | None = None) -> Tensor:
     """The inverse of `fftshift`.
 

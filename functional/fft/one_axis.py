@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...imperative import Tensor, TensorLike
+from ..arguments import named
 from .transform import transform
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
 ]
 
 
+@named
 def fft(
     x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Tensor:
@@ -43,6 +45,7 @@ def fft(
     return transform("fft", x, [n], [axis], norm, kind="c2c", is_inverse=False)
 
 
+@named
 def ifft(
     x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Tensor:
@@ -71,6 +74,7 @@ def ifft(
     return transform("ifft", x, [n], [axis], norm, kind="c2c", is_inverse=True)
 
 
+@named
 def rfft(
     x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Tensor:
@@ -100,6 +104,7 @@ def rfft(
     return transform("rfft", x, [n], [axis], norm, kind="r2c", is_inverse=False)
 
 
+@named
 def irfft(
     x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Tensor:
@@ -128,6 +133,7 @@ def irfft(
     return transform("irfft", x, [n], [axis], norm, kind="c2r", is_inverse=True)
 
 
+@named
 def hfft(
     x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Tensor:
@@ -156,6 +162,7 @@ def hfft(
     return transform("hfft", x, [n], [axis], norm, kind="c2r", is_inverse=False)
 
 
+@named
 def ihfft(
     x: TensorLike, /, *, n: int | None = None, axis: int = -1, norm: str = "backward"
 ) -> Tensor:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...imperative import Tensor, TensorLike
+from ..arguments import named
 from .transform import kept, transform
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
 ]
 
 
+@named
 def fftn(
     x: TensorLike,
     /,
@@ -50,6 +52,7 @@ def fftn(
     return transform("fftn", x, kept(s), axes, norm, kind="c2c", is_inverse=False)
 
 
+@named
 def ifftn(
     x: TensorLike,
     /,
@@ -83,6 +86,7 @@ def ifftn(
     return transform("ifftn", x, kept(s), axes, norm, kind="c2c", is_inverse=True)
 
 
+@named
 def rfftn(
     x: TensorLike,
     /,
@@ -117,6 +121,7 @@ def rfftn(
     return transform("rfftn", x, kept(s), axes, norm, kind="r2c", is_inverse=False)
 
 
+@named
 def irfftn(
     x: TensorLike,
     /,
@@ -150,6 +155,7 @@ def irfftn(
     return transform("irfftn", x, kept(s), axes, norm, kind="c2r", is_inverse=True)
 
 
+@named
 def hfftn(
     x: TensorLike,
     /,
@@ -183,6 +189,7 @@ def hfftn(
     return transform("hfftn", x, kept(s), axes, norm, kind="c2r", is_inverse=False)
 
 
+@named
 def ihfftn(
     x: TensorLike,
     /,

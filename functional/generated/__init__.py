@@ -160,6 +160,7 @@ from .elementwise_special import bessel_j1 as bessel_j1
 from .elementwise_special import entr as entr
 from .elementwise_special import erfcx as erfcx
 from .elementwise_special import erfinv as erfinv
+from .elementwise_special import gamma_density as gamma_density
 from .elementwise_special import i0 as i0
 from .elementwise_special import i0e as i0e
 from .elementwise_special import i1 as i1
@@ -386,6 +387,7 @@ __all__ = [
     "fourier_transform",
     "frac",
     "full",
+    "gamma_density",
     "gather",
     "gaussian_nll_error",
     "gcd",

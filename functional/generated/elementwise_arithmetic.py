@@ -435,7 +435,7 @@ def reciprocal(x: TensorLike) -> Tensor:
 # opdecl/elementwise_arithmetic.yaml: pow
 @native
 def pow(x1: TensorLike, x2: TensorLike) -> Tensor:
-    """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
+    """x1 to the power of x2, which must not be negative where integers are raised.
 
     Args:
         x1: any shape that broadcasts with the others, numeric (booleans are promoted to int64).

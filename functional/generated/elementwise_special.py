@@ -371,6 +371,36 @@ def zeta(x: TensorLike, q: TensorLike) -> Tensor:
     ...
 
 
+# opdecl/elementwise_special.yaml: gamma_density
+@native
+def gamma_density(a: TensorLike, x: TensorLike) -> Tensor:
+    """x ** a exp(-x) / gamma(a + 1), of numbers that are not negative, within 20 units.
+
+    Args:
+        a: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+        x: any shape that broadcasts with the others, real floating-point (integers and booleans are
+            promoted to float32).
+
+    Returns:
+        The broadcast shape, the promoted dtype.
+
+    Raises:
+        ShapeError: the shapes do not broadcast.
+
+    Source:
+        https://dlmf.nist.gov/8.4; declared in opdecl/elementwise_special.yaml: gamma_density.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> a = tl.tensor([0.5, 2.0])
+        >>> x = tl.tensor([2.0, 0.25])
+        >>> [round(v, 4) for v in tl.functional.gamma_density(a, x).tolist()]
+        [0.216, 0.0243]
+    """
+    ...
+
+
 # opdecl/elementwise_special.yaml: igamma
 @native
 def igamma(a: TensorLike, x: TensorLike) -> Tensor:
@@ -404,7 +434,7 @@ def igamma(a: TensorLike, x: TensorLike) -> Tensor:
 # opdecl/elementwise_special.yaml: igammac
 @native
 def igammac(a: TensorLike, x: TensorLike) -> Tensor:
-    """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x), within 20 units.
+    """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x), within 30 units.
 
     Args:
         a: any shape that broadcasts with the others, real floating-point (integers and booleans are

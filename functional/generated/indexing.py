@@ -12,13 +12,17 @@ from ...imperative import Tensor, TensorLike, native
 
 # opdecl/indexing.yaml: Gather
 @native
-def gather(x: TensorLike, *indices: TensorLike, axes: int | Sequence[int]) -> Tensor:
+def gather(
+    x: TensorLike, *indices: TensorLike, axes: int | Sequence[int], last_only: bool = False
+) -> Tensor:
     """The elements that integer tensors point to.
 
     Args:
         x: any shape, any dtype.
         indices: tensors, integer.
         axes: the axis of x that each index picks from.
+        last_only: give an element to the last index that picks it, and 0 to others: the gradient of
+            scatter_set by its value.
 
     Returns:
         One tensor.

@@ -319,7 +319,7 @@ def avg_pool(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override: int = 0,
+    divisor_override: bool | int | float | None = None,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -332,7 +332,8 @@ def avg_pool(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
-        divisor_override: what sums are divided by instead; 0: the elements that count.
+        divisor_override: an integer, not 0, that sums are divided by instead; None: the elements
+            that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -360,7 +361,7 @@ def avg_pool1d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override: int = 0,
+    divisor_override: bool | int | float | None = None,
 ) -> Tensor:
     """The mean of each window.
 
@@ -371,7 +372,8 @@ def avg_pool1d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
-        divisor_override: what sums are divided by instead; 0: the elements that count.
+        divisor_override: an integer, not 0, that sums are divided by instead; None: the elements
+            that count.
 
     Returns:
         One tensor.
@@ -397,7 +399,7 @@ def avg_pool2d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override: int = 0,
+    divisor_override: bool | int | float | None = None,
 ) -> Tensor:
     """The mean of each window.
 
@@ -408,7 +410,8 @@ def avg_pool2d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
-        divisor_override: what sums are divided by instead; 0: the elements that count.
+        divisor_override: an integer, not 0, that sums are divided by instead; None: the elements
+            that count.
 
     Returns:
         One tensor.
@@ -434,7 +437,7 @@ def avg_pool3d(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override: int = 0,
+    divisor_override: bool | int | float | None = None,
 ) -> Tensor:
     """The mean of each window.
 
@@ -445,7 +448,8 @@ def avg_pool3d(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
-        divisor_override: what sums are divided by instead; 0: the elements that count.
+        divisor_override: an integer, not 0, that sums are divided by instead; None: the elements
+            that count.
 
     Returns:
         One tensor.
@@ -544,7 +548,7 @@ def avg_pool_spread(
     padding: int | Sequence[int] = (0,),
     ceil_mode: bool = False,
     count_include_pad: bool = True,
-    divisor_override: int = 0,
+    divisor_override: bool | int | float | None = None,
     output_size: int | Sequence[int] | None = None,
     spatial: int = 0,
 ) -> Tensor:
@@ -558,7 +562,8 @@ def avg_pool_spread(
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
-        divisor_override: what sums are divided by instead; 0: the elements that count.
+        divisor_override: an integer, not 0, that sums are divided by instead; None: the elements
+            that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 

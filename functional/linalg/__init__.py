@@ -46,11 +46,16 @@ from .factors import lu as lu
 from .factors import qr as qr
 from .factors import svd as svd
 from .factors import svdvals as svdvals
+from .low_rank import pca_lowrank as pca_lowrank
+from .low_rank import svd_lowrank as svd_lowrank
 from .norms import cond as cond
 from .norms import matrix_norm as matrix_norm
 from .norms import matrix_rank as matrix_rank
 from .norms import norm as norm
 from .norms import vector_norm as vector_norm
+from .packed import LUFactorResult as LUFactorResult
+from .packed import lu_factor as lu_factor
+from .packed import lu_unpack as lu_unpack
 from .products import cross as cross
 from .products import matrix_exp as matrix_exp
 from .products import matrix_power as matrix_power
@@ -65,6 +70,7 @@ from .reflections import ormqr as ormqr
 __all__ = [
     "EigResult",
     "EighResult",
+    "LUFactorResult",
     "LUResult",
     "LstsqResult",
     "QRResult",
@@ -88,7 +94,9 @@ __all__ = [
     "logdet",
     "lstsq",
     "lu",
+    "lu_factor",
     "lu_solve",
+    "lu_unpack",
     "matmul",
     "matrix_exp",
     "matrix_norm",
@@ -99,12 +107,14 @@ __all__ = [
     "norm",
     "ormqr",
     "outer",
+    "pca_lowrank",
     "pinv",
     "qr",
     "slogdet",
     "solve",
     "solve_triangular",
     "svd",
+    "svd_lowrank",
     "svdvals",
     "tensordot",
     "tensorinv",

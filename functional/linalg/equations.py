@@ -10,7 +10,7 @@ import numpy as np
 from ...imperative import ParameterError, Tensor, TensorBase, TensorLike, finfo
 from .. import generated as ops
 from ..algebra import matrix_transpose
-from ..arguments import elements
+from ..arguments import elements, named
 from ..arranging import as_tensor, expand_dims
 from ..creation import eye
 from .norms import as_floating, largest_of, matrix_shape
@@ -32,6 +32,7 @@ class LstsqResult(NamedTuple):
     singular_values: Tensor
 
 
+@named
 def solve(x1: TensorLike, x2: TensorLike, /, *, left: bool = True) -> Tensor:
     """The solution x of x1 @ x = x2, or of x @ x1 = x2.
 
@@ -65,6 +66,7 @@ def solve(x1: TensorLike, x2: TensorLike, /, *, left: bool = True) -> Tensor:
     return matrix_transpose(ops.solve(matrix_transpose(x1), matrix_transpose(x2)))
 
 
+@named
 def solve_triangular(
     x1: TensorLike,
     x2: TensorLike,
@@ -103,6 +105,7 @@ def solve_triangular(
     return ops.solve_triangular(x1, x2, upper=upper, left=left, unitriangular=unitriangular)
 
 
+@named
 def lstsq(x1: TensorLike, x2: TensorLike, /, *, rtol: float | None = None) -> LstsqResult:
     """The x for which x1 @ x is nearest to x2; of several, that of least norm.
 
@@ -138,6 +141,7 @@ def lstsq(x1: TensorLike, x2: TensorLike, /, *, rtol: float | None = None) -> Ls
     return LstsqResult(solution, ops.sum(distance * distance, axis=axis), rank, values)
 
 
+@named
 def inv(x: TensorLike, /) -> Tensor:
     """The inverse.
 
@@ -162,6 +166,7 @@ def inv(x: TensorLike, /) -> Tensor:
     return ops.inv(x)
 
 
+@named
 def pinv(
     x: TensorLike,
     /,
@@ -242,6 +247,7 @@ def _for_each(given: Any) -> Any:
     return given if isinstance(given, (int, float)) else expand_dims(as_tensor(given), -1)
 
 
+@named
 def det(x: TensorLike, /) -> Tensor:
     """The determinant.
 
@@ -265,6 +271,7 @@ def det(x: TensorLike, /) -> Tensor:
     return ops.det(x)
 
 
+@named
 def slogdet(x: TensorLike, /) -> SlogdetResult:
     """The sign of the determinant and the logarithm of its absolute value, which overflow less.
 
@@ -290,6 +297,7 @@ def slogdet(x: TensorLike, /) -> SlogdetResult:
     return SlogdetResult(*ops.slogdet(x))
 
 
+@named
 def logdet(x: TensorLike, /) -> Tensor:
     """The logarithm of the determinant.
 

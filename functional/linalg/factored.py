@@ -9,11 +9,12 @@ from typing import Any
 from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
 from ..algebra import matrix_transpose
-from ..arguments import integer
+from ..arguments import integer, named
 from ..arranging import as_tensor, axis_of, expand_dims
 from ..creation import eye
 from .factors import LUResult
 from .norms import matrix_shape
+from .packed import LUFactorResult, lu_unpack
 
 
 def _adjoint(x: Any) -> Any:
@@ -30,6 +31,7 @@ def _like(found: Tensor, x2: Any) -> Tensor:
     return found[..., 0] if len(x2.shape) == 1 else found
 
 
+@named
 def cholesky_solve(x1: TensorLike, x2: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The solution x of L L^H x = x2, with the factor L that `cholesky` gives.
 
@@ -61,6 +63,7 @@ def cholesky_solve(x1: TensorLike, x2: TensorLike, /, *, upper: bool = False) ->
     return _like(ops.solve_triangular(second, inner, upper=True), x2)
 
 
+@named
 def cholesky_inverse(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The inverse of L L^H, with the factor L that `cholesky` gives.
 
@@ -88,12 +91,22 @@ def cholesky_inverse(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     return cholesky_solve(x, eye(rows, dtype=x.dtype), upper=upper)
 
 
-def lu_solve(factors: LUResult, x2: TensorLike, /) -> Tensor:
-    """The solution x of P L U x = x2, with the factors that `lu` gives of a square matrix.
+@named
+def lu_solve(
+    factors: LUResult | LUFactorResult,
+    x2: TensorLike,
+    /,
+    *,
+    left: bool = True,
+    adjoint: bool = False,
+) -> Tensor:
+    """The solution x of P L U x = x2, with the factors that `lu` or `lu_factor` gives.
 
     Args:
-        factors: P, L and U, each (..., n, n).
+        factors: P, L and U of a square matrix, each (..., n, n); or the packed factors and pivots.
         x2: (n,), one right side, or (..., n, k), k of them; batches broadcast.
+        left: the matrix stands left of x; otherwise x P L U = x2, where x2 is (..., k, n).
+        adjoint: the matrix is the adjoint of P L U.
 
     Returns:
         One tensor, (..., n) or (..., n, k).
@@ -111,13 +124,25 @@ def lu_solve(factors: LUResult, x2: TensorLike, /) -> Tensor:
         >>> tl.linalg.lu_solve(factors, tl.tensor([7.0, 10.0])).tolist()
         [1.0, 2.0]
     """
-    p, lower, upper = (as_tensor(factor) for factor in factors)
     x2 = as_tensor(x2)
+    if not left:  # both sides' adjoints
+        if len(x2.shape) == 1:
+            x2 = ops.conj(x2) if x2.dtype.kind == "complex" else x2
+            found = lu_solve(factors, x2, adjoint=not adjoint)
+            return ops.conj(found) if found.dtype.kind == "complex" else found
+        return _adjoint(lu_solve(factors, _adjoint(x2), adjoint=not adjoint))  # type: ignore[no-any-return]
+    parts = lu_unpack(*factors) if len(factors) == 2 else factors
+    p, lower, upper = (as_tensor(factor) for factor in parts)
+    if adjoint:
+        inner = ops.solve_triangular(_adjoint(upper), _as_columns(x2), upper=False)
+        outer = ops.solve_triangular(_adjoint(lower), inner, upper=True, unitriangular=True)
+        return _like(ops.matmul(p, outer), x2)
     ordered = ops.matmul(matrix_transpose(p), _as_columns(x2))
     inner = ops.solve_triangular(lower, ordered, upper=False, unitriangular=True)
     return _like(ops.solve_triangular(upper, inner, upper=True), x2)
 
 
+@named
 def tensorinv(x: TensorLike, /, *, ind: int = 2) -> Tensor:
     """The inverse of a tensor: tensordot(tensorinv(x, ind=ind), x, axes=ind) is an identity.
 
@@ -151,6 +176,7 @@ def tensorinv(x: TensorLike, /, *, ind: int = 2) -> Tensor:
     return ops.reshape(ops.inv(ops.reshape(x, (size, size))), (*columns, *rows))
 
 
+@named
 def tensorsolve(x1: TensorLike, x2: TensorLike, /, *, axes: Sequence[int] | None = None) -> Tensor:
     """The solution x of tensordot(x1, x, axes=x.ndim) = x2.
 

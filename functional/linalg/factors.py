@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ...imperative import Tensor, TensorLike
 from .. import generated as ops
 from ..algebra import matrix_transpose
+from ..arguments import named
 from ..creation import eye, ones_like, zeros_like
 from .norms import as_floating, matrix_shape
 
@@ -48,6 +49,7 @@ class LUResult(NamedTuple):
     U: Tensor
 
 
+@named
 def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     """The triangular factor L of x = L L^H, or U of x = U^H U.
 
@@ -73,6 +75,7 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
     return ops.cholesky(x, upper=upper)
 
 
+@named
 def qr(x: TensorLike, /, *, mode: str = "reduced") -> QRResult:
     """The factors of x = Q R: Q has orthonormal columns, R is upper triangular.
 
@@ -100,6 +103,7 @@ def qr(x: TensorLike, /, *, mode: str = "reduced") -> QRResult:
     return QRResult(*ops.qr(x, mode=mode))
 
 
+@named
 def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     """The factors of x = U diag(S) Vh: U and V have orthonormal columns.
 
@@ -128,6 +132,7 @@ def svd(x: TensorLike, /, *, full_matrices: bool = True) -> SVDResult:
     return SVDResult(*ops.svd(x, full_matrices=full_matrices))
 
 
+@named
 def svdvals(x: TensorLike, /) -> Tensor:
     """The singular values, in falling order.
 
@@ -152,6 +157,7 @@ def svdvals(x: TensorLike, /) -> Tensor:
     return ops.svdvals(x)
 
 
+@named
 def eigh(x: TensorLike, /) -> EighResult:
     """The eigenvalues and eigenvectors of Hermitian (or real symmetric) matrices.
 
@@ -178,6 +184,7 @@ def eigh(x: TensorLike, /) -> EighResult:
     return EighResult(*ops.eigh(x))
 
 
+@named
 def eigvalsh(x: TensorLike, /) -> Tensor:
     """The eigenvalues of Hermitian (or real symmetric) matrices, in rising order.
 
@@ -202,6 +209,7 @@ def eigvalsh(x: TensorLike, /) -> Tensor:
     return ops.eigvalsh(x)
 
 
+@named
 def eig(x: TensorLike, /) -> EigResult:
     """The eigenvalues and eigenvectors of any square matrices.
 
@@ -228,6 +236,7 @@ def eig(x: TensorLike, /) -> EigResult:
     return EigResult(*ops.eig(x))
 
 
+@named
 def eigvals(x: TensorLike, /) -> Tensor:
     """The eigenvalues of any square matrices.
 
@@ -253,6 +262,7 @@ def eigvals(x: TensorLike, /) -> Tensor:
     return ops.eigvals(x)
 
 
+@named
 def lu(x: TensorLike, /, *, pivot: bool = True) -> LUResult:
     """The factors of x = P L U: a permutation, a lower triangle with ones, an upper triangle.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .. import generated as ops
+from ..arguments import named
 from ..arranging import as_tensor, axes_of, axis_of, expand_dims
 from ..creation import zeros
 from ..distances import dtype_of_squares
@@ -47,6 +48,7 @@ def _root(total: Any, order: float) -> Any:
     return ops.where(is_zero, math.inf if order < 0 else 0, root)
 
 
+@named
 def vector_norm(
     x: TensorLike,
     /,
@@ -110,6 +112,7 @@ def _euclidean(x: Any, axis: Any, keepdims: bool) -> Any:
     return ops.astype(_root(total, 2), dtype=parts[0].dtype)
 
 
+@named
 def matrix_norm(
     x: TensorLike, /, *, keepdims: bool = False, ord: float | str | None = "fro"
 ) -> Tensor:
@@ -160,6 +163,7 @@ def matrix_norm(
     return expand_dims(found, (-2, -1)) if keepdims else found
 
 
+@named
 def norm(
     x: TensorLike,
     /,
@@ -209,6 +213,7 @@ def norm(
     return expand_dims(found, axes) if keepdims else found
 
 
+@named
 def matrix_rank(
     x: TensorLike,
     /,
@@ -261,6 +266,7 @@ def _per_matrix(tolerance: Any) -> Any:
     )
 
 
+@named
 def cond(x: TensorLike, p: float | str | None = None) -> Tensor:
     """The condition number: how much relative errors may grow when equations with x are solved.
 

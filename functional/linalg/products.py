@@ -7,12 +7,13 @@ from typing import Any
 
 from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
-from ..arguments import integer
+from ..arguments import integer, named
 from ..arranging import as_tensor, axis_of, expand_dims, moveaxis
 from ..creation import eye
 from .norms import matrix_shape
 
 
+@named
 def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     """The vector product of vectors of three elements.
 
@@ -50,6 +51,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     return moveaxis(ops.stack(parts, axis=-1), -1, axis)
 
 
+@named
 def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     """All products of an element of one vector and one of the other.
 
@@ -79,6 +81,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     return expand_dims(x1, 1) * expand_dims(x2, 0)
 
 
+@named
 def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     """A matrix multiplied by itself n times; its inverse for a negative n.
 
@@ -121,6 +124,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
         factor = ops.matmul(factor, factor)
 
 
+@named
 def matrix_exp(x: TensorLike, /) -> Tensor:
     """The exponential of matrices: the sum of x**k / k!, with powers of matrices.
 
@@ -145,6 +149,7 @@ def matrix_exp(x: TensorLike, /) -> Tensor:
     return ops.matrix_exp(x)
 
 
+@named
 def multi_dot(xs: Sequence[TensorLike], /) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications.
 
@@ -204,6 +209,7 @@ def _cost(best: dict[tuple[int, int], tuple[int, int]], i: int, j: int) -> int:
     return best[i, j][0] if i < j else 0
 
 
+@named
 def vander(x: TensorLike, /, *, n: int | None = None) -> Tensor:
     """The matrix of Vandermonde: the powers 0 to n - 1 of each element.
 

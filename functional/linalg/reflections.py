@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from ...imperative import ShapeError, Tensor, TensorLike
 from .. import generated as ops
 from ..algebra import matrix_transpose
+from ..arguments import named
 from ..creation import eye, ones_like
 from ..picking import tril
 from .norms import as_floating, matrix_shape, vector_norm
@@ -60,6 +61,7 @@ def _of_column(column: Any) -> tuple[Any, Any, Any]:
     return rest / divisor[..., None], tau, beta
 
 
+@named
 def geqrf(x: TensorLike, /) -> ReflectionsResult:
     """The factors of x = Q R in LAPACK's form: R, and the reflections whose product is Q.
 
@@ -99,6 +101,7 @@ def geqrf(x: TensorLike, /) -> ReflectionsResult:
     return ReflectionsResult(x, ops.stack([tau for _, tau, _, _ in steps], axis=-1))
 
 
+@named
 def ormqr(
     x: TensorLike,
     tau: TensorLike,
@@ -151,6 +154,7 @@ def ormqr(
     return y if left else _conj(matrix_transpose(y))  # type: ignore[no-any-return]
 
 
+@named
 def householder_product(x: TensorLike, tau: TensorLike, /) -> Tensor:
     """The first columns of a product of reflections, such as QR's are made of.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...imperative import ParameterError, Stream, as_int64, default_stream, derived_key
-from ..arguments import integer
+from ..arguments import integer, named
 from .discrete import Draws
 
 _FOLD, _SPLIT = 0, 1
@@ -153,16 +153,19 @@ class Key(Draws):
         return self._take(), self._take() | {"counter": 1}
 
 
+@named
 def key(seed: int) -> Key:
     """The key of a seed."""
     return Key(integer("key", "seed", seed))
 
 
+@named
 def split(key: Key, count: int = 2) -> list[Key]:
     """Keys that have nothing to do with `key` or each other."""
     return _checked("split", key).split(count)
 
 
+@named
 def fold_in(key: Key, data: int) -> Key:
     """The key that belongs to `key` and a number."""
     return _checked("fold_in", key).fold_in(data)

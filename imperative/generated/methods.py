@@ -972,7 +972,7 @@ class TensorMethods(_C.TensorWrapper):
     # opdecl/elementwise_special.yaml: igammac
     @declared("igammac")
     def igammac(self, x: TensorLike) -> Tensor:
-        """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x), within 20 units.
+        """The upper incomplete gamma function over gamma(a), 1 - igamma(a, x), within 30 units.
 
         As `tensorlike.functional.igammac`, with the tensor first.
         """
@@ -1612,7 +1612,7 @@ class TensorMethods(_C.TensorWrapper):
     # opdecl/elementwise_arithmetic.yaml: pow
     @declared("pow")
     def pow(self, x2: TensorLike) -> Tensor:
-        """x1 to the power of x2; of integers, what is left of it after rounding towards 0.
+        """x1 to the power of x2, which must not be negative where integers are raised.
 
         As `tensorlike.functional.pow`, with the tensor first.
         """

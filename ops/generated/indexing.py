@@ -15,6 +15,8 @@ class Gather(OpBase, native="Gather"):
 
     Args:
         axes: the axis of x that each index picks from.
+        last_only: give an element to the last index that picks it, and 0 to others: the gradient of
+            scatter_set by its value.
 
     Inputs:
         x: any shape, any dtype.
@@ -32,10 +34,11 @@ class Gather(OpBase, native="Gather"):
 
     __slots__ = ()
     axes: tuple[int, ...]
+    last_only: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, axes: tuple[int, ...]) -> None: ...
+        def __init__(self, *, axes: tuple[int, ...], last_only: bool = False) -> None: ...
 
 
 # opdecl/indexing.yaml: ScatterSet

@@ -162,7 +162,8 @@ class AvgPool(OpBase, native="AvgPool"):
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
-        divisor_override: what sums are divided by instead; 0: the elements that count.
+        divisor_override: an integer, not 0, that sums are divided by instead; None: the elements
+            that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -182,7 +183,7 @@ class AvgPool(OpBase, native="AvgPool"):
     padding: tuple[int, ...]
     ceil_mode: bool
     count_include_pad: bool
-    divisor_override: int
+    divisor_override: bool | int | float | None
     output_size: tuple[int, ...] | None
     spatial: int
 
@@ -196,7 +197,7 @@ class AvgPool(OpBase, native="AvgPool"):
             padding: tuple[int, ...] = (0,),
             ceil_mode: bool = False,
             count_include_pad: bool = True,
-            divisor_override: int = 0,
+            divisor_override: bool | int | float | None = None,
             output_size: tuple[int, ...] | None = None,
             spatial: int = 0,
         ) -> None: ...
@@ -213,7 +214,8 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
         padding: zeros on either side; at most half of the window.
         ceil_mode: keep a last window that is partly outside.
         count_include_pad: whether padding counts in the number that sums are divided by.
-        divisor_override: what sums are divided by instead; 0: the elements that count.
+        divisor_override: an integer, not 0, that sums are divided by instead; None: the elements
+            that count.
         output_size: the size of the result, in place of the window's.
         spatial: the number of spatial dimensions; 0: as many as x has.
 
@@ -234,7 +236,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
     padding: tuple[int, ...]
     ceil_mode: bool
     count_include_pad: bool
-    divisor_override: int
+    divisor_override: bool | int | float | None
     output_size: tuple[int, ...] | None
     spatial: int
 
@@ -249,7 +251,7 @@ class AvgPoolSpread(OpBase, native="AvgPoolSpread"):
             padding: tuple[int, ...] = (0,),
             ceil_mode: bool = False,
             count_include_pad: bool = True,
-            divisor_override: int = 0,
+            divisor_override: bool | int | float | None = None,
             output_size: tuple[int, ...] | None = None,
             spatial: int = 0,
         ) -> None: ...

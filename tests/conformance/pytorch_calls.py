@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -39,6 +40,8 @@ def _extreme(reduce: Any, place: Any, binary: Any) -> Callable[..., Any]:
             return binary(x, dim if other is None else other)
         if dim is None:
             return reduce(x)
+        if not hasattr(x, "shape"):
+            return binary(x, dim)
         index = place(x, axis=dim, keepdims=True) if len(x.shape) else F.zeros((), dtype="int64")
         values = F.take_along_axis(x, index, axis=dim) if len(x.shape) else x
         if keepdim or not len(x.shape):
@@ -198,11 +201,7 @@ def _slice_scatter(
 
 
 def _part(x: Any, dim: int, start: Any, length: int) -> Any:
-    start = start.item() if hasattr(start, "item") else start
-    start = start + x.shape[dim] if start < 0 else start
-    if not 0 <= start <= start + length <= x.shape[dim]:
-        raise ValueError("narrow: out of range")
-    return x[(slice(None),) * (dim % len(x.shape)) + (slice(start, start + length),)]
+    return F.take(x, F.arange(0, length) + operator.index(start), dim)
 
 
 def _slice(x: Any, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Any:
@@ -233,8 +232,6 @@ def _each(f: Any) -> Any:
 
 def _repeat(x: Any, *sizes: Any) -> Any:
     sizes = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], (list, tuple)) else sizes
-    if len(sizes) < len(x.shape):
-        raise ValueError("repeat: sizes")
     return F.tile(x, sizes)
 
 
@@ -297,10 +294,8 @@ def _where(condition: Any, x: Any = None, other: Any = None) -> Any:
 def _sum_to(x: Any, given: Any) -> Any:
     size = tuple(given[0]) if given and isinstance(given[0], (list, tuple)) else tuple(given)
     lead = len(x.shape) - len(size)
-    if lead < 0 or any(m not in (1, n) for n, m in zip(x.shape[lead:], size, strict=True)):
-        raise ValueError("sum_to_size: shape")
     gone = [i for i in range(lead)]
-    gone += [i + lead for i, m in enumerate(size) if m == 1 and x.shape[i + lead] != 1]
+    gone += [i + lead for i, m in enumerate(size) if m == 1 and i + lead >= 0]
     return F.reshape(F.sum(x, axis=tuple(gone)) if gone else x, size)
 
 
@@ -309,35 +304,15 @@ def _squeeze(x: Any, *dim: Any) -> Any:
         return F.squeeze(x)
     axes = tuple(dim[0]) if isinstance(dim[0], (list, tuple)) else tuple(dim)
     ndim = max(1, len(x.shape))
-    if any(not -ndim <= axis < ndim for axis in axes) or len({a % ndim for a in axes}) < len(axes):
-        raise ValueError("squeeze: axes")
-    kept = tuple(a % ndim for a in axes if x.shape and x.shape[a] == 1)
+    kept = tuple(a for a in axes if not -ndim <= a < ndim or (x.shape and x.shape[a] == 1))
     return F.squeeze(x, kept) if kept else x
 
 
-def _kind(kwargs: Any) -> Any:
-    return {"dtype": kwargs["dtype"]} if kwargs.get("dtype") is not None else {}
-
-
-def _number(x: Any) -> Any:
-    return x.item() if hasattr(x, "item") else x
-
-
-def _count(n: Any) -> int:
-    if n < 0:
-        raise ValueError("number of steps")
-    return int(n)
-
-
-def _arange(start: Any, end: Any = None, step: Any = 1, **kwargs: Any) -> Any:
-    start, end = (0, start) if end is None else (start, end)
-    if step == 0 or (end - start) * step < 0:
-        raise ValueError("arange: the sign of the step")
-    return F.arange(start, end, step, **_kind(kwargs))
-
-
 def _as_bool(f: Any) -> Any:
-    return lambda *xs: f(*(x if x.dtype.name == "bool" else x != 0 for x in xs))
+    def truth(x: Any) -> Any:
+        return x if getattr(getattr(x, "dtype", None), "name", "") == "bool" else F.not_equal(x, 0)
+
+    return lambda *xs: f(*(truth(x) for x in xs))
 
 
 def _masked_fill(x: Any, mask: Any, value: Any) -> Any:
@@ -350,13 +325,16 @@ def _masked_select(x: Any, mask: Any) -> Any:
 
 def _masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     x, mask = F.broadcast_arrays(x, mask)
-    count = int(F.count_nonzero(mask))
-    if count > source.size:
-        raise ValueError("masked_scatter: source")
-    return F.masked_scatter(x, mask, F.reshape(source, (-1,))[:count])
+    return F.masked_scatter(x, mask, F.flatten(source)[: int(F.count_nonzero(mask))])
+
+
+def of_one(f: Any, x: Any, *args: Any, **kwargs: Any) -> Any:
+    """Of an image alone, which has no first dimension."""
+    y = f(F.expand_dims(x, 0), *args, **kwargs)
+    return tuple(part[0] for part in y) if isinstance(y, tuple) else y[0]
 
 
 def _cat(xs: Any, dim: int = 0) -> Any:
     """PyTorch leaves out empty vectors."""
-    kept = [x for x in xs if tuple(x.shape) != (0,)]
+    kept = [x for x in xs if getattr(x, "shape", None) != (0,)]
     return F.concat(kept if kept else list(xs), axis=dim)

@@ -92,15 +92,6 @@ def _solve(a: Any, b: Any, *, left: bool = True) -> Any:
     return L.solve(a, b, left=left)
 
 
-def _vectors(f: Any) -> Any:
-    def call(x: Any, y: Any) -> Any:
-        if len(x.shape) != 1 or len(y.shape) != 1:
-            raise ValueError("dot: vectors")
-        return f(x, y)
-
-    return call
-
-
 def _triangle_of(f: Any) -> Any:
     """Of the triangle that is named, as PyTorch's UPLO does."""
 
@@ -115,53 +106,21 @@ def _triangle_of(f: Any) -> Any:
     return call
 
 
-def _packed_lu(a: Any, *args: Any, pivot: bool = True, **_: Any) -> Any:
-    """The factors in one matrix, as LAPACK has them; L without its ones."""
-    _, lower, upper = F.lu_factors(a)
-    rows, columns = a.shape[-2:]
-    if rows > columns:
-        upper = F.pad(upper, ((0, 0),) * (len(a.shape) - 2) + ((0, rows - columns), (0, 0)))
-    elif columns > rows:
-        lower = F.pad(lower, ((0, 0),) * (len(a.shape) - 1) + ((0, columns - rows),))
-    return F.tril(lower, k=-1) + F.triu(upper), None
+def _lu(a: Any, pivot: bool = True, get_infos: bool = False) -> Any:
+    found = L.lu_factor(a, pivot=pivot)
+    return (*found, F.zeros(tuple(a.shape[:-2]), dtype="int32")) if get_infos else found
 
 
-def _order(pivots: Any, rows: int) -> Any:
-    """The permutation that exchanges of rows, counted from 1, make."""
-    swaps = np.asarray(pivots)
-    made = np.zeros((*swaps.shape[:-1], rows, rows))
-    for at in np.ndindex(*swaps.shape[:-1]):
-        order = np.arange(rows)
-        for i, j in enumerate(swaps[at]):
-            order[[i, j - 1]] = order[[j - 1, i]]
-        made[(*at, order, np.arange(rows))] = 1
-    return made
+def _low_rank(f: Any) -> Any:
+    """Of a product, as the database has it; PyTorch gives V."""
 
+    def call(a: Any, b: Any, **k: Any) -> Any:
+        u, s, vh = f(
+            F.matmul(a, F.matrix_transpose(b)), **{n: v for n, v in k.items() if v is not None}
+        )
+        return u, s, _adjoint(vh)
 
-def _unpacked_lu(packed: Any, pivots: Any, data: bool = True, swaps: bool = True) -> Any:
-    rows, columns = packed.shape[-2:]
-    count = min(rows, columns)
-    p = tl.tensor(_order(pivots, rows), dtype=packed.dtype)
-    lower = F.tril(packed[..., :count], k=-1) + F.eye(rows, count, dtype=packed.dtype)
-    return p, lower, F.triu(packed[..., :count, :])
-
-
-def _lu_solve(b: Any, packed: Any, pivots: Any) -> Any:
-    return L.lu_solve(L.LUResult(*_unpacked_lu(packed, pivots)), b)
-
-
-def _linalg_lu_solve(
-    packed: Any, pivots: Any, b: Any, *, left: bool = True, adjoint: bool = False
-) -> Any:
-    def solved(right: Any) -> Any:
-        p, lower, upper = _unpacked_lu(packed, pivots)
-        if left != adjoint:
-            return L.lu_solve(L.LUResult(p, lower, upper), right)
-        # (P L U)^H = U^H L^H P^H
-        inner = L.solve_triangular(_adjoint(upper), right, upper=False)
-        return F.matmul(p, L.solve_triangular(_adjoint(lower), inner, upper=True))
-
-    return solved(b) if left else _adjoint(solved(_adjoint(b)))
+    return call
 
 
 def _adjoint(x: Any) -> Any:

@@ -8,6 +8,8 @@ from typing import Any
 import tensorlike as tl
 from tensorlike import functional as F
 
+from . import pytorch_calls as c
+
 L = tl.linalg
 
 
@@ -105,17 +107,11 @@ def _pool(f: Any, n: int, names: str) -> Any:
         else:
             g = f
         kwargs = {k: v for k, v in kwargs.items() if v is not None and v != [] and v != ()}
-        missing = n + 2 - len(x.shape)
-        if missing not in (0, 1) or 0 in x.shape[1 - missing :]:
-            raise ValueError("pool: dimensions")
         size = kwargs.get("output_size")
         if isinstance(size, (list, tuple)):
             sizes = zip(size, x.shape[-n:], strict=True)
             kwargs["output_size"] = tuple(old if new is None else new for new, old in sizes)
-        y = g(F.expand_dims(x, 0) if missing else x, **kwargs)
-        if not missing:
-            return y
-        return tuple(part[0] for part in y) if isinstance(y, tuple) else y[0]
+        return c.of_one(g, x, **kwargs) if len(x.shape) == n + 1 else g(x, **kwargs)
 
     return call
 
@@ -157,10 +153,10 @@ def _batch_norm(
     momentum: float = 0.1,
     eps: float = 1e-5,
 ) -> Any:
-    if training:
-        axes = (0, *range(2, len(x.shape)))
-        mean, var = F.mean(x, axis=axes), F.var(x, axis=axes)
     shape = (1, -1, *([1] * (len(x.shape) - 2))) if len(x.shape) > 1 else (-1,)
+    if training:
+        given = (d if v is None else F.reshape(v, shape) for v, d in ((weight, 1.0), (bias, 0.0)))
+        return F.batch_norm(x, *given, axes=(0, *range(2, len(x.shape))), eps=eps)[0]
     y = (x - F.reshape(mean, shape)) / F.sqrt(F.reshape(var, shape) + eps)
     y = y if weight is None else y * F.reshape(weight, shape)
     return y if bias is None else y + F.reshape(bias, shape)
@@ -184,11 +180,9 @@ def _layer_norm(
     x: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5
 ) -> Any:
     n = len(normalized_shape)
-    if not n or tuple(x.shape[-n:]) != tuple(normalized_shape):
-        raise ValueError("layer_norm: shape")
     return F.layer_norm(
         x,
-        1.0 if weight is None else weight,
+        F.ones(tuple(normalized_shape), dtype=x.dtype) if weight is None else weight,
         0.0 if bias is None else bias,
         axes=tuple(range(-n, 0)),
         eps=eps,
@@ -197,11 +191,10 @@ def _layer_norm(
 
 def _rms_norm(x: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:
     n = len(normalized_shape)
-    if not n or tuple(x.shape[-n:]) != tuple(normalized_shape):
-        raise ValueError("rms_norm: shape")
     if eps is None:
         eps = 2.0**-52 if x.dtype.name == "float64" else 2.0**-23
-    return F.rms_norm(x, 1.0 if weight is None else weight, axes=tuple(range(-n, 0)), eps=eps)
+    weight = F.ones(tuple(normalized_shape), dtype=x.dtype) if weight is None else weight
+    return F.rms_norm(x, weight, axes=tuple(range(-n, 0)), eps=eps)
 
 
 def _attention(
@@ -215,11 +208,7 @@ def _attention(
     scale: Any = None,
     enable_gqa: bool = False,
 ) -> Any:
-    if dropout_p:
-        raise NotImplementedError("random: dropout")
-    if not enable_gqa and len(q.shape) > 2 and q.shape[-3] != k.shape[-3]:
-        raise ValueError("attention: heads")
-    return F.attention(q, k, v, attn_mask, scale, is_causal)
+    return F.attention(q, k, v, attn_mask, scale, is_causal, dropout_p=dropout_p)
 
 
 def _softmax(f: Any) -> Any:
@@ -259,8 +248,9 @@ def _linear(x: Any, weight: Any, bias: Any = None) -> Any:
 
 def _linear_cross_entropy(
     x: Any,
-    weight: Any,
+    weights: Any,
     target: Any,
+    /,
     *,
     linear_bias: Any = None,
     ignore_index: Any = None,
@@ -268,10 +258,10 @@ def _linear_cross_entropy(
     **k: Any,
 ) -> Any:
     """Two calls; the options say in how many pieces PyTorch computes it."""
-    if len(weight.shape) != 2:
-        raise NotImplementedError("linear_cross_entropy: several dimensions of classes")
     given = k if ignore_index is None else k | {"ignore_index": ignore_index}
-    return F.cross_entropy(_linear(x, weight, linear_bias), target, **given)
+    scores = F.tensordot(x, weights, axes=((-1,), (-1,)))
+    scores = scores if linear_bias is None else scores + linear_bias
+    return F.cross_entropy(scores, target, axis=len(x.shape) - 1, **given)
 
 
 def _embedding_bag(
@@ -293,21 +283,6 @@ def _embedding_bag(
     return F.embedding_bag(
         i, weight, offsets, per_sample_weights, mode=mode, padding_idx=padding_idx
     )
-
-
-def _signal_window(name: str) -> Any:
-    f = getattr(F, f"{name}_window")
-    keys = {"std": "std", "alpha": "alpha", "beta": "beta", "tau": "tau", "a": "a"}
-
-    def call(
-        size: Any, *, sym: bool = True, center: Any = None, dtype: Any = None, **k: Any
-    ) -> Any:
-        if center is not None:
-            raise NotImplementedError("window: center")
-        k = {key: value for key, value in k.items() if key in keys}
-        return f(size, periodic=not sym, dtype=dtype, **k)
-
-    return call
 
 
 def _distance(given: Any) -> Any:

@@ -2,7 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from typing import Any
+
+
+class Checked:
+    """The first problem of a check, and how many samples were compared."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.problem: str | None = None
+
+    def add(self, problem: str | None, sample: Any, refused: re.Pattern[str] | None = None) -> bool:
+        """Whether there is no need to go on; a refusal by design is no problem, and not counted."""
+        if problem is not None and refused is not None and refused.search(problem):
+            return False
+        self.count += 1
+        if problem is not None:
+            args = (sample.input, *sample.args)
+            self.problem = f"{problem} [{', '.join(map(_shown, args))} {sample.kwargs}]"
+        return problem is not None
+
+
+def _shown(value: Any) -> str:
+    return str(tuple(value.shape)) if hasattr(value, "shape") else str(value)[:40]
 
 
 @dataclass

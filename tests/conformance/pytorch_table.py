@@ -11,10 +11,12 @@ from tensorlike import functional as F
 from . import pytorch_calls as c
 from . import pytorch_matrices as mat
 from . import pytorch_networks as net
+from .pytorch_making import MAKING
 
 L = tl.linalg
 
 CALLS: dict[str, Callable[..., Any]] = {
+    **MAKING,
     # Operators of Python.
     "__getitem__": lambda x, key: x[key],
     "__radd__": lambda x, y: y + x,
@@ -134,7 +136,6 @@ CALLS: dict[str, Callable[..., Any]] = {
     "ravel": F.flatten,
     "cat": c._cat,
     "stft": net._stft,
-    "arange": c._arange,
     "stack": lambda xs, dim=0: F.stack(xs, axis=dim),
     "expand": c._expand,
     "broadcast_tensors": F.broadcast_arrays,
@@ -210,8 +211,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "bmm": F.matmul,
     "mm": F.matmul,
     "mv": F.matmul,
-    "dot": mat._vectors(lambda x, y: F.sum(x * y)),
-    "vdot": mat._vectors(F.vecdot),
+    "dot": lambda x, y: F.vecdot(F.conj(x) if x.dtype.kind == "complex" else x, y),
+    "vdot": F.vecdot,
     "inner": lambda x, y: (
         F.tensordot(x, y, axes=((-1,), (-1,))) if x.shape and y.shape else x * y
     ),
@@ -246,13 +247,15 @@ CALLS: dict[str, Callable[..., Any]] = {
     "linalg.matrix_rank": lambda a, tol=None, hermitian=False, *, atol=None, rtol=None: (
         L.matrix_rank(a, rtol=rtol, atol=tol if atol is None else atol)
     ),
-    "lu": mat._packed_lu,
-    "linalg.lu_factor": mat._packed_lu,
-    "lu_unpack": lambda packed, pivots, unpack_data=True, unpack_pivots=True: mat._unpacked_lu(
-        packed, pivots
+    "lu": mat._lu,
+    "linalg.lu_factor": L.lu_factor,
+    "lu_unpack": lambda packed, pivots, unpack_data=True, unpack_pivots=True: (
+        L.lu_unpack(packed, pivots)
     ),
-    "lu_solve": mat._lu_solve,
-    "linalg.lu_solve": mat._linalg_lu_solve,
+    "lu_solve": lambda b, packed, pivots: L.lu_solve((packed, pivots), b),
+    "linalg.lu_solve": lambda packed, pivots, b, **k: L.lu_solve((packed, pivots), b, **k),
+    "svd_lowrank": mat._low_rank(L.svd_lowrank),
+    "pca_lowrank": mat._low_rank(L.pca_lowrank),
     "svd": mat._svd,
     "cholesky_solve": lambda b, a, upper=False: L.cholesky_solve(a, b, upper=upper),
     "cholesky_inverse": L.cholesky_inverse,
@@ -283,28 +286,10 @@ CALLS: dict[str, Callable[..., Any]] = {
     "histc": lambda x, bins=100, min=0, max=0: F.histogram(
         x, bins, range=None if min == max == 0 else (min, max)
     )[0],
-    **{f"signal.windows.{name}": net._signal_window(name) for name in (
-        "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
-        "general_hamming", "hamming", "hann", "kaiser", "nuttall",
-    )},
     "bincount": lambda x, weights=None, minlength=0: F.bincount(x, weights, minlength=minlength),
     "view_as_complex": lambda x: F.complex(x[..., 0], x[..., 1]),
     "view_as_real": lambda x: F.stack([F.real(x), F.imag(x)], axis=-1),
     "isin": lambda a, b, *, assume_unique=False, invert=False: F.isin(a, b, invert=invert),
-    # Tensors from nothing.
-    "full": lambda shape, value, **k: F.full(tuple(shape), value, **c._kind(k)),
-    "full_like": lambda x, value, **k: F.full_like(x, value, **c._kind(k)),
-    "zeros": lambda shape, **k: F.zeros(tuple(shape), **c._kind(k)),
-    "ones": lambda shape, **k: F.ones(tuple(shape), **c._kind(k)),
-    "zeros_like": lambda x, **k: F.zeros_like(x, **c._kind(k)),
-    "ones_like": lambda x, **k: F.ones_like(x, **c._kind(k)),
-    "eye": lambda n, m=None, **k: F.eye(n, m, **c._kind(k)),
-    "linspace": lambda a, b, n, **k: F.linspace(
-        c._number(a), c._number(b), c._count(n), **c._kind(k)
-    ),
-    "logspace": lambda a, b, n, base=10.0, **k: F.logspace(
-        c._number(a), c._number(b), c._count(n), base=base, **c._kind(k)
-    ),
     # Networks.
     "nn.functional.cross_entropy": net._classes_last(F.cross_entropy),
     "nn.functional.nll_loss": net._classes_last(F.nll_loss),
@@ -350,6 +335,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "softmax": net._softmax(F.softmax),
     "log_softmax": net._softmax(F.log_softmax),
     "nn.functional.softmin": net._softmax(F.softmin),
+    "nn.functional.multi_margin_loss": lambda x, labels, **k: F.multi_margin_loss(
+        x, F.reshape(labels, tuple(x.shape[:-1])), **k
+    ),
     "nn.functional.glu": lambda x, dim=-1: F.glu(x, axis=dim),
     "nn.functional.one_hot": lambda x, num_classes=-1: F.one_hot(
         x, depth=int(F.max(x)) + 1 if num_classes == -1 else num_classes
@@ -378,3 +366,9 @@ CALLS: dict[str, Callable[..., Any]] = {
     "fft.fftshift": lambda x, dim=None: tl.fft.fftshift(x, axes=dim),
     "fft.ifftshift": lambda x, dim=None: tl.fft.ifftshift(x, axes=dim),
 }  # fmt: skip
+
+# The same values under other names: copies where PyTorch has views, and without its checks.
+SAME = {name + "_copy": name for name in (
+    "diagonal", "expand", "narrow", "permute", "split_with_sizes", "squeeze", "t", "transpose",
+    "unbind", "unfold", "unsqueeze",
+)} | {"unsafe_chunk": "chunk", "unsafe_split": "split"}  # fmt: skip

@@ -30,7 +30,7 @@ def report() -> Any:
 
 
 # What was reached; it may rise, and not fall.
-@pytest.mark.parametrize(("kind", "least"), [("value", 0.97), ("gradient", 0.97), ("error", 0.94)])
+@pytest.mark.parametrize(("kind", "least"), [("value", 0.98), ("gradient", 0.98), ("error", 0.98)])
 def test_pytorchs_operators_agree(report: Any, kind: str, least: float) -> None:
-    assert report.counts[kind] > 200
+    assert report.counts[kind] > {"value": 1900, "gradient": 700, "error": 120}[kind]
     assert report.share(kind) >= least, report

@@ -1,6 +1,7 @@
 // What the tests of the tape's C++ API share.
 #pragma once
 
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -11,7 +12,7 @@
 
 namespace tensorlike::tape {
 
-inline int failures = 0;
+inline std::atomic<int> failures{0};
 
 inline void expect(bool holds, const std::string& what) {
   if (holds) return;

@@ -12,7 +12,9 @@
 #include <thread>
 #include <vector>
 
+#include "base/error.h"
 #include "memory/allocator.h"
+#include "memory/workspace.h"
 
 namespace tensorlike {
 namespace {
@@ -137,6 +139,23 @@ struct Exchange {
   }
 };
 
+void test_a_workspace_gives_back_what_it_had_alone() {
+  const size_t before = memory_stats().allocated;
+  try {
+    Workspace workspace;
+    workspace.take<float>(1000);
+    fail_allocation_after(0);
+    workspace.take<float>(10);
+    expect(false, "what cannot be had is an error");
+  } catch (const Error& error) {
+    expect(error.kind() == ErrorKind::kMemory, "the error is one of memory");
+  }
+  expect(memory_stats().allocated == before, "what a workspace had is given back");
+  const Block next = allocate_block(1);
+  expect(next.data != nullptr, "what it did not have is not");
+  free_block(next);
+}
+
 void test_blocks_travel_between_threads() {
   const size_t before = memory_stats().allocated;
   Exchange exchange;
@@ -198,6 +217,7 @@ int main() {
   tensorlike::test_a_larger_block_that_waits_is_taken();
   tensorlike::test_what_cannot_be_had_is_null();
   tensorlike::test_the_nth_allocation_fails_once();
+  tensorlike::test_a_workspace_gives_back_what_it_had_alone();
   tensorlike::test_blocks_travel_between_threads();
   tensorlike::test_a_child_of_fork_allocates();
   std::printf("test_allocator: %d failures\n", tensorlike::failures);

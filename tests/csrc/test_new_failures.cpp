@@ -7,8 +7,11 @@
 #include <functional>
 #include <new>
 
+#include "base/place.h"
 #include "engine/engine.h"
 #include "memory/allocator.h"
+#include "op/registry.h"
+#include "tape/forward.h"
 #include "tape/gradient.h"
 #include "tape_support.h"
 
@@ -66,6 +69,25 @@ float forward() {
   const Ref<Value> y = call("exp", {call("matmul", {x.get(), x.get()}).get()});
   const Ref<Value> z = call("add", {y.get(), call("softmax", {x.get()}).get()});
   return first_of(call("sum", {call("sort", {z.get()}, {{"axis", int64_t{0}}}).get()}));
+}
+
+// More axes than a shape holds inside itself.
+float turned() {
+  const Ref<RawTensor> x = RawTensor::empty(DType::kFloat32, {2, 1, 3, 1, 2, 1, 4});
+  for (int64_t i = 0; i < x->count; ++i) x->as<float>()[i] = static_cast<float>(i);
+  const Ref<Value> y = call("sort", {call("exp", {x.get()}).get()}, {{"axis", int64_t{0}}});
+  return first_of(call("add", {y.get(), call("sort", {y.get()}).get()}));
+}
+
+// A derivative forward, through a tape of its own.
+float pushed() {
+  const Function& softmax = *registry().find_function("softmax");
+  const Ref<Op> op = softmax.make_op({softmax.spec.attrs[0].fallback});
+  const Ref<RawTensor> x = ramp(8);
+  Value* const args[] = {x.get()};
+  Forward forward;
+  push_forward(*op, args, args, forward);
+  return first_of(forward.tangents[0]);
 }
 
 float trained() {
@@ -142,9 +164,11 @@ void fail_at_every_call(const char* name, const std::function<float()>& program,
 int main() {
   using namespace tensorlike;
   references_are_guarded = false;
-  // A known fault: in async mode one in the worker still ends the process now and then.
-  for (const EngineMode mode : {EngineMode::kSync, EngineMode::kLazy}) {
+  user_line = [] { return std::string("somewhere/in/a/long/program/model.py:7"); };
+  for (const EngineMode mode : {EngineMode::kSync, EngineMode::kLazy, EngineMode::kAsync}) {
     fail_at_every_call("a forward program", forward, mode);
+    fail_at_every_call("a program of many axes", turned, mode);
+    fail_at_every_call("a derivative forward", pushed, mode);
     fail_at_every_call("a gradient", trained, mode);
     fail_at_every_call("a training step", stepped, mode);
   }

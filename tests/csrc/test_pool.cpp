@@ -6,9 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -219,6 +221,31 @@ void test_an_interrupt_skips_the_rest() {
   expect(covers_once(100000, 1), "the pool works after an interrupt");
 }
 
+// Each thread finds out with its first chunk that chunks take long.
+void test_long_chunks_are_worked_through_in_pieces() {
+  tensorlike::set_num_threads(2);
+  constexpr auto kEach = std::chrono::microseconds(300);
+  std::mutex mutex;
+  std::vector<std::thread::id> known;
+  int64_t longest = 0;
+  int64_t visited = 0;
+  tensorlike::parallel_for(1200, 1, [&](int64_t begin, int64_t end) {
+    const auto until = std::chrono::steady_clock::now() + (end - begin) * kEach;
+    while (std::chrono::steady_clock::now() < until) {
+    }
+    const std::lock_guard lock(mutex);
+    visited += end - begin;
+    const auto self = std::this_thread::get_id();
+    if (std::find(known.begin(), known.end(), self) == known.end()) {
+      known.push_back(self);
+    } else {
+      longest = std::max(longest, end - begin);
+    }
+  });
+  expect(visited == 1200, "every index is visited, in pieces too");
+  expect(longest <= 50, "pieces of a loop whose chunks take long are short");
+}
+
 void test_workers_block_signals() {
   tensorlike::set_num_threads(3);
   const auto self = std::this_thread::get_id();
@@ -253,6 +280,7 @@ int main() {
   test_several_callers();
   test_a_forked_child_makes_its_own_workers();
   test_an_interrupt_skips_the_rest();
+  test_long_chunks_are_worked_through_in_pieces();
   test_workers_block_signals();
   std::printf("test_pool: %d failures\n", g_failures);
   return g_failures == 0 ? 0 : 1;

@@ -27,7 +27,7 @@ CALLS: dict[str, tuple[Any, Any]] = {
     "std": (lambda x: F.std(x, axis=0, keepdims=True), lambda x: np.std(x, 0, keepdims=True)),
     "method": (lambda x: x.var(axis=-1, correction=1), lambda x: np.var(x, -1, ddof=1)),
     "logsumexp": (lambda x: F.logsumexp(x, axis=1), lambda x: np.log(np.exp(x).sum(1))),
-    "logaddexp": (lambda x: F.logaddexp(x, 2 * x), lambda x: np.log(np.exp(x) + np.exp(2 * x))),
+    "logaddexp": (lambda x: F.exp(F.logaddexp(x, 2 * x)), lambda x: np.exp(x) + np.exp(2 * x)),
     "lerp": (lambda x: F.lerp(x, x * x, 0.25), lambda x: 0.75 * x + 0.25 * x * x),
     "ldexp": (lambda x: F.ldexp(x, 3.0), lambda x: 8 * x),
     "ldexp of two": (lambda x: F.ldexp(x, x), lambda x: x * 2**x),
@@ -80,6 +80,70 @@ def test_complex_convolutions_are_those_of_the_parts(name: str) -> None:
     np.testing.assert_allclose(found, wanted, rtol=1e-12)
     with_real_weights = call(tl.tensor(x), tl.tensor(weight.real), groups=groups)
     assert with_real_weights.dtype.name == "complex128"
+
+
+def test_complex_sums_of_exponentials_keep_the_angle_of_the_larger_term() -> None:
+    x, y = 3 * numbers(40), 3 * numbers(40)
+    found = np.asarray(F.logaddexp(tl.tensor(x), tl.tensor(y)))
+    np.testing.assert_allclose(np.exp(found), np.exp(x) + np.exp(y), rtol=1e-12)
+    larger = np.where(x.real >= y.real, x, y)
+    assert (np.abs(found.imag - larger.imag) <= np.pi / 2 + 1e-12).all()
+    inf, nan = np.inf, np.nan
+    for a, b, wanted in (
+        (-inf, -inf, -inf),
+        (-inf, 1 + 2j, 1 + 2j),
+        (inf, inf, inf),
+        (inf, -inf, inf),
+    ):
+        assert F.logaddexp(tl.tensor(complex(a)), tl.tensor(complex(b))).item() == wanted
+    assert np.isnan(F.logaddexp(tl.tensor(complex(nan)), tl.tensor(1 + 0j)).item().real)
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_complex_running_sums_of_exponentials_are_those_one_by_one(
+    reverse: bool, axis: int
+) -> None:
+    x = 3 * numbers(9, 13)
+    lines = np.moveaxis(np.flip(x, axis) if reverse else x, axis, 0)
+    wanted = [lines[0]]
+    for line in lines[1:]:
+        wanted.append(np.asarray(F.logaddexp(tl.tensor(wanted[-1]), tl.tensor(line))))
+    whole = np.moveaxis(np.array(wanted), 0, axis)
+    whole = np.flip(whole, axis) if reverse else whole
+    found = F.logcumsumexp(tl.tensor(x), axis=axis, reverse=reverse)
+    np.testing.assert_allclose(found, whole, rtol=1e-11)
+    more = F.logcumsumexp(tl.tensor(x), axis=axis, reverse=reverse, include_initial=True)
+    assert more.shape[axis] == x.shape[axis] + 1
+    edge = np.take(np.asarray(more), -1 if reverse else 0, axis)
+    assert (edge.real == -np.inf).all()
+
+
+def test_complex_running_sums_of_exponentials_have_gradients() -> None:
+    x, step = numbers(6), 1e-6
+
+    def total(x: Any) -> Any:
+        y = F.logcumsumexp(x)
+        return F.sum(F.real(y) + 0.7 * F.imag(y))
+
+    slope = np.asarray(tl.grad(total)(tl.tensor(x)))
+    for i, unit in np.ndindex(6, 2):
+        moved = np.zeros(6, complex)
+        moved[i] = step * (1, 1j)[unit]
+        difference = total(tl.tensor(x + moved)) - total(tl.tensor(x - moved))
+        part = slope[i].imag if unit else slope[i].real
+        np.testing.assert_allclose(difference.item() / (2 * step), part, rtol=1e-6, atol=1e-8)
+    with pytest.raises(tl.ShapeError, match="axis must be one integer, or None for one dimension"):
+        F.logcumsumexp(tl.tensor(numbers(2, 2)))
+
+
+def test_complex_vectors_are_normalised_by_their_sizes_and_by_their_squares() -> None:
+    x, weight = numbers(3, 5), numbers(5)
+    wanted = x / np.sqrt((np.abs(x) ** 2).sum(1, keepdims=True))
+    np.testing.assert_allclose(F.normalize(tl.tensor(x)), wanted, rtol=1e-12)
+    wanted = x / np.sqrt((x * x).mean(1, keepdims=True) + 0.5) * weight
+    found = F.rms_norm(tl.tensor(x), tl.tensor(weight), eps=0.5)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
 def test_other_calls_go_on_refusing_complex_numbers() -> None:

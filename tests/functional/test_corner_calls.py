@@ -206,3 +206,62 @@ def test_constants_are_right_in_every_dtype() -> None:
             for found in (call(one), tl.grad(lambda x, f=call: F.sum(f(x)))(one)):
                 unit = np.spacing(np.asarray(want, dtype=dtype)).astype(float)
                 assert abs(np.asarray(found).astype(float) - want).max() <= units * abs(unit), name
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("mode", ["sync", "lazy", "async"])
+def test_integers_to_a_negative_power_are_refused_element_by_element(dtype: str, mode: str) -> None:
+    x, powers = tl.tensor([2, 3, 1], dtype=dtype), tl.tensor([3, 0, 2], dtype=dtype)
+    message = r"^pow: the exponent must not be negative where integers are raised; got -"
+    with tl.engine.mode(mode):
+        assert (x**powers).tolist() == [8, 1, 1]
+        for base in (x, tl.ones(3, dtype=dtype), 2):
+            with pytest.raises(tl.LiteralRangeError, match=message):
+                (base ** (powers - 1)).tolist()
+    assert (tl.astype(x, dtype=tl.float64) ** (powers - 1)).tolist() == [4, 1 / 3, 1]
+    unsigned = tl.astype(x, dtype=tl.uint8) ** tl.astype(powers, dtype=tl.uint8)
+    assert unsigned.tolist() == [8, 1, 1]
+
+
+def test_matrix_exponentials_of_float32_are_right_to_the_last_digit() -> None:
+    x = np.random.default_rng(0).normal(size=(4, 5, 5)).astype(np.float32) * 4
+    wanted = np.asarray(tl.linalg.matrix_exp(tl.tensor(x.astype(np.float64))))
+    found = np.asarray(tl.linalg.matrix_exp(tl.tensor(x)))
+    np.testing.assert_array_equal(found, wanted.astype(np.float32))
+    found = np.asarray(tl.linalg.matrix_exp(tl.tensor(x + 1j * x)))
+    wanted = np.asarray(tl.linalg.matrix_exp(tl.tensor((x + 1j * x).astype(np.complex128))))
+    np.testing.assert_allclose(found, wanted, rtol=2e-7)
+
+
+def test_classes_are_not_ignored_among_probabilities() -> None:
+    logits, shares = tl.ones((2, 3)), tl.full((2, 3), 1 / 3)
+    assert F.cross_entropy(logits, shares, ignore_index=-100).shape == ()
+    with pytest.raises(tl.ParameterError, match=r"^cross_entropy: ignore_index must be left out"):
+        F.cross_entropy(logits, shares, ignore_index=0)
+
+
+def test_variances_of_whole_rows_belong_to_the_rows() -> None:
+    x, target = tl.tensor([[1.0, 2.0], [3.0, 4.0]]), tl.zeros((2, 2))
+    found = F.gaussian_nll_loss(x, target, tl.tensor([1.0, 4.0]), reduction="none")
+    each = F.gaussian_nll_loss(x, target, tl.tensor([[1.0], [4.0]]), reduction="none")
+    np.testing.assert_array_equal(found, each)
+
+
+def test_windows_are_floating_point() -> None:
+    assert F.hann_window(4, dtype=tl.float16).dtype.name == "float16"
+    for call in (F.hann_window, F.kaiser_window, F.bartlett_window):
+        with pytest.raises(tl.DTypeError, match="dtype must be real floating-point; got int64"):
+            call(4, dtype=tl.int64)
+
+
+@pytest.mark.parametrize("divisor", [0, 2.5, True])
+def test_a_divisor_of_means_is_an_integer_other_than_0(divisor: Any) -> None:
+    x = tl.ones((1, 1, 4))
+    assert F.avg_pool1d(x, 2, divisor_override=-1).tolist() == [[[-2, -2]]]
+    with pytest.raises(tl.ParameterError, match="divisor_override must be an integer other than 0"):
+        F.avg_pool1d(x, 2, divisor_override=divisor)
+
+
+def test_no_images_are_pooled_into_none() -> None:
+    x = tl.ones((0, 1, 4, 5))
+    assert F.fractional_max_pool2d(x, 2, output_size=2).shape == (0, 1, 2, 2)

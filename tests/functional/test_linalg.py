@@ -211,9 +211,7 @@ def test_the_gradient_of_a_norm_is_zero_at_zero() -> None:
 
 def test_matrices_that_will_not_do_are_refused() -> None:
     zero, nan = tl.tensor([[0.0, 0.0], [0.0, 0.0]]), tl.tensor([[float("nan"), 0.0], [0.0, 1.0]])
-    with pytest.raises(
-        tl.MatrixError, match=r"^Inverse: x must be invertible; got a singular matrix"
-    ):
+    with pytest.raises(tl.MatrixError, match=r"^inv: x must be invertible; got a singular matrix"):
         linalg.inv(zero)
     with pytest.raises(tl.MatrixError, match=r"^Solve: x1 must be invertible"):
         linalg.solve(zero, tl.tensor([1.0, 2.0]))

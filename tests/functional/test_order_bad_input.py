@@ -27,11 +27,11 @@ def test_an_axis_out_of_range_is_refused(name: str) -> None:
 def test_a_scan_goes_along_one_axis(name: str) -> None:
     call = getattr(F, name)
     for axis in (None, (0,), (0, 1)):
-        with pytest.raises(tl.ShapeError, match=r"^Scan: axis must be one integer, or None"):
+        with pytest.raises(tl.ShapeError, match=f"^{name}: axis must be one integer, or None"):
             call(tl.tensor(np.ones((2, 3))), axis=axis)
-    with pytest.raises(tl.ShapeError, match=r"^Scan: axis must be one integer, or None"):
+    with pytest.raises(tl.ShapeError, match=f"^{name}: axis must be one integer, or None"):
         call(tl.tensor(1.0))
-    with pytest.raises(tl.DTypeError, match=r"^Scan: dtype must be numeric; got bool"):
+    with pytest.raises(tl.DTypeError, match=f"^{name}: dtype must be numeric; got bool"):
         call(tl.tensor([1.0]), dtype=tl.bool_)
 
 
@@ -76,7 +76,7 @@ def test_searchsorted_refuses_what_has_no_meaning() -> None:
 
 @pytest.mark.parametrize("name", ["unique_values", "unique_counts", "unique_inverse", "unique_all"])
 def test_unique_needs_the_elements(name: str) -> None:
-    with pytest.raises(tl.ShapeError, match=r"^Unique: the shape of the result depends on the"):
+    with pytest.raises(tl.ShapeError, match=f"^{name}: the shape of the result depends on the"):
         getattr(F, name)(tl.ShapeTensor((3,), tl.float32))
     first = getattr(F, name)(tl.tensor(np.ones((2, 0))))
     assert (first[0] if isinstance(first, tuple) else first).shape == (0,)

@@ -156,7 +156,7 @@ def test_modes_and_dtypes_are_checked() -> None:
     ):
         F.scan(x, mode="sum")
     with pytest.raises(
-        tl.DTypeError, match=r"^Scan: dtype must be floating-point for logcumsumexp"
+        tl.DTypeError, match=r"^logcumsumexp: dtype must be floating-point for logcumsumexp"
     ):
         F.logcumsumexp(x, dtype=tl.int64)
     assert F.logcumsumexp(x).dtype == tl.float32

@@ -123,3 +123,24 @@ def test_frexp_is_numpys(dtype: str) -> None:
     assert exponent.dtype.name == "int32" and mantissa.dtype.name == dtype
     slope = tl.grad(lambda x: tl.functional.frexp(x).mantissa.sum())(tl.tensor([3.0, -0.1]))
     np.testing.assert_array_equal(slope, [0.25, 8.0])
+
+
+def test_airys_function_keeps_its_bound_on_both_sides_of_0() -> None:
+    mp = pytest.importorskip("mpmath").mp
+    x = np.concatenate([np.linspace(-40, 40, 161), [-1.0, 1.0, 0.999, -0.999, -200.0]])
+    value = np.array([float(mp.airyai(v)) for v in x])
+    slope = np.array([float(mp.airyai(v, derivative=1)) for v in x])
+    found = np.asarray(tl.special.airy_ai(tl.tensor(x)))
+    swing = np.where(x < 0, np.maximum(np.abs(x), 1) ** -0.25 / np.sqrt(np.pi), value)
+    units = 20 + 4 / 3 * np.abs(x) ** 1.5
+    assert (np.abs(found - value) <= units * 2**-52 * swing).all()
+    slopes = tl.grad(lambda x: tl.special.airy_ai(x).sum())(tl.tensor(x))
+    np.testing.assert_allclose(slopes, slope, rtol=1e-12, atol=1e-12)
+
+
+def test_airys_function_ends_in_0_and_keeps_nan() -> None:
+    ends = tl.special.airy_ai(tl.tensor(np.array([np.inf, -np.inf, np.nan, 1e300, 300.0])))
+    np.testing.assert_array_equal(ends, [0, 0, np.nan, 0, 0])
+    middle = tl.special.airy_ai(tl.tensor([0.0, -0.0], dtype="float64"))
+    np.testing.assert_allclose(middle, [0.3550280538878172] * 2, rtol=1e-15)
+    assert tl.special.airy_ai(tl.tensor([1, 2])).dtype.name == "float32"

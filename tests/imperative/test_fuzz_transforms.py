@@ -193,6 +193,25 @@ def number(f: Function, tree: Any) -> float:
     return float(f(tree).detach())
 
 
+def difference(f: Function, problem: Problem, is_second: bool, tolerance: float) -> float:
+    """The first or second difference along the direction, of fourth order.
+
+    The step is halved until that changes little: how far a function is smooth, only it knows.
+    """
+    found, step = float("nan"), 1e-3 if is_second else 3e-4
+    for _ in range(5):
+        a, b, now, y, z = (number(f, problem.moved(i * step)) for i in (-2, -1, 0, 1, 2))
+        before = found
+        if is_second:
+            found = (16 * (y + b) - 30 * now - (z + a)) / (12 * step**2)
+        else:
+            found = (8 * (y - b) - (z - a)) / (12 * step)
+        if abs(found - before) < tolerance * max(1.0, abs(found), abs(now)):
+            break
+        step /= 2
+    return found
+
+
 def check(names: tuple[str, ...], problem: Problem) -> None:
     """A nesting, the innermost first: each transform against a reference from the ones inside."""
     f, d = problem.function, problem.direction
@@ -205,14 +224,10 @@ def check(names: tuple[str, ...], problem: Problem) -> None:
             made = over_examples(f, problem.batch)
             wanted = number(one_by_one(f, problem.batch), tree)
         else:
-            step = 3e-4 if name in DERIVATIVES else 1e-3
-            a, b, now, y, z = (number(f, problem.moved(i * step)) for i in (-2, -1, 0, 1, 2))
-            if name in DERIVATIVES:
-                made, wanted = DERIVATIVES[name](f, d), (8 * (y - b) - (z - a)) / (12 * step)
-            else:
-                made = SECOND[name](f, d)
-                wanted = (16 * (y + b) - 30 * now - (z + a)) / (12 * step**2)
-                tolerance = max(tolerance, 1e-5)
+            is_second = name in SECOND
+            made = (SECOND if is_second else DERIVATIVES)[name](f, d)
+            tolerance = max(tolerance, 1e-5) if is_second else tolerance
+            wanted = difference(f, problem, is_second, tolerance)
         scale = max(1.0, abs(wanted), abs(number(f, tree)))
         assert abs(number(made, tree) - wanted) < tolerance * scale * 10, (name, names)
         f = made
@@ -227,6 +242,11 @@ def test_two_transforms_nest_over_layers_and_trees(outer: str) -> None:
     for i, inner in enumerate(NAMES):
         if inner not in SECOND or outer not in SECOND:
             check((inner, outer), Problem(i))
+
+
+def test_steep_functions_are_held_against_differences_of_small_steps() -> None:
+    """Which the first step of the differences misses by two parts in a thousand."""
+    check(("value_and_grad", "hvp", "jvp"), Problem(955))
 
 
 @pytest.mark.slow

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import dis
 import sys
+import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
@@ -18,6 +19,9 @@ import pytest
 
 import tensorlike as tl
 from tensorlike import _C
+from tensorlike.imperative import default_stream
+
+F = tl.functional
 
 
 def assigned() -> None:
@@ -74,6 +78,49 @@ def pushed_forward() -> None:
     tl.jvp(lambda x: x * x, (2.0,), (1.0,))
 
 
+def watched() -> None:
+    with tl.autograd.detect_anomaly():
+        tl.grad(tl.exp)(1.0)
+
+
+@tl.autograd.detect_anomaly()
+def watched_by_a_decorator() -> None:
+    tl.grad(tl.exp)(1.0)
+
+
+class Noted(tl.Carrier):
+    """For a rule."""
+
+
+def apply_noted(op: tl.ops.OpBase, *xs: Noted) -> Any:
+    return tl.apply.super(op, *xs)
+
+
+def ruled() -> None:
+    with tl.apply.registered(apply_noted):
+        tl.tensor([1.0]) * 2
+
+
+LAYER = tl.nn.Linear(2, 2, seed=0)
+NORM = tl.nn.BatchNorm1d(2)
+
+
+def recomputed() -> None:
+    def dropped(x: tl.Tensor, layer: Any, norm: Any) -> tl.Tensor:
+        return F.sum(F.dropout(norm(layer(x)), p=0.5))
+
+    tl.grad(tl.checkpoint(dropped))(tl.ones((3, 2)), LAYER, NORM)
+    tl.checkpoint(LAYER)(tl.tensor([[1.0, 2.0]], requires_grad=True)).sum().backward()
+
+
+def called_with_others() -> None:
+    tl.nn.functional_call(LAYER, {"weight": tl.zeros((2, 2))}, (tl.ones((3, 2)),))
+
+
+def differentiated_by_a_layer() -> None:
+    tl.grad(lambda layer: F.sum(layer(tl.ones((3, 2)))))(LAYER)
+
+
 PROGRAMS = [
     assigned,
     unrecorded,
@@ -86,6 +133,12 @@ PROGRAMS = [
     on_a_tape,
     mapped,
     pushed_forward,
+    watched,
+    watched_by_a_decorator,
+    ruled,
+    recomputed,
+    called_with_others,
+    differentiated_by_a_layer,
 ]
 
 
@@ -98,7 +151,25 @@ def state() -> tuple[Any, ...]:
     level = probe.level
     probe.close()
     drawn = type(tl.random.normal((2,)).__wrapped__)
-    return level, _C.paused_level(), _C.engine_options(), drawn, _C.is_profiling()
+    return (
+        level,
+        _C.paused_level(),
+        _C.engine_options(),
+        drawn,
+        _C.is_profiling(),
+        looks_for_anomalies(),
+        _C.set_rule_enabled(apply_noted, True),
+        default_stream.state()[0],
+        [(type(p.__wrapped__), p.tolist()) for p in LAYER.parameters()],
+    )
+
+
+def looks_for_anomalies() -> bool:
+    try:
+        tl.grad(lambda x: tl.sqrt(x * 0))(1.0)
+    except tl.AutodiffError:
+        return True
+    return False
 
 
 def interrupted_at(place: int, program: Callable[[], None]) -> bool:
@@ -131,15 +202,18 @@ def test_an_interrupt_at_every_call_leaves_nothing_on(program: Callable[[], None
     program()
     before = state()
     place = 0
+    taken = 0
     while interrupted_at(place, program):
         assert state() == before, place
+        assert default_stream.state()[1] > taken, "draws are not taken again"
+        taken = default_stream.state()[1]
         place += 1
     assert place > 3
     assert state() == before
 
 
 @pytest.mark.parametrize(
-    "program", [unrecorded, recorded_inside, lazy, nested, profiled, on_a_tape]
+    "program", [unrecorded, recorded_inside, lazy, nested, profiled, on_a_tape, watched, ruled]
 )
 def test_an_interrupt_before_a_block_is_entered_leaves_nothing_on(
     program: Callable[[], None],
@@ -195,3 +269,46 @@ def test_blocks_may_overlap() -> None:
     assert tl.engine.options()["threshold"] == 12
     second.__exit__(None, None, None)
     assert tl.engine.options() == before
+
+
+def test_a_state_is_loaded_whole_or_not_at_all() -> None:
+    layer = tl.nn.Linear(2, 3, seed=0)
+    state = {name: tl.ones(p.shape) for name, p in layer.named_parameters()}
+    old, new = ([p.tolist() for p in held] for held in (layer.parameters(), state.values()))
+    kept = {name: p.detach().numpy().copy() for name, p in layer.named_parameters()}
+    place = 0
+    while interrupted_at(place, lambda: layer.load_state_dict(state)):
+        assert [p.tolist() for p in layer.parameters()] in (old, new), place
+        layer.load_state_dict(kept)
+        place += 1
+    assert place > 3
+
+
+def test_blocks_that_look_for_anomalies_may_overlap() -> None:
+    first, second = tl.autograd.detect_anomaly(), tl.autograd.detect_anomaly()
+    with first:
+        second.__enter__()
+    assert looks_for_anomalies()
+    second.__exit__(None, None, None)
+    assert not looks_for_anomalies()
+
+
+def test_what_is_computed_again_draws_again_and_other_threads_go_on() -> None:
+    drawn: list[Any] = []
+
+    def function(x: tl.Tensor) -> tl.Tensor:
+        drawn.append(tl.random.normal((3,)).tolist())
+        if len(drawn) == 2:  # the second time
+            thread = threading.Thread(target=lambda: others.append(default_stream.state()))
+            thread.start()
+            thread.join()
+        return x * 2
+
+    others: list[Any] = []
+    y = tl.checkpoint(function)(tl.tensor([1.0, 2.0], requires_grad=True)).sum()
+    tl.random.normal((3,))
+    before = default_stream.state()
+    y.backward()
+    assert drawn[0] == drawn[1]
+    assert others == [before]
+    assert default_stream.state() == before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import pytest
@@ -83,6 +83,43 @@ def test_every_allocation_of_a_training_step_may_fail(mode: str) -> None:
             np.testing.assert_array_equal(np.asarray(parameter.detach()), value)
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: F.cumulative_sum(x, axis=0, include_initial=True),
+        lambda x: F.sort(x, axis=0),
+        lambda x: F.topk(x, 3, axis=0),
+        lambda x: F.searchsorted(x, x, F.argsort(x)),
+        F.unique_all,
+        F.unique_values,
+        lambda x: F.fourier_transform(x, axes=[0, 1], kind="c2r", n=12),
+        lambda x: F.max_pool(F.reshape(x, (1, 6, 7)), kernel_size=[2]),
+        lambda x: F.random_from(F.abs(x), mode="gamma", key=1),
+        lambda x: F.pad(x, [1, 2, 3, 0], mode="reflect"),
+    ],
+)
+def test_a_kernel_that_finds_no_room_for_what_it_needs_leaves_memory_as_it_was(
+    call: Callable[[tl.Tensor], object],
+) -> None:
+    x = F.astype(tl.tensor(np.random.default_rng(0).normal(size=(6, 7))), tl.float16)
+    wanted = repr(call(x))
+    gc.collect()
+    held = tl.memory.stats()["allocated"]
+    failures = 0
+    is_over = False
+    while not is_over:
+        _C.fail_allocation_after(failures)
+        with contextlib.suppress(tl.OutOfMemoryError):
+            call(x)
+        is_over = _C.allocations_before_failure() >= 0
+        _C.fail_allocation_after(-1)
+        gc.collect()
+        assert tl.memory.stats()["allocated"] == held
+        failures += not is_over
+    assert failures > 0
+    assert repr(call(x)) == wanted
+
+
 def test_running_out_names_the_op_the_bytes_and_what_is_held() -> None:
     x = tl.tensor(np.ones((1000, 100), np.float32))
     tl.memory.set_limit(tl.memory.stats()["allocated"] + 1000)
@@ -93,7 +130,7 @@ def test_running_out_names_the_op_the_bytes_and_what_is_held() -> None:
 
 
 def test_more_than_any_machine_has_is_a_memory_error() -> None:
-    with pytest.raises(tl.OutOfMemoryError, match=r"^Fill: \d+ bytes could not be had"):
+    with pytest.raises(tl.OutOfMemoryError, match=r"^full: \d+ bytes could not be had"):
         F.full(shape=(2**21, 2**20), fill_value=1.0)
 
 

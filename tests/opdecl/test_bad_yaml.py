@@ -209,9 +209,14 @@ RUN_TIME = {
     '- op: F\n  args: ["x: numeric"]\n  define: x\n  infer: softmax\n  doc: A test.\n': (
         "infer: inference needs the compiler, or is a function of Python: module:function"
     ),
+    '- op: F\n  args: ["x: numeric"]\n  define: x\n  contiguous: [x]\n  doc: A test.\n': (
+        "contiguous: that is for kernels of the core; NumPy's arrays come as they lie"
+    ),
     '- op: F\n  args: ["x: numeric"]\n  define: x\n  infer: m:f\n  doc: A test.\n': (
         "infer: the body says it; leave it out, or write `kernel` too"
     ),
+    '- op: F\n  args: ["x: numeric"]\n  kernel: {cpu: m:f}\n  infer: m:g\n  expand: f\n'
+    "  doc: A test.\n": "expand: a body in C++ needs the compiler; write `define`",
     '- op: F\n  args: ["x: numeric"]\n  kernel: {cpu: m:f}\n  grad: none\n  doc: A test.\n': (
         "the key 'infer' is missing: module:function"
     ),

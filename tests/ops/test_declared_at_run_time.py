@@ -221,7 +221,9 @@ import tensorlike as tl
 if sys.argv[2]:
     tl.declare(open(sys.argv[2]).read())
 op = pickle.load(open(sys.argv[1], "rb"))
-print(op(tl.tensor([1.0]))[0].tolist())
+op = op() if isinstance(op, type) else op
+made = op(tl.tensor([1.0]))
+print((made[0] if isinstance(made, tuple) else made).tolist())
 """
 
 
@@ -250,10 +252,35 @@ def test_a_pickle_of_a_kernel_in_python_says_what_to_declare(python: Any, tmp_pa
     assert "PythonCube: must be declared here" in _unpickled(tmp_path, cube).stderr
 
 
-def test_a_declared_function_that_is_missing_is_named(tmp_path: Path) -> None:
-    found = _unpickled(tmp_path, DECLARED.of_plus)
-    assert "there is no declared function 'of_plus'" in found.stderr
-    assert "declare it first" in found.stderr
+def test_pickles_of_declared_classes_and_functions_bring_their_declarations(
+    tmp_path: Path,
+) -> None:
+    things = {"class OfPlus": builtin.OfPlus, "function of_plus": DECLARED.of_plus}  # type: ignore[attr-defined]
+    for name, thing in things.items():
+        assert _unpickled(tmp_path, thing).stdout == "[2.0]\n"
+        other = _unpickled(tmp_path, thing, TEXT.replace("/ 2", "/ 4"))
+        assert "OfPlus: must be declared as it was; it is declared otherwise here" in other.stderr
+        assert f"the {name} was declared in <string>" in other.stderr
+
+
+def test_a_pickle_of_a_class_with_a_kernel_in_python_says_which_file_declares_it(
+    python: Any, tmp_path: Path
+) -> None:
+    file = tmp_path / "cubes.yaml"
+    text = PYTHON.split("- op: PythonParts")[0].replace("PythonCube", "PythonOfFile")
+    file.write_text(text, encoding="utf-8")
+    tl.declare(file, imports=True)
+    found = _unpickled(tmp_path, builtin.PythonOfFile)  # type: ignore[attr-defined]
+    assert "PythonOfFile: must be declared here" in found.stderr
+    assert f"the class PythonOfFile was declared in {file}" in found.stderr
+
+
+class DerivedOfPlus(builtin.OfPlus):  # type: ignore[attr-defined, misc, name-defined]
+    """A class of the reader's own."""
+
+
+def test_a_class_that_is_derived_from_a_declared_one_pickles_by_its_place() -> None:
+    assert pickle.loads(pickle.dumps(DerivedOfPlus)) is DerivedOfPlus
 
 
 @pytest.mark.parametrize("key", ["nmae", "Name", "anything", 3])

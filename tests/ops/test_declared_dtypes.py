@@ -40,7 +40,9 @@ def outputs_of(entry: Entry, *args: object, **attrs: object) -> tuple[tl.Tensor,
 
 def refusal(entry: Entry, position: int, dtype: str) -> str:
     arg = entry.args[position]
-    return rf"^{entry.name}: {arg.name} must be .*{arg.category.text}.*; got {dtype}{FIX}"
+    is_one = entry.name.lower() == entry.function.replace("_", "").lower()
+    name = entry.name if is_one else entry.function
+    return rf"^{name}: {arg.name} must be .*{arg.category.text}.*; got {dtype}{FIX}"
 
 
 def has_complex_form(entry: Entry, *dtypes: str) -> bool:

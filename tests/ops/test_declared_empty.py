@@ -22,7 +22,7 @@ from tensorlike.opdecl.model import Entry, OpEntry, ReductionEntry
 F = tl.functional
 ERRORS = (tl.ShapeError, tl.DTypeError, tl.ParameterError, tl.IndexRangeError, tl.MatrixError)
 DTYPES = ("float32", "float16", "int32")
-MODES = ("eager", "lazy")
+MODES = ("eager", "async", "lazy")
 
 
 def _plain(x: tl.Tensor) -> tl.Tensor:

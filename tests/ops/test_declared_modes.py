@@ -16,6 +16,7 @@ from support.declarations import BUILT_IN
 from support.layouts import LAYOUTS
 
 import tensorlike as tl
+from tensorlike import _C
 from tensorlike import functional as F
 from tensorlike.imperative.corpus import Example, examples
 
@@ -82,6 +83,20 @@ def test_the_bits_are_those_of_sync_in_every_mode(name: str) -> None:
         for mode in ("async", "lazy"):
             with tl.engine.mode(mode, threshold=1):
                 assert run(example, xs) == want, (mode, [(x.dtype, x.shape) for x in xs])
+
+
+@pytest.mark.parametrize("mode", ["sync", "async", "lazy"])
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_results_do_not_depend_on_what_memory_held_before(name: str, mode: str) -> None:
+    example = EXAMPLES[name]
+    for xs in inputs_of(example):
+        want = run(example, xs)
+        _C.poison_memory(True)
+        try:
+            with tl.engine.mode(mode, threshold=1):
+                assert run(example, xs) == want, [(x.dtype, x.shape) for x in xs]
+        finally:
+            _C.poison_memory(False)
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -59,8 +59,8 @@ def test_R2_as_raw_tensor_takes_numbers_lists_arrays_and_tensors() -> None:
 
 def test_R3_a_device_that_is_missing_is_named_with_those_that_are_there() -> None:
     for call, op in (
-        (lambda: F.full((2,), 1.0, device="cuda"), "Fill"),
-        (lambda: Tensor([1.0]).to("cuda"), "Copy"),
+        (lambda: F.full((2,), 1.0, device="cuda"), "full"),
+        (lambda: Tensor([1.0]).to("cuda"), "to_device"),
     ):
         with pytest.raises(tl.DeviceError) as caught:
             call()

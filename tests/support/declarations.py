@@ -158,9 +158,16 @@ def inputs_of(
     """
     if len(entry.args) > 3 and dtype in FLOATS:
         return [np.asarray(rng.uniform(0.1, 0.9, shape), dtype=dtype) for shape in shapes]
-    return [
+    return without_refused(entry, [
         draw(arg.category, shape, dtype, rng) for arg, shape in zip(entry.args, shapes, strict=True)
-    ]
+    ])  # fmt: skip
+
+
+def without_refused(entry: Entry, inputs: list[Array]) -> list[Array]:
+    """The inputs, with what an op refuses of elements replaced: integers to a negative power."""
+    if entry.name == "pow" and inputs[1].dtype.kind == "i":
+        inputs[1] = np.where(inputs[1] < 0, ~inputs[1], inputs[1])
+    return inputs
 
 
 _SPECIAL = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.5, -2.5, 3.0, 1e-3, 10.0]
@@ -192,7 +199,7 @@ def all_combinations(entry: Entry, values: Array) -> list[Array]:
     values = values[:14] if count == 3 else values
     grid = np.array(list(itertools.product(values, repeat=count)), dtype=values.dtype)
     columns = [np.ascontiguousarray(grid[:, i]) for i in range(count)]
-    return [
+    return without_refused(entry, [
         column > 0 if arg.category is Category.BOOLEAN and column.dtype != bool else column
         for arg, column in zip(entry.args, columns, strict=True)
-    ]
+    ])  # fmt: skip

@@ -176,7 +176,7 @@ LOSSES: dict[str, tuple[str, Callable[[Any, Any, Any], Any]]] = {
     "L1Loss": ("numbers", lambda loss, y, t: loss(y, t)),
     "SmoothL1Loss": ("numbers", lambda loss, y, t: loss(y, t)),
     "HuberLoss": ("numbers", lambda loss, y, t: loss(y, t)),
-    "GaussianNLLLoss": ("numbers", lambda loss, y, t: loss(y, t, F.exp(y * 0.1))),
+    "GaussianNLLLoss": ("numbers", lambda loss, y, t: loss(y, t, F.exp(F.tanh(y)))),
     "TripletMarginLoss": ("numbers", lambda loss, y, t: loss(y, t, y * 0.5 + 1)),
     "BCELoss": ("shares", lambda loss, y, t: loss(F.sigmoid(y * 0.1), t)),
     "BCEWithLogitsLoss": ("shares", lambda loss, y, t: loss(y, t)),

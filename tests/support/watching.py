@@ -20,6 +20,10 @@ NAMELESS: dict[str, str] = {
     r"^apply: ": "tl.apply of what is no op",
     r"^memory: ": "memory ends anywhere",
     r"^a value is needed": "a tensor-like without elements is told of itself",
+    r"^requires_grad: ": "what a constructor is asked for",
+    r"^numpy: ": "NumPy asks for the elements, in whatever function",
+    r"could not be had|^Unable to allocate": "memory ends anywhere",
+    r"^(vjp|jvp|grad|backward): ": "the other transforms are made of these",
     r"^item: |only (a tensor with one element|an? integer)": "a tensor stands for a number",
     r"__init__\(\) (takes|got|missing)|positional argument": "Python's own, of a signature",
     r"^Broadcast: |^(add|multiply|subtract): ": "parameters meet as operands",
@@ -53,17 +57,27 @@ def drawn() -> tuple[int, int]:
 def names_what_was_called(name: str, text: str) -> bool:
     """Whether the text of an error says which public call it is about.
 
-    A layer is a call of its op: where that refuses, its name is enough.
+    A layer is a call of its op, as `apply` is: where that refuses, its name is enough.
     """
-    if name.endswith(("__call__", "functional_call")) and re.match(r"\w+: ", text):
+    if name.endswith(("__call__", "functional_call", "apply")) and re.match(r"\w+: ", text):
         return True
     words = [word for word in name.split(".") if word and word != "__call__"]
     words = words[-2:] if len(words) > 1 and words[-2][0].isupper() else words[-1:]
-    words = [word for word in words if word != "Tensor"]
+    words = [word for word in words if word != "Tensor"] or words
     flat = _flat(text)
     return any(_flat(word) in flat for word in words) or any(
         re.search(pattern, text) for pattern in NAMELESS
     )
+
+
+def is_of_a_given_function(error: BaseException) -> bool:
+    """Whether a function that the call was given raised it, or Python inside of that."""
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    module = frame.tb_frame.f_globals.get("__name__", "") if frame is not None else ""
+    is_caller = frame is not None and frame.tb_frame.f_code.co_name in ("attempt", "__call__")
+    return not is_caller and module.partition(".")[0] not in ("tensorlike", "numpy", "opt_einsum")
 
 
 def _flat(text: str) -> str:

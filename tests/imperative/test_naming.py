@@ -1,0 +1,129 @@
+"""Errors name what was called: the call, the layer, the optimiser; not the op inside of it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from support.hostile import functions
+
+import tensorlike as tl
+from tensorlike import functional as F
+from tensorlike import nn
+
+VECTOR = tl.ones(3)
+
+# A call, and the beginning of its error.
+NAMED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
+    "one op, many calls": (lambda: F.eigvals(VECTOR), tl.ShapeError, "eigvals: x must be a matrix"),
+    "fixed attributes": (
+        lambda: F.adaptive_max_pool2d(VECTOR, output_size=1), tl.ShapeError,
+        "adaptive_max_pool2d: x must have 4 dimensions",
+    ),
+    "composed": (lambda: tl.linalg.cond(VECTOR), tl.ShapeError, "cond: "),
+    "Python's": (lambda: tl.broadcast_shapes(3), TypeError, "broadcast_shapes: 'int' object"),  # type: ignore[arg-type]
+    "NumPy's": (lambda: tl.fft.rfftfreq(len), TypeError, "rfftfreq: "),  # type: ignore[arg-type]
+    "data": (
+        lambda: tl.tensor(tl.tensor(1j), dtype="float32"), tl.DTypeError,
+        "tensor: a complex64 has no float32 value",
+    ),
+    "a transform": (lambda: tl.hvp(7, (VECTOR,), (VECTOR,)), TypeError, "vjp: 'int' object"),  # type: ignore[arg-type]
+    "a transform's leaf": (
+        lambda: tl.vjp(F.sum, tl.tensor([1, 2])), tl.DTypeError,
+        "vjp: only floating-point tensors carry gradients",
+    ),
+    "a constructor": (
+        lambda: nn.Conv2d(3, 4, kernel_size=(1, 2, 3)), ValueError, "Conv2d: kernel_size must be"
+    ),
+    "a state": (
+        lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), (7, 1)), TypeError,
+        "LSTM: must be called with tensors; got int",
+    ),
+    "a state of words": (
+        lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), "sum"), TypeError,  # type: ignore[arg-type]
+        "LSTM: must be called with tensors; got str",
+    ),
+    "a layer's method": (lambda: nn.Linear(1, 1).eval(record=np.ones(2)), ValueError, "eval: "),  # type: ignore[arg-type]
+    "an optimiser": (
+        lambda: tl.optim.SGD([tl.Parameter([1.0])], lr=None), TypeError, "SGD: "  # type: ignore[arg-type]
+    ),
+    "an initializer": (
+        lambda: nn.initializers.Orthogonal()(2), tl.ShapeError, "Orthogonal: "  # type: ignore[arg-type]
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_what_was_called_is_named(name: str) -> None:
+    call, kind, text = NAMED[name]
+    with pytest.raises(kind) as caught:
+        call()
+    assert str(caught.value).startswith(text)
+
+
+def test_every_composed_call_is_named() -> None:
+    composed = {
+        name: function
+        for name, function in functions()
+        if isinstance(function, types.FunctionType)
+        and function.__module__.startswith("tensorlike.functional")
+    }
+    assert len(composed) > 200
+    assert not [name for name, function in composed.items() if not hasattr(function, "__wrapped__")]
+
+
+def test_what_a_function_of_the_users_raises_stays_as_it_is() -> None:
+    own = ValueError("its own error")
+
+    def fails(x: Any, y: Any) -> Any:
+        raise own
+
+    def misuses(x: Any, y: Any) -> Any:
+        return F.eigvals(x)
+
+    def distance_loss(function: Callable[..., Any]) -> None:
+        F.triplet_margin_with_distance_loss(VECTOR, VECTOR, VECTOR, distance_function=function)
+
+    with pytest.raises(ValueError, match=r"^its own error$") as caught:
+        distance_loss(fails)
+    assert caught.value is own
+    with pytest.raises(tl.ShapeError, match=r"^eigvals: "):
+        distance_loss(misuses)
+    with pytest.raises(tl.ShapeError, match=r"^eigvals: "):
+        tl.vjp(lambda x: misuses(x, x), VECTOR)
+
+    class Own(nn.Layer):
+        def forward(self, x: Any) -> Any:
+            return [][x]
+
+    with pytest.raises(TypeError, match=r"^list indices"):
+        Own()("a")
+
+
+def test_an_op_and_its_call_may_be_spelt_otherwise() -> None:
+    with pytest.raises(tl.ShapeError, match=r"^MatMul: "):
+        F.matmul(VECTOR, tl.ones((2, 2)))
+
+
+def test_an_integer_that_no_float_holds_is_refused_as_a_literal() -> None:
+    for call in (lambda: tl.exp(1 << 2000), lambda: VECTOR + (1 << 2000)):
+        with pytest.raises(tl.LiteralRangeError, match=r"^literal: must fit float64"):
+            call()
+
+
+def test_bytes_are_no_shape() -> None:
+    for shape in (b"12", bytearray(b"12"), memoryview(b"12")):
+        with pytest.raises(tl.ParameterError, match=r"^zeros: shape must be an integer or several"):
+            tl.zeros(shape)  # type: ignore[arg-type]
+        for initializer in (nn.initializers.Orthogonal(), nn.initializers.XavierUniform()):
+            with pytest.raises(tl.ParameterError, match=r"shape must be an integer or several"):
+                initializer(shape)  # type: ignore[arg-type]
+
+
+def test_more_recurrent_layers_than_anyone_means_are_refused_at_once() -> None:
+    for layer in (nn.LSTM, nn.GRU, nn.RNN):
+        with pytest.raises(ValueError, match=rf"^{layer.__name__}: num_layers must be at most"):
+            layer(3, 2, num_layers=2**200)

@@ -5,6 +5,7 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
+#include "op/index.h"
 
 namespace tensorlike {
 namespace {
@@ -77,11 +78,9 @@ Indexed::Indexed(const Op& op, const Array& x, Arrays indices, Workspace& worksp
   SmallVector<bool, 8> taken(x.shape.size());
   readers.reserve(indices.size());
   const std::vector<int64_t>& given = op.get<std::vector<int64_t>>("axes");
-  bool is_together = true;
   for (size_t i = 0; i < given.size(); ++i) {
     const int64_t ndim = static_cast<int64_t>(x.shape.size());
     const size_t axis = static_cast<size_t>(normalize_axis(op.name(), given[i], ndim));
-    is_together = is_together && (i == 0 || axis == axes[i - 1] + 1);
     taken[axis] = true;
     axes.push_back(axis);
     readers.emplace_back(op, *indices[i], shape, static_cast<int64_t>(axis), x.shape[axis],
@@ -90,7 +89,7 @@ Indexed::Indexed(const Op& op, const Array& x, Arrays indices, Workspace& worksp
   for (size_t i = 0; i < x.shape.size(); ++i) {
     if (!taken[i]) rest.push_back(i);
   }
-  if (is_together && !axes.empty()) lead = axes[0];
+  lead = leading_axes(op.name(), given, x.shape.size());
 }
 
 size_t along_axis(const Op& op, size_t ndim) {

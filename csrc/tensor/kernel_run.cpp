@@ -55,7 +55,29 @@ bool may_take(const Op& op, RawArgs inputs, size_t i, const Spec& spec, size_t k
                         static_cast<int>(i), static_cast<int>(k));
 }
 
+Ref<RawTensor> empty_result(const Op& op, RawArgs inputs, const Spec& spec) {
+  if (op.cls.order == nullptr) return RawTensor::empty(spec.dtype, spec.shape);
+  const size_t bytes = static_cast<size_t>(element_count(spec.shape)) * size_of(spec.dtype);
+  Ref<Storage> storage = Storage::allocate(bytes);
+  char* const data = storage->data();
+  return make_ref<RawTensor>(spec.dtype, spec.shape, result_strides(op, *inputs[0], spec),
+                             std::move(storage), data);
+}
+
 }  // namespace
+
+Dims result_strides(const Op& op, const Array& x, const Spec& spec) {
+  const Dims order = op.cls.order == nullptr ? Dims() : op.cls.order(op, x, spec);
+  if (order.empty()) return contiguous_strides(spec.shape);
+  Dims strides(spec.shape.size());
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const size_t axis = static_cast<size_t>(order[i]);
+    strides[axis] = step;
+    step *= std::max<int64_t>(1, spec.shape[axis]);
+  }
+  return strides;
+}
 
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs) {
   Values results;
@@ -93,7 +115,7 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
       ++i;
     }
     if (available >> i == 0) {
-      results.push_back(RawTensor::empty(spec.dtype, spec.shape));
+      results.push_back(empty_result(op, inputs, spec));
       continue;
     }
     available &= ~(1U << i);

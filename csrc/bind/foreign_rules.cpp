@@ -56,7 +56,7 @@ bool fits(const Spec& got, const Spec& wanted) {
   return same;
 }
 
-Values run_kernel(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+Values run_kernel(const Op& op, RawArgs inputs, const Specs& outputs) {
   const Gil gil;
   SmallVector<Value*, 4> values;
   for (RawTensor* input : inputs) values.push_back(input);

@@ -21,7 +21,7 @@
 #include "engine/task.h"
 #include "op/infer.h"
 #include "op/registry.h"
-#include "tensor/layout.h"
+#include "tensor/kernel_run.h"
 
 namespace tensorlike {
 namespace {
@@ -186,9 +186,7 @@ void Task::finish(const char*) {
 bool push_async(const Op& op, Args args, Values& out) {
   if (queue().is_stopping) return false;
   // A kernel of Python's own runs where it is called, so that its errors come as they are.
-  const bool has_kernel = op.cls.kernel && op.cls.kernel.make != foreign_rules.kernel;
-  const bool is_known = op.scalar != nullptr || op.reduction != nullptr || has_kernel;
-  if (!is_known || args.empty()) return false;
+  if (!is_computed(op) || args.empty()) return false;
   check_arity(op, args.size());
   const auto is_there = [](const Value* arg) {
     return !static_cast<const RawTensor*>(arg)->pending;

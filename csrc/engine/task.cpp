@@ -38,14 +38,11 @@ Task::Task(const Op& op, Args args, Specs specs)
   }
 }
 
-bool Task::find_inputs() {
+void Task::find_inputs() {
   for (size_t i = 0; i < inputs_.size(); ++i) {
     const Task* from = sources_[i].task.get();
-    // How a result lies that is made under the lock is known when it is there.
-    if (from != nullptr && from->needs_lock_) return false;
     arrays_.push_back(from == nullptr ? *inputs_[i] : from->results_[sources_[i].output].place);
   }
-  return true;
 }
 
 // Whether the results are views of the first input, wherever that is by then.
@@ -75,13 +72,8 @@ void Task::place_results() {
 }
 
 void Task::make_outputs(Values& out) {
-  needs_lock_ = !is_computed(*op_) || !find_inputs();
-  if (needs_lock_) {
-    for (const Spec& spec : specs_)
-      results_.push_back({Array(spec.dtype, spec.shape, nullptr), {}});
-  } else {
-    place_results();
-  }
+  find_inputs();
+  place_results();
   for (Result& result : results_) {
     auto tensor = make_ref<RawTensor>(result.place, Ref<Pending>(this));
     result.tensor = tensor.get();
@@ -89,45 +81,19 @@ void Task::make_outputs(Values& out) {
   }
 }
 
-Ref<RawTensor> Task::shown(size_t output) const {
-  if (needs_lock_) return made_[output];
-  const Result& result = results_[output];
-  return make_ref<RawTensor>(result.place.dtype, result.place.shape, result.place.strides,
-                             result.storage, result.place.data);
-}
-
-void Task::run_under_lock() {
-  const EmbedderLock lock;
-  SmallVector<Ref<RawTensor>, 4> inputs;
-  SmallVector<Value*, 4> args;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    const Source& source = sources_[i];
-    inputs.push_back(source.task ? source.task->shown(source.output) : inputs_[i]);
-    args.push_back(inputs.back().get());
-  }
-  made_.clear();  // a child of fork may find some, of a run that was cut off
-  for (const Ref<Value>& value : execute(*op_, {args.data(), args.size()})) {
-    made_.push_back(Ref<RawTensor>(static_cast<RawTensor*>(value.get())));
-  }
-}
-
 void Task::run_kernel() {
   if (is_view_) return;
   ProfileScope scope;
-  if (needs_lock_) {
-    run_under_lock();
-  } else {
-    SmallVector<const Array*, 4> inputs;
-    for (const Array& array : arrays_) inputs.push_back(&array);
-    SmallVector<const Array*, 2> outputs;
-    for (const Result& result : results_) outputs.push_back(&result.place);
-    Workspace workspace;
-    compute(*op_, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, workspace);
-  }
+  SmallVector<const Array*, 4> inputs;
+  for (const Array& array : arrays_) inputs.push_back(&array);
+  SmallVector<const Array*, 2> outputs;
+  for (const Result& result : results_) outputs.push_back(&result.place);
+  Workspace workspace;
+  compute(*op_, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, workspace);
   if (!scope) return;
-  std::vector<Spec> inputs;
-  for (const Ref<RawTensor>& input : inputs_) inputs.push_back(input->spec());
-  scope.describe(*op_, own_failure_->place, inputs, {specs_.data(), specs_.size()});
+  std::vector<Spec> read;
+  for (const Array& array : arrays_) read.push_back({array.dtype, array.shape});
+  scope.describe(*op_, own_failure_->place, read, {specs_.data(), specs_.size()});
 }
 
 void Task::run() {
@@ -155,17 +121,14 @@ void Task::end() {
 void Task::settle() {
   if (!is_over()) return;
   const Ref<Task> held(this);  // the tensors may hold the last references
-  for (size_t i = 0; i < results_.size(); ++i) {
-    Result& result = results_[i];
+  for (Result& result : results_) {
     if (has_failed()) {
       result.storage = nullptr;
     } else if (result.tensor != nullptr) {
-      needs_lock_ ? result.tensor->fill(*made_[i])
-                  : result.tensor->fill(result.storage, result.place.data);
+      result.tensor->fill(result.storage, result.place.data);
       result.tensor = nullptr;
     }
   }
-  if (has_failed()) made_.clear();
   inputs_.clear();
   sources_.clear();
 }

@@ -63,14 +63,11 @@ class Task final : public Pending {
     RawTensor* tensor = nullptr;  // null: nobody can ask for it
   };
 
-  // Finds where the inputs are, or will be when this task runs; false where nobody knows yet.
-  bool find_inputs();
+  // Finds where the inputs are, or will be when this task runs.
+  void find_inputs();
   void place_results();
   bool sees_an_input();
-  void run_under_lock();
   void run_kernel();
-  // A tensor of the task's own that shows a result.
-  Ref<RawTensor> shown(size_t output) const;
 
   const Ref<const Op> op_;
   const Specs specs_;
@@ -78,9 +75,7 @@ class Task final : public Pending {
   SmallVector<Source, 3> sources_;  // of each input
   SmallVector<Array, 3> arrays_;    // of each input
   SmallVector<Result, 1> results_;
-  SmallVector<Ref<RawTensor>, 1> made_;  // under the lock: they lie as the kernel left them
-  bool is_view_ = false;                 // there is nothing to run
-  bool needs_lock_ = false;
+  bool is_view_ = false;  // there is nothing to run
   std::atomic<State> state_{State::kQueued};
   const std::shared_ptr<Failure> own_failure_;
   std::shared_ptr<Failure> failure_;  // its own, or that of a task whose results it needed

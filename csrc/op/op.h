@@ -48,21 +48,19 @@ using ViewRule = bool (*)(const Op& op, const Array& x, const Specs& outputs, Vi
 // The axes of a result as they follow each other in memory, outermost first, where its kernel
 // writes it best in another order than the axes' own (empty: in that).
 using OrderRule = Dims (*)(const Op& op, const Array& x, const Spec& output);
-// A kernel that makes its results itself. Bit i of `reusable`: input i may be written over.
-using MakingKernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs,
-                                uint32_t reusable);
+// A kernel written outside of C++, which makes its results itself, where it is called.
+using ForeignKernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs);
 struct KernelRule {
   constexpr KernelRule() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): tables of rules list functions
   constexpr KernelRule(Kernel run, SizeRule sizes = nullptr) : run(run), sizes(sizes) {}
-  // NOLINTNEXTLINE(google-explicit-constructor)
-  constexpr KernelRule(MakingKernel make) : make(make) {}
+  constexpr explicit KernelRule(ForeignKernel foreign) : foreign(foreign) {}
 
   Kernel run = nullptr;
   SizeRule sizes = nullptr;
-  MakingKernel make = nullptr;
+  ForeignKernel foreign = nullptr;
 
-  explicit operator bool() const { return run != nullptr || make != nullptr; }
+  explicit operator bool() const { return run != nullptr || foreign != nullptr; }
 };
 // An op that reduces its one input over the axes that its attribute `axis` names.
 struct ReduceRule {

@@ -85,7 +85,7 @@ const Type& op_base_type();
 // The kernel and the inference of ops whose own are written outside of C++: a declaration names
 // them "module:function", and whoever embeds the core sets these to what finds and calls them.
 struct ForeignRules {
-  MakingKernel kernel = nullptr;
+  ForeignKernel kernel = nullptr;
   InferRule infer = nullptr;
 };
 inline ForeignRules foreign_rules;

@@ -64,6 +64,15 @@ Ref<RawTensor> empty_result(const Op& op, RawArgs inputs, const Spec& spec) {
                              std::move(storage), data);
 }
 
+// Which of the donated inputs may be written over.
+uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
+  uint32_t found = 0;
+  for (size_t i = 0; donated >> i != 0; ++i) {
+    if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) found |= 1U << i;
+  }
+  return found;
+}
+
 }  // namespace
 
 Dims result_strides(const Op& op, const Array& x, const Spec& spec) {
@@ -93,14 +102,6 @@ Values views_of(const Op& op, RawArgs inputs, const Specs& specs) {
     }
   }
   return results;
-}
-
-uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
-  uint32_t found = 0;
-  for (size_t i = 0; donated >> i != 0; ++i) {
-    if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) found |= 1U << i;
-  }
-  return found;
 }
 
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,

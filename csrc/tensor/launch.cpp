@@ -175,9 +175,7 @@ Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
   }
   const RawArgs inputs(tensors.data(), tensors.size());
   Specs results = infer(op, specs);
-  if (op.cls.kernel.make != nullptr) {
-    return op.cls.kernel.make(op, inputs, results, reusable(inputs, donated, holds));
-  }
+  if (op.cls.kernel.foreign != nullptr) return op.cls.kernel.foreign(op, inputs, results);
   if (Values views = views_of(op, inputs, results); !views.empty()) return views;
   Workspace workspace;
   std::optional<KernelRun> run;

@@ -1,6 +1,4 @@
-// Kernels that move elements: views where strides can say it, copies where they cannot.
-#include "tensor/layout.h"
-
+// Kernels that move elements, and that make tensors out of nothing.
 #include <algorithm>
 
 #include "base/blocking.h"
@@ -139,12 +137,6 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
 };
 
 }  // namespace
-
-void write_strided(const RawTensor& target, const RawTensor& value) { assign(target, value); }
-
-Ref<RawTensor> cast_if_needed(const RawTensor& x, DType dtype) {
-  return x.dtype == dtype ? Ref<RawTensor>(const_cast<RawTensor*>(&x)) : cast(x, dtype);
-}
 
 RuleTable<KernelRule> layout_kernels() { return kKernels; }
 

@@ -77,7 +77,7 @@ std::vector<std::vector<size_t>> linear_groups(const Op& op, Args tangents) {
   return groups;
 }
 
-// What is linear in some arguments does to tangents what it does to them.
+// An op that is linear in some arguments gives its tangent by being applied to theirs.
 void push_linear(const Op& op, const std::vector<std::vector<size_t>>& groups, Args primals,
                  Args tangents, Forward& out) {
   for (const std::vector<size_t>& group : groups) {

@@ -66,7 +66,7 @@ void Task::place_results() {
   is_view_ = sees_an_input();
   if (is_view_) return;
   for (const Spec& spec : specs_) {
-    Array place(spec.dtype, spec.shape, nullptr);
+    Array place(spec.dtype, spec.shape, result_strides(*op_, arrays_[0], spec), nullptr);
     Ref<Storage> storage =
         Storage::allocate(static_cast<size_t>(place.count) * size_of(spec.dtype));
     place.data = storage->data();

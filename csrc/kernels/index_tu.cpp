@@ -37,14 +37,19 @@ void index_range(const void* data, int64_t n, int64_t* least, int64_t* most) {
 }
 
 template <class Index>
-void index_offsets(int64_t* offsets, const void* data, int64_t n, int64_t size, int64_t stride,
+bool index_offsets(int64_t* offsets, const void* data, int64_t n, int64_t size, int64_t stride,
                    bool adds) {
   const Index* index = static_cast<const Index*>(data);
+  const uint64_t step = static_cast<uint64_t>(stride);
+  int64_t signs = 0;  // negative once an index is
   for (int64_t i = 0; i < n; ++i) {
     const int64_t value = static_cast<int64_t>(index[i]);
-    const int64_t offset = (value < 0 ? value + size : value) * stride;
-    offsets[i] = adds ? offsets[i] + offset : offset;
+    const int64_t place = value < 0 ? value + size : value;
+    signs |= place | (size - 1 - place);
+    const uint64_t offset = static_cast<uint64_t>(place) * step;
+    offsets[i] = static_cast<int64_t>(adds ? static_cast<uint64_t>(offsets[i]) + offset : offset);
   }
+  return signs >= 0;
 }
 
 // Loads of a vector's lanes wait for memory side by side, more of them than the processor would

@@ -70,8 +70,9 @@ struct MoveKernels {
 struct IndexKernels {
   // The least and the greatest of n > 0 indices.
   void (*range)(const void* index, int64_t n, int64_t* least, int64_t* most) = nullptr;
-  // offsets[i] = (or +=) index[i] * stride; negative indices count from `size`.
-  void (*offsets)(int64_t* offsets, const void* index, int64_t n, int64_t size, int64_t stride,
+  // offsets[i] = (or +=) index[i] * stride; negative indices count from `size`. Whether all are in
+  // [-size, size). Each is read once: others may write to that memory meanwhile.
+  bool (*offsets)(int64_t* offsets, const void* index, int64_t n, int64_t size, int64_t stride,
                   bool adds) = nullptr;
 };
 

@@ -212,6 +212,7 @@ inline double gamma_power(double a, double x) {
 inline double gamma_term(double a, double x) {
   if (a < 5) {
     const double root = vm::exp(-0.5 * x);  // exp(-x) may be denormal where the result is not
+    if (root == 0) return 0;                // where the power may be infinite
     return vm::pow(x, a) * root / vm::exp(vm::lgamma(a + 1)) * root;
   }
   const double inverse = 1 / a;

@@ -22,4 +22,8 @@ struct Selection {
 Selection select(const std::string& op, std::span<const int64_t> shape,
                  std::span<const int64_t> strides, std::span<const int64_t> items);
 
+// How many axes stand before those that a Gather or Scatter indexes, where these stand side by
+// side; else 0.
+size_t leading_axes(const std::string& op, std::span<const int64_t> axes, size_t ndim);
+
 }  // namespace tensorlike

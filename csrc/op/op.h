@@ -45,6 +45,9 @@ struct View {
 using Views = SmallVector<View, 1>;
 // The views that the results are; false where strides cannot say it, and the kernel copies.
 using ViewRule = bool (*)(const Op& op, const Array& x, const Specs& outputs, Views& views);
+// The axes of a result as they follow each other in memory, outermost first, where its kernel
+// writes it best in another order than the axes' own (empty: in that).
+using OrderRule = Dims (*)(const Op& op, const Array& x, const Spec& output);
 // A kernel that makes its results itself. Bit i of `reusable`: input i may be written over.
 using MakingKernel = Values (*)(const Op& op, RawArgs inputs, const Specs& outputs,
                                 uint32_t reusable);
@@ -164,6 +167,7 @@ class OpClass : public Type {
   InferRule infer = nullptr;
   KernelRule kernel = {};
   ViewRule view = nullptr;
+  OrderRule order = nullptr;
   const ReduceRule* reduce = nullptr;  // beside the kernel, which follows from it
   GradRule grad = {};
   Gradients gradients;

@@ -111,6 +111,7 @@ void Registry::add(OpSpec spec) {
     op->infer = foreign_rules.infer;
   }
   if (op->spec.memory.view) op->view = find_view(op->spec.kernel);
+  op->order = find_order(op->spec.kernel);
   op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
   op->expand = find_expand(op->spec.expand);

@@ -97,6 +97,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
 InferRule find_infer(std::string_view name);
 KernelRule find_kernel(std::string_view name);
 ViewRule find_view(std::string_view name);
+OrderRule find_order(std::string_view name);
 const ReduceRule* find_reduce(std::string_view name);
 const GradRule* find_grad(std::string_view name);
 ExpandRule find_expand(std::string_view name);

@@ -1,4 +1,5 @@
-// Ops whose results are views of their first input, where strides can say it.
+// How results lie in memory: those that are views of the first input, where strides can say it, and
+// those that lie in another order than that of their axes.
 #include "op/families.h"
 #include "op/index.h"
 #include "op/infer.h"
@@ -64,7 +65,48 @@ constexpr std::pair<std::string_view, ViewRule> kViews[] = {
     {"subtensor", view_subtensor}, {"split", view_split},         {"cast", view_cast},
 };
 
+// The index in the place of the axes that it indexes: what blocks of rows are copied to side by
+// side, and what an exchange of axes, which mostly follows, brings in order.
+Dims order_gather(const Op& op, const Array& x, const Spec& output) {
+  const std::vector<int64_t>& axes = op.get<std::vector<int64_t>>("axes");
+  const size_t lead = leading_axes(op.name(), axes, x.shape.size());
+  if (lead == 0) return {};
+  const size_t ndim = output.shape.size();
+  const size_t index_ndim = ndim + axes.size() - x.shape.size();
+  const size_t end = index_ndim + lead;
+  Dims order;
+  for (size_t i = index_ndim; i < end; ++i) order.push_back(static_cast<int64_t>(i));
+  for (size_t i = 0; i < index_ndim; ++i) order.push_back(static_cast<int64_t>(i));
+  for (size_t i = end; i < ndim; ++i) order.push_back(static_cast<int64_t>(i));
+  return order;
+}
+
+// Each dimension's coordinates side by side, as most callers want them.
+Dims order_argwhere(const Op&, const Array&, const Spec&) { return {1, 0}; }
+
+constexpr std::pair<std::string_view, OrderRule> kOrders[] = {
+    {"gather", order_gather},
+    {"argwhere", order_argwhere},
+};
+
 }  // namespace
+
+size_t leading_axes(const std::string& op, std::span<const int64_t> axes, size_t ndim) {
+  const auto axis = [&](size_t i) {
+    return normalize_axis(op, axes[i], static_cast<int64_t>(ndim));
+  };
+  for (size_t i = 1; i < axes.size(); ++i) {
+    if (axis(i) != axis(i - 1) + 1) return 0;
+  }
+  return axes.empty() ? 0 : static_cast<size_t>(axis(0));
+}
+
+OrderRule find_order(std::string_view name) {
+  for (const auto& [key, rule] : kOrders) {
+    if (key == name) return rule;
+  }
+  return nullptr;
+}
 
 ViewRule find_view(std::string_view name) {
   for (const auto& [key, rule] : kViews) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "op/families.h"
+#include "op/infer.h"
 #include "tape/matrix_terms.h"
 
 namespace tensorlike {
@@ -152,11 +153,14 @@ class Alignment {
 };
 
 Values ctc_grad_body(const Op& op, Args inputs) {
-  Values found;
-  const Spec spec = term(inputs[0]).spec();
-  found.push_back(spec.shape[0] == 0 ? zeros(spec, *inputs[4])
-                                     : Alignment(op, inputs).gradient(term(inputs[4])));
-  found[0] = fit(std::move(found[0]), spec);
+  Specs specs;
+  for (Value* x : inputs) specs.push_back(spec_of(op.name(), *x));
+  const Spec wanted = infer(op, specs)[0];
+  const bool has_steps = wanted.shape[0] > 0;
+  Values found(1);
+  found[0] =
+      fit(has_steps ? Alignment(op, inputs).gradient(term(inputs[4])) : zeros(wanted, *inputs[4]),
+          wanted);
   return found;
 }
 

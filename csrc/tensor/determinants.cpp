@@ -19,8 +19,8 @@ T scaled(T x, int64_t exponent) {
 
 // Calls found(i, mantissa, exponent) with each determinant.
 template <class T, class Found>
-void each_determinant(const Op& op, const RawTensor& input, const Spec& output, Found found) {
-  const Matrices<T> x(*in_dtype<T>(input), output.shape);
+void each_determinant(const Op& op, const Array& input, const Array& output, Found found) {
+  const Matrices<T> x(input, output.shape);
   const int64_t n = x.rows;
   const int64_t count = element_count(output.shape);
   if (n == 0) {
@@ -38,23 +38,23 @@ void each_determinant(const Op& op, const RawTensor& input, const Spec& output, 
   });
 }
 
-Values det(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void det(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    T* const to = elements<T>(out, 0);
-    each_determinant<T>(op, *inputs[0], outputs[0], [to](int64_t i, T mantissa, int64_t exponent) {
+    T* const to = outputs[0]->as<T>();
+    each_determinant<T>(op, *inputs[0], *outputs[0], [to](int64_t i, T mantissa, int64_t exponent) {
       to[i] = scaled(mantissa, exponent);
     });
   });
 }
 
-Values slogdet(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void slogdet(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = Real<T>;
-    T* const sign = elements<T>(out, 0);
-    R* const log = elements<R>(out, 1);
-    each_determinant<T>(op, *inputs[0], outputs[0], [=](int64_t i, T mantissa, int64_t exponent) {
+    T* const sign = outputs[0]->as<T>();
+    R* const log = outputs[1]->as<R>();
+    each_determinant<T>(op, *inputs[0], *outputs[0], [=](int64_t i, T mantissa, int64_t exponent) {
       R size;
       if constexpr (is_complex<T>) {
         size = std::hypot(mantissa.re, mantissa.im);
@@ -90,16 +90,16 @@ T unit_determinant(const Lapack<T>& table, const T* x, int64_t n, std::vector<T>
 
 // The adjoint of the adjugate of x = u s vh: where s is replaced by the products of the others.
 // Unlike det(x) x^-H it is right for singular matrices too.
-Values cofactor(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void cofactor(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = Real<T>;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const Matrices<T> x(*inputs[0], leading(outputs[0]->shape));
     const int64_t n = x.rows;
     if (n == 0) return;
-    T* const to = elements<T>(out, 0);
+    T* const to = outputs[0]->as<T>();
     const Lapack<T>& table = lapack<T>(op.name());
-    const int64_t count = element_count(leading(outputs[0].shape));
+    const int64_t count = element_count(leading(outputs[0]->shape));
     each_matrix(op, count, svd_work(n, n), [&] {
       const size_t all = static_cast<size_t>(n * n);
       const size_t size = static_cast<size_t>(n);
@@ -132,10 +132,10 @@ Values cofactor(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   });
 }
 
-Values determinant(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t donated) {
+void determinant(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const std::string& mode = op.get<std::string>("mode");
-  if (mode == "value") return det(op, inputs, outputs, donated);
-  return (mode == "logarithm" ? slogdet : cofactor)(op, inputs, outputs, donated);
+  const Kernel kernel = mode == "value" ? det : mode == "logarithm" ? slogdet : cofactor;
+  kernel(op, inputs, outputs, workspace);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {{"determinant", determinant}};

@@ -55,7 +55,29 @@ bool may_take(const Op& op, RawArgs inputs, size_t i, const Spec& spec, size_t k
                         static_cast<int>(i), static_cast<int>(k));
 }
 
+Ref<RawTensor> empty_result(const Op& op, RawArgs inputs, const Spec& spec) {
+  if (op.cls.order == nullptr) return RawTensor::empty(spec.dtype, spec.shape);
+  const size_t bytes = static_cast<size_t>(element_count(spec.shape)) * size_of(spec.dtype);
+  Ref<Storage> storage = Storage::allocate(bytes);
+  char* const data = storage->data();
+  return make_ref<RawTensor>(spec.dtype, spec.shape, result_strides(op, *inputs[0], spec),
+                             std::move(storage), data);
+}
+
 }  // namespace
+
+Dims result_strides(const Op& op, const Array& x, const Spec& spec) {
+  const Dims order = op.cls.order == nullptr ? Dims() : op.cls.order(op, x, spec);
+  if (order.empty()) return contiguous_strides(spec.shape);
+  Dims strides(spec.shape.size());
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const size_t axis = static_cast<size_t>(order[i]);
+    strides[axis] = step;
+    step *= std::max<int64_t>(1, spec.shape[axis]);
+  }
+  return strides;
+}
 
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs) {
   Values results;
@@ -93,7 +115,7 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
       ++i;
     }
     if (available >> i == 0) {
-      results.push_back(RawTensor::empty(spec.dtype, spec.shape));
+      results.push_back(empty_result(op, inputs, spec));
       continue;
     }
     available &= ~(1U << i);
@@ -109,12 +131,12 @@ KernelRun::KernelRun(const Op& op, Arrays inputs, const Specs& specs, Workspace&
   const bool casts = wanted.computes_in != ComputesIn::kAsGiven;
   if (!casts && wanted.contiguous == 0) return;
   const DType loop = casts ? loop_dtype(op, inputs, specs) : DType::kFloat32;
-  prepared_.resize(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const Array& x = *inputs[i];
     const DType dtype = casts && holds_fractions(op, i) ? loop : x.dtype;
     const bool is_fine = x.is_contiguous || (wanted.contiguous >> declared_as(op, i) & 1U) == 0;
     if (is_fine && dtype == x.dtype) continue;
+    if (prepared_.empty()) prepared_.resize(inputs.size());
     prepared_[i] = prepared(x, dtype, workspace);
     inputs_[i] = &prepared_[i];
   }

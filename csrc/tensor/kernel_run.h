@@ -18,6 +18,9 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
 // Which of the donated inputs may be written over.
 uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds);
 
+// The strides of a result whose memory is asked for: in order, or as the op's `order` says.
+Dims result_strides(const Op& op, const Array& x, const Spec& spec);
+
 class KernelRun {
  public:
   // Brings the inputs into the dtype and the order that the declaration asks for. `specs` are

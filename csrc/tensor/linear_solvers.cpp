@@ -8,16 +8,16 @@
 namespace tensorlike {
 namespace {
 
-Values cholesky(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void cholesky(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const Matrices<T> x(*inputs[0], leading(outputs[0]->shape));
     const int64_t n = x.rows;
     if (n == 0) return;
     const Lapack<T>& table = lapack<T>(op.name());
     const bool is_upper = op.get<bool>("upper");
-    T* const to = elements<T>(out, 0);
-    const int64_t count = element_count(outputs[0].shape) / (n * n);
+    T* const to = outputs[0]->as<T>();
+    const int64_t count = element_count(outputs[0]->shape) / (n * n);
     each_matrix(op, count, cube(n) / 3, [&] {
       return [&](int64_t i) -> const Refusal* {
         T* const factor = to + i * n * n;
@@ -36,15 +36,15 @@ Values cholesky(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   });
 }
 
-Values inverse(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void inverse(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const Matrices<T> x(*inputs[0], leading(outputs[0]->shape));
     const int64_t n = x.rows;
     if (n == 0) return;
     const Lapack<T>& table = lapack<T>(op.name());
-    T* const to = elements<T>(out, 0);
-    each_matrix(op, element_count(outputs[0].shape) / (n * n), cube(n), [&] {
+    T* const to = outputs[0]->as<T>();
+    each_matrix(op, element_count(outputs[0]->shape) / (n * n), cube(n), [&] {
       return [&, factors = Factors<T>(table, n)](int64_t i) mutable -> const Refusal* {
         if (!factors.factor(x, i)) return &kSingular;
         factors.invert(to + i * n * n);
@@ -55,29 +55,29 @@ Values inverse(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 }
 
 // A vector as a matrix of one column, or of one row.
-Ref<RawTensor> as_matrix(const RawTensor& b, bool is_column) {
-  if (b.shape.size() > 1) return b.view(b.shape, b.strides);
+Array as_matrix(const Array& b, bool is_column) {
+  if (b.shape.size() > 1) return b;
   const int64_t n = b.shape[0];
   const int64_t stride = b.strides[0];
   return is_column ? b.view({n, 1}, {stride, 0}) : b.view({1, n}, {0, stride});
 }
 
 // The batch of a solution: a vector has one dimension, a matrix two.
-std::span<const int64_t> batch_of(const Spec& solution, const RawTensor& b) {
+std::span<const int64_t> batch_of(const Array& solution, const Array& b) {
   return leading(solution.shape, b.shape.size() == 1 ? 1 : 2);
 }
 
-Values solve(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void solve(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const std::span<const int64_t> batch = batch_of(outputs[0], *inputs[1]);
-    const Matrices<T> a(*in_dtype<T>(*inputs[0]), batch);
-    const Matrices<T> b(*as_matrix(*in_dtype<T>(*inputs[1]), true), batch);
+    const std::span<const int64_t> batch = batch_of(*outputs[0], *inputs[1]);
+    const Matrices<T> a(*inputs[0], batch);
+    const Matrices<T> b(as_matrix(*inputs[1], true), batch);
     const int64_t n = a.rows;
     const int64_t k = b.columns;
     if (n == 0) return;
     const Lapack<T>& table = lapack<T>(op.name());
-    T* const to = elements<T>(out, 0);
+    T* const to = outputs[0]->as<T>();
     const double work = cube(n) / 3 + static_cast<double>(n * n) * static_cast<double>(k);
     each_matrix(op, element_count(batch), work, [&] {
       return [&, factors = Factors<T>(table, n),
@@ -93,20 +93,20 @@ Values solve(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   });
 }
 
-Values solve_triangular(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+void solve_triangular(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   const bool is_left = op.get<bool>("left");
   const bool is_upper = op.get<bool>("upper");
   const bool is_unit = op.get<bool>("unitriangular");
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const std::span<const int64_t> batch = batch_of(outputs[0], *inputs[1]);
-    const Matrices<T> a(*in_dtype<T>(*inputs[0]), batch);
-    const Matrices<T> b(*as_matrix(*in_dtype<T>(*inputs[1]), is_left), batch);
+    const std::span<const int64_t> batch = batch_of(*outputs[0], *inputs[1]);
+    const Matrices<T> a(*inputs[0], batch);
+    const Matrices<T> b(as_matrix(*inputs[1], is_left), batch);
     const int64_t n = a.rows;
     const int64_t k = is_left ? b.columns : b.rows;
     if (n == 0 || k == 0) return;
     const Lapack<T>& table = lapack<T>(op.name());
-    T* const to = elements<T>(out, 0);
+    T* const to = outputs[0]->as<T>();
     const double work = static_cast<double>(n * n) * static_cast<double>(k) / 2;
     each_matrix(op, element_count(batch), work, [&] {
       return [&, rows = std::vector<T>(static_cast<size_t>(n * n))](
@@ -150,18 +150,18 @@ void write_lu(const T* lu, const int* pivots, int64_t m, int64_t n, int64_t* ord
   }
 }
 
-Values lu(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[1].dtype, outputs, [&](auto tag, const Values& out) {
+void lu(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  with_lapack(outputs[1]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[1].shape));
+    const Matrices<T> x(cast(*inputs[0], dtype_of<T>, workspace), leading(outputs[1]->shape));
     const int64_t m = x.rows;
     const int64_t n = x.columns;
     const int64_t k = std::min(m, n);
-    int64_t* const order = elements<int64_t>(out, 0);
-    T* const lower = elements<T>(out, 1);
-    T* const upper = elements<T>(out, 2);
+    int64_t* const order = outputs[0]->as<int64_t>();
+    T* const lower = outputs[1]->as<T>();
+    T* const upper = outputs[2]->as<T>();
     const Lapack<T>* const table = k == 0 ? nullptr : &lapack<T>(op.name());
-    const int64_t count = element_count(leading(outputs[1].shape));
+    const int64_t count = element_count(leading(outputs[1]->shape));
     each_matrix(op, count, static_cast<double>(m * n) * static_cast<double>(k), [&] {
       return
           [&, a = std::vector<T>(static_cast<size_t>(m * n)),
@@ -179,17 +179,17 @@ Values lu(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
   });
 }
 
-Values qr(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void qr(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const Matrices<T> x(*inputs[0], leading(outputs[0]->shape));
     const int64_t m = x.rows;
     const int64_t n = x.columns;
     const int64_t k = std::min(m, n);
-    const int64_t width = outputs[0].shape.back();
-    const int64_t count = element_count(leading(outputs[0].shape));
-    T* const q = elements<T>(out, 0);
-    T* const r = elements<T>(out, 1);
+    const int64_t width = outputs[0]->shape.back();
+    const int64_t count = element_count(leading(outputs[0]->shape));
+    T* const q = outputs[0]->as<T>();
+    T* const r = outputs[1]->as<T>();
     if (k == 0) {  // there is no R, and Q, where it is wanted whole, is anything orthogonal
       for (int64_t i = 0; i < count; ++i) write_identity(q + i * m * width, m, width);
       return;

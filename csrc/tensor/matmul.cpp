@@ -1,4 +1,4 @@
-// Matrix products of RawTensors: which matrices a batch is made of, and how it is shared out among
+// Matrix products: which matrices a batch is made of, and how it is shared out among
 // the threads; and what is done to its rows while they are in the cache. The product itself is
 // kernels/gemm.h.
 #include <algorithm>
@@ -8,8 +8,9 @@
 #include "kernels/gemm.h"
 #include "op/families.h"
 #include "op/registry.h"
-#include "tensor/body.h"
-#include "tensor/layout.h"
+#include "op/tile_program.h"
+#include "tensor/arrays.h"
+#include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 namespace {
@@ -20,7 +21,7 @@ struct Matrix {
   int64_t rows, columns, row_stride, column_stride;
 };
 
-Matrix as_matrix(const RawTensor& x, bool is_left) {
+Matrix as_matrix(const Array& x, bool is_left) {
   const size_t ndim = x.shape.size();
   if (ndim == 1 && is_left) return {{}, {}, 1, x.shape[0], 0, x.strides[0]};
   if (ndim == 1) return {{}, {}, x.shape[0], 1, x.strides[0], 0};
@@ -47,9 +48,9 @@ int64_t batch_offset(int64_t position, const Dims& common, const Dims& shape, co
 // What is done to the rows of a product: a bias is added, a scalar function applied. The bias is
 // seen through the product's shape; along a row it is contiguous.
 struct Finish {
-  TileKernel add = nullptr;         // null: there is no bias
-  TileKernel activation = nullptr;  // null: the sum itself
-  Values defaults;                  // rows of what the activation takes beside the sum
+  TileKernel add = nullptr;              // null: there is no bias
+  TileKernel activation = nullptr;       // null: the sum itself
+  SmallVector<const void*, 2> defaults;  // rows of what the activation takes beside the sum
   const char* bias = nullptr;
   Dims bias_batch;       // strides over the batch, in elements
   int64_t bias_row = 0;  // stride from row to row
@@ -66,9 +67,7 @@ struct Block {
   static void run(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
     const Block& x = *static_cast<const Block*>(context);
     SmallVector<const void*, 4> args(1);
-    for (const Ref<Value>& value : x.finish.defaults) {
-      args.push_back(static_cast<const RawTensor&>(*value).data);
-    }
+    for (const void* row_of_one : x.finish.defaults) args.push_back(row_of_one);
     for (int64_t i = row; i < row + rows; ++i) {
       void* out = x.c + (i * x.columns + column) * x.size;
       const void* sum[] = {out, x.bias + (i * x.finish.bias_row + column) * x.size};
@@ -138,16 +137,17 @@ void multiply(const T* a, const T* b, T* out, const Product& x, const Finish& fi
 
 // Complex products are four of their parts, which are seen with doubled strides.
 template <class T>
-void multiply_parts(const T* a, const T* b, T* out, int64_t count, Product x) {
+void multiply_parts(const T* a, const T* b, T* out, int64_t count, Product x,
+                    Workspace& workspace) {
   for (Matrix* m : {&x.left, &x.right}) {
     m->row_stride *= 2;
     m->column_stride *= 2;
     for (int64_t& stride : m->batch_strides) stride *= 2;
   }
-  const Ref<Storage> memory = Storage::allocate(static_cast<size_t>(count) * 4 * sizeof(T));
+  T* const parts = workspace.take<T>(4 * count);
   T* part[4];
   for (int64_t i = 0; i < 4; ++i) {
-    part[i] = reinterpret_cast<T*>(memory->data()) + i * count;
+    part[i] = parts + i * count;
     multiply<T>(a + i / 2, b + i % 2, part[i], x, {});
   }
   for (int64_t j = 0; j < count; ++j) {
@@ -156,97 +156,150 @@ void multiply_parts(const T* a, const T* b, T* out, int64_t count, Product x) {
   }
 }
 
-// The product in the dtype that a and b have.
-Ref<RawTensor> run(const RawTensor& a, const RawTensor& b, const Dims& shape,
-                   const Product& product, const Finish& finish) {
-  Ref<RawTensor> out = RawTensor::empty(a.dtype, shape);
+// The product of a and b in the dtype that all three have.
+void run(const Array& a, const Array& b, const Array& out, const Product& product,
+         const Finish& finish, Workspace& workspace) {
+  const auto real = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    multiply<T>(a.as<T>(), b.as<T>(), out.as<T>(), product, finish);
+  };
+  const auto complex = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    multiply_parts<T>(a.as<T>(), b.as<T>(), out.as<T>(), out.count, product, workspace);
+  };
   switch (a.dtype) {
     case DType::kComplex64:
-      multiply_parts<float>(a.as<float>(), b.as<float>(), out->as<float>(), out->count, product);
-      return out;
+      return complex(TypeTag<float>{});
     case DType::kComplex128:
-      multiply_parts<double>(a.as<double>(), b.as<double>(), out->as<double>(), out->count,
-                             product);
-      return out;
+      return complex(TypeTag<double>{});
     case DType::kFloat32:
-      multiply<float>(a.as<float>(), b.as<float>(), out->as<float>(), product, finish);
-      return out;
+      return real(TypeTag<float>{});
     case DType::kFloat64:
-      multiply<double>(a.as<double>(), b.as<double>(), out->as<double>(), product, finish);
-      return out;
+      return real(TypeTag<double>{});
     case DType::kInt32:
-      multiply<int32_t>(a.as<int32_t>(), b.as<int32_t>(), out->as<int32_t>(), product, finish);
-      return out;
+      return real(TypeTag<int32_t>{});
     default:  // uint64 has the bits of int64, which wraps
-      multiply<int64_t>(a.as<int64_t>(), b.as<int64_t>(), out->as<int64_t>(), product, finish);
-      return out;
+      return real(TypeTag<int64_t>{});
   }
 }
 
-Product product_of(const Op& op, const RawTensor& a, const RawTensor& b) {
-  Product product{as_matrix(a, true), as_matrix(b, false), {}};
-  product.batch = broadcast_shapes(op.name(), product.left.batch_shape, product.right.batch_shape);
-  return product;
+// What gives a product of this shape.
+Product product_of(const Array& a, const Array& b, const Dims& shape) {
+  const size_t own = (a.shape.size() > 1 ? 1U : 0U) + (b.shape.size() > 1 ? 1U : 0U);
+  return {as_matrix(a, true), as_matrix(b, false), Dims(shape.begin(), shape.end() - own)};
 }
 
-Values matmul(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType loop = compute_of(outputs[0].dtype);
-  const Ref<RawTensor> a = cast_if_needed(*inputs[0], loop);
-  const Ref<RawTensor> b = cast_if_needed(*inputs[1], loop);
-  Product product = product_of(op, *a, *b);
+void matmul(const Op&, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  Product product = product_of(*inputs[0], *inputs[1], outputs[0]->shape);
   product.merge_rows();
-  return one(cast_if_needed(*run(*a, *b, outputs[0].shape, product, {}), outputs[0].dtype));
+  run(*inputs[0], *inputs[1], *outputs[0], product, {}, workspace);
 }
 
 // The bias with rows of n elements that lie side by side.
-Ref<RawTensor> with_rows(const RawTensor& bias, int64_t n) {
+Array with_rows(const Array& bias, int64_t n, Workspace& workspace) {
   if (!bias.shape.empty() && bias.shape.back() == n && (n == 1 || bias.strides.back() == 1)) {
-    return bias.view(bias.shape, bias.strides);
+    return bias;
   }
   Dims shape = bias.shape.empty() ? Dims{n} : bias.shape;
   shape[shape.size() - 1] = n;
-  return contiguous(*broadcast_to(bias, shape));
+  return contiguous(broadcast_to(bias, shape), workspace);
 }
 
-Values linear(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = outputs[0].dtype;
+// A number, repeated.
+Array repeated(DType dtype, const Literal& value, Dims shape, Workspace& workspace) {
+  check_literal(value, dtype);
+  const Array made = workspace.array(dtype, std::move(shape));
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::fill_n(made.as<T>(), made.count, literal_as<T>(value));
+  });
+  return made;
+}
+
+Literal fallback(const Scalar& scalar, size_t i) {
+  return literal_of(scalar.spec.args[i].fallback);
+}
+
+// One call of a scalar function, of arguments that broadcast to the result.
+void call(const Scalar& scalar, std::span<const Array> args, const Array& out) {
+  SmallVector<DType, 4> dtypes;
+  SmallVector<TileOperand, 4> operands;
+  for (const Array& arg : args) {
+    dtypes.push_back(arg.dtype);
+    operands.push_back(tile_operand(arg, out.shape));
+  }
+  const TileOutput output{out.data, size_of(out.dtype)};
+  run_tiles(prepare(scalar, dtypes).program, out.shape, operands, {&output, 1});
+}
+
+// Step by step, as the body says: where dtypes differ, or small integers wrap at each step.
+void linear_in_steps(const Scalar& add, const Scalar& activation, Arrays inputs, const Array& out,
+                     Workspace& workspace) {
+  DType dtype = promote(inputs[0]->dtype, inputs[1]->dtype);
+  if (dtype == DType::kBool) dtype = DType::kInt64;
+  const Array a = cast(*inputs[0], compute_of(dtype), workspace);
+  const Array b = cast(*inputs[1], compute_of(dtype), workspace);
+  Product product = product_of(a, b, out.shape);
+  product.merge_rows();
+  const Array wide = workspace.array(a.dtype, out.shape);
+  run(a, b, wide, product, {}, workspace);
+  const Array terms[] = {cast(wide, dtype, workspace), *inputs[2]};
+  SmallVector<Array, 4> args;
+  args.push_back(workspace.array(promote(dtype, inputs[2]->dtype), out.shape));
+  call(add, terms, args[0]);
+  for (size_t i = 1; i < activation.spec.args.size(); ++i) {
+    const Literal value = fallback(activation, i);
+    args.push_back(repeated(literal_dtype(kind_of(value), args[0].dtype), value, {}, workspace));
+  }
+  call(activation, args, out);
+}
+
+// The bias and the activation as what is done to the rows of a product.
+Finish finish_of(const Scalar& add, const Scalar& activation, const Array& bias,
+                 bool is_left_vector, bool is_right_vector) {
+  Dims strides = bias.strides;
+  if (is_right_vector) strides.push_back(0);
+  if (is_left_vector) strides.insert(strides.size() - 1, 0);
+  Finish finish{add.whole[bias.dtype], nullptr, {}, bias.data, {}, strides[strides.size() - 2]};
+  if (activation.spec.name != "positive") finish.activation = activation.whole[bias.dtype];
+  finish.bias_batch = Dims(strides.begin(), strides.end() - 2);
+  return finish;
+}
+
+void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array& out = *outputs[0];
+  const DType dtype = out.dtype;
   const DType loop = compute_of(dtype);
   const Scalar& add = *registry().scalar_op("add").scalar;
   const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
   const DType product_dtype = promote(inputs[0]->dtype, inputs[1]->dtype);
-  // One dtype throughout, and one loop each: else, step by step. Small integers wrap at each step.
+  // One dtype throughout, and one loop each.
   const bool is_fused = product_dtype == dtype && promote(dtype, inputs[2]->dtype) == dtype &&
                         (loop == dtype || kind_of(dtype) == Kind::kFloating) &&
                         kind_of(dtype) != Kind::kComplex && add.whole[loop] != nullptr &&
                         activation.whole[loop] != nullptr && activation.whole_result[loop] == loop;
-  if (!is_fused) {
-    Value* args[] = {inputs[0], inputs[1], inputs[2]};
-    return run_body(*op.cls.define, op, args);
-  }
-  const Ref<RawTensor> a = cast_if_needed(*inputs[0], loop);
-  const Ref<RawTensor> b = cast_if_needed(*inputs[1], loop);
-  Product product = product_of(op, *a, *b);
-  const Dims& shape = outputs[0].shape;
-  const bool is_column = b->shape.size() == 1;
-  Ref<RawTensor> bias = cast_if_needed(*inputs[2], loop);
-  if (!is_column) bias = with_rows(*bias, product.right.columns);
-  bias = broadcast_to(*bias, shape);
-  Dims strides = bias->strides;
-  if (is_column) strides.push_back(0);
-  if (a->shape.size() == 1) strides.insert(strides.size() - 1, 0);
-  Finish finish{add.whole[loop], nullptr, {}, bias->data, {}, strides[strides.size() - 2]};
-  if (activation.spec.name != "positive") finish.activation = activation.whole[loop];
+  if (!is_fused) return linear_in_steps(add, activation, inputs, out, workspace);
+  const Array a = cast(*inputs[0], loop, workspace);
+  const Array b = cast(*inputs[1], loop, workspace);
+  Product product = product_of(a, b, out.shape);
+  const bool is_column = b.shape.size() == 1;
+  Array bias = cast(*inputs[2], loop, workspace);
+  if (!is_column) bias = with_rows(bias, product.right.columns, workspace);
+  bias = broadcast_to(bias, out.shape);
+  Finish finish = finish_of(add, activation, bias, a.shape.size() == 1, is_column);
   for (size_t i = 1; i < activation.spec.args.size(); ++i) {
-    const Literal value = literal_of(activation.spec.args[i].fallback);
-    const Dims row{product.right.columns};
-    finish.defaults.push_back(contiguous(*broadcast_to(*RawTensor::scalar(loop, value), row)));
+    const Literal value = fallback(activation, i);
+    finish.defaults.push_back(repeated(loop, value, {product.right.columns}, workspace).data);
   }
-  finish.bias_batch = Dims(strides.begin(), strides.end() - 2);
-  const bool is_vector =
-      std::all_of(strides.begin(), strides.end() - 1, [](int64_t stride) { return stride == 0; });
-  if (is_vector) product.merge_rows();
+  const auto is_zero = [](int64_t stride) { return stride == 0; };
+  if (finish.bias_row == 0 &&
+      std::all_of(finish.bias_batch.begin(), finish.bias_batch.end(), is_zero)) {
+    product.merge_rows();
+  }
   if (product.batch.empty()) finish.bias_batch.clear();
-  return one(cast_if_needed(*run(*a, *b, shape, product, finish), dtype));
+  const Array wide = loop == dtype ? out : workspace.array(loop, out.shape);
+  run(a, b, wide, product, finish, workspace);
+  if (loop != dtype) assign(out, wide);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

@@ -134,16 +134,16 @@ class Exponential {
   Factors<T> factors_;
 };
 
-Values matrix_exp(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void matrix_exp(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using Wide = std::conditional_t<is_complex<T>, Complex<double>, double>;
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), leading(outputs[0].shape));
+    const Matrices<T> x(*inputs[0], leading(outputs[0]->shape));
     const int64_t n = x.rows;
     if (n == 0) return;
-    T* const to = elements<T>(out, 0);
+    T* const to = outputs[0]->as<T>();
     const Lapack<Wide>& table = lapack<Wide>(op.name());
-    each_matrix(op, element_count(leading(outputs[0].shape)), cube(n) * 12, [&] {
+    each_matrix(op, element_count(leading(outputs[0]->shape)), cube(n) * 12, [&] {
       return [&, exponential = Exponential<Wide>(table, n),
               wide = std::vector<Wide>(static_cast<size_t>(n * n))](
                  int64_t i) mutable -> const Refusal* {

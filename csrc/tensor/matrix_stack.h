@@ -11,7 +11,8 @@
 #include "base/pool.h"
 #include "kernels/lapack.h"
 #include "op/linear_solvers.h"
-#include "tensor/layout.h"
+#include "op/op.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 
@@ -37,17 +38,17 @@ bool is_finite(T x) {
 template <class T>
 class Matrices {
  public:
-  Matrices(const RawTensor& x, std::span<const int64_t> batch)
+  Matrices(const Array& x, std::span<const int64_t> batch)
       : x_(broadcast_to(x, whole(x, batch))),
-        rows(x_->shape[batch.size()]),
-        columns(x_->shape[batch.size() + 1]),
-        row_stride(x_->strides[batch.size()]),
-        column_stride(x_->strides[batch.size() + 1]),
-        data_(x_->as<T>()),
+        rows(x_.shape[batch.size()]),
+        columns(x_.shape[batch.size() + 1]),
+        row_stride(x_.strides[batch.size()]),
+        column_stride(x_.strides[batch.size() + 1]),
+        data_(x_.as<T>()),
         ndim_(batch.size()) {}
 
  private:
-  Ref<RawTensor> x_;
+  Array x_;
 
  public:
   const int64_t rows, columns, row_stride, column_stride;
@@ -55,8 +56,8 @@ class Matrices {
   const T* at(int64_t i) const {
     int64_t offset = 0;
     for (size_t d = ndim_; d-- > 0;) {
-      offset += i % x_->shape[d] * x_->strides[d];
-      i /= x_->shape[d];
+      offset += i % x_.shape[d] * x_.strides[d];
+      i /= x_.shape[d];
     }
     return data_ + offset;
   }
@@ -94,7 +95,7 @@ class Matrices {
   }
 
  private:
-  static Dims whole(const RawTensor& x, std::span<const int64_t> batch) {
+  static Dims whole(const Array& x, std::span<const int64_t> batch) {
     Dims shape(batch.begin(), batch.end());
     shape.push_back(x.shape[x.shape.size() - 2]);
     shape.push_back(x.shape.back());
@@ -199,41 +200,19 @@ void each_matrix(const Op& op, int64_t count, double work, Make&& make) {
   }
 }
 
-// Runs f(TypeTag<T>{}, results) with the element type that is computed in, small floats in float,
-// and gives the results in the dtypes that were inferred.
+// Runs f(TypeTag<T>{}) with the element type of a dtype that LAPACK computes in.
 template <class F>
-Values with_lapack(DType dtype, const Specs& outputs, F&& f) {
-  Values held;
-  for (const Spec& spec : outputs) {
-    held.push_back(RawTensor::empty(compute_of(spec.dtype), spec.shape));
-  }
-  switch (compute_of(dtype)) {
+void with_lapack(DType dtype, F&& f) {
+  switch (dtype) {
     case DType::kFloat32:
-      f(TypeTag<float>{}, held);
-      break;
+      return f(TypeTag<float>{});
     case DType::kComplex64:
-      f(TypeTag<Complex<float>>{}, held);
-      break;
+      return f(TypeTag<Complex<float>>{});
     case DType::kComplex128:
-      f(TypeTag<Complex<double>>{}, held);
-      break;
+      return f(TypeTag<Complex<double>>{});
     default:
-      f(TypeTag<double>{}, held);
+      return f(TypeTag<double>{});
   }
-  for (size_t i = 0; i < held.size(); ++i) {
-    held[i] = cast_if_needed(static_cast<RawTensor&>(*held[i]), outputs[i].dtype);
-  }
-  return held;
-}
-
-template <class T>
-T* elements(const Values& values, size_t i) {
-  return static_cast<RawTensor&>(*values[i]).as<T>();
-}
-
-template <class T>
-Ref<RawTensor> in_dtype(const RawTensor& x) {
-  return cast_if_needed(x, dtype_of<T>);
 }
 
 // All dimensions but the last `count`.

@@ -10,7 +10,6 @@
 #include "base/pool.h"
 #include "op/families.h"
 #include "tensor/indexed.h"
-#include "tensor/layout.h"
 
 namespace tensorlike {
 namespace {
@@ -103,8 +102,8 @@ class ElementScatter {
   void sum_apart(int64_t parts) const {
     const AddKernels& adds = *writer_.adds;
     const size_t bytes = static_cast<size_t>(span_) * adds.sum_size;
-    const Ref<Storage> storage = Storage::allocate(bytes * static_cast<size_t>(parts));
-    char* sums = storage->data();
+    Workspace workspace;  // our own: several threads may sum
+    char* const sums = workspace.bytes(bytes * static_cast<size_t>(parts));
     parallel_for(parts, 1, [&](int64_t begin, int64_t end) {
       int64_t offsets[kOffsetTile];
       for (int64_t part = begin; part < end; ++part) {
@@ -191,153 +190,169 @@ void scatter_elements(const Writer& writer, const Table& t, const Offsets& offse
                });
 }
 
-// x, or a copy of it that may be written to, with its axes in this order and contiguous.
-Ref<RawTensor> writable(RawTensor& x, std::span<const size_t> order, bool is_reusable) {
+// The axes of x as (lead, indexed, others), and those of the value likewise.
+struct Orders {
+  explicit Orders(const Indexed& indexed) {
+    const size_t index_ndim = indexed.shape.size();
+    for (size_t i = 0; i < indexed.lead; ++i) {
+      x.push_back(i);
+      value.push_back(index_ndim + i);
+    }
+    for (size_t axis : indexed.axes) x.push_back(axis);
+    for (size_t i = 0; i < index_ndim; ++i) value.push_back(i);
+    for (size_t i = indexed.lead; i < indexed.rest.size(); ++i) {
+      x.push_back(indexed.rest[i]);
+      value.push_back(index_ndim + i);
+    }
+  }
+
+  SmallVector<size_t, 8> x, value;
+};
+
+Array with_axes(const Array& x, std::span<const size_t> order) {
   Dims shape, strides;
   for (size_t axis : order) {
     shape.push_back(x.shape[axis]);
     strides.push_back(x.strides[axis]);
   }
-  Ref<RawTensor> seen = x.view(shape, strides);
-  return is_reusable && seen->is_contiguous ? seen : copy(*seen);
+  return x.view(std::move(shape), std::move(strides));
 }
 
-Ref<RawTensor> in_old_order(const RawTensor& x, std::span<const size_t> order) {
-  Dims shape(order.size());
-  Dims strides(order.size());
-  for (size_t i = 0; i < order.size(); ++i) {
-    shape[order[i]] = x.shape[i];
-    strides[order[i]] = x.strides[i];
+// Where the values go: in order, and holding x. The result itself where it lies so and has the
+// dtype that is computed in: sums of a storage dtype are made in that, and rounded once.
+class Target {
+ public:
+  Target(const Array& x, const Array& out, std::span<const size_t> order, bool adds,
+         Workspace& workspace)
+      : out_(with_axes(out, order)), at_(&out_) {
+    const DType dtype = adds ? compute_of(out.dtype) : out.dtype;
+    if (!out_.is_contiguous || dtype != out.dtype) {
+      made_ = workspace.array(dtype, out_.shape);
+      at_ = &made_;
+    }
+    if (at_->data != x.data) assign(*at_, with_axes(x, order));
   }
-  return x.view(shape, strides);
-}
+  Target(const Target&) = delete;
+  Target& operator=(const Target&) = delete;
 
-// The value, broadcast to `shape` and with its axes in this order: in our own dtype, contiguous,
-// and not in the memory that is written to.
-Ref<RawTensor> arranged(RawTensor& value, const RawTensor& out, const Dims& shape,
-                        std::span<const size_t> order) {
-  const Ref<RawTensor> wide = broadcast_to(*cast_if_needed(value, out.dtype), shape);
-  Dims new_shape, strides;
-  for (size_t axis : order) {
-    new_shape.push_back(wide->shape[axis]);
-    strides.push_back(wide->strides[axis]);
+  const Array& at() const { return *at_; }
+  void finish() const {
+    if (at_ != &out_) assign(out_, *at_);
   }
-  const Ref<RawTensor> seen = wide->view(new_shape, strides);
-  return seen->storage == out.storage ? copy(*seen) : contiguous(*seen);
-}
+
+ private:
+  const Array out_;
+  Array made_;
+  const Array* at_;
+};
 
 Writer writer_for(DType dtype, bool adds) {
   return {static_cast<int64_t>(size_of(dtype)), adds ? &kernel_table().adds[dtype] : nullptr};
 }
 
-// Sums of a storage dtype are made in the dtype that it is computed in, and rounded once.
-Values in_compute_dtype(const Op& op, RawArgs inputs, MakingKernel kernel) {
-  const Ref<RawTensor> x = cast(*inputs[0], compute_of(inputs[0]->dtype));
-  SmallVector<RawTensor*, 4> args(inputs.begin(), inputs.end());
-  args[0] = x.get();
-  const Values sums = kernel(op, {args.data(), args.size()}, {}, 1U);
-  return one(cast(static_cast<const RawTensor&>(*sums[0]), inputs[0]->dtype));
+// The value broadcast to `shape`, with its axes in this order: contiguous, in the target's dtype.
+Array arranged(const Array& value, DType dtype, const Dims& shape, std::span<const size_t> order,
+               Workspace& workspace) {
+  const Array wide = broadcast_to(cast(value, dtype, workspace), shape);
+  return contiguous(with_axes(wide, order), workspace);
 }
 
-bool is_computed_wider(const RawTensor& x) { return compute_of(x.dtype) != x.dtype; }
-
-Values scatter(const Op& op, RawArgs inputs, uint32_t reusable, bool adds) {
-  const bool in_place = (reusable & 1U) != 0;
-  Indexed indexed(op, *inputs[0], inputs.subspan(2));
-  // Memory that is someone's input is not written to before all indices are known to fit; and where
-  // they are read for several tables, once is enough.
-  if (in_place || indexed.lead > 0) indexed.check(op);
-  // The axes of x as (lead, indexed, others), those of the value likewise.
-  SmallVector<size_t, 8> order;
-  SmallVector<size_t, 8> value_order;
-  const size_t index_ndim = indexed.shape.size();
+void scatter(const Op& op, Arrays inputs, const Array& out, Workspace& workspace, bool adds) {
+  const Array& x = *inputs[0];
+  const Indexed indexed(op, x, inputs.subspan(2), workspace);
+  const Orders orders(indexed);
+  const Target target(x, out, orders.x, adds, workspace);
+  const Array& at = target.at();
   Dims value_shape = indexed.shape;
-  for (size_t axis : indexed.rest) value_shape.push_back(inputs[0]->shape[axis]);
-  for (size_t i = 0; i < indexed.lead; ++i) {
-    order.push_back(i);
-    value_order.push_back(index_ndim + i);
-  }
-  for (size_t axis : indexed.axes) order.push_back(axis);
-  for (size_t i = 0; i < index_ndim; ++i) value_order.push_back(i);
-  for (size_t i = indexed.lead; i < indexed.rest.size(); ++i) {
-    order.push_back(indexed.rest[i]);
-    value_order.push_back(index_ndim + i);
-  }
-  const Ref<RawTensor> out = writable(*inputs[0], order, in_place);
-  const Ref<RawTensor> result = in_old_order(*out, order);
-  const Ref<RawTensor> value = arranged(*inputs[1], *out, value_shape, value_order);
-  if (value->count == 0) {  // nothing is written, but wrong indices stay wrong
+  for (size_t axis : indexed.rest) value_shape.push_back(x.shape[axis]);
+  const Array value = arranged(*inputs[1], at.dtype, value_shape, orders.value, workspace);
+  if (value.count == 0) {  // nothing is written, but wrong indices stay wrong
     indexed.check(op);
-    return one(result);
+    return target.finish();
   }
-  Table t{out->data, value->data, 1, 1, indexed.count, 1};
+  Table t{at.data, value.data, 1, 1, indexed.count, 1};
   Dims strides;
-  Writer writer = writer_for(out->dtype, adds);
-  for (size_t i = 0; i < order.size(); ++i) {
+  Writer writer = writer_for(at.dtype, adds);
+  for (size_t i = 0; i < at.shape.size(); ++i) {
     const bool is_indexed = i >= indexed.lead && i < indexed.lead + indexed.axes.size();
-    if (is_indexed) strides.push_back(out->strides[i] * writer.size);
-    (is_indexed ? t.span : i < indexed.lead ? t.outer : t.inner) *= out->shape[i];
+    if (is_indexed) strides.push_back(at.strides[i] * writer.size);
+    (is_indexed ? t.span : i < indexed.lead ? t.outer : t.inner) *= at.shape[i];
   }
   if (!adds && is_word(t.inner * writer.size)) {  // a short row moves as one word
     writer.size *= t.inner;
     t.inner = 1;
   }
+  // Few offsets are found once. Of many, memory that is someone's input is not written to before
+  // all are known to fit.
+  int64_t few[kOffsetTile];
+  const bool are_few = indexed.count <= kOffsetTile;
+  if (are_few && !indexed.offsets(few, 0, indexed.count, strides)) indexed.refuse(op);
+  if (!are_few && out.data == x.data) indexed.check(op);
   std::atomic<bool> all_fit{true};
   const auto offsets = [&](int64_t* to, int64_t begin, int64_t n) -> int64_t {
-    if (indexed.offsets(to, begin, n, strides)) return n;
-    all_fit.store(false, std::memory_order_relaxed);
-    return 0;
+    if (are_few) {
+      std::copy_n(few + begin, n, to);
+    } else if (!indexed.offsets(to, begin, n, strides)) {
+      all_fit.store(false, std::memory_order_relaxed);
+      return 0;
+    }
+    return n;
   };
   {
-    BlockingRegion blocking(value->count > kLongElements);
+    BlockingRegion blocking(value.count > kLongElements);
     if (t.inner == 1) {
       scatter_elements(writer, t, offsets);
     } else {
       scatter_rows(writer, t, offsets);
     }
   }
-  if (!all_fit.load(std::memory_order_relaxed)) indexed.check(op);
-  return one(result);
+  if (!all_fit.load(std::memory_order_relaxed)) indexed.refuse(op);
+  target.finish();
 }
 
-Values scatter_set(const Op& op, RawArgs inputs, const Specs&, uint32_t reusable) {
-  return scatter(op, inputs, reusable, false);
+void scatter_set(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  scatter(op, inputs, *outputs[0], workspace, false);
 }
 
-Values scatter_add(const Op& op, RawArgs inputs, const Specs&, uint32_t reusable) {
-  if (is_computed_wider(*inputs[0])) return in_compute_dtype(op, inputs, scatter_add);
-  return scatter(op, inputs, reusable, true);
+void scatter_add(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  scatter(op, inputs, *outputs[0], workspace, true);
 }
 
-Values put_along_axis(const Op& op, RawArgs inputs, const Specs&, uint32_t reusable) {
+void put_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array& x = *inputs[0];
   const bool adds = op.get<std::string>("mode") == "add";
-  if (adds && is_computed_wider(*inputs[0])) return in_compute_dtype(op, inputs, put_along_axis);
-  const size_t ndim = inputs[0]->shape.size();
   SmallVector<size_t, 8> order;
-  for (size_t i = 0; i < ndim; ++i) order.push_back(i);
-  Dims shape = inputs[0]->shape;
-  const size_t axis = along_axis(op, ndim);
+  for (size_t i = 0; i < x.shape.size(); ++i) order.push_back(i);
+  const Target target(x, *outputs[0], order, adds, workspace);
+  const Array& at = target.at();
+  Dims shape = at.shape;
+  const size_t axis = along_axis(op, shape.size());
   shape[axis] = inputs[1]->shape[axis];
-  const Along along(op, *inputs[1], shape, inputs[0]->shape, inputs[0]->dtype);
-  const Ref<RawTensor> out = writable(*inputs[0], order, (reusable & 1U) != 0);
-  const Ref<RawTensor> value = arranged(*inputs[2], *out, shape, order);
-  if (along.count() == 0) return one(out);
-  const Writer writer = writer_for(out->dtype, adds);
-  const auto offsets = [&](int64_t* to, int64_t begin, int64_t n) {
-    along.offsets(to, begin, n);
-    return n;
+  const Along along(op, *inputs[1], shape, at.shape, at.dtype, workspace);
+  if (outputs[0]->data == x.data) along.check(op);
+  const Array value = arranged(*inputs[2], at.dtype, shape, order, workspace);
+  if (along.count() == 0) return target.finish();
+  const Writer writer = writer_for(at.dtype, adds);
+  std::atomic<bool> all_fit{true};
+  const auto offsets = [&](int64_t* to, int64_t begin, int64_t n) -> int64_t {
+    if (along.offsets(to, begin, n)) return n;
+    all_fit.store(false, std::memory_order_relaxed);
+    return 0;
   };
-  const ElementScatter scatter(writer, out->data, out->count, value->data, along.count(), offsets);
-  BlockingRegion blocking(along.count() > kLongElements);
-  if (scatter.sums_apart() || along.outer() < num_threads()) {
-    scatter.run();
-    return one(out);
+  const ElementScatter scatter(writer, at.data, at.count, value.data, along.count(), offsets);
+  {
+    BlockingRegion blocking(along.count() > kLongElements);
+    if (scatter.sums_apart() || along.outer() < num_threads()) {
+      scatter.run();
+    } else {
+      parallel_for(along.outer(), std::max<int64_t>(1, kElementGrain / along.row()),
+                   [&](int64_t begin, int64_t end) {
+                     scatter.write_all(begin * along.row(), end * along.row());
+                   });
+    }
   }
-  parallel_for(along.outer(), std::max<int64_t>(1, kElementGrain / along.row()),
-               [&](int64_t begin, int64_t end) {
-                 scatter.write_all(begin * along.row(), end * along.row());
-               });
-  return one(out);
+  if (!all_fit.load(std::memory_order_relaxed)) along.refuse(op);
+  target.finish();
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

@@ -6,9 +6,10 @@
 namespace tensorlike {
 namespace {
 
-// The dtype that is computed in, of a result that has the dtype of the parts, or a complex one.
-DType input_dtype(const RawTensor& x, DType result) {
-  return kind_of(x.dtype) == Kind::kComplex ? x.dtype : real_of(result);
+// The matrices in the dtype that is computed in: what is not complex has that of the result's
+// parts.
+Array computed(const Array& x, DType result, Workspace& workspace) {
+  return kind_of(x.dtype) == Kind::kComplex ? x : cast(x, real_of(result), workspace);
 }
 
 // The columns of u and the rows of vh in their phases.
@@ -22,24 +23,24 @@ void turn_pairs(T* u, int64_t m, int64_t left, T* vh, int64_t n, int64_t k) {
   }
 }
 
-Values svd(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
+void svd(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const bool wants_vectors = op.get<bool>("compute_vectors");
   const size_t values = wants_vectors ? 1 : 0;
-  const DType dtype = input_dtype(*inputs[0], outputs[values].dtype);
-  return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
+  const Array given = computed(*inputs[0], outputs[values]->dtype, workspace);
+  with_lapack(given.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = Real<T>;
-    const std::span<const int64_t> batch = leading(outputs[values].shape, 1);
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
+    const std::span<const int64_t> batch = leading(outputs[values]->shape, 1);
+    const Matrices<T> x(given, batch);
     const int64_t m = x.rows;
     const int64_t n = x.columns;
     const int64_t k = std::min(m, n);
-    const int64_t left = wants_vectors ? outputs[0].shape.back() : 0;
-    const int64_t right = wants_vectors ? outputs[2].shape[outputs[2].shape.size() - 2] : 0;
+    const int64_t left = wants_vectors ? outputs[0]->shape.back() : 0;
+    const int64_t right = wants_vectors ? outputs[2]->shape[outputs[2]->shape.size() - 2] : 0;
     const int64_t count = element_count(batch);
-    T* const u = wants_vectors ? elements<T>(out, 0) : nullptr;
-    R* const s = elements<R>(out, values);
-    T* const vh = wants_vectors ? elements<T>(out, 2) : nullptr;
+    T* const u = wants_vectors ? outputs[0]->as<T>() : nullptr;
+    R* const s = outputs[values]->as<R>();
+    T* const vh = wants_vectors ? outputs[2]->as<T>() : nullptr;
     if (k == 0) {
       for (int64_t i = 0; i < count && wants_vectors; ++i) {
         write_identity(u + i * m * left, m, left);
@@ -64,16 +65,16 @@ Values svd(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 }
 
 // Eigenvalues of Hermitian matrices, and their vectors where they are wanted.
-Values eigh(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = input_dtype(*inputs[0], outputs[0].dtype);
-  return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
+void eigh(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array given = computed(*inputs[0], outputs[0]->dtype, workspace);
+  with_lapack(given.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
-    const std::span<const int64_t> batch = leading(outputs[0].shape, 1);
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
+    const std::span<const int64_t> batch = leading(outputs[0]->shape, 1);
+    const Matrices<T> x(given, batch);
     const int64_t n = x.rows;
     if (n == 0) return;
-    Real<T>* const w = elements<Real<T>>(out, 0);
-    T* const v = out.size() > 1 ? elements<T>(out, 1) : nullptr;
+    Real<T>* const w = outputs[0]->as<Real<T>>();
+    T* const v = outputs.size() > 1 ? outputs[1]->as<T>() : nullptr;
     const Lapack<T>& table = lapack<T>(op.name());
     each_matrix(op, element_count(batch), cube(n) * (v == nullptr ? 2 : 9), [&] {
       return [&, a = std::vector<T>(static_cast<size_t>(n * n)),
@@ -95,17 +96,17 @@ Values eigh(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 }
 
 // Eigenvalues of any matrices, and their vectors where they are wanted.
-Values eig(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  const DType dtype = input_dtype(*inputs[0], outputs[0].dtype);
-  return with_lapack(dtype, outputs, [&](auto tag, const Values& out) {
+void eig(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array given = computed(*inputs[0], outputs[0]->dtype, workspace);
+  with_lapack(given.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using C = Complex<Real<T>>;
-    const std::span<const int64_t> batch = leading(outputs[0].shape, 1);
-    const Matrices<T> x(*in_dtype<T>(*inputs[0]), batch);
+    const std::span<const int64_t> batch = leading(outputs[0]->shape, 1);
+    const Matrices<T> x(given, batch);
     const int64_t n = x.rows;
     if (n == 0) return;
-    C* const w = elements<C>(out, 0);
-    C* const v = out.size() > 1 ? elements<C>(out, 1) : nullptr;
+    C* const w = outputs[0]->as<C>();
+    C* const v = outputs.size() > 1 ? outputs[1]->as<C>() : nullptr;
     const Lapack<T>& table = lapack<T>(op.name());
     each_matrix(op, element_count(batch), cube(n) * 20, [&] {
       const size_t size = static_cast<size_t>(n * n);
@@ -124,25 +125,25 @@ Values eig(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
 }
 
 // A vector of right sides as a matrix of one column.
-Ref<RawTensor> as_column(const RawTensor& b) {
-  if (b.shape.size() > 1) return b.view(b.shape, b.strides);
+Array as_column(const Array& b) {
+  if (b.shape.size() > 1) return b;
   return b.view({b.shape[0], 1}, {b.strides[0], 0});
 }
 
-Values lstsq(const Op& op, RawArgs inputs, const Specs& outputs, uint32_t) {
-  return with_lapack(outputs[0].dtype, outputs, [&](auto tag, const Values& out) {
+void lstsq(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  with_lapack(outputs[0]->dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     using R = Real<T>;
-    const Dims& batch = outputs[1].shape;
-    const Matrices<T> a(*in_dtype<T>(*inputs[0]), batch);
-    const Matrices<T> b(*as_column(*in_dtype<T>(*inputs[1])), batch);
+    const Dims& batch = outputs[1]->shape;
+    const Matrices<T> a(*inputs[0], batch);
+    const Matrices<T> b(as_column(*inputs[1]), batch);
     const int64_t m = a.rows;
     const int64_t n = a.columns;
     const int64_t sides = b.columns;
     const int64_t count = element_count(batch);
-    T* const to = elements<T>(out, 0);
-    int64_t* const ranks = elements<int64_t>(out, 1);
-    R* const values = elements<R>(out, 2);
+    T* const to = outputs[0]->as<T>();
+    int64_t* const ranks = outputs[1]->as<int64_t>();
+    R* const values = outputs[2]->as<R>();
     const int64_t k = std::min(m, n);
     if (k == 0) {
       std::fill_n(to, count * n * sides, T(0));

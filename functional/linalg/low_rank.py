@@ -7,17 +7,21 @@ from typing import Any
 from ...imperative import Tensor, TensorLike, isdtype
 from .. import generated as ops
 from ..algebra import matrix_transpose
-from ..arguments import integer
+from ..arguments import integer, named
 from ..arranging import as_tensor
 from ..random.generator import Key
 from .factors import SVDResult, qr, svd
 from .norms import as_floating, matrix_shape
 
 
+_MOST = 1000  # times that x is applied: far beyond what changes anything
+
+
 def _adjoint(x: Any) -> Any:
     return matrix_transpose(ops.conj(x) if isdtype(x.dtype, "complex floating") else x)
 
 
+@named
 def svd_lowrank(
     x: TensorLike, /, *, q: int = 6, niter: int = 2, M: TensorLike | None = None, seed: int = 0
 ) -> SVDResult:
@@ -37,7 +41,7 @@ def svd_lowrank(
         U (..., m, q), S (..., q) in falling order, and Vh (..., q, n).
 
     Raises:
-        ParameterError: q is not in [0, min(m, n)], or niter is negative.
+        ParameterError: q is not in [0, min(m, n)], or niter not in [0, 1000].
         ShapeError: x has fewer than two dimensions.
 
     Source:
@@ -54,7 +58,7 @@ def svd_lowrank(
     x = x if M is None else x - as_tensor(M)
     rows, columns = matrix_shape("svd_lowrank", x)
     count = integer("svd_lowrank", "q", q, least=0, most=min(rows, columns))
-    times = integer("svd_lowrank", "niter", niter, least=0)
+    times = integer("svd_lowrank", "niter", niter, least=0, most=_MOST)
     real = ops.real(x).dtype if isdtype(x.dtype, "complex floating") else x.dtype
     start = ops.astype(Key(seed).normal((columns, count), dtype=real), dtype=x.dtype)
     vectors = qr(ops.matmul(x, start)).Q
@@ -65,6 +69,7 @@ def svd_lowrank(
     return SVDResult(ops.matmul(vectors, u), s, vh)
 
 
+@named
 def pca_lowrank(
     x: TensorLike, /, *, q: int | None = None, center: bool = True, niter: int = 2, seed: int = 0
 ) -> SVDResult:
@@ -81,7 +86,7 @@ def pca_lowrank(
         U (..., m, q), S (..., q) in falling order, and Vh (..., q, n), the components as rows.
 
     Raises:
-        ParameterError: q is not in [0, min(m, n)], or niter is negative.
+        ParameterError: q is not in [0, min(m, n)], or niter not in [0, 1000].
         ShapeError: x has fewer than two dimensions.
 
     Source:

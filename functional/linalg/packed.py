@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from ...imperative import DTypeError, ShapeError, Tensor, TensorLike, isdtype
 from .. import generated as ops
 from ..algebra import matrix_transpose
+from ..arguments import named
 from ..arranging import as_tensor, expand_dims
 from ..creation import eye, zeros
 from ..picking import tril, triu
@@ -21,6 +22,7 @@ class LUFactorResult(NamedTuple):
     pivots: Tensor
 
 
+@named
 def lu_factor(x: TensorLike, /, *, pivot: bool = True) -> LUFactorResult:
     """The factors of x = P L U as one matrix, and the exchanges of rows that P is made of.
 
@@ -57,6 +59,7 @@ def lu_factor(x: TensorLike, /, *, pivot: bool = True) -> LUFactorResult:
     return LUFactorResult(tril(lower, k=-1) + upper, _exchanges(order, min(rows, columns)))
 
 
+@named
 def lu_unpack(packed: TensorLike, pivots: TensorLike, /) -> LUResult:
     """P, L and U of the factors that `lu_factor` gives.
 

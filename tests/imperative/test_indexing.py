@@ -246,3 +246,11 @@ def test_values_that_are_no_wrappers_refuse_assignment() -> None:
         with pytest.raises(TypeError, match="tensor-likes are values and do not change"):
             x[0] = 1
         assert x.item() == 1.0
+
+
+def test_what_is_picked_along_an_inner_axis_lies_in_order() -> None:
+    x = tl.tensor(np.arange(24.0).reshape(2, 3, 4))
+    index = tl.tensor([1, 0, 1])
+    for axis in range(3):
+        assert np.asarray(tl.functional.take(x, index, axis=axis)).flags.c_contiguous
+    assert np.asarray(tl.functional.argwhere(x)[:, 1]).flags.c_contiguous

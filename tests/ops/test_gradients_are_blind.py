@@ -224,3 +224,13 @@ def test_a_rule_that_declines_a_function_gets_its_formula() -> None:
         found = slope(tl.Tensor(Declining([0.5, -1.0]))).__wrapped__
     np.testing.assert_allclose(found.value, slope(tl.tensor([0.5, -1.0])), rtol=1e-6)
     assert {"erf", "exp", "multiply"} <= seen
+
+
+@pytest.mark.parametrize("name", ["attention_grad", "recurrence_grad", "ctc_grad"])
+def test_a_body_refuses_what_its_op_refuses(name: str) -> None:
+    (example,) = examples([name])
+    cls = {"attention_grad": ops.AttentionGrad, "ctc_grad": ops.CTCGrad}
+    op = cls.get(name, ops.RecurrenceGrad)(**example.attrs)
+    for wrong in ([tl.ones(2)] * len(example.arrays), [tl.ones(2)], []):
+        with pytest.raises((ValueError, TypeError)):
+            tl.apply.body(op, *wrong)

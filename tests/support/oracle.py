@@ -27,7 +27,7 @@ NATIVE_ULPS = 3.0
 SPECIAL_ULPS, GAMMA_ULPS = 4.5, 16.0
 # These swing around 0: they are held to units of the swing, sqrt(2 / (pi x)).
 SWINGING = frozenset(["bessel_j0", "bessel_j1"])
-INCOMPLETE = frozenset(["igamma", "igammac"])
+INCOMPLETE = frozenset(["igamma", "igammac", "gamma_density"])
 # Left of 0 these are sums of two parts that may cancel: they are held to units of the parts.
 REFLECTED = frozenset(["lgamma", "digamma", "trigamma"])
 # What the dtype itself decides: a wider one gives something else.

@@ -11,7 +11,7 @@ from .. import _C
 from .levels import stopped, unwrapped
 from .tensor import Tensor
 
-# Of an order: what stands earlier can be held by what stands later.
+# In this order: a number of one kind can be held by a dtype of its own kind or of a later one.
 _KINDS = ("bool", "integer", "floating", "complex")
 
 

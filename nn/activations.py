@@ -24,7 +24,6 @@ class GLU(Function):
     call = staticmethod(F.glu)
 
     def __init__(self, axis: int = -1) -> None:
-        """Keeps the arguments."""
         super().__init__(axis=axis)
 
 
@@ -43,7 +42,6 @@ class Hardshrink(Function):
     call = staticmethod(F.hardshrink)
 
     def __init__(self, lambd: float = 0.5) -> None:
-        """Keeps the arguments."""
         super().__init__(lambd=lambd)
 
 
@@ -75,7 +73,6 @@ class Hardtanh(Function):
     call = staticmethod(F.hardtanh)
 
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0) -> None:
-        """Keeps the arguments."""
         super().__init__(min_val=min_val, max_val=max_val)
 
 
@@ -106,7 +103,6 @@ class LogSoftmax(Function):
     call = staticmethod(F.log_softmax)
 
     def __init__(self, axis: int = -1) -> None:
-        """Keeps the arguments."""
         super().__init__(axis=axis)
 
 
@@ -137,7 +133,6 @@ class Softmax(Function):
     call = staticmethod(F.softmax)
 
     def __init__(self, axis: int = -1) -> None:
-        """Keeps the arguments."""
         super().__init__(axis=axis)
 
 
@@ -156,7 +151,6 @@ class Softmin(Function):
     call = staticmethod(F.softmin)
 
     def __init__(self, axis: int = -1) -> None:
-        """Keeps the arguments."""
         super().__init__(axis=axis)
 
 
@@ -175,7 +169,6 @@ class Softshrink(Function):
     call = staticmethod(F.softshrink)
 
     def __init__(self, lambd: float = 0.5) -> None:
-        """Keeps the arguments."""
         super().__init__(lambd=lambd)
 
 

@@ -212,5 +212,4 @@ class LocalResponseNorm(Function):
     call = staticmethod(F.local_response_norm)
 
     def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> None:
-        """Keeps the arguments."""
         super().__init__(size=size, alpha=alpha, beta=beta, k=k)

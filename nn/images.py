@@ -26,7 +26,6 @@ class ChannelShuffle(Function):
     call = staticmethod(F.channel_shuffle)
 
     def __init__(self, groups: int) -> None:
-        """Keeps the arguments."""
         super().__init__(groups=groups)
 
 
@@ -56,7 +55,6 @@ class Fold(Function):
         padding: Ints = 0,
         stride: Ints = 1,
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             output_size=tuple(output_size),
             kernel_size=held(kernel_size),
@@ -84,7 +82,6 @@ class PixelShuffle(Function):
     call = staticmethod(F.pixel_shuffle)
 
     def __init__(self, upscale_factor: int) -> None:
-        """Keeps the arguments."""
         super().__init__(upscale_factor=upscale_factor)
 
 
@@ -106,7 +103,6 @@ class PixelUnshuffle(Function):
     call = staticmethod(F.pixel_unshuffle)
 
     def __init__(self, downscale_factor: int) -> None:
-        """Keeps the arguments."""
         super().__init__(downscale_factor=downscale_factor)
 
 
@@ -130,7 +126,6 @@ class Unfold(Function):
     def __init__(
         self, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             kernel_size=held(kernel_size),
             dilation=held(dilation),
@@ -164,7 +159,6 @@ class Upsample(Function):
         mode: str = "nearest",
         align_corners: bool = False,
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             size=None if size is None else held(size),
             scale_factor=scale_factor,

@@ -24,7 +24,6 @@ class BCELoss(Function):
     call = staticmethod(F.binary_cross_entropy)
 
     def __init__(self, weight: TensorLike | None = None, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(weight=kept(weight), reduction=reduction)
 
 
@@ -52,7 +51,6 @@ class BCEWithLogitsLoss(Function):
         *,
         reduction: str = "mean",
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(weight=kept(weight), pos_weight=kept(pos_weight), reduction=reduction)
 
 
@@ -79,7 +77,6 @@ class CTCLoss(Function):
     def __init__(
         self, blank: int = 0, *, reduction: str = "mean", zero_infinity: bool = False
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
 
 
@@ -114,7 +111,6 @@ class CrossEntropyLoss(Function):
         label_smoothing: float = 0.0,
         axis: int = -1,
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             weight=kept(weight),
             ignore_index=ignore_index,
@@ -145,7 +141,6 @@ class GaussianNLLLoss(Function):
     call = staticmethod(F.gaussian_nll_loss)
 
     def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(full=full, eps=eps, reduction=reduction)
 
 
@@ -169,7 +164,6 @@ class HuberLoss(Function):
     call = staticmethod(F.huber_loss)
 
     def __init__(self, *, reduction: str = "mean", delta: float = 1.0) -> None:
-        """Keeps the arguments."""
         super().__init__(reduction=reduction, delta=delta)
 
 
@@ -190,7 +184,6 @@ class KLDivLoss(Function):
     call = staticmethod(F.kl_div)
 
     def __init__(self, *, reduction: str = "mean", log_target: bool = False) -> None:
-        """Keeps the arguments."""
         super().__init__(reduction=reduction, log_target=log_target)
 
 
@@ -210,7 +203,6 @@ class L1Loss(Function):
     call = staticmethod(F.l1_loss)
 
     def __init__(self, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(reduction=reduction)
 
 
@@ -230,7 +222,6 @@ class MSELoss(Function):
     call = staticmethod(F.mse_loss)
 
     def __init__(self, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(reduction=reduction)
 
 
@@ -260,7 +251,6 @@ class NLLLoss(Function):
         reduction: str = "mean",
         axis: int = -1,
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             weight=kept(weight), ignore_index=ignore_index, reduction=reduction, axis=axis
         )
@@ -292,7 +282,6 @@ class PoissonNLLLoss(Function):
         eps: float = 1e-8,
         reduction: str = "mean",
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(log_input=log_input, full=full, eps=eps, reduction=reduction)
 
 
@@ -316,5 +305,4 @@ class SmoothL1Loss(Function):
     call = staticmethod(F.smooth_l1_loss)
 
     def __init__(self, *, reduction: str = "mean", beta: float = 1.0) -> None:
-        """Keeps the arguments."""
         super().__init__(reduction=reduction, beta=beta)

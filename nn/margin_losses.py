@@ -24,7 +24,6 @@ class CosineEmbeddingLoss(Function):
     call = staticmethod(F.cosine_embedding_loss)
 
     def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(margin=margin, reduction=reduction)
 
 
@@ -45,7 +44,6 @@ class HingeEmbeddingLoss(Function):
     call = staticmethod(F.hinge_embedding_loss)
 
     def __init__(self, margin: float = 1.0, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(margin=margin, reduction=reduction)
 
 
@@ -66,7 +64,6 @@ class MarginRankingLoss(Function):
     call = staticmethod(F.margin_ranking_loss)
 
     def __init__(self, margin: float = 0.0, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(margin=margin, reduction=reduction)
 
 
@@ -86,7 +83,6 @@ class MultiLabelMarginLoss(Function):
     call = staticmethod(F.multilabel_margin_loss)
 
     def __init__(self, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(reduction=reduction)
 
 
@@ -107,7 +103,6 @@ class MultiLabelSoftMarginLoss(Function):
     call = staticmethod(F.multilabel_soft_margin_loss)
 
     def __init__(self, weight: TensorLike | None = None, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(weight=kept(weight), reduction=reduction)
 
 
@@ -140,7 +135,6 @@ class MultiMarginLoss(Function):
         *,
         reduction: str = "mean",
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(p=p, margin=margin, weight=kept(weight), reduction=reduction)
 
 
@@ -160,7 +154,6 @@ class SoftMarginLoss(Function):
     call = staticmethod(F.soft_margin_loss)
 
     def __init__(self, *, reduction: str = "mean") -> None:
-        """Keeps the arguments."""
         super().__init__(reduction=reduction)
 
 
@@ -195,5 +188,4 @@ class TripletMarginLoss(Function):
         swap: bool = False,
         reduction: str = "mean",
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(margin=margin, p=p, eps=eps, swap=swap, reduction=reduction)

@@ -24,7 +24,6 @@ class _MaxPool(Function):
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             kernel_size=held(kernel_size),
             stride=None if stride is None else held(stride),
@@ -51,7 +50,6 @@ class _AvgPool(Function):
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             kernel_size=held(kernel_size),
             stride=None if stride is None else held(stride),

@@ -29,7 +29,6 @@ class CELU(Function):
     call = staticmethod(F.celu)
 
     def __init__(self, alpha: float = 1.0) -> None:
-        """Keeps the arguments."""
         super().__init__(alpha=alpha)
 
 
@@ -51,7 +50,6 @@ class ELU(Function):
     call = staticmethod(F.elu)
 
     def __init__(self, alpha: float = 1.0) -> None:
-        """Keeps the arguments."""
         super().__init__(alpha=alpha)
 
 
@@ -114,7 +112,6 @@ class LeakyReLU(Function):
     call = staticmethod(F.leaky_relu)
 
     def __init__(self, negative_slope: float = 0.01) -> None:
-        """Keeps the arguments."""
         super().__init__(negative_slope=negative_slope)
 
 
@@ -279,7 +276,6 @@ class Softplus(Function):
     call = staticmethod(F.softplus)
 
     def __init__(self, beta: float = 1.0) -> None:
-        """Keeps the arguments."""
         super().__init__(beta=beta)
 
 
@@ -299,5 +295,4 @@ class Threshold(Function):
     call = staticmethod(F.threshold)
 
     def __init__(self, limit: float, value: float) -> None:
-        """Keeps the arguments."""
         super().__init__(limit=limit, value=value)

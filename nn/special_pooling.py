@@ -21,7 +21,6 @@ class _LPPool(Function):
         stride: Ints | None = None,
         ceil_mode: bool = False,
     ) -> None:
-        """Keeps the arguments."""
         super().__init__(
             norm_type=norm_type,
             kernel_size=held(kernel_size),
@@ -36,7 +35,6 @@ class _MaxUnpool(Layer):
     call: ClassVar[Callable[..., Tensor]]
 
     def __init__(self, kernel_size: Ints, stride: Ints | None = None, padding: Ints = 0) -> None:
-        """Keeps the arguments."""
         self.kernel_size = held(kernel_size)
         self.stride = None if stride is None else held(stride)
         self.padding = held(padding)
@@ -68,7 +66,6 @@ class _FractionalMaxPool(Layer):
         output_ratio: float | Sequence[float] | None = None,
         return_indices: bool = False,
     ) -> None:
-        """Keeps the arguments."""
         if (output_size is None) == (output_ratio is None):
             raise ValueError(
                 f"{type(self).__name__}: give either output_size or output_ratio; got "

@@ -166,7 +166,7 @@ PyObject* run_backward(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     const Wanted wanted(tensors);
     Roots from(args[0], args[1], wanted.tapes, tensors != Py_None);
-    last_cut() = {};  // of this value it was none
+    last_cut() = {};  // these roots have a gradient: a cut that was remembered is not theirs
     BackwardOptions options{retain != 0 || create != 0, create != 0};
     if (tensors == Py_None) {
       backward(*from.tape, from.edges, std::move(from.seeds), options, accumulate);
@@ -236,7 +236,7 @@ Object watcher_of(PyObject* function) {
   return function == Py_None ? Object() : Object::share(function);
 }
 
-// refuse_cut(): for what finds that its outputs depend on no leaf.
+// refuse_cut(): for a transform whose outputs depend on no leaf; fails where an op cut the tape.
 PyObject* refuse_cut_of_tape(PyObject*, PyObject*) {
   return guarded([&]() -> PyObject* {
     refuse_cut("backward");
@@ -244,7 +244,7 @@ PyObject* refuse_cut_of_tape(PyObject*, PyObject*) {
   });
 }
 
-// forget_cut(): what is not differentiable in a backward pass that is over is nobody's fault.
+// forget_cut(): a backward pass is over; ops in its rules that cut a tape explain no later failure.
 PyObject* forget_cut(PyObject*, PyObject*) {
   last_cut() = {};
   Py_RETURN_NONE;

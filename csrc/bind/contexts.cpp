@@ -6,7 +6,7 @@
 namespace tensorlike::bind {
 namespace {
 
-// Pause(records=False): what is inside is not recorded; or, by tapes that are open, is.
+// Pause(records=False): ops in the block are not recorded; with True they are, by the open tapes.
 struct PauseObject {
   PyObject_HEAD bool records;
   std::vector<int> previous;  // levels: a block may be entered again inside itself

@@ -42,7 +42,7 @@ Part part_of(const Op* op) {
   return {op != nullptr && typeid(*op) == typeid(ForeignOp) ? op : nullptr, Kind::kOp};
 }
 
-// Shows what a part leads to; returns the Python object that it holds itself, if it does.
+// Visits the parts that a part refers to; returns the Python object that it holds itself, or null.
 template <class Show>
 PyObject* open(const Part& part, Show&& show) {
   switch (part.kind) {

@@ -30,7 +30,7 @@ class PythonRule final : public Rule {
 
 // What rules, bodies and gradients written in Python return, as a tuple: one result, or several.
 Object result_tuple(PyObject* result);
-// Refuses what is no tensor-like, in the name of who returned it.
+// Fails unless the object is a tensor-like; the error names the function that returned it.
 void check_tensor_like(PyObject* item, const std::string& who, const char* wanted);
 // Refuses what a rule must not return: another number of results than the op has, or what is
 // neither a tensor-like nor of the kind of an argument. `op` is null for ops written in Python.

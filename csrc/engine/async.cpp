@@ -191,7 +191,7 @@ bool push_async(const Op& op, Args args, Values& out) {
   const auto is_there = [](const Value* arg) {
     return !static_cast<const RawTensor*>(arg)->pending;
   };
-  // A view of what is there costs nothing.
+  // A view of elements that are computed already costs nothing.
   if (op.cls.view != nullptr && std::all_of(args.begin(), args.end(), is_there)) return false;
   SmallVector<Spec, 3> inputs;
   int64_t work = 0;

@@ -13,8 +13,9 @@ bool push_async(const Op& op, Args args, Values& out);
 // Waits for all tasks; rethrows the first failure that nobody has been told of.
 void finish_async();
 
-// Ends the thread after the task that it runs: later launches run at once, and whoever still reads
-// what is queued runs it. For the process's end, which should not wait for what nobody reads.
+// Ends the thread after the task that it runs. Later launches run at once; a queued task runs when
+// somebody reads its result. For the end of the process, which waits for no result that nobody
+// reads.
 void stop_async();
 
 }  // namespace tensorlike

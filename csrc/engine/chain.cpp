@@ -115,7 +115,7 @@ void Chain::prepare_for_reduction(const RawTensor& fed, DType dtype) {
   find_program({slot}, {dtype});
 }
 
-// The program whose outputs are `results`, converted, and then what is written.
+// Finds the program whose outputs are `results`, converted, and then those that are written.
 void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted) {
   SmallVector<DType, 4> wanted(converted);
   for (const Written& written : written_) {

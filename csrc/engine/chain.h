@@ -28,13 +28,13 @@ class Chain {
   // beside the one who reduces it holds it.
   void prepare_for_reduction(const RawTensor& fed, DType dtype);
 
-  // What is prepared to be written, other than what is computed for a reduction.
+  // Whether results are prepared to be written, beside the one that a reduction reads.
   bool writes() const { return !written_.empty(); }
   // An intermediate result that is written, or the last.
   LazyNode* written_node() const { return written_.front().node; }
 
-  // Gives memory to what is written: that of a dying operand where `may_take` and the program lets
-  // it, else fresh.
+  // Gives memory to the results that are written: a dying operand's where `may_take` and the
+  // program allow that, else fresh memory.
   void allocate(bool may_take);
   // Runs it over the memory. Nodes whose operands are written over are lost until they are filled.
   void run();

@@ -57,7 +57,7 @@ bool are_equal(const EngineOptions& a, const EngineOptions& b) {
          a.max_bytes == b.max_bytes;
 }
 
-// As if the options had been set: what runs before main knows no engine.
+// The small way follows the options from the start; static initialisers may run before this one.
 const bool is_started = (update_small_launches(), true);
 
 }  // namespace

@@ -180,8 +180,8 @@ bool push_lazily(const Op& op, Args args, Values& out) {
   return true;
 }
 
-// From the newest on: what the newest need runs with them. One that fails does not keep the others
-// from running; who reads it is told again.
+// Begins with the newest nodes, which bring those that they need along. A node that fails does not
+// keep the others from running; whoever reads it later gets the error again.
 void finish_lazy(const char* reason) {
   const PatientLock lock(run_mutex());
   std::vector<Ref<LazyNode>> nodes;

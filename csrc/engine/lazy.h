@@ -38,7 +38,7 @@ class LazyNode final : public Pending {
   bool is_told = false;          // somebody has had the error that keeps it from running
   int mark = -1;                 // its place in the chain that is being collected
   mutable uint64_t counted = 0;  // by which count of a chain's nodes
-  // The one that was made after it, of those that wait.
+  // The next younger one of the nodes that wait.
   LazyNode* next() const { return next_; }
 
  protected:
@@ -58,8 +58,8 @@ class LazyNode final : public Pending {
 // Makes tensors that wait for `op`, where the engine's options let it wait; none otherwise.
 bool push_lazily(const Op& op, Args args, Values& out);
 
-// Runs a node after what it needs, without recursion: what waits may be deeper than the stack. An
-// error is told with the op and the line that applied it.
+// Runs a node after the nodes that it needs, without recursion: the graph of waiting nodes may be
+// deeper than the stack. An error is told with the op and the line that applied it.
 void run_node(LazyNode& node, const char* reason);
 
 // What ran before is not of interest any more.

@@ -21,7 +21,7 @@ struct Profile {
 };
 
 // Several may go on at once, in blocks inside one another or in threads, and each sees all that
-// runs. The engine's thread tells of what it ran, too, with no lock but this.
+// runs. The engine's thread reports its launches too, and takes no other lock.
 struct Profiles {
   std::mutex mutex;
   std::vector<Profile> open;

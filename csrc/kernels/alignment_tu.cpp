@@ -16,8 +16,8 @@ T larger(T a, T b) {
   return (b > a) | (b != b) ? b : a;
 }
 
-// To subtract from what is never greater: 0 in place of minus infinity, for differences that are
-// numbers.
+// The largest of some terms, to be subtracted from them: 0 in place of minus infinity, of which the
+// difference would be NaN.
 template <class T>
 T reference(T x) {
   return x == kNever<T> ? T(0) : x;
@@ -65,7 +65,7 @@ void forward(const CtcSequence& q, void* table, void* scratch) {
   }
 }
 
-// What flows into the states of a step, from what flows into those of the next one.
+// The gradient by the states of a step, from the gradient by those of the next step.
 template <class T>
 void retreat(T* flow, const T* next, const T* before, const T* gain, const T* hop, int64_t states) {
   for (int64_t s = 0; s < states; ++s) {

@@ -38,8 +38,8 @@ class Strips {
 
   int64_t count() const { return planes_ * lines_.count * columns_.count; }
   Strip operator[](int64_t i) const;
-  // The i-th where those at one place of all planes come before the next place, so that a layout is
-  // found once for all of them.
+  // The i-th strip in another order: all planes' strips at one place, then those at the next place.
+  // Strips at one place have the same layout, which is then found once.
   int64_t by_place(int64_t i) const { return i % planes_ * (count() / planes_) + i / planes_; }
   bool is_joint() const { return is_joint_; }
 

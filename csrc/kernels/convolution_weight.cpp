@@ -13,8 +13,10 @@ namespace {
 constexpr int64_t kPositions = 1024;  // long dots whose rows of dy stay in the L1 cache
 constexpr int64_t kOperandBytes = 1024 * 1024;
 constexpr int64_t kSlack = 16;  // elements that gathering may write beyond the end
-constexpr int64_t kJobs = 32;   // as many at least; they don't depend on the threads, since
-constexpr int64_t kSumsBytes = 4 << 20;  // sums do on the jobs
+// The least number of jobs. It does not depend on the number of threads, because the order in which
+// elements are added up depends on it: results are the same on any machine.
+constexpr int64_t kJobs = 32;
+constexpr int64_t kSumsBytes = 4 << 20;  // the most memory that sums of jobs may take together
 
 thread_local ScratchBuffer t_operand;
 thread_local ScratchBuffer t_gradient;

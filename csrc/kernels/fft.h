@@ -15,7 +15,7 @@ struct FftLines {
   FftKind kind;
   bool is_inverse;  // the sign of the exponent: + for the inverse transform
   double scale;
-  int64_t length;  // of the transform: that of a line, of the real ones where they differ
+  int64_t length;  // of the transform: elements of a line; of the real line where one is complex
   int64_t inner;
   int64_t lines;
   const void* in;

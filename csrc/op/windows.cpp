@@ -263,7 +263,8 @@ void read_sliding(const Reader& reader, const Ints& sizes, Pooling& p) {
   }
 }
 
-// 0 where none is given, and the elements that count are what sums are divided by.
+// The number that sums are divided by; 0 where none is given, and they are divided by the number of
+// elements in the window.
 int64_t divisor_of(const Op& op) {
   const Attr& given = op.attr("divisor_override");
   if (std::holds_alternative<Nothing>(given)) return 0;

@@ -29,9 +29,9 @@ bool is_real(const Values& values) {
   });
 }
 
-// Each element of a real elementwise function has one slope for each argument: pushing a tangent
-// forward is what its rule does to a cotangent. The rule fits its result to the output then, not
-// to the argument, which may be smaller or narrower.
+// Each element of a real elementwise function has one slope for each argument, by which tangents
+// and cotangents alike are multiplied: so the gradient's rule is applied to the tangent. Its result
+// is fitted to the output then, not to the argument, which may be smaller or narrower.
 void push_elementwise(const Op& op, Args primals, Args tangents, Forward& out) {
   const Ref<Node> node = make_ref<Node>();
   node->outputs.push_back(spec_of(op.name(), *out.outputs[0]));
@@ -77,7 +77,7 @@ std::vector<std::vector<size_t>> linear_groups(const Op& op, Args tangents) {
   return groups;
 }
 
-// What is linear in some arguments does to tangents what it does to them.
+// An op that is linear in some arguments gives its tangent by being applied to theirs.
 void push_linear(const Op& op, const std::vector<std::vector<size_t>>& groups, Args primals,
                  Args tangents, Forward& out) {
   for (const std::vector<size_t>& group : groups) {

@@ -1,4 +1,4 @@
-// Forward mode: what an op does to tangents, found from what is declared of its gradient.
+// Forward mode: the tangents of an op's results, found from its declared gradient.
 #pragma once
 
 #include "tape/tape.h"

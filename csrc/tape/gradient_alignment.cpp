@@ -97,8 +97,8 @@ class Alignment {
     return joined(part(x, false, by, width_), fill(value, by), false);
   }
 
-  // Two that are both minus infinity are kept apart: logaddexp has a slope there, but that no
-  // slope.
+  // Where both are minus infinity the result is too, and no gradient flows: logaddexp has a
+  // slope there.
   Term log_sum(const Term& x, const Term& y) const {
     const Term never =
         compared("logical_and", {call("isinf", {x.get()})}, {call("isinf", {y.get()})});

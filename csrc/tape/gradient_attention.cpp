@@ -1,4 +1,5 @@
-// The gradient of attention: an op, and what that op, and the gradient of a mask, are in calls.
+// The gradient of attention: one op. Beside it, as calls of other ops, the body of that op (for
+// second derivatives) and the gradient of a mask.
 #include <cmath>
 
 #include "op/attention.h"

@@ -74,7 +74,8 @@ void product_gradients(GradCall& c, Value& cotangent) {
     const Ref<Value> dy = seen_as(cotangent, dy_shape, y_shape);
     const Ref<Value> a = seen_as(*c.inputs[0], a_matrix, a_shape);
     if (is_swapped(c.node.inputs[1])) {
-      // The product in the order of what b was made from, whose gradient then lies in order.
+      // b is a transpose: the product is made in the order of the tensor that was transposed, so
+      // that the gradient of that one is contiguous.
       const Ref<Value> dyt = swap_last_two(*dy, dy_shape.size());
       const Ref<Value> swapped = call("matmul", {dyt.get(), conjugate(*a).get()});
       finish(swap_last_two(*swapped, dy_shape.size()), 1, b_matrix, b_shape);

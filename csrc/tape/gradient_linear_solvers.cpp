@@ -20,7 +20,8 @@ void grad_cholesky(GradCall& c) {
   c.result(0) = hermitian_part(solved_triangular(adjoint(l), right, true)).value;
 }
 
-// Of x = q r with a square r, whose diagonal is real: that is the choice among all phases.
+// The gradient of x = q r with a square r. A phase for each column of q is free; r's diagonal is
+// real, which fixes them.
 Term square_qr(const Term& q, const Term& r, const Term& dq, const Term& dr) {
   const Term flow = product(r, adjoint(dr)) - product(adjoint(dq), q);
   const Term below = lower_triangle(flow, -1);

@@ -33,8 +33,8 @@ std::vector<Term> steps_of(const Term& x) {
   return steps;
 }
 
-// What flows back through one cell, whatever its kind: the gradients by its gates (of a cell
-// without gates, by its sums), and what of the hidden state flows past them.
+// The gradients of one step of a cell of any kind: by its gates (by its sums where it has no
+// gates), and by the hidden state as far as that reaches the next step past the gates.
 struct Flow {
   Cell kind;
   int64_t size;

@@ -90,7 +90,7 @@ void grad_cumulative_prod(GradCall& c) {
   c.result(0) = call("where", {is_zero.get(), at_zeros.get(), elsewhere.get()});
 }
 
-// What one deviation from the mean is worth, per unit of the variance's cotangent, without 2.
+// Half of the variance's derivative by each element: (x - mean) / divisor.
 struct Deviation {
   Ref<Value> scaled;
   std::vector<int64_t> kept;  // the shape of the output with the reduced axes

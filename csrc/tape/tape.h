@@ -26,8 +26,8 @@ struct Edge {
 class Tape final : public RefCounted {
  public:
   explicit Tape(int level) : level(level) {}
-  // The tape of leaves that are made of what belongs to this level: one level further in, so that
-  // they go around it. It closes with this one. That of the base tape is itself, as is its own.
+  // The tape for leaves made of values of this level: one level further in, so that such leaves
+  // wrap those values. It closes with this one. The base tape is its own, and so is such a tape.
   Ref<Tape> of_leaves();
   const int level;
   std::atomic<bool> is_open{true};

@@ -184,8 +184,8 @@ inline double svd_work(int64_t m, int64_t n) {
   return 10 * static_cast<double>(m * n) * static_cast<double>(std::min(m, n));
 }
 
-// The singular values, and where u and vh are given the vectors, by rows: the factors of the
-// transpose, which is what LAPACK sees, are those of the matrix in each other's place.
+// The singular values, and the vectors where u and vh are given. LAPACK reads rows as columns, so
+// it factors the transpose: its u is our vh, and its vh our u.
 template <class T>
 class RowSingularValues {
  public:

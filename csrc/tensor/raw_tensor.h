@@ -71,7 +71,7 @@ class RawTensor final : public Value, public Array {
     data = begin;
     pending = nullptr;
   }
-  // They are there, and lie as those of a result do that was not known before.
+  // The elements have been computed; they lie as those of `result` do, which was not known before.
   void fill(const RawTensor& result) {
     Dims filled = result.strides;  // the one thing that may find no memory
     strides = std::move(filled);

@@ -132,8 +132,8 @@ struct Forward {
   }
 };
 
-// Backwards through the steps. `flows` are the gradients by the gates; of a cell without gates, or
-// whose gates are the sums, those by the sums.
+// Backwards through the steps. `flows` are the gradients by the gates, or by the sums where a cell
+// has no gates or its gates are the sums themselves.
 template <class T>
 struct Backward {
   const Sequence s;

@@ -16,7 +16,7 @@ struct Reducible {
   SmallVector<TileOperand, 4> operands;
   // Where the program's other results go, contiguous; none unless `is_walked_in_order`.
   SmallVector<TileOutput, 2> written;
-  // The first of these is what is reduced, and no result of its own.
+  // Whether `written` begins with the elements that are reduced.
   bool is_written = false;
 };
 

@@ -13,7 +13,6 @@ from ..random.generator import Key
 from .factors import SVDResult, qr, svd
 from .norms import as_floating, matrix_shape
 
-
 _MOST = 1000  # times that x is applied: far beyond what changes anything
 
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 #include <limits>
 #include <random>
 #include <type_traits>
@@ -147,60 +148,63 @@ void append_sweep(std::vector<double>& x) {
   for (int i = 0; i < 200000; ++i) x.push_back(uniform(random) * 745);
 }
 
-// The neighbours of points where a function changes its formula, overflows or vanishes.
+// Points where a function changes its formula, overflows or vanishes.
+constexpr double kTurns[] = {1,
+                             0.5,
+                             0.25,
+                             0.75,
+                             2,
+                             4,
+                             1.5,
+                             0.93,
+                             0.1,
+                             0.70710678118654752,
+                             1.41421356237309504,
+                             0.34657359027997264,
+                             0.41421356237309504,
+                             2.41421356237309504,
+                             709.782712893383973,
+                             710.475860073943863,
+                             708.396418532264106,
+                             745.133219101941207,
+                             744.440071921381,
+                             88.7228390520683,
+                             89.4159862326283,
+                             87.3365447504021,
+                             103.972083690259,
+                             1024,
+                             1022,
+                             1074,
+                             1075,
+                             128,
+                             126,
+                             149,
+                             150,
+                             5.95,
+                             3.93,
+                             9.19,
+                             10.05,
+                             10.1,
+                             26.54,
+                             26.64,
+                             27.2,
+                             6,
+                             20,
+                             10,
+                             9.01,
+                             19.06,
+                             0x1p28,
+                             0x1p60,
+                             37,
+                             17.3,
+                             1e6,
+                             131072,
+                             0x1p30};
+
+// The neighbours of those, and of the multiples of pi / 4 and log(2) / 2.
 template <class T>
 void append_dense(std::vector<T>& x) {
-  std::vector<double> points = {1,
-                                0.5,
-                                0.25,
-                                0.75,
-                                2,
-                                4,
-                                1.5,
-                                0.93,
-                                0.1,
-                                0.70710678118654752,
-                                1.41421356237309504,
-                                0.34657359027997264,
-                                0.41421356237309504,
-                                2.41421356237309504,
-                                709.782712893383973,
-                                710.475860073943863,
-                                708.396418532264106,
-                                745.133219101941207,
-                                744.440071921381,
-                                88.7228390520683,
-                                89.4159862326283,
-                                87.3365447504021,
-                                103.972083690259,
-                                1024,
-                                1022,
-                                1074,
-                                1075,
-                                128,
-                                126,
-                                149,
-                                150,
-                                5.95,
-                                3.93,
-                                9.19,
-                                10.05,
-                                10.1,
-                                26.54,
-                                26.64,
-                                27.2,
-                                6,
-                                20,
-                                10,
-                                9.01,
-                                19.06,
-                                0x1p28,
-                                0x1p60,
-                                37,
-                                17.3,
-                                1e6,
-                                131072,
-                                0x1p30};
+  std::vector<double> points(std::begin(kTurns), std::end(kTurns));
   for (int n = 1; n < 400; ++n) points.push_back(n * 0.785398163397448309616);
   for (int n = 1; n < 60; ++n) points.push_back(n * 0.346573590279972655);
   for (const double point : points) {

@@ -180,7 +180,9 @@ def test_attributes_have_conditions(declared: Any) -> None:
 
 def test_numbers_that_a_body_gives_are_checked(declared: Any) -> None:
     assert declared.condition_inside(tl.tensor(X), low=0.5).tolist() == [1.0, 0.5, 1.0]
-    with pytest.raises(tl.ParameterError, match=r"condition_inside: low >= 0 must hold; got low=-1"):
+    with pytest.raises(
+        tl.ParameterError, match=r"condition_inside: low >= 0 must hold; got low=-1"
+    ):
         declared.condition_inside(tl.tensor(X), low=-1.0)
 
 

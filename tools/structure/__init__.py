@@ -1,0 +1,1 @@
+"""How the code is built, in numbers: see the README beside this package."""

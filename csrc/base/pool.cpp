@@ -334,6 +334,7 @@ void set_num_threads(int n) { g_pool.set_threads(n); }
 void set_interrupt_hook(InterruptHook hook) { g_hook.store(hook, std::memory_order_release); }
 
 void become_worker() { t_is_worker = true; }
+bool is_worker() { return t_is_worker; }
 
 void check_interrupt() {
   if (is_interrupted()) throw Interrupted();

@@ -30,6 +30,8 @@ void set_interrupt_hook(InterruptHook hook);  // nullptr removes it
 
 // The calling thread is one of the core's own: it never polls the hook.
 void become_worker();
+// Whether this thread is the core's own: it never holds a lock of whoever embeds the core.
+bool is_worker();
 
 // Polls the hook, at most every 20 ms, and throws Interrupted; for long serial loops. Does nothing
 // on a worker thread.

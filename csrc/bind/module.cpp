@@ -22,8 +22,12 @@ namespace py = pybind11;
 namespace tensorlike::bind {
 namespace {
 
-// The GIL is let go while a long kernel runs, by the thread that holds it.
-void* release_gil() { return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr; }
+// The GIL is let go while a long kernel runs, by the thread that holds it. Python must not be asked
+// by the core's own threads: once it has ended, it says of all threads that they hold it.
+void* release_gil() {
+  if (is_worker()) return nullptr;
+  return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
+}
 void take_gil(void* state) {
   outlive_python([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
 }

@@ -217,7 +217,7 @@ inline double gamma_term(double a, double x) {
   }
   const double inverse = 1 / a;
   const double scaled = vm::exp(inverse * lgamma_large(inverse * inverse));
-  return gamma_power(a, x) / (vm::sqrt(kTwoPi * a) * scaled);
+  return gamma_power(a, x) / (vm::sqrt(kTwoPi) * vm::sqrt(a) * scaled);
 }
 
 inline double gamma_density(double a, double x) {

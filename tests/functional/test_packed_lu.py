@@ -104,5 +104,5 @@ def test_factors_of_low_rank_are_exact_where_the_rank_is_low(is_complex: bool) -
 
 def test_factors_of_low_rank_refuse_more_values_than_there_are() -> None:
     for call in (L.svd_lowrank, L.pca_lowrank):
-        with pytest.raises(tl.ParameterError, match="svd_lowrank: q must be at most 2"):
+        with pytest.raises(tl.ParameterError, match="lowrank: q must be at most 2"):
             call(tl.ones((3, 2)), q=3)

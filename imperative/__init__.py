@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._C import ArgumentError as ArgumentError
 from .._C import DispatchError as DispatchError
 from .._C import DTypeError as DTypeError
 from .._C import IndexRangeError as IndexRangeError
@@ -79,6 +80,7 @@ __all__ = [
     "IndexRangeError",
     "Listing",
     "Parameter",
+    "ArgumentError",
     "ParameterError",
     "PyLayer",
     "RawTensor",

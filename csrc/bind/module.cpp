@@ -49,8 +49,8 @@ PyObject* stats(PyObject*, PyObject*) {
 template <class T>
 T to_count(PyObject* given, const char* who, const char* name, int64_t least) {
   if (PyIndex_Check(given) == 0 || PyBool_Check(given) != 0) {
-    fail(ErrorKind::kAttribute, who, ": ", name, " must be an integer; got ",
-         Py_TYPE(given)->tp_name, ".");
+    fail(ErrorKind::kAttribute, said::op(who), said::argument(name), "must be an integer",
+         said::got(Py_TYPE(given)->tp_name));
   }
   Object number = own(PyNumber_Index(given));
   int overflow = 0;
@@ -140,6 +140,7 @@ PYBIND11_MODULE(_C, m) {
     add_ops(module);
     add_tensors(module);
     add_functions(module);
+    add_named(module);
     add_complex_forms(module);
     add_tapes(module);
     add_backward(module);

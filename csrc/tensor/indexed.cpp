@@ -16,8 +16,8 @@ Ref<RawTensor> checked(Ref<RawTensor> index, const Op& op) {
   const int64_t* const begin = index->as<int64_t>();
   const int64_t* found = std::find_if(begin, end, [](int64_t value) { return value < 0; });
   if (found == end) return index;
-  fail(ErrorKind::kIndex, op.name(), ": indices must be below 2^63; got ",
-       static_cast<uint64_t>(*found), " at position ", found - begin, ".");
+  fail(ErrorKind::kIndex, said::op(op.name()), said::argument("indices"), "must be below 2^63",
+       said::got(static_cast<uint64_t>(*found), " at position ", found - begin));
 }
 
 Ref<RawTensor> readable(const Op& op, const RawTensor& index, const Dims& shape) {
@@ -61,8 +61,8 @@ void IndexReader::check(const Op& op) const {
   for (int64_t i = 0; i < count; ++i) {
     const int64_t value = width_ == 4 ? index_->as<int32_t>()[i] : index_->as<int64_t>()[i];
     if (value >= -size_ && value < size_) continue;
-    fail(ErrorKind::kIndex, op.name(), ": indices must be in [", -size_, ", ", size_ - 1,
-         "] for axis ", axis_, "; got ", value, " at position ", i, ".");
+    fail(ErrorKind::kIndex, said::op(op.name()), said::argument("indices"), "must be in [", -size_,
+         ", ", size_ - 1, "] for axis ", axis_, said::got(value, " at position ", i));
   }
 }
 

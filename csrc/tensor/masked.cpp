@@ -122,9 +122,9 @@ bool broadcasts_to(const Dims& shape, const Dims& target) {
 // The value's shape depends on how many elements are set, so that only the kernel can check it.
 Ref<RawTensor> values_for(const Op& op, RawTensor& value, const RawTensor& out, const Dims& shape) {
   if (!broadcasts_to(value.shape, shape)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": value must broadcast to what the mask selects; got value.shape=",
-         to_string(value.shape), " into ", to_string(shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("value"),
+         "must broadcast to what the mask selects",
+         said::got("value.shape=", to_string(value.shape), " into ", to_string(shape)));
   }
   const Ref<RawTensor> wide = broadcast_to(*cast_if_needed(value, out.dtype), shape);
   return wide->storage == out.storage ? copy(*wide) : contiguous(*wide);

@@ -49,8 +49,8 @@ Ref<RawTensor> checked_labels(const Op& op, const RawTensor& labels, int64_t cla
   for (int64_t r = 0; r < count; ++r) {
     are_all_kept = are_all_kept && label[r] != ignored;
     if (label[r] == ignored || (label[r] >= 0 && label[r] < classes)) continue;
-    fail(ErrorKind::kIndex, op.name(), ": labels must be in [0, ", classes - 1,
-         "] or ignore_index=", ignored, "; got ", label[r], " at position ", r, ".");
+    fail(ErrorKind::kIndex, said::op(op.name()), said::argument("labels"), "must be in [0, ",
+         classes - 1, "] or ignore_index=", ignored, said::got(label[r], " at position ", r));
   }
   if (!are_all_kept) {
     const Ref<RawTensor> marked = RawTensor::empty(DType::kInt64, found->shape);

@@ -24,8 +24,9 @@ std::vector<typename SortKey<T>::Key> keys_of(const Op& op, const RawTensor& x, 
     if (sorter != nullptr) {
       at = sorter->as<int64_t>()[i];
       if (at < 0 || at >= n) {
-        fail(ErrorKind::kIndex, op.name(), ": sorter must hold positions of x1, in [0, ", n - 1,
-             "]; got ", at, " at position ", i, "; make it with argsort(x1).");
+        fail(ErrorKind::kIndex, said::op(op.name()), said::argument("sorter"),
+             "must hold positions of x1, in [0, ", n - 1, "]", said::got(at, " at position ", i),
+             said::fix("make it with argsort(x1)"));
       }
       at += i - i % n;
     }

@@ -69,6 +69,7 @@ from .transforms import vmap as vmap
 
 __all__ = [
     "Apply",
+    "ArgumentError",
     "Batched",
     "Carrier",
     "DTypeError",
@@ -80,7 +81,6 @@ __all__ = [
     "IndexRangeError",
     "Listing",
     "Parameter",
-    "ArgumentError",
     "ParameterError",
     "PyLayer",
     "RawTensor",

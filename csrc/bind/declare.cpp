@@ -171,14 +171,21 @@ void add_spec(const py::handle& spec) {
         body_from(spec.attr("finish")), spec.attr("init").cast<std::string>(),
         spec.attr("source").cast<std::string>()});
   } else if (kind == "OpSpec") {
-    target.add(OpSpec{std::move(name), args_from(spec.attr("args")), attrs_from(spec.attr("attrs")),
-                      spec.attr("outputs").cast<int>(), spec.attr("infer").cast<std::string>(),
+    target.add(OpSpec{std::move(name),
+                      args_from(spec.attr("args")),
+                      attrs_from(spec.attr("attrs")),
+                      spec.attr("outputs").cast<int>(),
+                      spec.attr("infer").cast<std::string>(),
                       spec.attr("kernel").cast<std::string>(),
-                      spec.attr("grad").cast<std::string>(), grads_from(spec.attr("grads")),
+                      spec.attr("grad").cast<std::string>(),
+                      grads_from(spec.attr("grads")),
                       grads_from(spec.attr("complex_grads")),
-                      spec.attr("differentiable").cast<bool>(), body_from(spec.attr("define")),
+                      spec.attr("differentiable").cast<bool>(),
+                      body_from(spec.attr("define")),
                       spec.attr("linear").cast<std::vector<std::vector<int>>>(),
-                      spec.attr("batch").cast<std::string>(), {}, conditions_from(spec),
+                      spec.attr("batch").cast<std::string>(),
+                      {},
+                      conditions_from(spec),
                       spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {
     std::vector<std::pair<std::string, Attr>> fixed;

@@ -198,6 +198,15 @@ void fail_as(const std::string& call, const Error& error) {
   throw Error(error.kind(), std::move(fields));
 }
 
+void fail_builtin(PyObject* cls, const char* op, const std::string& words) {
+  Object line = own(to_unicode(text(op, ": ", words)));
+  Object made = own(PyObject_CallOneArg(cls, line.get()));
+  check(PyObject_SetAttrString(made.get(), "op", own(to_unicode(op)).get()));
+  check(PyObject_SetAttrString(made.get(), "words", own(to_unicode(words)).get()));
+  PyErr_SetObject(cls, made.get());
+  throw PythonError();
+}
+
 void set_error() noexcept {
   try {
     throw;

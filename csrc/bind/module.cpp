@@ -57,9 +57,8 @@ T to_count(PyObject* given, const char* who, const char* name, int64_t least) {
   const int64_t value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
   if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
   if (overflow < 0 || (overflow == 0 && value < least)) {
-    PyErr_Format(PyExc_ValueError, "%s: %s must be at least %lld; got %S", who, name,
-                 static_cast<long long>(least), number.get());
-    throw PythonError();
+    fail(ErrorKind::kArgument, said::op(who), said::argument(name), "must be at least ", least,
+         said::got(shown(own(PyObject_Str(number.get())).get())));
   }
   constexpr auto kMost =
       static_cast<int64_t>(std::min<uint64_t>(std::numeric_limits<T>::max(), INT64_MAX));

@@ -126,7 +126,7 @@ def test_every_class_of_errors_takes_fields() -> None:
     ]
     assert len(classes) > 10
     for cls in classes:
-        error = cls("must hold", op="op", got="it")
+        error = cls("must hold.", op="op", got="it")
         assert str(error) == "op: must hold; got it."
         with pytest.raises(cls):
             raise error

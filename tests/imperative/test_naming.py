@@ -145,7 +145,8 @@ def test_a_named_call_looks_like_its_function() -> None:
         assert getattr(call, attribute) == getattr(plain, attribute)
     assert inspect.signature(call) == inspect.signature(plain)
     assert typing.get_type_hints(call) == typing.get_type_hints(plain)
-    assert pydoc.render_doc(call) == pydoc.render_doc(plain)
+    told = [pydoc.render_doc(x).partition("\n")[2] for x in (call, plain)]
+    assert told[0] == told[1]
     assert repr(call).startswith("<function broadcast_shapes at")
     assert inspect.isroutine(call)
     assert doctest.DocTestFinder().find(call)[0].examples
@@ -178,7 +179,7 @@ def test_a_class_is_named_by_who_was_made() -> None:
         pass
 
     assert list(inspect.signature(Base).parameters) == ["size"]
-    with pytest.raises(ValueError, match=r"^size: must be positive; got 0\.$"):
+    with pytest.raises(ValueError, match=r"^size: must be positive; got 0$"):
         Derived(0)  # a class of this test is the user's
 
 

@@ -69,7 +69,9 @@ def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
     at = axis_of("glu", axis, len(x.shape))
     size = x.shape[at]
     if size % 2:
-        raise ShapeError(f"glu: the size of dimension {at} must be even; got x.shape={x.shape}.")
+        raise ShapeError(
+            f"the size of dimension {at} must be even", op="glu", got=f"x.shape={x.shape}"
+        )
     before = (slice(None),) * at
     first, second = (*before, slice(size // 2)), (*before, slice(size // 2, None))
     return x[first] * sigmoid(x[second])  # type: ignore[no-any-return]
@@ -101,8 +103,10 @@ def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
         return leaky_relu(x, reshape(weight, ()))
     if len(weight.shape) != 1 or len(x.shape) < 2 or x.shape[1] != weight.shape[0]:
         raise ShapeError(
-            "prelu: weight must have one element, or one for each channel of x, its second "
-            f"dimension; got weight.shape={weight.shape} and x.shape={x.shape}."
+            "must have one element, or one for each channel of x, its second dimension",
+            op="prelu",
+            argument="weight",
+            got=f"weight.shape={weight.shape} and x.shape={x.shape}",
         )
     return leaky_relu(x, reshape(weight, (-1, *([1] * (len(x.shape) - 2)))))
 
@@ -142,7 +146,10 @@ def rrelu(
     lower, upper = number("rrelu", "lower", lower), number("rrelu", "upper", upper)
     if not lower <= upper:
         raise ParameterError(
-            f"rrelu: lower must not be greater than upper; got lower={lower}, upper={upper}."
+            "must not be greater than upper",
+            op="rrelu",
+            argument="lower",
+            got=f"lower={lower}, upper={upper}",
         )
     if not training:
         return leaky_relu(x, (lower + upper) / 2)
@@ -185,7 +192,7 @@ def gumbel_softmax(
     tau = number("gumbel_softmax", "tau", tau, above=0.0)
     if not logits.shape[at]:
         raise ShapeError(
-            f"gumbel_softmax: there must be a category; got logits.shape={logits.shape}."
+            "there must be a category", op="gumbel_softmax", got=f"logits.shape={logits.shape}"
         )
     noise = gumbel_noise(tuple(logits.shape), key=seed)
     soft = softmax((logits + astype(noise, dtype=logits.dtype)) / tau, axis=at)
@@ -224,8 +231,10 @@ def _dropped(call: str, x: Any, kept_dims: int, p: float, seed: int) -> Any:
     """x times a mask whose last `kept_dims` dimensions are alike."""
     if len(x.shape) < kept_dims + 1:
         raise ShapeError(
-            f"{call}: x must be (..., channels) and {kept_dims} spatial dimensions; "
-            f"got x.shape={x.shape}."
+            f"must be (..., channels) and {kept_dims} spatial dimensions",
+            op=call,
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     lead = tuple(x.shape[: len(x.shape) - kept_dims])
     mask = dropout(ones((*lead, *([1] * kept_dims)), dtype=x.dtype), p=p, seed=seed)
@@ -372,6 +381,9 @@ def feature_alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Te
     x = as_tensor(x)
     if len(x.shape) < 2:
         raise ShapeError(
-            f"feature_alpha_dropout: x must be (images, channels, ...); got x.shape={x.shape}."
+            "must be (images, channels, ...)",
+            op="feature_alpha_dropout",
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     return _alpha_dropped("feature_alpha_dropout", x, 2, p, seed)  # type: ignore[no-any-return]

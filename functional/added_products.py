@@ -18,7 +18,9 @@ def _checked(call: str, dims: dict[str, int], *tensors: Any) -> list[Any]:
     for (name, ndim), x in zip(dims.items(), found, strict=True):
         if len(x.shape) != ndim:
             words = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}[ndim]
-            raise ShapeError(f"{call}: {name} must have {words}; got {name}.shape={x.shape}.")
+            raise ShapeError(
+                f"must have {words}", op=call, argument=name, got=f"{name}.shape={x.shape}"
+            )
     return found
 
 
@@ -29,7 +31,10 @@ def _added(call: str, x: TensorLike, product: Any, beta: TensorLike, alpha: Tens
         x = broadcast_to(x, shape)
     except ShapeError:
         raise ShapeError(
-            f"{call}: x must broadcast to the product's shape {shape}; got x.shape={x.shape}."
+            f"must broadcast to the product's shape {shape}",
+            op=call,
+            argument="x",
+            got=f"x.shape={x.shape}",
         ) from None
     scaled = product if _is_number(alpha, 1) else product * alpha
     if _is_number(beta, 0):

@@ -66,7 +66,12 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
     x = as_tensor(x)
     for bound in (min, max):
         if bound is not None and (found := result_type(x, bound)) is not x.dtype:
-            raise DTypeError(f"clip: bounds must fit {x.dtype.name}; got what needs {found.name}.")
+            raise DTypeError(
+                f"must fit {x.dtype.name}",
+                op="clip",
+                argument="bounds",
+                got=f"what needs {found.name}",
+            )
     if min is None and max is None:
         return +x  # type: ignore[no-any-return]
     if max is None:
@@ -95,7 +100,12 @@ def matrix_transpose(x: TensorLike) -> Tensor:
     x = as_tensor(x)
     ndim = len(x.shape)
     if ndim < 2:
-        raise ShapeError(f"matrix_transpose: x must have two dimensions or more; got {x.shape}.")
+        raise ShapeError(
+            "must have two dimensions or more",
+            op="matrix_transpose",
+            argument="x",
+            got=f"{x.shape}",
+        )
     return permute_dims(x, (*range(ndim - 2), ndim - 1, ndim - 2))
 
 
@@ -135,15 +145,20 @@ def tensordot(
         count = operator.index(axes)
         if not 0 <= count <= builtins.min(len(x1.shape), len(x2.shape)):
             raise ShapeError(
-                f"tensordot: axes must be in [0, {builtins.min(len(x1.shape), len(x2.shape))}] for "
-                f"shapes {x1.shape} and {x2.shape}; got {count}."
+                f"must be in [0, {builtins.min(len(x1.shape), len(x2.shape))}] for "
+                f"shapes {x1.shape} "
+                f"and {x2.shape}",
+                op="tensordot",
+                argument="axes",
+                got=f"{count}",
             )
         first, second = list(range(len(x1.shape) - count, len(x1.shape))), list(range(count))
     sizes = [x1.shape[i] for i in first]
     if sizes != [x2.shape[i] for i in second]:
         raise ShapeError(
-            f"tensordot: the sizes of the axes must agree; got {x1.shape} along {first} "
-            f"and {x2.shape} along {second}."
+            "the sizes of the axes must agree",
+            op="tensordot",
+            got=f"{x1.shape} along {first} and {x2.shape} along {second}",
         )
     kept1 = [i for i in range(len(x1.shape)) if i not in first]
     kept2 = [i for i in range(len(x2.shape)) if i not in second]
@@ -189,7 +204,7 @@ def diff(
     x = as_tensor(x)
     at = axis_of("diff", axis, len(x.shape))
     if operator.index(n) < 0:
-        raise ShapeError(f"diff: n must not be negative; got {n}.")
+        raise ShapeError("must not be negative", op="diff", argument="n", got=f"{n}")
     if n == 0:
         return x  # type: ignore[no-any-return]
     parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]

@@ -65,9 +65,11 @@ def axis_of(call: str, axis: Any, ndim: int) -> int:
     """The axis as a position from the front."""
     given = integer(call, "axis", axis)
     if not ndim:
-        raise IndexRangeError(f"{call}: a zero-dimensional tensor has no axis; got axis={given}.")
+        raise IndexRangeError("a zero-dimensional tensor has no axis", op=call, got=f"axis={given}")
     if not -ndim <= given < ndim:
-        raise IndexRangeError(f"{call}: axis must be in [{-ndim}, {ndim - 1}]; got axis={given}.")
+        raise IndexRangeError(
+            f"must be in [{-ndim}, {ndim - 1}]", op=call, argument="axis", got=f"axis={given}"
+        )
     return given % ndim
 
 
@@ -79,7 +81,7 @@ def dims_of(shape: Any) -> tuple[int, ...]:
         return tuple(operator.index(dim) for dim in dims)
     except TypeError:
         got = ", ".join(type(dim).__name__ for dim in dims[:4])
-        raise ParameterError(f"shape must be an integer or several; got {got}.") from None
+        raise ParameterError("shape must be an integer or several", got=got) from None
 
 
 def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
@@ -89,7 +91,7 @@ def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     given = axis if isinstance(axis, Sequence) else (axis,)
     axes = [axis_of(call, one, ndim) for one in given]
     if len(set(axes)) != len(axes):
-        raise ShapeError(f"{call}: axes must differ; got {tuple(given)}.")
+        raise ShapeError("must differ", op=call, argument="axes", got=f"{tuple(given)}")
     return axes
 
 
@@ -147,7 +149,7 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         axes = [i for i in axes if shape[i] == 1]
     for i in axes:
         if shape[i] != 1:
-            raise ShapeError(f"squeeze: dimension {i} must have size 1; got shape {shape}.")
+            raise ShapeError(f"dimension {i} must have size 1", op="squeeze", got=f"shape {shape}")
     return x[tuple([0 if i in axes else _WHOLE for i in range(len(shape))])]  # type: ignore[no-any-return]
 
 
@@ -180,8 +182,9 @@ def moveaxis(
     targets = axes_of("moveaxis", destination, ndim)
     if len(sources) != len(targets):
         raise ShapeError(
-            "moveaxis: source and destination must be equally many; "
-            f"got {len(sources)} and {len(targets)}."
+            "source and destination must be equally many",
+            op="moveaxis",
+            got=f"{len(sources)} and {len(targets)}",
         )
     order = [i for i in range(ndim) if i not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
@@ -241,7 +244,7 @@ def roll(
     x = as_tensor(x)
     if axis is None:
         if isinstance(shift, Sequence):
-            raise ShapeError("roll: several shifts need as many axes; got axis=None.")
+            raise ShapeError("several shifts need as many axes", op="roll", got="axis=None")
         return reshape(roll(reshape(x, (-1,)), shift, 0), tuple(x.shape))
     axes = list(axis) if isinstance(axis, Sequence) else [axis]
     shifts = list(shift) if isinstance(shift, Sequence) else [shift] * len(axes)
@@ -249,7 +252,7 @@ def roll(
         axes *= len(shifts)
     if len(shifts) != len(axes):
         raise ShapeError(
-            f"roll: shift and axis must be equally many; got {len(shifts)} and {len(axes)}."
+            "shift and axis must be equally many", op="roll", got=f"{len(shifts)} and {len(axes)}"
         )
     total: dict[int, int] = {}
     for places, one in zip(shifts, axes, strict=True):
@@ -268,10 +271,12 @@ def roll(
 def counts_of(call: str, counts: Any) -> list[int]:
     given = np.asarray(steady(counts))
     if given.dtype.kind not in "iu" and given.size > 0:
-        raise ShapeError(f"{call}: repetitions must be integers; got {given.dtype}.")
+        raise ShapeError("must be integers", op=call, argument="repetitions", got=f"{given.dtype}")
     numbers = [int(count) for count in given.reshape(-1)]
     if any(count < 0 for count in numbers):
-        raise ShapeError(f"{call}: repetitions must not be negative; got {min(numbers)}.")
+        raise ShapeError(
+            "must not be negative", op=call, argument="repetitions", got=f"{min(numbers)}"
+        )
     return numbers
 
 
@@ -307,7 +312,7 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
 
 def checked_shape(call: str, shape: Sequence[int]) -> tuple[int, ...]:
     if math.prod(size for size in shape if size) > _MOST:
-        raise ShapeError(f"{call}: the result must not be too large; got shape {tuple(shape)}.")
+        raise ShapeError("the result must not be too large", op=call, got=f"shape {tuple(shape)}")
     return tuple(shape)
 
 
@@ -361,5 +366,5 @@ def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         text = ", ".join(str(shape) for shape in shapes)
-        raise ShapeError(f"broadcast_arrays: shapes must broadcast; got {text}.") from None
+        raise ShapeError("shapes must broadcast", op="broadcast_arrays", got=f"{text}") from None
     return tuple(broadcast_to(x, shape) for x in tensors)

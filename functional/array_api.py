@@ -242,7 +242,9 @@ def __array_namespace_info__() -> Info:
 
 def _check(device: str | None) -> None:
     if device not in (None, "cpu"):
-        raise ParameterError(f"__array_namespace_info__: device must be 'cpu'; got {device!r}.")
+        raise ParameterError(
+            "must be 'cpu'", op="__array_namespace_info__", argument="device", got=repr(device)
+        )
 
 
 __all__ = [

@@ -123,7 +123,10 @@ def attention_weights(
         mask = broadcast_to(as_tensor(mask), tuple(scores.shape))
         if not isdtype(mask.dtype, ("bool", "real floating")):
             raise DTypeError(
-                f"attention: mask must be boolean or floating-point; got {mask.dtype.name}."
+                "must be boolean or floating-point",
+                op="attention",
+                argument="mask",
+                got=mask.dtype.name,
             )
         if mask.dtype.name == "bool":
             seen = mask if seen is None else seen & mask

@@ -55,20 +55,28 @@ def embedding_bag(
         [[3.5], [2.0]]
     """
     if mode not in ("mean", "sum", "max"):
-        raise ParameterError(f"embedding_bag: mode must be 'mean', 'sum' or 'max'; got {mode!r}.")
+        raise ParameterError(
+            "must be 'mean', 'sum' or 'max'", op="embedding_bag", argument="mode", got=repr(mode)
+        )
     if per_sample_weights is not None and mode != "sum":
-        raise ParameterError(f"embedding_bag: only 'sum' has weights; got mode={mode!r}.")
+        raise ParameterError("only 'sum' has weights", op="embedding_bag", got=f"mode={mode!r}")
     weight, places = as_tensor(weight), np.asarray(steady(indices))
     if places.dtype.kind not in "iu" and places.size:
-        raise DTypeError(f"embedding_bag: indices must be integer; got {places.dtype}.")
+        raise DTypeError(
+            "must be integer", op="embedding_bag", argument="indices", got=f"{places.dtype}"
+        )
     if len(weight.shape) != 2:
-        raise ShapeError(f"embedding_bag: weight must be (rows, features); got {weight.shape}.")
+        raise ShapeError(
+            "must be (rows, features)", op="embedding_bag", argument="weight", got=f"{weight.shape}"
+        )
     bags, count = _bags(places, offsets)
     factors = None if per_sample_weights is None else as_tensor(per_sample_weights)
     if factors is not None and tuple(factors.shape) != places.shape:
         raise ShapeError(
-            "embedding_bag: per_sample_weights must have the shape of indices; "
-            f"got {factors.shape} and {places.shape}."
+            "must have the shape of indices",
+            op="embedding_bag",
+            argument="per_sample_weights",
+            got=f"{factors.shape} and {places.shape}",
         )
     if places.ndim == 2 and padding_idx is None and places.size:
         return _whole(take(weight, places.astype(np.int64), 0), factors, mode)
@@ -88,16 +96,20 @@ def _bags(places: Any, offsets: TensorLike | None) -> tuple[Any, int]:
         return np.repeat(np.arange(places.shape[0]), places.shape[1]), places.shape[0]
     if places.ndim != 1 or offsets is None:
         raise ShapeError(
-            "embedding_bag: indices must have two dimensions, or one and offsets; "
-            f"got indices.shape={places.shape}{'' if offsets is None else ' and offsets'}."
+            "must have two dimensions, or one and offsets",
+            op="embedding_bag",
+            argument="indices",
+            got=f"indices.shape={places.shape}{('' if offsets is None else ' and offsets')}",
         )
     starts = np.asarray(steady(offsets))
     ends = np.append(starts, len(places))
     is_ordered = starts.ndim == 1 and len(starts) > 0 and starts[0] == 0
     if not is_ordered or (np.diff(ends) < 0).any() or starts.dtype.kind not in "iu":
         raise ShapeError(
-            "embedding_bag: offsets must be integers from 0 up, in order, within indices; "
-            f"got {starts.tolist()}."
+            "must be integers from 0 up, in order, within indices",
+            op="embedding_bag",
+            argument="offsets",
+            got=f"{starts.tolist()}",
         )
     return np.repeat(np.arange(len(starts)), np.diff(ends)), len(starts)
 

@@ -31,8 +31,11 @@ def check_integers(call: str, labels: Any) -> None:
     """That class numbers are integers."""
     if not isdtype(labels.dtype, "integral"):
         raise DTypeError(
-            f"{call}: labels must be integer class numbers; got {labels.dtype.name}; "
-            "cast them: labels.astype(int64)."
+            "must be integer class numbers",
+            op=call,
+            argument="labels",
+            got=labels.dtype.name,
+            fix="cast them: labels.astype(int64)",
         )
 
 
@@ -40,8 +43,10 @@ def check_labels(call: str, x: Any, labels: Any) -> None:
     """That there is an integer label for each row of x along its last dimension."""
     if not x.shape or tuple(labels.shape) != tuple(x.shape[:-1]):
         raise ShapeError(
-            f"{call}: labels must have the shape of x without the classes; "
-            f"got labels.shape={labels.shape} and x.shape={x.shape}."
+            "must have the shape of x without the classes",
+            op=call,
+            argument="labels",
+            got=f"labels.shape={labels.shape} and x.shape={x.shape}",
         )
     check_integers(call, labels)
 
@@ -53,8 +58,10 @@ def checked_weight(call: str, weight: TensorLike | None, x: Any) -> Any:
     weight, classes = as_tensor(weight), x.shape[-1]
     if tuple(weight.shape) != (classes,):
         raise ShapeError(
-            f"{call}: weight must have one element for each of {classes} classes; "
-            f"got weight.shape={weight.shape}."
+            f"must have one element for each of {classes} classes",
+            op=call,
+            argument="weight",
+            got=f"weight.shape={weight.shape}",
         )
     return weight
 
@@ -130,8 +137,10 @@ def cross_entropy(
 def _soft(logp: Any, labels: Any, weight: Any, reduction: str, smoothing: float) -> Tensor:
     if tuple(labels.shape) != tuple(logp.shape):
         raise ShapeError(
-            "cross_entropy: probabilities must have the shape of logits; "
-            f"got labels.shape={labels.shape} and logits.shape={logp.shape}."
+            "must have the shape of logits",
+            op="cross_entropy",
+            argument="probabilities",
+            got=f"labels.shape={labels.shape} and logits.shape={logp.shape}",
         )
     classes = logp.shape[-1]
     if smoothing:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..imperative import (
+    ArgumentError,
     ParameterError,
     ShapeError,
     Tensor,
@@ -71,14 +72,18 @@ def asarray(
     """
     if copy is False and not isinstance(obj, TensorBase):
         if not hasattr(obj, "__dlpack__"):
-            raise ValueError(f"asarray: a {type(obj).__name__} must be copied; got copy=False")
+            raise ArgumentError(
+                f"a {type(obj).__name__} must be copied", op="asarray", got="copy=False"
+            )
         obj = from_dlpack(obj)
     if not isinstance(obj, TensorBase):
         return to_device(tensor(obj, dtype), device=device) if device else tensor(obj, dtype)
     x = obj if isinstance(obj, Tensor) else Tensor(obj)
     if dtype is not None and x.dtype is not as_dtype(dtype):
         if copy is False:
-            raise ValueError(f"asarray: {x.dtype} to {dtype} needs a copy; got copy=False")
+            raise ArgumentError(
+                f"{x.dtype} to {dtype} needs a copy", op="asarray", got="copy=False"
+            )
         return astype(x, dtype=dtype)
     return to_device(x, device=device) if copy or device else x
 
@@ -371,11 +376,15 @@ def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> tuple[Tensor, ...]:
         [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """
     if indexing not in ("xy", "ij"):
-        raise ParameterError(f"meshgrid: indexing must be 'xy' or 'ij'; got {indexing!r}.")
+        raise ParameterError(
+            "must be 'xy' or 'ij'", op="meshgrid", argument="indexing", got=repr(indexing)
+        )
     xs = [as_tensor(x) for x in arrays]
     for x in xs:
         if len(x.shape) > 1:
-            raise ShapeError(f"meshgrid: arrays must have one dimension; got shape {x.shape}.")
+            raise ShapeError(
+                "must have one dimension", op="meshgrid", argument="arrays", got=f"shape {x.shape}"
+            )
     places = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:
         places[:2] = [1, 0]

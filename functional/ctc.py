@@ -63,13 +63,17 @@ def ctc_loss(
     log_probs = as_tensor(log_probs)
     if len(log_probs.shape) != 3:
         raise ShapeError(
-            "ctc_loss: log_probs must be (steps, sequences, classes); "
-            f"got log_probs.shape={log_probs.shape}."
+            "must be (steps, sequences, classes)",
+            op="ctc_loss",
+            argument="log_probs",
+            got=f"log_probs.shape={log_probs.shape}",
         )
     steps, count, classes = log_probs.shape
     blank = integer("ctc_loss", "blank", blank)
     if not 0 <= blank < classes:
-        raise IndexRangeError(f"ctc_loss: blank must be in [0, {classes - 1}]; got {blank}.")
+        raise IndexRangeError(
+            f"must be in [0, {classes - 1}]", op="ctc_loss", argument="blank", got=f"{blank}"
+        )
     inputs = _lengths("input_lengths", input_lengths, count, steps)
     labels, lengths = _labels(targets, target_lengths, count, classes)
     losses = ctc(log_probs, labels, inputs, lengths, blank=blank)
@@ -84,7 +88,7 @@ def _integers(name: str, given: TensorLike) -> Any:
     """A tensor of int64."""
     x = as_tensor(given)
     if not isdtype(x.dtype, "integral") and math.prod(x.shape) > 0:
-        raise DTypeError(f"ctc_loss: {name} must be integer; got {x.dtype.name}.")
+        raise DTypeError("must be integer", op="ctc_loss", argument=name, got=x.dtype.name)
     return astype(x, dtype="int64")
 
 
@@ -92,12 +96,16 @@ def _lengths(name: str, given: TensorLike, count: int, most: int) -> Any:
     x = _integers(name, given)
     if tuple(x.shape) != (count,):
         raise ShapeError(
-            f"ctc_loss: {name} must have one element for each of {count} sequences; "
-            f"got {name}.shape={tuple(x.shape)}."
+            f"must have one element for each of {count} sequences",
+            op="ctc_loss",
+            argument=name,
+            got=f"{name}.shape={tuple(x.shape)}",
         )
     values = elements(x)
     if values is not None and ((values < 0) | (values > most)).any():
-        raise ShapeError(f"ctc_loss: {name} must be in [0, {most}]; got {values.tolist()}.")
+        raise ShapeError(
+            f"must be in [0, {most}]", op="ctc_loss", argument=name, got=f"{values.tolist()}"
+        )
     return x
 
 
@@ -108,8 +116,10 @@ def _labels(targets: TensorLike, lengths: TensorLike, count: int, classes: int) 
         labels = _as_rows(labels, lengths, count)
     if len(labels.shape) != 2 or labels.shape[0] != count:
         raise ShapeError(
-            f"ctc_loss: targets must be ({count}, longest) or of one dimension; "
-            f"got targets.shape={tuple(labels.shape)}."
+            f"must be ({count}, longest) or of one dimension",
+            op="ctc_loss",
+            argument="targets",
+            got=f"targets.shape={tuple(labels.shape)}",
         )
     sizes = _lengths("target_lengths", lengths, count, labels.shape[1])
     known, counts = elements(labels), elements(sizes)
@@ -118,7 +128,10 @@ def _labels(targets: TensorLike, lengths: TensorLike, count: int, classes: int) 
         wrong = counted & ((known < 0) | (known >= classes))
         if wrong.any():
             raise IndexRangeError(
-                f"ctc_loss: targets must be in [0, {classes - 1}]; got {known[wrong][0]}."
+                f"must be in [0, {classes - 1}]",
+                op="ctc_loss",
+                argument="targets",
+                got=f"{known[wrong][0]}",
             )
     return labels, sizes
 
@@ -128,8 +141,10 @@ def _as_rows(labels: Any, lengths: TensorLike, count: int) -> Any:
     sizes = np.asarray(_lengths("target_lengths", lengths, count, labels.shape[0]))
     if sizes.sum() != labels.shape[0]:
         raise ShapeError(
-            "ctc_loss: target_lengths must add up to the number of targets; "
-            f"got {sizes.sum()} and {labels.shape[0]}."
+            "must add up to the number of targets",
+            op="ctc_loss",
+            argument="target_lengths",
+            got=f"{sizes.sum()} and {labels.shape[0]}",
         )
     places = np.zeros((count, int(sizes.max(initial=0))), np.int64)
     first = 0

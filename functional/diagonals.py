@@ -29,7 +29,9 @@ __all__ = [
 def _matrices(call: str, x: Any, axis1: Any, axis2: Any) -> Any:
     """The tensor with two axes moved to its end."""
     if len(x.shape) < 2:
-        raise ShapeError(f"{call}: x must have two dimensions or more; got x.shape={x.shape}.")
+        raise ShapeError(
+            "must have two dimensions or more", op=call, argument="x", got=f"x.shape={x.shape}"
+        )
     axes = axes_of(call, (axis1, axis2), len(x.shape))
     return moveaxis(x, axes, (-2, -1))
 
@@ -153,8 +155,10 @@ def diagonal_scatter(
     )
     if not fits:
         raise ShapeError(
-            f"diagonal_scatter: value must broadcast to shape {(*lead, count)}; "
-            f"got value.shape={value.shape}."
+            f"must broadcast to shape {(*lead, count)}",
+            op="diagonal_scatter",
+            argument="value",
+            got=f"value.shape={value.shape}",
         )
     found = _with_diagonal(matrices, astype(value, dtype=x.dtype), offset)
     return moveaxis(found, (-2, -1), axes_of("diagonal_scatter", (axis1, axis2), len(x.shape)))
@@ -203,7 +207,7 @@ def diag_embed(x: TensorLike, *, offset: int = 0, axis1: int = -2, axis2: int = 
     """
     x, offset = as_tensor(x), integer("diag_embed", "offset", offset)
     if not x.shape:
-        raise ShapeError("diag_embed: x must have a dimension; got none.")
+        raise ShapeError("must have a dimension", op="diag_embed", argument="x", got="none")
     axes = axes_of("diag_embed", (axis1, axis2), len(x.shape) + 1)
     size = x.shape[-1] + builtins.abs(offset)
     shape = checked_shape("diag_embed", (*x.shape[:-1], size, size))
@@ -236,7 +240,9 @@ def diag(x: TensorLike, *, offset: int = 0) -> Tensor:
     """
     x = as_tensor(x)
     if len(x.shape) not in (1, 2):
-        raise ShapeError(f"diag: x must have one or two dimensions; got x.shape={x.shape}.")
+        raise ShapeError(
+            "must have one or two dimensions", op="diag", argument="x", got=f"x.shape={x.shape}"
+        )
     make = diag_embed if len(x.shape) == 1 else diagonal
     return make(x, offset=offset)
 
@@ -285,7 +291,9 @@ def block_diag(*xs: TensorLike) -> Tensor:
     if not blocks or builtins.max(len(x.shape) for x in blocks) > 2:
         shapes = ", ".join(str(x.shape) for x in blocks)
         raise ShapeError(
-            f"block_diag: there must be tensors of two dimensions at most; got {shapes or 'none'}."
+            "there must be tensors of two dimensions at most",
+            op="block_diag",
+            got=f"{shapes or 'none'}",
         )
     blocks = [reshape(x, (1, -1)) if len(x.shape) < 2 else x for x in blocks]
     width, before, rows = builtins.sum(x.shape[1] for x in blocks), 0, []

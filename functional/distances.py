@@ -74,7 +74,7 @@ def _wide_length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
     if p == -math.inf:
         return smallest(abs(x), axis=axis, keepdims=keepdims)
     if math.isnan(p):
-        raise ParameterError(f"{call}: p must be a number; got p={p}.")
+        raise ParameterError("must be a number", op=call, argument="p", got=f"p={p}")
     total = sum(pow(abs(astype(x, dtype=wide)), p), axis=axis, keepdims=keepdims)
     return where(total > 0, pow(where(total > 0, total, 1), 1 / p), total)
 
@@ -263,8 +263,9 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if len(x1.shape) < 2 or len(x2.shape) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(
-            "cdist: x1 and x2 must be (..., vectors, features) with as many features; "
-            f"got {x1.shape} and {x2.shape}."
+            "x1 and x2 must be (..., vectors, features) with as many features",
+            op="cdist",
+            got=f"{x1.shape} and {x2.shape}",
         )
     p = number("cdist", "p", p, least=0.0)
     if p == 2 and (x1.shape[-2] > _FEW or x2.shape[-2] > _FEW):
@@ -302,7 +303,9 @@ def pdist(x: TensorLike, *, p: float = 2.0) -> Tensor:
     """
     x = as_tensor(x)
     if len(x.shape) != 2:
-        raise ShapeError(f"pdist: x must be (n, features); got x.shape={x.shape}.")
+        raise ShapeError(
+            "must be (n, features)", op="pdist", argument="x", got=f"x.shape={x.shape}"
+        )
     p = number("pdist", "p", p, least=0.0)
     count = x.shape[0]
     checked_shape("pdist", [count * (count - 1) // 2, x.shape[1]])
@@ -339,7 +342,9 @@ def renorm(x: TensorLike, *, p: float, axis: int, maxnorm: float) -> Tensor:
     x, p = as_tensor(x), number("renorm", "p", p, above=0.0)
     bound = number("renorm", "maxnorm", maxnorm, least=0.0)
     if len(x.shape) < 2:
-        raise ShapeError(f"renorm: x must have two dimensions or more; got x.shape={x.shape}.")
+        raise ShapeError(
+            "must have two dimensions or more", op="renorm", argument="x", got=f"x.shape={x.shape}"
+        )
     at = axis_of("renorm", axis, len(x.shape))
     rows = moveaxis(x, at, 0)
     flat = reshape(rows, (rows.shape[0], math.prod(rows.shape[1:])))

@@ -63,8 +63,9 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
             known = sizes.setdefault(letter, size)
             if known != size and 1 not in (known, size):
                 raise ShapeError(
-                    f"einsum: {letter!r} must stand for one size; got {known} and {size} "
-                    f"in {equation!r}."
+                    f"{letter!r} must stand for one size",
+                    op="einsum",
+                    got=f"{known} and {size} in {equation!r}",
                 )
             sizes[letter] = size if known == 1 else known
     terms = [_simple(letters, x, sizes) for letters, x in zip(parts, tensors, strict=True)]
@@ -85,21 +86,25 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
     """The letters of operands and result, those that "..." stands for included."""
     if not isinstance(equation, str):
         raise ParameterError(
-            "einsum: the equation must be a str, such as 'ij,jk->ik'; got "
-            f"{type(equation).__name__}."
+            "the equation must be a str, such as 'ij,jk->ik'",
+            op="einsum",
+            got=type(equation).__name__,
         )
     text = "".join(equation.split())
     left, arrow, right = text.partition("->")
     parts = left.split(",")
     if len(parts) != len(tensors):
         raise ParameterError(
-            f"einsum: the equation must have a part for each operand; got {equation!r} for "
-            f"{len(tensors)}."
+            "the equation must have a part for each operand",
+            op="einsum",
+            got=f"{equation!r} for {len(tensors)}",
         )
     for part in (*parts, right):
         plain = part.replace("...", "", 1)
         if plain and not (plain.isascii() and plain.isalpha()):
-            raise ParameterError(f"einsum: dimensions must be letters; got {equation!r}.")
+            raise ParameterError(
+                "must be letters", op="einsum", argument="dimensions", got=repr(equation)
+            )
     # Letters that nobody can write, the last for the last dimension.
     extra = 0
     for part, x in zip(parts, tensors, strict=True):
@@ -107,7 +112,7 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
         more = len(x.shape) - named
         if more < 0 or (more > 0 and "..." not in part):
             raise ParameterError(
-                f"einsum: a part must name each dimension; got {part!r} for shape {x.shape}."
+                "a part must name each dimension", op="einsum", got=f"{part!r} for shape {x.shape}"
             )
         extra = max(extra, more)
     dots = "".join(chr(0x3B1 + i) for i in range(extra))
@@ -125,7 +130,9 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
     unknown = set(result) - set("".join(full)) - set(dots)
     if unknown or len(set(result)) != len(result):
         raise ParameterError(
-            f"einsum: the result must name dimensions of operands, each once; got {equation!r}."
+            "the result must name dimensions of operands, each once",
+            op="einsum",
+            got=repr(equation),
         )
     return full, result
 
@@ -247,8 +254,9 @@ def interp(
     x, xp, fp = (_real(asarray(each)) for each in (x, xp, fp))
     if len(xp.shape) != 1 or xp.shape != fp.shape or not xp.shape[0]:
         raise ShapeError(
-            "interp: xp and fp must have one dimension of one size, which is not 0; "
-            f"got {xp.shape} and {fp.shape}."
+            "xp and fp must have one dimension of one size, which is not 0",
+            op="interp",
+            got=f"{xp.shape} and {fp.shape}",
         )
     last = xp.shape[0] - 1
     after = clip_between(searchsorted(xp, x, side="right"), min(1, last), last)
@@ -265,7 +273,7 @@ def interp(
 
 def _real(x: Any) -> Any:
     if isdtype(x.dtype, "complex floating"):
-        raise DTypeError(f"interp: tensors must be real; got {x.dtype.name}.")
+        raise DTypeError("tensors must be real", op="interp", got=x.dtype.name)
     return x if isdtype(x.dtype, "real floating") else astype(x, dtype="float32")
 
 
@@ -302,12 +310,16 @@ def bilinear(
     fits = len(weight.shape) == 3 and len(x1.shape) >= 1 and len(x2.shape) >= 1
     if not fits or (x1.shape[-1], x2.shape[-1]) != tuple(weight.shape[1:]):
         raise ShapeError(
-            "bilinear: weight must be (out features, features of x1, features of x2); got "
-            f"x1.shape={x1.shape}, x2.shape={x2.shape}, weight.shape={weight.shape}."
+            "must be (out features, features of x1, features of x2)",
+            op="bilinear",
+            argument="weight",
+            got=f"x1.shape={x1.shape}, x2.shape={x2.shape}, weight.shape={weight.shape}",
         )
     out, first, second = weight.shape
     if bias is not None and tuple(as_tensor(bias).shape) != (out,):
-        raise ShapeError(f"bilinear: bias.shape must be ({out},); got {as_tensor(bias).shape}.")
+        raise ShapeError(
+            f"bias.shape must be ({out},)", op="bilinear", got=f"{as_tensor(bias).shape}"
+        )
     columns = reshape(permute_dims(weight, (1, 0, 2)), (first, out * second))
     rows = matmul(x1, columns)
     pairs = reshape(rows, (*rows.shape[:-1], out, second))
@@ -339,7 +351,9 @@ def mvlgamma(x: TensorLike, p: int) -> Tensor:
     """
     x, p = as_tensor(x), integer("mvlgamma", "p", p, least=1)
     if p > _MOST_DIMENSIONS:
-        raise ParameterError(f"mvlgamma: p must be at most {_MOST_DIMENSIONS}; got p={p}.")
+        raise ParameterError(
+            f"must be at most {_MOST_DIMENSIONS}", op="mvlgamma", argument="p", got=f"p={p}"
+        )
     total: Any = lgamma(x)
     for j in range(1, p):
         total = total + lgamma(x - j / 2)

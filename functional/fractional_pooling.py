@@ -44,8 +44,10 @@ def _sizes(
               for n in several(call, "kernel_size", kernel_size, count)]  # fmt: skip
     if (output_size is None) == (output_ratio is None):
         raise ParameterError(
-            f"{call}: output_size must be given, or output_ratio, but not both; got "
-            f"output_size={output_size}, output_ratio={output_ratio}."
+            "must be given, or output_ratio, but not both",
+            op=call,
+            argument="output_size",
+            got=f"output_size={output_size}, output_ratio={output_ratio}",
         )
     if output_ratio is None:
         given = several(call, "output_size", output_size, count)
@@ -57,8 +59,9 @@ def _sizes(
     for n, k, out in zip(sizes, kernel, result, strict=True):
         if not 1 <= out <= n - k + 1:
             raise ShapeError(
-                f"{call}: there must be from 1 to {n - k + 1} windows of {k} in {n} elements; "
-                f"got {out}."
+                f"there must be from 1 to {n - k + 1} windows of {k} in {n} elements",
+                op=call,
+                got=f"{out}",
             )
     return kernel, result
 
@@ -101,8 +104,10 @@ def _fractional(
     x = as_tensor(x)
     if len(x.shape) != spatial + 2:
         raise ShapeError(
-            f"{call}: x must be (images, channels, *spatial) of {spatial + 2} dimensions; "
-            f"got x.shape={x.shape}."
+            f"must be (images, channels, *spatial) of {spatial + 2} dimensions",
+            op=call,
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     images, channels, *sizes = x.shape
     kernel, counts = _sizes(call, sizes, kernel_size, output_size, output_ratio)
@@ -114,7 +119,7 @@ def _fractional(
     else:
         shares = astype(as_tensor(samples), dtype="float64")
     if tuple(shares.shape) != wanted:
-        raise ShapeError(f"{call}: samples.shape must be {wanted}; got {shares.shape}.")
+        raise ShapeError(f"samples.shape must be {wanted}", op=call, got=f"{shares.shape}")
     places = _places(shares, sizes, kernel, counts)
     flat = reshape(places, (images, channels, math.prod(counts) * math.prod(kernel)))
     windows = take_along_axis(reshape(x, (images, channels, math.prod(sizes))), flat, axis=-1)

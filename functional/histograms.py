@@ -64,7 +64,10 @@ def histogram(
     values = ones(flat.shape, dtype=x.dtype) if weight is None else as_tensor(weight)
     if tuple(values.shape) != tuple(x.shape if weight is not None else flat.shape):
         raise ShapeError(
-            f"histogram: weight must have the shape of x; got {values.shape} and {x.shape}."
+            "must have the shape of x",
+            op="histogram",
+            argument="weight",
+            got=f"{values.shape} and {x.shape}",
         )
     values = astype(reshape(values, (-1,)), dtype=x.dtype)
     is_inside, place = _places(edges, flat)
@@ -115,19 +118,28 @@ def histogramdd(
     if not isdtype(x.dtype, "real floating"):
         x = astype(x, dtype="float32")
     if len(x.shape) < 2:
-        raise ShapeError(f"histogramdd: x must be (..., directions); got shape {x.shape}.")
+        raise ShapeError(
+            "must be (..., directions)", op="histogramdd", argument="x", got=f"shape {x.shape}"
+        )
     shape, directions = tuple(x.shape[:-1]), x.shape[-1]
     points = math.prod(shape)
     x = reshape(x, (points, directions))
     kinds = several("histogramdd", "bins", bins, directions)
     limits = (None,) * directions if range is None else tuple(range)
     if len(limits) != directions:
-        raise ShapeError(f"histogramdd: range must have {directions} pairs; got {len(limits)}.")
+        raise ShapeError(
+            f"must have {directions} pairs",
+            op="histogramdd",
+            argument="range",
+            got=f"{len(limits)}",
+        )
     values = ones(shape, dtype=x.dtype) if weight is None else as_tensor(weight)
     if tuple(values.shape) != shape:
         raise ShapeError(
-            f"histogramdd: weight must have one element for each point, {shape}; "
-            f"got weight.shape={values.shape}."
+            f"must have one element for each point, {shape}",
+            op="histogramdd",
+            argument="weight",
+            got=f"weight.shape={values.shape}",
         )
     values = reshape(values, (-1,))
     is_inside: Any = ones((points,), dtype="bool")
@@ -161,10 +173,12 @@ def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
     if not isinstance(bins, int):
         edges = astype(as_tensor(bins), dtype=flat.dtype)
         if len(edges.shape) != 1 or edges.shape[0] < 2:
-            raise ShapeError(f"histogram: edges must be two or more; got shape {edges.shape}.")
+            raise ShapeError(
+                "must be two or more", op="histogram", argument="edges", got=f"shape {edges.shape}"
+            )
         return edges
     if bins < 1:
-        raise ParameterError(f"histogram: there must be at least one bin; got bins={bins}.")
+        raise ParameterError("there must be at least one bin", op="histogram", got=f"bins={bins}")
     if limits is not None:
         given = several("histogram", "range", limits, 2)
         low, high = (number("histogram", "range", limit) for limit in given)
@@ -174,7 +188,7 @@ def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
         low, high = 0.0, 1.0
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ParameterError(
-            f"histogram: the range must be finite and in order; got {low}, {high}."
+            "the range must be finite and in order", op="histogram", got=f"{low}, {high}"
         )
     if low == high:
         low, high = low - 0.5, high + 0.5

@@ -51,7 +51,9 @@ def reduced(call: str, terms: Any, reduction: str) -> Tensor:
         return sum(terms)
     if reduction == "none":
         return terms  # type: ignore[no-any-return]
-    raise ParameterError(f"{call}: reduction must be 'mean', 'sum' or 'none'; got {reduction!r}.")
+    raise ParameterError(
+        "must be 'mean', 'sum' or 'none'", op=call, argument="reduction", got=repr(reduction)
+    )
 
 
 def weighed(call: str, terms: Any, weight: TensorLike | None, reduction: str) -> Tensor:
@@ -302,7 +304,10 @@ def kl_div(
         return sum(terms) / (terms.shape[0] if terms.shape else 1)
     if reduction not in ("mean", "sum", "none"):
         raise ParameterError(
-            f"kl_div: reduction must be 'batchmean', 'mean', 'sum' or 'none'; got {reduction!r}."
+            "must be 'batchmean', 'mean', 'sum' or 'none'",
+            op="kl_div",
+            argument="reduction",
+            got=repr(reduction),
         )
     return reduced("kl_div", terms, reduction)
 

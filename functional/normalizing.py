@@ -19,8 +19,10 @@ def _per_channel(call: str, name: str, given: TensorLike | None, x: Any, default
     value = as_tensor(given)
     if tuple(value.shape) != (x.shape[1],):
         raise ShapeError(
-            f"{call}: {name} must have one element for each channel of x, its second dimension; "
-            f"got {name}.shape={value.shape} and x.shape={x.shape}."
+            "must have one element for each channel of x, its second dimension",
+            op=call,
+            argument=name,
+            got=f"{name}.shape={value.shape} and x.shape={x.shape}",
         )
     return reshape(value, (-1, *([1] * (len(x.shape) - 2))))
 
@@ -60,8 +62,10 @@ def group_norm(
     x, groups = as_tensor(x), integer("group_norm", "num_groups", num_groups, least=1)
     if len(x.shape) < 2 or x.shape[1] % groups:
         raise ShapeError(
-            f"group_norm: x must be (images, channels, ...) of channels that {groups} divides; "
-            f"got x.shape={x.shape}."
+            f"must be (images, channels, ...) of channels that {groups} divides",
+            op="group_norm",
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     scale = _per_channel("group_norm", "weight", weight, x, 1.0)
     shift = _per_channel("group_norm", "bias", bias, x, 0.0)
@@ -109,14 +113,19 @@ def instance_norm(
     x = as_tensor(x)
     if len(x.shape) < 3:
         raise ShapeError(
-            f"instance_norm: x must be (images, channels, *spatial); got x.shape={x.shape}."
+            "must be (images, channels, *spatial)",
+            op="instance_norm",
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     scale = _per_channel("instance_norm", "weight", weight, x, 1.0)
     shift = _per_channel("instance_norm", "bias", bias, x, 0.0)
     if running_mean is None and running_var is None:
         return layer_norm(x, scale, shift, axes=tuple(range(2, len(x.shape))), eps=eps)
     if running_mean is None or running_var is None:
-        raise ShapeError("instance_norm: running_mean and running_var must both be given, or none.")
+        raise ShapeError(
+            "running_mean and running_var must both be given, or none.", op="instance_norm"
+        )
     mean = _per_channel("instance_norm", "running_mean", running_mean, x, 0.0)
     variance = _per_channel("instance_norm", "running_var", running_var, x, 1.0)
     return multiply_add((x - mean) * rsqrt(variance + eps), scale, shift)
@@ -155,7 +164,10 @@ def local_response_norm(
     alpha, beta, k = (number("local_response_norm", *given) for given in factors.items())
     if len(x.shape) < 3:
         raise ShapeError(
-            f"local_response_norm: x must be (images, channels, *spatial); got x.shape={x.shape}."
+            "must be (images, channels, *spatial)",
+            op="local_response_norm",
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     if not x.size:
         return +x  # type: ignore[no-any-return]

@@ -70,7 +70,7 @@ def in_lines(call: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 
 def _not_empty(call: str, lines: Any, given: Any) -> None:
     if not lines.shape[-1]:
-        raise ShapeError(f"{call}: there must be an element to choose; got shape {given.shape}.")
+        raise ShapeError("there must be an element to choose", op=call, got=f"shape {given.shape}")
 
 
 def _middle(call: str, x: TensorLike, axis: _Axis, keepdims: bool, *, skips_nan: bool) -> Tensor:
@@ -151,7 +151,9 @@ def _ranks(call: str, q: Any, dtype: Any) -> Any:
             number(call, "q", share, least=0.0, most=1.0)
         q = tensor(q, dtype=dtype)
     if len(q.shape) > 1:
-        raise ShapeError(f"{call}: q must have one dimension at most; got q.shape={q.shape}.")
+        raise ShapeError(
+            "must have one dimension at most", op=call, argument="q", got=f"q.shape={q.shape}"
+        )
     return astype(q, dtype=dtype)
 
 
@@ -161,7 +163,7 @@ def _quantile(
     if interpolation not in _INTERPOLATIONS:
         words = ", ".join(repr(word) for word in _INTERPOLATIONS)
         raise ParameterError(
-            f"{call}: interpolation must be one of {words}; got {interpolation!r}."
+            f"must be one of {words}", op=call, argument="interpolation", got=repr(interpolation)
         )
     x = as_tensor(x)
     if not isdtype(x.dtype, "real floating"):
@@ -318,7 +320,9 @@ def kthvalue(x: TensorLike, k: int, *, axis: int = -1, keepdims: bool = False) -
     x, k = as_tensor(x), integer("kthvalue", "k", k)
     at = axis_of("kthvalue", axis, len(x.shape))
     if not 1 <= k <= x.shape[at]:
-        raise IndexRangeError(f"kthvalue: k must be in [1, {x.shape[at]}]; got k={k}.")
+        raise IndexRangeError(
+            f"must be in [1, {x.shape[at]}]", op="kthvalue", argument="k", got=f"k={k}"
+        )
     key = (*(slice(None),) * at, slice(k - 1, k))
     return _picked(x, argsort(x, axis=at)[key], at, keepdims)
 

@@ -76,8 +76,10 @@ def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
     size = x.shape[i]
     if len(counts) not in (1, size):
         raise ShapeError(
-            f"repeat: repeats must be one number, or one for each of the {size} positions; "
-            f"got {len(counts)}."
+            f"must be one number, or one for each of the {size} positions",
+            op="repeat",
+            argument="repeats",
+            got=f"{len(counts)}",
         )
     before, after = tuple(x.shape[:i]), tuple(x.shape[i + 1 :])
     if len(counts) == 1:
@@ -153,7 +155,10 @@ def embedding(indices: TensorLike, weight: TensorLike, *, padding_idx: int | Non
     rows = weight.shape[0] if weight.shape else 0
     if not -rows <= row < rows:
         raise IndexRangeError(
-            f"embedding: padding_idx must be in [{-rows}, {rows - 1}]; got padding_idx={row}."
+            f"must be in [{-rows}, {rows - 1}]",
+            op="embedding",
+            argument="padding_idx",
+            got=f"padding_idx={row}",
         )
     found: Any = take(weight, indices, 0)
     row %= rows
@@ -185,7 +190,9 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
     """
     rest: Any = as_tensor(indices)
     if not isdtype(rest.dtype, "integral"):
-        raise DTypeError(f"unravel_index: indices must be integer; got {rest.dtype.name}.")
+        raise DTypeError(
+            "must be integer", op="unravel_index", argument="indices", got=rest.dtype.name
+        )
     sizes = [
         integer("unravel_index", "shape", n, least=0)
         for n in several("unravel_index", "shape", shape)
@@ -218,14 +225,18 @@ def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
     """
     x = as_tensor(x)
     if not x.shape:
-        raise ShapeError("nonzero: x must have a dimension; got none; use x != 0.")
+        raise ShapeError(
+            "must have a dimension", op="nonzero", argument="x", got="none", fix="use x != 0"
+        )
     return unstack(argwhere(x), 1)
 
 
 def _triangle(call: str, x: TensorLike, k: int, *, is_lower: bool) -> Tensor:
     x = as_tensor(x)
     if len(x.shape) < 2:
-        raise ShapeError(f"{call}: x must have two dimensions or more; got shape {x.shape}.")
+        raise ShapeError(
+            "must have two dimensions or more", op=call, argument="x", got=f"shape {x.shape}"
+        )
     rows, columns = x.shape[-2:]
     k = max(-rows - 1, min(operator.index(k), columns + 1))  # further off it is all or nothing
     row, column = reshape(arange(rows), (rows, 1)), reshape(arange(columns), (1, columns))

@@ -47,15 +47,13 @@ def _polynomial(
         for k in range(degree):
             before, here = here, following(x, k, here, before) if k else first(x)
         return here if degree >= 0 else one * 0
-    n = as_tensor(n)
-    degrees = elements(n)
+    degrees = elements(as_tensor(n))
     if degrees is None:
-        raise ParameterError(
-            f"{call}: n must be an integer, or a tensor whose elements are known; got a "
-            "tensor-like without. Give it from outside of the transform."
-        )
+        must = "must be an integer, or a tensor whose elements are known"
+        fix = "give it from outside of the transform"
+        raise ParameterError(must, op=call, argument="n", got="a tensor-like without", fix=fix)
     if not np.isfinite(degrees).all():
-        raise ParameterError(f"{call}: n must be finite; got a NaN or an infinity among degrees.")
+        raise ParameterError("must be finite", op=call, argument="n", got="a NaN or an infinity")
     most = integer(call, "n", int(np.max(np.trunc(degrees), initial=0)), most=MOST_DEGREES)
     n = as_tensor(np.trunc(degrees).astype(np.int64))
     before, here = one * 0, where(n < 0, 0, one)

@@ -20,7 +20,10 @@ __all__ = ["gru", "lstm", "rnn", "rnn_cell"]
 def _check_activation(call: str, activation: str) -> None:
     if activation not in ("tanh", "relu"):
         raise ParameterError(
-            f"{call}: activation must be 'tanh' or 'relu'; got activation={activation!r}."
+            "must be 'tanh' or 'relu'",
+            op=call,
+            argument="activation",
+            got=f"activation={activation!r}",
         )
 
 
@@ -57,9 +60,12 @@ def rnn_cell(
     fits = len(sums.shape) == 2 and tuple(hidden.shape) == tuple(sums.shape)
     if not fits or tuple(weight.shape) != (sums.shape[1], sums.shape[1]):
         raise ShapeError(
-            "rnn_cell: sums must be (batch, size), weight (size, size) and hidden (batch, size); "
-            f"got sums.shape={sums.shape}, weight.shape={weight.shape}, "
-            f"hidden.shape={hidden.shape}."
+            "must be (batch, size), weight (size, size) and hidden (batch, size)",
+            op="rnn_cell",
+            argument="sums",
+            got=(
+                f"sums.shape={sums.shape}, weight.shape={weight.shape}, hidden.shape={hidden.shape}"
+            ),
         )
     return linear(hidden, permute_dims(weight, axes=(1, 0)), sums, activation=activation)
 

@@ -72,19 +72,23 @@ def interpolate(
     x = as_tensor(x)
     spatial = len(x.shape) - 2
     if not isinstance(mode, str) or mode not in _SPATIAL:
-        raise ParameterError(f"interpolate: mode must be one of {list(_SPATIAL)}; got {mode!r}.")
+        raise ParameterError(
+            f"must be one of {list(_SPATIAL)}", op="interpolate", argument="mode", got=repr(mode)
+        )
     if spatial not in _SPATIAL[mode]:
         raise ShapeError(
-            f"interpolate: {mode!r} needs (images, channels, *spatial) of "
-            f"{' or '.join(map(str, _SPATIAL[mode]))} spatial dimensions; got x.shape={x.shape}."
+            f"{mode!r} needs (images, channels, *spatial) of "
+            f"{' or '.join(map(str, _SPATIAL[mode]))} spatial dimensions",
+            op="interpolate",
+            got=f"x.shape={x.shape}",
         )
     if align_corners and mode in ("nearest", "nearest-exact", "area"):
         raise ParameterError(
-            f"interpolate: {mode!r} does not align corners; leave align_corners out."
+            f"{mode!r} does not align corners; leave align_corners out.", op="interpolate"
         )
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ParameterError(
-            f"interpolate: antialias is for 'bilinear' and 'bicubic'; got mode={mode!r}."
+            "antialias is for 'bilinear' and 'bicubic'", op="interpolate", got=f"mode={mode!r}"
         )
     sizes, steps = _sizes(tuple(x.shape[2:]), size, scale_factor)
     checked_shape("interpolate", [*x.shape[:2], *sizes])
@@ -102,8 +106,9 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
     """The sizes of the result, and the steps through the input from element to element."""
     if (size is None) == (scale is None):
         raise ParameterError(
-            "interpolate: one of size and scale_factor must be given; "
-            f"got size={size} and scale_factor={scale}."
+            "one of size and scale_factor must be given",
+            op="interpolate",
+            got=f"size={size} and scale_factor={scale}",
         )
     if scale is None:
         given = several("interpolate", "size", size, len(old))
@@ -113,11 +118,15 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
         given = several("interpolate", "scale_factor", scale, len(old))
         factors = [number("interpolate", "scale_factor", factor) for factor in given]
         if not all(0 < factor < math.inf for factor in factors):
-            raise ParameterError(f"interpolate: scale_factor must be positive; got {scale}.")
+            raise ParameterError(
+                "must be positive", op="interpolate", argument="scale_factor", got=f"{scale}"
+            )
         new = [math.floor(n * factor) for n, factor in zip(old, factors, strict=True)]
         steps = [1 / factor for factor in factors]
     if min(*old, *new) < 1:
-        raise ShapeError(f"interpolate: sizes must be positive; got {old} to {tuple(new)}.")
+        raise ShapeError(
+            "must be positive", op="interpolate", argument="sizes", got=f"{old} to {tuple(new)}"
+        )
     return tuple(new), steps
 
 

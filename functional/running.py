@@ -103,7 +103,10 @@ def _pieces(call: str, y: TensorLike, x: TensorLike | None, dx: float, axis: int
             places = moveaxis(places, axis, -1)
         if not places.shape or places.shape[-1] != y.shape[-1]:
             raise ShapeError(
-                f"{call}: x must have a place for each value; got {places.shape} and {y.shape}."
+                "must have a place for each value",
+                op=call,
+                argument="x",
+                got=f"{places.shape} and {y.shape}",
             )
         steps = diff(places)
     return (y[..., 1:] + y[..., :-1]) * 0.5 * steps
@@ -205,7 +208,9 @@ def gradient(
     axes = axes_of("gradient", axis, len(x.shape))
     order = integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
-        raise ParameterError(f"gradient: edge_order must be 1 or 2; got edge_order={order}.")
+        raise ParameterError(
+            "must be 1 or 2", op="gradient", argument="edge_order", got=f"edge_order={order}"
+        )
     is_list = isinstance(spacing, Sequence) and not isinstance(spacing, str)
     given = several("gradient", "spacing", spacing if is_list else [spacing] * len(axes), len(axes))
     found = []
@@ -213,8 +218,9 @@ def gradient(
         lines = moveaxis(x, at, -1)
         if lines.shape[-1] < order + 1:
             raise ShapeError(
-                f"gradient: there must be {order + 1} values or more along an axis; "
-                f"got x.shape={x.shape} along axis {at}."
+                f"there must be {order + 1} values or more along an axis",
+                op="gradient",
+                got=f"x.shape={x.shape} along axis {at}",
             )
         found.append(moveaxis(_slopes(lines, distance, order), -1, at))
     return tuple(found)
@@ -229,7 +235,10 @@ def _slopes(y: Any, distance: Any, order: int) -> Any:
         steps = astype(diff(places), dtype=y.dtype)
     else:
         raise ShapeError(
-            f"gradient: spacing must be one number, or {count} places; got shape {places.shape}."
+            f"must be one number, or {count} places",
+            op="gradient",
+            argument="spacing",
+            got=f"shape {places.shape}",
         )
     lines = diff(y) / steps
     # Between two neighbours the slopes of both sides, that of the nearer one weighing more.

@@ -61,8 +61,10 @@ def affine_grid(theta: TensorLike, size: Sequence[int], *, align_corners: bool =
     n = len(spatial)
     if n not in (2, 3) or tuple(theta.shape) != (*images, n, n + 1):
         raise ShapeError(
-            "affine_grid: theta must be (images, n, n + 1) for n = 2 or 3 spatial dimensions; "
-            f"got theta.shape={theta.shape} for size={tuple(size)}."
+            "must be (images, n, n + 1) for n = 2 or 3 spatial dimensions",
+            op="affine_grid",
+            argument="theta",
+            got=f"theta.shape={theta.shape} for size={tuple(size)}",
         )
     checked_shape("affine_grid", [*images, *spatial, n])
     axes = []
@@ -115,20 +117,26 @@ def grid_sample(
     n = len(x.shape) - 2
     if mode not in ("bilinear", "nearest", "bicubic") or (mode == "bicubic" and n == 3):
         raise ParameterError(
-            "grid_sample: mode must be 'bilinear', 'nearest', or in two dimensions 'bicubic'; "
-            f"got {mode!r}."
+            "must be 'bilinear', 'nearest', or in two dimensions 'bicubic'",
+            op="grid_sample",
+            argument="mode",
+            got=repr(mode),
         )
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ParameterError(
-            "grid_sample: padding_mode must be 'zeros', 'border' or 'reflection'; "
-            f"got {padding_mode!r}."
+            "must be 'zeros', 'border' or 'reflection'",
+            op="grid_sample",
+            argument="padding_mode",
+            got=repr(padding_mode),
         )
     fits = n in (2, 3) and len(grid.shape) == n + 2 and grid.shape[-1] == n
     if not fits or grid.shape[0] != x.shape[0] or 0 in x.shape[2:]:
         raise ShapeError(
-            "grid_sample: x must be (images, channels, *spatial) of 2 or 3 spatial dimensions, "
-            "grid (images, *places, 2 or 3); "
-            f"got x.shape={x.shape} and grid.shape={grid.shape}."
+            "must be (images, channels, *spatial) of 2 or 3 spatial dimensions, grid (images, "
+            "*places, 2 or 3)",
+            op="grid_sample",
+            argument="x",
+            got=f"x.shape={x.shape} and grid.shape={grid.shape}",
         )
     places = []
     for at, size in zip(reversed(unstack(grid, axis=-1)), x.shape[2:], strict=True):

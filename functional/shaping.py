@@ -53,7 +53,10 @@ def flatten(x: TensorLike, *, start_axis: int = 0, end_axis: int = -1) -> Tensor
     first, last = axis_of("flatten", start_axis, ndim), axis_of("flatten", end_axis, ndim)
     if first > last:
         raise ShapeError(
-            f"flatten: start_axis must not stand behind end_axis; got {start_axis} and {end_axis}."
+            "must not stand behind end_axis",
+            op="flatten",
+            argument="start_axis",
+            got=f"{start_axis} and {end_axis}",
         )
     size = math.prod(x.shape[first : last + 1])
     return reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
@@ -88,7 +91,10 @@ def unflatten(x: TensorLike, axis: int, sizes: Sequence[int]) -> Tensor:
         given[given.index(-1)] = x.shape[at] // known
     if not given or min(given) < 0 or math.prod(given) != x.shape[at]:
         raise ShapeError(
-            f"unflatten: sizes must make up {x.shape[at]} elements; got sizes={tuple(sizes)}."
+            f"must make up {x.shape[at]} elements",
+            op="unflatten",
+            argument="sizes",
+            got=f"sizes={tuple(sizes)}",
         )
     return reshape(x, (*x.shape[:at], *given, *x.shape[at + 1 :]))
 
@@ -195,8 +201,9 @@ def sliding_window_view(
         far = integer(call, "step", far, least=1)
         if size > x.shape[at]:
             raise ShapeError(
-                f"{call}: windows must not be larger than x; got {size} for dimension {at} of "
-                f"size {x.shape[at]}."
+                "windows must not be larger than x",
+                op=call,
+                got=f"{size} for dimension {at} of size {x.shape[at]}",
             )
         first = np.arange(0, x.shape[at] - size + 1, far)
         checked_shape(call, (*x.shape[:at], first.size, *x.shape[at + 1 :], size))

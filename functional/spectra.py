@@ -23,7 +23,10 @@ def _sizes(call: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[int
     width = size if win_length is None else integer(call, "win_length", win_length, least=1)
     if width > size:
         raise ParameterError(
-            f"{call}: win_length must be at most n_fft={size}; got win_length={width}."
+            f"must be at most n_fft={size}",
+            op=call,
+            argument="win_length",
+            got=f"win_length={width}",
         )
     return size, integer(call, "hop_length", hop, least=1), width
 
@@ -33,8 +36,10 @@ def _window(call: str, window: TensorLike | None, size: int, width: int, dtype: 
     given = ones((width,), dtype=dtype) if window is None else as_tensor(window)
     if tuple(given.shape) != (width,):
         raise ShapeError(
-            f"{call}: window must have one dimension of win_length={width} elements; "
-            f"got window.shape={given.shape}."
+            f"must have one dimension of win_length={width} elements",
+            op=call,
+            argument="window",
+            got=f"window.shape={given.shape}",
         )
     before = (size - width) // 2
     return pad(given, (before, size - width - before)) if size > width else given
@@ -92,17 +97,22 @@ def stft(
         x = astype(x, dtype="float32")
     size, hop, width = _sizes("stft", n_fft, hop_length, win_length)
     if not x.shape:
-        raise ShapeError("stft: x must have a dimension; got none.")
+        raise ShapeError("must have a dimension", op="stft", argument="x", got="none")
     kind = {"complex64": "float32", "complex128": "float64"}.get(x.dtype.name, x.dtype)
     factors = _window("stft", window, size, width, kind)
     if center:
         x = pad(x, (0, 0) * (len(x.shape) - 1) + (size // 2, size // 2), mode=pad_mode)
     if x.shape[-1] < size:
-        raise ShapeError(f"stft: x must be as long as a piece, {size}; got {x.shape[-1]} samples.")
+        raise ShapeError(
+            f"must be as long as a piece, {size}",
+            op="stft",
+            argument="x",
+            got=f"{x.shape[-1]} samples",
+        )
     pieces = sliding_window_view(x, size, axis=-1, step=hop) * factors
     is_complex = _is_complex(pieces)
     if onesided and is_complex:
-        raise ParameterError("stft: onesided needs real x and window; got complex ones.")
+        raise ParameterError("onesided needs real x and window", op="stft", got="complex ones")
     is_half = not is_complex if onesided is None else onesided
     found = fourier_transform(
         pieces,
@@ -162,12 +172,16 @@ def istft(
         x = x * (1 + 0j)
     size, hop, width = _sizes("istft", n_fft, hop_length, win_length)
     if len(x.shape) < 2 or not x.shape[-1]:
-        raise ShapeError(f"istft: x must be (..., frequencies, pieces); got x.shape={x.shape}.")
+        raise ShapeError(
+            "must be (..., frequencies, pieces)", op="istft", argument="x", got=f"x.shape={x.shape}"
+        )
     is_half = not return_complex and x.shape[-2] != size if onesided is None else onesided
     if x.shape[-2] != (size // 2 + 1 if is_half else size):
         raise ShapeError(
-            f"istft: x must have {size // 2 + 1 if is_half else size} frequencies; "
-            f"got x.shape={x.shape}."
+            f"must have {(size // 2 + 1 if is_half else size)} frequencies",
+            op="istft",
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     if not is_half and not return_complex:  # the other half says nothing more of a real signal
         x, is_half = x[..., : size // 2 + 1, :], True

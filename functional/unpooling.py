@@ -34,8 +34,11 @@ def _unpooled(
     x, indices = as_tensor(x), as_tensor(indices)
     if len(x.shape) != spatial + 2 or tuple(indices.shape) != tuple(x.shape):
         raise ShapeError(
-            f"{call}: x and indices must be (images, channels, *spatial) of {spatial + 2} "
-            f"dimensions, and of one shape; got x.shape={x.shape}, indices.shape={indices.shape}."
+            f"x and indices must be (images, channels, *spatial) of {spatial + 2} "
+            "dimensions, and "
+            "of one shape",
+            op=call,
+            got=f"x.shape={x.shape}, indices.shape={indices.shape}",
         )
 
     def sizes(name: str, given: _Size, least: int) -> list[int]:
@@ -53,8 +56,10 @@ def _unpooled(
         size = sizes("output_size", given[2:] if len(given) == spatial + 2 else given, 1)
     if any(not u - s < n < u + s for n, u, s in zip(size, usual, steps, strict=True)):
         raise ShapeError(
-            f"{call}: output_size must be less than a stride away from {tuple(usual)}; "
-            f"got output_size={tuple(size)}."
+            f"must be less than a stride away from {tuple(usual)}",
+            op=call,
+            argument="output_size",
+            got=f"output_size={tuple(size)}",
         )
     shape = checked_shape(call, [images, channels, *size])
     flat = (images, channels, math.prod(size))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._C import ArgumentError as ArgumentError
 from .._C import DispatchError as DispatchError
 from .._C import DTypeError as DTypeError
 from .._C import IndexRangeError as IndexRangeError
@@ -68,6 +69,7 @@ from .transforms import vmap as vmap
 
 __all__ = [
     "Apply",
+    "ArgumentError",
     "Batched",
     "Carrier",
     "DTypeError",

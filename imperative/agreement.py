@@ -129,7 +129,7 @@ def _check_inference(subject: Subject, rtol: float) -> Finding:
     try:
         specs = subject(*(_C.ShapeTensor(x.shape, _C.tensor(x).dtype) for x in subject.arrays))
     except _C.ShapeError as error:
-        if "depends on the elements" in str(error):
+        if error.missing == "elements":
             return Finding("inference", None, "the shape depends on the elements")
         raise
     for spec, y in zip(specs, plain, strict=True):
@@ -158,7 +158,7 @@ def _slopes(subject: Subject) -> tuple[list[Array], Callable[..., Any]] | None:
     try:
         vjp(subject.of_moving, *xs)
     except _C.AutodiffError as error:
-        if "cut the tape" in str(error):
+        if error.missing == "derivative":
             return None
         raise
     outputs = subject.of_moving(*xs)

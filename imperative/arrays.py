@@ -22,13 +22,13 @@ def as_array(data: Any, dtype: Any = None) -> Any:
     try:
         array = np.asarray(data)
     except ValueError as error:
-        raise _C.DTypeError(_not_numbers(given)) from error
+        raise _not_numbers(given) from error
     if array.dtype.name == "bfloat16":  # ml_dtypes': it has no buffer
         return _C.bitcast(_C.RawTensor(array.view(np.uint16)), _C.bfloat16)
     if is_python and array.dtype.kind in "fO":
         array = _exactly(data, array, dtype)
     if array.dtype == object or array.dtype.kind in "USOMmV":
-        raise _C.DTypeError(_not_numbers(given))
+        raise _not_numbers(given)
     if is_python and dtype is not None:
         _refuse_outside(array, dtype)
     default = {"float64": np.float32, "complex128": np.complex64}.get(array.dtype.name)
@@ -45,7 +45,7 @@ def steady(data: Any, depth: int = 0) -> Any:
     if not isinstance(data, (list, tuple)):
         return data
     if depth > 64:
-        raise _C.DTypeError("tensor: data must be nested 64 deep at most; got a deeper list")
+        raise _C.DTypeError("data must be nested 64 deep at most", op="tensor", got="a deeper list")
     items = tuple(data)
     if not any(issubclass(kind, (list, tuple)) for kind in set(map(type, items))):
         return items
@@ -65,10 +65,12 @@ def _exactly(data: Any, array: Any, dtype: Any) -> Any:
     limits = np.iinfo(name)
     for item in exact.flat:
         if not limits.min <= item <= limits.max:
+            is_short = abs(item) < 2**70
             raise _C.LiteralRangeError(
-                f"literal: must fit {name}; got {item}; use a wider dtype."
-                if abs(item) < 2**70
-                else f"literal: must fit {name}; got an integer beyond 64 bits; use floats."
+                f"must fit {name}",
+                op="literal",
+                got=f"{item}" if is_short else "an integer beyond 64 bits",
+                fix="use a wider dtype" if is_short else "use floats",
             )
     return exact.astype(name)
 
@@ -96,7 +98,9 @@ def raw_from_dlpack(x: Any) -> _C.RawTensor:
         TypeError: x has no ``__dlpack__``.
     """
     if not hasattr(x, "__dlpack__"):
-        raise TypeError(f"from_dlpack: x must have __dlpack__; got {type(x).__name__}")
+        raise _C.ParameterError(
+            "must have __dlpack__", op="from_dlpack", argument="x", got=type(x).__name__
+        )
     try:
         capsule = x.__dlpack__(max_version=(1, 0))
     except TypeError:
@@ -116,12 +120,21 @@ def to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> An
             import ml_dtypes
         except ImportError:
             raise _C.DTypeError(
-                "__array__: NumPy has no bfloat16; install ml_dtypes, or use x.astype(float32)"
+                "NumPy has no bfloat16; install ml_dtypes, or use x.astype(float32)", op="__array__"
             ) from None
         array = np.asarray(_C.bitcast(x, _C.uint16)).view(ml_dtypes.bfloat16)
+    return as_asked(array, dtype, copy)
+
+
+def as_asked(array: Any, dtype: Any, copy: bool | None) -> Any:
+    """An array as `__array__` of NumPy 2 gives it.
+
+    Raises:
+        ArgumentError: it must be copied, and must not.
+    """
     if dtype is not None and array.dtype != np.dtype(dtype):
         if copy is False:
-            raise ValueError("__array__: another dtype needs a copy; got copy=False")
+            raise _C.ArgumentError("another dtype needs a copy", op="__array__", got="copy=False")
         return array.astype(dtype)
     return array.copy() if copy else array
 
@@ -149,19 +162,26 @@ def from_bits(data: bytes, shape: tuple[int, ...], dtype: str) -> _C.RawTensor:
     """
     wanted = _C.ShapeTensor((), dtype).dtype  # refuses other names
     if not isinstance(data, bytes):
-        raise _C.DTypeError(f"unpickle: data must be bytes; got {type(data).__name__}")
+        raise _C.DTypeError("data must be bytes", op="unpickle", got=type(data).__name__)
     stored = np.frombuffer(data, "uint16" if wanted is _C.bfloat16 else wanted.name)
     sizes = _C.ShapeTensor(shape)
     if sizes.size != stored.size:
         raise _C.ShapeError(
-            f"unpickle: the data must fill the shape {sizes.shape}; got {stored.size} elements"
+            f"the data must fill the shape {sizes.shape}",
+            op="unpickle",
+            got=f"{stored.size} elements",
         )
     raw = _C.RawTensor(stored.reshape(sizes.shape))
     return _C.bitcast(raw, wanted) if wanted is _C.bfloat16 else raw
 
 
-def _not_numbers(data: Any) -> str:
-    return f"tensor: data must be numbers in a rectangular arrangement; got {type(data).__name__}"
+def _not_numbers(data: Any) -> _C.DTypeError:
+    return _C.DTypeError(
+        "must be numbers in a rectangular arrangement",
+        op="tensor",
+        argument="data",
+        got=type(data).__name__,
+    )
 
 
 def _has_arrays(data: Sequence[Any]) -> bool:

@@ -59,14 +59,20 @@ class Recording:
         for position in self.positions:
             if not -len(args) <= position < len(args):
                 raise _C.AutodiffError(
-                    f"{who}: argnums must name positional arguments; got {position} for {len(args)}"
+                    "must name positional arguments",
+                    op=who,
+                    argument="argnums",
+                    got=f"{position} for {len(args)}",
                 )
         chosen = tuple(args[position] for position in self.positions)
         self.leaves, self.form = take_arguments_apart(chosen)
         if not self.leaves and any(holds_numbers(x) for x in leaves_of(chosen)):
             raise _C.DTypeError(
-                f"{who}: arguments must hold floating-point numbers to differentiate by; got "
-                "integers alone; cast them: x.astype(float32)"
+                "must hold floating-point numbers to differentiate by",
+                op=who,
+                argument="arguments",
+                got="integers alone",
+                fix="cast them: x.astype(float32)",
             )
         self.traced: list[Any] = []
         self.tape = _C.open_tape()
@@ -186,13 +192,16 @@ def value_and_grad(
             value, aux = out if has_aux else (out, None)
             if not isinstance(value, _C.TensorBase):
                 raise _C.AutodiffError(
-                    "grad: the function must return a tensor with one element; got "
-                    f"{type(value).__name__}"
+                    "the function must return a tensor with one element",
+                    op="grad",
+                    got=type(value).__name__,
                 )
             depend = recording.reached([value])
             if not depend[0] and value.size != 1:
                 raise _C.AutodiffError(
-                    f"grad: the function must return a tensor with one element; got {value.shape}"
+                    "the function must return a tensor with one element",
+                    op="grad",
+                    got=f"{value.shape}",
                 )
             gradient = recording.gradients([value], depend, [None])
             level = recording.tape.level
@@ -261,7 +270,7 @@ def vjp(
         depend = recording.reached(outputs)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
-        given = counterparts(form, cotangents, "vjp: cotangents")
+        given = counterparts(form, cotangents, "vjp", "cotangents")
         flow = [d and dy is not None for d, dy in zip(depend, given, strict=True)]
         return recording.gradients(  # type: ignore[no-any-return]
             outputs, flow, given, retain_graph

@@ -20,7 +20,7 @@ def _checked(who: str, ys: Any, dys: Any) -> tuple[tuple[Any, ...], tuple[Any, .
     cotangents = cotangents_for(who, outputs, dys)
     for output in outputs:
         if not isinstance(output, _C.TensorBase):
-            raise TypeError(f"{who}: outputs must be tensors; got {type(output).__name__}")
+            raise _C.ParameterError("outputs must be tensors", op=who, got=type(output).__name__)
     return outputs, cotangents
 
 
@@ -65,17 +65,22 @@ def grad(
     inputs = listed(xs)
     for i, x in enumerate(inputs):
         if not isinstance(x, Tensor):
-            raise TypeError(f"autograd.grad: xs must be tensors; got {type(x).__name__}")
+            raise _C.ParameterError(
+                "must be tensors", op="autograd.grad", argument="xs", got=type(x).__name__
+            )
         if not x.requires_grad and not allow_unused:
             raise _C.AutodiffError(
-                f"autograd.grad: gradients must flow to each of xs; input {i} has no requires_grad"
+                f"gradients must flow to each of xs; input {i} has no requires_grad",
+                op="autograd.grad",
             )
     found = _C.backward(outputs, cotangents, retain_graph, create_graph, inputs, None)
     for i, gradient in enumerate(found):
         if gradient is None and not allow_unused:
             raise _C.AutodiffError(
-                f"autograd.grad: outputs must depend on each of xs; none does on input {i}; pass "
-                "allow_unused=True to get None"
+                f"outputs must depend on each of xs; none does on input {i}; pass "
+                "allow_unused=True "
+                "to get None",
+                op="autograd.grad",
             )
     return tuple(None if gradient is None else Tensor(gradient) for gradient in found)
 

@@ -26,7 +26,9 @@ def cotangents_for(who: str, outputs: tuple[Any, ...], given: Any) -> tuple[Any,
     cotangents = (None,) * len(outputs) if given is None else listed(given)
     if len(cotangents) != len(outputs):
         raise _C.AutodiffError(
-            f"{who}: one cotangent per output is needed; got {len(cotangents)} for {len(outputs)}"
+            "one cotangent per output is needed",
+            op=who,
+            got=f"{len(cotangents)} for {len(outputs)}",
         )
     return cotangents
 
@@ -69,7 +71,7 @@ class Grad:
         self._refuse_ended()
         for x in xs:
             if not isinstance(x, Tensor):
-                raise TypeError(f"Grad: wrt takes Tensors; got {type(x).__name__}")
+                raise _C.ParameterError("wrt takes Tensors", op="Grad", got=type(x).__name__)
         for x in xs:
             had = x.requires_grad
             if not had:
@@ -91,7 +93,9 @@ class Grad:
         """
         self._refuse_ended()
         if self._is_used:
-            raise _C.AutodiffError("Grad: it has run already; pass retain=True to run it again")
+            raise _C.AutodiffError(
+                "it has run already; pass retain=True to run it again", op="Grad"
+            )
         outputs = listed(ys)
         cotangents = cotangents_for("Grad", outputs, dys)
         others = self._is_inside or bool(_holding_grads() - {self})
@@ -112,8 +116,10 @@ class Grad:
     def _refuse_ended(self) -> None:
         if self._has_ended:
             raise _C.AutodiffError(
-                "Grad: the with block must not have ended, which detached the tensors; call it "
-                "inside the block"
+                "the with block must not have ended, which detached the tensors; "
+                "call it inside the "
+                "block",
+                op="Grad",
             )
 
     def __enter__(self) -> Grad:

@@ -75,8 +75,11 @@ class Batched(OfLevel):
             DispatchError: always.
         """
         raise _C.DispatchError(
-            "vmap: a tensor that was made outside must not be set to a value that differs between "
-            "examples; got one; return it from the function, or pass the tensor as an argument"
+            "a tensor that was made outside must not be set to a value that differs between "
+            "examples",
+            op="vmap",
+            got="one",
+            fix="return it from the function, or pass the tensor as an argument",
         )
 
     @property
@@ -92,8 +95,10 @@ class Batched(OfLevel):
             DispatchError: always.
         """
         raise _C.DispatchError(
-            "vmap: inside, the elements of an example must not be read; got a tensor that differs "
-            "between examples; use where in place of if, or None in in_axes"
+            "inside, the elements of an example must not be read",
+            op="vmap",
+            got="a tensor that differs between examples",
+            fix="use where in place of if, or None in in_axes",
         )
 
     def stopped(self) -> Batched:
@@ -182,7 +187,7 @@ def _one_by_one(call: BatchedCall) -> Sequence[Any]:
         for i in range(call.size)
     ]
     if not results:
-        raise _C.ShapeError(f"vmap: {call.op} needs one example at least; got none")
+        raise _C.ShapeError(f"{call.op} needs one example at least", op="vmap", got="none")
     return [_stack(*outputs, axis=0) for outputs in zip(*results, strict=True)]
 
 

@@ -72,8 +72,10 @@ def loop(call: BatchedCall) -> Outputs:
     found = [call.op(*values) for values in zip(*examples, strict=True)]
     if any(y.shape != one.shape for ys in found for y, one in zip(ys, found[0], strict=True)):
         raise UnequalExamplesError(
-            f"{type(call.op).__name__}: all examples must give results of one shape; got different "
-            "ones; use a loop"
+            "all examples must give results of one shape",
+            op=type(call.op).__name__,
+            got="different ones",
+            fix="use a loop",
         )
     return [_stack(list(ys)) for ys in zip(*found, strict=True)]
 
@@ -135,8 +137,9 @@ def sequences(call: BatchedCall) -> Outputs:
 def none(call: BatchedCall) -> Outputs:
     """Examples may give results of different shapes."""
     raise UnequalExamplesError(
-        f"{name_of(call.op)}: under vmap the shape of the result must not depend on the elements "
-        "of each example; it does; use where, or map over what comes before"
+        "under vmap the shape of the result must not depend on the elements of each example; "
+        "it does; use where, or map over what comes before",
+        op=name_of(call.op),
     )
 
 

@@ -47,7 +47,7 @@ def extended(function: F) -> F:
             name if parameter.default is parameter.empty else f"{name}={parameter.default!r}"
             for name, parameter in inspect.signature(function).parameters.items()
         ]
-        raise _C.ParameterError(f"{name}: {what}; the call is {name}({', '.join(shown)}).")
+        raise _C.ParameterError(f"{what}; the call is {name}({', '.join(shown)}).", op=name)
 
     return _described(_C.Function(name, extension), function)
 

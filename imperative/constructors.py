@@ -53,7 +53,9 @@ def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None
         array([1., 2.], dtype=float32)
     """
     if device not in (None, "cpu"):
-        raise _C.DeviceError(f"as_raw_tensor: device must be 'cpu'; got {device!r}")
+        raise _C.DeviceError(
+            "must be 'cpu'", op="as_raw_tensor", argument="device", got=repr(device)
+        )
     if isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype):
         return data
     return _C.RawTensor(data, dtype)
@@ -79,6 +81,6 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
         [0, 1, 2]
     """
     if device not in (None, "cpu"):
-        raise _C.DeviceError(f"from_dlpack: device must be 'cpu'; got {device!r}")
+        raise _C.DeviceError("must be 'cpu'", op="from_dlpack", argument="device", got=repr(device))
     raw = raw_from_dlpack(x)
     return Tensor(_C.Function("to_device")(raw, device=None) if copy else raw)

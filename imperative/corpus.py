@@ -101,6 +101,8 @@ def examples(names: Any = None) -> list[Example]:
     known = known_declarations().functions
     for name in names or ():
         if name not in known:
-            raise _C.ParameterError(f"examples: names must be of functional calls; got {name!r}")
+            raise _C.ParameterError(
+                "names must be of functional calls", op="examples", got=repr(name)
+            )
     chosen = tuple(known.values()) if names is None else [known[name] for name in names]
     return [example for entry in chosen if (example := Example(entry)).arrays]

@@ -102,7 +102,9 @@ def coverage(names: Sequence[str] | None = None) -> Coverage:
     known = known_declarations().functions
     for name in names or ():
         if name not in known:
-            raise _C.ParameterError(f"coverage: names must be of functional calls; got {name!r}")
+            raise _C.ParameterError(
+                "names must be of functional calls", op="coverage", got=repr(name)
+            )
     chosen = tuple(known.values()) if names is None else [known[name] for name in names]
     return Coverage([_row(entry) for entry in chosen])
 
@@ -149,7 +151,7 @@ class _Tried(Example):
             try:
                 specs = self(*(_C.ShapeTensor(x.shape, x.dtype) for x in self.tensors()))
             except _C.ShapeError as error:
-                return DEPENDS if "depends on the elements" in str(error) else str(error)
+                return DEPENDS if error.missing == "elements" else str(error)
             pairs = zip(specs, plain, strict=True)
             return YES if all(s.shape == y.shape and s.dtype is y.dtype for s, y in pairs) else "?"
 

@@ -56,8 +56,10 @@ def stop_gradient(tree: Any) -> Any:
 def _stopped(x: Any) -> Any:
     if is_layer(x):
         raise _C.AutodiffError(
-            f"stop_gradient: tensors are needed; got a {type(x).__name__}, whose parameters would "
-            "keep their history; call it by nn.functional_call with a stopped state"
+            "tensors are needed",
+            op="stop_gradient",
+            got=f"a {type(x).__name__}, whose parameters would keep their history",
+            fix="call it by nn.functional_call with a stopped state",
         )
     if type(x) is Tensor:
         return type(x)(stopped(x.__wrapped__))
@@ -89,9 +91,11 @@ class Call:
         most = max((level_of(value) for value in values), default=-1)
         if any(level_of(y) > most for y in found):
             raise _C.AutodiffError(
-                f"{_name(self.function)}: a function with a derivative of its own must get what "
-                "is differentiated by as arguments; got a traced tensor from outside; pass it as "
-                "an argument"
+                "a function with a derivative of its own must get what is differentiated by as "
+                "arguments",
+                op=_name(self.function),
+                got="a traced tensor from outside",
+                fix="pass it as an argument",
             )
         return found
 
@@ -128,10 +132,8 @@ class _WithVjp(CalledOp):
         found = self.call.run(xs)
         out = self.call.out
         if not isinstance(out, tuple) or len(out) != 2:
-            raise _C.AutodiffError(
-                f"custom_vjp: {_name(self.call.function)} must return the value and the residuals; "
-                f"got a {type(out).__name__}"
-            )
+            wanted = f"{_name(self.call.function)} must return the value and the residuals"
+            raise _C.AutodiffError(wanted, op="custom_vjp", got=f"a {type(out).__name__}")
         return found
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
@@ -165,9 +167,9 @@ class _WithVjp(CalledOp):
         )
         if not isinstance(found, tuple) or len(found) != len(args):
             got = len(found) if isinstance(found, tuple) else type(found).__name__
+            wanted = f"must return a tuple of one gradient per argument, {len(args)}"
             raise _C.AutodiffError(
-                f"custom_vjp: {_name(self.backward)} must return a tuple of one gradient per "
-                f"argument, {len(args)}; got {got}"
+                f"{_name(self.backward)} {wanted}", op="custom_vjp", got=str(got)
             )
         return _gradients(args, found, inputs)
 
@@ -202,15 +204,13 @@ def _filled(values: Any, given: Any) -> list[Any]:
 
 def _gradients(form: Any, found: tuple[Any, ...], inputs: Any) -> tuple[Any, ...]:
     """One gradient, or None, for each tensor; None in place of an argument's is none for all."""
-    flat = counterparts(form, found, "custom_vjp: gradients", of_static=True)
+    flat = counterparts(form, found, "custom_vjp", "gradients", of_static=True)
     made = []
     for x, gradient in zip(inputs, flat, strict=True):
         value = None if gradient is None else unwrapped(gradient)
         if value is not None and value.shape != x.shape:
-            raise _C.ShapeError(
-                f"custom_vjp: a gradient must have the shape {x.shape} of its argument; got "
-                f"{value.shape}"
-            )
+            wanted = f"a gradient must have the shape {x.shape} of its argument"
+            raise _C.ShapeError(wanted, op="custom_vjp", got=f"{value.shape}")
         made.append(value)
     return tuple(made)
 
@@ -258,10 +258,9 @@ class custom_vjp:
         if not any(map(is_differentiated, leaves)):
             return self.function(*args)
         if self.rules is None:
-            raise _C.AutodiffError(
-                f"custom_vjp: {_name(self.function)} must have a gradient; call "
-                f"{_name(self.function)}.defvjp(forward, backward)"
-            )
+            name = _name(self.function)
+            fix = f"call {name}.defvjp(forward, backward)"
+            raise _C.AutodiffError(f"{name} must have a gradient", op="custom_vjp", fix=fix)
         forward, backward = self.rules
         made = Call(forward, form)
         outputs = _WithVjp(made, backward, keeps_none=self.keeps_none)(*map(unwrapped, leaves))
@@ -288,13 +287,11 @@ class _WithJvp(CalledOp):
             lambda *args: self.rule(args, along), form, [Tensor(value) for value in primals]
         )
         if not isinstance(found, tuple) or len(found) != 2:
-            raise _C.AutodiffError(
-                f"custom_jvp: {_name(self.rule)} must return the value and its tangent; got a "
-                f"{type(found).__name__}"
-            )
+            wanted = f"{_name(self.rule)} must return the value and its tangent"
+            raise _C.AutodiffError(wanted, op="custom_jvp", got=f"a {type(found).__name__}")
         value, moved = found
         values, self.call.out = take_apart(value, holds_elements, is_result=True)
-        given = counterparts(self.call.out, moved, "custom_jvp: tangents", of_static=True)
+        given = counterparts(self.call.out, moved, "custom_jvp", "tangents", of_static=True)
         return (
             tuple(map(unwrapped, values)),
             tuple(None if dy is None else unwrapped(dy) for dy in given),
@@ -381,10 +378,9 @@ class custom_jvp:
         if not any(map(is_differentiated, leaves)):
             return self.function(*args)
         if self.rule is None:
-            raise _C.AutodiffError(
-                f"custom_jvp: {_name(self.function)} must have a derivative; call "
-                f"{_name(self.function)}.defjvp(rule)"
-            )
+            name = _name(self.function)
+            fix = f"call {name}.defjvp(rule)"
+            raise _C.AutodiffError(f"{name} must have a derivative", op="custom_jvp", fix=fix)
         made = Call(self.function, form)
         outputs = _WithJvp(made, self.rule)(*map(unwrapped, leaves))
         return put_together(made.out, [Tensor(y) for y in outputs])

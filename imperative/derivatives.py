@@ -174,7 +174,10 @@ def _only(
     for position in positions:
         if not -len(args) <= position < len(args):
             raise _C.AutodiffError(
-                f"{who}: argnums must name positional arguments; got {position} for {len(args)}"
+                "must name positional arguments",
+                op=who,
+                argument="argnums",
+                got=f"{position} for {len(args)}",
             )
 
     def of_chosen(*chosen: Any) -> Any:

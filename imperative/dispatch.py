@@ -81,8 +81,10 @@ class Apply:
         if found is None:
             kinds = ", ".join(sorted({type(x).__name__ for x in xs}))
             raise _C.DispatchError(
-                f"{op}: a rule must say what this op means on {kinds}; got none, and the op has no "
-                "body to fall back on; register one for its class"
+                f"a rule must say what this op means on {kinds}",
+                op=f"{op}",
+                got="none, and the op has no body to fall back on",
+                fix="register one for its class",
             )
         return found
 
@@ -153,7 +155,7 @@ class Apply:
             ValueError: the function is not registered.
         """
         if not _C.remove_rule(function):
-            raise ValueError(f"unregister: {function!r} is not a registered rule")
+            raise _C.ArgumentError(f"{function!r} is not a registered rule", op="unregister")
 
     def disable(self, function: Callable[..., Any]) -> None:
         """Passes over a rule, from now on and until it is enabled.
@@ -174,7 +176,7 @@ class Apply:
     def _set_enabled(self, function: Callable[..., Any], is_enabled: bool) -> None:
         if not _C.set_rule_enabled(function, is_enabled):
             verb = "enable" if is_enabled else "disable"
-            raise ValueError(f"{verb}: {function!r} is not a registered rule")
+            raise _C.ArgumentError(f"{function!r} is not a registered rule", op=verb)
 
     @contextmanager
     def registered(self, function: Callable[..., Any]) -> typing.Iterator[None]:
@@ -209,7 +211,7 @@ class Apply:
         """
         rule = self._first(op, xs)
         if rule is None:
-            raise TypeError("source: the rule is in the core, in C++")
+            raise _C.ParameterError("the rule is in the core, in C++", op="source")
         return inspect.getsource(rule)
 
     @staticmethod
@@ -217,7 +219,7 @@ class Apply:
         for *_, is_enabled, matches, _lifts, function in _C.resolution(op, *xs):
             if is_enabled and matches:
                 return function
-        raise _C.DispatchError(f"apply: no rule matches {op}")
+        raise _C.DispatchError(f"no rule matches {op}", op="apply")
 
     def __reduce__(self) -> str:
         """There is one dispatcher: it pickles as a name."""
@@ -234,18 +236,22 @@ def _signature(
     except (NameError, TypeError, SyntaxError):
         hints = _local_hints(function)
     if not parameters:
-        raise TypeError(f"register: {name} must take an op and tensor-likes; it takes nothing")
+        raise _C.ParameterError(
+            "must take an op and tensor-likes; it takes nothing", op="register", argument=name
+        )
     kinds = []
     is_variadic = False
     for parameter in parameters[1:]:
         if parameter.kind is parameter.VAR_POSITIONAL:
             is_variadic = True
         elif parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise TypeError(f"register: {name}: rules take positional parameters only")
+            raise _C.ParameterError(f"{name}: rules take positional parameters only", op="register")
         kinds.append(_classes(hints.get(parameter.name, _C.TensorBase), name, parameter.name))
     op_classes = _classes(hints.get(parameters[0].name, OpBase), name, parameters[0].name)
     if len(op_classes) != 1:
-        raise TypeError(f"register: {name}: one class of ops is needed; register the rule for each")
+        raise _C.ParameterError(
+            f"{name}: one class of ops is needed; register the rule for each", op="register"
+        )
     return op_classes[0], tuple(kinds), is_variadic
 
 
@@ -258,7 +264,9 @@ def _local_hints(function: Callable[..., Any]) -> dict[str, Any]:
         except (NameError, TypeError):
             frame = frame.f_back
     name = getattr(function, "__name__", repr(function))
-    raise TypeError(f"register: {name}{inspect.signature(function)}: an annotation is not a class")
+    raise _C.ParameterError(
+        f"{name}{inspect.signature(function)}: an annotation is not a class", op="register"
+    )
 
 
 def _classes(annotation: Any, rule: str, parameter: str) -> tuple[type, ...]:
@@ -271,9 +279,10 @@ def _classes(annotation: Any, rule: str, parameter: str) -> tuple[type, ...]:
             and not isinstance(annotation, ABCMeta)
             and not _C.is_virtual_op(annotation)
         ):
-            raise TypeError(
-                f"register: {rule}: {parameter} must be annotated with a class of ops or of "
-                f"tensor-likes; got {annotation!r}"
+            raise _C.ParameterError(
+                f"{rule}: {parameter} must be annotated with a class of ops or of tensor-likes",
+                op="register",
+                got=repr(annotation),
             )
         return (annotation,)
     members: tuple[Any, ...] = ()
@@ -282,9 +291,10 @@ def _classes(annotation: Any, rule: str, parameter: str) -> tuple[type, ...]:
     elif typing.get_origin(annotation) in (typing.Union, types.UnionType):
         members = typing.get_args(annotation)
     if not members:
-        raise TypeError(
-            f"register: {rule}: the annotation of {parameter} must be a class or a union of "
-            f"classes; got {annotation!r}"
+        raise _C.ParameterError(
+            f"{rule}: the annotation of {parameter} must be a class or a union of classes",
+            op="register",
+            got=repr(annotation),
         )
     return tuple(cls for member in members for cls in _classes(member, rule, parameter))
 

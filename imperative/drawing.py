@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
+from .. import _C
 from .files import replace_file
 from .graph import Box, Graph, read_dot, to_dot
 from .graph_layout import LABEL_WIDTH, LINE, PAD, Layout, Place, Point, arrange, shorten
@@ -58,8 +59,10 @@ def draw(graph: Graph, path: str | PathLike[str]) -> None:
         case ".png":
             _write_png(graph, target)
         case suffix:
-            raise ValueError(
-                f"draw: the file's name must end in .svg, .png or .dot; got {suffix!r} in {target}."
+            raise _C.ArgumentError(
+                "the file's name must end in .svg, .png or .dot",
+                op="draw",
+                got=f"{suffix!r} in {target}",
             )
 
 

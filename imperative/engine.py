@@ -54,7 +54,12 @@ class mode(_C.EngineBlock):
     ) -> mode:
         """Sets the options."""
         if name not in MODES:
-            raise ValueError(f"engine.mode: name must be one of {', '.join(MODES)}; got {name!r}")
+            raise _C.ArgumentError(
+                f"must be one of {', '.join(MODES)}",
+                op="engine.mode",
+                argument="name",
+                got=repr(name),
+            )
         before = _C.engine_options()
         numbers = {"threshold": threshold, "max_nodes": max_nodes, "max_bytes": max_bytes}
         wanted: dict[str, Any] = {**before, "mode": name}
@@ -63,7 +68,9 @@ class mode(_C.EngineBlock):
                 continue
             is_integer = isinstance(value, int) and not isinstance(value, bool)
             if not is_integer or not 1 <= value < 2**63:
-                raise ValueError(f"engine.mode: {key} must be a positive integer; got {value!r}")
+                raise _C.ArgumentError(
+                    "must be a positive integer", op="engine.mode", argument=key, got=repr(value)
+                )
             wanted[key] = value
         return super().__new__(
             cls,

@@ -56,11 +56,11 @@ class Function:
 
     def forward(self, *xs: Any) -> Any:
         """The outputs: a tensor, or a tuple of them."""
-        raise TypeError(f"{type(self).__name__}: forward(self, *xs) must be defined")
+        raise _C.ParameterError("forward(self, *xs) must be defined", op=type(self).__name__)
 
     def backward(self, *dys: Any) -> Any:
         """The gradients of the inputs: one, or a tuple of them."""
-        raise TypeError(f"{type(self).__name__}: backward(self, *dys) must be defined")
+        raise _C.ParameterError("backward(self, *dys) must be defined", op=type(self).__name__)
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keeps tensors for `backward`, where they are `saved_tensors`."""
@@ -90,8 +90,9 @@ class Function:
         gradients = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         if len(gradients) != len(xs):
             raise _C.AutodiffError(
-                f"{type(self).__name__}: backward must return one gradient for each of "
-                f"{len(xs)} inputs; got {len(gradients)}"
+                f"backward must return one gradient for each of {len(xs)} inputs",
+                op=type(self).__name__,
+                got=f"{len(gradients)}",
             )
         return gradients
 
@@ -124,7 +125,9 @@ def apply_on_arrays(op: _OnArrays, *xs: _C.RawTensor) -> tuple[Any, ...]:
     if op.is_backward:
         if len(arrays) != op.inputs:
             raise _C.AutodiffError(
-                f"{op}: one gradient for each of {op.inputs} inputs is needed; got {len(arrays)}"
+                f"one gradient for each of {op.inputs} inputs is needed",
+                op=f"{op}",
+                got=f"{len(arrays)}",
             )
         inputs = xs[: op.inputs]
         arrays = [
@@ -154,8 +157,10 @@ def refuse_on_arrays(op: _OnArrays, *xs: _C.Tracer | Dual) -> tuple[Any, ...]:
     """Elements have no derivatives: what differentiates them must not go past unseen."""
     if any(is_differentiated(x) for x in xs):
         raise _C.AutodiffError(
-            f"{op}: NumPy arrays must not be differentiated; got a tensor that carries gradients "
-            "(of a second order or in forward mode, say); write a tl.Function, of tensors"
+            "NumPy arrays must not be differentiated",
+            op=f"{op}",
+            got="a tensor that carries gradients (of a second order or in forward mode, say)",
+            fix="write a tl.Function, of tensors",
         )
     return apply.super(op, *xs)
 
@@ -200,19 +205,22 @@ class PyLayer:
     @staticmethod
     def forward(inputs: list[Any]) -> Any:
         """The output, or a list of outputs."""
-        raise TypeError("PyLayer: forward(inputs) must be defined, as a static method")
+        raise _C.ParameterError("forward(inputs) must be defined, as a static method", op="PyLayer")
 
     @staticmethod
     def backward(inputs: list[Any]) -> Any:
         """The gradient of the input, or a list of them."""
-        raise TypeError("PyLayer: backward(inputs) must be defined, as a static method")
+        raise _C.ParameterError(
+            "backward(inputs) must be defined, as a static method", op="PyLayer"
+        )
 
     @staticmethod
     def infer(inputs: list[Any]) -> Any:
         """The output as a ShapeTensor, or a list of them, of inputs that are ShapeTensors."""
         raise _C.ShapeError(
-            "PyLayer: the elements must be known, or infer(inputs) be defined, as a static method; "
-            f"got shapes alone: {', '.join(str(x.shape) for x in inputs)}"
+            "the elements must be known, or infer(inputs) be defined, as a static method",
+            op="PyLayer",
+            got=f"shapes alone: {', '.join(str(x.shape) for x in inputs)}",
         )
 
     def __call__(self, *inputs: Any) -> list[Any]:

@@ -56,7 +56,9 @@ class GradManager:
         added = [callbacks] if callable(callbacks) else list(callbacks)
         for x in chosen:
             if not isinstance(x, Tensor):
-                raise TypeError(f"GradManager: attach takes Tensors; got {type(x).__name__}")
+                raise _C.ParameterError(
+                    "attach takes Tensors", op="GradManager", got=type(x).__name__
+                )
         for x in chosen:
             for known, own in self._attached:
                 if known is x:
@@ -81,7 +83,9 @@ class GradManager:
             AutodiffError: one has begun already.
         """
         if self._grad is not None:
-            raise _C.AutodiffError("GradManager: a step is being recorded already; release() it")
+            raise _C.AutodiffError(
+                "a step is being recorded already; release() it", op="GradManager"
+            )
         self._grad = Grad()
         for x, _ in self._attached:
             self._grad.wrt(x, callback=self._deliver)
@@ -102,8 +106,10 @@ class GradManager:
         """
         if self._grad is None:
             raise _C.AutodiffError(
-                "GradManager: no computation history; did you forget record(), or `with gm:`? "
-                "A step has one backward()"
+                "no computation history; did you forget record(), or `with gm:`? "
+                "A step has one "
+                "backward()",
+                op="GradManager",
             )
         outputs = listed(y)
         given = tuple(dy) if isinstance(dy, (list, tuple)) else (dy,) * len(outputs)

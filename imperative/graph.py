@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from .. import _C
+
 
 @dataclass(frozen=True, slots=True)
 class Box:
@@ -143,9 +145,11 @@ def read_dot(text: str) -> Graph:
         elif line == "}":
             group = ""
         elif line and not line.startswith(_IGNORED):
-            raise ValueError(
-                f"read_dot: each line must be a statement as a tape writes it; got {line!r} in "
-                f"line {number}; draw other graphs with Graphviz."
+            raise _C.ArgumentError(
+                "each line must be a statement as a tape writes it",
+                op="read_dot",
+                got=f"{line!r} in line {number}",
+                fix="draw other graphs with Graphviz",
             )
     return graph
 

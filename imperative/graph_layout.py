@@ -11,6 +11,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from itertools import pairwise
 
+from .. import _C
 from .graph import Arrow, Box, Graph
 
 CHARACTER = 7.2  # the width of one, of a fixed-width font of 12 points
@@ -82,7 +83,11 @@ def arrange(graph: Graph) -> Layout:
     names = {box.name for box in graph.boxes}
     for arrow in graph.arrows:
         if missing := {arrow.source, arrow.target} - names:
-            raise ValueError(f"draw: arrows must join boxes of the graph; there is no {missing}.")
+            raise _C.ArgumentError(
+                f"must join boxes of the graph; there is no {missing}.",
+                op="draw",
+                argument="arrows",
+            )
     rows = _rows(graph)
     work = _Work()
     for box in graph.boxes:

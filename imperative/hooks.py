@@ -40,7 +40,7 @@ class HookHandle:
 def register_hook(x: Any, function: Callable[[Any], Any]) -> HookHandle:
     """Runs a function on the gradient of x, as `Tensor.register_hook` says."""
     if not callable(function):
-        raise TypeError(f"register_hook: takes a function; got {type(function).__name__}")
+        raise _C.ParameterError("takes a function", op="register_hook", got=type(function).__name__)
     handle = HookHandle(function)
     _C.add_hook(x, handle)
     return handle

@@ -82,15 +82,18 @@ def _as_index(item: Any) -> tuple[Any, bool]:
             array = array.astype(np.int64)
         name = array.dtype.name
         if array.dtype.kind == "u" and array.size > 0 and array.max() >= 2**63:
-            raise _C.IndexRangeError(f"index: indices must be below 2**63; got {array.max()}")
+            raise _C.IndexRangeError(
+                "must be below 2**63", op="index", argument="indices", got=f"{array.max()}"
+            )
         if array.dtype.kind in "ui":
             is_ready = array.dtype in (np.int32, np.int64)
             return (array if is_ready else array.astype(np.int64)), False
         if array.dtype.kind == "b":
             return array, True
     raise _C.IndexRangeError(
-        "index: must be integers, slices, None, Ellipsis, or integer or boolean tensors; "
-        f"got {name}"
+        "must be integers, slices, None, Ellipsis, or integer or boolean tensors",
+        op="index",
+        got=f"{name}",
     )
 
 
@@ -127,11 +130,11 @@ def _expand(key: Any, ndim: int) -> list[Any]:
     )
     if used > ndim:
         raise _C.IndexRangeError(
-            f"index: too many indices: the tensor has {ndim} dimensions; got {used}"
+            f"too many indices: the tensor has {ndim} dimensions", op="index", got=f"{used}"
         )
     ellipses = [i for i, item in enumerate(expanded) if item is Ellipsis]
     if len(ellipses) > 1:
-        raise _C.IndexRangeError("index: at most one ellipsis may be given; got several")
+        raise _C.IndexRangeError("at most one ellipsis may be given", op="index", got="several")
     at = ellipses[0] if ellipses else len(expanded)
     whole = [slice(None)] * (ndim - used)
     # One that stands for nothing still stands between its neighbours.
@@ -156,8 +159,9 @@ def _split(key: Any, shape: tuple[int, ...]) -> _Split:
             basic.append(item if is_slice else slice(None))
             if isinstance(item, _Mask) and item.size not in (shape[dimension], 0):
                 raise _C.IndexRangeError(
-                    f"index: a mask must have the size {shape[dimension]} of dimension "
-                    f"{dimension}; got {item.size}"
+                    f"a mask must have the size {shape[dimension]} of dimension {dimension}",
+                    op="index",
+                    got=f"{item.size}",
                 )
             dimension += 1
         if item is None or is_slice:
@@ -172,7 +176,7 @@ def _split(key: Any, shape: tuple[int, ...]) -> _Split:
 
 def _integer(index: Any) -> Any:
     if not -(2**63) <= index < 2**63:
-        raise _C.IndexRangeError(f"index: indices must fit 64 bits; got {index}")
+        raise _C.IndexRangeError("must fit 64 bits", op="index", argument="indices", got=f"{index}")
     return np.asarray(index, np.int64)
 
 
@@ -181,7 +185,9 @@ def _joint_shape(arrays: list[Any]) -> tuple[int, ...]:
         return np.broadcast_shapes(*(tuple(array.shape) for array in arrays))
     except ValueError:
         shapes = ", ".join(str(tuple(array.shape)) for array in arrays)
-        raise _C.IndexRangeError(f"index: indices must broadcast; got shapes {shapes}") from None
+        raise _C.IndexRangeError(
+            "must broadcast", op="index", argument="indices", got=f"shapes {shapes}"
+        ) from None
 
 
 def _whole_mask(x: Any, key: Any) -> Any:
@@ -230,8 +236,10 @@ def _fitted(value: Any, target: tuple[int, ...]) -> Any:
     pairs = zip(reversed(shape[extra:]), reversed(target), strict=False)
     if any(size != 1 for size in shape[:extra]) or any(size not in (1, n) for size, n in pairs):
         raise _C.ShapeError(
-            f"index: value must broadcast to what is assigned to; got value.shape={shape} "
-            f"into {target}"
+            "must broadcast to what is assigned to",
+            op="index",
+            argument="value",
+            got=f"value.shape={shape} into {target}",
         )
     return _reshape(value, shape[extra:]) if extra else value
 

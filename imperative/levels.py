@@ -34,8 +34,10 @@ class Level:
     def refuse(self, op: OpBase, what: str) -> NoReturn:
         """Raises what is to be raised when the transform has ended."""
         raise _C.AutodiffError(
-            f"{op}: a {what} must not outlive the transform that made it; got one whose "
-            "transform has ended; return values from the function instead of keeping them"
+            f"a {what} must not outlive the transform that made it",
+            op=f"{op}",
+            got="one whose transform has ended",
+            fix="return values from the function instead of keeping them",
         )
 
 

@@ -6,19 +6,15 @@ a value of a class of the user's, is theirs: it comes through as it is.
 
 from __future__ import annotations
 
-import functools
-import re
 from collections.abc import Callable
 from types import TracebackType
-from typing import Any, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 from .. import _C
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 Class = TypeVar("Class", bound=type)
-# What is read before there is an op to name: the errors of these begin with the argument.
-_READ_FIRST = frozenset(["dtype", "shape", "device"])
 # What Python and NumPy say of a wrong argument, and what the core does.
 _OF_PYTHON = (TypeError, ValueError, IndexError, OverflowError, BufferError)
 _OF_THE_CORE = (
@@ -33,9 +29,6 @@ _OF_THE_CORE = (
 )
 ARGUMENT_ERRORS: tuple[type[Exception], ...] = (*_OF_PYTHON, *_OF_THE_CORE)
 _OURS = frozenset([__package__.partition(".")[0], "numpy", "opt_einsum"])
-# What has no name that a user knows: its errors are those of the call that it is inside of.
-_PARTS = frozenset(["requires_grad", "trees"])
-_SUBJECT = re.compile(r"(\w+): (.*)", re.DOTALL)
 
 
 def named(function: Callable[Given, Result]) -> Callable[Given, Result]:
@@ -45,45 +38,24 @@ def named(function: Callable[Given, Result]) -> Callable[Given, Result]:
 
 def named_around(function: Callable[Given, Result]) -> Callable[Given, Result]:
     """As `named`, of what runs other functions: errors that name one of these stay as they are."""
-    return named_as(function.__name__, function, keeps_subject=True)
+    return _C.Named(function, function.__name__, _name_around)
 
 
-def named_as(
-    name: str, function: Callable[Given, Result], *, keeps_subject: bool = False
-) -> Callable[Given, Result]:
+def named_as(name: str, function: Callable[Given, Result]) -> Callable[Given, Result]:
     """The function, whose errors of arguments have this name in front."""
-
-    @functools.wraps(function)
-    def call(*args: Given.args, **kwargs: Given.kwargs) -> Result:
-        try:
-            return function(*args, **kwargs)
-        except ARGUMENT_ERRORS as error:
-            raise in_the_name_of(name, error, keeps_subject=keeps_subject) from error.__cause__
-
-    return call
+    return _C.Named(function, name, in_the_name_of)
 
 
 def named_class(cls: Class) -> Class:
     """The class, the errors of arguments of whose constructor and call name it."""
     for name in ("__init__", "__call__"):
         if name in vars(cls):
-            setattr(cls, name, _of_class(vars(cls)[name]))
+            setattr(cls, name, _C.Named(vars(cls)[name], None, in_the_name_of))
     return cls
 
 
-def _of_class(method: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(method)
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return method(self, *args, **kwargs)
-        except ARGUMENT_ERRORS as error:
-            raise in_the_name_of(type(self).__name__, error) from error.__cause__
-
-    return call
-
-
 def in_the_name_of(name: str, error: Exception, *, keeps_subject: bool = False) -> Exception:
-    """The error with the name of what was called in front; to be raised where it was caught.
+    """The error with the name of what was called in front.
 
     Args:
         name: what was called.
@@ -91,28 +63,39 @@ def in_the_name_of(name: str, error: Exception, *, keeps_subject: bool = False) 
         keeps_subject: whether an error that names an op or a call already stays as it is.
 
     Returns:
-        The same error with another text; one of Python's own in place of those of NumPy whose text
-        is made otherwise. As it was, if it is a function's or a class's of the user.
+        The same error with another `op`; one of Python's own in place of those of NumPy whose text
+        is made otherwise. As it was, if it is none of arguments, or a function's or a class's of
+        the user.
     """
-    text = str(error)
-    found = _SUBJECT.fullmatch(text)
-    if found is not None and (
-        _spelt(found[1]) == _spelt(name) or (keeps_subject and found[1] not in _PARTS)
-    ):
+    if not isinstance(error, ARGUMENT_ERRORS):
+        return error
+    op = getattr(error, "op", None)
+    if op is not None and (keeps_subject or _spelt(op) == _spelt(name)):
         return error
     if not _is_our_own(error):
         return error
-    said = f"{name}: {text}"
-    if found is not None:
-        subject, rest = found.groups()
-        said = f"{name}: {subject} {rest}" if subject in _READ_FIRST else f"{name}: {rest}"
-    error.args = (said,)
-    if str(error) == said:
+    if isinstance(error, _C.TensorlikeError):
+        error.op = name
         return error
+    return _told(name, error)
+
+
+def _name_around(name: str, error: Exception) -> Exception:
+    return in_the_name_of(name, error, keeps_subject=True)
+
+
+def _told(name: str, error: Exception) -> Exception:
+    """An error of Python's or NumPy's, whose words stay and get a name in front."""
+    words = getattr(error, "words", None) or str(error)
     kind = next(kind for kind in _OF_PYTHON if isinstance(error, kind))
-    made = kind(said).with_traceback(error.__traceback__)
-    made.__suppress_context__ = True
-    return made
+    told = error
+    if type(error).__str__ is not kind.__str__:  # its text is made of fields of its own
+        told = kind().with_traceback(error.__traceback__)
+        told.__cause__ = error.__cause__
+        told.__suppress_context__ = True
+    told.args = (f"{name}: {words}",)
+    vars(told).update(op=name, words=words)
+    return told
 
 
 def _is_our_own(error: Exception) -> bool:

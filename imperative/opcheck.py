@@ -83,7 +83,9 @@ def opcheck(function: Any, /, *args: Any, rtol: float = 1e-4, **attrs: Any) -> O
     if not args and subject.entry is not None and subject.entry.args:
         names = ", ".join(arg.name for arg in subject.entry.args)
         raise _C.ParameterError(
-            f"opcheck: {subject.name} must be given tensors to try it on; got none for {names}"
+            f"{subject.name} must be given tensors to try it on",
+            op="opcheck",
+            got=f"none for {names}",
         )
     findings = []
     for name, check in CHECKS:
@@ -101,12 +103,13 @@ def _function_of(given: Any) -> Any:
             from ..opdecl.errors import did_you_mean
 
             raise _C.ParameterError(
-                f"opcheck: there is no functional call {given!r}{did_you_mean(given, known)}"
+                f"there is no functional call {given!r}{did_you_mean(given, known)}", op="opcheck"
             )
         return _C.Function(given)
     if not callable(given):
         raise _C.ParameterError(
-            "opcheck: function must be an op, a functional call or the name of one; got "
-            f"{type(given).__name__}"
+            "function must be an op, a functional call or the name of one",
+            op="opcheck",
+            got=type(given).__name__,
         )
     return given

@@ -151,7 +151,9 @@ def manual_seed(seed: int) -> None:
         number = operator.index(seed)
     except TypeError:
         got = type(seed).__name__
-        raise _C.ParameterError(f"manual_seed: seed must be an integer; got {got}.") from None
+        raise _C.ParameterError(
+            "must be an integer", op="manual_seed", argument="seed", got=f"{got}"
+        ) from None
     default_stream.restart(number)
 
 

@@ -56,7 +56,10 @@ class ShapedMethods(TensorMethods):
         start, end = (self._axis("flatten", dim) for dim in (start_dim, end_dim))
         if start > end:
             raise _C.ShapeError(
-                f"flatten: start_dim must not come after end_dim; got {start_dim} and {end_dim}."
+                "must not come after end_dim",
+                op="flatten",
+                argument="start_dim",
+                got=f"{start_dim} and {end_dim}",
             )
         shape = self.shape
         count = 1
@@ -98,7 +101,9 @@ class ShapedMethods(TensorMethods):
             ShapeError: there are more than two dimensions.
         """
         if self.ndim > 2:
-            raise _C.ShapeError(f"t: at most two dimensions are taken; got shape {self.shape}.")
+            raise _C.ShapeError(
+                "at most two dimensions are taken", op="t", got=f"shape {self.shape}"
+            )
         return self.transpose()
 
     @named
@@ -116,7 +121,9 @@ class ShapedMethods(TensorMethods):
         wanted = _together(shape)
         new = len(wanted) - self.ndim
         if any(size == -1 for size in wanted[: max(new, 0)]):
-            raise _C.ShapeError(f"expand: -1 must not stand for a new dimension; got {wanted}.")
+            raise _C.ShapeError(
+                "-1 must not stand for a new dimension", op="expand", got=f"{wanted}"
+            )
         sizes = [
             self.shape[i - new] if size == -1 and i >= new else size
             for i, size in enumerate(wanted)
@@ -208,13 +215,18 @@ class ShapedMethods(TensorMethods):
             ShapeError: there are fewer than two dimensions.
         """
         if self.ndim < 2:
-            raise _C.ShapeError(f"mT: two dimensions or more are needed; got shape {self.shape}")
+            raise _C.ShapeError(
+                "two dimensions or more are needed", op="mT", got=f"shape {self.shape}"
+            )
         return self.swapaxes(-2, -1)
 
     def _axis(self, call: str, axis: int) -> int:
         if not -self.ndim <= axis < self.ndim:
             raise _C.IndexRangeError(
-                f"{call}: axis must be in [{-self.ndim}, {self.ndim - 1}]; got axis={axis}."
+                f"must be in [{-self.ndim}, {self.ndim - 1}]",
+                op=call,
+                argument="axis",
+                got=f"axis={axis}",
             )
         return axis % self.ndim
 

@@ -24,7 +24,12 @@ def check_state(state: object) -> None:
     """Raises TypeError unless it is a mapping from names."""
     if not isinstance(state, Mapping) or not all(isinstance(name, str) for name in state):
         got = type(state).__name__
-        raise TypeError(f"load_state_dict: state must be a mapping from names to arrays; got {got}")
+        raise _C.ParameterError(
+            "must be a mapping from names to arrays",
+            op="load_state_dict",
+            argument="state",
+            got=f"{got}",
+        )
 
 
 def loaded(name: str, value: Any, like: Tensor) -> Tensor:
@@ -40,25 +45,35 @@ def loaded(name: str, value: Any, like: Tensor) -> Tensor:
         made = Tensor(stopped(unwrapped(value)) if is_own else np.array(value))
     except Exception as error:
         raise _C.DTypeError(
-            f"load_state_dict: {name} must hold numbers; got a {type(value).__name__}"
+            "must hold numbers",
+            op="load_state_dict",
+            argument=name,
+            got=f"a {type(value).__name__}",
         ) from error
     if made.shape != like.shape:
         raise _C.ShapeError(
-            f"load_state_dict: {name} must have shape {like.shape}; got {made.shape}"
+            f"must have shape {like.shape}",
+            op="load_state_dict",
+            argument=name,
+            got=f"{made.shape}",
         )
     if made.dtype is like.dtype:
         return made
     if _rank(made.dtype) > _rank(like.dtype):
         raise _C.DTypeError(
-            f"load_state_dict: {name} must be {like.dtype.name}, or of a kind that this can hold; "
-            f"got {made.dtype.name}"
+            f"must be {like.dtype.name}, or of a kind that this can hold",
+            op="load_state_dict",
+            argument=name,
+            got=made.dtype.name,
         )
     with np.errstate(all="ignore"):
         cast = made.astype(like.dtype)
     if not _keeps_values(made, cast):
-        raise ValueError(
-            f"load_state_dict: {name} must be within the range of {like.dtype.name}; got "
-            f"{made.dtype.name} beyond it"
+        raise _C.ArgumentError(
+            f"must be within the range of {like.dtype.name}",
+            op="load_state_dict",
+            argument=name,
+            got=f"{made.dtype.name} beyond it",
         )
     return cast
 

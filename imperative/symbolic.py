@@ -79,19 +79,23 @@ class Listing:
     def _given(self, inputs: tuple[Any, ...]) -> dict[int, Any]:
         if len(inputs) != len(self._inputs):
             raise _C.ShapeError(
-                f"run: one value for each of {len(self._inputs)} inputs is needed; got "
-                f"{len(inputs)}"
+                f"one value for each of {len(self._inputs)} inputs is needed",
+                op="run",
+                got=f"{len(inputs)}",
             )
         values = {}
         for (number, name, spec), given in zip(self._inputs, inputs, strict=True):
             value = given if isinstance(given, _C.TensorBase) else _C.tensor(given)
             if value.shape != spec.shape:
                 raise _C.ShapeError(
-                    f"run: {name} must have the shape {spec.shape}; got {value.shape}"
+                    f"must have the shape {spec.shape}",
+                    op="run",
+                    argument=name,
+                    got=f"{value.shape}",
                 )
             if value.dtype is not spec.dtype:
                 raise _C.DTypeError(
-                    f"run: {name} must be {spec.dtype.name}; got {value.dtype.name}"
+                    f"must be {spec.dtype.name}", op="run", argument=name, got=value.dtype.name
                 )
             values[number] = value
         return values
@@ -101,7 +105,7 @@ class Listing:
         symbol = stopped(unwrapped(x))
         if not isinstance(symbol, SymbolicTensor) or symbol.listing is not self:
             raise _C.DispatchError(
-                f"run: results must be of this listing; got a {type(symbol).__name__}"
+                "results must be of this listing", op="run", got=f"a {type(symbol).__name__}"
             )
         return symbol
 

@@ -128,8 +128,9 @@ class Tape(_C.TapeLog):
             results = op(*given)
         if len(results) != len(wanted):
             raise _C.ParameterError(
-                f"{op}: trace: a tensor must be given for each of {len(results)} results; got "
-                f"{len(wanted)}"
+                f"trace: a tensor must be given for each of {len(results)} results",
+                op=f"{op}",
+                got=f"{len(wanted)}",
             )
         for tensor, result in zip(wanted, results, strict=True):
             tensor._reset(result.__wrapped__ if isinstance(result, Tensor) else result)

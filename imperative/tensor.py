@@ -14,6 +14,7 @@ from . import indexing
 from .apply_numpy import apply_function, apply_ufunc
 from .arrays import (
     as_array,
+    as_asked,
     for_numpy,
     from_bits,
     reduce_raw,
@@ -98,19 +99,12 @@ class Tensor(ShapedMethods):
 
     def _refuse_tracing(self, what: str) -> None:
         if is_differentiated(self):
-            raise _C.AutodiffError(
-                f"{what}: the tensor carries gradients, which NumPy would silently drop; "
-                "use x.detach() first"
-            )
+            wrong = "the tensor carries gradients, which NumPy would silently drop"
+            raise _C.AutodiffError(wrong, op=what, fix="use x.detach() first")
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The elements for NumPy; `copy` as NumPy 2 has it."""
-        array = self.numpy()
-        if dtype is not None and np.dtype(dtype) != array.dtype:
-            if copy is False:
-                raise ValueError("__array__: another dtype needs a copy; got copy=False")
-            return array.astype(dtype)
-        return array.copy() if copy else array
+        return as_asked(self.numpy(), dtype, copy)  # type: ignore[no-any-return]
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions on tensors are ours, where there is one of that meaning."""
@@ -196,7 +190,9 @@ class Tensor(ShapedMethods):
     def check_value(self, value: TensorLike) -> None:
         """Raises ShapeError unless `set_value` takes the value."""
         if value.shape != self.shape:
-            raise _C.ShapeError(f"set_value: the shape must stay {self.shape}; got {value.shape}")
+            raise _C.ShapeError(
+                f"the shape must stay {self.shape}", op="set_value", got=f"{value.shape}"
+            )
 
     def backward(
         self,
@@ -272,7 +268,9 @@ class Tensor(ShapedMethods):
         """
         namespace = importlib.import_module(__package__.partition(".")[0])
         if api_version not in (None, *ARRAY_API_VERSIONS):
-            raise ValueError(f"__array_namespace__: there is no version {api_version!r} here")
+            raise _C.ArgumentError(
+                f"there is no version {api_version!r} here", op="__array_namespace__"
+            )
         return namespace
 
     def to_device(self, device: str, /, *, stream: Any = None) -> Tensor:
@@ -283,7 +281,7 @@ class Tensor(ShapedMethods):
             ValueError: a stream is given: "cpu" has none.
         """
         if stream is not None:
-            raise ValueError(f"to_device: the device has no streams; got {stream!r}")
+            raise _C.ArgumentError("the device has no streams", op="to_device", got=repr(stream))
         return self.to(device)
 
     def to(self, device: str) -> Tensor:
@@ -325,7 +323,9 @@ class Tensor(ShapedMethods):
         made = type(self)(from_bits(*to_bits(self.detach()._raw())))
         if self.requires_grad:
             if not self.is_leaf:
-                raise _C.AutodiffError("deepcopy: only leaves can be copied; use x.detach() first")
+                raise _C.AutodiffError(
+                    "only leaves can be copied; use x.detach() first", op="deepcopy"
+                )
             made.requires_grad = True
             if self.grad is not None:
                 made.grad = self.grad.__deepcopy__(memo)
@@ -335,7 +335,7 @@ class Tensor(ShapedMethods):
     def __reduce__(self) -> Any:
         """Pickles as elements, dtype and whether it requires_grad."""
         if self.requires_grad and not self.is_leaf:
-            raise _C.AutodiffError("pickle: only leaves can be pickled; use x.detach() first")
+            raise _C.AutodiffError("only leaves can be pickled; use x.detach() first", op="pickle")
         return _rebuild, (type(self), *to_bits(self.detach()._raw()), self.requires_grad)
 
     def __repr__(self) -> str:
@@ -365,7 +365,7 @@ def _rebuild(
     cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: str, requires_grad: bool
 ) -> Tensor:
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
-        raise TypeError(f"unpickle: a class of tensors is needed; got {cls!r}")
+        raise _C.ParameterError("a class of tensors is needed", op="unpickle", got=repr(cls))
     made = cls(from_bits(data, shape, dtype))
     made.requires_grad = requires_grad
     return made

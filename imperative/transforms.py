@@ -61,7 +61,7 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
         (8.0, 12.0)
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise _C.AutodiffError("jvp: primals and tangents must be tuples of arguments")
+        raise _C.AutodiffError("primals and tangents must be tuples of arguments", op="jvp")
     flat, form = take_arguments_apart(tuple(primals))
     moved = _tangents_of("jvp", flat, form, tangents)
     with Level() as level:
@@ -87,9 +87,9 @@ def _tangents_of(who: str, flat: list[Any], form: Any, tangents: Sequence[Any]) 
     """A tangent, or None, for each leaf, in the shape and dtype of its primal."""
     if len(form) != len(tangents):
         raise _C.AutodiffError(
-            f"{who}: one tangent per argument is needed; got {len(tangents)} for {len(form)}"
+            "one tangent per argument is needed", op=who, got=f"{len(tangents)} for {len(form)}"
         )
-    parts = counterparts(form, tuple(tangents), f"{who}: tangents")
+    parts = counterparts(form, tuple(tangents), who, "tangents")
     return [_fitted(who, x, t) for x, t in zip(flat, parts, strict=True)]
 
 
@@ -99,12 +99,14 @@ def _fitted(who: str, primal: Any, tangent: Any) -> Any:
     x, t = unwrapped(primal), unwrapped(tangent)
     if x.dtype.kind not in ("floating", "complex"):
         raise _C.AutodiffError(
-            f"{who}: only floating-point arguments can move; got {x.dtype.name}; cast it: "
-            "x.astype(float32), or pass None for its tangent"
+            "only floating-point arguments can move",
+            op=who,
+            got=x.dtype.name,
+            fix="cast it: x.astype(float32), or pass None for its tangent",
         )
     if x.shape != t.shape:
         raise _C.ShapeError(
-            f"{who}: a tangent must have the shape {x.shape} of its argument; got {t.shape}"
+            f"a tangent must have the shape {x.shape} of its argument", op=who, got=f"{t.shape}"
         )
     return t if t.dtype is x.dtype else _astype(t, dtype=x.dtype)
 
@@ -244,7 +246,7 @@ def run_mapped(
     flat, form = take_apart(args, lambda _: True)
     axes = [
         axis if is_own or _has_axes(x) else None
-        for x, (axis, is_own) in zip(flat, spread(in_axes, form, "vmap: in_axes"), strict=True)
+        for x, (axis, is_own) in zip(flat, spread(in_axes, form, "vmap", "in_axes"), strict=True)
     ]
     values = [_axis_first(x, axis) for x, axis in zip(flat, axes, strict=True)]
     size = _size_of(values, axes, axis_size)
@@ -254,7 +256,7 @@ def run_mapped(
             for x, value, axis in zip(flat, values, axes, strict=True)
         ]
         results, out = take_apart(call(function, form, given), holds_numbers, is_result=True)
-        where = [axis for axis, _ in spread(out_axes, out, "vmap: out_axes")]
+        where = [axis for axis, _ in spread(out_axes, out, "vmap", "out_axes")]
         made = [_axis_at(y, axis, batch) for y, axis in zip(results, where, strict=True)]
     return put_together(out, made)
 
@@ -268,13 +270,17 @@ def _axis_first(x: Any, axis: Any) -> Any:
     if axis is None:
         return None
     if not isinstance(axis, int):
-        raise _C.ParameterError(f"vmap: in_axes must be integers or None; got {axis!r}")
+        raise _C.ParameterError(
+            "must be integers or None", op="vmap", argument="in_axes", got=repr(axis)
+        )
     value = unwrapped(x)
     ndim = len(value.shape)
     if not -ndim <= axis < ndim:
         raise _C.ShapeError(
-            f"vmap: an argument must have the axis {axis} of examples; got shape {value.shape}; "
-            "pass None in in_axes for what is the same for all"
+            f"an argument must have the axis {axis} of examples",
+            op="vmap",
+            got=f"shape {value.shape}",
+            fix="pass None in in_axes for what is the same for all",
         )
     return _moved(value, axis % ndim, 0)
 
@@ -288,11 +294,11 @@ def _size_of(values: list[Any], axes: list[Any], axis_size: int | None) -> int:
         return int(sizes.pop())
     if not sizes:
         raise _C.ParameterError(
-            "vmap: the number of examples must be known; no argument has an axis of them; pass "
-            "axis_size"
+            "the number of examples must be known; no argument has an axis of them; pass axis_size",
+            op="vmap",
         )
     raise _C.ShapeError(
-        f"vmap: all arguments must have the same number of examples; got {sorted(sizes)}"
+        "all arguments must have the same number of examples", op="vmap", got=f"{sorted(sizes)}"
     )
 
 
@@ -303,15 +309,18 @@ def _axis_at(y: Any, axis: Any, batch: Batch) -> Any:
         inner = under_leaves(carried(value), batch.number)
         if isinstance(inner, Batched) and inner.batch is batch:
             raise _C.ParameterError(
-                "vmap: out_axes may be None only for what is the same for all examples; got a "
-                "result that differs between them"
+                "out_axes may be None only for what is the same for all examples",
+                op="vmap",
+                got="a result that differs between them",
             )
         return value
     ndim = len(value.shape) + 1
     if not isinstance(axis, int) or not -ndim <= axis < ndim:
         raise _C.ParameterError(
-            f"vmap: out_axes must be integers within the {ndim} axes of the result, or None; got "
-            f"{axis!r}"
+            f"must be integers within the {ndim} axes of the result, or None",
+            op="vmap",
+            argument="out_axes",
+            got=repr(axis),
         )
     return _moved(examples(value, batch), 0, axis % ndim)
 

@@ -99,8 +99,10 @@ def _mapped(
         return function(tree)
     if depth == _DEEPEST:
         raise _C.ParameterError(
-            f"trees: containers must not hold themselves, nor nest deeper than {_DEEPEST}; got a "
-            f"{type(tree).__name__} that does; pass what it holds by itself"
+            f"containers must not hold themselves, nor nest deeper than {_DEEPEST}",
+            part="trees",
+            got=f"a {type(tree).__name__} that does",
+            fix="pass what it holds by itself",
         )
     depth += 1
     if isinstance(tree, dict):
@@ -241,13 +243,16 @@ def put_in_places(form: Any, leaves: Iterable[Any]) -> Any:
     return map_tree(fill, form)
 
 
-def counterparts(form: Any, other: Any, what: str, *, of_static: bool = False) -> list[Any]:
+def counterparts(
+    form: Any, other: Any, who: str, what: str, *, of_static: bool = False
+) -> list[Any]:
     """What stands in each leaf's place in another tree; None in place of a part is for all of it.
 
     Args:
         form: of the one tree.
         other: as `put_in_places` arranges it.
-        what: what the other tree is, for errors.
+        who: the call that got them, for errors.
+        what: what the other tree is.
         of_static: whether there may be something in place of what is static; it is passed over.
 
     Raises:
@@ -261,8 +266,10 @@ def counterparts(form: Any, other: Any, what: str, *, of_static: bool = False) -
     if parts is None:
         if form is not None and other is not None and not of_static:
             raise _C.AutodiffError(
-                f"{what} must be None in place of what is not differentiated by; got a "
-                f"{type(other).__name__} for a {type(form).__name__}"
+                "must be None in place of what is not differentiated by",
+                op=who,
+                argument=what,
+                got=f"a {type(other).__name__} for a {type(form).__name__}",
             )
         return []
     if other is None:
@@ -271,15 +278,18 @@ def counterparts(form: Any, other: Any, what: str, *, of_static: bool = False) -
         inner = _children_like(form, other)
     if inner is None or len(inner) != len(parts):
         raise _C.AutodiffError(
-            f"{what} must be arranged as what they belong to, {_described(form)}; got "
-            f"{_described(other)}; pass None for what has none"
+            f"must be arranged as what they belong to, {_described(form)}",
+            op=who,
+            argument=what,
+            got=_described(other),
+            fix="pass None for what has none",
         )
     pairs = zip(parts, inner, strict=True)
-    return [y for p, o in pairs for y in counterparts(p, o, what, of_static=of_static)]
+    return [y for p, o in pairs for y in counterparts(p, o, who, what, of_static=of_static)]
 
 
 def spread(
-    prefix: Any, form: Any, what: str, *, depth: int = 0, is_own: bool = True
+    prefix: Any, form: Any, who: str, what: str, *, depth: int = 0, is_own: bool = True
 ) -> list[tuple[Any, bool]]:
     """A value for each leaf of a form: a part of `prefix` that ends early holds for all below.
 
@@ -304,17 +314,19 @@ def spread(
             pair
             for part in parts or ()
             for pair in spread(
-                prefix, part, what, depth=depth + 1, is_own=depth == 0 and part is PLACE
+                prefix, part, who, what, depth=depth + 1, is_own=depth == 0 and part is PLACE
             )
         ]
     inner = None if parts is None else _children_like(form, prefix)
     if parts is None or inner is None or len(inner) != len(parts):
         raise _C.ParameterError(
-            f"{what} must be one value, or values arranged as what it speaks of; got {prefix!r} "
-            f"for {_described(form)}"
+            "must be one value, or values arranged as what it speaks of",
+            op=who,
+            argument=what,
+            got=f"{prefix!r} for {_described(form)}",
         )
     pairs = zip(inner, parts, strict=True)
-    return [pair for p, part in pairs for pair in spread(p, part, what, depth=depth + 1)]
+    return [pair for p, part in pairs for pair in spread(p, part, who, what, depth=depth + 1)]
 
 
 def count_of(form: Any) -> int:

@@ -30,8 +30,8 @@ def _constructor(cls: type) -> tuple[inspect.Signature, dict[str, Any]]:
     """The signature of a class, and the types of its arguments and of those that it passes on."""
     hints: dict[str, Any] = {}
     for base in reversed(cls.__mro__):
-        made = vars(base).get("__init__")
-        if inspect.isfunction(made) and is_ours(made):
+        made: Any = vars(base).get("__init__")
+        if inspect.isfunction(inspect.unwrap(made)) and is_ours(made):
             hints |= typing.get_type_hints(made)
     return inspect.signature(cls.__init__), hints  # type: ignore[misc]
 
@@ -60,7 +60,7 @@ def check_arguments(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
             hint = hints.get(key.partition("[")[0], Any)
             if name != "self" and not _fits(part, hint):
                 raise ParameterError(
-                    f"{cls.__name__}: {key} must be {_words(hint)}; got {_shown(part)}"
+                    f"must be {_words(hint)}", op=cls.__name__, argument=key, got=f"{_shown(part)}"
                 )
 
 
@@ -144,8 +144,8 @@ def _arguments_of(cls: type) -> dict[str, inspect.Parameter]:
     """The constructor's arguments, with those that it hands on to its bases'."""
     found: dict[str, inspect.Parameter] = {}
     for base in cls.__mro__:
-        made = vars(base).get("__init__")
-        if not inspect.isfunction(made):
+        made: Any = vars(base).get("__init__")
+        if not inspect.isfunction(inspect.unwrap(made)):
             continue
         parameters = inspect.signature(made).parameters
         found |= {n: p for n, p in parameters.items() if n not in found and n != "self"}
@@ -182,4 +182,6 @@ def refuse_other(layer: str, error: AttributeError, given: Sequence[Any]) -> Non
     is_text = isinstance(error.obj, str)  # each part of which is another string
     if is_text or any(error.obj is part for part in (*given, *inside)):
         got = type(error.obj).__name__
-        raise TypeError(f"{layer}: must be called with tensors; got {got}; see tl.tensor") from None
+        raise ParameterError(
+            "must be called with tensors", op=layer, got=f"{got}", fix="see tl.tensor"
+        ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike
+from ..imperative import ArgumentError, Tensor, TensorLike
 from .layer import Layer
 from .linear import Linear
 from .param_attr import ParamAttr
@@ -51,8 +51,11 @@ class MultiHeadAttention(Layer):
     ) -> None:
         """Makes the linear maps."""
         if heads < 1 or width < 1 or width % heads != 0:
-            raise ValueError(
-                f"MultiHeadAttention: heads must divide width; got width={width}, heads={heads}"
+            raise ArgumentError(
+                "must divide width",
+                op="MultiHeadAttention",
+                argument="heads",
+                got=f"width={width}, heads={heads}",
             )
         self.heads = heads
         seeds = [None] * 4 if seed is None else [seed * 4 + i for i in range(4)]

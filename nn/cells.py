@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike
+from ..imperative import ArgumentError, Tensor, TensorLike
 from .param_attr import ParamAttr
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
 from .seeds import generator_of
@@ -33,9 +33,11 @@ class Cell(Recurrence):
     ) -> None:
         """Makes the parameters, uniform in +-1 / sqrt(hidden_size)."""
         if min(input_size, hidden_size) < 1:
-            raise ValueError(
-                f"{type(self).__name__}: sizes must be positive; got input_size={input_size}, "
-                f"hidden_size={hidden_size}"
+            raise ArgumentError(
+                "must be positive",
+                op=type(self).__name__,
+                argument="sizes",
+                got=f"input_size={input_size}, hidden_size={hidden_size}",
             )
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -46,16 +48,21 @@ class Cell(Recurrence):
         """The state after a step with x (batch, input_size); None begins with zeros."""
         shape = tuple(x.shape)
         if len(shape) != 2 or shape[1] != self.input_size:
-            raise ValueError(
-                f"{type(self).__name__}: x must be (batch, {self.input_size}); got x.shape={shape}"
+            raise ArgumentError(
+                f"must be (batch, {self.input_size})",
+                op=type(self).__name__,
+                argument="x",
+                got=f"x.shape={shape}",
             )
         wanted = (shape[0], self.hidden_size)
         if state is None:
             state = (F.full(wanted, 0.0, dtype=x.dtype),) * self.states
         if any(tuple(part.shape) != wanted for part in state):
-            raise ValueError(
-                f"{type(self).__name__}: states must have the shape {wanted}; "
-                f"got {', '.join(str(tuple(part.shape)) for part in state)}"
+            raise ArgumentError(
+                f"must have the shape {wanted}",
+                op=type(self).__name__,
+                argument="states",
+                got=f"{', '.join(str(tuple(part.shape)) for part in state)}",
             )
         return self.run_one_way(F.expand_dims(x, 0), state, "", False)[1]
 

@@ -6,7 +6,7 @@ import math
 from typing import ClassVar
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike
+from ..imperative import ArgumentError, Tensor, TensorLike
 from .function import Function
 from .layer import Layer
 from .normalization import RunningStatistics, ones, zeros
@@ -52,9 +52,11 @@ class GroupNorm(Layer):
     ) -> None:
         """Makes the parameters."""
         if num_groups < 1 or num_channels < 1 or num_channels % num_groups != 0:
-            raise ValueError(
-                "GroupNorm: num_groups must divide num_channels; got "
-                f"num_groups={num_groups}, num_channels={num_channels}"
+            raise ArgumentError(
+                "must divide num_channels",
+                op="GroupNorm",
+                argument="num_groups",
+                got=f"num_groups={num_groups}, num_channels={num_channels}",
             )
         self.num_groups = num_groups
         self.num_channels = num_channels
@@ -67,9 +69,11 @@ class GroupNorm(Layer):
         """Normalises x of shape (N, num_channels, ...)."""
         shape = tuple(x.shape)
         if len(shape) < 2 or shape[1] != self.num_channels:
-            raise ValueError(
-                f"GroupNorm: x must have the shape (N, {self.num_channels}, ...); "
-                f"got x.shape={shape}"
+            raise ArgumentError(
+                f"must have the shape (N, {self.num_channels}, ...)",
+                op="GroupNorm",
+                argument="x",
+                got=f"x.shape={shape}",
             )
         return F.group_norm(x, self.num_groups, self.weight, self.bias, eps=self.eps)
 
@@ -93,7 +97,9 @@ class _InstanceNorm(RunningStatistics):
         """Makes the parameters, and the running statistics where they are asked for."""
         name = type(self).__name__
         if num_features < 1:
-            raise ValueError(f"{name}: num_features must be positive; got {num_features}")
+            raise ArgumentError(
+                "must be positive", op=name, argument="num_features", got=f"{num_features}"
+            )
         self.num_features = num_features
         self.eps = eps
         self.momentum = momentum
@@ -108,9 +114,11 @@ class _InstanceNorm(RunningStatistics):
         """Normalises x of shape (N, num_features, *spatial)."""
         shape = tuple(x.shape)
         if len(shape) != self.spatial + 2 or shape[1] != self.num_features:
-            raise ValueError(
-                f"{type(self).__name__}: x must have {self.spatial + 2} dimensions, the second of "
-                f"size {self.num_features}; got x.shape={shape}"
+            raise ArgumentError(
+                f"must have {self.spatial + 2} dimensions, the second of size {self.num_features}",
+                op=type(self).__name__,
+                argument="x",
+                got=f"x.shape={shape}",
             )
         if not self.track_running_stats:
             return F.instance_norm(x, self.weight, self.bias, eps=self.eps)
@@ -121,9 +129,10 @@ class _InstanceNorm(RunningStatistics):
             return self.by_statistics(x, weight, bias, each)
         count = math.prod(shape[2:])
         if count < 2 or shape[0] == 0:
-            raise ValueError(
-                f"{type(self).__name__}: running statistics need more than one value for each "
-                f"feature of an image; got x.shape={shape}"
+            raise ArgumentError(
+                "running statistics need more than one value for each feature of an image",
+                op=type(self).__name__,
+                got=f"x.shape={shape}",
             )
         axes = tuple(range(2, len(shape)))
         y, mean, variance = F.batch_norm(x, weight, bias, axes=axes, eps=self.eps)

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike
+from ..imperative import ArgumentError, Parameter, Tensor, TensorLike
 from .layer import Layer
 from .param_attr import ParamAttr
 from .seeds import generator_of
@@ -18,7 +18,7 @@ def _each(name: str, value: int | Sequence[int], spatial: int) -> tuple[int, ...
     """One number for all spatial dimensions, or one for each."""
     values = (value,) * spatial if isinstance(value, int) else tuple(value)
     if len(values) != spatial:
-        raise ValueError(f"{name} must be one number or {spatial}; got {name}={value!r}")
+        raise ArgumentError(f"{name} must be one number or {spatial}", got=f"{name}={value!r}")
     return values
 
 
@@ -51,14 +51,22 @@ class _Convolution(Layer):
         name = type(self).__name__
         kernel = _each("kernel_size", kernel_size, self.spatial)
         if min(in_channels, out_channels, groups, *kernel) < 1:
-            raise ValueError(
-                f"{name}: sizes must be positive; got in_channels={in_channels}, "
-                f"out_channels={out_channels}, kernel_size={kernel}, groups={groups}"
+            raise ArgumentError(
+                "must be positive",
+                op=name,
+                argument="sizes",
+                got=(
+                    f"in_channels={in_channels}, out_channels={out_channels}, "
+                    f"kernel_size={kernel}, "
+                    f"groups={groups}"
+                ),
             )
         if in_channels % groups or out_channels % groups:
-            raise ValueError(
-                f"{name}: groups must divide the channels; got in_channels={in_channels}, "
-                f"out_channels={out_channels}, groups={groups}"
+            raise ArgumentError(
+                "must divide the channels",
+                op=name,
+                argument="groups",
+                got=f"in_channels={in_channels}, out_channels={out_channels}, groups={groups}",
             )
         self.in_channels = in_channels
         self.out_channels = out_channels

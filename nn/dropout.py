@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import ClassVar
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike, next_seed
+from ..imperative import ArgumentError, Tensor, TensorLike, next_seed
 from .layer import Layer
 
 
@@ -18,7 +18,9 @@ class _Dropout(Layer):
     def __init__(self, p: float = 0.5) -> None:
         """Keeps p."""
         if not 0.0 <= p <= 1.0:
-            raise ValueError(f"{type(self).__name__}: p must be in [0, 1]; got p={p}")
+            raise ArgumentError(
+                "must be in [0, 1]", op=type(self).__name__, argument="p", got=f"p={p}"
+            )
         self.p = float(p)
 
     def forward(self, x: TensorLike) -> TensorLike:

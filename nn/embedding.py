@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike
+from ..imperative import ArgumentError, Parameter, Tensor, TensorLike
 from .layer import Layer
 from .param_attr import ParamAttr
 from .seeds import generator_of
@@ -23,9 +23,11 @@ class _Table(Layer):
     ) -> None:
         """Makes the table."""
         if num_embeddings < 1 or embedding_dim < 1:
-            raise ValueError(
-                f"{type(self).__name__}: sizes must be positive; got "
-                f"num_embeddings={num_embeddings}, embedding_dim={embedding_dim}"
+            raise ArgumentError(
+                "must be positive",
+                op=type(self).__name__,
+                argument="sizes",
+                got=f"num_embeddings={num_embeddings}, embedding_dim={embedding_dim}",
             )
         generator = generator_of(seed)
         weight = generator.standard_normal((num_embeddings, embedding_dim), np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ..imperative import ShapeError, Tensor
+from ..imperative import ParameterError, ShapeError, Tensor
 from ..imperative.levels import unwrapped
 from ..imperative.trees import holding
 from .layer import Layer
@@ -53,7 +53,9 @@ def functional_call(
     """
     if not isinstance(layer, Layer) or not isinstance(state, Mapping):
         got = f"{type(layer).__name__} and {type(state).__name__}"  # type: ignore[unreachable]
-        raise TypeError(f"functional_call: a layer and a mapping must be given first; got {got}")
+        raise ParameterError(
+            "a layer and a mapping must be given first", op="functional_call", got=f"{got}"
+        )
     own: dict[str, Tensor] = dict(layer.named_parameters())
     own.update(layer.named_buffers())
     unknown = sorted(set(state) - set(own))
@@ -66,7 +68,10 @@ def functional_call(
     for name, value in given.items():
         if value.shape != own[name].shape:
             raise ShapeError(
-                f"functional_call: {name} must have shape {own[name].shape}; got {value.shape}"
+                f"must have shape {own[name].shape}",
+                op="functional_call",
+                argument=name,
+                got=f"{value.shape}",
             )
     pairs = [(tensor, given.get(name, tensor)) for name, tensor in own.items()]
     with holding(pairs):

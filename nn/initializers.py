@@ -40,7 +40,7 @@ def fans(shape: tuple[int, ...]) -> tuple[int, int]:
     """
     shape = dims_of(shape)
     if len(shape) < 2:
-        raise ShapeError(f"initialize: two dimensions or more are needed; got shape {shape}")
+        raise ShapeError("two dimensions or more are needed", op="initialize", got=f"shape {shape}")
     if len(shape) == 2:
         return shape[0], shape[1]
     window = math.prod(shape[2:])

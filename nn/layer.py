@@ -8,7 +8,7 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..imperative import Parameter, Tensor, no_grad
+from ..imperative import Parameter, ParameterError, Tensor, no_grad
 from ..imperative.naming import ARGUMENT_ERRORS, in_the_name_of, named, named_class
 from .arguments import check_arguments, described, is_ours, refuse_other
 from .param_attr import ParamAttr
@@ -81,7 +81,7 @@ class Layer:
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """What the layer computes; subclasses define it."""
-        raise TypeError(f"{type(self).__name__}: a layer must define forward()")
+        raise ParameterError("a layer must define forward()", op=type(self).__name__)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Calls `forward`; the first time, `build` before it."""

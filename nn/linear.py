@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike
+from ..imperative import ArgumentError, Parameter, Tensor, TensorLike
 from .layer import Layer
 from .param_attr import ParamAttr
 from .seeds import generator_of
@@ -57,9 +57,11 @@ class Linear(Layer):
     ) -> None:
         """Makes the parameters."""
         if in_features < 1 or out_features < 1:
-            raise ValueError(
-                f"Linear: sizes must be positive; got in_features={in_features}, "
-                f"out_features={out_features}"
+            raise ArgumentError(
+                "must be positive",
+                op="Linear",
+                argument="sizes",
+                got=f"in_features={in_features}, out_features={out_features}",
             )
         bound = float(np.sqrt(6.0 / in_features))
         generator = generator_of(seed)
@@ -119,9 +121,14 @@ class Bilinear(Layer):
     ) -> None:
         """Makes the parameters."""
         if min(in1_features, in2_features, out_features) < 1:
-            raise ValueError(
-                f"Bilinear: sizes must be positive; got in1_features={in1_features}, "
-                f"in2_features={in2_features}, out_features={out_features}"
+            raise ArgumentError(
+                "must be positive",
+                op="Bilinear",
+                argument="sizes",
+                got=(
+                    f"in1_features={in1_features}, in2_features={in2_features}, "
+                    f"out_features={out_features}"
+                ),
             )
         bound = float(np.sqrt(1.0 / in1_features))
         generator = generator_of(seed)

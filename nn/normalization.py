@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike, mean_over_examples, no_grad, stop_gradient
+from ..imperative import (
+    ArgumentError,
+    Parameter,
+    Tensor,
+    TensorLike,
+    mean_over_examples,
+    no_grad,
+    stop_gradient,
+)
 from .layer import Buffer, Layer
 from .param_attr import ParamAttr
 
@@ -23,14 +31,16 @@ def zeros(shape: tuple[int, ...]) -> Parameter:
 def _checked_shape(layer: str, shape: int | Sequence[int]) -> tuple[int, ...]:
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if not sizes or any(size < 1 for size in sizes):
-        raise ValueError(f"{layer}: sizes must be positive; got normalized_shape={shape}")
+        raise ArgumentError(
+            "must be positive", op=layer, argument="sizes", got=f"normalized_shape={shape}"
+        )
     return sizes
 
 
 def _check_last(layer: str, x: TensorLike, sizes: tuple[int, ...]) -> None:
     shape = tuple(x.shape)
     if shape[-len(sizes) :] != sizes:
-        raise ValueError(f"{layer}: x.shape must end with {sizes}; got x.shape={shape}")
+        raise ArgumentError(f"x.shape must end with {sizes}", op=layer, got=f"x.shape={shape}")
 
 
 class LayerNorm(Layer):
@@ -182,8 +192,11 @@ class _BatchNorm(RunningStatistics):
     ) -> None:
         """Makes the parameters and the running statistics."""
         if num_features < 1:
-            raise ValueError(
-                f"{type(self).__name__}: num_features must be positive; got {num_features}"
+            raise ArgumentError(
+                "must be positive",
+                op=type(self).__name__,
+                argument="num_features",
+                got=f"{num_features}",
             )
         self.num_features = num_features
         self.eps = eps
@@ -198,9 +211,11 @@ class _BatchNorm(RunningStatistics):
         shape = tuple(x.shape)
         if len(shape) not in self._dimensions or shape[1] != self.num_features:
             dimensions = " or ".join(str(n) for n in self._dimensions)
-            raise ValueError(
-                f"{type(self).__name__}: x must have {dimensions} dimensions, the second of size "
-                f"{self.num_features}; got x.shape={shape}"
+            raise ArgumentError(
+                f"must have {dimensions} dimensions, the second of size {self.num_features}",
+                op=type(self).__name__,
+                argument="x",
+                got=f"x.shape={shape}",
             )
         each = (self.num_features, *(1 for _ in shape[2:]))
         weight = 1.0 if self.weight is None else F.reshape(self.weight, each)
@@ -210,9 +225,10 @@ class _BatchNorm(RunningStatistics):
         axes = (0, *range(2, len(shape)))
         count = int(np.prod([shape[axis] for axis in axes]))
         if count < 2:
-            raise ValueError(
-                f"{type(self).__name__}: training needs more than one value for each feature; "
-                f"got x.shape={shape}"
+            raise ArgumentError(
+                "training needs more than one value for each feature",
+                op=type(self).__name__,
+                got=f"x.shape={shape}",
             )
         y, mean, variance = F.batch_norm(x, weight, bias, axes=axes, eps=self.eps)
         self.update_statistics(mean, variance, count)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike
+from ..imperative import ArgumentError, Tensor, TensorLike
 from .function import Ints
 from .layer import Layer
 
@@ -24,9 +24,11 @@ class _Pad(Layer):
         """Keeps the margins."""
         sides = (padding,) * (2 * self.spatial) if isinstance(padding, int) else tuple(padding)
         if len(sides) != 2 * self.spatial:
-            raise ValueError(
-                f"{type(self).__name__}: padding must be one number or {2 * self.spatial}; "
-                f"got padding={padding!r}"
+            raise ArgumentError(
+                f"must be one number or {2 * self.spatial}",
+                op=type(self).__name__,
+                argument="padding",
+                got=f"padding={padding!r}",
             )
         self.padding = sides
         self.value: float = 0.0
@@ -35,9 +37,11 @@ class _Pad(Layer):
         """Pads x (..., *spatial)."""
         lead = len(x.shape) - self.spatial
         if lead < 0:
-            raise ValueError(
-                f"{type(self).__name__}: x must have {self.spatial} spatial dimensions; "
-                f"got x.shape={tuple(x.shape)}"
+            raise ArgumentError(
+                f"must have {self.spatial} spatial dimensions",
+                op=type(self).__name__,
+                argument="x",
+                got=f"x.shape={tuple(x.shape)}",
             )
         pairs = [self.padding[i : i + 2] for i in range(0, len(self.padding), 2)]
         widths = (0, 0) * lead + tuple(width for pair in reversed(pairs) for width in pair)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike, next_seed
+from ..imperative import ArgumentError, Parameter, Tensor, TensorLike, next_seed
 from .function import Function
 from .layer import Layer
 from .param_attr import ParamAttr
@@ -74,7 +74,9 @@ class GELU(Layer):
     def __init__(self, approximate: str = "none") -> None:
         """Chooses the form."""
         if approximate not in ("none", "tanh"):
-            raise ValueError(f"GELU: approximate must be 'none' or 'tanh'; got {approximate!r}")
+            raise ArgumentError(
+                "must be 'none' or 'tanh'", op="GELU", argument="approximate", got=repr(approximate)
+            )
         self.approximate = approximate
 
     def forward(self, x: TensorLike) -> Tensor:
@@ -158,7 +160,9 @@ class PReLU(Layer):
     ) -> None:
         """Makes the slopes."""
         if num_parameters < 1:
-            raise ValueError(f"PReLU: num_parameters must be positive; got {num_parameters}")
+            raise ArgumentError(
+                "must be positive", op="PReLU", argument="num_parameters", got=f"{num_parameters}"
+            )
         self.weight = Parameter(np.full(num_parameters, init, np.float32))
         self._start_from(weight=weight_attr)
 
@@ -219,8 +223,11 @@ class RReLU(Layer):
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3) -> None:
         """Keeps the ends of the range."""
         if not lower <= upper:
-            raise ValueError(
-                f"RReLU: lower must not be greater than upper; got lower={lower}, upper={upper}"
+            raise ArgumentError(
+                "must not be greater than upper",
+                op="RReLU",
+                argument="lower",
+                got=f"lower={lower}, upper={upper}",
             )
         self.lower = lower
         self.upper = upper

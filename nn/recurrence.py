@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorLike
+from ..imperative import ArgumentError, Parameter, ParameterError, Tensor, TensorLike
 from .layer import Layer
 
 # What a step carries on: the hidden state first, each of shape (batch, hidden_size).
@@ -36,7 +36,7 @@ class Recurrence(Layer):
             state: the state before the first step.
             reverse: whether that is the last of the sequence.
         """
-        raise TypeError(f"{type(self).__name__}: a recurrence must define go_through()")
+        raise ParameterError("a recurrence must define go_through()", op=type(self).__name__)
 
     def make_weights(
         self, end: str, columns: int, size: int, bias: bool, generator: np.random.Generator
@@ -108,9 +108,11 @@ class RNNSteps(Recurrence):
     def choose(self, nonlinearity: str) -> None:
         """Keeps the function after the product."""
         if nonlinearity not in ("tanh", "relu"):
-            raise ValueError(
-                f"{type(self).__name__}: nonlinearity must be 'tanh' or 'relu'; "
-                f"got {nonlinearity!r}"
+            raise ArgumentError(
+                "must be 'tanh' or 'relu'",
+                op=type(self).__name__,
+                argument="nonlinearity",
+                got=repr(nonlinearity),
             )
         self.nonlinearity = nonlinearity
 

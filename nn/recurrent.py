@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike
+from ..imperative import ArgumentError, Tensor, TensorLike
 from .param_attr import ParamAttr
 from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
 from .seeds import generator_of
@@ -45,13 +45,18 @@ class Recurrent(Recurrence):
         """Makes the parameters, uniform in +-1 / sqrt(hidden_size)."""
         name = type(self).__name__
         if min(input_size, hidden_size, num_layers) < 1:
-            raise ValueError(
-                f"{name}: sizes must be positive; got input_size={input_size}, "
-                f"hidden_size={hidden_size}, num_layers={num_layers}"
+            raise ArgumentError(
+                "must be positive",
+                op=name,
+                argument="sizes",
+                got=f"input_size={input_size}, hidden_size={hidden_size}, num_layers={num_layers}",
             )
         if num_layers > MOST_LAYERS:
-            raise ValueError(
-                f"{name}: num_layers must be at most {MOST_LAYERS}; got num_layers={num_layers}"
+            raise ArgumentError(
+                f"must be at most {MOST_LAYERS}",
+                op=name,
+                argument="num_layers",
+                got=f"num_layers={num_layers}",
             )
         self.input_size = input_size
         self.hidden_size = hidden_size
@@ -94,16 +99,21 @@ class Recurrent(Recurrence):
         shape = tuple(x.shape)
         axes = ("batch", "length") if self.batch_first else ("length", "batch")
         if len(shape) != 3 or shape[2] != self.input_size or shape[axes.index("length")] == 0:
-            raise ValueError(
-                f"{name}: x must be ({', '.join(axes)}, input_size) with length > 0 and "
-                f"input_size {self.input_size}; got x.shape={shape}"
+            raise ArgumentError(
+                f"must be ({', '.join(axes)}, input_size) with length > 0 and input_size "
+                f"{self.input_size}",
+                op=name,
+                argument="x",
+                got=f"x.shape={shape}",
             )
         count = self.num_layers * len(self.suffixes)
         wanted = (count, shape[axes.index("batch")], self.hidden_size)
         if start is not None and any(tuple(part.shape) != wanted for part in start):
-            raise ValueError(
-                f"{name}: states must be (layers * directions, batch, hidden_size), here "
-                f"{wanted}; got {', '.join(str(tuple(part.shape)) for part in start)}"
+            raise ArgumentError(
+                f"must be (layers * directions, batch, hidden_size), here {wanted}",
+                op=name,
+                argument="states",
+                got=f"{', '.join(str(tuple(part.shape)) for part in start)}",
             )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike
+from ..imperative import ArgumentError, Tensor, TensorLike
 from .layer import Layer
 
 
@@ -49,9 +49,11 @@ class Flatten(Layer):
             axis + len(shape) if axis < 0 else axis for axis in (self.start_axis, self.end_axis)
         )
         if not 0 <= first <= last < len(shape):
-            raise ValueError(
-                f"Flatten: x must have dimensions from {self.start_axis} to {self.end_axis}; "
-                f"got x.shape={shape}"
+            raise ArgumentError(
+                f"must have dimensions from {self.start_axis} to {self.end_axis}",
+                op="Flatten",
+                argument="x",
+                got=f"x.shape={shape}",
             )
         size = 1
         for each in shape[first : last + 1]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from .. import functional as F
-from ..imperative import Tensor, TensorLike, next_seed
+from ..imperative import ArgumentError, Tensor, TensorLike, next_seed
 from .function import Function, Ints, held
 from .layer import Layer
 
@@ -67,9 +67,10 @@ class _FractionalMaxPool(Layer):
         return_indices: bool = False,
     ) -> None:
         if (output_size is None) == (output_ratio is None):
-            raise ValueError(
-                f"{type(self).__name__}: give either output_size or output_ratio; got "
-                f"output_size={output_size}, output_ratio={output_ratio}"
+            raise ArgumentError(
+                "give either output_size or output_ratio",
+                op=type(self).__name__,
+                got=f"output_size={output_size}, output_ratio={output_ratio}",
             )
         self.kernel_size = held(kernel_size)
         self.output_size = None if output_size is None else held(output_size)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..imperative import ParameterError, Tensor
+from ..imperative import ArgumentError, ParameterError, Tensor
 from ..imperative.state import check_state, loaded, set_all
 
 if TYPE_CHECKING:
@@ -32,7 +32,9 @@ def _swapped(layer: Layer) -> set[int]:
 
 def _is_pytorch(who: str, layout: str) -> bool:
     if layout not in ("tensorlike", "pytorch"):
-        raise ParameterError(f"{who}: layout must be 'tensorlike' or 'pytorch'; got {layout!r}")
+        raise ParameterError(
+            "must be 'tensorlike' or 'pytorch'", op=who, argument="layout", got=repr(layout)
+        )
     return layout == "pytorch"
 
 
@@ -83,8 +85,12 @@ def _refuse_unsaid(name: str, value: Any) -> None:
     array = np.asarray(value.detach() if isinstance(value, Tensor) else value)
     if not _is_square(array) or np.array_equal(array, array.T):
         return
-    raise ValueError(
-        f"load_state_dict: {name} must say which way round it is, because it is square, "
-        f"{array.shape}; got it without {name}{_MARK}; pass layout='pytorch' for a state that "
-        f"PyTorch saved, else put [1, 0] under that name"
+    raise ArgumentError(
+        f"must say which way round it is, because it is square, {array.shape}",
+        op="load_state_dict",
+        argument=name,
+        got=f"it without {name}{_MARK}",
+        fix=(
+            "pass layout='pytorch' for a state that PyTorch saved, else put [1, 0] under that name"
+        ),
     )

@@ -98,12 +98,12 @@ def _new(cls: type[OpBase], *args: Any, **kwargs: Any) -> OpBase:
     fields = dataclasses.fields(cls)  # type: ignore[arg-type]
     extra = {name: value for name, value in kwargs.items() if name not in {f.name for f in fields}}
     if extra:
-        raise _C.ParameterError(f"{cls.__name__}: extra kwargs: {extra}.")
+        raise _C.ParameterError(f"extra kwargs: {extra}.", op=cls.__name__)
     for field in fields:
         has_default = (field.default, field.default_factory) != (dataclasses.MISSING,) * 2
         if not has_default and field.name not in kwargs:
             raise _C.ParameterError(
-                f"{cls.__name__}: the parameter {field.name} is required; give {field.name}=...."
+                f"the parameter {field.name} is required; give {field.name}=....", op=cls.__name__
             )
     return _C.OpBase.__new__(cls)
 

@@ -149,7 +149,9 @@ def _restored(kind: str, name: str, sources: Sources, path: str) -> Any:
     try:
         restore(sources)
     except ValueError as error:
-        raise ValueError(f"unpickle: {error}; the {kind} {name} was declared in {path}") from error
+        raise _C.ArgumentError(
+            f"{error}; the {kind} {name} was declared in {path}", op="unpickle"
+        ) from error
     return _C.Function(name) if kind == "function" else getattr(builtin, name)
 
 
@@ -182,10 +184,15 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
         return source, "<string>"
     if not isinstance(source, (str, os.PathLike)):
         raise _C.ParameterError(
-            f"declare: source must be text or a path; got {type(source).__name__}"
+            "must be text or a path",
+            op="declare",
+            argument="source",
+            got=type(source).__name__,
         )
     path = os.fspath(source)
     if os.path.exists(path) and not os.path.isfile(path):  # a pipe may wait, a device never end
-        raise ValueError(f"declare: source must be a file; got {path!r}, which is none")
+        raise _C.ArgumentError(
+            "must be a file", op="declare", argument="source", got=f"{path!r}, which is none"
+        )
     with open(path, encoding="utf-8") as file:
         return file.read(), os.fsdecode(path)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar, Protocol
 
+from .. import _C
 from . import builtin
 from .base import OpBase
 
@@ -54,10 +55,12 @@ class OpDef(OpBase):
         """Registers the op under its name without "Def"."""
         super().__init_subclass__(**kwargs)
         if not cls.__name__.endswith("Def"):
-            raise TypeError(f"{cls.__name__}: the class of a wrapped op must end with 'Def'")
+            raise _C.ParameterError(
+                "the class of a wrapped op must end with 'Def'", op=cls.__name__
+            )
         for needed in ("name", "param_names"):
             if not hasattr(cls, needed):
-                raise TypeError(f"{cls.__name__}: `{needed}` is missing")
+                raise _C.ParameterError(f"`{needed}` is missing", op=cls.__name__)
         builtin.register(cls.__name__[: -len("Def")], cls)
 
     def __init__(self) -> None:

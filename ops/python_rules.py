@@ -29,9 +29,11 @@ def find_function(op: str, path: str) -> Callable[..., Any]:
         for part in name.split("."):
             found = getattr(found, part)
     except (ImportError, AttributeError) as error:
-        raise ValueError(f"{op}: there must be a function {path}; got: {error}") from error
+        raise _C.ArgumentError(
+            f"there must be a function {path}; got: {error}", op=f"{op}"
+        ) from error
     if not callable(found):
-        raise ValueError(f"{op}: {path} must be a function; got {type(found).__name__}")
+        raise _C.ArgumentError(f"{path} must be a function", op=f"{op}", got=type(found).__name__)
     return found  # type: ignore[no-any-return]
 
 
@@ -57,8 +59,10 @@ def infer_rule(op: str, path: str) -> Rule:
         for result in results:
             if not isinstance(result, _C.ShapeTensor):
                 raise _C.ParameterError(
-                    f"{op}: {path} must return ShapeTensors, as many as the op has outputs; got "
-                    f"{type(result).__name__}; return ShapeTensor(shape, dtype)"
+                    f"{path} must return ShapeTensors, as many as the op has outputs",
+                    op=f"{op}",
+                    got=type(result).__name__,
+                    fix="return ShapeTensor(shape, dtype)",
                 )
         return results
 

@@ -88,7 +88,9 @@ def deserialize(data: bytes) -> OpBase:
             return _read_wrapped(cls, params, record["bytes"])
         op: OpBase = cls(**_all_from_json(params))
     except _MISTAKES as error:
-        raise ValueError(f"deserialize: the bytes are not an op that is known ({error})") from None
+        raise _C.ArgumentError(
+            f"the bytes are not an op that is known ({error})", op="deserialize"
+        ) from None
     return op
 
 
@@ -102,25 +104,30 @@ def _is_built_in(cls: type[OpBase]) -> bool:
 def _registered_name(op: OpDef) -> str:
     name = type(op).__name__[: -len("Def")]
     if getattr(builtin, name, None) is not type(op):
-        raise TypeError(f"serialize: {name} must be ops.builtin.{name}; another class has the name")
+        raise _C.ParameterError(
+            f"must be ops.builtin.{name}; another class has the name", op="serialize", argument=name
+        )
     return name
 
 
 def _importable_name(cls: type[OpBase]) -> str:
     name = f"{cls.__module__}:{cls.__qualname__}"
     if "__dataclass_fields__" not in vars(cls):
-        raise TypeError(
-            f"serialize: {cls.__name__} must have its parameters as annotated fields; it makes "
-            "them in __init__, which only its author knows"
+        raise _C.ParameterError(
+            f"{cls.__name__} must have its parameters as annotated fields; it makes them in "
+            "__init__, which only its author knows",
+            op="serialize",
         )
     try:
         found = _imported_class(name)
     except (KeyError, AttributeError, TypeError):
         found = None
     if found is not cls:
-        raise TypeError(
-            f"serialize: {cls.__name__} must be found in a module by its name; got "
-            f"{cls.__qualname__} in {cls.__module__}; define it at the top of a module"
+        raise _C.ParameterError(
+            f"{cls.__name__} must be found in a module by its name",
+            op="serialize",
+            got=f"{cls.__qualname__} in {cls.__module__}",
+            fix="define it at the top of a module",
         )
     return name
 
@@ -143,9 +150,10 @@ def _parts(op: OpDef, name: str) -> dict[str, Any]:
     param = getattr(op, name)
     held = getattr(param, "__dict__", None)
     if held is None or vars(type(op)).get(type(param).__name__) is not type(param):
-        raise TypeError(
-            f"serialize: {name} of {type(op).__name__} must be of a class inside of it, with plain "
-            f"attributes; got a {type(param).__name__}"
+        raise _C.ParameterError(
+            f"{name} of {type(op).__name__} must be of a class inside of it, with plain attributes",
+            op="serialize",
+            got=f"a {type(param).__name__}",
         )
     return {"class": type(param).__name__, "held": _all_to_json(op, held)}
 
@@ -185,9 +193,10 @@ def _to_json(op: str, name: str, value: Any) -> Any:
         return {"list": items} if isinstance(value, list) else items
     if value is None or type(value) in (bool, int, float, str):
         return value
-    raise TypeError(
-        f"serialize: {name} of {op} must be a number, text, a dtype, an array, or a list or tuple "
-        f"of such; got a {type(value).__name__}"
+    raise _C.ParameterError(
+        f"{name} of {op} must be a number, text, a dtype, an array, or a list or tuple of such",
+        op="serialize",
+        got=f"a {type(value).__name__}",
     )
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from textwrap import dedent
 from typing import Any, TypeAlias
 
+from .. import _C
+
 # The name and the text of each entry that an op needs.
 Sources: TypeAlias = Sequence[Sequence[str]]
 
@@ -88,15 +90,19 @@ def restore(sources: Sources) -> None:
         if known is None:
             missing.append((name, text))
         elif known.text != text and not _is_older(name, text):
-            raise ValueError(f"{name}: must be declared as it was; it is declared otherwise here")
+            raise _C.ArgumentError(
+                "must be declared as it was; it is declared otherwise here", op=name
+            )
     try:
         if missing:
             declare("".join(text for _, text in missing) + "\n")
     except ValueError as error:
         names = ", ".join(name for name, _ in missing)
-        raise ValueError(
-            f"{names}: must be declared here; got an op that needs it; declare it first, as it "
-            f"was ({error})"
+        raise _C.ArgumentError(
+            "must be declared here",
+            op=names,
+            got="an op that needs it",
+            fix=f"declare it first, as it was ({error})",
         ) from error
 
 

@@ -8,7 +8,15 @@ from typing import Any
 import numpy as np
 
 from .. import functional as F
-from ..imperative import Parameter, Tensor, TensorBase, replace, stop_gradient
+from ..imperative import (
+    ArgumentError,
+    Parameter,
+    ParameterError,
+    Tensor,
+    TensorBase,
+    replace,
+    stop_gradient,
+)
 from ..imperative.naming import named_class
 from ..imperative.state import check_state, loaded, set_all
 
@@ -40,16 +48,16 @@ class Optimizer:
         name = type(self).__name__
         if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
             got = type(parameters).__name__
-            raise TypeError(f"{name}: parameters must be an iterable of tensors; got {got}")
+            raise ParameterError("parameters must be an iterable of tensors", op=name, got=f"{got}")
         self.parameters = list(parameters)
         if not self.parameters:
-            raise ValueError(f"{name}: there must be parameters; got none")
+            raise ArgumentError("there must be parameters", op=name, got="none")
         for parameter in self.parameters:
             if not isinstance(parameter, Tensor):
                 got = type(parameter).__name__  # type: ignore[unreachable]
-                raise TypeError(f"{name}: parameters must be tensors; got {got}")
+                raise ParameterError("parameters must be tensors", op=name, got=f"{got}")
             if not isinstance(parameter, Parameter) and not parameter.requires_grad:
-                raise ValueError(f"{name}: parameters must require_grad")
+                raise ArgumentError("parameters must require_grad", op=name)
         _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
         self.lr = lr
 
@@ -129,7 +137,7 @@ class Optimizer:
         return {}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
-        raise TypeError(f"{type(self).__name__}: an optimiser must define _update()")
+        raise ParameterError("an optimiser must define _update()", op=type(self).__name__)
 
 
 class SGD(Optimizer):
@@ -251,4 +259,4 @@ def _check(
 ) -> None:
     """Raises for a number out of range; the elements of a tensor may not be at hand."""
     if not isinstance(value, TensorBase) and not holds(value):
-        raise ValueError(f"{owner}: {name} must be {wanted}; got {value}")
+        raise ArgumentError(f"must be {wanted}", op=owner, argument=name, got=f"{value}")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import RawTensor, apply, as_dtype, as_raw_tensor, engine
+from ..imperative import ArgumentError, RawTensor, apply, as_dtype, as_raw_tensor, engine
 from ..imperative.levels import unwrapped
 from ..ops import Cast, Const, OpBase
 
@@ -83,9 +83,11 @@ def as_text(meaning: Meaning) -> tuple[str, str]:
     function = given.function if meaning.kind == "reference" else given
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", "<")
     if module in (None, "__main__") or "<" in name:
-        raise ValueError(
-            f"repro: a meaning must be something that a program can import; got {function!r}; "
-            "define it in a module, on its first level"
+        raise ArgumentError(
+            "a meaning must be something that a program can import",
+            op="repro",
+            got=repr(function),
+            fix="define it in a module, on its first level",
         )
     text = f"from tensorlike.testing import Reference\nfrom {module} import {name.split('.')[0]}"
     is_reference = meaning.kind == "reference"

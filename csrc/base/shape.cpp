@@ -4,22 +4,22 @@ namespace tensorlike {
 
 int64_t element_count(std::span<const int64_t> shape) {
   if (shape.size() > kMaxDims) {
-    fail(ErrorKind::kShape, "shape: a tensor has at most ", kMaxDims, " dimensions; got ",
-         shape.size(), ".");
+    fail(ErrorKind::kShape, said::argument("shape"), "a tensor has at most ", kMaxDims,
+         " dimensions", said::got(shape.size()));
   }
   constexpr int64_t kLimit = int64_t{1} << 58;  // times 8 bytes stays below 2^62
   int64_t count = 1;
   bool empty = false;
   for (int64_t dim : shape) {
     if (dim < 0) {
-      fail(ErrorKind::kShape, "shape: dimensions must not be negative; got ", to_string(shape),
-           ".");
+      fail(ErrorKind::kShape, said::argument("shape"), "dimensions must not be negative",
+           said::got(to_string(shape)));
     }
     if (dim == 0) {
       empty = true;
     } else if (count > kLimit / dim) {
-      fail(ErrorKind::kShape, "shape: the number of elements must fit the address space; got ",
-           to_string(shape), ".");
+      fail(ErrorKind::kShape, said::argument("shape"),
+           "the number of elements must fit the address space", said::got(to_string(shape)));
     } else {
       count *= dim;
     }
@@ -47,8 +47,9 @@ Dims broadcast_shapes(const std::string& op, std::span<const int64_t> a,
     int64_t& dim = result[lead + i];
     if (dim == shorter[i] || shorter[i] == 1) continue;
     if (dim != 1) {
-      fail(ErrorKind::kShape, op, ": shapes must broadcast; got ", to_string(a), " and ",
-           to_string(b), "; each dimension must be equal, or one of them 1.");
+      fail(ErrorKind::kShape, said::op(op), "shapes must broadcast",
+           said::got(to_string(a), " and ", to_string(b)),
+           said::fix("each dimension must be equal, or one of them 1"));
     }
     dim = shorter[i];
   }
@@ -58,10 +59,12 @@ Dims broadcast_shapes(const std::string& op, std::span<const int64_t> a,
 int64_t normalize_axis(const std::string& op, int64_t axis, int64_t ndim) {
   if (axis < -ndim || axis >= ndim) {
     if (ndim == 0) {
-      fail(ErrorKind::kIndex, op, ": a zero-dimensional tensor has no axis; got axis=", axis, ".");
+      fail(ErrorKind::kIndex, said::op(op), "a zero-dimensional tensor has no axis",
+           said::got("axis=", axis));
     }
-    fail(ErrorKind::kIndex, op, ": axis must be in [", -ndim, ", ", ndim - 1, "]; got axis=", axis,
-         " for ", ndim, " dimension", ndim == 1 ? "" : "s", ".");
+    fail(ErrorKind::kIndex, said::op(op), said::argument("axis"), "must be in [", -ndim, ", ",
+         ndim - 1, "]",
+         said::got("axis=", axis, " for ", ndim, " dimension", ndim == 1 ? "" : "s"));
   }
   return axis < 0 ? axis + ndim : axis;
 }

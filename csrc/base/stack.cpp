@@ -21,10 +21,10 @@ void find_stack_floor() {
 }
 
 void fail_stack() {
-  fail(ErrorKind::kDispatch,
-       "apply: the thread's stack must have room for another call; got one that is used up; nest "
-       "tensor-likes, rules and hooks less deeply, or give the thread a larger stack "
-       "(threading.stack_size).");
+  fail(ErrorKind::kDispatch, said::op("apply"),
+       "the thread's stack must have room for another call", said::got("one that is used up"),
+       said::fix("nest tensor-likes, rules and hooks less deeply, or give the thread a larger "
+                 "stack (threading.stack_size)"));
 }
 
 }  // namespace tensorlike::detail

@@ -120,7 +120,8 @@ void set_literal_dtype(const Op& op, size_t position, const Literal& literal, Py
 void check_large_literal(PyObject* like) {
   Spec known;
   if (!as_argument(like)->spec(known) || kind_of(known.dtype) >= Kind::kFloating) return;
-  fail(ErrorKind::kOverflow, "literal: must fit int64; got a larger integer; use floats.");
+  fail(ErrorKind::kOverflow, said::op("literal"), "must fit int64", said::got("a larger integer"),
+       said::fix("use floats"));
 }
 
 // What the declaration says of numbers holds for those that are given.
@@ -217,10 +218,9 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
                                    [](PyObject* a) { return is_tensor_like(a) || a == Py_None; })) {
     // No tensor-like at all: data becomes Tensors; Const cannot know what it should make.
     if (&op->cls == &registry().constant()) {
-      fail(ErrorKind::kDispatch,
-           "Const: at least one tensor-like must be given, since it says "
-           "what kind the result is; got ",
-           Py_TYPE(args[0])->tp_name, ".");
+      fail(ErrorKind::kDispatch, said::op("Const"),
+           "at least one tensor-like must be given, since it says what kind the result is",
+           said::got(Py_TYPE(args[0])->tp_name));
     }
     for (size_t i = 0; i < n; ++i) {
       held.push_back(own(wrap(as_raw(args[i], Py_None), types.tensor)));
@@ -255,7 +255,9 @@ PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
 
 PyObject* call_apply(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n < 1) fail(ErrorKind::kDispatch, "apply: an op is needed first; got no arguments.");
+    if (n < 1)
+      fail(ErrorKind::kDispatch, said::op("apply"), "an op is needed first",
+           said::got("no arguments"));
     const Op* op = PyObject_TypeCheck(args[0], types.op_base) != 0
                        ? reinterpret_cast<OpObject*>(args[0])->op
                        : nullptr;

@@ -156,14 +156,14 @@ bool parse_items(PyObject* key, std::vector<int64_t>& items) {
       add(ItemKind::kNewAxis, 0, 0, 0);
     } else if (item == Py_Ellipsis) {
       if (has_ellipsis) {
-        fail(ErrorKind::kIndex, "index: an index can only have one ellipsis ('...').");
+        fail(ErrorKind::kIndex, said::op("index"), "an index can only have one ellipsis ('...').");
       }
       has_ellipsis = true;
       add(ItemKind::kEllipsis, 0, 0, 0);
     } else if (PySlice_Check(item)) {
       const auto* slice = reinterpret_cast<PySliceObject*>(item);
       const int64_t step = bound(slice->step);
-      if (step == 0) fail(ErrorKind::kIndex, "index: a slice's step must not be 0.");
+      if (step == 0) fail(ErrorKind::kIndex, said::op("index"), "a slice's step must not be 0.");
       add(ItemKind::kSlice, bound(slice->start), bound(slice->stop), step);
     } else if (PyLong_CheckExact(item)) {
       add(ItemKind::kInteger, bound(item), 0, 0);
@@ -247,8 +247,9 @@ Ref<Value> fitted(const Op& op, PyObject* target, Ref<Value> result) {
   const Spec wanted = spec_of(op.name(), *previous);
   const Spec got = spec_of(op.name(), *result);
   if (!(got.shape == wanted.shape)) {
-    fail(ErrorKind::kShape, op.name(), ": the result must keep the shape ", to_string(wanted.shape),
-         "; got ", to_string(got.shape), "; the other arguments must broadcast to that.");
+    fail(ErrorKind::kShape, said::op(op.name()), "the result must keep the shape ",
+         to_string(wanted.shape), said::got(to_string(got.shape)),
+         said::fix("the other arguments must broadcast to that"));
   }
   const BasePause pause;
   return fit(result, wanted);
@@ -262,7 +263,7 @@ Ref<Value> fitted(const Op& op, PyObject* target, Ref<Value> result) {
 PyObject* replace(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 3 || PyTuple_Check(args[0]) == 0) {
-      fail(ErrorKind::kAttribute, "replace: targets, a name and tensors are needed.");
+      fail(ErrorKind::kAttribute, said::op("replace"), "targets, a name and tensors are needed.");
     }
     const char* name = PyUnicode_AsUTF8(args[1]);
     if (name == nullptr) throw PythonError();
@@ -272,7 +273,7 @@ PyObject* replace(PyObject*, PyObject* const* args, Py_ssize_t n) {
                           static_cast<size_t>(PyTuple_GET_SIZE(args[0]))};
     if (targets.size() != static_cast<size_t>(op.scalar->spec.outputs) ||
         !std::all_of(targets.begin(), targets.end(), is_wrapper)) {
-      fail(ErrorKind::kAttribute, "replace: one Tensor for each result is needed.");
+      fail(ErrorKind::kAttribute, said::op("replace"), "one Tensor for each result is needed.");
     }
     Values out;
     if (!launch_over(targets, op, xs, out)) {

@@ -12,17 +12,18 @@ namespace {
 void refuse_cut(const char* who) {
   const Cut& cut = last_cut();
   if (!cut.op || cut.level < innermost_level() - 1) return;
-  fail(ErrorKind::kAutodiff, who, ": the value carries no gradient; ", cut.op->name(),
-       cut.place.empty() ? "" : " (" + cut.place + ")",
-       " is not differentiable and cut the tape; differentiate a value that does not go through "
-       "it.");
+  fail(
+      ErrorKind::kAutodiff, said::op(who), "the value carries no gradient; ", cut.op->name(),
+      cut.place.empty() ? "" : " (" + cut.place + ")",
+      " is not differentiable and cut the tape; differentiate a value that does not go through it.",
+      said::missing("derivative"));
 }
 
 [[noreturn]] void fail_no_gradient(const char* who) {
   refuse_cut(who);
-  fail(ErrorKind::kAutodiff, who,
-       ": the value carries no gradient; nothing that it was computed "
-       "from has requires_grad set, or it was computed under no_grad().");
+  fail(ErrorKind::kAutodiff, said::op(who),
+       "the value carries no gradient; nothing that it was computed from has requires_grad set, or "
+       "it was computed under no_grad().");
 }
 
 // The cotangent of an output as a value of its shape; ones where Python gives None.
@@ -30,25 +31,26 @@ Ref<Value> seed_of(PyObject* given, const Tracer& tracer, const Spec& spec) {
   const bool is_complex = kind_of(spec.dtype) == Kind::kComplex;
   if (given == Py_None) {
     if (is_complex) {
-      fail(ErrorKind::kAutodiff,
-           "backward: an output must be real where no cotangent is given; got ",
-           name_of(spec.dtype), "; take real(y) or abs(y), or pass a cotangent.");
+      fail(ErrorKind::kAutodiff, said::op("backward"),
+           "an output must be real where no cotangent is given", said::got(name_of(spec.dtype)),
+           said::fix("take real(y) or abs(y), or pass a cotangent"));
     }
     if (element_count(spec.shape) != 1) {
-      fail(ErrorKind::kAutodiff, "backward: a cotangent is needed for an output of shape ",
-           to_string(spec.shape), "; pass one, or reduce the output to one element.");
+      fail(ErrorKind::kAutodiff, said::op("backward"),
+           "a cotangent is needed for an output of shape ", to_string(spec.shape),
+           "; pass one, or reduce the output to one element.");
     }
     return fit(lift_literal(1.0, *tracer.primal), spec);
   }
   Ref<Value> value = is_tensor_like(given) ? to_value(given) : lift_operand(given, *tracer.primal);
   const Spec got = spec_of("backward", *value);
   if (!(broadcast_shapes("backward", got.shape, spec.shape) == spec.shape)) {
-    fail(ErrorKind::kShape, "backward: a cotangent must have its output's shape ",
-         to_string(spec.shape), "; got ", to_string(got.shape), ".");
+    fail(ErrorKind::kShape, said::op("backward"), "a cotangent must have its output's shape ",
+         to_string(spec.shape), said::got(to_string(got.shape)));
   }
   if (kind_of(got.dtype) == Kind::kComplex && !is_complex) {
-    fail(ErrorKind::kDType, "backward: the cotangent of a real output must be real; got ",
-         name_of(got.dtype), "; take its real part: real(dy).");
+    fail(ErrorKind::kDType, said::op("backward"), "the cotangent of a real output must be real",
+         said::got(name_of(got.dtype)), said::fix("take its real part: real(dy)"));
   }
   return fit(value, spec);
 }
@@ -66,10 +68,10 @@ void check_one_tape(const Ref<Value>& root, const Tape& tape) {
   const bool is_there =
       root->tag == Value::kTracer && static_cast<Tracer&>(*root).tape.get() == &tape;
   if (is_there || !tracer_under(root.get(), tape)) return;
-  fail(ErrorKind::kAutodiff,
-       "backward: the value must depend on leaves alone, or on what a transform goes by alone; got "
-       "one of both, of which `grad` would lose the latter; use tl.grad, or make leaves of what "
-       "depends on the transform.");
+  fail(ErrorKind::kAutodiff, said::op("backward"),
+       "the value must depend on leaves alone, or on what a transform goes by alone",
+       said::got("one of both, of which `grad` would lose the latter"),
+       said::fix("use tl.grad, or make leaves of what depends on the transform"));
 }
 
 // The outputs that a pass starts from.
@@ -83,8 +85,8 @@ struct Roots {
         bool skips_constants) {
     const Py_ssize_t n = PyTuple_GET_SIZE(roots);
     if (PyTuple_GET_SIZE(cotangents) != n) {
-      fail(ErrorKind::kAutodiff, "backward: one cotangent per output is needed; got ",
-           PyTuple_GET_SIZE(cotangents), " for ", n, ".");
+      fail(ErrorKind::kAutodiff, said::op("backward"), "one cotangent per output is needed",
+           said::got(PyTuple_GET_SIZE(cotangents), " for ", n));
     }
     edges.reserve(static_cast<size_t>(n));
     for (Py_ssize_t i = 0; i < n; ++i) {
@@ -96,7 +98,7 @@ struct Roots {
       }
       auto* tracer = static_cast<Tracer*>(root.get());
       if (tape != nullptr && tracer->tape.get() != tape) {
-        fail(ErrorKind::kAutodiff, "backward: the roots must be on one tape.");
+        fail(ErrorKind::kAutodiff, said::op("backward"), "the roots must be on one tape.");
       }
       tape = tracer->tape.get();
       edges.push_back(tracer->edge);
@@ -199,8 +201,8 @@ PyObject* add_hook(PyObject*, PyObject* args) {
   return guarded([&] {
     const Ref<Value> value = to_value(x);
     if (value->tag != Value::kTracer || !static_cast<Tracer*>(value.get())->edge.node) {
-      fail(ErrorKind::kAutodiff,
-           "register_hook: gradients must flow to the tensor; got one without requires_grad.");
+      fail(ErrorKind::kAutodiff, said::op("register_hook"), "gradients must flow to the tensor",
+           said::got("one without requires_grad"));
     }
     const Edge& edge = static_cast<Tracer*>(value.get())->edge;
     edge.node->make_notes().hooks.push_back(make_ref<ForeignHook>(edge.slot, function));
@@ -322,8 +324,9 @@ Ref<Value> ForeignHook::run(const Ref<Value>& gradient) {
       is_tensor_like(made.get()) ? to_value(made.get()) : lift_operand(made.get(), *gradient);
   const Spec got = spec_of("hook", *value);
   if (!(got.shape == wanted.shape)) {
-    fail(ErrorKind::kShape, "hook: the gradient that replaces another must have its shape ",
-         to_string(wanted.shape), "; got ", to_string(got.shape), ".");
+    fail(ErrorKind::kShape, said::op("hook"),
+         "the gradient that replaces another must have its shape ", to_string(wanted.shape),
+         said::got(to_string(got.shape)));
   }
   return fit(value, wanted);
 }

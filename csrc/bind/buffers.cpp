@@ -57,12 +57,11 @@ Ref<RawTensor> from_buffer(Py_buffer& view) {
   } release{&view};
   const std::optional<DType> dtype = dtype_of_format(view.format, view.itemsize);
   if (!dtype) {
-    fail(
-        ErrorKind::kDType,
-        "tensor: the data must be boolean, an integer of 8 to 64 bits, a float of 16 to 64 bits or "
-        "a complex number of 64 or 128; got format '",
-        view.format == nullptr ? "" : view.format,
-        "'; convert it first: array.astype(\"float32\").");
+    fail(ErrorKind::kDType, said::op("tensor"),
+         "the data must be boolean, an integer of 8 to 64 bits, a float of 16 to 64 bits or a "
+         "complex number of 64 or 128",
+         said::got("format '", view.format == nullptr ? "" : view.format, "'"),
+         said::fix("convert it first: array.astype(\"float32\")"));
   }
   Dims shape(view.shape, view.shape + view.ndim);
   Ref<RawTensor> out = RawTensor::empty(*dtype, shape);
@@ -94,7 +93,7 @@ Ref<RawTensor> from_data(PyObject* object, PyObject* dtype) {
     if (get_view(object, view)) return from_buffer(view);
     PyErr_Clear();
   }
-  if (hooks.as_array == nullptr) fail(ErrorKind::kDispatch, "tensor: not set up.");
+  if (hooks.as_array == nullptr) fail(ErrorKind::kDispatch, said::op("tensor"), "not set up.");
   Object wanted = Object::share(dtype);
   if (dtype != Py_None) wanted = own(from_dtype(to_dtype(dtype)));
   PyObject* args[] = {object, wanted.get()};
@@ -117,7 +116,8 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
     Value* value = value_of(object);
     while (value->tag == Value::kTracer) value = static_cast<Tracer*>(value)->primal.get();
     if (value->tag != Value::kRaw) {
-      fail(ErrorKind::kDispatch, "tensor: a value is needed; got a ", value->type->name(), ".");
+      fail(ErrorKind::kDispatch, said::op("tensor"), "a value is needed",
+           said::got("a ", value->type->name()));
     }
     raw = Ref<RawTensor>(static_cast<RawTensor*>(value));
     raw->ready("read");
@@ -209,8 +209,8 @@ PyObject* bitcast(PyObject*, PyObject* args) {
     const Ref<RawTensor> raw = as_raw(object, Py_None);
     const DType dtype = to_dtype(wanted);
     if (size_of(dtype) != size_of(raw->dtype) || dtype == DType::kBool) {
-      fail(ErrorKind::kDType, "bitcast: the dtype must be a number as wide as ",
-           name_of(raw->dtype), "; got ", name_of(dtype), ".");
+      fail(ErrorKind::kDType, said::op("bitcast"), "the dtype must be a number as wide as ",
+           name_of(raw->dtype), said::got(name_of(dtype)));
     }
     return from_value(
         make_ref<RawTensor>(dtype, raw->shape, raw->strides, raw->storage, raw->data));

@@ -10,9 +10,9 @@ namespace tensorlike::bind {
 AttrSpec config_spec(const OpClass& cls, const std::string& key) {
   static constexpr std::string_view kKeys[] = {"name", "device", "dtype"};
   if (std::find(std::begin(kKeys), std::end(kKeys), key) == std::end(kKeys)) {
-    fail(ErrorKind::kAttribute, cls.name(),
-         ": config: the keys must be name, device or dtype; got '", key, "'",
-         did_you_mean(key, kKeys), ".");
+    fail(ErrorKind::kAttribute, said::op(cls.name()),
+         "config: the keys must be name, device or dtype",
+         said::got("'", key, "'", did_you_mean(key, kKeys)));
   }
   return {key, key == "dtype" ? "dtype" : "str", true, {}};
 }

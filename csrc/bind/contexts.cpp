@@ -118,8 +118,8 @@ PyObject* block_enter(PyObject* self, PyObject*) {
   return guarded([&] {
     BlockObject& block = block_in(self);
     if (block.state == BlockObject::State::kEntered) {
-      fail(ErrorKind::kAttribute,
-           "engine.mode: a block must have ended before it is entered again.");
+      fail(ErrorKind::kAttribute, said::op("engine.mode"),
+           "a block must have ended before it is entered again.");
     }
     // One that was made before others were entered comes last all the same.
     const int64_t made = block.state == BlockObject::State::kMade ? block.name : -1;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "bind/errors.h"
 #include "bind/objects.h"
 
 namespace tensorlike::bind {
@@ -113,17 +114,14 @@ void capsule_destructor(PyObject* capsule, const char* name) {
 
 namespace {
 
-[[noreturn]] void refuse(PyObject* kind, const char* what) {
-  PyErr_SetString(kind, what);
-  throw PythonError();
-}
-
 // A pair of integers, or whatever else the text says; those beyond 64 bits are the largest.
 std::pair<int64_t, int64_t> pair_of(PyObject* given, const char* what) {
   int64_t both[2] = {};
-  if (PyTuple_Check(given) == 0 || PyTuple_GET_SIZE(given) != 2) refuse(PyExc_TypeError, what);
+  if (PyTuple_Check(given) == 0 || PyTuple_GET_SIZE(given) != 2)
+    fail_builtin(PyExc_TypeError, "__dlpack__", what);
   for (Py_ssize_t i = 0; i < 2; ++i) {
-    if (PyIndex_Check(PyTuple_GET_ITEM(given, i)) == 0) refuse(PyExc_TypeError, what);
+    if (PyIndex_Check(PyTuple_GET_ITEM(given, i)) == 0)
+      fail_builtin(PyExc_TypeError, "__dlpack__", what);
     Object number = own(PyNumber_Index(PyTuple_GET_ITEM(given, i)));
     int overflow = 0;
     both[i] = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
@@ -146,21 +144,20 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
   }
   return guarded([&]() -> PyObject* {
     if (stream != Py_None) {
-      refuse(PyExc_BufferError, "__dlpack__: a CPU tensor has no stream; pass None");
+      fail_builtin(PyExc_BufferError, "__dlpack__", "a CPU tensor has no stream; pass None");
     }
     if (device != Py_None) {
-      const auto wanted = pair_of(device, "__dlpack__: dl_device must be (type, id), two integers");
+      const auto wanted = pair_of(device, "dl_device must be (type, id), two integers");
       if (wanted != std::pair<int64_t, int64_t>(kCpu, 0)) {
-        refuse(PyExc_BufferError, "__dlpack__: the tensor lives on the CPU, device (1, 0)");
+        fail_builtin(PyExc_BufferError, "__dlpack__", "the tensor lives on the CPU, device (1, 0)");
       }
     }
     if (wants_copy != Py_None && PyBool_Check(wants_copy) == 0) {
-      refuse(PyExc_TypeError, "__dlpack__: copy must be True, False or None");
+      fail_builtin(PyExc_TypeError, "__dlpack__", "copy must be True, False or None");
     }
     int64_t major = 0;
     if (version != Py_None) {
-      major =
-          pair_of(version, "__dlpack__: max_version must be (major, minor), two integers").first;
+      major = pair_of(version, "max_version must be (major, minor), two integers").first;
     }
     auto held = std::make_unique<Held>();
     auto* raw = static_cast<RawTensor*>(value_of(self));
@@ -169,10 +166,9 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     held->tensor = is_copied ? copy(*raw) : Ref<RawTensor>(raw);
     if (major < 1) {
       if (wants_copy == Py_False) {
-        refuse(
-            PyExc_BufferError,
-            "__dlpack__: copy=False needs max_version=(1, 0): older forms cannot say that memory "
-            "is read-only");
+        fail_builtin(PyExc_BufferError, "__dlpack__",
+                     "copy=False needs max_version=(1, 0): older forms cannot say that memory "
+                     "is read-only");
       }
       // The old form cannot say "read-only": the consumer gets memory of its own.
       if (!is_copied) held->tensor = copy(*raw);
@@ -221,16 +217,16 @@ Ref<RawTensor> adopt(const DLTensor& tensor, std::function<void()> give_back) {
     }
   } guard{give_back};
   if (tensor.device.type != kCpu)
-    refuse(PyExc_BufferError, "from_dlpack: only CPU memory can be taken over");
+    fail_builtin(PyExc_BufferError, "from_dlpack", "only CPU memory can be taken over");
   const std::optional<DType> dtype = from_dlpack_type(tensor.dtype);
   if (!dtype)
-    refuse(PyExc_BufferError,
-           "from_dlpack: the dtype must be bool, an integer of 8 to 64 bits, a float of 16 to 64 "
-           "bits, "
-           "bfloat16, or a complex number of 64 or 128 bits");
+    fail_builtin(PyExc_BufferError, "from_dlpack",
+                 "the dtype must be bool, an integer of 8 to 64 bits, a float of 16 to 64 "
+                 "bits, "
+                 "bfloat16, or a complex number of 64 or 128 bits");
   if (tensor.ndim < 0 || static_cast<size_t>(tensor.ndim) > kMaxDims ||
       (tensor.ndim > 0 && tensor.shape == nullptr)) {
-    refuse(PyExc_BufferError, "from_dlpack: the number of dimensions is out of range");
+    fail_builtin(PyExc_BufferError, "from_dlpack", "the number of dimensions is out of range");
   }
   Dims shape(tensor.shape, tensor.shape + tensor.ndim);
   const int64_t count = element_count(shape);
@@ -238,9 +234,9 @@ Ref<RawTensor> adopt(const DLTensor& tensor, std::function<void()> give_back) {
                                            : Dims(tensor.strides, tensor.strides + tensor.ndim);
   char* data = static_cast<char*>(tensor.data) + tensor.byte_offset;
   if (count > 0 && tensor.data == nullptr)
-    refuse(PyExc_BufferError, "from_dlpack: the data pointer is null");
+    fail_builtin(PyExc_BufferError, "from_dlpack", "the data pointer is null");
   if (reinterpret_cast<uintptr_t>(data) % size_of(*dtype) != 0) {
-    refuse(PyExc_BufferError, "from_dlpack: the data must be aligned to its elements");
+    fail_builtin(PyExc_BufferError, "from_dlpack", "the data must be aligned to its elements");
   }
   guard.armed = false;
   Ref<Storage> storage = Storage::foreign(data, 0, std::move(give_back), true);
@@ -257,7 +253,7 @@ PyObject* from_dlpack(PyObject*, PyObject* capsule) {
       auto* managed = static_cast<DLManagedTensorVersioned*>(
           PyCapsule_GetPointer(capsule, "dltensor_versioned"));
       if (managed->major != 1) {
-        refuse(PyExc_BufferError, "from_dlpack: only DLPack 1.x is understood");
+        fail_builtin(PyExc_BufferError, "from_dlpack", "only DLPack 1.x is understood");
       }
       check(PyCapsule_SetName(capsule, "used_dltensor_versioned"));
       return from_value(adopt(managed->tensor, [managed] {
@@ -277,7 +273,7 @@ PyObject* from_dlpack(PyObject*, PyObject* capsule) {
         }
       }));
     }
-    refuse(PyExc_BufferError, "from_dlpack: an unused DLPack capsule is needed");
+    fail_builtin(PyExc_BufferError, "from_dlpack", "an unused DLPack capsule is needed");
   });
 }
 

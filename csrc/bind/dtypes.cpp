@@ -74,8 +74,8 @@ std::string wanted(const AttrSpec& spec) {
 }
 
 [[noreturn]] void fail_type(const std::string& owner, const AttrSpec& spec, PyObject* got) {
-  fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be ", wanted(spec), "; got ",
-       Py_TYPE(got)->tp_name, ".");
+  fail(ErrorKind::kAttribute, said::op(owner), said::argument(spec.name), "must be ", wanted(spec),
+       said::got(Py_TYPE(got)->tp_name));
 }
 
 int64_t to_int(PyObject* object) {
@@ -130,7 +130,7 @@ DType to_dtype(PyObject* object) {
   if (is_named && find_dtype(got, dtype)) return dtype;
   std::string known;
   for (const DTypeInfo& row : kDTypes) known += (known.empty() ? "" : ", ") + std::string(row.name);
-  fail(ErrorKind::kDType, "dtype: must be one of ", known, "; got ", got, ".");
+  fail(ErrorKind::kDType, said::argument("dtype"), "must be one of ", known, said::got(got));
 }
 
 PyObject* from_dtype(DType dtype) { return Py_NewRef(instances[static_cast<int>(dtype)]); }
@@ -147,12 +147,12 @@ Attr converted(const std::string& owner, const AttrSpec& spec, PyObject* object,
     if (!is_overflow && PyErr_ExceptionMatches(PyExc_TypeError) == 0) throw;
     PyErr_Clear();
     if (is_overflow) {
-      fail(ErrorKind::kOverflow, owner, ": ", spec.name, " must fit 64 bits; got ",
-           Py_TYPE(object)->tp_name, ".");
+      fail(ErrorKind::kOverflow, said::op(owner), said::argument(spec.name), "must fit 64 bits",
+           said::got(Py_TYPE(object)->tp_name));
     }
     Object repr = own(PyObject_Repr(object));
-    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be ", wanted(spec), "; got ",
-         shown(repr.get()), ".");
+    fail(ErrorKind::kAttribute, said::op(owner), said::argument(spec.name), "must be ",
+         wanted(spec), said::got(shown(repr.get())));
   }
 }
 
@@ -171,8 +171,10 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     try {
       return to_dtype(object);
     } catch (const Error& error) {
-      const std::string what = error.what();
-      fail(error.kind(), owner, ": ", spec.name, what.substr(what.find(' ')));
+      ErrorFields fields = error.fields();
+      fields.op = owner;
+      fields.argument = spec.name;
+      throw Error(error.kind(), std::move(fields));
     }
   }
   if (PyBool_Check(object)) {
@@ -210,8 +212,8 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     const char* chars = PyUnicode_AsUTF8AndSize(object, &size);
     if (chars != nullptr) return std::string(chars, static_cast<size_t>(size));
     PyErr_Clear();
-    fail(ErrorKind::kAttribute, owner, ": ", spec.name, " must be text that UTF-8 can hold; got '",
-         shown(object), "'.");
+    fail(ErrorKind::kAttribute, said::op(owner), said::argument(spec.name),
+         "must be text that UTF-8 can hold", said::got("'", shown(object), "'"));
   }
   const bool is_list = PyTuple_Check(object) || PyList_Check(object);
   if (is_list && (type == "axis" || is_list_of_ints(type) || type == "padding" || type == "index" ||

@@ -15,8 +15,8 @@ Ref<Value> named_elements(const Value& value) {
 
 PyObject* item_of(const RawTensor& x) {
   if (x.size() != 1) {
-    fail(ErrorKind::kShape, "item: the tensor must have one element; got shape ",
-         to_string(x.shape), ".");
+    fail(ErrorKind::kShape, said::op("item"), "the tensor must have one element",
+         said::got("shape ", to_string(x.shape)));
   }
   return visit_dtype(x.dtype, [&](auto tag) -> PyObject* {
     using T = typename decltype(tag)::type;
@@ -41,11 +41,14 @@ Ref<RawTensor> elements_of(Ref<Value> value) {
     if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;
     if (value->tag == Value::kForeign) inner = named_elements(*value);
     if (!inner) {
-      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(), " has no elements.");
+      fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(), " has no elements.",
+           said::missing("elements"));
     }
     value = inner;
   }
-  if (!value) fail(ErrorKind::kDispatch, "a value is needed; a tensor-like has no elements.");
+  if (!value)
+    fail(ErrorKind::kDispatch, "a value is needed; a tensor-like has no elements.",
+         said::missing("elements"));
   static_cast<RawTensor*>(value.get())->ready("read");
   return Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
 }

@@ -20,8 +20,8 @@ const Names& names() {
 }  // namespace
 
 [[noreturn]] void fail_shape(PyObject* self, PyObject* shape) {
-  fail(ErrorKind::kAttribute, Py_TYPE(self)->tp_name, ": shape must be a tuple of integers; got ",
-       Py_TYPE(shape)->tp_name, ".");
+  fail(ErrorKind::kAttribute, said::op(Py_TYPE(self)->tp_name), said::argument("shape"),
+       "must be a tuple of integers", said::got(Py_TYPE(shape)->tp_name));
 }
 
 ForeignValue::ForeignValue(PyObject* object)
@@ -99,7 +99,8 @@ bool to_literal(PyObject* object, Literal& literal) {
       const double wide = PyLong_AsDouble(object);
       if (PyErr_Occurred() != nullptr) {
         PyErr_Clear();
-        fail(ErrorKind::kOverflow, "literal: must fit float64; got a larger integer.");
+        fail(ErrorKind::kOverflow, said::op("literal"), "must fit float64",
+             said::got("a larger integer"));
       }
       literal = wide;
       return true;
@@ -113,13 +114,14 @@ bool to_literal(PyObject* object, Literal& literal) {
 
 Ref<RawTensor> wide_scalar(PyObject* object, DType dtype) {
   if (dtype != DType::kUInt64) {
-    fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype),
-         "; got an integer beyond int64; use floats.");
+    fail(ErrorKind::kOverflow, said::op("literal"), "must fit ", name_of(dtype),
+         said::got("an integer beyond int64"), said::fix("use floats"));
   }
   const unsigned long long value = PyLong_AsUnsignedLongLong(object);
   if (PyErr_Occurred() != nullptr) {
     PyErr_Clear();
-    fail(ErrorKind::kOverflow, "literal: must fit uint64; got one that does not; use floats.");
+    fail(ErrorKind::kOverflow, said::op("literal"), "must fit uint64",
+         said::got("one that does not"), said::fix("use floats"));
   }
   Ref<RawTensor> out = RawTensor::empty(DType::kUInt64, {});
   *out->as<uint64_t>() = value;

@@ -26,8 +26,8 @@ void run_python_vjp(GradCall& call) {
   const Object gradients = result_tuple(result.get());
   const size_t got = static_cast<size_t>(PyTuple_GET_SIZE(gradients.get()));
   if (got != call.results.size()) {
-    fail(ErrorKind::kAutodiff, op.name(), ": vjp must return one gradient per input, ",
-         call.results.size(), "; got ", got, ".");
+    fail(ErrorKind::kAutodiff, said::op(op.name()), said::argument("vjp"),
+         "must return one gradient per input, ", call.results.size(), said::got(got));
   }
   for (size_t i = 0; i < got; ++i) {
     PyObject* item = PyTuple_GET_ITEM(gradients.get(), static_cast<Py_ssize_t>(i));

@@ -41,9 +41,9 @@ Values call(const Op& op, PyObject* rule, Args inputs) {
   if (PyErr_Occurred() != nullptr) throw PythonError();
   const int wanted = op.cls.spec.outputs;
   if (wanted >= 0 && out.size() != static_cast<size_t>(wanted)) {
-    fail(ErrorKind::kShape, op.name(), ": ",
+    fail(ErrorKind::kShape, said::op(op.name()),
          rule == all_rules()[&op.cls].kernel.get() ? op.cls.spec.kernel : op.cls.spec.infer,
-         " must return as many results as the op has outputs, ", wanted, "; got ", out.size(), ".");
+         " must return as many results as the op has outputs, ", wanted, said::got(out.size()));
   }
   return out;
 }

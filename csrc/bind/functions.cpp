@@ -73,7 +73,7 @@ std::string signature(const FunctionSpec& spec) {
 }
 
 [[noreturn]] void fail_call(const FunctionSpec& spec, const std::string& what) {
-  fail(ErrorKind::kAttribute, spec.name, ": ", what, "; the call is ", signature(spec), ".");
+  fail(ErrorKind::kAttribute, said::op(spec.name), what, "; the call is ", signature(spec), ".");
 }
 
 void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyObject* kwnames,

@@ -129,7 +129,8 @@ const Type& kind_type(PyTypeObject* cls) {
 const OpClass& op_class(PyTypeObject* cls) {
   if (const auto found = nodes.find(cls); found != nodes.end()) {
     if (const auto* known = dynamic_cast<const OpClass*>(found->second)) return *known;
-    fail(ErrorKind::kDispatch, cls->tp_name, ": a class of tensor-likes cannot be a class of ops.");
+    fail(ErrorKind::kDispatch, said::op(cls->tp_name),
+         "a class of tensor-likes cannot be a class of ops.");
   }
   const OpClass* base = nullptr;
   if (PyType_IsSubtype(cls, types.op_base) != 0) {
@@ -160,8 +161,9 @@ void bind_op_class(PyTypeObject* cls, const OpClass& op_class) { remember_for_ev
 
 void add_virtual_base(PyTypeObject* cls, PyTypeObject* base) {
   if (is_subclass(base, cls)) {
-    fail(ErrorKind::kDispatch, base->tp_name, ".register: a class must not come to derive from ",
-         "itself; got ", cls->tp_name, ", which it derives from.");
+    fail(ErrorKind::kDispatch, said::op(base->tp_name, ".register"),
+         "a class must not come to derive from itself",
+         said::got(cls->tp_name, ", which it derives from"));
   }
   Py_INCREF(cls);
   Py_INCREF(base);

@@ -53,17 +53,16 @@ PyObject* stats(PyObject*, PyObject*) {
 template <class T>
 T to_count(PyObject* given, const char* who, const char* name, int64_t least) {
   if (PyIndex_Check(given) == 0 || PyBool_Check(given) != 0) {
-    fail(ErrorKind::kAttribute, who, ": ", name, " must be an integer; got ",
-         Py_TYPE(given)->tp_name, ".");
+    fail(ErrorKind::kAttribute, said::op(who), said::argument(name), "must be an integer",
+         said::got(Py_TYPE(given)->tp_name));
   }
   Object number = own(PyNumber_Index(given));
   int overflow = 0;
   const int64_t value = PyLong_AsLongLongAndOverflow(number.get(), &overflow);
   if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
   if (overflow < 0 || (overflow == 0 && value < least)) {
-    PyErr_Format(PyExc_ValueError, "%s: %s must be at least %lld; got %S", who, name,
-                 static_cast<long long>(least), number.get());
-    throw PythonError();
+    fail(ErrorKind::kArgument, said::op(who), said::argument(name), "must be at least ", least,
+         said::got(shown(own(PyObject_Str(number.get())).get())));
   }
   constexpr auto kMost =
       static_cast<int64_t>(std::min<uint64_t>(std::numeric_limits<T>::max(), INT64_MAX));
@@ -144,6 +143,7 @@ PYBIND11_MODULE(_C, m) {
     add_ops(module);
     add_tensors(module);
     add_functions(module);
+    add_named(module);
     add_complex_forms(module);
     add_tapes(module);
     add_backward(module);

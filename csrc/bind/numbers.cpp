@@ -145,9 +145,9 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
         // Held by the wrapper (or its tracer) and by x.
         result = launch(op, args, may_donate(self) ? 1U : 0U, 2)[0];
         if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
-          fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
-               to_string(shape), "; got ", to_string(static_cast<RawTensor*>(result.get())->shape),
-               ".");
+          fail(ErrorKind::kShape, said::op(op.name()), "an in-place operation keeps the shape ",
+               to_string(shape),
+               said::got(to_string(static_cast<RawTensor*>(result.get())->shape)));
         }
       }
     }
@@ -161,8 +161,8 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
       result = to_value(out.get());
       Spec after;
       if (is_known && result->spec(after) && !(after.shape == before.shape)) {
-        fail(ErrorKind::kShape, op.name(), ": an in-place operation keeps the shape ",
-             to_string(before.shape), "; got ", to_string(after.shape), ".");
+        fail(ErrorKind::kShape, said::op(op.name()), "an in-place operation keeps the shape ",
+             to_string(before.shape), said::got(to_string(after.shape)));
       }
     }
     assign(self, std::move(result));
@@ -251,7 +251,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
     std::vector<int64_t> items;
     if (!parse_items(key, items)) {
-      if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, "index: not set up");
+      if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, said::op("index"), "not set up");
       PyObject* args[] = {self, key};
       return PyObject_Vectorcall(hooks.getitem, args, 2, nullptr);
     }
@@ -271,8 +271,8 @@ Py_ssize_t length(PyObject* self) {
     }
     size = PyLong_AsSsize_t(PyTuple_GET_ITEM(shape.get(), 0));
     if (size >= 0 || PyErr_Occurred() != nullptr) return;
-    fail(ErrorKind::kAttribute, Py_TYPE(self)->tp_name, ": shape must hold no negative sizes; got ",
-         size, ".");
+    fail(ErrorKind::kAttribute, said::op(Py_TYPE(self)->tp_name), said::argument("shape"),
+         "must hold no negative sizes", said::got(size));
   });
   return size;
 }

@@ -195,6 +195,7 @@ void add_dtypes(PyObject* module);
 void add_ops(PyObject* module);
 void add_tensors(PyObject* module);
 void add_functions(PyObject* module);
+void add_named(PyObject* module);
 void add_apply(PyObject* module);
 void add_rules(PyObject* module);
 void add_wrappers(PyObject* module);

@@ -32,8 +32,8 @@ void each_item(PyObject* dict, F&& f) {
 
 Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
   if (args != nullptr && PyTuple_GET_SIZE(args) > 0) {
-    fail(ErrorKind::kAttribute, cls.name(), ": parameters are given by name; got ",
-         PyTuple_GET_SIZE(args), " positional ones.");
+    fail(ErrorKind::kAttribute, said::op(cls.name()), "parameters are given by name",
+         said::got(PyTuple_GET_SIZE(args), " positional ones"));
   }
   std::vector<std::pair<std::string, Attr>> attrs;
   std::vector<std::pair<std::string, Attr>> config;
@@ -53,7 +53,8 @@ Ref<Op> make_native(const OpClass& cls, PyObject* args, PyObject* kwargs) {
     }
   };
   if (kwargs != nullptr) each_item(kwargs, add);
-  if (!extra.empty()) fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {", extra, "}.");
+  if (!extra.empty())
+    fail(ErrorKind::kAttribute, said::op(cls.name()), "extra kwargs: {", extra, "}.");
   Ref<Op> op = make_op(cls, std::move(attrs));
   op->config = std::move(config);
   return op;
@@ -83,7 +84,8 @@ Ref<Op> make_const_op(const OpClass& cls, PyObject* args, PyObject* kwargs) {
   }
   op->attrs[2] = to_attr(device, "Const", {"device", "device", false, {}});
   if (const auto* name = std::get_if<std::string>(&op->attrs[2]); name && *name != "cpu") {
-    fail(ErrorKind::kDevice, "Const: device must be 'cpu'; got '", *name, "'.");
+    fail(ErrorKind::kDevice, said::op("Const"), said::argument("device"), "must be 'cpu'",
+         said::got("'", *name, "'"));
   }
   return op;
 }
@@ -113,8 +115,8 @@ void op_dealloc(PyObject* self) {
 PyObject* op_call(PyObject* self, PyObject* args, PyObject* kwargs) {
   return guarded([&]() -> PyObject* {
     if (kwargs != nullptr && PyDict_GET_SIZE(kwargs) > 0) {
-      fail(ErrorKind::kAttribute, Py_TYPE(self)->tp_name,
-           ": an op takes tensor-likes only, by position; parameters go to its constructor.");
+      fail(ErrorKind::kAttribute, said::op(Py_TYPE(self)->tp_name),
+           "an op takes tensor-likes only, by position; parameters go to its constructor.");
     }
     return apply_objects(self, as_op(self)->op, &PyTuple_GET_ITEM(args, 0),
                          static_cast<size_t>(PyTuple_GET_SIZE(args)));
@@ -299,8 +301,8 @@ Ref<Op> to_op(PyObject* object) {
   if (PyObject_TypeCheck(object, types.op_base) != 0) {
     if (Op* op = as_op(object)->op; op != nullptr) return Ref<Op>(op);
   } else if (!is_virtual_op(Py_TYPE(object))) {
-    fail(ErrorKind::kDispatch, "apply: op must be an instance of an OpBase; got ",
-         Py_TYPE(object)->tp_name, ".");
+    fail(ErrorKind::kDispatch, said::op("apply"), said::argument("op"),
+         "must be an instance of an OpBase", said::got(Py_TYPE(object)->tp_name));
   }
   return make_ref<ForeignOp>(op_class(Py_TYPE(object)), object);
 }
@@ -312,7 +314,7 @@ PyObject* from_op(const Op& op) {
   if (op.handle != nullptr) return Py_NewRef(static_cast<PyObject*>(op.handle));
   PyTypeObject* cls = python_class(op.cls);
   if (cls == nullptr) {
-    fail(ErrorKind::kDispatch, op.name(), ": this op has no Python class.");
+    fail(ErrorKind::kDispatch, said::op(op.name()), "this op has no Python class.");
   }
   PyObject* self = checked(cls->tp_alloc(cls, 0));
   as_op(self)->op = Ref<Op>(const_cast<Op*>(&op)).detach();

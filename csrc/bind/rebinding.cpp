@@ -271,7 +271,7 @@ Ref<Value> settled(Ref<Value> value) {
 PyObject* set_value(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&] {
     if (n != 2 || !is_wrapper(args[0])) {
-      fail(ErrorKind::kAttribute, "set_value: a Tensor and a value are needed.");
+      fail(ErrorKind::kAttribute, said::op("set_value"), "a Tensor and a value are needed.");
     }
     Ref<Value> value = to_value(args[1]);
     check_examples(args[0], *value);
@@ -284,7 +284,7 @@ PyObject* set_value(PyObject*, PyObject* const* args, Py_ssize_t n) {
 PyObject* retraced(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&] {
     if (n != 2 || Py_TYPE(args[0]) != types.tracer) {
-      fail(ErrorKind::kAttribute, "retraced: a Tracer and a value are needed.");
+      fail(ErrorKind::kAttribute, said::op("retraced"), "a Tracer and a value are needed.");
     }
     auto* tracer = static_cast<Tracer*>(value_of(args[0]));
     return from_value(

@@ -17,7 +17,8 @@ class JournalBlock {
     if (is_on_) run_unraisable([&] { exit(); });
   }
   void enter() {
-    if (is_on_) fail(ErrorKind::kAttribute, "Journal: it must not be entered inside itself.");
+    if (is_on_)
+      fail(ErrorKind::kAttribute, said::op("Journal"), "it must not be entered inside itself.");
     begin_journal();
     is_on_ = true;
     is_kept_ = false;
@@ -60,7 +61,7 @@ class Holding {
   }
   void enter() {
     if (!own_.empty())
-      fail(ErrorKind::kAttribute, "Holding: it must not be entered inside itself.");
+      fail(ErrorKind::kAttribute, said::op("Holding"), "it must not be entered inside itself.");
     changed_.clear();
     changed_.reserve(given_.size());
     own_.reserve(given_.size());

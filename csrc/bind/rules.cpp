@@ -46,7 +46,7 @@ Object result_tuple(PyObject* result) {
 
 void check_tensor_like(PyObject* item, const std::string& who, const char* wanted) {
   if (is_tensor_like(item)) return;
-  fail(ErrorKind::kDispatch, who, " must return ", wanted, "; got ", Py_TYPE(item)->tp_name, ".");
+  fail(ErrorKind::kDispatch, who, " must return ", wanted, said::got(Py_TYPE(item)->tp_name));
 }
 
 void check_results(const PythonRule& rule, const Op* op, PyObject* results, PyObject* const* args,
@@ -54,8 +54,8 @@ void check_results(const PythonRule& rule, const Op* op, PyObject* results, PyOb
   const Py_ssize_t got = PyTuple_GET_SIZE(results);
   const int wanted = op == nullptr ? -1 : declared_outputs(*op);
   if (wanted >= 0 && got != wanted) {
-    fail(ErrorKind::kDispatch, op->name(), ": the rule ", rule.name, " [", rule.place,
-         "] must return ", wanted, wanted == 1 ? " result" : " results", "; got ", got, ".");
+    fail(ErrorKind::kDispatch, said::op(op->name()), "the rule ", rule.name, " [", rule.place,
+         "] must return ", wanted, wanted == 1 ? " result" : " results", said::got(got));
   }
   for (Py_ssize_t i = 0; i < got; ++i) {
     PyObject* item = PyTuple_GET_ITEM(results, i);
@@ -131,7 +131,8 @@ Kinds to_kinds(PyObject* classes, std::vector<Object>& held) {
   for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sequence.get()); ++i) {
     PyObject* cls = PyTuple_GET_ITEM(sequence.get(), i);
     if (PyType_Check(cls) == 0) {
-      fail(ErrorKind::kAttribute, "register: a class is needed; got ", Py_TYPE(cls)->tp_name, ".");
+      fail(ErrorKind::kAttribute, said::op("register"), "a class is needed",
+           said::got(Py_TYPE(cls)->tp_name));
     }
     kinds.push_back(&kind_type(reinterpret_cast<PyTypeObject*>(cls)));
     held.push_back(Object::share(cls));
@@ -235,7 +236,7 @@ class Registration {
 
 PyObject* call_super(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n < 1) fail(ErrorKind::kDispatch, "apply.super: an op is needed first.");
+    if (n < 1) fail(ErrorKind::kDispatch, said::op("apply.super"), "an op is needed first.");
     const Ref<Op> op = to_op(args[0]);
     Values held;
     SmallVector<Value*, 4> pointers;
@@ -249,7 +250,7 @@ PyObject* call_super(PyObject*, PyObject* const* args, Py_ssize_t n) {
 // what runs first comes first; then the rules that do not match.
 PyObject* resolution(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n < 1) fail(ErrorKind::kDispatch, "apply.explain: an op is needed first.");
+    if (n < 1) fail(ErrorKind::kDispatch, said::op("apply.explain"), "an op is needed first.");
     const Ref<Op> op = to_op(args[0]);
     const auto [kinds, highest] = kinds_of(args + 1, static_cast<size_t>(n) - 1);
     Object out = own(PyList_New(0));

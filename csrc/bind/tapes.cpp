@@ -137,8 +137,8 @@ PyObject* log_enter(PyObject* self, PyObject*) {
 PyObject* log_exit(PyObject* self, PyObject*) {
   return guarded([&] {
     if (!log_in(self).leave()) {
-      fail(ErrorKind::kAutodiff,
-           "Tape: the block must be left in the thread that entered it; got another one");
+      fail(ErrorKind::kAutodiff, said::op("Tape"),
+           "the block must be left in the thread that entered it; got another one");
     }
     return Py_NewRef(Py_None);
   });

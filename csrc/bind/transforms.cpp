@@ -21,8 +21,8 @@ PyObject* push(PyObject*, PyObject* args) {
     const Ref<Op> op = to_op(op_object);
     const Py_ssize_t n = PyTuple_GET_SIZE(primals);
     if (PyTuple_GET_SIZE(tangents) != n) {
-      fail(ErrorKind::kAutodiff, "push_forward: one tangent per argument is needed; got ",
-           PyTuple_GET_SIZE(tangents), " for ", n, ".");
+      fail(ErrorKind::kAutodiff, said::op("push_forward"), "one tangent per argument is needed",
+           said::got(PyTuple_GET_SIZE(tangents), " for ", n));
     }
     Values held;
     SmallVector<Value*, 4> values;
@@ -71,7 +71,9 @@ PyObject* declared(PyObject*, PyObject* op_object) {
 // has none. The expression of a scalar function is its body.
 PyObject* call_body(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
-    if (n < 1) fail(ErrorKind::kDispatch, "apply.body: an op is needed first; got no arguments.");
+    if (n < 1)
+      fail(ErrorKind::kDispatch, said::op("apply.body"), "an op is needed first",
+           said::got("no arguments"));
     const Ref<Op> op = to_op(args[0]);
     Values held;
     SmallVector<Value*, 4> pointers;

@@ -120,7 +120,8 @@ PyObject* shape_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const Attr dims = to_attr(shape, "ShapeTensor", {"shape", "shape", true, {}});
     if (std::holds_alternative<Nothing>(dims)) {
-      fail(ErrorKind::kAttribute, "ShapeTensor: shape must be of type shape; got None.");
+      fail(ErrorKind::kAttribute, said::op("ShapeTensor"), said::argument("shape"),
+           "must be of type shape", said::got("None"));
     }
     Spec spec;
     spec.dtype = dtype == Py_None ? DType::kFloat32 : to_dtype(dtype);
@@ -139,8 +140,7 @@ Spec spec_in(PyObject* self) {
   return spec_of(Py_TYPE(self)->tp_name, *value);
 }
 
-// A tensor-like written in Python that wraps nothing says these itself: by properties of its class,
-// or by setting them.
+// A tensor-like of Python's that wraps nothing says these itself, by properties or attributes.
 PyObject* own_attribute(PyObject* self, const char* name) {
   Object held = Object::steal(PyObject_GenericGetDict(self, nullptr));
   if (!held) PyErr_Clear();

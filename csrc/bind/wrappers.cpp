@@ -18,7 +18,8 @@ PyObject* tracer_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     if (tape == nullptr || tape == Py_None) return wrap(leaf_of(to_value(primal)), cls);
     if (Py_TYPE(tape) != types.tape) {
-      fail(ErrorKind::kAttribute, "Tracer: tape must be a Tape; got ", Py_TYPE(tape)->tp_name, ".");
+      fail(ErrorKind::kAttribute, said::op("Tracer"), said::argument("tape"), "must be a Tape",
+           said::got(Py_TYPE(tape)->tp_name));
     }
     return wrap(make_leaf(to_value(primal), to_tape(tape)), cls);
   });
@@ -196,8 +197,8 @@ void hold_gradient(PyObject* self, const Ref<Node>& node, PyObject* grad) {
   const Ref<Value> value = to_value(grad);
   const Spec got = spec_of("grad", *value);
   if (!(got.shape == node->outputs[0].shape)) {
-    fail(ErrorKind::kShape, "grad: the gradient must have the tensor's shape ",
-         to_string(node->outputs[0].shape), "; got ", to_string(got.shape), ".");
+    fail(ErrorKind::kShape, said::op("grad"), "the gradient must have the tensor's shape ",
+         to_string(node->outputs[0].shape), said::got(to_string(got.shape)));
   }
   if (node->accumulator == nullptr) {
     auto* tracer = static_cast<Tracer*>(value_of(self));
@@ -211,7 +212,8 @@ int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
     const Ref<Node> node = leaf_node_of(self);
     if (!node || node->accumulator == nullptr) {
-      fail(ErrorKind::kAutodiff, "grad: only a tensor that requires_grad holds a gradient.");
+      fail(ErrorKind::kAutodiff, said::op("grad"),
+           "only a tensor that requires_grad holds a gradient.");
     }
     if (grad == nullptr || grad == Py_None) {
       node->accumulator->gradient = nullptr;

@@ -59,9 +59,9 @@ bool apply_raw(const Op& op, Args args, Values& out) {
     return apply_body(op, args, out);
   }
   if (args.empty()) {
-    fail(ErrorKind::kDispatch,
-         "Const: at least one tensor-like must be given, since it says what "
-         "kind the result is; got none; pass any tensor-like.");
+    fail(ErrorKind::kDispatch, said::op("Const"),
+         "at least one tensor-like must be given, since it says what kind the result is",
+         said::got("none"), said::fix("pass any tensor-like"));
   }
   const Spec like = static_cast<RawTensor*>(args[0])->spec();
   out.push_back(make_const(op, &like));
@@ -80,9 +80,10 @@ bool apply_shape(const Op& op, Args args, Values& out) {
   for (Spec& spec : infer(op, specs)) {
     for (int64_t size : spec.shape) {
       if (size != kUnknownSize) continue;
-      fail(ErrorKind::kShape, op.name(),
-           ": the shape of the result depends on the elements, which a ShapeTensor has not; apply "
-           "it to tensors with elements.");
+      fail(ErrorKind::kShape, said::op(op.name()),
+           "the shape of the result depends on the elements, which a ShapeTensor has not; apply it "
+           "to tensors with elements.",
+           said::missing("elements"));
     }
     out.push_back(make_ref<ShapeTensor>(std::move(spec)));
   }

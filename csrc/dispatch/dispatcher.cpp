@@ -86,8 +86,9 @@ void Dispatcher::check_ambiguity(const Rule& rule) const {
              compare(third->signature, b) == Order::kBefore;
     });
     if (is_settled) continue;
-    fail(ErrorKind::kAmbiguity, "apply: rules must not be ambiguous; got ", describe(rule), " and ",
-         describe(*other), "; register a rule for what both match first.");
+    fail(ErrorKind::kAmbiguity, said::op("apply"), "rules must not be ambiguous",
+         said::got(describe(rule), " and ", describe(*other)),
+         said::fix("register a rule for what both match first"));
   }
 }
 
@@ -210,8 +211,9 @@ std::shared_ptr<const Resolution> Dispatcher::resolve(const Type& op,
     const Candidate& b = (*resolution)[i];
     if (a.lifts == b.lifts && !is_root(*b.rule) &&
         compare(a.rule->signature, b.rule->signature) == Order::kNone) {
-      fail(ErrorKind::kAmbiguity, "apply: rules must not be ambiguous for ", op.name(), "; got ",
-           describe(*a.rule), " and ", describe(*b.rule), "; register a rule for ", op.name(), ".");
+      fail(ErrorKind::kAmbiguity, said::op("apply"), "rules must not be ambiguous for ", op.name(),
+           said::got(describe(*a.rule), " and ", describe(*b.rule)),
+           said::fix("register a rule for ", op.name()));
     }
   }
   cache_.emplace(std::move(key), resolution);
@@ -228,9 +230,10 @@ FrameGuard::FrameGuard(const Resolution& resolution, size_t index)
              current_frame() == nullptr ? 1 : current_frame()->depth + 1} {
   check_stack();
   if (frame_.depth > kDepthLimit) {
-    fail(ErrorKind::kDispatch, "apply: rules may call one another ", kDepthLimit,
-         " deep; got deeper; a rule probably applies the op to its own arguments: unwrap them, or "
-         "use apply.super.");
+    fail(ErrorKind::kDispatch, said::op("apply"), "rules may call one another ", kDepthLimit,
+         " deep", said::got("deeper"),
+         said::fix("a rule probably applies the op to its own arguments: unwrap them, or use "
+                   "apply.super"));
   }
   current_frame() = &frame_;
 }
@@ -310,7 +313,7 @@ Values Dispatcher::call_super(const Op& op, Args args) {
 
 void Dispatcher::fail_miss(const Op& op, std::span<const Type* const> kinds,
                            const Type* not_lifting) {
-  std::string message = "apply: no rule says what " + op.cls.name() + " means on (";
+  std::string message = "no rule says what " + op.cls.name() + " means on (";
   for (size_t i = 0; i < kinds.size(); ++i) message += (i > 0 ? ", " : "") + kinds[i]->name();
   message += ")";
   std::vector<std::pair<int, std::string>> close;
@@ -334,7 +337,7 @@ void Dispatcher::fail_miss(const Op& op, std::span<const Type* const> kinds,
   }
   message += "; closest candidates:";
   for (size_t i = 0; i < close.size() && i < 3; ++i) message += "\n  " + close[i].second;
-  throw Error(ErrorKind::kDispatch, message);
+  fail(ErrorKind::kDispatch, said::op("apply"), message);
 }
 
 }  // namespace tensorlike

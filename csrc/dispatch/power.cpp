@@ -17,9 +17,9 @@ void check_exponent(const Value& x, const Literal& exponent) {
   Spec spec;
   if (number == nullptr || *number >= 0 || !x.spec(spec)) return;
   if (kind_of(spec.dtype) >= Kind::kFloating) return;
-  fail(ErrorKind::kOverflow,
-       "pow: the exponent must not be negative where integers are raised; got ", *number,
-       "; raise floats: astype(x, float64).");
+  fail(ErrorKind::kOverflow, said::op("pow"),
+       "the exponent must not be negative where integers are raised", said::got(*number),
+       said::fix("raise floats: astype(x, float64)"));
 }
 
 Ref<Value> power_of_number(Value& x, const Literal& exponent) {

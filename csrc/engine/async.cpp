@@ -212,7 +212,7 @@ bool push_async(const Op& op, Args args, Values& out) {
   try {
     task->make_outputs(out);
   } catch (const Error& error) {
-    throw Error(error.kind(), with_place(error.what(), op, ""));
+    throw with_place(error, op, "");
   }
   queue().push(task);
   return true;

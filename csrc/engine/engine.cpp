@@ -120,15 +120,13 @@ void update_small_launches() {
   small_launches_are_direct = !may_wait && !is_profiling();
 }
 
-std::string with_place(const std::string& what, const Op& op, const std::string& place) {
-  if (what.find("; applied at ") != std::string::npos) return what;
-  constexpr std::string_view kOwner = "memory: ";
-  if (what.starts_with(kOwner))
-    return with_place(op.name() + ": " + what.substr(kOwner.size()), op, place);
-  const bool is_named = what.starts_with(op.name() + ":");
-  const size_t end = what.ends_with(".") ? what.size() - 1 : what.size();
-  return (is_named ? "" : op.name() + ": ") + what.substr(0, end) +
-         (place.empty() ? "." : "; applied at " + place + ".");
+Error with_place(const Error& error, const Op& op, const std::string& place) {
+  if (!error.fields().place.empty()) return error;
+  ErrorFields fields = error.fields();
+  if (!fields.op.empty() && fields.op != op.name()) fields.must = fields.op + ": " + fields.must;
+  fields.op = op.name();
+  fields.place = place;
+  return Error(error.kind(), std::move(fields));
 }
 
 void finish_all(const char* reason) {

@@ -46,7 +46,7 @@ inline bool is_changeable(const RawTensor& x) { return !x.pending && !x.storage-
 
 // What went wrong in a kernel that ran later than its launch, told with the op and the line that
 // applied it; as it is when it names a place already.
-std::string with_place(const std::string& what, const Op& op, const std::string& place);
+Error with_place(const Error& error, const Op& op, const std::string& place);
 
 // Runs everything that waits. An error of a kernel names the op and the line that applied it.
 void finish_all(const char* reason);

@@ -136,10 +136,13 @@ void LazyNode::forget(const RawTensor& tensor) {
 
 void LazyNode::check_lost() const {
   if (!is_lost_) return;
-  const std::string what = op->name() +
-                           ": its operands must be whole; got them half overwritten, since what "
-                           "took their memory was stopped; compute them again.";
-  throw Error(ErrorKind::kMemory, with_place(what, *op, place));
+  ErrorFields fields;
+  fields.op = op->name();
+  fields.must = "its operands must be whole";
+  fields.got = "them half overwritten, since what took their memory was stopped";
+  fields.fix = "compute them again";
+  fields.place = place;
+  throw Error(ErrorKind::kMemory, std::move(fields));
 }
 
 void LazyNode::finish(const char* reason) {

@@ -139,7 +139,7 @@ void run_node(LazyNode& node, const char* reason) {
       }
     } catch (const Error& error) {
       for (const Ref<LazyNode>& waiting : stack) mark_told(*waiting);
-      throw Error(error.kind(), with_place(error.what(), *top.op, top.place));
+      throw with_place(error, *top.op, top.place);
     }
     if (first != nullptr) {
       stack.push_back(Ref<LazyNode>(first));

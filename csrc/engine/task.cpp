@@ -133,6 +133,12 @@ void Task::settle() {
   sources_.clear();
 }
 
+[[noreturn]] static void fail_memory(const char* must, const Op& op, const std::string& place) {
+  ErrorFields fields;
+  fields.must = must;
+  throw with_place(Error(ErrorKind::kMemory, std::move(fields)), op, place);
+}
+
 void Task::fail_again() {
   const Ref<const Op> op = failure_->op;
   const std::string place = failure_->place;
@@ -140,11 +146,11 @@ void Task::fail_again() {
   try {
     std::rethrow_exception(failure_->cause);
   } catch (const Error& error) {
-    throw Error(error.kind(), with_place(error.what(), *op, place));
+    throw with_place(error, *op, place);
   } catch (const std::bad_alloc&) {
-    throw Error(ErrorKind::kMemory, with_place("memory: there was none left.", *op, place));
+    fail_memory("there was none left.", *op, place);
   } catch (const std::exception& error) {
-    throw Error(ErrorKind::kMemory, with_place(error.what(), *op, place));
+    fail_memory(error.what(), *op, place);
   }
 }
 

@@ -69,7 +69,7 @@ void* library_handle(const std::string& op) {
   if (library.handle == nullptr) {  // tried again each time, since it may have been installed
     library = open_library();
     if (library.handle == nullptr) {
-      fail(ErrorKind::kDispatch, op, ": needs a LAPACK library; ", library.problem,
+      fail(ErrorKind::kDispatch, said::op(op), "needs a LAPACK library; ", library.problem,
            "; install one: pip install scipy-openblas32, or name its file by TENSORLIKE_LAPACK.");
     }
     // Batches are shared out over our own threads, which the library's would get in the way of.
@@ -96,7 +96,7 @@ Lapack<T> load(const std::string& op) {
     const std::string name = text(kLetter<T>, is_complex<T> ? of_complex : of_real, "_");
     void* const found = find_symbol(handle, name);
     if (found == nullptr) {
-      fail(ErrorKind::kDispatch, op, ": needs the LAPACK routine ", name,
+      fail(ErrorKind::kDispatch, said::op(op), "needs the LAPACK routine ", name,
            "; the library that was loaded has none; install one: pip install scipy-openblas32.");
     }
     routine = reinterpret_cast<std::remove_reference_t<decltype(routine)>>(found);

@@ -30,7 +30,7 @@ char* scratch(size_t bytes) {
     buffer.data = static_cast<char*>(std::aligned_alloc(64, (bytes + 4095) / 4096 * 4096));
     if (buffer.data == nullptr) {
       buffer.bytes = 0;
-      fail(ErrorKind::kMemory, "memory: ", bytes, " bytes for tiles could not be had.");
+      fail(ErrorKind::kMemory, said::part("memory"), bytes, " bytes for tiles could not be had.");
     }
     buffer.bytes = bytes;
   }

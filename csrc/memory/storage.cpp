@@ -23,8 +23,8 @@ Block require_block(size_t bytes, size_t header) {
     return block;
   }
   const MemoryStats stats = memory_stats();
-  fail(ErrorKind::kMemory, "memory: ", bytes, " bytes could not be had; ", stats.allocated,
-       " bytes are in use",
+  fail(ErrorKind::kMemory, said::part("memory"), bytes, " bytes could not be had; ",
+       stats.allocated, " bytes are in use",
        stats.limit != 0 && stats.limit != SIZE_MAX ? text(", the limit is ", stats.limit)
                                                    : std::string(),
        ".");
@@ -41,7 +41,7 @@ Ref<Storage> Storage::allocate(size_t bytes) {
 Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> give_back,
                               bool is_read_only) {
   const Block block = allocate_block(kHeader);
-  if (block.data == nullptr) fail(ErrorKind::kMemory, "memory: exhausted.");
+  if (block.data == nullptr) fail(ErrorKind::kMemory, said::part("memory"), "exhausted.");
   Ref<Storage> storage(new (block.data) Storage(static_cast<char*>(data), bytes, block.size_class));
   storage->give_back_ = new std::function<void()>(std::move(give_back));
   storage->is_read_only_ = is_read_only;

@@ -45,8 +45,8 @@ void check(const std::string& name, std::span<const CompiledCondition> condition
   for (const CompiledCondition& condition : conditions) {
     const Given holds = evaluate(*condition.body, inputs);
     if (!holds || std::get<bool>(*holds)) continue;
-    fail(ErrorKind::kAttribute, name, ": ", condition.text, " must hold; got ",
-         shown(*condition.body, inputs, names), ".");
+    fail(ErrorKind::kAttribute, said::op(name), condition.text, " must hold",
+         said::got(shown(*condition.body, inputs, names)));
   }
 }
 

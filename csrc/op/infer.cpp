@@ -54,8 +54,8 @@ Specs infer_elemwise(const Op& op, std::span<const Spec> inputs) {
 
 DType real_floating(const Op& op, const char* arg, DType dtype) {
   if (kind_of(dtype) == Kind::kComplex) {
-    fail(ErrorKind::kDType, op.name(), ": ", arg, " must be real floating-point; got ",
-         name_of(dtype), "; take one of its parts: real(x), imag(x), abs(x).");
+    fail(ErrorKind::kDType, said::op(op.name()), arg, " must be real floating-point",
+         said::got(name_of(dtype)), said::fix("take one of its parts: real(x), imag(x), abs(x)"));
   }
   return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
 }
@@ -69,8 +69,8 @@ Dims named_axes(const Op& op, int64_t ndim) {
     for (int64_t value : *several) {
       const int64_t normal = normalize_axis(op.name(), value, ndim);
       if (std::find(axes.begin(), axes.end(), normal) != axes.end()) {
-        fail(ErrorKind::kShape, op.name(), ": an axis may be named once; got axis=",
-             to_string(std::span<const int64_t>(*several)), ".");
+        fail(ErrorKind::kShape, said::op(op.name()), "an axis may be named once",
+             said::got("axis=", to_string(std::span<const int64_t>(*several))));
       }
       axes.push_back(normal);
     }
@@ -87,14 +87,14 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   reduction.check_dtype(x.dtype);
   const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
   if (reduction.spec.single_axis && std::holds_alternative<std::vector<int64_t>>(op.attrs[1])) {
-    fail(ErrorKind::kShape, op.name(),
-         ": axis must be one integer or None; got axis=", to_string(op.attrs[1]), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("axis"),
+         "must be one integer or None", said::got("axis=", to_string(op.attrs[1])));
   }
   Dims shape = x.shape;
   for (int64_t axis : axes) {
     if (!reduction.spec.has_identity && shape[static_cast<size_t>(axis)] == 0) {
-      fail(ErrorKind::kShape, op.name(), ": an empty axis has no ", op.name(),
-           "; got x.shape=", to_string(x.shape), ", axis=", axis, ".");
+      fail(ErrorKind::kShape, said::op(op.name()), "an empty axis has no ", op.name(),
+           said::got("x.shape=", to_string(x.shape), ", axis=", axis));
     }
     shape[static_cast<size_t>(axis)] = 1;
   }
@@ -117,15 +117,15 @@ Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
 void check_converts(const Op& op, DType from, DType to) {
   if (kind_of(from) != Kind::kComplex || kind_of(to) == Kind::kComplex || to == DType::kBool)
     return;
-  fail(ErrorKind::kDType, op.name(), ": a complex number has no ", name_of(to),
+  fail(ErrorKind::kDType, said::op(op.name()), "a complex number has no ", name_of(to),
        " value; take one of its parts: real(x), imag(x), abs(x).");
 }
 
 void check_device(const Op& op) {
   const auto* name = std::get_if<std::string>(&op.attr("device"));
   if (name == nullptr || *name == "cpu") return;
-  fail(ErrorKind::kDevice, op.name(), ": device must be one that this build has: 'cpu'; got '",
-       *name, "'.");
+  fail(ErrorKind::kDevice, said::op(op.name()), said::argument("device"),
+       "must be one that this build has: 'cpu'", said::got("'", *name, "'"));
 }
 
 void check_arity(const Op& op, size_t got) {
@@ -139,8 +139,8 @@ void check_arity(const Op& op, size_t got) {
                              : may_lack  ? text(least, " or ", most)
                                          : text(most);
   const bool is_one = (is_bounded ? most : least) == 1;
-  fail(ErrorKind::kDispatch, op.name(), ": takes ", wanted, is_one ? " tensor" : " tensors",
-       "; got ", got, ".");
+  fail(ErrorKind::kDispatch, said::op(op.name()), "takes ", wanted, is_one ? " tensor" : " tensors",
+       said::got(got));
 }
 
 Specs infer(const Op& op, std::span<const Spec> inputs) {
@@ -158,16 +158,15 @@ Selection select(const std::string& op, std::span<const int64_t> shape,
     const auto kind = static_cast<ItemKind>(items[i]);
     ellipses += kind == ItemKind::kEllipsis;
     if (items.size() % 4 != 0 || items[i] < 0 || items[i] > 3 || ellipses > 1) {
-      fail(ErrorKind::kIndex, op,
-           ": items must be groups of kind, start, stop, step, with at most "
-           "one ellipsis; got ",
-           to_string(items), ".");
+      fail(ErrorKind::kIndex, said::op(op), said::argument("items"),
+           "must be groups of kind, start, stop, step, with at most one ellipsis",
+           said::got(to_string(items)));
     }
     if (kind == ItemKind::kInteger || kind == ItemKind::kSlice) ++used;
   }
   if (used > shape.size()) {
-    fail(ErrorKind::kIndex, op, ": too many indices: the tensor has ", shape.size(),
-         " dimensions; got ", used, " indices.");
+    fail(ErrorKind::kIndex, said::op(op), "too many indices: the tensor has ", shape.size(),
+         " dimensions", said::got(used, " indices"));
   }
   Selection out;
   size_t axis = 0;
@@ -190,8 +189,8 @@ Selection select(const std::string& op, std::span<const int64_t> shape,
       case ItemKind::kInteger: {
         const int64_t size = shape[axis];
         if (start < -size || start >= size) {
-          fail(ErrorKind::kIndex, op, ": index ", start, " is out of range for dimension ", axis,
-               " of size ", size, ".");
+          fail(ErrorKind::kIndex, said::op(op), "index ", start, " is out of range for dimension ",
+               axis, " of size ", size, ".");
         }
         out.offset += (start < 0 ? start + size : start) * strides[axis];
         ++axis;
@@ -200,7 +199,7 @@ Selection select(const std::string& op, std::span<const int64_t> shape,
       case ItemKind::kSlice: {
         const int64_t size = shape[axis];
         const int64_t step = items[i + 3] == kNoBound ? 1 : items[i + 3];
-        if (step == 0) fail(ErrorKind::kIndex, op, ": a slice's step must not be 0.");
+        if (step == 0) fail(ErrorKind::kIndex, said::op(op), "a slice's step must not be 0.");
         // As Python's slice.indices.
         const int64_t low = step > 0 ? 0 : -1;
         const int64_t high = step > 0 ? size : size - 1;

@@ -23,17 +23,18 @@ void check_mask(const Op& op, Inputs masks, const AttentionSizes& sizes) {
   if (masks.empty()) return;
   const Kind kind = kind_of(masks[0].dtype);
   if (kind != Kind::kBool && kind != Kind::kFloating) {
-    fail(ErrorKind::kDType, op.name(),
-         ": mask must be boolean (true: takes part) or floating-point (added to the scores); got ",
-         name_of(masks[0].dtype), "; cast it: mask.astype(bool_).");
+    fail(ErrorKind::kDType, said::op(op.name()), said::argument("mask"),
+         "must be boolean (true: takes part) or floating-point (added to the scores)",
+         said::got(name_of(masks[0].dtype)), said::fix("cast it: mask.astype(bool_)"));
   }
   Dims scores = sizes.batch;
   scores.push_back(sizes.queries);
   scores.push_back(sizes.keys);
   const Dims both = broadcast_shapes(op.name(), masks[0].shape, scores);
   if (both == scores) return;
-  fail(ErrorKind::kShape, op.name(), ": mask must broadcast to the scores ", to_string(scores),
-       "; got mask.shape=", to_string(masks[0].shape), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), said::argument("mask"),
+       "must broadcast to the scores ", to_string(scores),
+       said::got("mask.shape=", to_string(masks[0].shape)));
 }
 
 // Checks query, key and value, and the mask behind them.
@@ -47,15 +48,15 @@ AttentionSizes checked_sizes(const Op& op, Inputs inputs, Inputs masks) {
   };
   for (const Spec* spec : {&query, &key, &value}) {
     if (spec->shape.size() >= 2) continue;
-    fail(ErrorKind::kShape, op.name(),
-         ": query, key and value must have the shape (..., length, width); got ", shapes());
+    fail(ErrorKind::kShape, said::op(op.name()),
+         "query, key and value must have the shape (..., length, width); got ", shapes());
   }
   if (query.shape.back() != key.shape.back()) {
-    fail(ErrorKind::kShape, op.name(), ": query.shape[-1] must equal key.shape[-1]; got ",
+    fail(ErrorKind::kShape, said::op(op.name()), "query.shape[-1] must equal key.shape[-1]; got ",
          shapes());
   }
   if (key.shape[key.shape.size() - 2] != value.shape[value.shape.size() - 2]) {
-    fail(ErrorKind::kShape, op.name(), ": key.shape[-2] must equal value.shape[-2]; got ",
+    fail(ErrorKind::kShape, said::op(op.name()), "key.shape[-2] must equal value.shape[-2]; got ",
          shapes());
   }
   AttentionSizes sizes = attention_sizes(op, query, key, value);
@@ -91,8 +92,8 @@ Specs infer_attention_grad(const Op& op, Inputs inputs) {
   const DType dtype = joint_dtype(op, inputs.first(4));
   const Dims shape = batched(sizes, sizes.queries, sizes.value_width);
   if (!(inputs[3].shape == shape)) {
-    fail(ErrorKind::kShape, op.name(), ": cotangent.shape must be that of the result, ",
-         to_string(shape), "; got ", to_string(inputs[3].shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), "cotangent.shape must be that of the result, ",
+         to_string(shape), said::got(to_string(inputs[3].shape)));
   }
   Specs specs;
   specs.push_back({dtype, batched(sizes, sizes.queries, sizes.width)});

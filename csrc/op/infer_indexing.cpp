@@ -18,17 +18,18 @@ Specs one(DType dtype, Dims shape) {
 
 void check_integer(const Op& op, const Spec& indices) {
   if (kind_of(indices.dtype) == Kind::kInteger) return;
-  fail(ErrorKind::kDType, op.name(), ": indices must be integer; got ", name_of(indices.dtype),
-       "; cast them: indices.astype(int64).");
+  fail(ErrorKind::kDType, said::op(op.name()), said::argument("indices"), "must be integer",
+       said::got(name_of(indices.dtype)), said::fix("cast them: indices.astype(int64)"));
 }
 
 // The axis, where x and the indices have the same number of dimensions.
 size_t shared_axis(const Op& op, const Spec& x, const Spec& indices) {
   check_integer(op, indices);
   if (x.shape.size() != indices.shape.size()) {
-    fail(ErrorKind::kShape, op.name(),
-         ": indices must have as many dimensions as x; got x.shape=", to_string(x.shape),
-         " and indices.shape=", to_string(indices.shape), ".");
+    fail(
+        ErrorKind::kShape, said::op(op.name()), said::argument("indices"),
+        "must have as many dimensions as x",
+        said::got("x.shape=", to_string(x.shape), " and indices.shape=", to_string(indices.shape)));
   }
   return static_cast<size_t>(
       normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(x.shape.size())));
@@ -52,8 +53,8 @@ Specs infer_take_along_axis(const Op& op, Inputs inputs) {
 
 void check_broadcasts(const Op& op, const char* name, const Dims& shape, const Dims& target) {
   if (broadcast_shapes(op.name(), shape, target) == target) return;
-  fail(ErrorKind::kShape, op.name(), ": ", name, " must broadcast to ", to_string(target), "; got ",
-       name, ".shape=", to_string(shape), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), said::argument(name), "must broadcast to ",
+       to_string(target), said::got(name, ".shape=", to_string(shape)));
 }
 
 Specs infer_put_along_axis(const Op& op, Inputs inputs) {
@@ -65,21 +66,23 @@ Specs infer_put_along_axis(const Op& op, Inputs inputs) {
   check_broadcasts(op, "value", inputs[2].shape, target);
   const std::string& mode = op.get<std::string>("mode");
   if (mode != "set" && mode != "add") {
-    fail(ErrorKind::kAttribute, op.name(), ": mode must be 'set' or 'add'; got '", mode, "'.");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"),
+         "must be 'set' or 'add'", said::got("'", mode, "'"));
   }
   return one(inputs[0].dtype, inputs[0].shape);
 }
 
 void check_mask(const Op& op, const Spec& x, const Spec& mask) {
   if (mask.dtype != DType::kBool) {
-    fail(ErrorKind::kDType, op.name(), ": mask must be boolean; got ", name_of(mask.dtype),
-         "; a comparison gives a boolean, or cast it: mask.astype(bool).");
+    fail(ErrorKind::kDType, said::op(op.name()), said::argument("mask"), "must be boolean",
+         said::got(name_of(mask.dtype)),
+         said::fix("a comparison gives a boolean, or cast it: mask.astype(bool)"));
   }
   if (mask.shape.size() > x.shape.size() ||
       !std::equal(mask.shape.begin(), mask.shape.end(), x.shape.begin())) {
-    fail(ErrorKind::kShape, op.name(),
-         ": mask must have the shape of x, or of its first dimensions; got x.shape=",
-         to_string(x.shape), " and mask.shape=", to_string(mask.shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("mask"),
+         "must have the shape of x, or of its first dimensions",
+         said::got("x.shape=", to_string(x.shape), " and mask.shape=", to_string(mask.shape)));
   }
 }
 
@@ -106,9 +109,9 @@ Specs infer_pad(const Op& op, Inputs inputs) {
   const std::vector<int64_t>& widths = op.get<std::vector<int64_t>>("widths");
   const PadMode mode = pad_mode(op);
   if (widths.size() != 2 * shape.size()) {
-    fail(ErrorKind::kShape, op.name(),
-         ": widths must give two sizes, before and after, for each of the ", shape.size(),
-         " dimensions; got widths=", to_string(std::span<const int64_t>(widths)), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("widths"),
+         "must give two sizes, before and after, for each of the ", shape.size(), " dimensions",
+         said::got("widths=", to_string(std::span<const int64_t>(widths))));
   }
   constexpr int64_t kMost = int64_t{1} << 60;  // sums of three do not overflow
   Dims padded = shape;
@@ -117,10 +120,11 @@ Specs infer_pad(const Op& op, Inputs inputs) {
       const bool is_within = mode != PadMode::kReflect || width < std::max<int64_t>(1, shape[i]);
       if (width < 0 || width > kMost || !is_within ||
           (mode != PadMode::kConstant && width > 0 && shape[i] == 0)) {
-        fail(ErrorKind::kShape, op.name(), ": widths must not be negative, nor too large",
+        fail(ErrorKind::kShape, said::op(op.name()), said::argument("widths"),
+             "must not be negative, nor too large",
              mode == PadMode::kReflect ? " (reflected: at most the size less 1)" : "",
-             mode == PadMode::kConstant ? "" : ", and what is repeated not empty", "; got ", width,
-             " for dimension ", i, " of size ", shape[i], ".");
+             mode == PadMode::kConstant ? "" : ", and what is repeated not empty",
+             said::got(width, " for dimension ", i, " of size ", shape[i]));
       }
       padded[i] += width;
     }
@@ -151,8 +155,8 @@ PadMode pad_mode(const Op& op) {
   for (const auto& [name, value] : kModes) {
     if (mode == name) return value;
   }
-  fail(ErrorKind::kAttribute, op.name(),
-       ": mode must be 'constant', 'edge', 'reflect' or 'circular'; got '", mode, "'.");
+  fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"),
+       "must be 'constant', 'edge', 'reflect' or 'circular'", said::got("'", mode, "'"));
 }
 
 RuleTable<InferRule> indexing_rules() { return kRules; }

@@ -31,23 +31,24 @@ Specs infer_reshape(const Op& op, Inputs inputs) {
   for (int64_t& dim : shape) {
     if (dim == -1) {
       if (unknown != nullptr) {
-        fail(ErrorKind::kShape, op.name(), ": multiple -1 in shape ", to_string(shape),
+        fail(ErrorKind::kShape, said::op(op.name()), "multiple -1 in shape ", to_string(shape),
              "; leave one dimension to be worked out.");
       }
       unknown = &dim;
     } else if (dim < 0) {
-      fail(ErrorKind::kShape, op.name(), ": dimensions must not be negative (one may be -1); got ",
-           to_string(shape), ".");
+      fail(ErrorKind::kShape, said::op(op.name()), said::argument("dimensions"),
+           "must not be negative (one may be -1)", said::got(to_string(shape)));
     } else if (dim != 0 && known > (int64_t{1} << 58) / dim) {
-      fail(ErrorKind::kShape, op.name(), ": the shape ", to_string(shape), " is too large.");
+      fail(ErrorKind::kShape, said::op(op.name()), "the shape ", to_string(shape),
+           " is too large.");
     } else {
       known *= dim;
     }
   }
   const bool divides = unknown == nullptr ? known == count : known != 0 && count % known == 0;
   if (!divides) {
-    fail(ErrorKind::kShape, op.name(), ": the number of elements must stay the same; got ",
-         to_string(inputs[0].shape), " (", count, " elements) into ", to_string(shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), "the number of elements must stay the same",
+         said::got(to_string(inputs[0].shape), " (", count, " elements) into ", to_string(shape)));
   }
   if (unknown != nullptr) *unknown = count / known;
   return one(inputs[0].dtype, shape);
@@ -67,8 +68,8 @@ Specs infer_transpose(const Op& op, Inputs inputs) {
     out[i] = shape[axis];
   }
   if (!complete) {
-    fail(ErrorKind::kShape, op.name(), ": axes must name each of the ", ndim,
-         " dimensions once; got axes=", to_string(std::span<const int64_t>(axes)), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("axes"), "must name each of the ",
+         ndim, " dimensions once", said::got("axes=", to_string(std::span<const int64_t>(axes))));
   }
   return one(inputs[0].dtype, out);
 }
@@ -78,9 +79,10 @@ Specs infer_broadcast(const Op& op, Inputs inputs) {
   element_count(shape);
   const Dims result = broadcast_shapes(op.name(), inputs[0].shape, shape);
   if (!std::equal(result.begin(), result.end(), shape.begin(), shape.end())) {
-    fail(ErrorKind::kShape, op.name(),
-         ": shape must be one that x broadcasts to; got x.shape=", to_string(inputs[0].shape),
-         ", shape=", to_string(std::span<const int64_t>(shape)), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("shape"),
+         "must be one that x broadcasts to",
+         said::got("x.shape=", to_string(inputs[0].shape),
+                   ", shape=", to_string(std::span<const int64_t>(shape))));
   }
   return one(inputs[0].dtype, result);
 }
@@ -93,10 +95,9 @@ Specs infer_subtensor(const Op& op, Inputs inputs) {
 void check_fits(const Op& op, const Dims& value, const Dims& target) {
   const Dims both = broadcast_shapes(op.name(), value, target);
   if (!(both == target)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": value must broadcast to what is assigned to; got value"
-         ".shape=",
-         to_string(value), " into ", to_string(target), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("value"),
+         "must broadcast to what is assigned to",
+         said::got("value.shape=", to_string(value), " into ", to_string(target)));
   }
 }
 
@@ -114,23 +115,24 @@ struct GatherShape {
 GatherShape gather_shape(const Op& op, const Dims& x, Inputs indices) {
   const std::vector<int64_t>& axes = ints(op, "axes");
   if (axes.size() != indices.size()) {
-    fail(ErrorKind::kShape, op.name(), ": there must be one index per axis; got ", indices.size(),
-         " for axes=", to_string(std::span<const int64_t>(axes)), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), "there must be one index per axis",
+         said::got(indices.size(), " for axes=", to_string(std::span<const int64_t>(axes))));
   }
   if (axes.empty()) {
-    fail(ErrorKind::kShape, op.name(), ": axes must name one axis or more; got axes=().");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("axes"),
+         "must name one axis or more", said::got("axes=()"));
   }
   GatherShape out;
   std::vector<bool> taken(x.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     if (kind_of(indices[i].dtype) != Kind::kInteger) {
-      fail(ErrorKind::kDType, op.name(), ": indices must be integer; got ",
-           name_of(indices[i].dtype), "; cast it: x.astype(int64).");
+      fail(ErrorKind::kDType, said::op(op.name()), said::argument("indices"), "must be integer",
+           said::got(name_of(indices[i].dtype)), said::fix("cast it: x.astype(int64)"));
     }
     const int64_t axis = normalize_axis(op.name(), axes[i], static_cast<int64_t>(x.size()));
     if (taken[static_cast<size_t>(axis)]) {
-      fail(ErrorKind::kShape, op.name(),
-           ": axes must differ; got axes=", to_string(std::span<const int64_t>(axes)), ".");
+      fail(ErrorKind::kShape, said::op(op.name()), said::argument("axes"), "must differ",
+           said::got("axes=", to_string(std::span<const int64_t>(axes))));
     }
     taken[static_cast<size_t>(axis)] = true;
     out.index = broadcast_shapes(op.name(), out.index, indices[i].shape);
@@ -160,7 +162,8 @@ DType joint_dtype(Inputs inputs) {
 }
 
 void check_some(const Op& op, Inputs inputs) {
-  if (inputs.empty()) fail(ErrorKind::kShape, op.name(), ": at least one tensor is needed.");
+  if (inputs.empty())
+    fail(ErrorKind::kShape, said::op(op.name()), "at least one tensor is needed.");
 }
 
 Specs infer_concat(const Op& op, Inputs inputs) {
@@ -175,8 +178,8 @@ Specs infer_concat(const Op& op, Inputs inputs) {
       matches = i == axis || spec.shape[i] == shape[i];
     }
     if (!matches) {
-      fail(ErrorKind::kShape, op.name(), ": shapes must be equal but for axis ", axis, "; got ",
-           to_string(shape), " and ", to_string(spec.shape), ".");
+      fail(ErrorKind::kShape, said::op(op.name()), "shapes must be equal but for axis ", axis,
+           said::got(to_string(shape), " and ", to_string(spec.shape)));
     }
     total += spec.shape[axis];
   }
@@ -190,8 +193,8 @@ Specs infer_stack(const Op& op, Inputs inputs) {
   Dims shape = inputs[0].shape;
   for (const Spec& spec : inputs) {
     if (!(spec.shape == shape)) {
-      fail(ErrorKind::kShape, op.name(), ": shapes must be equal; got ", to_string(shape), " and ",
-           to_string(spec.shape), ".");
+      fail(ErrorKind::kShape, said::op(op.name()), "shapes must be equal",
+           said::got(to_string(shape), " and ", to_string(spec.shape)));
     }
   }
   const int64_t axis =
@@ -216,8 +219,9 @@ Specs infer_split(const Op& op, Inputs inputs) {
     specs.push_back({inputs[0].dtype, part});
   }
   if (total != shape[axis]) {
-    fail(ErrorKind::kShape, op.name(), ": sizes must be non-negative and add up to ", shape[axis],
-         "; got sizes=", to_string(std::span<const int64_t>(ints(op, "sizes"))), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("sizes"),
+         "must be non-negative and add up to ", shape[axis],
+         said::got("sizes=", to_string(std::span<const int64_t>(ints(op, "sizes")))));
   }
   return specs;
 }
@@ -254,11 +258,12 @@ Specs infer_arange(const Op& op, Inputs inputs) {
 Specs infer_one_hot(const Op& op, Inputs inputs) {
   const int64_t depth = op.get<int64_t>("depth");
   if (depth < 0) {
-    fail(ErrorKind::kShape, op.name(), ": depth must not be negative; got depth=", depth, ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("depth"), "must not be negative",
+         said::got("depth=", depth));
   }
   if (kind_of(inputs[0].dtype) != Kind::kInteger) {
-    fail(ErrorKind::kDType, op.name(), ": labels must be integer; got ", name_of(inputs[0].dtype),
-         "; cast them: labels.astype(int64).");
+    fail(ErrorKind::kDType, said::op(op.name()), said::argument("labels"), "must be integer",
+         said::got(name_of(inputs[0].dtype)), said::fix("cast them: labels.astype(int64)"));
   }
   Dims shape = inputs[0].shape;
   shape.push_back(depth);

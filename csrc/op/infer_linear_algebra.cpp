@@ -22,15 +22,15 @@ Spec infer_product(const Op& op, const Spec& left, const Spec& right, const char
   const Dims& a = left.shape;
   const Dims& b = right.shape;
   if (a.empty() || b.empty()) {
-    fail(ErrorKind::kShape, op.name(), ": both operands need at least one dimension; got ",
-         left_name, ".shape=", to_string(a), ", ", right_name, ".shape=", to_string(b),
-         "; multiply by a scalar with *.");
+    fail(ErrorKind::kShape, said::op(op.name()), "both operands need at least one dimension",
+         said::got(left_name, ".shape=", to_string(a), ", ", right_name, ".shape=", to_string(b)),
+         said::fix("multiply by a scalar with *"));
   }
   const int64_t inner = b.size() == 1 ? b[0] : b[b.size() - 2];
   if (a.back() != inner) {
-    fail(ErrorKind::kShape, op.name(), ": ", left_name, ".shape[-1] must equal ", right_name,
-         ".shape[", b.size() == 1 ? "0" : "-2", "]; got ", left_name, ".shape=", to_string(a), ", ",
-         right_name, ".shape=", to_string(b), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), left_name, ".shape[-1] must equal ", right_name,
+         ".shape[", b.size() == 1 ? "0" : "-2", "]",
+         said::got(left_name, ".shape=", to_string(a), ", ", right_name, ".shape=", to_string(b)));
   }
   DType dtype = promote(left.dtype, right.dtype);
   if (dtype == DType::kBool) dtype = DType::kInt64;
@@ -60,9 +60,9 @@ Specs infer_vecdot(const Op& op, Inputs inputs) {
   const size_t from_end = ndim - axis;
   const bool have_it = a.size() >= from_end && b.size() >= from_end;
   if (!have_it || a[a.size() - from_end] != b[b.size() - from_end]) {
-    fail(ErrorKind::kShape, op.name(), ": x1 and x2 must have the same size along axis ",
-         op.get<int64_t>("axis"), "; got x1.shape=", to_string(a), ", x2.shape=", to_string(b),
-         "; broadcast_to makes vectors equally long.");
+    fail(ErrorKind::kShape, said::op(op.name()), "x1 and x2 must have the same size along axis ",
+         op.get<int64_t>("axis"), said::got("x1.shape=", to_string(a), ", x2.shape=", to_string(b)),
+         said::fix("broadcast_to makes vectors equally long"));
   }
   shape.erase(axis);
   const DType dtypes[] = {inputs[0].dtype, inputs[1].dtype};
@@ -84,16 +84,18 @@ Specs infer_linear(const Op& op, Inputs inputs) {
   const Dims& bias = inputs[2].shape;
   const Dims joint = broadcast_shapes(op.name(), product.shape, bias);
   if (!(joint == product.shape)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": bias must broadcast to the product of x and weight; got bias.shape=", to_string(bias),
-         " for the product's ", to_string(product.shape), ".");
+    fail(
+        ErrorKind::kShape, said::op(op.name()), said::argument("bias"),
+        "must broadcast to the product of x and weight",
+        said::got("bias.shape=", to_string(bias), " for the product's ", to_string(product.shape)));
   }
   const std::string& name = op.get<std::string>("activation");
   const Scalar* activation = registry().find_scalar(name);
   if (activation == nullptr || !can_take_one(activation->spec)) {
-    fail(ErrorKind::kAttribute, op.name(),
-         ": activation must be a declared scalar function that can take one argument; got '", name,
-         "'", activation == nullptr ? registry().did_you_mean(name, true, false) : "", ".");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("activation"),
+         "must be a declared scalar function that can take one argument",
+         said::got("'", name, "'",
+                   activation == nullptr ? registry().did_you_mean(name, true, false) : ""));
   }
   const DType sum = promote(product.dtype, inputs[2].dtype);
   return one(activation->result_dtype(activation->compute_dtype({&sum, 1})), product.shape);

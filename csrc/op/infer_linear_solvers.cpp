@@ -20,8 +20,8 @@ double least_squares_tolerance(const Op& op, DType dtype, int64_t m, int64_t n) 
   }
   const double tolerance = literal_as<double>(literal_of(given));
   if (std::holds_alternative<std::complex<double>>(given) || !(tolerance >= 0)) {
-    fail(ErrorKind::kAttribute, op.name(), ": rtol must be a number of at least 0 or None; got ",
-         to_string(given), ".");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("rtol"),
+         "must be a number of at least 0 or None", said::got(to_string(given)));
   }
   return tolerance;
 }
@@ -42,8 +42,8 @@ DType floating(Inputs inputs) {
 [[noreturn]] void refuse(const Op& op, size_t i, const char* what, const Dims& got,
                          const char* fix = ".") {
   const std::string& name = name_of_arg(op, i);
-  fail(ErrorKind::kShape, op.name(), ": ", name, " must be ", what, "; got ", name,
-       ".shape=", to_string(got), fix);
+  fail(ErrorKind::kShape, said::op(op.name()), said::argument(name), "must be ", what, "; got ",
+       name, ".shape=", to_string(got), fix);
 }
 
 // A stack of matrices: its rows and columns, whose numbers LAPACK counts in 32 bits.
@@ -100,7 +100,8 @@ const std::string& mode_of(const Op& op, std::initializer_list<const char*> word
     if (mode == word) return mode;
     known += text(known.empty() ? "'" : word == *(words.end() - 1) ? " or '" : ", '", word, "'");
   }
-  fail(ErrorKind::kAttribute, op.name(), ": mode must be ", known, "; got '", mode, "'.");
+  fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"), "must be ", known,
+       said::got("'", mode, "'"));
 }
 
 Specs infer_qr(const Op& op, Inputs inputs) {
@@ -179,9 +180,10 @@ Sides sides_of(const Op& op, Inputs inputs, const Stack& a, bool is_left) {
   }
   if (equations != a.rows) {
     const std::string &left = name_of_arg(op, 0), &right = name_of_arg(op, 1);
-    fail(ErrorKind::kShape, op.name(), ": ", left, ".shape[-2] must equal ", right, ".shape[",
-         sides.is_vector ? "0" : (is_left ? "-2" : "-1"), "]; got ", left,
-         ".shape=", to_string(inputs[0].shape), ", ", right, ".shape=", to_string(b), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), left, ".shape[-2] must equal ", right, ".shape[",
+         sides.is_vector ? "0" : (is_left ? "-2" : "-1"), "]",
+         said::got(left, ".shape=", to_string(inputs[0].shape), ", ", right,
+                   ".shape=", to_string(b)));
   }
   return sides;
 }

@@ -12,8 +12,9 @@ using Inputs = std::span<const Spec>;
 void check_stream(const Op& op) {
   const int64_t counter = op.get<int64_t>("counter");
   if (counter < 0 || counter >= int64_t{1} << 32) {
-    fail(ErrorKind::kAttribute, op.name(), ": counter must be in [0, 2^32); got counter=", counter,
-         "; go on with another key.");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("counter"),
+         "must be in [0, 2^32)", said::got("counter=", counter),
+         said::fix("go on with another key"));
   }
 }
 
@@ -28,9 +29,9 @@ void check_integers(const Op& op) {
   const auto* low = std::get_if<int64_t>(&op.attr("low"));
   const auto* high = std::get_if<int64_t>(&op.attr("high"));
   if (low == nullptr || high == nullptr || *low >= *high) {
-    fail(ErrorKind::kAttribute, op.name(),
-         ": low and high must be integers, low the smaller one; got low=",
-         to_string(op.attr("low")), ", high=", to_string(op.attr("high")), ".");
+    fail(ErrorKind::kAttribute, said::op(op.name()),
+         "low and high must be integers, low the smaller one",
+         said::got("low=", to_string(op.attr("low")), ", high=", to_string(op.attr("high"))));
   }
 }
 
@@ -46,18 +47,18 @@ DType default_of(const Op& op, const std::string& mode, DType dtype) {
     const double low = number(op, "low");
     const double high = number(op, "high");
     if (mode == "truncated_normal" && !(low < high)) {
-      fail(ErrorKind::kAttribute, op.name(), ": low must be less than high; got low=", low,
-           ", high=", high, ".");
+      fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("low"),
+           "must be less than high", said::got("low=", low, ", high=", high));
     }
     if (kind == Kind::kFloating) return DType::kFloat32;
   } else {
-    fail(ErrorKind::kAttribute, op.name(),
-         ": mode must be one of 'uniform', 'normal', 'truncated_normal', 'integers', 'bits'; got '",
-         mode, "'.");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"),
+         "must be one of 'uniform', 'normal', 'truncated_normal', 'integers', 'bits'",
+         said::got("'", mode, "'"));
   }
-  fail(ErrorKind::kDType, op.name(), ": dtype must be ",
+  fail(ErrorKind::kDType, said::op(op.name()), said::argument("dtype"), "must be ",
        mode == "integers" || mode == "bits" ? "integer" : "real floating-point", " for mode='",
-       mode, "'; got ", name_of(dtype), "; cast the result.");
+       mode, "'", said::got(name_of(dtype)), said::fix("cast the result"));
 }
 
 Specs infer_random(const Op& op, Inputs) {
@@ -79,8 +80,8 @@ Specs infer_random_from(const Op& op, Inputs inputs) {
   check_stream(op);
   const std::string& mode = op.get<std::string>("mode");
   if (mode != "gamma" && mode != "log_gamma" && mode != "poisson") {
-    fail(ErrorKind::kAttribute, op.name(),
-         ": mode must be 'gamma', 'log_gamma' or 'poisson'; got '", mode, "'.");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"),
+         "must be 'gamma', 'log_gamma' or 'poisson'", said::got("'", mode, "'"));
   }
   return Specs(1, Spec{real_floating(op, "parameter", inputs[0].dtype), inputs[0].shape});
 }

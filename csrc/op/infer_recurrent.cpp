@@ -18,21 +18,21 @@ constexpr std::pair<std::string_view, Cell> kCells[] = {
 void check_shape(const Op& op, const std::string& arg, const Spec& got, const Dims& wanted,
                  const std::string& why) {
   if (got.shape == wanted) return;
-  fail(ErrorKind::kShape, op.name(), ": ", arg, ".shape must be ", to_string(wanted), ", ", why,
-       "; got ", to_string(got.shape), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), arg, ".shape must be ", to_string(wanted), ", ", why,
+       said::got(to_string(got.shape)));
 }
 
 void check_ndim(const Op& op, const std::string& arg, const Spec& got, size_t ndim,
                 const std::string& shape) {
   if (got.shape.size() == ndim) return;
-  fail(ErrorKind::kShape, op.name(), ": ", arg, " must have the shape ", shape, "; got ", arg,
-       ".shape=", to_string(got.shape), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), arg, " must have the shape ", shape,
+       said::got(arg, ".shape=", to_string(got.shape)));
 }
 
 void check_count(const Op& op, Inputs inputs, size_t least, size_t most, const char* what) {
   if (inputs.size() >= least && inputs.size() <= most) return;
-  fail(ErrorKind::kDispatch, op.name(), ": a cell '", op.get<std::string>("cell"), "' takes ", what,
-       "; got ", inputs.size(), " tensors.");
+  fail(ErrorKind::kDispatch, said::op(op.name()), "a cell '", op.get<std::string>("cell"),
+       "' takes ", what, said::got(inputs.size(), " tensors"));
 }
 
 DType joint_dtype(const Op& op, Inputs inputs) {
@@ -121,8 +121,8 @@ Cell cell_of(const Op& op) {
   for (const auto& [known, cell] : kCells) {
     if (known == name) return cell;
   }
-  fail(ErrorKind::kAttribute, op.name(), ": cell must be 'lstm', 'gru', 'tanh' or 'relu'; got '",
-       name, "'.");
+  fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("cell"),
+       "must be 'lstm', 'gru', 'tanh' or 'relu'", said::got("'", name, "'"));
 }
 
 RuleTable<InferRule> recurrent_rules() { return kRules; }

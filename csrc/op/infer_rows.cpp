@@ -18,8 +18,9 @@ Dims row_axes(const Op& op, int64_t ndim) {
     for (int64_t value : *several) {
       const int64_t axis = normalize_axis(op.name(), value, ndim);
       if (std::find(axes.begin(), axes.end(), axis) != axes.end()) {
-        fail(ErrorKind::kShape, op.name(), ": an axis may be named once; got ",
-             has_list ? "axes=" : "axis=", to_string(std::span<const int64_t>(*several)), ".");
+        fail(
+            ErrorKind::kShape, said::op(op.name()), "an axis may be named once",
+            said::got(has_list ? "axes=" : "axis=", to_string(std::span<const int64_t>(*several))));
       }
       axes.push_back(axis);
     }
@@ -61,8 +62,8 @@ Specs one(DType dtype, Dims shape) { return Specs(1, Spec{dtype, std::move(shape
 
 void check_same_shape(const Op& op, const char* a, const Spec& x, const char* b, const Spec& y) {
   if (x.shape == y.shape) return;
-  fail(ErrorKind::kShape, op.name(), ": ", b, ".shape must equal ", a, ".shape; got ", a,
-       ".shape=", to_string(x.shape), ", ", b, ".shape=", to_string(y.shape), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), b, ".shape must equal ", a, ".shape",
+       said::got(a, ".shape=", to_string(x.shape), ", ", b, ".shape=", to_string(y.shape)));
 }
 
 Specs infer_softmax(const Op& op, Inputs inputs) {
@@ -85,8 +86,8 @@ Specs infer_log_sum_exp(const Op& op, Inputs inputs) {
   const Dims axes = row_axes(op, static_cast<int64_t>(x.size()));
   for (int64_t axis : axes) {
     if (x[static_cast<size_t>(axis)] != 0) continue;
-    fail(ErrorKind::kShape, op.name(), ": an empty axis has no ", op.name(),
-         "; got x.shape=", to_string(x), ", axis=", axis, ".");
+    fail(ErrorKind::kShape, said::op(op.name()), "an empty axis has no ", op.name(),
+         said::got("x.shape=", to_string(x), ", axis=", axis));
   }
   Dims shape;
   for (size_t i = 0; i < x.size(); ++i) {
@@ -100,18 +101,19 @@ void check_labels(const Op& op, const Spec& logits, const Spec& labels) {
   const size_t ndim = logits.shape.size();
   if (ndim == 0 || labels.shape.size() + 1 != ndim ||
       !std::equal(labels.shape.begin(), labels.shape.end(), logits.shape.begin())) {
-    fail(ErrorKind::kShape, op.name(),
-         ": labels.shape must be logits.shape without its last "
-         "dimension; got logits.shape=",
-         to_string(logits.shape), " and labels.shape=", to_string(labels.shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()),
+         "labels.shape must be logits.shape without its last dimension",
+         said::got("logits.shape=", to_string(logits.shape),
+                   " and labels.shape=", to_string(labels.shape)));
   }
   if (kind_of(labels.dtype) != Kind::kInteger) {
-    fail(ErrorKind::kDType, op.name(), ": labels must be integer class numbers; got ",
-         name_of(labels.dtype), "; cast them: labels.astype(int64).");
+    fail(ErrorKind::kDType, said::op(op.name()), said::argument("labels"),
+         "must be integer class numbers", said::got(name_of(labels.dtype)),
+         said::fix("cast them: labels.astype(int64)"));
   }
   if (logits.shape.back() == 0 && element_count(labels.shape) > 0) {
-    fail(ErrorKind::kShape, op.name(),
-         ": there must be at least one class; got logits.shape=", to_string(logits.shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), "there must be at least one class",
+         said::got("logits.shape=", to_string(logits.shape)));
   }
 }
 
@@ -135,14 +137,16 @@ void check_norm(const Op& op, Inputs inputs) {
   row_axes(op, static_cast<int64_t>(inputs[0].shape.size()));
   const double epsilon = op.get<double>("eps");
   if (!(epsilon >= 0)) {
-    fail(ErrorKind::kAttribute, op.name(), ": eps must not be negative; got eps=", epsilon, ".");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("eps"), "must not be negative",
+         said::got("eps=", epsilon));
   }
   for (size_t i = 1; i < inputs.size(); ++i) {
     const Dims both = broadcast_shapes(op.name(), inputs[i].shape, inputs[0].shape);
     if (both == inputs[0].shape) continue;
-    fail(ErrorKind::kShape, op.name(), ": ", op.cls.spec.args[i].name,
-         " must broadcast to x; got x.shape=", to_string(inputs[0].shape), ", ",
-         op.cls.spec.args[i].name, ".shape=", to_string(inputs[i].shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument(op.cls.spec.args[i].name),
+         "must broadcast to x",
+         said::got("x.shape=", to_string(inputs[0].shape), ", ", op.cls.spec.args[i].name,
+                   ".shape=", to_string(inputs[i].shape)));
   }
 }
 
@@ -172,10 +176,10 @@ void check_sum_axes(const Op& op, const Dims& x, const Dims& weight, const Dims&
   const bool is_within = is_summed == in_row;
   is_summed.flip();
   if (repeats && (is_within || is_summed == in_row)) return;
-  fail(ErrorKind::kShape, op.name(),
-       ": sum_axes must be axes, or all others, and weight of size 1 along them; got x.shape=",
-       to_string(x), ", weight.shape=", to_string(weight), ", axes=", to_string(axes),
-       ", sum_axes=", to_string(summed), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), said::argument("sum_axes"),
+       "must be axes, or all others, and weight of size 1 along them",
+       said::got("x.shape=", to_string(x), ", weight.shape=", to_string(weight),
+                 ", axes=", to_string(axes), ", sum_axes=", to_string(summed)));
 }
 
 Specs infer_norm_grad(const Op& op, Inputs inputs) {
@@ -193,7 +197,8 @@ Specs infer_norm_grad(const Op& op, Inputs inputs) {
 Specs infer_dropout(const Op& op, Inputs inputs) {
   const double p = op.get<double>("p");
   if (!(p >= 0 && p <= 1)) {
-    fail(ErrorKind::kAttribute, op.name(), ": p must be in [0, 1]; got p=", p, ".");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("p"), "must be in [0, 1]",
+         said::got("p=", p));
   }
   return one(joint_floating(op, inputs), inputs[0].shape);
 }

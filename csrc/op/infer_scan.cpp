@@ -25,7 +25,8 @@ void check_mode(const Op& op, const std::string& mode) {
   std::string known;
   for (std::string_view name : kModes)
     known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
-  fail(ErrorKind::kAttribute, op.name(), ": mode must be one of ", known, "; got '", mode, "'.");
+  fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"), "must be one of ", known,
+       said::got("'", mode, "'"));
 }
 
 Specs infer_scan(const Op& op, Inputs inputs) {
@@ -37,9 +38,9 @@ Specs infer_scan(const Op& op, Inputs inputs) {
   const Attr& named = op.attr("axis");
   if (std::holds_alternative<std::vector<int64_t>>(named) ||
       (std::holds_alternative<Nothing>(named) && shape.size() != 1)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": axis must be one integer, or None for one dimension; got axis=", to_string(named),
-         " for ", shape.size(), " dimensions.");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("axis"),
+         "must be one integer, or None for one dimension",
+         said::got("axis=", to_string(named), " for ", shape.size(), " dimensions"));
   }
   const auto* axis = std::get_if<int64_t>(&named);
   const size_t at = static_cast<size_t>(
@@ -49,13 +50,15 @@ Specs infer_scan(const Op& op, Inputs inputs) {
   const auto* dtype = std::get_if<DType>(&op.attr("dtype"));
   const bool is_complex = dtype != nullptr && kind_of(*dtype) == Kind::kComplex;
   if (dtype != nullptr && (*dtype == DType::kBool || (is_complex && !takes_complex))) {
-    fail(ErrorKind::kDType, op.name(), ": dtype must be ", takes_complex ? "" : "real and ",
-         "numeric; got ", name_of(*dtype), "; leave it out.");
+    fail(ErrorKind::kDType, said::op(op.name()), said::argument("dtype"), "must be ",
+         takes_complex ? "" : "real and ", "numeric", said::got(name_of(*dtype)),
+         said::fix("leave it out"));
   }
   if (dtype != nullptr) check_converts(op, inputs[0].dtype, *dtype);
   if (dtype != nullptr && mode == "logcumsumexp" && kind_of(*dtype) != Kind::kFloating) {
-    fail(ErrorKind::kDType, op.name(), ": dtype must be floating-point for ", mode, "; got ",
-         name_of(*dtype), "; leave it out.");
+    fail(ErrorKind::kDType, said::op(op.name()), said::argument("dtype"),
+         "must be floating-point for ", mode, said::got(name_of(*dtype)),
+         said::fix("leave it out"));
   }
   return Specs(1, Spec{dtype != nullptr ? *dtype : scan_dtype(mode, inputs[0].dtype), shape});
 }
@@ -65,8 +68,8 @@ Specs infer_moments(const Op& op, Inputs inputs) {
   const Spec& x = inputs[0];
   const double correction = op.get<double>("correction");
   if (!std::isfinite(correction)) {
-    fail(ErrorKind::kAttribute, op.name(),
-         ": correction must be finite; got correction=", correction, ".");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("correction"), "must be finite",
+         said::got("correction=", correction));
   }
   const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
   const bool keeps = op.get<bool>("keepdims");

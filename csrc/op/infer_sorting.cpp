@@ -30,9 +30,9 @@ Specs infer_topk(const Op& op, Inputs inputs) {
   const size_t axis = axis_of(op, x);
   const int64_t k = op.get<int64_t>("k");
   if (k < 0 || k > x.shape[axis]) {
-    fail(ErrorKind::kShape, op.name(), ": k must be in [0, ", x.shape[axis],
-         "], the size of the axis; got k=", k, " for x.shape=", to_string(x.shape), ", axis=", axis,
-         ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("k"), "must be in [0, ",
+         x.shape[axis], "], the size of the axis",
+         said::got("k=", k, " for x.shape=", to_string(x.shape), ", axis=", axis));
   }
   Dims shape = x.shape;
   shape[axis] = k;
@@ -46,22 +46,23 @@ Specs infer_searchsorted(const Op& op, Inputs inputs) {
   const bool has_rows = sorted.size() > 1 && sorted.size() == wanted.size() &&
                         std::equal(sorted.begin(), sorted.end() - 1, wanted.begin());
   if (sorted.size() != 1 && !has_rows) {
-    fail(ErrorKind::kShape, op.name(),
-         ": x1 must have one dimension, or the dimensions of x2 but for the last; got x1.shape=",
-         to_string(sorted), ", x2.shape=", to_string(wanted), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("x1"),
+         "must have one dimension, or the dimensions of x2 but for the last",
+         said::got("x1.shape=", to_string(sorted), ", x2.shape=", to_string(wanted)));
   }
   if (inputs.size() == 3 && kind_of(inputs[2].dtype) != Kind::kInteger) {
-    fail(ErrorKind::kDType, op.name(), ": sorter must be integer; got ", name_of(inputs[2].dtype),
-         "; cast it: x.astype(int64).");
+    fail(ErrorKind::kDType, said::op(op.name()), said::argument("sorter"), "must be integer",
+         said::got(name_of(inputs[2].dtype)), said::fix("cast it: x.astype(int64)"));
   }
   if (inputs.size() == 3 && !(inputs[2].shape == sorted)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": sorter must have the shape of x1; got x1.shape=", to_string(sorted),
-         ", sorter.shape=", to_string(inputs[2].shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("sorter"),
+         "must have the shape of x1",
+         said::got("x1.shape=", to_string(sorted), ", sorter.shape=", to_string(inputs[2].shape)));
   }
   const std::string& side = op.get<std::string>("side");
   if (side != "left" && side != "right") {
-    fail(ErrorKind::kAttribute, op.name(), ": side must be 'left' or 'right'; got '", side, "'.");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("side"),
+         "must be 'left' or 'right'", said::got("'", side, "'"));
   }
   return Specs(1, Spec{DType::kInt64, inputs[1].shape});
 }

@@ -14,9 +14,9 @@ DType joint_dtype(const Op& op, Inputs inputs, size_t first = 0) {
   const std::vector<ArgSpec>& args = op.cls.spec.args;
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (kind_of(inputs[i].dtype) <= Kind::kFloating) continue;
-    fail(ErrorKind::kDType, op.name(), ": ", args[std::min(i, args.size() - 1)].name,
-         " must be real floating-point; got ", name_of(inputs[i].dtype),
-         "; take one of its parts: real(x), imag(x), abs(x).");
+    fail(ErrorKind::kDType, said::op(op.name()), args[std::min(i, args.size() - 1)].name,
+         " must be real floating-point", said::got(name_of(inputs[i].dtype)),
+         said::fix("take one of its parts: real(x), imag(x), abs(x)"));
   }
   DType dtype = inputs[first].dtype;
   for (const Spec& spec : inputs.subspan(first)) dtype = promote(dtype, spec.dtype);
@@ -43,9 +43,9 @@ void check_bias(const Op& op, Inputs inputs, int64_t channels) {
   if (inputs.size() == 2) return;
   const Dims& shape = inputs[2].shape;
   if (shape.size() == 1 && shape[0] == channels) return;
-  fail(ErrorKind::kShape, op.name(), ": bias.shape must be (", channels,
-       ",), a number for each channel of the result; got bias.shape=", to_string(shape),
-       "; attributes are given by name: stride=2.");
+  fail(ErrorKind::kShape, said::op(op.name()), "bias.shape must be (", channels,
+       ",), a number for each channel of the result", said::got("bias.shape=", to_string(shape)),
+       said::fix("attributes are given by name: stride=2"));
 }
 
 Specs infer_convolution(const Op& op, Inputs inputs) {
@@ -78,8 +78,8 @@ Specs infer_pool(const Op& op, Inputs inputs) {
 
 void check_shape(const Op& op, const char* name, const Dims& got, const Dims& wanted) {
   if (got == wanted) return;
-  fail(ErrorKind::kShape, op.name(), ": ", name, ".shape must be ", to_string(wanted), "; got ",
-       to_string(got), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), name, ".shape must be ", to_string(wanted),
+       said::got(to_string(got)));
 }
 
 Specs infer_pool_spread(const Op& op, Inputs inputs) {

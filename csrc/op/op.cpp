@@ -42,8 +42,8 @@ const char* describe(Category category) {
                     : kind_of(got) == Kind::kComplex
                         ? "take one of its parts: real(x), imag(x), abs(x)."
                         : "cast it: x.astype(int64).";
-  fail(ErrorKind::kDType, op, ": ", arg.name, " must be ", describe(arg.category), "; got ",
-       name_of(got), "; ", fix);
+  fail(ErrorKind::kDType, said::op(op), said::argument(arg.name), "must be ",
+       describe(arg.category), "; got ", name_of(got), "; ", fix);
 }
 
 bool is_of(const Attr& value, std::string_view type) {
@@ -127,9 +127,8 @@ DType Scalar::compute_dtype(std::span<const DType> args) const {
     any = true;
   }
   if (takes_integers && kind_of(promoted) > Kind::kInteger) {
-    fail(ErrorKind::kDType, spec.name,
-         ": the integers must have a joint integer dtype; got uint64 beside a signed one; cast it: "
-         "x.astype(int64).");
+    fail(ErrorKind::kDType, said::op(spec.name), "the integers must have a joint integer dtype",
+         said::got("uint64 beside a signed one"), said::fix("cast it: x.astype(int64)"));
   }
   if (needs_floating && kind_of(promoted) < Kind::kFloating) return DType::kFloat32;
   if (needs_number && promoted == DType::kBool) return DType::kInt64;
@@ -267,8 +266,8 @@ std::string to_string(const Attr& attr) {
 void check_literal(const Literal& literal, DType dtype) {
   const Kind kind = kind_of(literal);
   if (kind == Kind::kComplex && kind_of(dtype) < Kind::kComplex) {
-    fail(ErrorKind::kDType, "literal: must be real for ", name_of(dtype),
-         "; got a complex number; use complex64 or complex128.");
+    fail(ErrorKind::kDType, said::op("literal"), "must be real for ", name_of(dtype),
+         said::got("a complex number"), said::fix("use complex64 or complex128"));
   }
   if (kind_of(dtype) != Kind::kInteger || kind == Kind::kBool) return;
   const int bits = static_cast<int>(size_of(dtype)) * 8 - (is_unsigned(dtype) ? 0 : 1);
@@ -285,8 +284,9 @@ void check_literal(const Literal& literal, DType dtype) {
     fits = std::trunc(value) >= least && value < limit;
   }
   if (fits) return;
-  fail(ErrorKind::kOverflow, "literal: must fit ", name_of(dtype), "; got ",
-       std::visit([](auto v) { return to_string(Attr(v)); }, literal), "; use a wider dtype.");
+  fail(ErrorKind::kOverflow, said::op("literal"), "must fit ", name_of(dtype),
+       said::got(std::visit([](auto v) { return to_string(Attr(v)); }, literal)),
+       said::fix("use a wider dtype"));
 }
 
 std::string to_string(const Op& op) {
@@ -307,15 +307,15 @@ Ref<Op> completed(Ref<Op> op, uint64_t given) {
   for (size_t i = 0; i < specs.size(); ++i) {
     const bool is_given = (given >> i & 1U) != 0;
     if (!is_given && specs[i].required) {
-      fail(ErrorKind::kAttribute, cls.name(), ": the parameter ", specs[i].name,
+      fail(ErrorKind::kAttribute, said::op(cls.name()), "the parameter ", specs[i].name,
            " is required; give ", specs[i].name, "=....");
     }
     if (!is_given) op->attrs[i] = specs[i].fallback;
     coerce(op->attrs[i], specs[i]);
     if (!is_given || is_of(op->attrs[i], specs[i].type)) continue;
     if (specs[i].required || !(op->attrs[i] == specs[i].fallback)) {
-      fail(ErrorKind::kAttribute, cls.name(), ": ", specs[i].name, " must be of type ",
-           specs[i].type, "; got ", to_string(op->attrs[i]), ".");
+      fail(ErrorKind::kAttribute, said::op(cls.name()), said::argument(specs[i].name),
+           "must be of type ", specs[i].type, said::got(to_string(op->attrs[i])));
     }
   }
   const Registry& names = registry();
@@ -327,9 +327,9 @@ Ref<Op> completed(Ref<Op> op, uint64_t given) {
     if (is_scalar) op->scalar = names.find_scalar(mode);
     if (!is_scalar) op->reduction = names.find_reduction(mode);
     if (op->scalar == nullptr && op->reduction == nullptr) {
-      fail(ErrorKind::kAttribute, cls.name(), ": mode must be a declared ",
-           is_scalar ? "scalar function" : "reduction", "; got '", mode, "'",
-           names.did_you_mean(mode, is_scalar, !is_scalar), ".");
+      fail(ErrorKind::kAttribute, said::op(cls.name()), said::argument("mode"),
+           "must be a declared ", is_scalar ? "scalar function" : "reduction",
+           said::got("'", mode, "'", names.did_you_mean(mode, is_scalar, !is_scalar)));
     }
   }
   if (!cls.conditions.empty()) check_attributes(*op);
@@ -345,7 +345,7 @@ Ref<Op> make_op(const OpClass& cls, std::vector<std::pair<std::string, Attr>> at
   for (auto& [name, value] : attrs) {
     const int index = cls.attr_index(name);
     if (index < 0) {
-      fail(ErrorKind::kAttribute, cls.name(), ": extra kwargs: {'", name, "'}.");
+      fail(ErrorKind::kAttribute, said::op(cls.name()), "extra kwargs: {'", name, "'}.");
     }
     op->attrs[static_cast<size_t>(index)] = std::move(value);
     given |= uint64_t{1} << index;

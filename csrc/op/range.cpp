@@ -66,9 +66,9 @@ Spec range_spec(const Op& op) {
   const double stop = number(range.stop);
   const double step = number(range.step);
   if (!(step != 0) || !std::isfinite(step) || !std::isfinite(start) || !std::isfinite(stop)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": start, stop and step must be finite, and step not 0; got start=", start,
-         ", stop=", stop, ", step=", step, ".");
+    fail(ErrorKind::kShape, said::op(op.name()),
+         "start, stop and step must be finite, and step not 0",
+         said::got("start=", start, ", stop=", stop, ", step=", step));
   }
   Literal widest = int64_t{0};
   for (const Attr* attr : {&range.start, &range.stop, &range.step}) {
@@ -83,7 +83,7 @@ Spec range_spec(const Op& op) {
     length = static_cast<double>(range_length(range));
   }
   if (length > 1e15) {
-    fail(ErrorKind::kShape, op.name(), ": the range is too long: ", length, " elements.");
+    fail(ErrorKind::kShape, said::op(op.name()), "the range is too long: ", length, " elements.");
   }
   const auto* given = std::get_if<DType>(&op.attr("dtype"));
   const DType dtype = given != nullptr ? *given : default_dtype(widest);

@@ -78,8 +78,8 @@ class Writer {
     const DType loop = compute_of(promoted);
     const bool is_expanded = scalar.kernels[loop] == nullptr;
     if (is_expanded && scalar.expansion == nullptr) {
-      fail(ErrorKind::kDType, scalar.spec.name, ": there is no kernel for ", name_of(promoted),
-           ".");
+      fail(ErrorKind::kDType, said::op(scalar.spec.name), "there is no kernel for ",
+           name_of(promoted), ".");
     }
     // Halves are rounded once, at the end; small integers wrap around at every step.
     const bool wraps = kind_of(promoted) == Kind::kInteger;
@@ -117,8 +117,8 @@ class Writer {
     if (symbol.dtype == dtype) return symbol;
     const auto steps = cast_steps(symbol.dtype, dtype);
     if (steps.empty()) {
-      fail(ErrorKind::kDType, "astype: a ", name_of(symbol.dtype), " has no ", name_of(dtype),
-           " value; take one of its parts: real(x), imag(x), abs(x).");
+      fail(ErrorKind::kDType, said::op("astype"), "a ", name_of(symbol.dtype), " has no ",
+           name_of(dtype), " value; take one of its parts: real(x), imag(x), abs(x).");
     }
     for (const CastStep& step : steps) symbol = emit(step.kernel, {symbol}, 1, step.dtype)[0];
     return symbol;

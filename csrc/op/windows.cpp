@@ -23,18 +23,19 @@ struct Reader {
     const int64_t ndim = static_cast<int64_t>(x.size());
     const int64_t wanted = op.cls.attr_index("spatial") < 0 ? 0 : op.get<int64_t>("spatial");
     if (wanted < 0 || wanted > Window::kDims) {
-      fail(ErrorKind::kShape, op.name(), ": spatial must be 1, 2 or 3, or 0 for what ", name,
-           " has; got spatial=", wanted, ".");
+      fail(ErrorKind::kShape, said::op(op.name()), said::argument("spatial"),
+           "must be 1, 2 or 3, or 0 for what ", name, " has", said::got("spatial=", wanted));
     }
     if (wanted != 0 && ndim != wanted + 2) {
-      fail(ErrorKind::kShape, op.name(), ": ", name, " must have ", wanted + 2,
-           " dimensions: images, channels and ", wanted, " spatial; got ", name,
-           ".shape=", to_string(x), "; a single image needs a first dimension of 1.");
+      fail(ErrorKind::kShape, said::op(op.name()), said::argument(name), "must have ", wanted + 2,
+           " dimensions: images, channels and ", wanted, " spatial",
+           said::got(name, ".shape=", to_string(x)),
+           said::fix("a single image needs a first dimension of 1"));
     }
     if (ndim < 3 || ndim > Window::kDims + 2) {
-      fail(ErrorKind::kShape, op.name(), ": ", name,
-           " must have 3 to 5 dimensions: images, channels and 1 to 3 spatial; got ", name,
-           ".shape=", to_string(x), ".");
+      fail(ErrorKind::kShape, said::op(op.name()), said::argument(name),
+           "must have 3 to 5 dimensions: images, channels and 1 to 3 spatial",
+           said::got(name, ".shape=", to_string(x)));
     }
     n = static_cast<int>(ndim) - 2;
   }
@@ -46,16 +47,17 @@ struct Reader {
   }
 
   [[noreturn]] void refuse(const char* name, const char* what) const {
-    fail(ErrorKind::kShape, op.name(), ": ", name, " must be ", what, "; got ", name, "=",
-         to_string(op.attr(name)), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument(name), "must be ", what,
+         said::got(name, "=", to_string(op.attr(name))));
   }
 
   // One number for all dimensions, or one for each.
   void read(const char* name, const Ints& given, int64_t minimum,
             int64_t (&to)[Window::kDims]) const {
     if (given.size() != 1 && given.size() != static_cast<size_t>(n)) {
-      fail(ErrorKind::kShape, op.name(), ": ", name, " must be one number, or one for each of ", n,
-           " spatial dimensions; got ", name, "=", to_string(op.attr(name)), ".");
+      fail(ErrorKind::kShape, said::op(op.name()), said::argument(name),
+           "must be one number, or one for each of ", n, " spatial dimensions",
+           said::got(name, "=", to_string(op.attr(name))));
     }
     for (int i = 0; i < n; ++i) {
       const int64_t value = given[given.size() == 1 ? 0 : static_cast<size_t>(i)];
@@ -96,9 +98,9 @@ void set_outputs(const Reader& reader, Window& w, const int64_t (&after)[Window:
     const int64_t padded = sum(sum(w.in[d], w.before[d]), after[d]);
     if (padded == kHuge) reader.refuse("padding", "smaller, so that sizes fit 64 bits");
     if (reach(w, d) > padded) {
-      fail(ErrorKind::kShape, reader.op.name(),
-           ": the kernel must fit into the padded x; got a kernel that reaches over ", reach(w, d),
-           " elements of ", padded, " in spatial dimension ", d - Window::kDims + reader.n, ".");
+      fail(ErrorKind::kShape, said::op(reader.op.name()), "the kernel must fit into the padded x",
+           said::got("a kernel that reaches over ", reach(w, d), " elements of ", padded,
+                     " in spatial dimension ", d - Window::kDims + reader.n));
     }
     w.out[d] = (padded - reach(w, d)) / w.stride[d] + 1;
   }
@@ -114,29 +116,30 @@ void read_window(const Reader& reader, Window& w, int64_t (&after)[Window::kDims
 int64_t read_groups(const Op& op) {
   const int64_t groups = op.get<int64_t>("groups");
   if (groups < 1) {
-    fail(ErrorKind::kShape, op.name(), ": groups must be positive; got groups=", groups, ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("groups"), "must be positive",
+         said::got("groups=", groups));
   }
   return groups;
 }
 
 void check_groups(const Op& op, const char* what, int64_t channels, int64_t groups) {
   if (channels % groups == 0) return;
-  fail(ErrorKind::kShape, op.name(), ": groups must divide ", what, "; got ", channels,
-       " channels in ", groups, " groups.");
+  fail(ErrorKind::kShape, said::op(op.name()), said::argument("groups"), "must divide ", what,
+       said::got(channels, " channels in ", groups, " groups"));
 }
 
 [[noreturn]] void fail_weight(const Op& op, const Dims& x, const Dims& weight, const char* rule) {
-  fail(ErrorKind::kShape, op.name(), ": weight.shape must be ", rule,
-       "; got x.shape=", to_string(x), ", weight.shape=", to_string(weight),
-       ", groups=", op.get<int64_t>("groups"), ".");
+  fail(ErrorKind::kShape, said::op(op.name()), "weight.shape must be ", rule,
+       said::got("x.shape=", to_string(x), ", weight.shape=", to_string(weight),
+                 ", groups=", op.get<int64_t>("groups")));
 }
 
 void read_kernel(const Reader& reader, const Dims& weight, Window& w) {
   reader.set_shape(w.kernel, weight);
   for (int64_t size : w.kernel) {
     if (size > 0) continue;
-    fail(ErrorKind::kShape, reader.op.name(),
-         ": the kernel must have elements; got weight.shape=", to_string(weight), ".");
+    fail(ErrorKind::kShape, said::op(reader.op.name()), "the kernel must have elements",
+         said::got("weight.shape=", to_string(weight)));
   }
 }
 
@@ -185,8 +188,8 @@ Convolution transposed_convolution_of(const Op& op, const Dims& x, const Dims& w
       reader.refuse("output_padding", "less than the stride or the dilation");
     }
     if (w.out[d] == 0) {
-      fail(ErrorKind::kShape, op.name(),
-           ": the spatial dimensions of x must not be empty; got x.shape=", to_string(x), ".");
+      fail(ErrorKind::kShape, said::op(op.name()), "the spatial dimensions of x must not be empty",
+           said::got("x.shape=", to_string(x)));
     }
     const int64_t whole = sum(sum(product(w.out[d] - 1, w.stride[d]), reach(w, d)), extra[d]);
     const int64_t cut = sum(w.before[d], after[d]);
@@ -213,10 +216,10 @@ Convolution weight_convolution_of(const Op& op, const Dims& x, const Dims& gradi
   if (gradient.size() == x.size()) wanted[1] = gradient[1];
   std::copy_n(reader.dims(c.window.out), reader.n, wanted.begin() + 2);
   if (!(gradient == wanted)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": gradient must have the shape of the convolution's result, whose images and spatial "
-         "dimensions are those of ",
-         to_string(wanted), "; got gradient.shape=", to_string(gradient), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("gradient"),
+         "must have the shape of the convolution's result, whose images and spatial dimensions are "
+         "those of ",
+         to_string(wanted), said::got("gradient.shape=", to_string(gradient)));
   }
   check_groups(op, "the channels of gradient", gradient[1], c.groups);
   c.out_channels = gradient[1] / c.groups;
@@ -253,9 +256,9 @@ void read_sliding(const Reader& reader, const Ints& sizes, Pooling& p) {
     const int64_t more = is_ceil ? w.stride[d] - 1 : 0;
     if (sum(padded, more) == kHuge) reader.refuse("stride", "smaller, so that sizes fit 64 bits");
     if (reach(w, d) > padded + more) {
-      fail(ErrorKind::kShape, op.name(),
-           ": the window must fit into the padded x; got a window that reaches over ", reach(w, d),
-           " elements of ", padded, " in spatial dimension ", d - Window::kDims + reader.n, ".");
+      fail(ErrorKind::kShape, said::op(op.name()), "the window must fit into the padded x",
+           said::got("a window that reaches over ", reach(w, d), " elements of ", padded,
+                     " in spatial dimension ", d - Window::kDims + reader.n));
     }
     w.out[d] = (padded + more - reach(w, d)) / w.stride[d] + 1;
     // A last window must begin within x or the padding in front of it.
@@ -285,16 +288,16 @@ Pooling pooling_of(const Op& op, const Dims& x) {
   reader.set_shape(p.window.in, x);
   for (int64_t size : p.window.in) {
     if (size > 0) continue;
-    fail(ErrorKind::kShape, op.name(),
-         ": the spatial dimensions of x must not be empty; got x.shape=", to_string(x), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), "the spatial dimensions of x must not be empty",
+         said::got("x.shape=", to_string(x)));
   }
   const Ints* kernel = reader.optional("kernel_size");
   const Ints* output = reader.optional("output_size");
   if ((kernel == nullptr) == (output == nullptr)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": kernel_size must be given, or output_size, but not both; got kernel_size=",
-         to_string(op.attr("kernel_size")), ", output_size=", to_string(op.attr("output_size")),
-         ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("kernel_size"),
+         "must be given, or output_size, but not both",
+         said::got("kernel_size=", to_string(op.attr("kernel_size")),
+                   ", output_size=", to_string(op.attr("output_size"))));
   }
   if (output != nullptr) {
     read_adaptive(reader, *output, p);

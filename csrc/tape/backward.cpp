@@ -88,7 +88,8 @@ class Pass {
 
   static void refuse_released(const Node& node) {
     if (!node.is_released) return;
-    fail(ErrorKind::kAutodiff, "backward: the graph must not be used up; ", node.op->name(),
+    fail(ErrorKind::kAutodiff, said::op("backward"), "the graph must not be used up; ",
+         node.op->name(),
          " was released by an earlier backward pass; pass retain_graph=True to that one.");
   }
 

@@ -66,11 +66,9 @@ Specs infer_results(const Op& op, const std::vector<Slot>& inputs) try {
   }
   return found;
 } catch (const Error& error) {
-  const std::string slots = describe(inputs);
-  std::string message = error.what();
-  if (slots.empty()) throw;
-  if (message.ends_with(".")) message.pop_back();
-  throw Error(error.kind(), message + "; added to the tape with " + slots + ".");
+  ErrorFields fields = error.fields();
+  fields.slots = describe(inputs);
+  throw Error(error.kind(), std::move(fields));
 }
 
 bool is_known(const Specs& specs) {
@@ -277,8 +275,8 @@ Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs, Attri
     if (given != numbers.end()) numbers.erase(given);
   }
   if (!numbers.empty()) {
-    fail(ErrorKind::kAttribute, op.name(), ": ", numbers[0].first,
-         " must be given once; got a variable among the inputs and a number.");
+    fail(ErrorKind::kAttribute, said::op(op.name()), numbers[0].first, " must be given once",
+         said::got("a variable among the inputs and a number"));
   }
   if (op.scalar != nullptr) check_numbers(*op.scalar, {known.data(), known.size()});
   SmallVector<Value*, 4> args;
@@ -315,7 +313,8 @@ Results Tape::AddOp(const std::string& type, const Slots& inputs, const Slots& o
     for (size_t i = 0; i < count; ++i) names += (i > 0 ? ", " : "") + slot_name(*op, i);
     std::string got;
     for (const auto& [name, variables] : inputs) got += (got.empty() ? "" : ", ") + name;
-    fail(ErrorKind::kAttribute, op->name(), ": its input slots are ", names, "; got ", got, ".");
+    fail(ErrorKind::kAttribute, said::op(op->name()), "its input slots are ", names,
+         said::got(got));
   }
   Results results = add(*op, ordered, std::move(numbers));
   for (size_t i = 0; i < results.size(); ++i) {

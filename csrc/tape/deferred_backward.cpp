@@ -10,17 +10,17 @@ namespace {
 void check_first_gradient(const Variable& loss, const VariableHandle& given) {
   const Spec& spec = loss.desc();
   if (!given && element_count(spec.shape) != 1) {
-    fail(ErrorKind::kAutodiff, "Backward: the loss must have one element; '", loss.name(),
-         "' has the shape ", to_string(spec.shape),
+    fail(ErrorKind::kAutodiff, said::op("Backward"), "the loss must have one element; '",
+         loss.name(), "' has the shape ", to_string(spec.shape),
          "; reduce it, or pass the gradient to start from.");
   }
   if (!given && kind_of(spec.dtype) == Kind::kComplex) {
-    fail(ErrorKind::kAutodiff, "Backward: the loss must be real; '", loss.name(), "' is ",
-         name_of(spec.dtype), "; take its real part, or pass the gradient to start from.");
+    fail(ErrorKind::kAutodiff, said::op("Backward"), "the loss must be real; '", loss.name(),
+         "' is ", name_of(spec.dtype), "; take its real part, or pass the gradient to start from.");
   }
   if (given && !(given->desc().shape == spec.shape)) {
-    fail(ErrorKind::kShape, "Backward: the gradient must have the loss's shape ",
-         to_string(spec.shape), "; got ", to_string(given->desc().shape), ".");
+    fail(ErrorKind::kShape, said::op("Backward"), "the gradient must have the loss's shape ",
+         to_string(spec.shape), said::got(to_string(given->desc().shape)));
   }
 }
 
@@ -29,16 +29,14 @@ void check_first_gradient(const Variable& loss, const VariableHandle& given) {
 void Tape::Backward(const VariableHandle& loss, const VariableHandle& gradient) {
   check_given("Backward", loss.get());
   if (backward_) {
-    fail(ErrorKind::kAutodiff,
-         "Backward: a tape runs backward once; got a second time; start a new one: "
-         "reset_global_tape().");
+    fail(ErrorKind::kAutodiff, said::op("Backward"), "a tape runs backward once",
+         said::got("a second time"), said::fix("start a new one: reset_global_tape()"));
   }
   const Tracer* tracer = find_result(*loss);
   if (tracer == nullptr) {
-    fail(ErrorKind::kAutodiff,
-         "Backward: the loss must follow from variables by ops of this tape "
-         "that have gradients; got '",
-         loss->name_, "', which does not.");
+    fail(ErrorKind::kAutodiff, said::op("Backward"),
+         "the loss must follow from variables by ops of this tape that have gradients",
+         said::got("'", loss->name_, "', which does not"));
   }
   check_first_gradient(*loss, gradient);
   Forward();
@@ -81,10 +79,9 @@ void Tape::KeepGrad(const VariableHandle& result) {
   check_given("KeepGrad", result.get());
   const Tracer* tracer = find_result(*result);
   if (tracer == nullptr) {
-    fail(ErrorKind::kAutodiff,
-         "KeepGrad: the variable must be a result of this tape to which "
-         "gradients flow; got '",
-         result->name_, "'; leaves have gradients without asking.");
+    fail(ErrorKind::kAutodiff, said::op("KeepGrad"),
+         "the variable must be a result of this tape to which gradients flow",
+         said::got("'", result->name_, "'"), said::fix("leaves have gradients without asking"));
   }
   ask(result, *tracer);
   asks_for_results_ = true;

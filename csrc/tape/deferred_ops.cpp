@@ -8,7 +8,8 @@ namespace tensorlike::tape {
 
 void check_given(const char* who, const void* handle) {
   if (handle != nullptr) return;
-  fail(ErrorKind::kAttribute, who, ": a variable must be given; got a null handle.");
+  fail(ErrorKind::kAttribute, said::op(who), "a variable must be given",
+       said::got("a null handle"));
 }
 
 std::span<const ArgSpec> arguments_of(const Op& op) {
@@ -34,8 +35,8 @@ Attributes take_numbers(const std::string& type, Attributes& attributes) {
     if (found == attributes.end()) continue;
     const Attr& value = found->second;
     if (!std::holds_alternative<int64_t>(value) && !std::holds_alternative<double>(value)) {
-      fail(ErrorKind::kAttribute, type, ": ", arg.name, " must be a number; got ", to_string(value),
-           "; give a variable among the inputs.");
+      fail(ErrorKind::kAttribute, said::op(type), said::argument(arg.name), "must be a number",
+           said::got(to_string(value)), said::fix("give a variable among the inputs"));
     }
     numbers.push_back(std::move(*found));
     attributes.erase(found);
@@ -49,15 +50,15 @@ Ref<Op> op_by_name(const std::string& type, Attributes attributes) {
   }
   const Function* function = registry().find_function(type);
   if (function == nullptr) {
-    fail(ErrorKind::kAttribute, "AddOp: the type must be a declared op or function; got '", type,
-         "'", registry().did_you_mean(type, true, true), ".");
+    fail(ErrorKind::kAttribute, said::op("AddOp"), "the type must be a declared op or function",
+         said::got("'", type, "'", registry().did_you_mean(type, true, true)));
   }
   const std::vector<AttrSpec>& specs = function->spec.attrs;
   Attributes all = function->spec.fixed;
   for (auto& [name, value] : attributes) {
     const bool is_one = std::any_of(specs.begin(), specs.end(),
                                     [&n = name](const AttrSpec& spec) { return spec.name == n; });
-    if (!is_one) fail(ErrorKind::kAttribute, type, ": it has no attribute '", name, "'.");
+    if (!is_one) fail(ErrorKind::kAttribute, said::op(type), "it has no attribute '", name, "'.");
     all.emplace_back(name, std::move(value));
   }
   // What a function declares of an attribute, it may declare otherwise than the op's class.
@@ -66,7 +67,7 @@ Ref<Op> op_by_name(const std::string& type, Attributes attributes) {
                                       [&](const auto& pair) { return pair.first == spec.name; });
     if (is_given) continue;
     if (spec.required) {
-      fail(ErrorKind::kAttribute, type, ": the attribute '", spec.name, "' is missing.");
+      fail(ErrorKind::kAttribute, said::op(type), "the attribute '", spec.name, "' is missing.");
     }
     all.emplace_back(spec.name, spec.fallback);
   }
@@ -88,7 +89,7 @@ const Slot& find_slot(const std::vector<Slot>& slots, const std::string& name,
   for (const Slot& slot : slots) {
     if (slot.name == name) return slot;
   }
-  fail(ErrorKind::kAttribute, type, ": it has no slot '", name, "' here.");
+  fail(ErrorKind::kAttribute, said::op(type), "it has no slot '", name, "' here.");
 }
 
 }  // namespace
@@ -110,8 +111,9 @@ void OpHandle::release() {
 
 Results::operator VariableHandle() const {
   if (size() != 1) {
-    fail(ErrorKind::kAttribute, "AddOp: the op must have one result to be used as a variable; it ",
-         "has ", size(), "; take one of them: results[0].");
+    fail(ErrorKind::kAttribute, said::op("AddOp"),
+         "the op must have one result to be used as a variable; it has ", size(),
+         "; take one of them: results[0].");
   }
   return front();
 }

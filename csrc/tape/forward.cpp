@@ -146,9 +146,10 @@ void push_transposed(const Op& op, Args primals, Args tangents, Forward& out) {
     const bool is_cut = last_cut().op && last_cut().level == outer.tape()->level;
     if (gradient == nullptr && !is_cut) continue;  // it is zero, whatever flows
     if (gradient == nullptr) {
-      fail(ErrorKind::kAutodiff, "jvp: the gradient of ", op.name(),
-           " must be differentiable by its cotangent; got a rule that applies ",
-           last_cut().op->name(), ", which is not; give the op a rule whose ops have gradients.");
+      fail(ErrorKind::kAutodiff, said::op("jvp"), "the gradient of ", op.name(),
+           " must be differentiable by its cotangent",
+           said::got("a rule that applies ", last_cut().op->name(), ", which is not"),
+           said::fix("give the op a rule whose ops have gradients"));
     }
     roots.push_back(gradient->edge);
     pulled.push_back(fit(Ref<Value>(tangents[i]), spec_of(op.name(), *inputs.found[i])));

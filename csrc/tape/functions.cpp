@@ -85,7 +85,8 @@ Initializer uniform(double bound) {
 Linear::Linear(int64_t in, int64_t out, std::string act, Initializer weight, Initializer bias)
     : act_(std::move(act)) {
   if (in <= 0 || out <= 0) {
-    fail(ErrorKind::kShape, "Linear: both sizes must be positive; got ", in, " and ", out, ".");
+    fail(ErrorKind::kShape, said::op("Linear"), "both sizes must be positive",
+         said::got(in, " and ", out));
   }
   if (!act_.empty()) op_by_name(act_, {});  // a misspelt name is told here
   if (!weight) weight = uniform(std::sqrt(6.0 / static_cast<double>(in)));
@@ -116,17 +117,17 @@ VariableHandle softmax(const VariableHandle& logits, const VariableHandle& label
 
 Fill::Fill(std::vector<Ref<RawTensor>> columns, int64_t batch)
     : columns_(std::move(columns)), batch_(batch) {
-  if (columns_.empty()) fail(ErrorKind::kShape, "Fill: at least one column of data is needed.");
+  if (columns_.empty())
+    fail(ErrorKind::kShape, said::op("Fill"), "at least one column of data is needed.");
   for (const Ref<RawTensor>& column : columns_) {
     check_given("Fill", column.get());
     const int64_t first = columns_[0]->shape.empty() ? 0 : columns_[0]->shape[0];
     if (batch_ == 0) batch_ = first;
     if (column->shape.empty() || column->shape[0] != first || batch_ < 1 || batch_ > first) {
-      fail(ErrorKind::kShape,
-           "Fill: all columns must have the same number of rows, and a batch at most that many; "
-           "got a column of the shape ",
-           to_string(column->shape), " beside ", to_string(columns_[0]->shape), ", a batch of ",
-           batch, ".");
+      fail(ErrorKind::kShape, said::op("Fill"),
+           "all columns must have the same number of rows, and a batch at most that many",
+           said::got("a column of the shape ", to_string(column->shape), " beside ",
+                     to_string(columns_[0]->shape), ", a batch of ", batch));
     }
   }
 }
@@ -136,8 +137,8 @@ Fill::Fill(std::string type, Attributes attributes)
 
 void Fill::feed(const std::vector<VariableHandle>& variables) {
   if (type_.empty() && variables.size() != columns_.size()) {
-    fail(ErrorKind::kShape, "Fill: a variable is needed for each of the ", columns_.size(),
-         " columns of data; got ", variables.size(), ".");
+    fail(ErrorKind::kShape, said::op("Fill"), "a variable is needed for each of the ",
+         columns_.size(), " columns of data", said::got(variables.size()));
   }
   for (size_t i = 0; i < variables.size(); ++i) {
     check_given("Fill", variables[i].get());

@@ -36,8 +36,9 @@ void set_seed(int64_t seed);
 template <class T>
 Ref<RawTensor> make_tensor(const std::vector<T>& values, Dims shape) {
   if (element_count(shape) != static_cast<int64_t>(values.size())) {
-    fail(ErrorKind::kShape, "make_tensor: the shape must hold as many elements as are given; got ",
-         to_string(shape), " for ", values.size(), ".");
+    fail(ErrorKind::kShape, said::op("make_tensor"),
+         "the shape must hold as many elements as are given",
+         said::got(to_string(shape), " for ", values.size()));
   }
   Ref<RawTensor> made = RawTensor::empty(dtype_of<T>, std::move(shape));
   std::copy(values.begin(), values.end(), made->as<T>());

@@ -55,9 +55,10 @@ bool has_complex(const Node& node) {
 [[noreturn]] void refuse_unknown(const Op& op, size_t input) {
   const std::string& name =
       op.scalar != nullptr ? op.scalar->spec.args[input].name : op.cls.spec.args[input].name;
-  fail(ErrorKind::kAutodiff, op.name(),
-       ": gradients must be by inputs whose slope is known; got one by ", name,
-       ", whose slope is not; detach ", name, ", or give a rule by custom_vjp.");
+  fail(ErrorKind::kAutodiff, said::op(op.name()),
+       "gradients must be by inputs whose slope is known",
+       said::got("one by ", name, ", whose slope is not"),
+       said::fix("detach ", name, ", or give a rule by custom_vjp"));
 }
 
 }  // namespace

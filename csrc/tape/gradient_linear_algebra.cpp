@@ -107,9 +107,9 @@ Ref<Value> before_activation(GradCall& c) {
   const bool is_complex = kind_of(c.node.outputs[0].dtype) == Kind::kComplex;
   const Gradients& gradients = activation.gradients.of(is_complex);
   if (!gradients.differentiable || gradients.rules.empty()) {
-    fail(ErrorKind::kAutodiff, c.op.name(),
-         ": activation must have a derivative where gradients flow; got '", activation.spec.name,
-         "'; detach the inputs.");
+    fail(ErrorKind::kAutodiff, said::op(c.op.name()), said::argument("activation"),
+         "must have a derivative where gradients flow", said::got("'", activation.spec.name, "'"),
+         said::fix("detach the inputs"));
   }
   Ref<Value> sum;
   if (gradients.inputs_read != 0) {

@@ -37,10 +37,9 @@ void grad_qr(GradCall& c) {
   const int64_t k = q.columns();
   const int64_t n = r.columns();
   if (q.rows() > n && c.op.get<std::string>("mode") == "complete") {
-    fail(
-        ErrorKind::kAutodiff, c.op.name(),
-        ": a complete Q of a matrix with more rows than columns has no gradient, since the columns "
-        "behind the first are not determined; use mode='reduced'.");
+    fail(ErrorKind::kAutodiff, said::op(c.op.name()),
+         "a complete Q of a matrix with more rows than columns has no gradient, since the columns "
+         "behind the first are not determined; use mode='reduced'.");
   }
   if (n == k) {
     c.result(0) = square_qr(q, r, dq, dr).value;

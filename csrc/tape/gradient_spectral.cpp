@@ -59,8 +59,8 @@ void grad_svd(GradCall& c) {
   const bool is_square = shape[shape.size() - 2] == shape.back();
   const bool is_full = c.op.get<bool>("full_matrices") && !is_square;
   if (is_full && (flows(c, 0) || flows(c, 2))) {
-    fail(ErrorKind::kAutodiff, c.op.name(),
-         ": the full U and Vh of a matrix that is not square have no gradient, since the vectors "
+    fail(ErrorKind::kAutodiff, said::op(c.op.name()),
+         "the full U and Vh of a matrix that is not square have no gradient, since the vectors "
          "behind the first are not determined; use full_matrices=False.");
   }
   std::vector<Term> found;

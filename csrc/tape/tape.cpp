@@ -205,14 +205,15 @@ Ref<Tracer> make_leaf(Ref<Value> primal, Ref<Tape> tape) {
   node->outputs.push_back(spec_of("requires_grad", *primal));
   if (!is_differentiable(node->outputs[0].dtype)) {
     const DType dtype = node->outputs[0].dtype;
-    fail(ErrorKind::kDType, "requires_grad: only floating-point tensors carry gradients; got ",
-         name_of(dtype), "; cast it: x.astype(float32).");
+    fail(ErrorKind::kDType, said::part("requires_grad"),
+         "only floating-point tensors carry gradients", said::got(name_of(dtype)),
+         said::fix("cast it: x.astype(float32)"));
   }
   auto accumulator = make_ref<Accumulator>(*node);
   auto leaf = make_ref<Tracer>(std::move(primal), Edge{node, 0}, std::move(tape), accumulator);
   if (leaf->depth > kMostNested) {
-    fail(ErrorKind::kAutodiff, "Tracer: tracers may be nested ", kMostNested,
-         " deep; got deeper; make it of the value that is traced: x.detach().");
+    fail(ErrorKind::kAutodiff, said::op("Tracer"), "tracers may be nested ", kMostNested, " deep",
+         said::got("deeper"), said::fix("make it of the value that is traced: x.detach()"));
   }
   return leaf;
 }
@@ -282,9 +283,9 @@ bool apply_tracer(const Op& op, Args args, Values& out) {
   Tape* tape = innermost_tape(args);
   if (tape == nullptr) return false;
   if (!tape->is_open) {
-    fail(ErrorKind::kAutodiff, op.name(),
-         ": a tracer must not outlive its tape; got one of a tape "
-         "that is closed; return values from the differentiated function instead of keeping them.");
+    fail(ErrorKind::kAutodiff, said::op(op.name()), "a tracer must not outlive its tape",
+         said::got("one of a tape that is closed"),
+         said::fix("return values from the differentiated function instead of keeping them"));
   }
   SmallVector<Value*, 4> pointers;
   bool wants_grad = false;

@@ -65,9 +65,10 @@ Ref<Value> Symbol::lift(Value& other) {
 const Ref<RawTensor>& Symbol::value() {
   if (!value_ && tape_ != nullptr) tape_->run_to(index_ + 1);
   if (!value_) {
-    fail(ErrorKind::kAutodiff, "value: the elements of '", desc->name,
-         "' must be known; got none: nothing has filled it, or its tape was reset before it ran; "
-         "set_value() fills it, Forward() runs a tape.");
+    fail(ErrorKind::kAutodiff, said::op("value"), "the elements of '", desc->name,
+         "' must be known",
+         said::got("none: nothing has filled it, or its tape was reset before it ran"),
+         said::fix("set_value() fills it, Forward() runs a tape"));
   }
   return value_;
 }
@@ -89,9 +90,9 @@ Variable::Variable(std::string name, Ref<RawTensor> value) : Variable(std::move(
 
 Symbol& Variable::symbol() const {
   if (!held_) {
-    fail(ErrorKind::kAutodiff, "variable: '", name_,
-         "' must have a shape and a dtype; got an empty one; fill it, or put an op's result into "
-         "it, before it is read.");
+    fail(ErrorKind::kAutodiff, said::op("variable"), "'", name_, "' must have a shape and a dtype",
+         said::got("an empty one"),
+         said::fix("fill it, or put an op's result into it, before it is read"));
   }
   Value* held = held_.get();
   if (held->tag == kTracer) held = static_cast<Tracer*>(held)->primal.get();
@@ -123,8 +124,8 @@ Ref<RawTensor> Variable::value() {
 double Variable::item() {
   const std::vector<double> found = elements<double>();
   if (found.size() != 1) {
-    fail(ErrorKind::kShape, "item: '", name_, "' must have one element; got the shape ",
-         to_string(desc().shape), "; take elements().");
+    fail(ErrorKind::kShape, said::op("item"), "'", name_, "' must have one element",
+         said::got("the shape ", to_string(desc().shape)), said::fix("take elements()"));
   }
   return found[0];
 }
@@ -134,8 +135,9 @@ void Variable::set_value(Ref<RawTensor> value) {
   if (held_ && held_->tag != kTracer && symbol().is_unfilled()) {
     const Spec& wanted = desc();
     if (value->dtype != wanted.dtype || !(value->shape == wanted.shape)) {
-      fail(ErrorKind::kShape, "variable: '", name_, "' was declared as ", to_string(wanted),
-           "; got ", to_string(value->spec()), "; fill it with what was declared.");
+      fail(ErrorKind::kShape, said::op("variable"), "'", name_, "' was declared as ",
+           to_string(wanted), said::got(to_string(value->spec())),
+           said::fix("fill it with what was declared"));
     }
     symbol().fill(std::move(value));
     return;

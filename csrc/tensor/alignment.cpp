@@ -46,8 +46,8 @@ struct Sequences {
  private:
   static void check(const Op& op, const char* name, int64_t got, int64_t most, int64_t at) {
     if (got >= 0 && got <= most) return;
-    fail(ErrorKind::kIndex, op.name(), ": ", name, " must be in [0, ", most, "]; got ", got,
-         " at position ", at, ".");
+    fail(ErrorKind::kIndex, said::op(op.name()), said::argument(name), "must be in [0, ", most, "]",
+         said::got(got, " at position ", at));
   }
 };
 

@@ -20,7 +20,7 @@ struct Slot {
 };
 
 [[noreturn]] void fail_calculation(const Op& op, std::string_view what) {
-  fail(ErrorKind::kAttribute, op.name(), ": the arithmetic on attributes must ", what, ".");
+  fail(ErrorKind::kAttribute, said::op(op.name()), "the arithmetic on attributes must ", what, ".");
 }
 
 // Arithmetic on integers, which stays within them.
@@ -210,8 +210,8 @@ class Run {
   Literal number(const AttrExpr& expr) {
     const Attr value = evaluate(expr);
     if (!is_number(value)) {
-      fail(ErrorKind::kAttribute, op_.name(), ": ", expr.attr,
-           " must be a number, since the body computes with it; got ", to_string(value), ".");
+      fail(ErrorKind::kAttribute, said::op(op_.name()), expr.attr,
+           " must be a number, since the body computes with it", said::got(to_string(value)));
     }
     return literal_of(value);
   }
@@ -219,8 +219,8 @@ class Run {
   int64_t whole_number(const AttrExpr& expr) {
     const Attr value = evaluate(expr);
     if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
-    fail(ErrorKind::kAttribute, op_.name(), ": ", expr.attr,
-         " must be an integer, since the body makes a tuple with it; got ", to_string(value), ".");
+    fail(ErrorKind::kAttribute, said::op(op_.name()), expr.attr,
+         " must be an integer, since the body makes a tuple with it", said::got(to_string(value)));
   }
 
   Spec spec(int slot) {

@@ -16,8 +16,8 @@ void check_unsigned(const Op& op, const Array& index) {
   const int64_t* const begin = index.as<int64_t>();
   const int64_t* found = std::find_if(begin, end, [](int64_t value) { return value < 0; });
   if (found == end) return;
-  fail(ErrorKind::kIndex, op.name(), ": indices must be below 2^63; got ",
-       static_cast<uint64_t>(*found), " at position ", found - begin, ".");
+  fail(ErrorKind::kIndex, said::op(op.name()), said::argument("indices"), "must be below 2^63",
+       said::got(static_cast<uint64_t>(*found), " at position ", found - begin));
 }
 
 }  // namespace
@@ -67,8 +67,8 @@ void IndexReader::check(const Op& op) const {
     const int64_t value = width_ == 4 ? reinterpret_cast<const int32_t*>(data_)[i]
                                       : reinterpret_cast<const int64_t*>(data_)[i];
     if (value >= -size_ && value < size_) continue;
-    fail(ErrorKind::kIndex, op.name(), ": indices must be in [", -size_, ", ", size_ - 1,
-         "] for axis ", axis_, "; got ", value, " at position ", i, ".");
+    fail(ErrorKind::kIndex, said::op(op.name()), said::argument("indices"), "must be in [", -size_,
+         ", ", size_ - 1, "] for axis ", axis_, said::got(value, " at position ", i));
   }
 }
 

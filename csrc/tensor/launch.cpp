@@ -88,10 +88,10 @@ TileOperand tile_operand(const Array& x, const Dims& shape) {
 
 // Memory knows no ops: who asked for it is told here.
 [[noreturn]] static void fail_for(const Op& op, const Error& error) {
-  constexpr std::string_view kOwner = "memory: ";
-  const std::string_view what = error.what();
-  if (error.kind() != ErrorKind::kMemory || !what.starts_with(kOwner)) throw;
-  fail(ErrorKind::kMemory, op.name(), ": ", what.substr(kOwner.size()));
+  if (!error.fields().op.empty() || error.kind() != ErrorKind::kMemory) throw;
+  ErrorFields fields = error.fields();
+  fields.op = op.name();
+  throw Error(error.kind(), std::move(fields));
 }
 
 static Ref<Storage> allocate_for(const Op& op, size_t bytes) try {

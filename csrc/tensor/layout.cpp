@@ -17,7 +17,8 @@ constexpr int64_t kLong = 65536;
 // What is no view: the elements lie apart.
 void reshape(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   if (op.attr("copy") == Attr(false)) {
-    fail(ErrorKind::kShape, op.name(), ": elements that lie apart must be copied; got copy=False.");
+    fail(ErrorKind::kShape, said::op(op.name()), "elements that lie apart must be copied",
+         said::got("copy=False"));
   }
   const Array& x = *inputs[0];
   assign(Array(x.dtype, x.shape, outputs[0]->data), x);
@@ -113,8 +114,8 @@ void one_hot(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) 
   for (int64_t i = 0; i < labels.count; ++i) {
     const int64_t label = labels.as<int64_t>()[i];
     if (label < 0 || label >= depth) {
-      fail(ErrorKind::kIndex, op.name(), ": labels must be in [0, ", depth - 1, "]; got ", label,
-           " at position ", i, ".");
+      fail(ErrorKind::kIndex, said::op(op.name()), said::argument("labels"), "must be in [0, ",
+           depth - 1, "]", said::got(label, " at position ", i));
     }
     out.as<bool>()[i * depth + label] = true;
   }

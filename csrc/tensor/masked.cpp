@@ -142,9 +142,9 @@ bool broadcasts_to(const Dims& shape, const Dims& target) {
 Array values_for(const Op& op, const Array& value, DType dtype, const Dims& shape,
                  Workspace& workspace) {
   if (!broadcasts_to(value.shape, shape)) {
-    fail(ErrorKind::kShape, op.name(),
-         ": value must broadcast to what the mask selects; got value.shape=",
-         to_string(value.shape), " into ", to_string(shape), ".");
+    fail(ErrorKind::kShape, said::op(op.name()), said::argument("value"),
+         "must broadcast to what the mask selects",
+         said::got("value.shape=", to_string(value.shape), " into ", to_string(shape)));
   }
   return contiguous(broadcast_to(cast(value, dtype, workspace), shape), workspace);
 }

@@ -195,8 +195,8 @@ void each_matrix(const Op& op, int64_t count, double work, Make&& make) {
   if (why != nullptr) {
     const std::string place =
         count == 1 ? std::string() : text(", number ", refused.load(), " of the batch");
-    fail(ErrorKind::kMatrix, op.name(), ": ", op.cls.spec.args[0].name, " must be ", why->must,
-         "; got ", why->got, place, ".");
+    fail(ErrorKind::kMatrix, said::op(op.name()), said::argument(op.cls.spec.args[0].name),
+         "must be ", why->must, said::got(why->got, place));
   }
 }
 

@@ -105,9 +105,9 @@ void check_parameters(const Op& op, const Array& given, bool is_rate) {
   const double* parameter = given.as<double>();
   for (int64_t i = 0; i < given.size(); ++i) {
     if (parameter[i] >= 0 && parameter[i] <= most) continue;
-    fail(ErrorKind::kAttribute, op.name(), ": parameter must not be negative",
-         is_rate ? ", NaN or above 2^62" : " or NaN", "; got ", parameter[i], " at element ", i,
-         ".");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("parameter"),
+         "must not be negative", is_rate ? ", NaN or above 2^62" : " or NaN",
+         said::got(parameter[i], " at element ", i));
   }
 }
 

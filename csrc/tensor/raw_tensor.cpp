@@ -30,7 +30,7 @@ const Type& tracer_type() {
 Spec spec_of(const std::string& op, const Value& value) {
   Spec spec;
   if (!value.spec(spec)) {
-    fail(ErrorKind::kDispatch, op, ": the shape and dtype of a ", value.type->name(),
+    fail(ErrorKind::kDispatch, said::op(op), "the shape and dtype of a ", value.type->name(),
          " are needed; give the class `shape` and `dtype`.");
   }
   return spec;

@@ -38,8 +38,8 @@ Array checked_labels(const Op& op, const Array& labels, int64_t classes, Workspa
   for (int64_t r = 0; r < found.count; ++r) {
     are_all_kept = are_all_kept && label[r] != ignored;
     if (label[r] == ignored || (label[r] >= 0 && label[r] < classes)) continue;
-    fail(ErrorKind::kIndex, op.name(), ": labels must be in [0, ", classes - 1,
-         "] or ignore_index=", ignored, "; got ", label[r], " at position ", r, ".");
+    fail(ErrorKind::kIndex, said::op(op.name()), said::argument("labels"), "must be in [0, ",
+         classes - 1, "] or ignore_index=", ignored, said::got(label[r], " at position ", r));
   }
   if (!are_all_kept) {
     found = workspace.array(DType::kInt64, labels.shape);

@@ -23,8 +23,9 @@ const typename SortKey<T>::Key* keys_of(const Op& op, const Array& x, int64_t n,
     if (sorter != nullptr) {
       at = sorter[i];
       if (at < 0 || at >= n) {
-        fail(ErrorKind::kIndex, op.name(), ": sorter must hold positions of x1, in [0, ", n - 1,
-             "]; got ", at, " at position ", i, "; make it with argsort(x1).");
+        fail(ErrorKind::kIndex, said::op(op.name()), said::argument("sorter"),
+             "must hold positions of x1, in [0, ", n - 1, "]", said::got(at, " at position ", i),
+             said::fix("make it with argsort(x1)"));
       }
       at += i - i % n;
     }

@@ -234,7 +234,9 @@ def _limit(x: Any, largest: Any, rtol: Any, atol: Any) -> Any:
     for name, given in (("rtol", rtol), ("atol", atol)):
         known = given if isinstance(given, (int, float)) else elements(given)
         if known is not None and not np.all(np.asarray(known) >= 0):
-            raise ParameterError(f"pinv: {name} must not be negative; got {name}={given}.")
+            raise ParameterError(
+                "must not be negative", op="pinv", argument=name, got=f"{name}={given}"
+            )
     if rtol is None:
         precision = finfo(largest.dtype).eps
         rtol = precision * max(x.shape[-2:]) if atol is None else 0.0

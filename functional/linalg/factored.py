@@ -170,8 +170,9 @@ def tensorinv(x: TensorLike, /, *, ind: int = 2) -> Tensor:
     size = math.prod(rows)
     if count < 1 or size != math.prod(columns):
         raise ShapeError(
-            "tensorinv: the product of the first ind sizes must be that of the others; "
-            f"got x.shape={x.shape}, ind={count}."
+            "the product of the first ind sizes must be that of the others",
+            op="tensorinv",
+            got=f"x.shape={x.shape}, ind={count}",
         )
     return ops.reshape(ops.inv(ops.reshape(x, (size, size))), (*columns, *rows))
 
@@ -212,8 +213,9 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, *, axes: Sequence[int] | None
     size = math.prod(inner)
     if math.prod(outer) != size or math.prod(x2.shape) != size:
         raise ShapeError(
-            "tensorsolve: x1.shape must be as many elements as x2 has, and as many behind; "
-            f"got x1.shape={x1.shape}, x2.shape={x2.shape}."
+            "x1.shape must be as many elements as x2 has, and as many behind",
+            op="tensorsolve",
+            got=f"x1.shape={x1.shape}, x2.shape={x2.shape}",
         )
     found = ops.solve(ops.reshape(x1, (size, size)), ops.reshape(x2, (size,)))
     return ops.reshape(found, inner)

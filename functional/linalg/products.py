@@ -41,8 +41,9 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     for x in (x1, x2):
         if x.shape[axis_of("cross", axis, len(x.shape))] != 3:
             raise ShapeError(
-                "cross: vectors must have 3 elements along the axis; "
-                f"got shapes {x1.shape} and {x2.shape} for axis={axis}."
+                "vectors must have 3 elements along the axis",
+                op="cross",
+                got=f"shapes {x1.shape} and {x2.shape} for axis={axis}",
             )
     (a0, a1, a2), (b0, b1, b2) = (
         [moveaxis(x, axis, -1)[..., i] for i in range(3)] for x in (x1, x2)
@@ -76,7 +77,7 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if len(x1.shape) != 1 or len(x2.shape) != 1:
         raise ShapeError(
-            f"outer: x1 and x2 must have one dimension; got shapes {x1.shape} and {x2.shape}."
+            "x1 and x2 must have one dimension", op="outer", got=f"shapes {x1.shape} and {x2.shape}"
         )
     return expand_dims(x1, 1) * expand_dims(x2, 0)
 
@@ -108,7 +109,9 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     x = as_tensor(x)
     rows, columns = matrix_shape("matrix_power", x)
     if rows != columns:
-        raise ShapeError(f"matrix_power: x must be square; got x.shape={x.shape}.")
+        raise ShapeError(
+            "must be square", op="matrix_power", argument="x", got=f"x.shape={x.shape}"
+        )
     power = integer("matrix_power", "n", n)
     if power == 0:
         return ops.broadcast_to(eye(rows, dtype=x.dtype), tuple(x.shape))
@@ -180,8 +183,10 @@ def multi_dot(xs: Sequence[TensorLike], /) -> Tensor:
         or not all(len(shape) in (1, 2) for shape in shapes)
     ):
         raise ShapeError(
-            "multi_dot: xs must be two matrices or more, of which the first and the last may be "
-            f"vectors; got shapes {', '.join(map(str, shapes))}."
+            "must be two matrices or more, of which the first and the last may be vectors",
+            op="multi_dot",
+            argument="xs",
+            got=f"shapes {', '.join(map(str, shapes))}",
         )
     # The sizes between the factors: factor i is (sizes[i], sizes[i + 1]).
     first, last = ((1, *shapes[0])[-2:], (*shapes[-1], 1)[:2])
@@ -234,10 +239,12 @@ def vander(x: TensorLike, /, *, n: int | None = None) -> Tensor:
     """
     x = as_tensor(x)
     if not len(x.shape):
-        raise ShapeError("vander: x must have one dimension or more; got x.shape=().")
+        raise ShapeError(
+            "must have one dimension or more", op="vander", argument="x", got="x.shape=()"
+        )
     count = x.shape[-1] if n is None else integer("vander", "n", n)
     if count < 0:
-        raise ShapeError(f"vander: n must not be negative; got {count}.")
+        raise ShapeError("must not be negative", op="vander", argument="n", got=f"{count}")
     # A signed exponent would make uint64 a float.
     exponents = ops.arange(count, dtype="uint64" if x.dtype.name == "uint64" else "int64")
     return ops.astype(ops.pow(expand_dims(x, -1), exponents), dtype=x.dtype)

@@ -38,8 +38,10 @@ def _reflections(call: str, x: Any, tau: Any) -> tuple[Any, int]:
     count = tau.shape[-1] if tau.shape else -1
     if not 0 <= count <= columns <= rows or tuple(tau.shape[:-1]) != tuple(x.shape[:-2]):
         raise ShapeError(
-            f"{call}: x must be (..., m, n) and tau (..., k) with m >= n >= k; "
-            f"got x.shape={x.shape} and tau.shape={tau.shape}."
+            "must be (..., m, n) and tau (..., k) with m >= n >= k",
+            op=call,
+            argument="x",
+            got=f"x.shape={x.shape} and tau.shape={tau.shape}",
         )
     return tril(x, k=-1) + eye(rows, columns, dtype=x.dtype), count
 
@@ -142,8 +144,10 @@ def ormqr(
     matrix_shape("ormqr", y)
     if y.shape[-2 if left else -1] != x.shape[-2] or tuple(y.shape[:-2]) != tuple(x.shape[:-2]):
         raise ShapeError(
-            f"ormqr: other must be {'(..., m, p)' if left else '(..., p, m)'} with the m and the "
-            f"batch of x; got other.shape={y.shape} and x.shape={x.shape}."
+            f"must be {('(..., m, p)' if left else '(..., p, m)')} with the m and the batch of x",
+            op="ormqr",
+            argument="other",
+            got=f"other.shape={y.shape} and x.shape={x.shape}",
         )
     if not left:
         y = _conj(matrix_transpose(y))

@@ -170,8 +170,12 @@ class Draws(Continuous):
         scores = self._perturbed("multinomial", logits, -1, ())
         if not 0 <= count <= scores.shape[-1]:
             raise ShapeError(
-                f"multinomial: count must be at most {scores.shape[-1]}, the number of categories, "
-                f"without replacement; got {count}; pass replacement=True."
+                f"must be at most {scores.shape[-1]}, the number of categories, "
+                "without replacement",
+                op="multinomial",
+                argument="count",
+                got=f"{count}",
+                fix="pass replacement=True",
             )
         return _topk(scores, k=count)[1]
 
@@ -180,7 +184,7 @@ class Draws(Continuous):
         given = as_tensor(logits)
         at = axis_of(call, axis, len(given.shape))
         if not given.shape[at]:
-            raise ShapeError(f"{call}: there must be a category; got shape {tuple(given.shape)}.")
+            raise ShapeError("there must be a category", op=call, got=f"shape {tuple(given.shape)}")
         last = moveaxis(given, at, -1)
         shape = (*lead, *last.shape)
         return broadcast_to(last, shape) + gumbel_noise(shape, **self._take())
@@ -204,7 +208,9 @@ class Draws(Continuous):
         """
         if isinstance(x, int):
             if x < 0:
-                raise ParameterError(f"permutation: x must not be negative; got {x}.")
+                raise ParameterError(
+                    "must not be negative", op="permutation", argument="x", got=f"{x}"
+                )
             return self._order(x)
         given = as_tensor(x)
         at = axis_of("permutation", axis, len(given.shape))
@@ -231,7 +237,11 @@ class Draws(Continuous):
         """
         if not isinstance(x, Tensor):
             raise ParameterError(
-                f"shuffle: x must be a Tensor; got {type(x).__name__}; use permutation(x)."
+                "must be a Tensor",
+                op="shuffle",
+                argument="x",
+                got=type(x).__name__,
+                fix="use permutation(x)",
             )
         x[...] = self.permutation(x, axis=axis)
 

@@ -53,7 +53,9 @@ class Generator(Draws):
     def state(self, state: tuple[int, int]) -> None:
         if not isinstance(state, tuple) or len(state) != 2:
             got = type(state).__name__  # type: ignore[unreachable]
-            raise ParameterError(f"state: must be a key and how many draws were taken; got {got}.")
+            raise ParameterError(
+                "must be a key and how many draws were taken", op="state", got=f"{got}"
+            )
         key, taken = state
         self._stream.restart(
             integer("state", "key", key), integer("state", "taken", taken, least=0)
@@ -176,12 +178,16 @@ def _count(call: str, value: Any) -> int:
     count = integer(call, "count", value, least=0)
     if count > _MOST:
         raise ParameterError(
-            f"{call}: count must be at most {_MOST}; got count={count}; make keys by fold_in."
+            f"must be at most {_MOST}",
+            op=call,
+            argument="count",
+            got=f"count={count}",
+            fix="make keys by fold_in",
         )
     return count
 
 
 def _checked(call: str, key: Any) -> Key:
     if not isinstance(key, Key):
-        raise ParameterError(f"{call}: key must be a Key; got {type(key).__name__}.")
+        raise ParameterError("must be a Key", op=call, argument="key", got=type(key).__name__)
     return key

@@ -2,23 +2,47 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import Any, Literal, TypeVar, final, overload
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, final, overload
 
 from typing_extensions import CapsuleType, Self, disjoint_base
 
 _Class = TypeVar("_Class", bound=type)
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
 
 __version__: str
 compiler: str
 
 # Errors: each is a built-in one too.
 
-class TensorlikeError(Exception): ...
+class TensorlikeError(Exception):
+    op: str | None
+    part: str | None
+    argument: str | None
+    got: str | None
+    fix: str | None
+    slots: str | None
+    place: str | None
+    missing: str | None
+    def __init__(
+        self,
+        *args: object,
+        op: str | None = None,
+        part: str | None = None,
+        argument: str | None = None,
+        got: str | None = None,
+        fix: str | None = None,
+        slots: str | None = None,
+        place: str | None = None,
+        missing: str | None = None,
+    ) -> None: ...
+
 class ShapeError(TensorlikeError, ValueError): ...
 class DTypeError(TensorlikeError, TypeError): ...
 class DeviceError(TensorlikeError, ValueError): ...
 class IndexRangeError(TensorlikeError, IndexError): ...
 class ParameterError(TensorlikeError, TypeError): ...
+class ArgumentError(TensorlikeError, ValueError): ...
 class DispatchError(TensorlikeError, TypeError, NotImplementedError): ...
 class AmbiguityError(DispatchError): ...
 class AutodiffError(TensorlikeError, RuntimeError): ...
@@ -94,6 +118,26 @@ class Function:
     def text_signature(self) -> str: ...
     @property
     def op_name(self) -> str: ...
+
+# A function whose errors go through on_error(name, error); the name None is that of the class of
+# the first argument.
+@final
+class Named(Generic[_Given, _Result]):
+    def __new__(
+        cls,
+        function: Callable[_Given, _Result],
+        name: str | None,
+        on_error: Callable[[str, Exception], Exception],
+        /,
+    ) -> Self: ...
+    def __call__(self, *args: _Given.args, **kwargs: _Given.kwargs) -> _Result: ...
+    @overload
+    def __get__(self, instance: None, owner: type, /) -> Self: ...
+    @overload
+    def __get__(self, instance: object, owner: type | None = None, /) -> Callable[..., Any]: ...
+    def __copy__(self) -> Self: ...
+    def __deepcopy__(self, memo: Any, /) -> Self: ...
+    def __reduce__(self) -> Any: ...
 
 # Tensor-likes. An operator between two kinds gives the higher one.
 

@@ -15,6 +15,7 @@ from . import memory as memory
 from . import ops as ops
 from . import random as random
 from ._C import AmbiguityError as AmbiguityError
+from ._C import ArgumentError as ArgumentError
 from ._C import AutodiffError as AutodiffError
 from ._C import DeviceError as DeviceError
 from ._C import DispatchError as DispatchError
@@ -155,6 +156,7 @@ __all__ = sorted(
         *_array_api,
         "bool",
         "AmbiguityError",
+        "ArgumentError",
         "AutodiffError",
         "Carrier",
         "DTypeError",

@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import doctest
+import gc
+import inspect
+import pickle
+import pydoc
 import types
+import typing
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -11,8 +19,9 @@ import pytest
 from support.hostile import functions
 
 import tensorlike as tl
+from tensorlike import _C, nn
 from tensorlike import functional as F
-from tensorlike import nn
+from tensorlike.imperative.naming import named, named_class
 
 VECTOR = tl.ones(3)
 
@@ -68,7 +77,7 @@ def test_every_composed_call_is_named() -> None:
     composed = {
         name: function
         for name, function in functions()
-        if isinstance(function, types.FunctionType)
+        if isinstance(function, types.FunctionType | _C.Named)
         and function.__module__.startswith("tensorlike.functional")
     }
     assert len(composed) > 200
@@ -127,3 +136,81 @@ def test_more_recurrent_layers_than_anyone_means_are_refused_at_once() -> None:
     for layer in (nn.LSTM, nn.GRU, nn.RNN):
         with pytest.raises(ValueError, match=rf"^{layer.__name__}: num_layers must be at most"):
             layer(3, 2, num_layers=2**200)
+
+
+def test_a_named_call_looks_like_its_function() -> None:
+    call: Any = tl.broadcast_shapes
+    plain = call.__wrapped__
+    for attribute in ("__name__", "__qualname__", "__module__", "__doc__", "__annotations__"):
+        assert getattr(call, attribute) == getattr(plain, attribute)
+    assert inspect.signature(call) == inspect.signature(plain)
+    assert typing.get_type_hints(call) == typing.get_type_hints(plain)
+    told = [pydoc.render_doc(x).partition("\n")[2] for x in (call, plain)]
+    assert told[0] == told[1]
+    assert repr(call).startswith("<function broadcast_shapes at")
+    assert inspect.isroutine(call)
+    assert doctest.DocTestFinder().find(call)[0].examples
+
+
+def test_a_named_call_pickles_by_name() -> None:
+    call = tl.broadcast_shapes
+    assert pickle.loads(pickle.dumps(call)) is call
+    assert copy.copy(call) is call
+    assert copy.deepcopy(call) is call
+
+
+def test_a_named_method_binds() -> None:
+    assert tl.ones((2, 3)).flatten().shape == (6,)
+    bound = tl.ones((2, 3)).flatten
+    assert bound().shape == (6,)
+    assert list(inspect.signature(bound).parameters) == ["start_dim", "end_dim"]
+    with pytest.raises(TypeError, match=r"^flatten: "):
+        bound("a")
+
+
+def test_a_class_is_named_by_who_was_made() -> None:
+    @named_class
+    class Base:
+        def __init__(self, size: int) -> None:
+            """Takes a size."""
+            raise tl.ShapeError("must be positive", argument="size", got=str(size))
+
+    class Derived(Base):
+        pass
+
+    assert list(inspect.signature(Base).parameters) == ["size"]
+    with pytest.raises(ValueError, match=r"^size: must be positive; got 0$"):
+        Derived(0)  # a class of this test is the user's
+
+
+def test_a_named_call_in_a_cycle_is_freed() -> None:
+    class Marker:
+        pass
+
+    marker = Marker()
+
+    def function() -> None:
+        """Holds itself."""
+
+    call: Any = named(function)
+    call.itself, call.marker = call, marker
+    known = weakref.ref(marker)
+    died = weakref.ref(call)
+    del call, marker
+    gc.collect()
+    assert known() is None
+    assert died() is None
+
+
+def test_errors_that_are_not_of_arguments_come_through() -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    def stopped() -> None:
+        raise RuntimeError("as it is")
+
+    with pytest.raises(KeyboardInterrupt):
+        named(interrupted)()
+    with pytest.raises(RuntimeError, match=r"^as it is$") as caught:
+        named(stopped)()
+    assert caught.traceback[-1].name == "stopped"

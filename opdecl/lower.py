@@ -51,7 +51,6 @@ from .specs import (
     Condition,
     FunctionSpec,
     Grad,
-    MemorySpec,
     OpSpec,
     ReductionSpec,
     ScalarSpec,
@@ -301,20 +300,10 @@ class Lowering:
                 for group in entry.linear
             ),
             batch=entry.batch,
-            memory=_memory(entry),
+            memory=entry.memory.spec([arg.name for arg in entry.args]),
             conditions=_conditions(entry, [attr.name for attr in entry.own_attrs]),
             source=str(entry.place),
         )
-
-
-def _memory(entry: OpEntry) -> MemorySpec:
-    names = [arg.name for arg in entry.args]
-    return MemorySpec(
-        view=entry.view,
-        contiguous=sum(1 << names.index(name) for name in entry.contiguous),
-        computes_in=entry.computes_in,
-        reuses=names.index(entry.reuses) if entry.reuses else -1,
-    )
 
 
 def _conditions(entry: Entry, inputs: Sequence[str]) -> tuple[Condition, ...]:

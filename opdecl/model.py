@@ -1,7 +1,7 @@
 """What a declaration says, as immutable data.
 
-One class for each kind of entry; what they share is in `Entry`. Expressions are
-parsed, names are not yet resolved: that needs all files, and is `checks`' work.
+One class for each kind of entry; what they share is in `Entry`. Expressions are parsed, names are
+not yet resolved: that needs all files, and is `checks`' work.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from .errors import Place
 from .expression import AttrLiteral, Expr
+from .memory import Memory
 
 
 class Category(Enum):
@@ -276,14 +277,9 @@ class OpEntry(Entry):
     infer: str = ""
     kernels: tuple[tuple[str, str], ...] = ()
     expand: str = ""  # the name of a body that stands in C++
-    # Groups of arguments: the op is linear in each group while the other arguments stay.
-    linear: tuple[tuple[str, ...], ...] = ()
+    linear: tuple[tuple[str, ...], ...] = ()  # groups: linear in each by itself
     batch: str = ""  # how an axis of examples goes through it; "" where the body says it
-    # What its kernel wants of memory: see "Memory" in the README.
-    view: bool = False
-    contiguous: tuple[str, ...] = ()
-    computes_in: str = ""
-    reuses: str = ""
+    memory: Memory = Memory()
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
     version: int = 1

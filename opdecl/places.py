@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
+from .memory import Memory
 from .model import HANDWRITTEN, Entry, OpEntry, RawOp, ReductionEntry, ScalarEntry
 
 # From an entry to what is wrong with it in that place.
@@ -65,9 +66,9 @@ def _check_op(entry: OpEntry) -> Iterator[str]:
             "the key 'infer' is missing: module:function, which takes tensors without elements "
             "and returns such"
         )
-    for key in ("view", "contiguous", "computes_in", "reuses"):
-        if getattr(entry, key):
-            yield f"{key}: that is for kernels of the core; NumPy's arrays come as they lie"
+    if entry.memory.view or entry.memory != Memory():
+        key = "view" if entry.memory.view else "memory"
+        yield f"{key}: that is for kernels of the core; NumPy's arrays come as they lie"
     if entry.expand:
         yield "expand: a body in C++ needs the compiler; write `define`"
     if entry.grad is not None and entry.grad.kind == HANDWRITTEN:

@@ -33,6 +33,7 @@ from .read_parts import (
     read_doc,
     read_example,
     read_grad,
+    read_memory,
     read_numpy,
     read_requires,
     refuse_variadic,
@@ -40,8 +41,6 @@ from .read_parts import (
 from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
-# Whose dtype its kernel computes in: that of the first result, or the promoted one of its inputs.
-COMPUTES_IN = ("result", "promoted")
 # How an axis of examples goes through an op: the rules of imperative/batching_rules.py.
 BATCHES = (
     "each", "loop", "aligned", "broadcast", "folded", "sequences", "none", "set_subtensor",
@@ -101,7 +100,7 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "batch": fields.choice(
             "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
         ),
-        **_memory(fields, args),
+        "memory": read_memory(fields, [arg.name for arg in args]),
         "call": fields.word("function", snake_case(name)),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),
@@ -115,17 +114,6 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
     if fields.get("grad") is None and not native.expand and is_differentiable(native):
         native = replace(native, grad=GradRules(HANDWRITTEN))
     return native
-
-
-def _memory(fields: Fields, args: tuple[Arg, ...]) -> dict[str, object]:
-    """What a kernel wants of memory: `view`, `contiguous`, `computes_in` and `reuses`."""
-    names = [arg.name for arg in args]
-    return {
-        "view": fields.flag("view", False),
-        "contiguous": tuple(name for group in fields.groups("contiguous", names) for name in group),
-        "computes_in": fields.choice("computes_in", COMPUTES_IN, ""),
-        "reuses": fields.choice("reuses", names, ""),
-    }
 
 
 def _version(fields: Fields) -> int:

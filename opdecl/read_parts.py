@@ -8,6 +8,7 @@ from .errors import did_you_mean, listing, shorten
 from .fields import Fields
 from .loader import Mapping as MappingNode
 from .loader import Node, Scalar, Sequence
+from .memory import COMPUTES_IN, MEMORY_KEYS, Memory
 from .model import HANDWRITTEN, NONE, NUMPY_NAME, UNKNOWN, Arg, ExampleValue, Formula, GradRules
 
 
@@ -115,3 +116,23 @@ def _example_value(fields: Fields, node: Node) -> ExampleValue:
         return [_example_value(fields, item) for item in node.items]
     fields.refuse(node.place, "example: a value must be a number, a word or a list")
     return None
+
+
+def read_memory(fields: Fields, names: Collection[str]) -> Memory:
+    """`view: true`, and `memory: {contiguous: [x], computes_in: result, reuses: x}`."""
+    view = fields.flag("view", False)
+    node = fields.get("memory")
+    if node is None:
+        return Memory(view)
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, f"memory: a mapping of {', '.join(MEMORY_KEYS)} is expected")
+        return Memory(view)
+    inner = Fields(node, fields.entry, fields.problems)
+    inner.check_keys(MEMORY_KEYS)
+    contiguous = inner.groups("contiguous", names)
+    return Memory(
+        view,
+        tuple(name for group in contiguous for name in group),
+        inner.choice("computes_in", COMPUTES_IN, ""),
+        inner.choice("reuses", names, ""),
+    )

@@ -209,8 +209,8 @@ RUN_TIME = {
     '- op: F\n  args: ["x: numeric"]\n  define: x\n  infer: softmax\n  doc: A test.\n': (
         "infer: inference needs the compiler, or is a function of Python: module:function"
     ),
-    '- op: F\n  args: ["x: numeric"]\n  define: x\n  contiguous: [x]\n  doc: A test.\n': (
-        "contiguous: that is for kernels of the core; NumPy's arrays come as they lie"
+    '- op: F\n  args: ["x: numeric"]\n  define: x\n  memory: {contiguous: [x]}\n  doc: A test.\n': (
+        "memory: that is for kernels of the core; NumPy's arrays come as they lie"
     ),
     '- op: F\n  args: ["x: numeric"]\n  define: x\n  infer: m:f\n  doc: A test.\n': (
         "infer: the body says it; leave it out, or write `kernel` too"

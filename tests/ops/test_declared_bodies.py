@@ -138,8 +138,7 @@ def text_again(entry: Entry) -> str:
                 wanted["grad"] = dict.fromkeys(entry.unknown_slopes, "unknown")
     else:
         wanted["op"] = entry.name + "Again"
-        memory = ("view", "contiguous", "computes_in", "reuses")  # of the kernel
-        for key in ("kernel", "infer", "onnx", "grad", *memory):
+        for key in ("kernel", "infer", "onnx", "grad", "view", "memory"):
             wanted.pop(key, None)
     wanted.pop("method", None)
     wanted.pop("numpy", None)

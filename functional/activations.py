@@ -70,7 +70,7 @@ def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
     size = x.shape[at]
     if size % 2:
         raise ShapeError(
-            f"the size of dimension {at} must be even", op="glu", got=f"x.shape={x.shape}"
+            f"the size of dimension {at} must be even.", op="glu", got=f"x.shape={x.shape}"
         )
     before = (slice(None),) * at
     first, second = (*before, slice(size // 2)), (*before, slice(size // 2, None))
@@ -103,7 +103,7 @@ def prelu(x: TensorLike, weight: TensorLike) -> Tensor:
         return leaky_relu(x, reshape(weight, ()))
     if len(weight.shape) != 1 or len(x.shape) < 2 or x.shape[1] != weight.shape[0]:
         raise ShapeError(
-            "must have one element, or one for each channel of x, its second dimension",
+            "must have one element, or one for each channel of x, its second dimension.",
             op="prelu",
             argument="weight",
             got=f"weight.shape={weight.shape} and x.shape={x.shape}",
@@ -146,7 +146,7 @@ def rrelu(
     lower, upper = number("rrelu", "lower", lower), number("rrelu", "upper", upper)
     if not lower <= upper:
         raise ParameterError(
-            "must not be greater than upper",
+            "must not be greater than upper.",
             op="rrelu",
             argument="lower",
             got=f"lower={lower}, upper={upper}",
@@ -192,7 +192,7 @@ def gumbel_softmax(
     tau = number("gumbel_softmax", "tau", tau, above=0.0)
     if not logits.shape[at]:
         raise ShapeError(
-            "there must be a category", op="gumbel_softmax", got=f"logits.shape={logits.shape}"
+            "there must be a category.", op="gumbel_softmax", got=f"logits.shape={logits.shape}"
         )
     noise = gumbel_noise(tuple(logits.shape), key=seed)
     soft = softmax((logits + astype(noise, dtype=logits.dtype)) / tau, axis=at)
@@ -231,7 +231,7 @@ def _dropped(call: str, x: Any, kept_dims: int, p: float, seed: int) -> Any:
     """x times a mask whose last `kept_dims` dimensions are alike."""
     if len(x.shape) < kept_dims + 1:
         raise ShapeError(
-            f"must be (..., channels) and {kept_dims} spatial dimensions",
+            f"must be (..., channels) and {kept_dims} spatial dimensions.",
             op=call,
             argument="x",
             got=f"x.shape={x.shape}",
@@ -381,7 +381,7 @@ def feature_alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Te
     x = as_tensor(x)
     if len(x.shape) < 2:
         raise ShapeError(
-            "must be (images, channels, ...)",
+            "must be (images, channels, ...).",
             op="feature_alpha_dropout",
             argument="x",
             got=f"x.shape={x.shape}",

@@ -19,7 +19,7 @@ def _checked(call: str, dims: dict[str, int], *tensors: Any) -> list[Any]:
         if len(x.shape) != ndim:
             words = {1: "one dimension", 2: "two dimensions", 3: "three dimensions"}[ndim]
             raise ShapeError(
-                f"must have {words}", op=call, argument=name, got=f"{name}.shape={x.shape}"
+                f"must have {words}.", op=call, argument=name, got=f"{name}.shape={x.shape}"
             )
     return found
 
@@ -31,7 +31,7 @@ def _added(call: str, x: TensorLike, product: Any, beta: TensorLike, alpha: Tens
         x = broadcast_to(x, shape)
     except ShapeError:
         raise ShapeError(
-            f"must broadcast to the product's shape {shape}",
+            f"must broadcast to the product's shape {shape}.",
             op=call,
             argument="x",
             got=f"x.shape={x.shape}",

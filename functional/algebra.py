@@ -67,7 +67,7 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
     for bound in (min, max):
         if bound is not None and (found := result_type(x, bound)) is not x.dtype:
             raise DTypeError(
-                f"must fit {x.dtype.name}",
+                f"must fit {x.dtype.name}.",
                 op="clip",
                 argument="bounds",
                 got=f"what needs {found.name}",
@@ -101,7 +101,7 @@ def matrix_transpose(x: TensorLike) -> Tensor:
     ndim = len(x.shape)
     if ndim < 2:
         raise ShapeError(
-            "must have two dimensions or more",
+            "must have two dimensions or more.",
             op="matrix_transpose",
             argument="x",
             got=f"{x.shape}",
@@ -147,7 +147,7 @@ def tensordot(
             raise ShapeError(
                 f"must be in [0, {builtins.min(len(x1.shape), len(x2.shape))}] for "
                 f"shapes {x1.shape} "
-                f"and {x2.shape}",
+                f"and {x2.shape}.",
                 op="tensordot",
                 argument="axes",
                 got=f"{count}",
@@ -156,7 +156,7 @@ def tensordot(
     sizes = [x1.shape[i] for i in first]
     if sizes != [x2.shape[i] for i in second]:
         raise ShapeError(
-            "the sizes of the axes must agree",
+            "the sizes of the axes must agree.",
             op="tensordot",
             got=f"{x1.shape} along {first} and {x2.shape} along {second}",
         )
@@ -204,7 +204,7 @@ def diff(
     x = as_tensor(x)
     at = axis_of("diff", axis, len(x.shape))
     if operator.index(n) < 0:
-        raise ShapeError("must not be negative", op="diff", argument="n", got=f"{n}")
+        raise ShapeError("must not be negative.", op="diff", argument="n", got=f"{n}")
     if n == 0:
         return x  # type: ignore[no-any-return]
     parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]

@@ -18,7 +18,7 @@ from ..imperative.naming import named as named
 def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:
     shown = repr(value)
     shown = shown if len(shown) <= 40 else type(value).__name__
-    return ParameterError(f"must be {wanted}", op=call, argument=name, got=f"{name}={shown}")
+    return ParameterError(f"must be {wanted}.", op=call, argument=name, got=f"{name}={shown}")
 
 
 def elements(x: Any) -> Any:
@@ -84,7 +84,7 @@ def several(call: str, name: str, value: Any, count: int | None = None) -> tuple
     values = tuple(value) if is_sequence else (value,) * (count or 0)
     if count is not None and len(values) != count:
         raise ShapeError(
-            f"must be one number, or one for each of {count} dimensions",
+            f"must be one number, or one for each of {count} dimensions.",
             op=call,
             argument=name,
             got=f"{name}={value!r}",

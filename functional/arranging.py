@@ -65,10 +65,12 @@ def axis_of(call: str, axis: Any, ndim: int) -> int:
     """The axis as a position from the front."""
     given = integer(call, "axis", axis)
     if not ndim:
-        raise IndexRangeError("a zero-dimensional tensor has no axis", op=call, got=f"axis={given}")
+        raise IndexRangeError(
+            "a zero-dimensional tensor has no axis.", op=call, got=f"axis={given}"
+        )
     if not -ndim <= given < ndim:
         raise IndexRangeError(
-            f"must be in [{-ndim}, {ndim - 1}]", op=call, argument="axis", got=f"axis={given}"
+            f"must be in [{-ndim}, {ndim - 1}].", op=call, argument="axis", got=f"axis={given}"
         )
     return given % ndim
 
@@ -81,7 +83,7 @@ def dims_of(shape: Any) -> tuple[int, ...]:
         return tuple(operator.index(dim) for dim in dims)
     except TypeError:
         got = ", ".join(type(dim).__name__ for dim in dims[:4])
-        raise ParameterError("shape must be an integer or several", got=got) from None
+        raise ParameterError("shape must be an integer or several.", got=got) from None
 
 
 def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
@@ -91,7 +93,7 @@ def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     given = axis if isinstance(axis, Sequence) else (axis,)
     axes = [axis_of(call, one, ndim) for one in given]
     if len(set(axes)) != len(axes):
-        raise ShapeError("must differ", op=call, argument="axes", got=f"{tuple(given)}")
+        raise ShapeError("must differ.", op=call, argument="axes", got=f"{tuple(given)}")
     return axes
 
 
@@ -149,7 +151,7 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         axes = [i for i in axes if shape[i] == 1]
     for i in axes:
         if shape[i] != 1:
-            raise ShapeError(f"dimension {i} must have size 1", op="squeeze", got=f"shape {shape}")
+            raise ShapeError(f"dimension {i} must have size 1.", op="squeeze", got=f"shape {shape}")
     return x[tuple([0 if i in axes else _WHOLE for i in range(len(shape))])]  # type: ignore[no-any-return]
 
 
@@ -182,7 +184,7 @@ def moveaxis(
     targets = axes_of("moveaxis", destination, ndim)
     if len(sources) != len(targets):
         raise ShapeError(
-            "source and destination must be equally many",
+            "source and destination must be equally many.",
             op="moveaxis",
             got=f"{len(sources)} and {len(targets)}",
         )
@@ -244,7 +246,7 @@ def roll(
     x = as_tensor(x)
     if axis is None:
         if isinstance(shift, Sequence):
-            raise ShapeError("several shifts need as many axes", op="roll", got="axis=None")
+            raise ShapeError("several shifts need as many axes.", op="roll", got="axis=None")
         return reshape(roll(reshape(x, (-1,)), shift, 0), tuple(x.shape))
     axes = list(axis) if isinstance(axis, Sequence) else [axis]
     shifts = list(shift) if isinstance(shift, Sequence) else [shift] * len(axes)
@@ -252,7 +254,7 @@ def roll(
         axes *= len(shifts)
     if len(shifts) != len(axes):
         raise ShapeError(
-            "shift and axis must be equally many", op="roll", got=f"{len(shifts)} and {len(axes)}"
+            "shift and axis must be equally many.", op="roll", got=f"{len(shifts)} and {len(axes)}"
         )
     total: dict[int, int] = {}
     for places, one in zip(shifts, axes, strict=True):
@@ -271,11 +273,11 @@ def roll(
 def counts_of(call: str, counts: Any) -> list[int]:
     given = np.asarray(steady(counts))
     if given.dtype.kind not in "iu" and given.size > 0:
-        raise ShapeError("must be integers", op=call, argument="repetitions", got=f"{given.dtype}")
+        raise ShapeError("must be integers.", op=call, argument="repetitions", got=f"{given.dtype}")
     numbers = [int(count) for count in given.reshape(-1)]
     if any(count < 0 for count in numbers):
         raise ShapeError(
-            "must not be negative", op=call, argument="repetitions", got=f"{min(numbers)}"
+            "must not be negative.", op=call, argument="repetitions", got=f"{min(numbers)}"
         )
     return numbers
 
@@ -312,7 +314,7 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
 
 def checked_shape(call: str, shape: Sequence[int]) -> tuple[int, ...]:
     if math.prod(size for size in shape if size) > _MOST:
-        raise ShapeError("the result must not be too large", op=call, got=f"shape {tuple(shape)}")
+        raise ShapeError("the result must not be too large.", op=call, got=f"shape {tuple(shape)}")
     return tuple(shape)
 
 
@@ -366,5 +368,5 @@ def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
         shape = np.broadcast_shapes(*shapes)
     except ValueError:
         text = ", ".join(str(shape) for shape in shapes)
-        raise ShapeError("shapes must broadcast", op="broadcast_arrays", got=f"{text}") from None
+        raise ShapeError("shapes must broadcast.", op="broadcast_arrays", got=f"{text}") from None
     return tuple(broadcast_to(x, shape) for x in tensors)

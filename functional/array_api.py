@@ -243,7 +243,7 @@ def __array_namespace_info__() -> Info:
 def _check(device: str | None) -> None:
     if device not in (None, "cpu"):
         raise ParameterError(
-            "must be 'cpu'", op="__array_namespace_info__", argument="device", got=repr(device)
+            "must be 'cpu'.", op="__array_namespace_info__", argument="device", got=repr(device)
         )
 
 

@@ -123,7 +123,7 @@ def attention_weights(
         mask = broadcast_to(as_tensor(mask), tuple(scores.shape))
         if not isdtype(mask.dtype, ("bool", "real floating")):
             raise DTypeError(
-                "must be boolean or floating-point",
+                "must be boolean or floating-point.",
                 op="attention",
                 argument="mask",
                 got=mask.dtype.name,

@@ -56,24 +56,27 @@ def embedding_bag(
     """
     if mode not in ("mean", "sum", "max"):
         raise ParameterError(
-            "must be 'mean', 'sum' or 'max'", op="embedding_bag", argument="mode", got=repr(mode)
+            "must be 'mean', 'sum' or 'max'.", op="embedding_bag", argument="mode", got=repr(mode)
         )
     if per_sample_weights is not None and mode != "sum":
-        raise ParameterError("only 'sum' has weights", op="embedding_bag", got=f"mode={mode!r}")
+        raise ParameterError("only 'sum' has weights.", op="embedding_bag", got=f"mode={mode!r}")
     weight, places = as_tensor(weight), np.asarray(steady(indices))
     if places.dtype.kind not in "iu" and places.size:
         raise DTypeError(
-            "must be integer", op="embedding_bag", argument="indices", got=f"{places.dtype}"
+            "must be integer.", op="embedding_bag", argument="indices", got=f"{places.dtype}"
         )
     if len(weight.shape) != 2:
         raise ShapeError(
-            "must be (rows, features)", op="embedding_bag", argument="weight", got=f"{weight.shape}"
+            "must be (rows, features).",
+            op="embedding_bag",
+            argument="weight",
+            got=f"{weight.shape}",
         )
     bags, count = _bags(places, offsets)
     factors = None if per_sample_weights is None else as_tensor(per_sample_weights)
     if factors is not None and tuple(factors.shape) != places.shape:
         raise ShapeError(
-            "must have the shape of indices",
+            "must have the shape of indices.",
             op="embedding_bag",
             argument="per_sample_weights",
             got=f"{factors.shape} and {places.shape}",
@@ -96,7 +99,7 @@ def _bags(places: Any, offsets: TensorLike | None) -> tuple[Any, int]:
         return np.repeat(np.arange(places.shape[0]), places.shape[1]), places.shape[0]
     if places.ndim != 1 or offsets is None:
         raise ShapeError(
-            "must have two dimensions, or one and offsets",
+            "must have two dimensions, or one and offsets.",
             op="embedding_bag",
             argument="indices",
             got=f"indices.shape={places.shape}{('' if offsets is None else ' and offsets')}",
@@ -106,7 +109,7 @@ def _bags(places: Any, offsets: TensorLike | None) -> tuple[Any, int]:
     is_ordered = starts.ndim == 1 and len(starts) > 0 and starts[0] == 0
     if not is_ordered or (np.diff(ends) < 0).any() or starts.dtype.kind not in "iu":
         raise ShapeError(
-            "must be integers from 0 up, in order, within indices",
+            "must be integers from 0 up, in order, within indices.",
             op="embedding_bag",
             argument="offsets",
             got=f"{starts.tolist()}",

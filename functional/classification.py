@@ -31,7 +31,7 @@ def check_integers(call: str, labels: Any) -> None:
     """That class numbers are integers."""
     if not isdtype(labels.dtype, "integral"):
         raise DTypeError(
-            "must be integer class numbers",
+            "must be integer class numbers.",
             op=call,
             argument="labels",
             got=labels.dtype.name,
@@ -43,7 +43,7 @@ def check_labels(call: str, x: Any, labels: Any) -> None:
     """That there is an integer label for each row of x along its last dimension."""
     if not x.shape or tuple(labels.shape) != tuple(x.shape[:-1]):
         raise ShapeError(
-            "must have the shape of x without the classes",
+            "must have the shape of x without the classes.",
             op=call,
             argument="labels",
             got=f"labels.shape={labels.shape} and x.shape={x.shape}",
@@ -58,7 +58,7 @@ def checked_weight(call: str, weight: TensorLike | None, x: Any) -> Any:
     weight, classes = as_tensor(weight), x.shape[-1]
     if tuple(weight.shape) != (classes,):
         raise ShapeError(
-            f"must have one element for each of {classes} classes",
+            f"must have one element for each of {classes} classes.",
             op=call,
             argument="weight",
             got=f"weight.shape={weight.shape}",
@@ -137,7 +137,7 @@ def cross_entropy(
 def _soft(logp: Any, labels: Any, weight: Any, reduction: str, smoothing: float) -> Tensor:
     if tuple(labels.shape) != tuple(logp.shape):
         raise ShapeError(
-            "must have the shape of logits",
+            "must have the shape of logits.",
             op="cross_entropy",
             argument="probabilities",
             got=f"labels.shape={labels.shape} and logits.shape={logp.shape}",

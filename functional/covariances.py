@@ -41,17 +41,17 @@ def _weights(name: str, given: TensorLike | None, count: int, *, whole: bool) ->
     weights = as_tensor(given)
     if tuple(weights.shape) != (count,):
         raise ShapeError(
-            f"must have one element for each of {count} observations",
+            f"must have one element for each of {count} observations.",
             op="cov",
             argument=name,
             got=f"{name}.shape={weights.shape}",
         )
     if whole and not isdtype(weights.dtype, "integral"):
-        raise DTypeError("must be integer", op="cov", argument=name, got=weights.dtype.name)
+        raise DTypeError("must be integer.", op="cov", argument=name, got=weights.dtype.name)
     known = elements(stop_gradient(weights))
     if known is not None and (known < 0).any():
         raise ParameterError(
-            "must not be negative", op="cov", argument=name, got=f"{known.min()} among them"
+            "must not be negative.", op="cov", argument=name, got=f"{known.min()} among them"
         )
     return weights
 
@@ -92,7 +92,7 @@ def cov(
     x = as_tensor(x)
     if len(x.shape) > 2:
         raise ShapeError(
-            "must have two dimensions at most", op="cov", argument="x", got=f"x.shape={x.shape}"
+            "must have two dimensions at most.", op="cov", argument="x", got=f"x.shape={x.shape}"
         )
     correction = number("cov", "correction", correction)
     if not isdtype(x.dtype, ("real floating", "complex floating")):

@@ -377,13 +377,13 @@ def meshgrid(*arrays: TensorLike, indexing: str = "xy") -> tuple[Tensor, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise ParameterError(
-            "must be 'xy' or 'ij'", op="meshgrid", argument="indexing", got=repr(indexing)
+            "must be 'xy' or 'ij'.", op="meshgrid", argument="indexing", got=repr(indexing)
         )
     xs = [as_tensor(x) for x in arrays]
     for x in xs:
         if len(x.shape) > 1:
             raise ShapeError(
-                "must have one dimension", op="meshgrid", argument="arrays", got=f"shape {x.shape}"
+                "must have one dimension.", op="meshgrid", argument="arrays", got=f"shape {x.shape}"
             )
     places = list(range(len(xs)))
     if indexing == "xy" and len(xs) > 1:

@@ -63,7 +63,7 @@ def ctc_loss(
     log_probs = as_tensor(log_probs)
     if len(log_probs.shape) != 3:
         raise ShapeError(
-            "must be (steps, sequences, classes)",
+            "must be (steps, sequences, classes).",
             op="ctc_loss",
             argument="log_probs",
             got=f"log_probs.shape={log_probs.shape}",
@@ -72,7 +72,7 @@ def ctc_loss(
     blank = integer("ctc_loss", "blank", blank)
     if not 0 <= blank < classes:
         raise IndexRangeError(
-            f"must be in [0, {classes - 1}]", op="ctc_loss", argument="blank", got=f"{blank}"
+            f"must be in [0, {classes - 1}].", op="ctc_loss", argument="blank", got=f"{blank}"
         )
     inputs = _lengths("input_lengths", input_lengths, count, steps)
     labels, lengths = _labels(targets, target_lengths, count, classes)
@@ -88,7 +88,7 @@ def _integers(name: str, given: TensorLike) -> Any:
     """A tensor of int64."""
     x = as_tensor(given)
     if not isdtype(x.dtype, "integral") and math.prod(x.shape) > 0:
-        raise DTypeError("must be integer", op="ctc_loss", argument=name, got=x.dtype.name)
+        raise DTypeError("must be integer.", op="ctc_loss", argument=name, got=x.dtype.name)
     return astype(x, dtype="int64")
 
 
@@ -96,7 +96,7 @@ def _lengths(name: str, given: TensorLike, count: int, most: int) -> Any:
     x = _integers(name, given)
     if tuple(x.shape) != (count,):
         raise ShapeError(
-            f"must have one element for each of {count} sequences",
+            f"must have one element for each of {count} sequences.",
             op="ctc_loss",
             argument=name,
             got=f"{name}.shape={tuple(x.shape)}",
@@ -104,7 +104,7 @@ def _lengths(name: str, given: TensorLike, count: int, most: int) -> Any:
     values = elements(x)
     if values is not None and ((values < 0) | (values > most)).any():
         raise ShapeError(
-            f"must be in [0, {most}]", op="ctc_loss", argument=name, got=f"{values.tolist()}"
+            f"must be in [0, {most}].", op="ctc_loss", argument=name, got=f"{values.tolist()}"
         )
     return x
 
@@ -116,7 +116,7 @@ def _labels(targets: TensorLike, lengths: TensorLike, count: int, classes: int) 
         labels = _as_rows(labels, lengths, count)
     if len(labels.shape) != 2 or labels.shape[0] != count:
         raise ShapeError(
-            f"must be ({count}, longest) or of one dimension",
+            f"must be ({count}, longest) or of one dimension.",
             op="ctc_loss",
             argument="targets",
             got=f"targets.shape={tuple(labels.shape)}",
@@ -128,7 +128,7 @@ def _labels(targets: TensorLike, lengths: TensorLike, count: int, classes: int) 
         wrong = counted & ((known < 0) | (known >= classes))
         if wrong.any():
             raise IndexRangeError(
-                f"must be in [0, {classes - 1}]",
+                f"must be in [0, {classes - 1}].",
                 op="ctc_loss",
                 argument="targets",
                 got=f"{known[wrong][0]}",
@@ -141,7 +141,7 @@ def _as_rows(labels: Any, lengths: TensorLike, count: int) -> Any:
     sizes = np.asarray(_lengths("target_lengths", lengths, count, labels.shape[0]))
     if sizes.sum() != labels.shape[0]:
         raise ShapeError(
-            "must add up to the number of targets",
+            "must add up to the number of targets.",
             op="ctc_loss",
             argument="target_lengths",
             got=f"{sizes.sum()} and {labels.shape[0]}",

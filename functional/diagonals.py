@@ -30,7 +30,7 @@ def _matrices(call: str, x: Any, axis1: Any, axis2: Any) -> Any:
     """The tensor with two axes moved to its end."""
     if len(x.shape) < 2:
         raise ShapeError(
-            "must have two dimensions or more", op=call, argument="x", got=f"x.shape={x.shape}"
+            "must have two dimensions or more.", op=call, argument="x", got=f"x.shape={x.shape}"
         )
     axes = axes_of(call, (axis1, axis2), len(x.shape))
     return moveaxis(x, axes, (-2, -1))
@@ -155,7 +155,7 @@ def diagonal_scatter(
     )
     if not fits:
         raise ShapeError(
-            f"must broadcast to shape {(*lead, count)}",
+            f"must broadcast to shape {(*lead, count)}.",
             op="diagonal_scatter",
             argument="value",
             got=f"value.shape={value.shape}",
@@ -207,7 +207,7 @@ def diag_embed(x: TensorLike, *, offset: int = 0, axis1: int = -2, axis2: int = 
     """
     x, offset = as_tensor(x), integer("diag_embed", "offset", offset)
     if not x.shape:
-        raise ShapeError("must have a dimension", op="diag_embed", argument="x", got="none")
+        raise ShapeError("must have a dimension.", op="diag_embed", argument="x", got="none")
     axes = axes_of("diag_embed", (axis1, axis2), len(x.shape) + 1)
     size = x.shape[-1] + builtins.abs(offset)
     shape = checked_shape("diag_embed", (*x.shape[:-1], size, size))
@@ -241,7 +241,7 @@ def diag(x: TensorLike, *, offset: int = 0) -> Tensor:
     x = as_tensor(x)
     if len(x.shape) not in (1, 2):
         raise ShapeError(
-            "must have one or two dimensions", op="diag", argument="x", got=f"x.shape={x.shape}"
+            "must have one or two dimensions.", op="diag", argument="x", got=f"x.shape={x.shape}"
         )
     make = diag_embed if len(x.shape) == 1 else diagonal
     return make(x, offset=offset)
@@ -291,7 +291,7 @@ def block_diag(*xs: TensorLike) -> Tensor:
     if not blocks or builtins.max(len(x.shape) for x in blocks) > 2:
         shapes = ", ".join(str(x.shape) for x in blocks)
         raise ShapeError(
-            "there must be tensors of two dimensions at most",
+            "there must be tensors of two dimensions at most.",
             op="block_diag",
             got=f"{shapes or 'none'}",
         )

@@ -74,7 +74,7 @@ def _wide_length(call: str, x: Any, p: float, axis: int, keepdims: bool) -> Any:
     if p == -math.inf:
         return smallest(abs(x), axis=axis, keepdims=keepdims)
     if math.isnan(p):
-        raise ParameterError("must be a number", op=call, argument="p", got=f"p={p}")
+        raise ParameterError("must be a number.", op=call, argument="p", got=f"p={p}")
     total = sum(pow(abs(astype(x, dtype=wide)), p), axis=axis, keepdims=keepdims)
     return where(total > 0, pow(where(total > 0, total, 1), 1 / p), total)
 
@@ -263,7 +263,7 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if len(x1.shape) < 2 or len(x2.shape) < 2 or x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(
-            "x1 and x2 must be (..., vectors, features) with as many features",
+            "x1 and x2 must be (..., vectors, features) with as many features.",
             op="cdist",
             got=f"{x1.shape} and {x2.shape}",
         )
@@ -304,7 +304,7 @@ def pdist(x: TensorLike, *, p: float = 2.0) -> Tensor:
     x = as_tensor(x)
     if len(x.shape) != 2:
         raise ShapeError(
-            "must be (n, features)", op="pdist", argument="x", got=f"x.shape={x.shape}"
+            "must be (n, features).", op="pdist", argument="x", got=f"x.shape={x.shape}"
         )
     p = number("pdist", "p", p, least=0.0)
     count = x.shape[0]
@@ -343,7 +343,7 @@ def renorm(x: TensorLike, *, p: float, axis: int, maxnorm: float) -> Tensor:
     bound = number("renorm", "maxnorm", maxnorm, least=0.0)
     if len(x.shape) < 2:
         raise ShapeError(
-            "must have two dimensions or more", op="renorm", argument="x", got=f"x.shape={x.shape}"
+            "must have two dimensions or more.", op="renorm", argument="x", got=f"x.shape={x.shape}"
         )
     at = axis_of("renorm", axis, len(x.shape))
     rows = moveaxis(x, at, 0)

@@ -63,7 +63,7 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
             known = sizes.setdefault(letter, size)
             if known != size and 1 not in (known, size):
                 raise ShapeError(
-                    f"{letter!r} must stand for one size",
+                    f"{letter!r} must stand for one size.",
                     op="einsum",
                     got=f"{known} and {size} in {equation!r}",
                 )
@@ -86,7 +86,7 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
     """The letters of operands and result, those that "..." stands for included."""
     if not isinstance(equation, str):
         raise ParameterError(
-            "the equation must be a str, such as 'ij,jk->ik'",
+            "the equation must be a str, such as 'ij,jk->ik'.",
             op="einsum",
             got=type(equation).__name__,
         )
@@ -95,7 +95,7 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
     parts = left.split(",")
     if len(parts) != len(tensors):
         raise ParameterError(
-            "the equation must have a part for each operand",
+            "the equation must have a part for each operand.",
             op="einsum",
             got=f"{equation!r} for {len(tensors)}",
         )
@@ -103,7 +103,7 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
         plain = part.replace("...", "", 1)
         if plain and not (plain.isascii() and plain.isalpha()):
             raise ParameterError(
-                "must be letters", op="einsum", argument="dimensions", got=repr(equation)
+                "must be letters.", op="einsum", argument="dimensions", got=repr(equation)
             )
     # Letters that nobody can write, the last for the last dimension.
     extra = 0
@@ -112,7 +112,7 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
         more = len(x.shape) - named
         if more < 0 or (more > 0 and "..." not in part):
             raise ParameterError(
-                "a part must name each dimension", op="einsum", got=f"{part!r} for shape {x.shape}"
+                "a part must name each dimension.", op="einsum", got=f"{part!r} for shape {x.shape}"
             )
         extra = max(extra, more)
     dots = "".join(chr(0x3B1 + i) for i in range(extra))
@@ -130,7 +130,7 @@ def _letters(equation: str, tensors: list[Any]) -> tuple[list[str], str]:
     unknown = set(result) - set("".join(full)) - set(dots)
     if unknown or len(set(result)) != len(result):
         raise ParameterError(
-            "the result must name dimensions of operands, each once",
+            "the result must name dimensions of operands, each once.",
             op="einsum",
             got=repr(equation),
         )
@@ -254,7 +254,7 @@ def interp(
     x, xp, fp = (_real(asarray(each)) for each in (x, xp, fp))
     if len(xp.shape) != 1 or xp.shape != fp.shape or not xp.shape[0]:
         raise ShapeError(
-            "xp and fp must have one dimension of one size, which is not 0",
+            "xp and fp must have one dimension of one size, which is not 0.",
             op="interp",
             got=f"{xp.shape} and {fp.shape}",
         )
@@ -273,7 +273,7 @@ def interp(
 
 def _real(x: Any) -> Any:
     if isdtype(x.dtype, "complex floating"):
-        raise DTypeError("tensors must be real", op="interp", got=x.dtype.name)
+        raise DTypeError("tensors must be real.", op="interp", got=x.dtype.name)
     return x if isdtype(x.dtype, "real floating") else astype(x, dtype="float32")
 
 
@@ -310,7 +310,7 @@ def bilinear(
     fits = len(weight.shape) == 3 and len(x1.shape) >= 1 and len(x2.shape) >= 1
     if not fits or (x1.shape[-1], x2.shape[-1]) != tuple(weight.shape[1:]):
         raise ShapeError(
-            "must be (out features, features of x1, features of x2)",
+            "must be (out features, features of x1, features of x2).",
             op="bilinear",
             argument="weight",
             got=f"x1.shape={x1.shape}, x2.shape={x2.shape}, weight.shape={weight.shape}",
@@ -318,7 +318,7 @@ def bilinear(
     out, first, second = weight.shape
     if bias is not None and tuple(as_tensor(bias).shape) != (out,):
         raise ShapeError(
-            f"bias.shape must be ({out},)", op="bilinear", got=f"{as_tensor(bias).shape}"
+            f"bias.shape must be ({out},).", op="bilinear", got=f"{as_tensor(bias).shape}"
         )
     columns = reshape(permute_dims(weight, (1, 0, 2)), (first, out * second))
     rows = matmul(x1, columns)
@@ -352,7 +352,7 @@ def mvlgamma(x: TensorLike, p: int) -> Tensor:
     x, p = as_tensor(x), integer("mvlgamma", "p", p, least=1)
     if p > _MOST_DIMENSIONS:
         raise ParameterError(
-            f"must be at most {_MOST_DIMENSIONS}", op="mvlgamma", argument="p", got=f"p={p}"
+            f"must be at most {_MOST_DIMENSIONS}.", op="mvlgamma", argument="p", got=f"p={p}"
         )
     total: Any = lgamma(x)
     for j in range(1, p):

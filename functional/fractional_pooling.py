@@ -44,7 +44,7 @@ def _sizes(
               for n in several(call, "kernel_size", kernel_size, count)]  # fmt: skip
     if (output_size is None) == (output_ratio is None):
         raise ParameterError(
-            "must be given, or output_ratio, but not both",
+            "must be given, or output_ratio, but not both.",
             op=call,
             argument="output_size",
             got=f"output_size={output_size}, output_ratio={output_ratio}",
@@ -59,7 +59,7 @@ def _sizes(
     for n, k, out in zip(sizes, kernel, result, strict=True):
         if not 1 <= out <= n - k + 1:
             raise ShapeError(
-                f"there must be from 1 to {n - k + 1} windows of {k} in {n} elements",
+                f"there must be from 1 to {n - k + 1} windows of {k} in {n} elements.",
                 op=call,
                 got=f"{out}",
             )
@@ -104,7 +104,7 @@ def _fractional(
     x = as_tensor(x)
     if len(x.shape) != spatial + 2:
         raise ShapeError(
-            f"must be (images, channels, *spatial) of {spatial + 2} dimensions",
+            f"must be (images, channels, *spatial) of {spatial + 2} dimensions.",
             op=call,
             argument="x",
             got=f"x.shape={x.shape}",
@@ -119,7 +119,7 @@ def _fractional(
     else:
         shares = astype(as_tensor(samples), dtype="float64")
     if tuple(shares.shape) != wanted:
-        raise ShapeError(f"samples.shape must be {wanted}", op=call, got=f"{shares.shape}")
+        raise ShapeError(f"samples.shape must be {wanted}.", op=call, got=f"{shares.shape}")
     places = _places(shares, sizes, kernel, counts)
     flat = reshape(places, (images, channels, math.prod(counts) * math.prod(kernel)))
     windows = take_along_axis(reshape(x, (images, channels, math.prod(sizes))), flat, axis=-1)

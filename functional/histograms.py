@@ -64,7 +64,7 @@ def histogram(
     values = ones(flat.shape, dtype=x.dtype) if weight is None else as_tensor(weight)
     if tuple(values.shape) != tuple(x.shape if weight is not None else flat.shape):
         raise ShapeError(
-            "must have the shape of x",
+            "must have the shape of x.",
             op="histogram",
             argument="weight",
             got=f"{values.shape} and {x.shape}",
@@ -119,7 +119,7 @@ def histogramdd(
         x = astype(x, dtype="float32")
     if len(x.shape) < 2:
         raise ShapeError(
-            "must be (..., directions)", op="histogramdd", argument="x", got=f"shape {x.shape}"
+            "must be (..., directions).", op="histogramdd", argument="x", got=f"shape {x.shape}"
         )
     shape, directions = tuple(x.shape[:-1]), x.shape[-1]
     points = math.prod(shape)
@@ -128,7 +128,7 @@ def histogramdd(
     limits = (None,) * directions if range is None else tuple(range)
     if len(limits) != directions:
         raise ShapeError(
-            f"must have {directions} pairs",
+            f"must have {directions} pairs.",
             op="histogramdd",
             argument="range",
             got=f"{len(limits)}",
@@ -136,7 +136,7 @@ def histogramdd(
     values = ones(shape, dtype=x.dtype) if weight is None else as_tensor(weight)
     if tuple(values.shape) != shape:
         raise ShapeError(
-            f"must have one element for each point, {shape}",
+            f"must have one element for each point, {shape}.",
             op="histogramdd",
             argument="weight",
             got=f"weight.shape={values.shape}",
@@ -174,11 +174,11 @@ def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
         edges = astype(as_tensor(bins), dtype=flat.dtype)
         if len(edges.shape) != 1 or edges.shape[0] < 2:
             raise ShapeError(
-                "must be two or more", op="histogram", argument="edges", got=f"shape {edges.shape}"
+                "must be two or more.", op="histogram", argument="edges", got=f"shape {edges.shape}"
             )
         return edges
     if bins < 1:
-        raise ParameterError("there must be at least one bin", op="histogram", got=f"bins={bins}")
+        raise ParameterError("there must be at least one bin.", op="histogram", got=f"bins={bins}")
     if limits is not None:
         given = several("histogram", "range", limits, 2)
         low, high = (number("histogram", "range", limit) for limit in given)
@@ -188,7 +188,7 @@ def _edges(flat: Any, bins: Any, limits: Sequence[float] | None) -> Any:
         low, high = 0.0, 1.0
     if not (np.isfinite(low) and np.isfinite(high) and low <= high):
         raise ParameterError(
-            "the range must be finite and in order", op="histogram", got=f"{low}, {high}"
+            "the range must be finite and in order.", op="histogram", got=f"{low}, {high}"
         )
     if low == high:
         low, high = low - 0.5, high + 0.5

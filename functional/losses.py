@@ -52,7 +52,7 @@ def reduced(call: str, terms: Any, reduction: str) -> Tensor:
     if reduction == "none":
         return terms  # type: ignore[no-any-return]
     raise ParameterError(
-        "must be 'mean', 'sum' or 'none'", op=call, argument="reduction", got=repr(reduction)
+        "must be 'mean', 'sum' or 'none'.", op=call, argument="reduction", got=repr(reduction)
     )
 
 
@@ -304,7 +304,7 @@ def kl_div(
         return sum(terms) / (terms.shape[0] if terms.shape else 1)
     if reduction not in ("mean", "sum", "none"):
         raise ParameterError(
-            "must be 'batchmean', 'mean', 'sum' or 'none'",
+            "must be 'batchmean', 'mean', 'sum' or 'none'.",
             op="kl_div",
             argument="reduction",
             got=repr(reduction),

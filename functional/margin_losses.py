@@ -202,7 +202,7 @@ def multi_margin_loss(
     """
     x, labels = as_tensor(x), as_tensor(labels)
     if p not in (1, 2):
-        raise ParameterError("must be 1 or 2", op="multi_margin_loss", argument="p", got=f"p={p}")
+        raise ParameterError("must be 1 or 2.", op="multi_margin_loss", argument="p", got=f"p={p}")
     check_labels("multi_margin_loss", x, labels)
     margin = number("multi_margin_loss", "margin", margin)
     own = expand_dims(labels, -1)
@@ -244,7 +244,7 @@ def multilabel_margin_loss(x: TensorLike, labels: TensorLike, *, reduction: str 
     x, labels = as_tensor(x), as_tensor(labels)
     if not x.shape or not x.shape[-1] or tuple(labels.shape) != tuple(x.shape):
         raise ShapeError(
-            "must have the shape of x, (..., classes)",
+            "must have the shape of x, (..., classes).",
             op="multilabel_margin_loss",
             argument="labels",
             got=f"labels.shape={labels.shape} and x.shape={x.shape}",
@@ -254,7 +254,7 @@ def multilabel_margin_loss(x: TensorLike, labels: TensorLike, *, reduction: str 
     wrong = (labels < -1) | (labels >= classes)
     if any_(wrong):
         raise IndexRangeError(
-            f"must be in [-1, {classes - 1}]",
+            f"must be in [-1, {classes - 1}].",
             op="multilabel_margin_loss",
             argument="labels",
             got=f"{masked_select(labels, wrong)[0].item()}",
@@ -305,7 +305,7 @@ def cosine_embedding_loss(
     cosine, target = cosine_similarity(x1, x2, axis=-1, eps=1e-8), as_tensor(target)
     if target.shape != cosine.shape:
         raise ShapeError(
-            "must have one element for each pair",
+            "must have one element for each pair.",
             op="cosine_embedding_loss",
             argument="target",
             got=f"target.shape={target.shape} for {cosine.shape}",

@@ -19,7 +19,7 @@ def _per_channel(call: str, name: str, given: TensorLike | None, x: Any, default
     value = as_tensor(given)
     if tuple(value.shape) != (x.shape[1],):
         raise ShapeError(
-            "must have one element for each channel of x, its second dimension",
+            "must have one element for each channel of x, its second dimension.",
             op=call,
             argument=name,
             got=f"{name}.shape={value.shape} and x.shape={x.shape}",
@@ -62,7 +62,7 @@ def group_norm(
     x, groups = as_tensor(x), integer("group_norm", "num_groups", num_groups, least=1)
     if len(x.shape) < 2 or x.shape[1] % groups:
         raise ShapeError(
-            f"must be (images, channels, ...) of channels that {groups} divides",
+            f"must be (images, channels, ...) of channels that {groups} divides.",
             op="group_norm",
             argument="x",
             got=f"x.shape={x.shape}",
@@ -113,7 +113,7 @@ def instance_norm(
     x = as_tensor(x)
     if len(x.shape) < 3:
         raise ShapeError(
-            "must be (images, channels, *spatial)",
+            "must be (images, channels, *spatial).",
             op="instance_norm",
             argument="x",
             got=f"x.shape={x.shape}",
@@ -164,7 +164,7 @@ def local_response_norm(
     alpha, beta, k = (number("local_response_norm", *given) for given in factors.items())
     if len(x.shape) < 3:
         raise ShapeError(
-            "must be (images, channels, *spatial)",
+            "must be (images, channels, *spatial).",
             op="local_response_norm",
             argument="x",
             got=f"x.shape={x.shape}",

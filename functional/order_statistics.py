@@ -70,7 +70,7 @@ def in_lines(call: str, x: Any, axis: Any) -> tuple[Any, tuple[int, ...]]:
 
 def _not_empty(call: str, lines: Any, given: Any) -> None:
     if not lines.shape[-1]:
-        raise ShapeError("there must be an element to choose", op=call, got=f"shape {given.shape}")
+        raise ShapeError("there must be an element to choose.", op=call, got=f"shape {given.shape}")
 
 
 def _middle(call: str, x: TensorLike, axis: _Axis, keepdims: bool, *, skips_nan: bool) -> Tensor:
@@ -152,7 +152,7 @@ def _ranks(call: str, q: Any, dtype: Any) -> Any:
         q = tensor(q, dtype=dtype)
     if len(q.shape) > 1:
         raise ShapeError(
-            "must have one dimension at most", op=call, argument="q", got=f"q.shape={q.shape}"
+            "must have one dimension at most.", op=call, argument="q", got=f"q.shape={q.shape}"
         )
     return astype(q, dtype=dtype)
 
@@ -163,7 +163,7 @@ def _quantile(
     if interpolation not in _INTERPOLATIONS:
         words = ", ".join(repr(word) for word in _INTERPOLATIONS)
         raise ParameterError(
-            f"must be one of {words}", op=call, argument="interpolation", got=repr(interpolation)
+            f"must be one of {words}.", op=call, argument="interpolation", got=repr(interpolation)
         )
     x = as_tensor(x)
     if not isdtype(x.dtype, "real floating"):
@@ -321,7 +321,7 @@ def kthvalue(x: TensorLike, k: int, *, axis: int = -1, keepdims: bool = False) -
     at = axis_of("kthvalue", axis, len(x.shape))
     if not 1 <= k <= x.shape[at]:
         raise IndexRangeError(
-            f"must be in [1, {x.shape[at]}]", op="kthvalue", argument="k", got=f"k={k}"
+            f"must be in [1, {x.shape[at]}].", op="kthvalue", argument="k", got=f"k={k}"
         )
     key = (*(slice(None),) * at, slice(k - 1, k))
     return _picked(x, argsort(x, axis=at)[key], at, keepdims)

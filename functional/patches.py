@@ -23,7 +23,9 @@ _Size = int | Sequence[int]
 def _per_dimension(call: str, name: str, given: _Size, count: int, least: int) -> tuple[int, ...]:
     sizes = tuple(integer(call, name, value) for value in several(call, name, given, count))
     if min(sizes, default=least) < least:
-        raise ShapeError(f"must be at least {least}", op=call, argument=name, got=f"{name}={given}")
+        raise ShapeError(
+            f"must be at least {least}.", op=call, argument=name, got=f"{name}={given}"
+        )
     return sizes
 
 
@@ -48,14 +50,14 @@ def _windows(
     padded = tuple(n + 2 * p for n, p in zip(sizes, paddings, strict=True))
     spans = [d * (k - 1) + 1 for d, k in zip(dilations, kernel, strict=True)]
     if any(n < span for n, span in zip(padded, spans, strict=True)):
-        raise ShapeError("the window must fit", op=call, got=f"a span of {spans} in {padded}")
+        raise ShapeError("the window must fit.", op=call, got=f"a span of {spans} in {padded}")
     elements = math.prod(kernel)
     windows = math.prod((n - m) // s + 1 for n, m, s in zip(padded, spans, strides, strict=True))
     if columns is not None and (
         len(columns) != 3 or columns[2] != windows or columns[1] % elements
     ):
         raise ShapeError(
-            f"must be (images, channels * {elements}, {windows})",
+            f"must be (images, channels * {elements}, {windows}).",
             op=call,
             argument="x",
             got=f"x.shape={columns}",
@@ -104,7 +106,7 @@ def unfold(
     x = as_tensor(x)
     if len(x.shape) < 3:
         raise ShapeError(
-            "must be (images, channels, *spatial)",
+            "must be (images, channels, *spatial).",
             op="unfold",
             argument="x",
             got=f"x.shape={x.shape}",
@@ -194,7 +196,7 @@ def pixel_shuffle(x: TensorLike, upscale_factor: int) -> Tensor:
     x, r = as_tensor(x), integer("pixel_shuffle", "upscale_factor", upscale_factor, least=1)
     if len(x.shape) < 3 or x.shape[-3] % (r * r):
         raise ShapeError(
-            f"must be (..., channels, height, width) of channels that {r * r} divides",
+            f"must be (..., channels, height, width) of channels that {r * r} divides.",
             op="pixel_shuffle",
             argument="x",
             got=f"x.shape={x.shape}",
@@ -229,7 +231,7 @@ def pixel_unshuffle(x: TensorLike, downscale_factor: int) -> Tensor:
     x, r = as_tensor(x), integer("pixel_unshuffle", "downscale_factor", downscale_factor, least=1)
     if len(x.shape) < 3 or x.shape[-2] % r or x.shape[-1] % r:
         raise ShapeError(
-            f"must be (..., channels, height, width) of sizes that {r} divides",
+            f"must be (..., channels, height, width) of sizes that {r} divides.",
             op="pixel_unshuffle",
             argument="x",
             got=f"x.shape={x.shape}",
@@ -264,7 +266,7 @@ def channel_shuffle(x: TensorLike, groups: int) -> Tensor:
     x, groups = as_tensor(x), integer("channel_shuffle", "groups", groups, least=1)
     if len(x.shape) < 2 or x.shape[1] % groups:
         raise ShapeError(
-            f"must be (images, channels, ...) of channels that {groups} divides",
+            f"must be (images, channels, ...) of channels that {groups} divides.",
             op="channel_shuffle",
             argument="x",
             got=f"x.shape={x.shape}",

@@ -76,7 +76,7 @@ def repeat(x: TensorLike, repeats: Any, axis: int | None = None) -> Tensor:
     size = x.shape[i]
     if len(counts) not in (1, size):
         raise ShapeError(
-            f"must be one number, or one for each of the {size} positions",
+            f"must be one number, or one for each of the {size} positions.",
             op="repeat",
             argument="repeats",
             got=f"{len(counts)}",
@@ -155,7 +155,7 @@ def embedding(indices: TensorLike, weight: TensorLike, *, padding_idx: int | Non
     rows = weight.shape[0] if weight.shape else 0
     if not -rows <= row < rows:
         raise IndexRangeError(
-            f"must be in [{-rows}, {rows - 1}]",
+            f"must be in [{-rows}, {rows - 1}].",
             op="embedding",
             argument="padding_idx",
             got=f"padding_idx={row}",
@@ -191,7 +191,7 @@ def unravel_index(indices: TensorLike, shape: Sequence[int]) -> tuple[Tensor, ..
     rest: Any = as_tensor(indices)
     if not isdtype(rest.dtype, "integral"):
         raise DTypeError(
-            "must be integer", op="unravel_index", argument="indices", got=rest.dtype.name
+            "must be integer.", op="unravel_index", argument="indices", got=rest.dtype.name
         )
     sizes = [
         integer("unravel_index", "shape", n, least=0)
@@ -226,7 +226,7 @@ def nonzero(x: TensorLike) -> tuple[Tensor, ...]:
     x = as_tensor(x)
     if not x.shape:
         raise ShapeError(
-            "must have a dimension", op="nonzero", argument="x", got="none", fix="use x != 0"
+            "must have a dimension.", op="nonzero", argument="x", got="none", fix="use x != 0"
         )
     return unstack(argwhere(x), 1)
 
@@ -235,7 +235,7 @@ def _triangle(call: str, x: TensorLike, k: int, *, is_lower: bool) -> Tensor:
     x = as_tensor(x)
     if len(x.shape) < 2:
         raise ShapeError(
-            "must have two dimensions or more", op=call, argument="x", got=f"shape {x.shape}"
+            "must have two dimensions or more.", op=call, argument="x", got=f"shape {x.shape}"
         )
     rows, columns = x.shape[-2:]
     k = max(-rows - 1, min(operator.index(k), columns + 1))  # further off it is all or nothing

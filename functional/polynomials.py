@@ -53,7 +53,7 @@ def _polynomial(
         fix = "give it from outside of the transform"
         raise ParameterError(must, op=call, argument="n", got="a tensor-like without", fix=fix)
     if not np.isfinite(degrees).all():
-        raise ParameterError("must be finite", op=call, argument="n", got="a NaN or an infinity")
+        raise ParameterError("must be finite.", op=call, argument="n", got="a NaN or an infinity")
     most = integer(call, "n", int(np.max(np.trunc(degrees), initial=0)), most=MOST_DEGREES)
     n = as_tensor(np.trunc(degrees).astype(np.int64))
     before, here = one * 0, where(n < 0, 0, one)

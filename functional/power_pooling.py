@@ -33,7 +33,7 @@ def _power_means(
     x = as_tensor(x)
     p = number(call, "norm_type", norm_type, above=0.0)
     if p == math.inf:
-        raise ParameterError("must be finite", op=call, argument="norm_type", got="norm_type=inf")
+        raise ParameterError("must be finite.", op=call, argument="norm_type", got="norm_type=inf")
     sizes = several(call, "kernel_size", kernel_size, spatial)
     count = math.prod(integer(call, "kernel_size", n, least=1) for n in sizes)
     means = pool(pow(x, p), kernel_size, stride=stride, ceil_mode=ceil_mode)

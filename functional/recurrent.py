@@ -20,7 +20,7 @@ __all__ = ["gru", "lstm", "rnn", "rnn_cell"]
 def _check_activation(call: str, activation: str) -> None:
     if activation not in ("tanh", "relu"):
         raise ParameterError(
-            "must be 'tanh' or 'relu'",
+            "must be 'tanh' or 'relu'.",
             op=call,
             argument="activation",
             got=f"activation={activation!r}",
@@ -60,7 +60,7 @@ def rnn_cell(
     fits = len(sums.shape) == 2 and tuple(hidden.shape) == tuple(sums.shape)
     if not fits or tuple(weight.shape) != (sums.shape[1], sums.shape[1]):
         raise ShapeError(
-            "must be (batch, size), weight (size, size) and hidden (batch, size)",
+            "must be (batch, size), weight (size, size) and hidden (batch, size).",
             op="rnn_cell",
             argument="sums",
             got=(

@@ -73,12 +73,12 @@ def interpolate(
     spatial = len(x.shape) - 2
     if not isinstance(mode, str) or mode not in _SPATIAL:
         raise ParameterError(
-            f"must be one of {list(_SPATIAL)}", op="interpolate", argument="mode", got=repr(mode)
+            f"must be one of {list(_SPATIAL)}.", op="interpolate", argument="mode", got=repr(mode)
         )
     if spatial not in _SPATIAL[mode]:
         raise ShapeError(
             f"{mode!r} needs (images, channels, *spatial) of "
-            f"{' or '.join(map(str, _SPATIAL[mode]))} spatial dimensions",
+            f"{' or '.join(map(str, _SPATIAL[mode]))} spatial dimensions.",
             op="interpolate",
             got=f"x.shape={x.shape}",
         )
@@ -88,7 +88,7 @@ def interpolate(
         )
     if antialias and mode not in ("bilinear", "bicubic"):
         raise ParameterError(
-            "antialias is for 'bilinear' and 'bicubic'", op="interpolate", got=f"mode={mode!r}"
+            "antialias is for 'bilinear' and 'bicubic'.", op="interpolate", got=f"mode={mode!r}"
         )
     sizes, steps = _sizes(tuple(x.shape[2:]), size, scale_factor)
     checked_shape("interpolate", [*x.shape[:2], *sizes])
@@ -106,7 +106,7 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
     """The sizes of the result, and the steps through the input from element to element."""
     if (size is None) == (scale is None):
         raise ParameterError(
-            "one of size and scale_factor must be given",
+            "one of size and scale_factor must be given.",
             op="interpolate",
             got=f"size={size} and scale_factor={scale}",
         )
@@ -119,13 +119,13 @@ def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...]
         factors = [number("interpolate", "scale_factor", factor) for factor in given]
         if not all(0 < factor < math.inf for factor in factors):
             raise ParameterError(
-                "must be positive", op="interpolate", argument="scale_factor", got=f"{scale}"
+                "must be positive.", op="interpolate", argument="scale_factor", got=f"{scale}"
             )
         new = [math.floor(n * factor) for n, factor in zip(old, factors, strict=True)]
         steps = [1 / factor for factor in factors]
     if min(*old, *new) < 1:
         raise ShapeError(
-            "must be positive", op="interpolate", argument="sizes", got=f"{old} to {tuple(new)}"
+            "must be positive.", op="interpolate", argument="sizes", got=f"{old} to {tuple(new)}"
         )
     return tuple(new), steps
 

@@ -103,7 +103,7 @@ def _pieces(call: str, y: TensorLike, x: TensorLike | None, dx: float, axis: int
             places = moveaxis(places, axis, -1)
         if not places.shape or places.shape[-1] != y.shape[-1]:
             raise ShapeError(
-                "must have a place for each value",
+                "must have a place for each value.",
                 op=call,
                 argument="x",
                 got=f"{places.shape} and {y.shape}",
@@ -209,7 +209,7 @@ def gradient(
     order = integer("gradient", "edge_order", edge_order)
     if order not in (1, 2):
         raise ParameterError(
-            "must be 1 or 2", op="gradient", argument="edge_order", got=f"edge_order={order}"
+            "must be 1 or 2.", op="gradient", argument="edge_order", got=f"edge_order={order}"
         )
     is_list = isinstance(spacing, Sequence) and not isinstance(spacing, str)
     given = several("gradient", "spacing", spacing if is_list else [spacing] * len(axes), len(axes))
@@ -218,7 +218,7 @@ def gradient(
         lines = moveaxis(x, at, -1)
         if lines.shape[-1] < order + 1:
             raise ShapeError(
-                f"there must be {order + 1} values or more along an axis",
+                f"there must be {order + 1} values or more along an axis.",
                 op="gradient",
                 got=f"x.shape={x.shape} along axis {at}",
             )
@@ -235,7 +235,7 @@ def _slopes(y: Any, distance: Any, order: int) -> Any:
         steps = astype(diff(places), dtype=y.dtype)
     else:
         raise ShapeError(
-            f"must be one number, or {count} places",
+            f"must be one number, or {count} places.",
             op="gradient",
             argument="spacing",
             got=f"shape {places.shape}",

@@ -61,7 +61,7 @@ def affine_grid(theta: TensorLike, size: Sequence[int], *, align_corners: bool =
     n = len(spatial)
     if n not in (2, 3) or tuple(theta.shape) != (*images, n, n + 1):
         raise ShapeError(
-            "must be (images, n, n + 1) for n = 2 or 3 spatial dimensions",
+            "must be (images, n, n + 1) for n = 2 or 3 spatial dimensions.",
             op="affine_grid",
             argument="theta",
             got=f"theta.shape={theta.shape} for size={tuple(size)}",
@@ -117,14 +117,14 @@ def grid_sample(
     n = len(x.shape) - 2
     if mode not in ("bilinear", "nearest", "bicubic") or (mode == "bicubic" and n == 3):
         raise ParameterError(
-            "must be 'bilinear', 'nearest', or in two dimensions 'bicubic'",
+            "must be 'bilinear', 'nearest', or in two dimensions 'bicubic'.",
             op="grid_sample",
             argument="mode",
             got=repr(mode),
         )
     if padding_mode not in ("zeros", "border", "reflection"):
         raise ParameterError(
-            "must be 'zeros', 'border' or 'reflection'",
+            "must be 'zeros', 'border' or 'reflection'.",
             op="grid_sample",
             argument="padding_mode",
             got=repr(padding_mode),
@@ -133,7 +133,7 @@ def grid_sample(
     if not fits or grid.shape[0] != x.shape[0] or 0 in x.shape[2:]:
         raise ShapeError(
             "must be (images, channels, *spatial) of 2 or 3 spatial dimensions, grid (images, "
-            "*places, 2 or 3)",
+            "*places, 2 or 3).",
             op="grid_sample",
             argument="x",
             got=f"x.shape={x.shape} and grid.shape={grid.shape}",

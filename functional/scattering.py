@@ -52,7 +52,7 @@ def _indexed(call: str, x: Any, indices: Any, value: Any, axis: int) -> tuple[in
     wanted = (*x.shape[:at], *indices.shape, *x.shape[at + 1 :])
     if tuple(value.shape) != wanted and value.shape:
         got = f"value.shape={value.shape}, not {wanted}"
-        raise ShapeError("must have a slice for each index", op=call, argument="value", got=got)
+        raise ShapeError("must have a slice for each index.", op=call, argument="value", got=got)
     if not value.shape:
         return at, broadcast_to(value, (*indices.shape, *x.shape[:at], *x.shape[at + 1 :]))
     return at, moveaxis(value, at, 0) if indices.shape else value
@@ -154,7 +154,7 @@ def index_fill(x: TensorLike, indices: TensorLike, value: TensorLike, *, axis: i
     """
     value = as_tensor(value)
     if value.shape:
-        raise ShapeError("value must be one number", op="index_fill", got=f"shape {value.shape}")
+        raise ShapeError("value must be one number.", op="index_fill", got=f"shape {value.shape}")
     return index_copy(x, indices, value, axis=axis)
 
 
@@ -282,15 +282,15 @@ def scatter_reduce(
     call = "scatter_reduce"
     if mode not in _MODES:
         words = ", ".join(repr(word) for word in _MODES)
-        raise ParameterError(f"must be one of {words}", op=call, argument="mode", got=repr(mode))
+        raise ParameterError(f"must be one of {words}.", op=call, argument="mode", got=repr(mode))
     x, indices, value = as_tensor(x), as_tensor(indices), as_tensor(value)
     at = axis_of(call, axis, len(x.shape))
     if result_type(x, value) is not x.dtype:
         raise DTypeError(
-            f"must fit {x.dtype.name}", op=call, argument="value", got=value.dtype.name
+            f"must fit {x.dtype.name}.", op=call, argument="value", got=value.dtype.name
         )
     if mode in ("amax", "amin") and isdtype(x.dtype, "complex floating"):
-        raise DTypeError(f"{mode} needs real numbers", op=call, got=x.dtype.name)
+        raise DTypeError(f"{mode} needs real numbers.", op=call, got=x.dtype.name)
     indices, value = _matched(x, indices, astype(value, dtype=x.dtype), at)
     return _REDUCED[mode](x, indices, value, at, include_self)  # type: ignore[no-any-return]
 
@@ -299,7 +299,7 @@ def _matched(x: Any, indices: Any, value: Any, at: int) -> tuple[Any, Any]:
     """Index and value in one shape: that of x, but for the axis."""
     if len(indices.shape) != len(x.shape):
         got = f"shape {indices.shape} and x.shape={x.shape}"
-        raise ShapeError("indices must have the dimensions of x", op="scatter_reduce", got=got)
+        raise ShapeError("indices must have the dimensions of x.", op="scatter_reduce", got=got)
     count = indices.shape[at]
     if count == 1 and len(value.shape) == len(x.shape):
         count = value.shape[at]

@@ -44,14 +44,14 @@ def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> 
     """The number of segments, after checks of what can be wrong."""
     if not x.shape or tuple(segment_ids.shape) != (x.shape[0],):
         raise ShapeError(
-            "must have one element for each row of x",
+            "must have one element for each row of x.",
             op=call,
             argument="segment_ids",
             got=f"segment_ids.shape={segment_ids.shape} and x.shape={x.shape}",
         )
     if not isdtype(segment_ids.dtype, "integral"):
         raise DTypeError(
-            "must be integer", op=call, argument="segment_ids", got=segment_ids.dtype.name
+            "must be integer.", op=call, argument="segment_ids", got=segment_ids.dtype.name
         )
     if num_segments is not None:
         count = integer(call, "num_segments", num_segments)
@@ -59,12 +59,12 @@ def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> 
         count = int(max(segment_ids).item()) + 1 if x.shape[0] else 0
     if count < 0:
         raise IndexRangeError(
-            "there must be no negative number of segments", op=call, got=f"{count}"
+            "there must be no negative number of segments.", op=call, got=f"{count}"
         )
     ids = elements(segment_ids)
     if ids is not None and ids.size > 0 and (lowest := ids.min()) < 0:
         raise IndexRangeError(
-            "must not be negative", op=call, argument="segment_ids", got=f"{lowest}"
+            "must not be negative.", op=call, argument="segment_ids", got=f"{lowest}"
         )
     checked_shape(call, [count, *x.shape[1:]])
     return count
@@ -211,7 +211,7 @@ def _extreme(
     known = elements(ids)
     if known is not None and (highest := known.max()) >= count:
         raise IndexRangeError(
-            f"must be in [0, {count - 1}]", op=call, argument="segment_ids", got=f"{highest}"
+            f"must be in [0, {count - 1}].", op=call, argument="segment_ids", got=f"{highest}"
         )
     sizes = _sizes(ids, count)
     by_value = argsort(x, axis=0)
@@ -250,7 +250,7 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int
     x, least = as_tensor(x), integer("bincount", "minlength", minlength)
     if len(x.shape) != 1:
         raise ShapeError(
-            "must have one dimension", op="bincount", argument="x", got=f"shape {x.shape}"
+            "must have one dimension.", op="bincount", argument="x", got=f"shape {x.shape}"
         )
     values = ones(x.shape, dtype="int64") if weights is None else as_tensor(weights)
     _segments("bincount", values, x, 0)

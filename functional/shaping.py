@@ -53,7 +53,7 @@ def flatten(x: TensorLike, *, start_axis: int = 0, end_axis: int = -1) -> Tensor
     first, last = axis_of("flatten", start_axis, ndim), axis_of("flatten", end_axis, ndim)
     if first > last:
         raise ShapeError(
-            "must not stand behind end_axis",
+            "must not stand behind end_axis.",
             op="flatten",
             argument="start_axis",
             got=f"{start_axis} and {end_axis}",
@@ -91,7 +91,7 @@ def unflatten(x: TensorLike, axis: int, sizes: Sequence[int]) -> Tensor:
         given[given.index(-1)] = x.shape[at] // known
     if not given or min(given) < 0 or math.prod(given) != x.shape[at]:
         raise ShapeError(
-            f"must make up {x.shape[at]} elements",
+            f"must make up {x.shape[at]} elements.",
             op="unflatten",
             argument="sizes",
             got=f"sizes={tuple(sizes)}",
@@ -201,7 +201,7 @@ def sliding_window_view(
         far = integer(call, "step", far, least=1)
         if size > x.shape[at]:
             raise ShapeError(
-                "windows must not be larger than x",
+                "windows must not be larger than x.",
                 op=call,
                 got=f"{size} for dimension {at} of size {x.shape[at]}",
             )

@@ -173,7 +173,7 @@ def general_cosine_window(
     factors = several("general_cosine_window", "a", a)
     factors = tuple(number("general_cosine_window", "a", factor) for factor in factors)
     if not factors:
-        raise ParameterError("a must have a factor", op="general_cosine_window", got="none")
+        raise ParameterError("a must have a factor.", op="general_cosine_window", got="none")
     return _cosines("general_cosine_window", size, factors, periodic, dtype)
 
 

@@ -23,7 +23,7 @@ def _sizes(call: str, n_fft: Any, hop_length: Any, win_length: Any) -> tuple[int
     width = size if win_length is None else integer(call, "win_length", win_length, least=1)
     if width > size:
         raise ParameterError(
-            f"must be at most n_fft={size}",
+            f"must be at most n_fft={size}.",
             op=call,
             argument="win_length",
             got=f"win_length={width}",
@@ -36,7 +36,7 @@ def _window(call: str, window: TensorLike | None, size: int, width: int, dtype: 
     given = ones((width,), dtype=dtype) if window is None else as_tensor(window)
     if tuple(given.shape) != (width,):
         raise ShapeError(
-            f"must have one dimension of win_length={width} elements",
+            f"must have one dimension of win_length={width} elements.",
             op=call,
             argument="window",
             got=f"window.shape={given.shape}",
@@ -97,14 +97,14 @@ def stft(
         x = astype(x, dtype="float32")
     size, hop, width = _sizes("stft", n_fft, hop_length, win_length)
     if not x.shape:
-        raise ShapeError("must have a dimension", op="stft", argument="x", got="none")
+        raise ShapeError("must have a dimension.", op="stft", argument="x", got="none")
     kind = {"complex64": "float32", "complex128": "float64"}.get(x.dtype.name, x.dtype)
     factors = _window("stft", window, size, width, kind)
     if center:
         x = pad(x, (0, 0) * (len(x.shape) - 1) + (size // 2, size // 2), mode=pad_mode)
     if x.shape[-1] < size:
         raise ShapeError(
-            f"must be as long as a piece, {size}",
+            f"must be as long as a piece, {size}.",
             op="stft",
             argument="x",
             got=f"{x.shape[-1]} samples",
@@ -112,7 +112,7 @@ def stft(
     pieces = sliding_window_view(x, size, axis=-1, step=hop) * factors
     is_complex = _is_complex(pieces)
     if onesided and is_complex:
-        raise ParameterError("onesided needs real x and window", op="stft", got="complex ones")
+        raise ParameterError("onesided needs real x and window.", op="stft", got="complex ones")
     is_half = not is_complex if onesided is None else onesided
     found = fourier_transform(
         pieces,
@@ -173,12 +173,15 @@ def istft(
     size, hop, width = _sizes("istft", n_fft, hop_length, win_length)
     if len(x.shape) < 2 or not x.shape[-1]:
         raise ShapeError(
-            "must be (..., frequencies, pieces)", op="istft", argument="x", got=f"x.shape={x.shape}"
+            "must be (..., frequencies, pieces).",
+            op="istft",
+            argument="x",
+            got=f"x.shape={x.shape}",
         )
     is_half = not return_complex and x.shape[-2] != size if onesided is None else onesided
     if x.shape[-2] != (size // 2 + 1 if is_half else size):
         raise ShapeError(
-            f"must have {(size // 2 + 1 if is_half else size)} frequencies",
+            f"must have {(size // 2 + 1 if is_half else size)} frequencies.",
             op="istft",
             argument="x",
             got=f"x.shape={x.shape}",

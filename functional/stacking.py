@@ -92,7 +92,7 @@ def atleast_3d(x: TensorLike) -> Tensor:
 def _tensors(call: str, xs: Sequence[TensorLike]) -> list[Any]:
     parts = [as_tensor(x) for x in several(call, "xs", xs)]
     if not parts:
-        raise ShapeError("there must be a tensor to join", op=call, got="none")
+        raise ShapeError("there must be a tensor to join.", op=call, got="none")
     return parts
 
 
@@ -187,7 +187,7 @@ def _parts(call: str, name: str, given: Any) -> int:
     count = integer(call, name, given, least=1)
     if count > _MOST_PARTS:
         raise ParameterError(
-            f"must be at most {_MOST_PARTS}", op=call, argument=name, got=f"{count}"
+            f"must be at most {_MOST_PARTS}.", op=call, argument=name, got=f"{count}"
         )
     return count
 

@@ -36,7 +36,7 @@ def _unpooled(
         raise ShapeError(
             f"x and indices must be (images, channels, *spatial) of {spatial + 2} "
             "dimensions, and "
-            "of one shape",
+            "of one shape.",
             op=call,
             got=f"x.shape={x.shape}, indices.shape={indices.shape}",
         )
@@ -56,7 +56,7 @@ def _unpooled(
         size = sizes("output_size", given[2:] if len(given) == spatial + 2 else given, 1)
     if any(not u - s < n < u + s for n, u, s in zip(size, usual, steps, strict=True)):
         raise ShapeError(
-            f"must be less than a stride away from {tuple(usual)}",
+            f"must be less than a stride away from {tuple(usual)}.",
             op=call,
             argument="output_size",
             got=f"output_size={tuple(size)}",

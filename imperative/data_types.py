@@ -86,7 +86,7 @@ def finfo(type: Any, /) -> finfo_object:
     dtype = as_dtype(type)
     dtype = _PARTS.get(dtype, dtype)
     if dtype not in _FORMATS:
-        raise _C.DTypeError("the dtype must be floating-point", op="finfo", got=dtype.name)
+        raise _C.DTypeError("the dtype must be floating-point.", op="finfo", got=dtype.name)
     digits, smallest, largest = _FORMATS[dtype]
     most = (2.0 - 2.0**-digits) * 2.0**largest
     return finfo_object(8 * dtype.itemsize, 2.0**-digits, most, -most, 2.0**smallest, dtype)
@@ -112,7 +112,7 @@ def iinfo(type: Any, /) -> iinfo_object:
     """
     dtype = as_dtype(type)
     if dtype not in KINDS["integral"]:
-        raise _C.DTypeError("the dtype must be integer", op="iinfo", got=dtype.name)
+        raise _C.DTypeError("the dtype must be integer.", op="iinfo", got=dtype.name)
     bits = 8 * dtype.itemsize
     if dtype in KINDS["unsigned integer"]:
         return iinfo_object(bits, 2**bits - 1, 0, dtype)
@@ -145,7 +145,7 @@ def isdtype(dtype: Any, kind: Any) -> bool:
         if kind not in KINDS:
             words = ", ".join(repr(word) for word in KINDS)
             raise _C.ParameterError(
-                f"must be a dtype or of {words}", op="isdtype", argument="kind", got=repr(kind)
+                f"must be a dtype or of {words}.", op="isdtype", argument="kind", got=repr(kind)
             )
         return as_dtype(dtype) in KINDS[kind]
     return as_dtype(dtype) is as_dtype(kind)
@@ -172,7 +172,7 @@ def result_type(*arrays_and_dtypes: TensorLike) -> _C.dtype:
     numbers = [x for x in arrays_and_dtypes if isinstance(x, (bool, int, float, complex))]
     others = [x for x in arrays_and_dtypes if not isinstance(x, (bool, int, float, complex))]
     if not others:
-        raise _C.ParameterError("needs a tensor or a dtype", op="result_type", got="none")
+        raise _C.ParameterError("needs a tensor or a dtype.", op="result_type", got="none")
     condition = _C.ShapeTensor((), _C.bool_)
     result: Any = _C.ShapeTensor((), as_dtype(others[0]))
     for x in others[1:]:

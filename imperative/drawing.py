@@ -60,7 +60,7 @@ def draw(graph: Graph, path: str | PathLike[str]) -> None:
             _write_png(graph, target)
         case suffix:
             raise _C.ArgumentError(
-                "the file's name must end in .svg, .png or .dot",
+                "the file's name must end in .svg, .png or .dot.",
                 op="draw",
                 got=f"{suffix!r} in {target}",
             )

@@ -146,7 +146,7 @@ def read_dot(text: str) -> Graph:
             group = ""
         elif line and not line.startswith(_IGNORED):
             raise _C.ArgumentError(
-                "each line must be a statement as a tape writes it",
+                "each line must be a statement as a tape writes it.",
                 op="read_dot",
                 got=f"{line!r} in line {number}",
                 fix="draw other graphs with Graphviz",

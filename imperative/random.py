@@ -152,7 +152,7 @@ def manual_seed(seed: int) -> None:
     except TypeError:
         got = type(seed).__name__
         raise _C.ParameterError(
-            "must be an integer", op="manual_seed", argument="seed", got=f"{got}"
+            "must be an integer.", op="manual_seed", argument="seed", got=f"{got}"
         ) from None
     default_stream.restart(number)
 

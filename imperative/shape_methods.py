@@ -56,7 +56,7 @@ class ShapedMethods(TensorMethods):
         start, end = (self._axis("flatten", dim) for dim in (start_dim, end_dim))
         if start > end:
             raise _C.ShapeError(
-                "must not come after end_dim",
+                "must not come after end_dim.",
                 op="flatten",
                 argument="start_dim",
                 got=f"{start_dim} and {end_dim}",
@@ -102,7 +102,7 @@ class ShapedMethods(TensorMethods):
         """
         if self.ndim > 2:
             raise _C.ShapeError(
-                "at most two dimensions are taken", op="t", got=f"shape {self.shape}"
+                "at most two dimensions are taken.", op="t", got=f"shape {self.shape}"
             )
         return self.transpose()
 
@@ -122,7 +122,7 @@ class ShapedMethods(TensorMethods):
         new = len(wanted) - self.ndim
         if any(size == -1 for size in wanted[: max(new, 0)]):
             raise _C.ShapeError(
-                "-1 must not stand for a new dimension", op="expand", got=f"{wanted}"
+                "-1 must not stand for a new dimension.", op="expand", got=f"{wanted}"
             )
         sizes = [
             self.shape[i - new] if size == -1 and i >= new else size
@@ -223,7 +223,7 @@ class ShapedMethods(TensorMethods):
     def _axis(self, call: str, axis: int) -> int:
         if not -self.ndim <= axis < self.ndim:
             raise _C.IndexRangeError(
-                f"must be in [{-self.ndim}, {self.ndim - 1}]",
+                f"must be in [{-self.ndim}, {self.ndim - 1}].",
                 op=call,
                 argument="axis",
                 got=f"axis={axis}",

@@ -33,14 +33,14 @@ def _frequencies(call: str, n: int, d: float, dtype: Any, device: str | None) ->
     """The number of samples and the dtype, checked."""
     count = operator.index(n)
     if count < 1:
-        raise ShapeError("must be at least 1", op=call, argument="n", got=f"n={count}")
+        raise ShapeError("must be at least 1.", op=call, argument="n", got=f"n={count}")
     if not d or not math.isfinite(d):
-        raise ParameterError("must be finite and not 0", op=call, argument="d", got=f"d={d}")
+        raise ParameterError("must be finite and not 0.", op=call, argument="d", got=f"d={d}")
     wanted = as_dtype("float32" if dtype is None else dtype)
     if not isdtype(wanted, "real floating"):
-        raise DTypeError("must be real floating-point", op=call, argument="dtype", got=f"{wanted}")
+        raise DTypeError("must be real floating-point.", op=call, argument="dtype", got=f"{wanted}")
     if device not in (None, "cpu"):
-        raise ParameterError("must be 'cpu'", op=call, argument="device", got=repr(device))
+        raise ParameterError("must be 'cpu'.", op=call, argument="device", got=repr(device))
     return count, wanted
 
 

@@ -19,13 +19,13 @@ def axes_of(call: str, ndim: int, s: Sequence[int] | None, axes: Sequence[int] |
         count = ndim if s is None else len(s)
         if count > ndim:
             raise ShapeError(
-                f"must have at most {ndim} sizes", op=call, argument="s", got=f"{tuple(s or ())}"
+                f"must have at most {ndim} sizes.", op=call, argument="s", got=f"{tuple(s or ())}"
             )
         return list(range(ndim - count, ndim))
     found = arranging.axes_of(call, tuple(axes), ndim)
     if s is not None and len(s) != len(found):
         raise ShapeError(
-            "s and axes must be equally many", op=call, got=f"{tuple(s)} and {tuple(axes)}"
+            "s and axes must be equally many.", op=call, got=f"{tuple(s)} and {tuple(axes)}"
         )
     return found
 
@@ -39,7 +39,7 @@ def _size_of(call: str, given: Any, default: int) -> int:
     """The size of a transform; None leaves it as it is."""
     size = default if given is None else integer(call, "n", given)
     if size < 1:
-        raise ShapeError("the size of a transform must be at least 1", op=call, got=f"{size}")
+        raise ShapeError("the size of a transform must be at least 1.", op=call, got=f"{size}")
     return size
 
 
@@ -60,7 +60,7 @@ def _scale(call: str, norm: str, is_inverse: bool, sizes: Sequence[int]) -> floa
     """What a transform is multiplied by: one of the two directions, or both, divide."""
     if norm not in ("backward", "ortho", "forward"):
         raise ParameterError(
-            "must be 'backward', 'ortho' or 'forward'", op=call, argument="norm", got=repr(norm)
+            "must be 'backward', 'ortho' or 'forward'.", op=call, argument="norm", got=repr(norm)
         )
     count = math.prod(sizes)
     if norm == "ortho":
@@ -84,7 +84,7 @@ def transform(
     given: Any = None if s is None else list(s)
     found = axes_of(call, len(shape), given, axes)
     if not found and kind != "c2c":
-        raise ShapeError("there must be an axis to transform", op=call, got=f"shape {shape}")
+        raise ShapeError("there must be an axis to transform.", op=call, got=f"shape {shape}")
     defaults = [shape[axis] for axis in found]
     if kind == "c2r":
         defaults[-1] = 2 * (defaults[-1] - 1)

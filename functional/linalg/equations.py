@@ -235,7 +235,7 @@ def _limit(x: Any, largest: Any, rtol: Any, atol: Any) -> Any:
         known = given if isinstance(given, (int, float)) else elements(given)
         if known is not None and not np.all(np.asarray(known) >= 0):
             raise ParameterError(
-                "must not be negative", op="pinv", argument=name, got=f"{name}={given}"
+                "must not be negative.", op="pinv", argument=name, got=f"{name}={given}"
             )
     if rtol is None:
         precision = finfo(largest.dtype).eps

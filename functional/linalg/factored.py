@@ -170,7 +170,7 @@ def tensorinv(x: TensorLike, /, *, ind: int = 2) -> Tensor:
     size = math.prod(rows)
     if count < 1 or size != math.prod(columns):
         raise ShapeError(
-            "the product of the first ind sizes must be that of the others",
+            "the product of the first ind sizes must be that of the others.",
             op="tensorinv",
             got=f"x.shape={x.shape}, ind={count}",
         )
@@ -213,7 +213,7 @@ def tensorsolve(x1: TensorLike, x2: TensorLike, /, *, axes: Sequence[int] | None
     size = math.prod(inner)
     if math.prod(outer) != size or math.prod(x2.shape) != size:
         raise ShapeError(
-            "x1.shape must be as many elements as x2 has, and as many behind",
+            "x1.shape must be as many elements as x2 has, and as many behind.",
             op="tensorsolve",
             got=f"x1.shape={x1.shape}, x2.shape={x2.shape}",
         )

@@ -24,7 +24,7 @@ def matrix_shape(call: str, x: Any) -> tuple[int, int]:
     """The last two sizes of a tensor that must have them."""
     if len(x.shape) < 2:
         raise ShapeError(
-            "must have two dimensions or more", op=call, argument="x", got=f"x.shape={x.shape}"
+            "must have two dimensions or more.", op=call, argument="x", got=f"x.shape={x.shape}"
         )
     return x.shape[-2], x.shape[-1]
 
@@ -87,7 +87,7 @@ def vector_norm(
     x = as_floating(x)
     axes_of("vector_norm", axis, len(x.shape))
     if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
-        raise ParameterError("must be a number", op="vector_norm", argument="ord", got=repr(ord))
+        raise ParameterError("must be a number.", op="vector_norm", argument="ord", got=repr(ord))
     if ord == 2:
         return _euclidean(x, axis, keepdims)  # type: ignore[no-any-return]
     size = ops.abs(x)
@@ -149,7 +149,7 @@ def matrix_norm(
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if isinstance(ord, bool) or ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise ParameterError(
-            "must be 'fro', 'nuc', 1, 2 or infinity, or these numbers with a minus",
+            "must be 'fro', 'nuc', 1, 2 or infinity, or these numbers with a minus.",
             op="matrix_norm",
             argument="ord",
             got=repr(ord),
@@ -211,7 +211,7 @@ def norm(
     if len(axes) == 1:
         return vector_norm(x, axis=axes, keepdims=keepdims, ord=ord)  # type: ignore[arg-type]
     if len(axes) != 2 or axes[0] == axes[1]:
-        raise ShapeError("with an ord, axis must be one or two axes", op="norm", got=f"{axes}")
+        raise ShapeError("with an ord, axis must be one or two axes.", op="norm", got=f"{axes}")
     rest = tuple(i for i in range(ndim) if i not in axes)
     found = matrix_norm(ops.permute_dims(x, (*rest, *axes)), ord=ord)
     return expand_dims(found, axes) if keepdims else found
@@ -299,7 +299,7 @@ def cond(x: TensorLike, p: float | str | None = None) -> Tensor:
     if p is None or p in (2, -2):
         values = ops.svdvals(x)
         if not values.shape[-1]:
-            raise ShapeError("a matrix must have elements", op="cond", got=f"x.shape={x.shape}")
+            raise ShapeError("a matrix must have elements.", op="cond", got=f"x.shape={x.shape}")
         largest, smallest = ops.max(values, axis=-1), ops.min(values, axis=-1)
         if p == -2:
             return smallest / largest

@@ -41,7 +41,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, *, axis: int = -1) -> Tensor:
     for x in (x1, x2):
         if x.shape[axis_of("cross", axis, len(x.shape))] != 3:
             raise ShapeError(
-                "vectors must have 3 elements along the axis",
+                "vectors must have 3 elements along the axis.",
                 op="cross",
                 got=f"shapes {x1.shape} and {x2.shape} for axis={axis}",
             )
@@ -77,7 +77,9 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if len(x1.shape) != 1 or len(x2.shape) != 1:
         raise ShapeError(
-            "x1 and x2 must have one dimension", op="outer", got=f"shapes {x1.shape} and {x2.shape}"
+            "x1 and x2 must have one dimension.",
+            op="outer",
+            got=f"shapes {x1.shape} and {x2.shape}",
         )
     return expand_dims(x1, 1) * expand_dims(x2, 0)
 
@@ -110,7 +112,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
     rows, columns = matrix_shape("matrix_power", x)
     if rows != columns:
         raise ShapeError(
-            "must be square", op="matrix_power", argument="x", got=f"x.shape={x.shape}"
+            "must be square.", op="matrix_power", argument="x", got=f"x.shape={x.shape}"
         )
     power = integer("matrix_power", "n", n)
     if power == 0:
@@ -183,7 +185,7 @@ def multi_dot(xs: Sequence[TensorLike], /) -> Tensor:
         or not all(len(shape) in (1, 2) for shape in shapes)
     ):
         raise ShapeError(
-            "must be two matrices or more, of which the first and the last may be vectors",
+            "must be two matrices or more, of which the first and the last may be vectors.",
             op="multi_dot",
             argument="xs",
             got=f"shapes {', '.join(map(str, shapes))}",
@@ -240,11 +242,11 @@ def vander(x: TensorLike, /, *, n: int | None = None) -> Tensor:
     x = as_tensor(x)
     if not len(x.shape):
         raise ShapeError(
-            "must have one dimension or more", op="vander", argument="x", got="x.shape=()"
+            "must have one dimension or more.", op="vander", argument="x", got="x.shape=()"
         )
     count = x.shape[-1] if n is None else integer("vander", "n", n)
     if count < 0:
-        raise ShapeError("must not be negative", op="vander", argument="n", got=f"{count}")
+        raise ShapeError("must not be negative.", op="vander", argument="n", got=f"{count}")
     # A signed exponent would make uint64 a float.
     exponents = ops.arange(count, dtype="uint64" if x.dtype.name == "uint64" else "int64")
     return ops.astype(ops.pow(expand_dims(x, -1), exponents), dtype=x.dtype)

@@ -38,7 +38,7 @@ def _reflections(call: str, x: Any, tau: Any) -> tuple[Any, int]:
     count = tau.shape[-1] if tau.shape else -1
     if not 0 <= count <= columns <= rows or tuple(tau.shape[:-1]) != tuple(x.shape[:-2]):
         raise ShapeError(
-            "must be (..., m, n) and tau (..., k) with m >= n >= k",
+            "must be (..., m, n) and tau (..., k) with m >= n >= k.",
             op=call,
             argument="x",
             got=f"x.shape={x.shape} and tau.shape={tau.shape}",
@@ -144,7 +144,7 @@ def ormqr(
     matrix_shape("ormqr", y)
     if y.shape[-2 if left else -1] != x.shape[-2] or tuple(y.shape[:-2]) != tuple(x.shape[:-2]):
         raise ShapeError(
-            f"must be {('(..., m, p)' if left else '(..., p, m)')} with the m and the batch of x",
+            f"must be {('(..., m, p)' if left else '(..., p, m)')} with the m and the batch of x.",
             op="ormqr",
             argument="other",
             got=f"other.shape={y.shape} and x.shape={x.shape}",

@@ -171,7 +171,7 @@ class Draws(Continuous):
         if not 0 <= count <= scores.shape[-1]:
             raise ShapeError(
                 f"must be at most {scores.shape[-1]}, the number of categories, "
-                "without replacement",
+                "without replacement.",
                 op="multinomial",
                 argument="count",
                 got=f"{count}",
@@ -184,7 +184,9 @@ class Draws(Continuous):
         given = as_tensor(logits)
         at = axis_of(call, axis, len(given.shape))
         if not given.shape[at]:
-            raise ShapeError("there must be a category", op=call, got=f"shape {tuple(given.shape)}")
+            raise ShapeError(
+                "there must be a category.", op=call, got=f"shape {tuple(given.shape)}"
+            )
         last = moveaxis(given, at, -1)
         shape = (*lead, *last.shape)
         return broadcast_to(last, shape) + gumbel_noise(shape, **self._take())
@@ -209,7 +211,7 @@ class Draws(Continuous):
         if isinstance(x, int):
             if x < 0:
                 raise ParameterError(
-                    "must not be negative", op="permutation", argument="x", got=f"{x}"
+                    "must not be negative.", op="permutation", argument="x", got=f"{x}"
                 )
             return self._order(x)
         given = as_tensor(x)
@@ -237,7 +239,7 @@ class Draws(Continuous):
         """
         if not isinstance(x, Tensor):
             raise ParameterError(
-                "must be a Tensor",
+                "must be a Tensor.",
                 op="shuffle",
                 argument="x",
                 got=type(x).__name__,

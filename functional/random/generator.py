@@ -54,7 +54,7 @@ class Generator(Draws):
         if not isinstance(state, tuple) or len(state) != 2:
             got = type(state).__name__  # type: ignore[unreachable]
             raise ParameterError(
-                "must be a key and how many draws were taken", op="state", got=f"{got}"
+                "must be a key and how many draws were taken.", op="state", got=f"{got}"
             )
         key, taken = state
         self._stream.restart(
@@ -178,7 +178,7 @@ def _count(call: str, value: Any) -> int:
     count = integer(call, "count", value, least=0)
     if count > _MOST:
         raise ParameterError(
-            f"must be at most {_MOST}",
+            f"must be at most {_MOST}.",
             op=call,
             argument="count",
             got=f"count={count}",
@@ -189,5 +189,5 @@ def _count(call: str, value: Any) -> int:
 
 def _checked(call: str, key: Any) -> Key:
     if not isinstance(key, Key):
-        raise ParameterError("must be a Key", op=call, argument="key", got=type(key).__name__)
+        raise ParameterError("must be a Key.", op=call, argument="key", got=type(key).__name__)
     return key

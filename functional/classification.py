@@ -116,8 +116,10 @@ def cross_entropy(
     are_soft = isdtype(labels.dtype, "real floating") and len(labels.shape) >= len(logits.shape)
     if are_soft and integer("cross_entropy", "ignore_index", ignore_index) >= 0:
         raise ParameterError(
-            "cross_entropy: ignore_index must be left out where labels are probabilities, none of "
-            f"which is a class; got {ignore_index}."
+            "must be left out where labels are probabilities, none of which is a class.",
+            op="cross_entropy",
+            argument="ignore_index",
+            got=str(ignore_index),
         )
     if axis != -1:
         at = axis_of("cross_entropy", axis, len(logits.shape))

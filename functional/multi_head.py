@@ -119,8 +119,10 @@ def multi_head_attention_forward(
     length, batch, width = query.shape
     if width != embed_dim_to_check or width % heads:
         raise ShapeError(
-            f"{_CALL}: query must have the width embed_dim_to_check, which num_heads divides; "
-            f"got query.shape={query.shape}, {embed_dim_to_check} and {heads}."
+            "must have the width embed_dim_to_check, which num_heads divides.",
+            op=_CALL,
+            argument="query",
+            got=f"query.shape={query.shape}, {embed_dim_to_check} and {heads}",
         )
     separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     weights = _maps(in_proj_weight, separate if use_separate_proj_weight else None, width)
@@ -129,8 +131,9 @@ def multi_head_attention_forward(
     if bias_k is not None or bias_v is not None:
         if bias_k is None or bias_v is None or static_k is not None or static_v is not None:
             raise ParameterError(
-                f"{_CALL}: bias_k and bias_v must come together, and without static keys; "
-                "got one alone, or both kinds."
+                "bias_k and bias_v must come together, and without static keys.",
+                op=_CALL,
+                got="one alone, or both kinds",
             )
         k = concat([k, broadcast_to(as_tensor(bias_k), (1, batch, width))], axis=0)
         v = concat([v, broadcast_to(as_tensor(bias_v), (1, batch, width))], axis=0)
@@ -191,8 +194,10 @@ class _Hidden:
 def _with_batch(name: str, x: Any, is_batched: bool) -> Any:
     if len(x.shape) != (3 if is_batched else 2) or not isdtype(x.dtype, "real floating"):
         raise ShapeError(
-            f"{_CALL}: query, key and value must be real floating-point, and have 3 dimensions, or "
-            f"2 without a batch; got {name}.shape={x.shape} and {name}.dtype={x.dtype.name}."
+            "query, key and value must be real floating-point, and have 3 dimensions, or 2 without "
+            "a batch.",
+            op=_CALL,
+            got=f"{name}.shape={x.shape} and {name}.dtype={x.dtype.name}",
         )
     return x if is_batched else expand_dims(x, 1)
 
@@ -202,14 +207,18 @@ def _maps(packed: Any, separate: Any, width: int) -> list[Any]:
         return [as_tensor(w) for w in separate]
     if separate is not None or packed is None:
         raise ParameterError(
-            f"{_CALL}: q_proj_weight, k_proj_weight and v_proj_weight must be given with "
-            "use_separate_proj_weight, in_proj_weight without; got None."
+            "q_proj_weight, k_proj_weight and v_proj_weight must be given with "
+            "use_separate_proj_weight, in_proj_weight without.",
+            op=_CALL,
+            got="None",
         )
     packed = as_tensor(packed)
     if tuple(packed.shape) != (3 * width, width):
         raise ShapeError(
-            f"{_CALL}: in_proj_weight must be (3 * width, width); got {packed.shape} for the width "
-            f"{width}."
+            "must be (3 * width, width).",
+            op=_CALL,
+            argument="in_proj_weight",
+            got=f"{packed.shape} for the width {width}",
         )
     return [packed[i * width : (i + 1) * width] for i in range(3)]
 
@@ -236,7 +245,9 @@ def _given(name: str, x: Any, q: Any) -> Any:
     batch, heads, _, size = q.shape
     if len(x.shape) != 3 or x.shape[0] != batch * heads or x.shape[2] != size:
         raise ShapeError(
-            f"{_CALL}: {name} must be (batch * heads, keys, width / heads); got {x.shape} for "
-            f"{batch} * {heads} and {size}."
+            "must be (batch * heads, keys, width / heads).",
+            op=_CALL,
+            argument=name,
+            got=f"{x.shape} for {batch} * {heads} and {size}",
         )
     return reshape(x, (batch, heads, *x.shape[1:]))

@@ -26,6 +26,7 @@ from .carrier import carried
 from .describing import describe
 from .hooks import HookHandle, register_hook
 from .levels import is_differentiated, stopped
+from .naming import named
 from .shape_methods import ShapedMethods
 
 # Of the standard; the newest is what `tensorlike.__array_api_version__` says.
@@ -156,12 +157,12 @@ class Tensor(ShapedMethods):
 
     stop_gradient = detach
 
+    @named
     def set_value(self, value: TensorLike) -> None:
         """Binds the tensor to another value, cast to its dtype.
 
-        A tensor that requires_grad still does, as a leaf of `backward`: what the value was computed
-        from is forgotten there, while the transforms that are going on go through it. A tensor that
-        was made before a transform began keeps the plain value when that ends.
+        A tensor that requires_grad still does, as a leaf of `backward`, which goes no further; the
+        transforms that are going on do. One made before a transform keeps the plain value after it.
 
         Args:
             value: of this tensor's shape: data, or a tensor-like of any kind.

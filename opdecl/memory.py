@@ -29,3 +29,6 @@ class Memory:
             computes_in=self.computes_in,
             reuses=names.index(self.reuses) if self.reuses else -1,
         )
+
+
+NO_WISHES = Memory()

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from .errors import Place
 from .expression import AttrLiteral, Expr
-from .memory import Memory
+from .memory import NO_WISHES, Memory
 
 
 class Category(Enum):
@@ -279,7 +279,7 @@ class OpEntry(Entry):
     expand: str = ""  # the name of a body that stands in C++
     linear: tuple[tuple[str, ...], ...] = ()  # groups: linear in each by itself
     batch: str = ""  # how an axis of examples goes through it; "" where the body says it
-    memory: Memory = Memory()
+    memory: Memory = NO_WISHES
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
     version: int = 1

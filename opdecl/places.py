@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from .memory import Memory
+from .memory import NO_WISHES
 from .model import HANDWRITTEN, Entry, OpEntry, RawOp, ReductionEntry, ScalarEntry
 
 # From an entry to what is wrong with it in that place.
@@ -66,7 +66,7 @@ def _check_op(entry: OpEntry) -> Iterator[str]:
             "the key 'infer' is missing: module:function, which takes tensors without elements "
             "and returns such"
         )
-    if entry.memory.view or entry.memory != Memory():
+    if entry.memory.view or entry.memory != NO_WISHES:
         key = "view" if entry.memory.view else "memory"
         yield f"{key}: that is for kernels of the core; NumPy's arrays come as they lie"
     if entry.expand:

@@ -23,8 +23,9 @@ void check_unsigned(const Op& op, const Array& index) {
 }  // namespace
 
 void refuse_changed(const Op& op, const char* what) {
-  fail(ErrorKind::kIndex, op.name(), ": ", what, " must stay the same while they are read; got ",
-       "memory that somebody wrote to meanwhile; copy them first.");
+  fail(ErrorKind::kIndex, said::op(op.name()), said::argument(what),
+       "must stay the same while they are read",
+       said::got("memory that somebody wrote to meanwhile"), said::fix("copy them first"));
 }
 
 IndexReader::IndexReader(const Op& op, const Array& index, const Dims& shape, int64_t axis,

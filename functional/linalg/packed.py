@@ -90,8 +90,10 @@ def lu_unpack(packed: TensorLike, pivots: TensorLike, /) -> LUResult:
         raise DTypeError(f"lu_unpack: pivots must be integer; got {pivots.dtype.name}.")
     if tuple(pivots.shape) != (*packed.shape[:-2], count):
         raise ShapeError(
-            f"lu_unpack: pivots must be (..., {count}) for a matrix of {rows} by {columns}; got "
-            f"{pivots.shape} for {packed.shape}."
+            f"must be (..., {count}) for a matrix of {rows} by {columns}.",
+            op="lu_unpack",
+            argument="pivots",
+            got=f"{pivots.shape} for {packed.shape}",
         )
     places = ops.one_hot(_order(pivots, rows), depth=rows)
     lower = tril(packed[..., :count], k=-1) + eye(rows, count, dtype=packed.dtype)

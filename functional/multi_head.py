@@ -117,24 +117,13 @@ def multi_head_attention_forward(
     heads = integer(_CALL, "num_heads", num_heads, least=1)
     p = number(_CALL, "dropout_p", dropout_p, least=0.0, most=1.0) if training else 0.0
     length, batch, width = query.shape
-    if width != embed_dim_to_check or width % heads:
-        raise ShapeError(
-            "must have the width embed_dim_to_check, which num_heads divides.",
-            op=_CALL,
-            argument="query",
-            got=f"query.shape={query.shape}, {embed_dim_to_check} and {heads}",
-        )
+    _check_width(query.shape, embed_dim_to_check, heads)
     separate = (q_proj_weight, k_proj_weight, v_proj_weight)
     weights = _maps(in_proj_weight, separate if use_separate_proj_weight else None, width)
     q, k, v = _projected((query, key, value), weights, in_proj_bias, width)
     hidden = _Hidden(batch, heads, key_padding_mask, attn_mask)
     if bias_k is not None or bias_v is not None:
-        if bias_k is None or bias_v is None or static_k is not None or static_v is not None:
-            raise ParameterError(
-                "bias_k and bias_v must come together, and without static keys.",
-                op=_CALL,
-                got="one alone, or both kinds",
-            )
+        _check_biases(bias_k, bias_v, static_k, static_v)
         k = concat([k, broadcast_to(as_tensor(bias_k), (1, batch, width))], axis=0)
         v = concat([v, broadcast_to(as_tensor(bias_v), (1, batch, width))], axis=0)
         hidden.add_key()
@@ -200,6 +189,25 @@ def _with_batch(name: str, x: Any, is_batched: bool) -> Any:
             got=f"{name}.shape={x.shape} and {name}.dtype={x.dtype.name}",
         )
     return x if is_batched else expand_dims(x, 1)
+
+
+def _check_width(shape: Any, width: int, heads: int) -> None:
+    if shape[2] != width or width % heads:
+        raise ShapeError(
+            "must have the width embed_dim_to_check, which num_heads divides.",
+            op=_CALL,
+            argument="query",
+            got=f"query.shape={shape}, {width} and {heads}",
+        )
+
+
+def _check_biases(k: Any, v: Any, static_k: Any, static_v: Any) -> None:
+    if k is None or v is None or static_k is not None or static_v is not None:
+        raise ParameterError(
+            "bias_k and bias_v must come together, and without static keys.",
+            op=_CALL,
+            got="one alone, or both kinds",
+        )
 
 
 def _maps(packed: Any, separate: Any, width: int) -> list[Any]:

@@ -97,7 +97,6 @@ class Formula:
 
 # The attributes that one of several calls of an op decides, with their values.
 FixedAttrs: TypeAlias = tuple[tuple[str, AttrLiteral], ...]
-
 # What `numpy` may name: a function of NumPy, of numpy.linalg or of math. Else it is an expression.
 NUMPY_NAME = re.compile(r"((linalg|math)\.)?[a-z][a-z0-9_]*\Z")
 

@@ -14,12 +14,12 @@ MOST_LINES = 400  # of a file
 MOST_OF_A_FUNCTION = 60  # without its docstring
 # Those that are longer, and how long: one that grows, or is mended, is told.
 LONG = {
-    "csrc/op/infer.cpp: select": 76,  # what a place in an index selects, by the kinds of items
+    "csrc/op/infer.cpp: select": 75,  # what a place in an index selects, by the kinds of items
     "csrc/op/tile_program.cpp: finish": 69,  # writes a program's instructions out in one sweep
     "csrc/bind/functions.cpp: parse": 67,  # on the way of every call, in one piece for its speed
-    "csrc/bind/dtypes.cpp: to_attr": 63,  # an attribute's value from Python, by its type
+    "csrc/bind/dtypes.cpp: to_attr": 65,  # an attribute's value from Python, by its type
     # PyTorch's 26 arguments, a line each.
-    "functional/multi_head.py: multi_head_attention_forward": 75,
+    "functional/multi_head.py: multi_head_attention_forward": 67,
 }
 FOLDERS = (
     "benchmarks", "csrc", "docs", "examples", "functional", "imperative", "nn", "opdecl", "ops",

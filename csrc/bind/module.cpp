@@ -23,12 +23,17 @@ namespace tensorlike::bind {
 namespace {
 
 // The GIL is let go while a long kernel runs, by the thread that holds it. Python must not be asked
-// by the core's own threads: once it has ended, it says of all threads that they hold it.
+// by the core's own threads, nor by one that let go already: once it has ended, it says of all
+// threads that they hold it.
+thread_local bool has_let_go = false;
 void* release_gil() {
-  if (is_worker()) return nullptr;
-  return PyGILState_Check() != 0 ? PyEval_SaveThread() : nullptr;
+  if (is_worker() || has_let_go || PyGILState_Check() == 0) return nullptr;
+  void* const state = PyEval_SaveThread();
+  has_let_go = true;
+  return state;
 }
 void take_gil(void* state) {
+  has_let_go = false;
   outlive_python([&] { PyEval_RestoreThread(static_cast<PyThreadState*>(state)); });
 }
 
@@ -37,6 +42,13 @@ bool is_interrupted() {
   if (Py_IsInitialized() == 0) return false;
   Gil gil;
   return PyErr_CheckSignals() != 0;
+}
+
+// What tests do to the memory that the core gets.
+void add_test_hooks(py::module_& m) {
+  m.def("fail_allocation_after", fail_allocation_after);
+  m.def("poison_memory", [](bool on) { memory_is_poisoned = on; });
+  m.def("allocations_before_failure", allocations_before_failure);
 }
 
 const char* isa_name() { return name_of(isa()); }
@@ -169,9 +181,7 @@ PYBIND11_MODULE(_C, m) {
   set_interrupt_hook(is_interrupted);
   m.def("declare_specs", declare_specs);
   m.def("set_foreign_rules", set_foreign_rules);
-  m.def("fail_allocation_after", fail_allocation_after);
-  m.def("poison_memory", [](bool on) { memory_is_poisoned = on; });
-  m.def("allocations_before_failure", allocations_before_failure);
+  add_test_hooks(m);
   m.def("built_levels", [] {
     py::list names;
     for (Isa level : built_levels()) names.append(name_of(level));

@@ -273,9 +273,9 @@ int64_t divisor_of(const Op& op) {
   if (std::holds_alternative<Nothing>(given)) return 0;
   const int64_t* divisor = std::get_if<int64_t>(&given);
   if (divisor == nullptr || *divisor == 0) {
-    fail(ErrorKind::kAttribute, op.name(),
-         ": divisor_override must be an integer other than 0; got ", to_string(given),
-         "; leave it out to divide by the elements that count.");
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("divisor_override"),
+         "must be an integer other than 0", said::got(to_string(given)),
+         said::fix("leave it out to divide by the elements that count"));
   }
   return *divisor;
 }

@@ -171,7 +171,7 @@ def split(x: TensorLike, sizes: int | Sequence[int], axis: int = 0) -> tuple[Ten
 
     Args:
         x: any shape, any dtype.
-        sizes: the sizes of the parts.
+        sizes: the parts'.
         axis: the axis to cut.
 
     Returns:

@@ -87,7 +87,9 @@ def lu_unpack(packed: TensorLike, pivots: TensorLike, /) -> LUResult:
     rows, columns = matrix_shape("lu_unpack", packed)
     count = min(rows, columns)
     if not isdtype(pivots.dtype, "integral"):
-        raise DTypeError(f"lu_unpack: pivots must be integer; got {pivots.dtype.name}.")
+        raise DTypeError(
+            "must be integer.", op="lu_unpack", argument="pivots", got=pivots.dtype.name
+        )
     if tuple(pivots.shape) != (*packed.shape[:-2], count):
         raise ShapeError(
             f"must be (..., {count}) for a matrix of {rows} by {columns}.",

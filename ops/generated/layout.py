@@ -192,7 +192,7 @@ class Split(OpBase, native="Split"):
     """A tensor cut into parts along an axis.
 
     Args:
-        sizes: the sizes of the parts.
+        sizes: the parts'.
         axis: the axis to cut.
 
     Inputs:

@@ -178,7 +178,8 @@ def refuse_other(layer: str, error: AttributeError, given: Sequence[Any]) -> Non
     """Raises TypeError in the layer's name where the error is that an argument is no tensor."""
     if error.name not in _OF_TENSORS or isinstance(error.obj, TensorBase):
         return
-    inside = [part for arg in given if isinstance(arg, (list, tuple)) for part in arg]
+    several = (list, tuple, bytes, bytearray)
+    inside = [part for arg in given if isinstance(arg, several) for part in arg]
     is_text = isinstance(error.obj, str)  # each part of which is another string
     if is_text or any(error.obj is part for part in (*given, *inside)):
         got = type(error.obj).__name__

@@ -57,13 +57,12 @@ class Cell(Recurrence):
         wanted = (shape[0], self.hidden_size)
         if state is None:
             state = (F.full(wanted, 0.0, dtype=x.dtype),) * self.states
-        shapes = [getattr(part, "shape", None) for part in state]
-        if len(shapes) != self.states or any(got is None or tuple(got) != wanted for got in shapes):
+        if len(state) != self.states or any(tuple(part.shape) != wanted for part in state):
             raise ArgumentError(
                 f"must have the shape {wanted}, each of {self.states}",
                 op=type(self).__name__,
                 argument="states",
-                got=", ".join(map(str, shapes)),
+                got=", ".join(str(tuple(part.shape)) for part in state),
             )
         return self.run_one_way(F.expand_dims(x, 0), state, "", False)[1]
 

@@ -108,13 +108,12 @@ class Recurrent(Recurrence):
             )
         count = self.num_layers * len(self.suffixes)
         wanted = (count, shape[axes.index("batch")], self.hidden_size)
-        shapes = [getattr(part, "shape", None) for part in start or ()]
-        if any(got is None or tuple(got) != wanted for got in shapes):
+        if start is not None and any(tuple(part.shape) != wanted for part in start):
             raise ArgumentError(
                 f"must be (layers * directions, batch, hidden_size), here {wanted}",
                 op=name,
                 argument="states",
-                got=", ".join(map(str, shapes)),
+                got=", ".join(str(tuple(part.shape)) for part in start),
             )
 
 

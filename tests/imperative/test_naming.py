@@ -51,6 +51,10 @@ NAMED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), (7, 1)), TypeError,
         "LSTM: must be called with tensors; got int",
     ),
+    "a state of bytes": (
+        lambda: nn.LSTMCell(2, 2)(tl.ones((1, 2)), b"\xff"), TypeError,  # type: ignore[arg-type]
+        "LSTMCell: must be called with tensors; got int",
+    ),
     "a state of words": (
         lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), "sum"), TypeError,  # type: ignore[arg-type]
         "LSTM: must be called with tensors; got str",

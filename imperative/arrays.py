@@ -126,7 +126,7 @@ def to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> An
     return as_asked(array, dtype, copy)
 
 
-def as_asked(array: Any, dtype: Any, copy: bool | None) -> Any:
+def as_asked(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.ndarray[Any, Any]:
     """An array as `__array__` of NumPy 2 gives it.
 
     Raises:

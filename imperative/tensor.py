@@ -105,7 +105,7 @@ class Tensor(ShapedMethods):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         """The elements for NumPy; `copy` as NumPy 2 has it."""
-        return as_asked(self.numpy(), dtype, copy)  # type: ignore[no-any-return]
+        return as_asked(self.numpy(), dtype, copy)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         """NumPy's functions on tensors are ours, where there is one of that meaning."""

@@ -52,7 +52,7 @@ NAMED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         "LSTM: must be called with tensors; got int",
     ),
     "a state of bytes": (
-        lambda: nn.LSTMCell(2, 2)(tl.ones((1, 2)), b"\xff"), TypeError,  # type: ignore[arg-type]
+        lambda: nn.LSTMCell(2, 2)(tl.ones((1, 2)), b"\xff"), TypeError,
         "LSTMCell: must be called with tensors; got int",
     ),
     "a state of words": (

@@ -1,12 +1,7 @@
 #include "tensor/raw_tensor.h"
 
-#include <cmath>
-
-#include "kernels/kernel_table.h"
-#include "kernels/move.h"
-#include "kernels/tile.h"
 #include "op/registry.h"
-#include "op/tile_program.h"
+#include "tensor/arrays.h"
 
 namespace tensorlike {
 
@@ -59,15 +54,7 @@ Ref<RawTensor> RawTensor::view(Dims view_shape, Dims view_strides, int64_t offse
                              data + offset * static_cast<int64_t>(size_of(dtype)));
 }
 
-Ref<RawTensor> copy(const RawTensor& x) {
-  Ref<RawTensor> out = RawTensor::empty(x.dtype, x.shape);
-  if (x.is_contiguous) {
-    move_bytes(out->data, x.data, x.count * static_cast<int64_t>(size_of(x.dtype)));
-    return out;
-  }
-  move_strided(out->data, out->strides, x.data, x.strides, x.shape, size_of(x.dtype));
-  return out;
-}
+Ref<RawTensor> copy(const RawTensor& x) { return cast(x, x.dtype); }
 
 Ref<RawTensor> contiguous(const RawTensor& x) {
   if (x.is_contiguous) return Ref<RawTensor>(const_cast<RawTensor*>(&x));
@@ -75,21 +62,14 @@ Ref<RawTensor> contiguous(const RawTensor& x) {
 }
 
 Ref<RawTensor> cast(const RawTensor& x, DType dtype) {
-  if (x.dtype == dtype) return copy(x);
   Ref<RawTensor> out = RawTensor::empty(dtype, x.shape);
-  const TileOperand operand{x.data, size_of(x.dtype), x.strides};
-  const TileOutput output{out->data, size_of(dtype)};
-  run_tiles(prepare_cast(x.dtype, dtype).program, x.shape, {&operand, 1}, {&output, 1});
+  assign(*out, x);
   return out;
 }
 
 Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape) {
-  Dims strides(shape.size());
-  const size_t lead = shape.size() - x.shape.size();
-  for (size_t i = 0; i < x.shape.size(); ++i) {
-    strides[lead + i] = x.shape[i] == 1 ? 0 : x.strides[i];
-  }
-  return x.view(Dims(shape), strides);
+  Array seen = broadcast_to(static_cast<const Array&>(x), shape);
+  return x.view(std::move(seen.shape), std::move(seen.strides));
 }
 
 ConstOp::ConstOp(const OpClass& cls, Literal value) : Op(cls), literal(value) {

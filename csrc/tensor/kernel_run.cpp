@@ -42,17 +42,20 @@ bool is_ours(const RawTensor& x, int64_t holds) {
          x.is_contiguous;
 }
 
-// Whether output `k` may be written where input `i` is read.
-bool may_take(const Op& op, RawArgs inputs, size_t i, const Spec& spec, size_t k) {
-  const RawTensor& x = *inputs[i];
-  if (!(x.shape == spec.shape) || size_of(x.dtype) != size_of(spec.dtype)) return false;
-  if (op.scalar == nullptr) {
-    return k == 0 && static_cast<int>(i) == op.cls.spec.memory.reuses && x.dtype == spec.dtype;
-  }
+const TileProgram& program_of(const Op& op, Arrays inputs) {
   SmallVector<DType, 4> dtypes;
-  for (const RawTensor* input : inputs) dtypes.push_back(input->dtype);
-  return may_write_over(prepare(*op.scalar, {dtypes.data(), dtypes.size()}).program,
-                        static_cast<int>(i), static_cast<int>(k));
+  for (const Array* input : inputs) dtypes.push_back(input->dtype);
+  return prepare(*op.scalar, {dtypes.data(), dtypes.size()}).program;
+}
+
+// Whether output `k` may be written where input `i`, x, is read; `program` is a scalar function's.
+bool may_take(const Op& op, const TileProgram* program, const Array& x, size_t i, const Spec& spec,
+              size_t k) {
+  if (!(x.shape == spec.shape) || size_of(x.dtype) != size_of(spec.dtype)) return false;
+  if (program != nullptr) {
+    return may_write_over(*program, static_cast<int>(i), static_cast<int>(k));
+  }
+  return k == 0 && static_cast<int>(i) == op.cls.spec.memory.reuses && x.dtype == spec.dtype;
 }
 
 Ref<RawTensor> empty_result(const Op& op, RawArgs inputs, const Spec& spec) {
@@ -108,11 +111,16 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
                      int64_t holds) {
   Values results;
   uint32_t available = donated == 0 ? 0 : reusable(inputs, donated, holds);
+  const TileProgram* program = nullptr;
+  if (available != 0 && op.scalar != nullptr) {
+    const SmallVector<const Array*, 4> arrays(inputs.begin(), inputs.end());
+    program = &program_of(op, {arrays.data(), arrays.size()});
+  }
   for (size_t k = 0; k < specs.size(); ++k) {
     const Spec& spec = specs[k];
     size_t i = 0;
     while (available >> i != 0 &&
-           ((available >> i & 1U) == 0 || !may_take(op, inputs, i, spec, k))) {
+           ((available >> i & 1U) == 0 || !may_take(op, program, *inputs[i], i, spec, k))) {
       ++i;
     }
     if (available >> i == 0) {
@@ -183,16 +191,14 @@ void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) 
     KernelRun(op, inputs, specs, workspace).run(outputs);
     return;
   }
-  SmallVector<DType, 4> dtypes;
   SmallVector<TileOperand, 4> operands;
   for (const Array* x : inputs) {
-    dtypes.push_back(x->dtype);
     operands.push_back(tile_operand(*x, outputs[0]->shape));
   }
   SmallVector<TileOutput, 2> results;
   for (const Array* out : outputs) results.push_back({out->data, size_of(out->dtype)});
-  run_tiles(prepare(*op.scalar, {dtypes.data(), dtypes.size()}).program, outputs[0]->shape,
-            {operands.data(), operands.size()}, {results.data(), results.size()});
+  run_tiles(program_of(op, inputs), outputs[0]->shape, {operands.data(), operands.size()},
+            {results.data(), results.size()});
 }
 
 }  // namespace tensorlike

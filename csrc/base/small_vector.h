@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstring>
 #include <initializer_list>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -33,14 +34,19 @@ class SmallVector {
   }
   SmallVector(const SmallVector& other) {
     if constexpr (kPlain) {
-      copy_plain(other.data(), other.size_);
+      copy_plain(other);
     } else {
       assign(other.begin(), other.end());
     }
   }
   SmallVector(SmallVector&& other) noexcept { take(other); }
   SmallVector& operator=(const SmallVector& other) {
-    if (this != &other) assign(other.begin(), other.end());
+    if (this == &other) return *this;
+    if constexpr (kPlain) {
+      copy_plain(other);
+    } else {
+      assign(other.begin(), other.end());
+    }
     return *this;
   }
   SmallVector& operator=(SmallVector&& other) noexcept {
@@ -69,6 +75,9 @@ class SmallVector {
   const T& back() const { return data()[size_ - 1]; }
   operator std::span<const T>() const { return {data(), size_}; }
 
+  void reserve(size_t size) {
+    if (size > capacity_) grow(size);
+  }
   void push_back(T value) {
     if (size_ == capacity_) grow(capacity_ * 2);
     data()[size_++] = std::move(value);
@@ -108,6 +117,8 @@ class SmallVector {
   template <class It>
   void assign(It first, It last) {
     clear();
+    if constexpr (std::forward_iterator<It>)
+      reserve(static_cast<size_t>(std::distance(first, last)));
     for (; first != last; ++first) push_back(*first);
   }
   bool operator==(const SmallVector& other) const {
@@ -124,8 +135,27 @@ class SmallVector {
   // Elements that are only bytes are copied as such and need no tidying up.
   static constexpr bool kPlain = std::is_trivially_copyable_v<T>;
 
+  // What is inside is copied whole: a size that the compiler knows takes a few moves, not a call.
+  // The elements beyond the last one are not set, which nobody sees.
+  void copy_inline(const SmallVector& other) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+    const size_t bytes = sizeof(inline_) <= 128 ? sizeof(inline_) : other.size_ * sizeof(T);
+    std::memcpy(static_cast<void*>(inline_), static_cast<const void*>(other.inline_), bytes);
+#pragma GCC diagnostic pop
+  }
+
+  void copy_plain(const SmallVector& other) {
+    if (heap_ || other.heap_) {
+      copy_plain(other.data(), other.size_);
+    } else {
+      copy_inline(other);
+      size_ = other.size_;
+    }
+  }
   void copy_plain(const T* from, size_t count) {
-    if (count > N) {
+    if (count > capacity_) {
       heap_.reset(new T[count]);
       capacity_ = count;
     }
@@ -144,7 +174,7 @@ class SmallVector {
     heap_ = std::move(other.heap_);
     if (!heap_) {
       if constexpr (kPlain) {
-        std::memcpy(static_cast<void*>(inline_), other.inline_, other.size_ * sizeof(T));
+        copy_inline(other);
       } else {
         std::move(other.inline_, other.inline_ + other.size_, inline_);
       }

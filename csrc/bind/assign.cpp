@@ -211,6 +211,7 @@ Ref<Value> elements_under(PyObject* object, Value* like) {
 bool launch_over(Objects targets, const Op& op, Objects args, Values& out) {
   if (!op.cls.plain || !dispatcher().is_wrapper_plain()) return false;
   Values held;
+  held.reserve(args.size());
   SmallVector<Value*, 13> pointers;
   uint32_t donated = 0;
   for (size_t i = 0; i < args.size(); ++i) {

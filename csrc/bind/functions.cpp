@@ -229,6 +229,7 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
     if (is_single) {
       const Ref<Value> value(value_of(call.tensors[0]));
       Value* pointers[] = {value.get()};
+      if (Ref<Value> out = apply_small(*op, pointers)) return wrap(std::move(out), types.tensor);
       Values out = apply(*op, pointers);
       if (out.size() == 1) return wrap(std::move(out[0]), types.tensor);
       return to_tuple(out, types.tensor);

@@ -99,14 +99,12 @@ PyObject* binary(Operator which, PyObject* a, PyObject* b) {
       if (a_is && b_is) {
         // Nothing lets the GIL go in here, so that the values cannot be replaced meanwhile.
         Value* args[] = {value_of(a), value_of(b)};
-        if ((args[0]->tag & args[1]->tag & Value::kRaw) != 0 && op.cls.plain) {
-          if (Ref<Value> out = launch_small(op, args)) return wrap(std::move(out), types.tensor);
-        }
+        if (Ref<Value> out = apply_small(op, args)) return wrap(std::move(out), types.tensor);
       }
       const Ref<Value> x = a_is ? Ref<Value>(value_of(a)) : lift_operand(a, *value_of(b));
       const Ref<Value> y = b_is ? Ref<Value>(value_of(b)) : lift_operand(b, *value_of(a));
       Value* args[] = {x.get(), y.get()};
-      return wrap(std::move(apply(op, args)[0]), types.tensor);
+      return wrap(apply_one(op, args), types.tensor);
     }
     if (!is_operand(a) || !is_operand(b)) return Py_NewRef(Py_NotImplemented);
     PyObject* args[] = {a, b};
@@ -120,7 +118,7 @@ PyObject* unary(Operator which, PyObject* x) {
     if (is_plain_tensor(x) && dispatcher().is_wrapper_plain()) {
       const Ref<Value> value(value_of(x));
       Value* args[] = {value.get()};
-      return wrap(std::move(apply(op, args)[0]), types.tensor);
+      return wrap(apply_one(op, args), types.tensor);
     }
     return apply_single(op, &x, 1);
   });
@@ -143,7 +141,7 @@ PyObject* in_place(Operator which, PyObject* self, PyObject* other) {
         const Dims& shape = static_cast<RawTensor*>(target)->shape;
         Value* args[] = {x.get(), y.get()};
         // Held by the wrapper (or its tracer) and by x.
-        result = launch(op, args, may_donate(self) ? 1U : 0U, 2)[0];
+        result = may_donate(self) ? launch(op, args, 1, 2)[0] : apply_one(op, args);
         if (!(static_cast<RawTensor*>(result.get())->shape == shape)) {
           fail(ErrorKind::kShape, said::op(op.name()), "an in-place operation keeps the shape ",
                to_string(shape),

@@ -8,16 +8,23 @@
 
 namespace tensorlike {
 
-Values apply(const Op& op, Args args) {
+// The kinds that are present.
+static unsigned tags_of(Args args) {
+  unsigned tags = 0;
+  for (const Value* arg : args) tags |= arg->tag;
+  return tags;
+}
+
+Ref<Value> apply_small(const Op& op, Args args) {
+  if (!op.cls.plain.load(std::memory_order_relaxed) || tags_of(args) != Value::kRaw) return nullptr;
+  return launch_small(op, args);
+}
+
+static Values apply_any(const Op& op, Args args) {
   if (op.cls.plain.load(std::memory_order_relaxed)) {
-    if (args.empty()) {
-      Values out;
-      if (apply_raw(op, args, out)) return out;
-    }
-    unsigned tags = 0;
-    for (const Value* arg : args) tags |= arg->tag;
+    const unsigned tags = tags_of(args);
     Values out;
-    if (tags == Value::kRaw && apply_raw(op, args, out)) return out;
+    if ((tags & ~Value::kRaw) == 0 && apply_raw(op, args, out)) return out;
     if ((tags & ~(Value::kRaw | Value::kTracer)) == 0 && (tags & Value::kTracer) != 0 &&
         apply_tracer(op, args, out)) {
       return out;
@@ -26,15 +33,18 @@ Values apply(const Op& op, Args args) {
   return dispatcher().call(op, args);
 }
 
-Ref<Value> apply_one(const Op& op, Args args) {
-  if (op.scalar != nullptr && op.cls.plain.load(std::memory_order_relaxed)) {
-    bool is_raw = true;
-    for (const Value* arg : args) is_raw = is_raw && arg->tag == Value::kRaw;
-    if (is_raw) {
-      if (Ref<Value> out = launch_small(op, args)) return out;
-    }
+Values apply(const Op& op, Args args) {
+  if (Ref<Value> out = apply_small(op, args)) {
+    Values results;
+    results.push_back(std::move(out));
+    return results;
   }
-  return std::move(apply(op, args)[0]);
+  return apply_any(op, args);
+}
+
+Ref<Value> apply_one(const Op& op, Args args) {
+  if (Ref<Value> out = apply_small(op, args)) return out;
+  return std::move(apply_any(op, args)[0]);
 }
 
 // What inference insists on that the body does not.

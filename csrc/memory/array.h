@@ -21,10 +21,10 @@ struct Array {
         is_contiguous(lies_in_order(this->shape, this->strides)),
         data(data) {}
   // In order, of a count that the caller knows.
-  Array(DType dtype, Dims shape, Dims strides, int64_t count, char* data)
+  Array(DType dtype, const Dims& shape, const Dims& strides, int64_t count, char* data)
       : dtype(dtype),
-        shape(std::move(shape)),
-        strides(std::move(strides)),
+        shape(shape),
+        strides(strides),
         count(count),
         is_contiguous(true),
         data(data) {}

@@ -38,7 +38,7 @@ InferRule find_infer(std::string_view name) {
 Specs infer_elemwise(const Op& op, std::span<const Spec> inputs) {
   const Scalar& scalar = *op.scalar;
   check_arity(op, inputs.size());
-  SmallVector<DType, 4> dtypes;
+  SmallVector<DType, 16> dtypes;
   Dims shape = inputs[0].shape;
   bool is_broadcast = false;
   for (const Spec& spec : inputs) {

@@ -268,13 +268,13 @@ bool small_gradients(const Node& node, Value& cotangent, LiveInputs live, Values
     } else if (const Op* only = only_step(body)) {
       Value* args[4];
       const size_t count = body.steps[0].args.size();
-      bool is_raw = count <= 4 && only->cls.plain.load(std::memory_order_relaxed);
-      for (size_t k = 0; is_raw && k < count; ++k) {
+      bool is_there = count <= 4;
+      for (size_t k = 0; is_there && k < count; ++k) {
         args[k] = slots[body.steps[0].args[k]];
-        is_raw = args[k] != nullptr && args[k]->tag == Value::kRaw;
+        is_there = args[k] != nullptr;
       }
-      if (!is_raw) return false;
-      result = launch_small(*only, {args, count});
+      if (!is_there) return false;
+      result = apply_small(*only, {args, count});
     }
     if (!result || result->tag != Value::kRaw) return false;
     const auto& raw = static_cast<const RawTensor&>(*result);
@@ -294,7 +294,7 @@ Ref<Value> apply_over(const Op& op, Args args, uint32_t given_up) {
   bool is_plain = given_up != 0 && engine_options().mode == EngineMode::kSync && op.cls.plain;
   for (Value* arg : args) is_plain = is_plain && arg->tag == Value::kRaw;
   if (!is_plain) return apply_one(op, args);
-  if (Ref<Value> out = launch_small(op, args)) return out;
+  if (Ref<Value> out = apply_small(op, args)) return out;
   return launch(op, args, given_up, 1)[0];
 }
 

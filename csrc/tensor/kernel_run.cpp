@@ -43,7 +43,7 @@ bool is_ours(const RawTensor& x, int64_t holds) {
 }
 
 const TileProgram& program_of(const Op& op, Arrays inputs) {
-  SmallVector<DType, 4> dtypes;
+  SmallVector<DType, 16> dtypes;
   for (const Array* input : inputs) dtypes.push_back(input->dtype);
   return prepare(*op.scalar, {dtypes.data(), dtypes.size()}).program;
 }
@@ -113,7 +113,7 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
   uint32_t available = donated == 0 ? 0 : reusable(inputs, donated, holds);
   const TileProgram* program = nullptr;
   if (available != 0 && op.scalar != nullptr) {
-    const SmallVector<const Array*, 4> arrays(inputs.begin(), inputs.end());
+    const SmallVector<const Array*, 12> arrays(inputs.begin(), inputs.end());
     program = &program_of(op, {arrays.data(), arrays.size()});
   }
   for (size_t k = 0; k < specs.size(); ++k) {
@@ -192,6 +192,7 @@ void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) 
     return;
   }
   SmallVector<TileOperand, 4> operands;
+  operands.reserve(inputs.size());
   for (const Array* x : inputs) {
     operands.push_back(tile_operand(*x, outputs[0]->shape));
   }

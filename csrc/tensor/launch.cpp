@@ -29,7 +29,8 @@ constexpr size_t kAccumulators = 4096;  // bytes of them on the stack
 Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   const Reduction& reduction = *op.reduction;
   const ReductionKernel& kernel = reduction.kernels[x.dtype];
-  if (!x.is_contiguous || x.count > kSmall || x.count == 0 || kernel.row == nullptr) return nullptr;
+  const bool is_there = x.is_contiguous && x.data != nullptr && x.count > 0 && x.count <= kSmall;
+  if (!is_there || kernel.row == nullptr) return nullptr;
   if (summed_as(op) != nullptr) return nullptr;
   const int64_t ndim = static_cast<int64_t>(x.shape.size());
   int64_t first = 0;
@@ -107,14 +108,12 @@ bool leaves_alone(const Op& op, Args args) {
 }
 
 Ref<Value> launch_small(const Op& op, Args args) {
-  if (leaves_alone(op, args)) return Ref<Value>(args[0]);
+  if (!small_launches_are_direct) return nullptr;
   const Scalar* scalar = op.scalar;
   const size_t n = args.size();
-  if (op.reduction != nullptr && n == 1) {
-    return reduce_small(op, *static_cast<RawTensor*>(args[0]));
-  }
+  if (op.reduction != nullptr && n == 1) return reduce_small(op, raw(args[0]));
   if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
-  if (!small_launches_are_direct) return nullptr;
+  if (scalar->spec.unchanged) return nullptr;  // it may need no kernel
   const RawTensor* whole = &raw(args[0]);
   const DType dtype = whole->dtype;
   const TileKernel kernel = scalar->whole[dtype];
@@ -158,16 +157,9 @@ Ref<Value> launch_small(const Op& op, Args args) {
 }
 
 Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
-  if (donated == 0) {
-    Values results;
-    if (Ref<Value> out = launch_small(op, args)) {
-      results.push_back(std::move(out));
-      return results;
-    }
-  }
   if (!is_computed(op) && !op.cls.kernel) return run_body(*op.cls.define, op, args);
-  SmallVector<RawTensor*, 4> tensors(args.size());
-  SmallVector<const Array*, 4> arrays(args.size());
+  SmallVector<RawTensor*, 12> tensors(args.size());
+  SmallVector<const Array*, 12> arrays(args.size());
   Specs specs(args.size());
   for (size_t i = 0; i < args.size(); ++i) {
     arrays[i] = tensors[i] = static_cast<RawTensor*>(args[i]);

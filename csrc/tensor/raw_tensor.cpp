@@ -34,9 +34,7 @@ Spec spec_of(const std::string& op, const Value& value) {
 Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape) {
   const int64_t count = element_count(shape);
   Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(dtype));
-  Dims strides = contiguous_strides(shape);
-  return make_ref<RawTensor>(dtype, std::move(shape), std::move(strides), count,
-                             std::move(storage));
+  return make_ref<RawTensor>(dtype, shape, contiguous_strides(shape), count, std::move(storage));
 }
 
 Ref<RawTensor> RawTensor::scalar(DType dtype, Literal value) {

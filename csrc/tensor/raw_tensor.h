@@ -29,9 +29,10 @@ class RawTensor final : public Value, public Array {
         Array(dtype, std::move(shape), std::move(strides), data),
         storage(std::move(storage)) {}
   // Contiguous, of a count that the caller knows.
-  RawTensor(DType dtype, Dims shape, Dims strides, int64_t count, Ref<Storage> storage)
+  RawTensor(DType dtype, const Dims& shape, const Dims& strides, int64_t count,
+            Ref<Storage> storage)
       : Value(kRaw, raw_tensor_type()),
-        Array(dtype, std::move(shape), std::move(strides), count, storage->data()),
+        Array(dtype, shape, strides, count, storage->data()),
         storage(std::move(storage)) {}
   // Without elements until `computation` fills it; in order, if nothing else is known.
   RawTensor(DType dtype, Dims shape, Ref<Pending> computation)
@@ -104,7 +105,8 @@ Values execute(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0)
 TileOperand tile_operand(const Array& x, const Dims& shape);
 
 // The shortest way for the commonest call: a scalar function of few elements, of one dtype, whole
-// and in order (or single). Null when the call is not of this kind. Never lets the GIL go.
+// and in order (or single), or a reduction of few. Null when the call is not of this kind, and
+// where the engine wants to see it. Never lets the GIL go. `apply_small` is the way here.
 Ref<Value> launch_small(const Op& op, Args args);
 // Whether an op on RawTensors gives back its argument: what is declared to leave numbers of this
 // kind unchanged needs no kernel and no copy.

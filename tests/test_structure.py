@@ -42,9 +42,9 @@ def test_a_number_above_its_limit_is_told_as_is_one_that_is_unknown() -> None:
 
 
 def test_a_step_of_a_way_that_the_sources_do_not_say_is_told() -> None:
-    right = "dispatch/apply.cpp apply\n  dispatch/apply.cpp apply_raw\n"
+    right = "dispatch/apply.cpp apply\n  dispatch/apply.cpp apply_small\n"
     assert cpp_way(right) == (
-        {("dispatch/apply.cpp", "apply"), ("dispatch/apply.cpp", "apply_raw")},
+        {("dispatch/apply.cpp", "apply"), ("dispatch/apply.cpp", "apply_small")},
         [],
     )
     assert cpp_way("dispatch/apply.cpp apply_later")[1] == [

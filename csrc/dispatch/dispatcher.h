@@ -118,4 +118,8 @@ bool apply_shape(const Op& op, Args args, Values& out);
 bool apply_tracer(const Op& op, Args args, Values& out);
 bool apply_body(const Op& op, Args args, Values& out);
 
+// The result of an op that has one, without detours, where the arguments are small RawTensors and
+// no rule of a user's can have a say; null everywhere else. Never lets the GIL go.
+Ref<Value> apply_small(const Op& op, Args args);
+
 }  // namespace tensorlike

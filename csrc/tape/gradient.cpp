@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "op/families.h"
 #include "op/infer.h"

@@ -16,10 +16,6 @@ Values apply(const Op& op, Args args);
 // The result of an op that has one.
 Ref<Value> apply_one(const Op& op, Args args);
 
-// The same without detours, where the arguments are small RawTensors and no rule of a user's can
-// have a say; null everywhere else. Never lets the GIL go.
-Ref<Value> apply_small(const Op& op, Args args);
-
 // A literal as the kind of tensor-like that `like` is.
 Ref<Value> lift_literal(Literal literal, Value& like);
 

@@ -14,14 +14,15 @@ from typing import Any
 from .. import _C
 from .backward import cotangents_for
 from .carrier import beneath, carried
-from .levels import under_leaves
-from .naming import named_around
+from .levels import stopped, under_leaves, unwrapped
+from .naming import named, named_around
 from .rebinding import lowered as lowered
 from .tensor import Tensor
 from .trees import (
     call,
     counterparts,
     holds_numbers,
+    is_layer,
     leaves_of,
     map_tree,
     put_in_places,
@@ -278,6 +279,36 @@ def vjp(
 
     level = recording.tape.level
     return put_together(form, [lowered(y, level) for y in outputs]), pull_back
+
+
+@named
+def stop_gradient(tree: Any) -> Any:
+    """The same tensors without history: constants for every transform that is going on.
+
+    Args:
+        tree: a tensor, or a tree of them.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.stop_gradient({"a": tl.tensor(3.0, requires_grad=True)})["a"].requires_grad
+        False
+        >>> tl.grad(lambda x: x * tl.stop_gradient(x))(3.0).item()
+        3.0
+    """
+    return map_tree(_stopped, tree)
+
+
+def _stopped(x: Any) -> Any:
+    if is_layer(x):
+        raise _C.AutodiffError(
+            "tensors are needed",
+            op="stop_gradient",
+            got=f"a {type(x).__name__}, whose parameters would keep their history",
+            fix="call it by nn.functional_call with a stopped state",
+        )
+    if type(x) is Tensor:
+        return type(x)(stopped(x.__wrapped__))
+    return stopped(unwrapped(x)) if isinstance(x, _C.TensorBase) else x
 
 
 class _Switch(_C.Pause):

@@ -41,7 +41,7 @@ from .read_parts import (
 from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
-# How an axis of examples goes through an op: the rules of imperative/batching_rules.py.
+# How an axis of examples goes through an op: the rules of transforms/batching_rules.py.
 BATCHES = (
     "each", "loop", "aligned", "broadcast", "folded", "sequences", "none", "set_subtensor",
     "matmul", "linear", "gather", "scatter", "masked", "solve", "convolution",

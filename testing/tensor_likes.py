@@ -24,16 +24,15 @@ from ..imperative import (
     Tracer,
     apply,
     engine,
-    jvp,
     stop_gradient,
     vjp,
-    vmap,
 )
-from ..imperative.agreement import differ
-from ..imperative.batched_call import UnequalExamplesError
-from ..imperative.corpus import Example, examples
 from ..imperative.levels import Level, unwrapped
 from ..ops import OpBase
+from ..transforms import jvp, vmap
+from ..transforms.batched_call import UnequalExamplesError
+from .agreement import differ
+from .corpus import Example, examples
 from .reports import LikeFinding, LikeReport, TensorLikeError
 from .training import training_programs
 

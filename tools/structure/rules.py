@@ -32,7 +32,7 @@ _LISTS = {
     "csrc/kernels/kernel_table.h": r"Kernels?> \w+;",
     "csrc/kernels/kernel_table.cpp": r"TL_PART\(\w+, ISA\)",
     "opdecl/reference.py": r'^    "\w+": ',
-    "imperative/batching_rules.py": r"^RULES: ",
+    "transforms/batching_rules.py": r"^RULES: ",
 }
 # What a native op is besides those: its declaration, and the files of its own.
 _OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "tensor/*.cpp", "kernels/*_tu.cpp",
@@ -93,7 +93,7 @@ def by_hand() -> Table:
     table.rows["any of them"] = (len(any_rule), None, None)
     batch = {spec.batch for spec in specs if spec.batch} - {"each", "aligned", "none"}
     special = [spec for spec in specs if spec.batch in batch]
-    path = ROOT / "imperative/batching_rules.py"
+    path = ROOT / "transforms/batching_rules.py"
     table.rows["batching (Python)"] = (len(special), len(batch), len(text_of(path).splitlines()))
     return table
 

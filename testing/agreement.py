@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _C
+from .. import functional as F
+from ..imperative.autodiff import grad, vjp
+from ..imperative.tensor import Tensor
 from ..ops import OpBase
 from ..ops.declare import known_declarations
-from .autodiff import grad, vjp
-from .batched_call import UnequalExamplesError
-from .tensor import Tensor
-from .transforms import jvp, vmap
+from ..transforms import jvp, vmap
+from ..transforms.batched_call import UnequalExamplesError
 
 Array = np.ndarray[Any, Any]
 _STEP = 1e-6
@@ -143,7 +144,7 @@ def _check_strides(subject: Subject, rtol: float) -> Finding:
     def strided(x: Array) -> Any:
         wide = np.repeat(np.ascontiguousarray(x.T), 2, axis=0) if x.ndim else x
         order = tuple(range(x.ndim))[::-1]
-        return _permute_dims(_C.tensor(wide)[::2], order) if x.ndim else _C.tensor(x)
+        return F.permute_dims(_C.tensor(wide)[::2], order) if x.ndim else _C.tensor(x)
 
     found = subject(*(strided(x) for x in subject.arrays))
     pairs = zip(found, subject(*subject.tensors()), strict=True)
@@ -172,7 +173,7 @@ def _slopes(subject: Subject) -> tuple[list[Array], Callable[..., Any]] | None:
         parts = zip(subject.of_moving(*moved), weights, flowing, strict=True)
         for y, weight, flows in parts:
             if flows:
-                term = _sum(_real(y * _C.tensor(np.conj(weight))))
+                term = F.sum(F.real(y * _C.tensor(np.conj(weight))))
                 total = term if total is None else total + term
         return total
 
@@ -301,10 +302,6 @@ def _examples_of(x: Array) -> Array:
         return np.stack([np.asarray(x * factor) for factor in _FACTORS])
     return np.stack([np.roll(x.ravel(), k).reshape(x.shape) for k in range(len(_FACTORS))])
 
-
-_permute_dims = _C.Function("permute_dims")
-_real = _C.Function("real")
-_sum = _C.Function("sum")
 
 CHECKS: tuple[tuple[str, Callable[[Subject, float], Finding]], ...] = (
     ("inference", _check_inference),

@@ -7,7 +7,7 @@ import pytest
 from support.declarations import DECLARED
 
 import tensorlike as tl
-from tensorlike.imperative.coverage import DEPENDS, LOOP
+from tensorlike.testing.coverage import DEPENDS, LOOP
 
 F = tl.functional
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from .. import _C
+from .. import functional as F
 from ..ops import OpBase
 
 _SLICE, _NO_BOUND = 1, -(2**63)  # a whole slice, as the core reads the items of an index
@@ -79,7 +80,7 @@ class BatchedCall:
 
     def repeated(self, value: Any) -> Any:
         """One value for all examples, with their axis in front."""
-        return broadcast_to(value, (self.size, *value.shape))
+        return F.broadcast_to(value, (self.size, *value.shape))
 
     def mapped(self, position: int) -> Any:
         """A value with the axis of examples, whether it had one or not."""
@@ -96,7 +97,7 @@ class BatchedCall:
         if not self.is_mapped[position] or missing <= 0:
             return value
         shape = value.shape
-        return reshape(value, (shape[0], *[1] * missing, *shape[1:]))
+        return F.reshape(value, (shape[0], *[1] * missing, *shape[1:]))
 
     def with_attrs(self, **attrs: Any) -> Any:
         """The op with other attributes."""
@@ -161,10 +162,6 @@ _MOVES: Mapping[str, Callable[[BatchedCall, Any], Any]] = {
     "widths": BatchedCall._widths,
 }
 
-broadcast_to = _C.Function("broadcast_to")
-reshape = _C.Function("reshape")
-_permute_dims = _C.Function("permute_dims")
-
 
 def moved_axis(value: Any, source: int, target: int) -> Any:
     """An axis put somewhere else; both are counted from the front."""
@@ -172,21 +169,21 @@ def moved_axis(value: Any, source: int, target: int) -> Any:
         return value
     order = list(range(len(value.shape)))
     order.insert(target, order.pop(source))
-    return _permute_dims(value, tuple(order))
+    return F.permute_dims(value, tuple(order))
 
 
 def fold(value: Any, axis: int) -> Any:
     """The axis of examples in front put before `axis` of an example and merged with it."""
     value = moved_axis(value, 0, axis)
     shape = value.shape
-    return reshape(value, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
+    return F.reshape(value, (*shape[:axis], shape[axis] * shape[axis + 1], *shape[axis + 2 :]))
 
 
 def unfold(value: Any, axis: int, size: int) -> Any:
     """Undoes `fold`."""
     shape = value.shape
     split = (*shape[:axis], size, shape[axis] // max(size, 1), *shape[axis + 1 :])
-    return moved_axis(reshape(value, split), axis, 0)
+    return moved_axis(F.reshape(value, split), axis, 0)
 
 
 def transposed(x: Any) -> Any:

@@ -11,14 +11,15 @@ from typing import Any
 import numpy as np
 
 from .. import _C
+from ..imperative.batched import Batched
+from ..imperative.dispatch import apply
+from ..imperative.dual import Dual
+from ..imperative.levels import is_differentiated, unwrapped
+from ..imperative.tensor import Tensor
+from ..imperative.trees import leaves_of
 from ..ops import OpBase
-from .batched import Batched, map_one_by_one
+from .batching import map_one_by_one
 from .custom_rules import custom_vjp
-from .dispatch import apply
-from .dual import Dual
-from .levels import is_differentiated, unwrapped
-from .tensor import Tensor
-from .trees import leaves_of
 
 
 def _holds_tensors(value: Any) -> bool:

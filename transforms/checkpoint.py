@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import _C
+from ..imperative.dispatch import apply
+from ..imperative.levels import is_differentiated, unwrapped
+from ..imperative.random import default_stream
+from ..imperative.symbolic import SymbolicTensor
+from ..imperative.tensor import Tensor
+from ..imperative.trees import holding, holds_elements, is_layer, put_together, take_apart
 from .custom_rules import Call, CalledOp, pull_through
-from .dispatch import apply
-from .levels import is_differentiated, unwrapped
-from .random import default_stream
-from .symbolic import SymbolicTensor
-from .tensor import Tensor
-from .trees import holding, holds_elements, is_layer, put_together, take_apart
 
 Function = Callable[..., Any]
 

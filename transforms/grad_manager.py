@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from .. import _C
-from .backward import Grad, listed
-from .tensor import Tensor
+from .. import functional as F
+from ..imperative.backward import Grad, listed
+from ..imperative.tensor import Tensor
 
 Callback = Callable[[Tensor, Tensor], Any]
 
@@ -68,7 +69,7 @@ class GradManager:
                 if not x.requires_grad:
                     x._reset(_C.Tracer(x.__wrapped__))
                 elif not x.is_leaf:
-                    x._reset(_positive(x))  # a node of its own holds the gradient
+                    x._reset(F.positive(x))  # a node of its own holds the gradient
                 self._attached.append((x, list(added)))
         return self
 
@@ -114,7 +115,7 @@ class GradManager:
         outputs = listed(y)
         given = tuple(dy) if isinstance(dy, (list, tuple)) else (dy,) * len(outputs)
         seeds = [
-            _full(shape=out.shape, fill_value=1, dtype=out.dtype) if seed is None else seed
+            F.full(shape=out.shape, fill_value=1, dtype=out.dtype) if seed is None else seed
             for out, seed in zip(outputs, given, strict=False)
         ]
         step, self._gradients = self._grad, []
@@ -149,7 +150,3 @@ def _result(gradient: Any) -> Any:
         if not isinstance(gradient, _C.TensorBase) and hasattr(gradient, name):
             return getattr(gradient, name)()
     return gradient
-
-
-_full = _C.Function("full")
-_positive = _C.Function("positive")

@@ -8,10 +8,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from .. import functional as F
 from .batched_call import (
     BatchedCall,
     fold,
-    reshape,
     unfold,
 )
 
@@ -49,6 +49,6 @@ def search_sorted(call: BatchedCall) -> Outputs:
     wanted = call.mapped(1)
     if call.ndims[0] > 1:
         return call.op(call.mapped(0), wanted, *(call.mapped(i) for i in range(2, len(call.ndims))))
-    flat = reshape(wanted, (call.size, math.prod(wanted.shape[1:])))
+    flat = F.reshape(wanted, (call.size, math.prod(wanted.shape[1:])))
     (y,) = call.op(call.mapped(0), flat, *(call.mapped(i) for i in range(2, len(call.ndims))))
-    return [reshape(y, wanted.shape)]
+    return [F.reshape(y, wanted.shape)]

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from .. import _C
-from .batch import drawing_batches
-from .batched import Batched
-from .levels import unwrapped
-from .tensor import Tensor
+from ..imperative import Batched, Tensor
+from ..imperative.batch import drawing_batches
+from ..imperative.levels import unwrapped
+from .generated import broadcast_to
 
 
 def drawn(draw: Callable[..., Any], shape: tuple[int, ...], **attrs: Any) -> Any:
@@ -30,10 +29,7 @@ def drawn_from(draw: Callable[..., Any], parameter: Any, **attrs: Any) -> Any:
     if not batches or isinstance(unwrapped(parameter), Batched):
         return draw(parameter, **attrs)
     value = unwrapped(parameter)
-    value = _broadcast_to(value, (*(batch.size for batch in batches), *value.shape))
+    value = broadcast_to(value, (*(batch.size for batch in batches), *value.shape))
     for batch in batches:
         value = Batched(value, batch)
     return draw(Tensor(value), **attrs)
-
-
-_broadcast_to = _C.Function("broadcast_to")

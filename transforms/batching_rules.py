@@ -12,23 +12,18 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _C
+from .. import functional as F
 from ..ops import OpBase
 from .batched_call import (
     BatchedCall,
     UnequalExamplesError,
-    broadcast_to,
     fold,
     moved_axis,
-    reshape,
     transposed,
     unfold,
 )
 from .batching_arrays import convolution, convolution_weight, search_sorted
 from .batching_recurrences import recurrence, recurrence_grad
-
-_matmul = _C.Function("matmul")
-_split = _C.Function("split")
-_stack = _C.Function("stack")
 
 Outputs = Any  # a sequence of values
 
@@ -52,10 +47,10 @@ def reduction(call: BatchedCall) -> Outputs:
     if axis is not None:
         call.inferred()  # which axes a number without dimensions has
     rest = math.prod(x.shape[1:])
-    long = reshape(x, (call.size, rest))
+    long = F.reshape(x, (call.size, rest))
     (y,) = call.with_attrs(axis=1, keepdims=False)(long)
     is_kept = call.op.keepdims
-    return [reshape(y, (call.size, *[1] * ndim)) if is_kept else y]
+    return [F.reshape(y, (call.size, *[1] * ndim)) if is_kept else y]
 
 
 def each(call: BatchedCall) -> Outputs:
@@ -66,7 +61,7 @@ def each(call: BatchedCall) -> Outputs:
 def loop(call: BatchedCall) -> Outputs:
     """Example by example, for kernels that know of no axis in front."""
     if call.size == 0:
-        return [_full((0, *y.shape), 0, dtype=y.dtype).__wrapped__ for y in call.inferred()]
+        return [F.full((0, *y.shape), 0, dtype=y.dtype).__wrapped__ for y in call.inferred()]
     pairs = list(zip(call.values, call.is_mapped, strict=True))
     examples = [_examples(x, call.size) if m else (x,) * call.size for x, m in pairs]
     found = [call.op(*values) for values in zip(*examples, strict=True)]
@@ -77,12 +72,12 @@ def loop(call: BatchedCall) -> Outputs:
             got="different ones",
             fix="use a loop",
         )
-    return [_stack(list(ys)) for ys in zip(*found, strict=True)]
+    return [F.stack(list(ys)) for ys in zip(*found, strict=True)]
 
 
 def _examples(value: Any, size: int) -> list[Any]:
-    parts = _split(value, (1,) * size, axis=0) if size > 1 else (value,)
-    return [reshape(part, value.shape[1:]) for part in parts]
+    parts = F.split(value, (1,) * size, axis=0) if size > 1 else (value,)
+    return [F.reshape(part, value.shape[1:]) for part in parts]
 
 
 def aligned(call: BatchedCall) -> Outputs:
@@ -93,12 +88,12 @@ def aligned(call: BatchedCall) -> Outputs:
         value = call.mapped(i)
         shape = value.shape
         padding = [1] * (ndim - own)
-        values.append(reshape(value, (shape[0], *padding, *shape[1:])) if padding else value)
+        values.append(F.reshape(value, (shape[0], *padding, *shape[1:])) if padding else value)
     found = call.moved(ndim)(*values)
     if min(call.ndims) == ndim:
         return found
     return [
-        y if len(y.shape) == 1 + len(one.shape) else reshape(y, (call.size, *one.shape))
+        y if len(y.shape) == 1 + len(one.shape) else F.reshape(y, (call.size, *one.shape))
         for y, one in zip(found, call.inferred(), strict=True)
     ]
 
@@ -108,7 +103,7 @@ def broadcast(call: BatchedCall) -> Outputs:
     shape = call.op.shape
     if len(shape) < call.ndims[0]:
         call.inferred()
-    return [broadcast_to(call.padded(0, len(shape)), (call.size, *shape))]
+    return [F.broadcast_to(call.padded(0, len(shape)), (call.size, *shape))]
 
 
 def folded(call: BatchedCall) -> Outputs:
@@ -167,25 +162,25 @@ def matmul(call: BatchedCall) -> Outputs:
         call.inferred()
     a, b = call.values
     if not call.is_mapped[1] and b_ndim <= 2:
-        return [_matmul(a, b)]
+        return [F.matmul(a, b)]
     if not call.is_mapped[0] and a_ndim <= 2 and b_ndim >= 2:
-        return [_matmul(a, b)]
+        return [F.matmul(a, b)]
     if not call.is_mapped[0] and a_ndim <= 2:
-        return [_matmul(b, a if a_ndim == 1 else transposed(a))]
+        return [F.matmul(b, a if a_ndim == 1 else transposed(a))]
     rows, columns = (a_ndim == 1), (b_ndim == 1)
     if rows:
-        a = reshape(a, (*a.shape[:-1], 1, a.shape[-1]))
+        a = F.reshape(a, (*a.shape[:-1], 1, a.shape[-1]))
     if columns:
-        b = reshape(b, (*b.shape, 1))
+        b = F.reshape(b, (*b.shape, 1))
     wide = BatchedCall(call.op, (a, b), call.is_mapped, call.size)
     ndim = max(wide.ndims)
-    y = _matmul(wide.padded(0, ndim), wide.padded(1, ndim))
+    y = F.matmul(wide.padded(0, ndim), wide.padded(1, ndim))
     shape = list(y.shape)
     if columns:
         del shape[-1]
     if rows:
         del shape[-1 if columns else -2]
-    return [reshape(y, tuple(shape)) if rows or columns else y]
+    return [F.reshape(y, tuple(shape)) if rows or columns else y]
 
 
 def linear(call: BatchedCall) -> Outputs | None:
@@ -222,12 +217,9 @@ def scatter(call: BatchedCall) -> Outputs:
     return op(call.mapped(0), call.padded(1, target), number, *indices)
 
 
-_arange = _C.Function("arange")
-
-
 def number_of_example(call: BatchedCall, ndim: int) -> Any:
     """0, 1, ... for the examples, beside indices of `ndim` dimensions."""
-    return reshape(_arange(0, call.size).__wrapped__, (call.size, *[1] * ndim))
+    return F.reshape(F.arange(0, call.size).__wrapped__, (call.size, *[1] * ndim))
 
 
 def masked(call: BatchedCall) -> Outputs:
@@ -248,15 +240,6 @@ def masked(call: BatchedCall) -> Outputs:
     return [_scatter_masked(call)]
 
 
-_cumulative_sum = _C.Function("cumulative_sum")
-_take_along_axis = _C.Function("take_along_axis")
-_where = _C.Function("where")
-_maximum = _C.Function("maximum")
-_minimum = _C.Function("minimum")
-_subtract = _C.Function("subtract")
-_astype = _C.Function("astype")
-
-
 def _scatter_masked(call: BatchedCall) -> Any:
     """Each place takes the value whose number is the count of places before it."""
     x, mask, value = (call.mapped(i) for i in range(3))
@@ -266,21 +249,18 @@ def _scatter_masked(call: BatchedCall) -> Any:
     count = value.shape[1] if call.ndims[2] > 0 else 1
     if count == 0 or places == 0:
         return x
-    flags = reshape(mask, (call.size, places, 1))
+    flags = F.reshape(mask, (call.size, places, 1))
     one = _full_like(mask, 1)
-    number = _subtract(_cumulative_sum(_astype(flags, dtype=_C.int64), axis=1), one)
-    number = _minimum(_maximum(number, _full_like(mask, 0)), _full_like(mask, count - 1))
-    rows = broadcast_to(reshape(value, (call.size, count, -1)), (call.size, count, width))
-    chosen = _take_along_axis(rows, broadcast_to(number, (call.size, places, width)), axis=1)
-    kept = reshape(x, (call.size, places, width))
-    return reshape(_where(flags, _astype(chosen, dtype=x.dtype), kept), x.shape)
-
-
-_full = _C.Function("full")
+    number = F.subtract(F.cumulative_sum(F.astype(flags, dtype=_C.int64), axis=1), one)
+    number = F.minimum(F.maximum(number, _full_like(mask, 0)), _full_like(mask, count - 1))
+    rows = F.broadcast_to(F.reshape(value, (call.size, count, -1)), (call.size, count, width))
+    chosen = F.take_along_axis(rows, F.broadcast_to(number, (call.size, places, width)), axis=1)
+    kept = F.reshape(x, (call.size, places, width))
+    return F.reshape(F.where(flags, F.astype(chosen, dtype=x.dtype), kept), x.shape)
 
 
 def _full_like(_: Any, number: int) -> Any:
-    return _full((), number, dtype=_C.int64).__wrapped__
+    return F.full((), number, dtype=_C.int64).__wrapped__
 
 
 def solve(call: BatchedCall) -> Outputs:
@@ -294,14 +274,15 @@ def solve(call: BatchedCall) -> Outputs:
     if is_vector:
         is_left = getattr(call.op, "left", True)
         shape = values[1].shape
-        values[1] = reshape(values[1], (*shape, 1) if is_left else (shape[0], 1, shape[1]))
+        values[1] = F.reshape(values[1], (*shape, 1) if is_left else (shape[0], 1, shape[1]))
     wide = BatchedCall(call.op, tuple(values), (True, True), call.size)
     ndim = max(wide.ndims)
     outputs = call.op(wide.padded(0, ndim), wide.padded(1, ndim))
     if not is_vector and min(wide.ndims) == ndim:
         return outputs
     return [
-        reshape(y, (call.size, *one.shape)) for y, one in zip(outputs, call.inferred(), strict=True)
+        F.reshape(y, (call.size, *one.shape))
+        for y, one in zip(outputs, call.inferred(), strict=True)
     ]
 
 

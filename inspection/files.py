@@ -20,7 +20,7 @@ def replace_file(path: str | os.PathLike[str], data: bytes) -> None:
 
     Example:
         >>> import pathlib, tempfile
-        >>> from tensorlike.imperative.files import replace_file
+        >>> from tensorlike.inspection.files import replace_file
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     replace_file(f"{folder}/notes.txt", b"new")
         ...     pathlib.Path(folder, "notes.txt").read_text()

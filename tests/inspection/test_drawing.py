@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from tensorlike.imperative import graph_layout
-from tensorlike.imperative.drawing import draw, to_svg
-from tensorlike.imperative.graph import Arrow, Box, Graph, read_dot, to_dot
+from tensorlike.inspection import graph_layout
+from tensorlike.inspection.drawing import draw, to_svg
+from tensorlike.inspection.graph import Arrow, Box, Graph, read_dot, to_dot
 
 SVG = "{http://www.w3.org/2000/svg}"
 STRANGE = 'a {b} "c" <d> | \\e é'

@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import _C
+from .. import functional as F
+from ..imperative.autodiff import grad, vjp
+from ..imperative.trees import leaves_of
 from ..ops.declare import known_declarations
-from .autodiff import grad, vjp
-from .batched_call import UnequalExamplesError
+from ..transforms import jvp, vmap
+from ..transforms.batched_call import UnequalExamplesError
 from .corpus import Example
-from .transforms import jvp, vmap
-from .trees import leaves_of
 
 if TYPE_CHECKING:  # the declarations are read when somebody asks, not on import
     from ..opdecl.model import Entry
@@ -134,7 +135,7 @@ class _Tried(Example):
     def _takes(self, dtype: str) -> bool:
         xs = [
             x if category.text in ("boolean", "integer") and dtype[0] != "u"
-            and not dtype.startswith("int") else _cast(_C.tensor(x), dtype=dtype)
+            and not dtype.startswith("int") else F.astype(_C.tensor(x), dtype=dtype)
             for (category, _), x in zip(self.arrays, self.tensors(), strict=True)
         ]  # fmt: skip
         try:
@@ -180,7 +181,7 @@ class _Tried(Example):
 
             def total(*moved: Any) -> Any:
                 terms = [
-                    _sum(_real(y * y))
+                    F.sum(F.real(y * y))
                     for y in self.of_moving(*moved)
                     if y.dtype.kind in ("floating", "complex")
                 ]
@@ -193,7 +194,7 @@ class _Tried(Example):
 
     def vmap(self) -> str:
         def over_examples() -> str:
-            xs = [_stack([x, x], axis=0) for x in self.tensors()]
+            xs = [F.stack([x, x], axis=0) for x in self.tensors()]
             try:
                 vmap(self)(*xs)
             except UnequalExamplesError:
@@ -212,9 +213,3 @@ def _tried(run: Callable[[], str]) -> str:
             return LOOP
         except (ValueError, TypeError, IndexError, ArithmeticError) as error:
             return f"{type(error).__name__}: {error}"
-
-
-_cast = _C.Function("astype")
-_real = _C.Function("real")
-_stack = _C.Function("stack")
-_sum = _C.Function("sum")

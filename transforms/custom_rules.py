@@ -1,4 +1,4 @@
-"""Functions with derivatives of their own: `custom_vjp`, `custom_jvp`, `checkpoint`.
+"""Functions with derivatives of their own: `custom_vjp`, `custom_jvp`; `checkpoint` stands on them.
 
 Each call becomes an op whose body is the function, and which brings the one derivative that was
 given. The transforms take it from there as from any op: the other derivative follows by
@@ -12,58 +12,26 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import _C
-from ..ops import OpBase
-from .autodiff import vjp, zeros_like
-from .carrier import Carrier
-from .dispatch import apply
-from .dual import Dual, taken_apart
-from .levels import is_differentiated, level_of, stopped, unwrapped
-from .naming import named
-from .tensor import Tensor
-from .trees import (
+from .. import functional as F
+from ..imperative.autodiff import vjp, zeros_like
+from ..imperative.carrier import Carrier
+from ..imperative.dispatch import apply
+from ..imperative.dual import Dual, taken_apart
+from ..imperative.levels import is_differentiated, level_of, unwrapped
+from ..imperative.tensor import Tensor
+from ..imperative.trees import (
     call,
     can_move,
     count_of,
     counterparts,
     holds_elements,
-    is_layer,
-    map_tree,
     put_in_places,
     put_together,
     take_apart,
 )
+from ..ops import OpBase
 
 Function = Callable[..., Any]
-
-
-@named
-def stop_gradient(tree: Any) -> Any:
-    """The same tensors without history: constants for every transform that is going on.
-
-    Args:
-        tree: a tensor, or a tree of them.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> tl.stop_gradient({"a": tl.tensor(3.0, requires_grad=True)})["a"].requires_grad
-        False
-        >>> tl.grad(lambda x: x * tl.stop_gradient(x))(3.0).item()
-        3.0
-    """
-    return map_tree(_stopped, tree)
-
-
-def _stopped(x: Any) -> Any:
-    if is_layer(x):
-        raise _C.AutodiffError(
-            "tensors are needed",
-            op="stop_gradient",
-            got=f"a {type(x).__name__}, whose parameters would keep their history",
-            fix="call it by nn.functional_call with a stopped state",
-        )
-    if type(x) is Tensor:
-        return type(x)(stopped(x.__wrapped__))
-    return stopped(unwrapped(x)) if isinstance(x, _C.TensorBase) else x
 
 
 class Call:
@@ -192,7 +160,7 @@ def pull_through(
 
 
 def _sum(x: Any, y: Any) -> Any:
-    return x if y is None else y if x is None else _add(x, y)
+    return x if y is None else y if x is None else F.add(x, y)
 
 
 def _filled(values: Any, given: Any) -> list[Any]:
@@ -386,9 +354,5 @@ class custom_jvp:
         return put_together(made.out, [Tensor(y) for y in outputs])
 
 
-_add = _C.Function("add")
-_full = _C.Function("full")
-
-
 def _ones_like(x: Any) -> Any:
-    return _full(x.shape, 1, dtype=x.dtype).__wrapped__
+    return F.full(x.shape, 1, dtype=x.dtype).__wrapped__

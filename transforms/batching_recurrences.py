@@ -7,26 +7,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _C
+from .. import functional as F
 from ..ops import Split
-from .batched_call import BatchedCall, fold, reshape, transposed, unfold
-
-_add = _C.Function("add")
-_concat = _C.Function("concat")
-_full = _C.Function("full")
-_greater = _C.Function("greater")
-_gru_cell = _C.Function("gru_cell")
-_gru_cell_grad = _C.Function("gru_cell_grad")
-_lstm_cell = _C.Function("lstm_cell")
-_lstm_cell_grad = _C.Function("lstm_cell_grad")
-_matmul = _C.Function("matmul")
-_multiply = _C.Function("multiply")
-_sigmoid = _C.Function("sigmoid")
-_square = _C.Function("square")
-_stack = _C.Function("stack")
-_subtract = _C.Function("subtract")
-_sum = _C.Function("sum")
-_where = _C.Function("where")
+from .batched_call import BatchedCall, fold, transposed, unfold
 
 Outputs = Sequence[Any]
 
@@ -47,30 +30,30 @@ def _steps(call: BatchedCall, wanted: Outputs) -> Outputs:
     sums, weight, hidden, *rest = (call.mapped(i) for i in range(len(call.values)))
     cell, size = call.op.cell, hidden.shape[-1]
     turned = transposed(weight)
-    bias = reshape(rest[0], (call.size, 1, rest[0].shape[-1])) if cell == "gru" else None
+    bias = F.reshape(rest[0], (call.size, 1, rest[0].shape[-1])) if cell == "gru" else None
     found: list[tuple[Any, ...]] = []
     for step in _steps_of(sums, call.op.reverse):
-        products = _matmul(hidden, turned)
+        products = F.matmul(hidden, turned)
         if cell == "lstm":
-            gates = _add(step, products)
-            hidden, state = _lstm_cell(*_quarters(gates, size), *rest)
+            gates = F.add(step, products)
+            hidden, state = F.lstm_cell(*_quarters(gates, size), *rest)
             rest = [state]
             found.append((hidden, state, gates))
         elif cell == "gru":
             summed, candidate = Split(sizes=(2 * size, size), axis=-1)(step)
-            own, own_candidate = Split(sizes=(2 * size, size), axis=-1)(_add(products, bias))
-            gates = _concat(_add(summed, own), own_candidate, candidate, axis=-1)
+            own, own_candidate = Split(sizes=(2 * size, size), axis=-1)(F.add(products, bias))
+            gates = F.concat((F.add(summed, own), own_candidate, candidate), axis=-1)
             reset, update, own_candidate, candidate = _quarters(gates, size)
-            hidden = _gru_cell(reset, update, candidate, own_candidate, hidden)
+            hidden = F.gru_cell(reset, update, candidate, own_candidate, hidden)
             found.append((hidden, gates))
         else:
-            hidden = _C.Function(cell)(_add(step, products))
+            hidden = getattr(F, cell)(F.add(step, products))
             found.append((hidden,))
     if not found:
-        return [reshape(sums, (call.size, *one.shape)) for one in wanted]
+        return [F.reshape(sums, (call.size, *one.shape)) for one in wanted]
     if call.op.reverse:
         found.reverse()
-    return [_stack(*parts, axis=1) for parts in zip(*found, strict=True)]
+    return [F.stack(parts, axis=1) for parts in zip(*found, strict=True)]
 
 
 def recurrence_grad(call: BatchedCall) -> Outputs:
@@ -92,15 +75,15 @@ def _grad_side_by_side(call: BatchedCall) -> Outputs:
     hidden, states = values[:2]
     length, _, width = states.shape[1:]
     products = by_sums if cell != "gru" else _gru_products(by_sums, *values[3:])
-    start = reshape(hidden, (size, 1, *hidden.shape[1:]))
+    start = F.reshape(hidden, (size, 1, *hidden.shape[1:]))
     if call.op.reverse:
         before = [*Split(sizes=(1, length - 1), axis=1)(states)[1:], start]
     else:
         before = [start, *Split(sizes=(length - 1, 1), axis=1)(states)[:1]]
-    rows = reshape(products, (size, -1, products.shape[-1]))
-    by_weight = _matmul(transposed(rows), reshape(_concat(*before, axis=1), (size, -1, width)))
+    rows = F.reshape(products, (size, -1, products.shape[-1]))
+    by_weight = F.matmul(transposed(rows), F.reshape(F.concat(before, axis=1), (size, -1, width)))
     if cell == "gru":
-        rest = [_sum(rows, axis=1)]
+        rest = [F.sum(rows, axis=1)]
     elif cell == "lstm":
         rest = [unfold(rest[0], 0, size)]
     return [by_sums, by_weight, by_hidden, *rest]
@@ -110,12 +93,12 @@ def _gru_products(by_sums: Any, gates: Any, *dgates: Any) -> Any:
     """What flows back to the hidden state's products: the reset gate stands before the last."""
     width = by_sums.shape[-1] // 3
     by_reset, by_update, by_candidate = Split(sizes=(width,) * 3, axis=-1)(by_sums)
-    reset = _sigmoid(_quarters(gates, width)[0])
+    reset = F.sigmoid(_quarters(gates, width)[0])
     if not dgates:
-        return _concat(by_reset, by_update, _multiply(by_candidate, reset), axis=-1)
+        return F.concat((by_reset, by_update, F.multiply(by_candidate, reset)), axis=-1)
     _, _, own, candidate = _quarters(dgates[0], width)
-    flow = _multiply(_subtract(by_candidate, candidate), reset)
-    return _concat(by_reset, by_update, _add(flow, own), axis=-1)
+    flow = F.multiply(F.subtract(by_candidate, candidate), reset)
+    return F.concat((by_reset, by_update, F.add(flow, own)), axis=-1)
 
 
 def _grad_steps(call: BatchedCall) -> Outputs:
@@ -126,41 +109,38 @@ def _grad_steps(call: BatchedCall) -> Outputs:
     kept = sequences.pop(2) if cell == "lstm" else None
     steps = [_steps_of(value, call.op.reverse) for value in sequences]
     width = hidden.shape[-1]
-    flow = _subtract(hidden, hidden)
-    kept_flow = None if kept is None else _subtract(kept, kept)
+    flow = F.subtract(hidden, hidden)
+    kept_flow = None if kept is None else F.subtract(kept, kept)
     found: list[tuple[Any, Any]] = []
     for number in range(len(steps[0]) - 1, -1, -1):
         states, flows, *rest = (part[number] for part in steps)
         earlier = steps[0][number - 1] if number > 0 else hidden
-        flow = _add(flows, flow)
+        flow = F.add(flows, flow)
         past = None
         if cell == "lstm":
             cells, gates, dcells, *dgates = rest
-            *parts, kept_flow = _lstm_cell_grad(
-                *_quarters(gates, width),
-                steps[2][number - 1] if number > 0 else kept,
-                cells,
-                flow,
-                _add(dcells, kept_flow),
-            )
-            products = sums = _with(_concat(*parts, axis=-1), dgates)
+            before = steps[2][number - 1] if number > 0 else kept
+            given = (*_quarters(gates, width), before, cells, flow, F.add(dcells, kept_flow))
+            *parts, kept_flow = F.lstm_cell_grad(*given)
+            products = sums = _with(F.concat(parts, axis=-1), dgates)
         elif cell == "gru":
             gates, *dgates = rest
             reset, update, own, candidate = _quarters(gates, width)
-            parts = _gru_cell_grad(reset, update, candidate, own, earlier, flow)
-            by_reset, by_update, by_candidate, by_own, past = parts
-            gates_flow = _concat(by_reset, by_update, by_own, by_candidate, axis=-1)
+            by_reset, by_update, by_candidate, by_own, past = F.gru_cell_grad(
+                reset, update, candidate, own, earlier, flow
+            )
+            gates_flow = F.concat((by_reset, by_update, by_own, by_candidate), axis=-1)
             reset, update, own, candidate = _quarters(_with(gates_flow, dgates), width)
-            products = _concat(reset, update, own, axis=-1)
-            sums = _concat(reset, update, candidate, axis=-1)
+            products = F.concat((reset, update, own), axis=-1)
+            sums = F.concat((reset, update, candidate), axis=-1)
         elif cell == "tanh":
-            products = sums = _subtract(flow, _multiply(flow, _square(states)))
+            products = sums = F.subtract(flow, F.multiply(flow, F.square(states)))
         else:
-            zero = _full((), 0, dtype=flow.dtype).__wrapped__
-            products = sums = _where(_greater(states, zero), flow, zero)
+            zero = F.full((), 0, dtype=flow.dtype).__wrapped__
+            products = sums = F.where(F.greater(states, zero), flow, zero)
         found.append((sums, products))
-        flow = _matmul(products, weight)
-        flow = flow if past is None else _add(flow, past)
+        flow = F.matmul(products, weight)
+        flow = flow if past is None else F.add(flow, past)
     return _gradients(call, values, found, steps[0], flow, kept_flow)
 
 
@@ -174,24 +154,24 @@ def _gradients(
 ) -> Outputs:
     weight, hidden = values[:2]
     if not found:
-        nothing = _subtract(weight, weight)
+        nothing = F.subtract(weight, weight)
         shape = (*values[2].shape[:-1], weight.shape[-2])
-        rest = [_sum(nothing, axis=-1)] if call.op.cell == "gru" else []
+        rest = [F.sum(nothing, axis=-1)] if call.op.cell == "gru" else []
         rest = rest if kept_flow is None else [kept_flow]
-        return [reshape(values[2], shape), nothing, flow, *rest]
+        return [F.reshape(values[2], shape), nothing, flow, *rest]
     found.reverse()
-    products = _concat(*(part for _, part in found), axis=1)
-    before = _concat(hidden, *states[:-1], axis=1)
-    by_weight = _matmul(transposed(products), before)
-    rest = [_sum(products, axis=1)] if call.op.cell == "gru" else []
+    products = F.concat([part for _, part in found], axis=1)
+    before = F.concat((hidden, *states[:-1]), axis=1)
+    by_weight = F.matmul(transposed(products), before)
+    rest = [F.sum(products, axis=1)] if call.op.cell == "gru" else []
     rest = rest if kept_flow is None else [kept_flow]
     if call.op.reverse:
         found.reverse()
-    return [_stack(*(part for part, _ in found), axis=1), by_weight, flow, *rest]
+    return [F.stack([part for part, _ in found], axis=1), by_weight, flow, *rest]
 
 
 def _with(gates: Any, cotangents: Sequence[Any]) -> Any:
-    return _add(gates, cotangents[0]) if cotangents else gates
+    return F.add(gates, cotangents[0]) if cotangents else gates
 
 
 def _quarters(gates: Any, size: int) -> Any:
@@ -202,5 +182,5 @@ def _steps_of(sequences: Any, is_reverse: bool) -> list[Any]:
     """The steps of all examples, in the order in which they are gone through."""
     size, length, *rest = sequences.shape
     parts = Split(sizes=(1,) * length, axis=1)(sequences)
-    steps = [reshape(part, (size, *rest)) for part in parts]
+    steps = [F.reshape(part, (size, *rest)) for part in parts]
     return steps[::-1] if is_reverse else steps

@@ -44,7 +44,7 @@ def draw(graph: Graph, path: str | PathLike[str]) -> None:
 
     Example:
         >>> import tempfile
-        >>> from tensorlike.imperative.graph import Arrow, Box, Graph
+        >>> from tensorlike.inspection.graph import Arrow, Box, Graph
         >>> boxes = [Box("x", "x"), Box("op0", "exp", ("x: x",), ("y: exp_0",), "forward")]
         >>> graph = Graph(boxes, [Arrow("x", "op0", target_slot=0)])
         >>> with tempfile.TemporaryDirectory() as folder:

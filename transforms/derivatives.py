@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import _C
-from .autodiff import grad, vjp
-from .levels import unwrapped
-from .naming import named_around
-from .transforms import jvp, run_mapped
-from .trees import (
+from .. import functional as F
+from ..imperative.autodiff import grad, vjp
+from ..imperative.levels import unwrapped
+from ..imperative.naming import named_around
+from ..imperative.trees import (
     can_move,
     holds_elements,
     put_in_places,
@@ -25,6 +25,8 @@ from .trees import (
     take_apart,
     take_arguments_apart,
 )
+from .forward import jvp
+from .vectorize import run_mapped
 
 Function = Callable[..., Any]
 
@@ -207,12 +209,8 @@ def _parts(x: Any, tensors: Sequence[Any], axis: int) -> list[Any]:
     """The axis of all unit vectors cut into one part per tensor, of its shape."""
     sizes = tuple(math.prod(tensor.shape) for tensor in tensors)
     shape = x.shape
-    parts = [x] if len(sizes) == 1 else _split(x, sizes, axis=axis)
+    parts = [x] if len(sizes) == 1 else F.split(x, sizes, axis=axis)
     return [
-        _reshape(part, (*shape[:axis], *tensor.shape, *shape[axis + 1 :]))
+        F.reshape(part, (*shape[:axis], *tensor.shape, *shape[axis + 1 :]))
         for part, tensor in zip(parts, tensors, strict=True)
     ]
-
-
-_reshape = _C.Function("reshape")
-_split = _C.Function("split")

@@ -11,7 +11,7 @@ import pytest
 from support.apart import run_apart
 
 import tensorlike as tl
-from tensorlike.imperative.files import replace_file
+from tensorlike.inspection.files import replace_file
 
 
 def test_a_file_is_replaced_with_its_permissions(tmp_path: Path) -> None:
@@ -40,8 +40,8 @@ def test_what_is_no_file_is_written_to_as_it_is() -> None:
 SAVES: dict[str, str] = {
     "profile": "p = tl.profile(); p.__enter__(); tl.ones(2) + 1; p.__exit__(None, None, None)\n"
     "save = p.save",
-    "drawing": "from tensorlike.imperative.drawing import draw\n"
-    "from tensorlike.imperative.graph import Box, Graph\n"
+    "drawing": "from tensorlike.inspection.drawing import draw\n"
+    "from tensorlike.inspection.graph import Box, Graph\n"
     "save = lambda path: draw(Graph([Box('x', 'x' * 50)] * 30, []), path)",
 }
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
+from ..ops import Fill
 from .backward import cotangents_for
 from .carrier import beneath, carried
 from .levels import stopped, under_leaves, unwrapped
@@ -150,10 +151,7 @@ class Recording:
 
 def zeros_like(x: Any) -> Any:
     """Zeros of this shape and dtype: a constant on all levels."""
-    return _full(x.shape, 0, dtype=x.dtype).__wrapped__
-
-
-_full = _C.Function("full")
+    return Fill(shape=x.shape, fill_value=0, dtype=x.dtype)()[0]
 
 
 @named_around

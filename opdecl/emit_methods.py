@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .emit_functional import parameters_of
-from .methods import COMPOSED, SYNONYMS
+from .methods import COMPOSED, PROPERTIES, SYNONYMS
 from .model import Entry
 from .python_text import docstring, header, literal, signature
 from .registry import Declarations
@@ -44,7 +44,7 @@ def emit_methods(declarations: Declarations, functional: Path | None = None) -> 
     methods = {
         name: calls[name] for name, entry in declarations.functions.items() if entry.is_method
     }
-    others = {**{name: name for name in COMPOSED}, **SYNONYMS}
+    others = {**{name: name for name in (*COMPOSED, *PROPERTIES)}, **SYNONYMS}
     methods |= {name: calls[call] for name, call in others.items() if call in calls}
     if functional is not None and (missing := sorted(set(others.values()) - set(calls))):
         raise KeyError(f"methods.py: there are no calls {', '.join(missing)}")
@@ -133,6 +133,7 @@ def _method(name: str, method: Method) -> list[str]:
     head = signature(name, ["self", *method.parameters], method.returns, "    ")
     return [
         f"    # {method.place}",
+        *(["    @property"] if name in PROPERTIES else []),
         f'    @{kind}("{method.call}")',
         *head,
         *docstring(said, "        "),

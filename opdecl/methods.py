@@ -62,6 +62,9 @@ COMPOSED: tuple[str, ...] = (
     "unstack",
 )
 
+# Declared calls of the tensor alone that are read as attributes.
+PROPERTIES: tuple[str, ...] = ("imag", "real")
+
 # Names that methods have elsewhere: of declared calls, or of composed ones.
 SYNONYMS: Mapping[str, str] = {
     "absolute": "abs",

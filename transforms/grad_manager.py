@@ -69,7 +69,7 @@ class GradManager:
                 if not x.requires_grad:
                     x._reset(_C.Tracer(x.__wrapped__))
                 elif not x.is_leaf:
-                    x._reset(F.positive(x))  # a node of its own holds the gradient
+                    x._reset(x.positive())  # a node of its own holds the gradient
                 self._attached.append((x, list(added)))
         return self
 

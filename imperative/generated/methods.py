@@ -978,6 +978,16 @@ class TensorMethods(_C.TensorWrapper):
         """
         ...
 
+    # opdecl/elementwise_arithmetic.yaml: imag
+    @property
+    @declared("imag")
+    def imag(self) -> Tensor:
+        """The imaginary part; that of a real number is 0.
+
+        As `tensorlike.functional.imag`, with the tensor first.
+        """
+        ...
+
     # functional/scattering.py
     @composed("index_add")
     def index_add(
@@ -1651,6 +1661,16 @@ class TensorMethods(_C.TensorWrapper):
         """An angle in radians, in degrees.
 
         As `tensorlike.functional.rad2deg`, with the tensor first.
+        """
+        ...
+
+    # opdecl/elementwise_arithmetic.yaml: real
+    @property
+    @declared("real")
+    def real(self) -> Tensor:
+        """The real part.
+
+        As `tensorlike.functional.real`, with the tensor first.
         """
         ...
 

@@ -12,10 +12,10 @@ from typing import Any
 
 from .. import _C
 from .batch import Batch
-from .levels import OfLevel, is_differentiated, stopped
+from .levels import TransformValue, stopped
 
 
-class Batched(OfLevel):
+class Batched(TransformValue):
     """The examples of a batch.
 
     Args:
@@ -23,13 +23,13 @@ class Batched(OfLevel):
         batch: the `vmap` that it belongs to.
     """
 
-    __slots__ = ("batch", "priority", "value")
+    __slots__ = ("batch", "value")
 
     def __init__(self, value: Any, batch: Batch) -> None:
         """Made by `vmap`, and by applying ops."""
         self.value = value
-        self.batch = batch
-        self.priority = 100 + batch.number
+        self.level = self.batch = batch
+        self.priority = 100.0 + batch.number
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -40,11 +40,6 @@ class Batched(OfLevel):
     def dtype(self) -> _C.dtype:
         """The element type."""
         return self.value.dtype  # type: ignore[no-any-return]
-
-    @property
-    def level(self) -> Batch:  # type: ignore[override]
-        """The `vmap` that it belongs to."""
-        return self.batch
 
     @property
     def inner(self) -> Any:
@@ -75,11 +70,6 @@ class Batched(OfLevel):
         )
 
     @property
-    def is_differentiated(self) -> bool:
-        """Whether derivatives by the values are wanted."""
-        return is_differentiated(self.value)
-
-    @property
     def elements(self) -> Any:
         """Those of one example are not at hand.
 
@@ -96,10 +86,6 @@ class Batched(OfLevel):
     def stopped(self) -> Batched:
         """The same examples without history."""
         return Batched(stopped(self.value), self.batch)
-
-    def lift(self, other: Any) -> Any:
-        """What stands beside it is the same for all examples, and stays what it is."""
-        return other
 
     def __repr__(self) -> str:
         """The examples."""

@@ -6,6 +6,12 @@ Duals, `vmap` on Batched values. The others are compositions of these.
 
 from __future__ import annotations
 
+from ..imperative.crossing import enter as enter
+from ..imperative.crossing import leave as leave
+from ..imperative.crossing import own as own
+from ..imperative.levels import Level as Level
+from ..imperative.levels import TransformValue as TransformValue
+from ..imperative.trees import map_tree as map_tree
 from .batching import mean_over_examples as mean_over_examples
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp
@@ -21,16 +27,22 @@ from .vectorize import vmap as vmap
 
 __all__ = [
     "Function",
+    "Level",
     "PyLayer",
+    "TransformValue",
     "custom_jvp",
     "custom_vjp",
+    "enter",
     "hessian",
     "hvp",
     "jacfwd",
     "jacrev",
     "jvp",
+    "leave",
     "linearize",
+    "map_tree",
     "mean_over_examples",
+    "own",
     "vmap",
 ]
 

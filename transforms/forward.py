@@ -9,9 +9,10 @@ from typing import Any
 from .. import _C
 from .. import functional as F
 from ..imperative.autodiff import Recording, lowered, zeros_like
-from ..imperative.carrier import Carrier, beneath, carried, carrying
+from ..imperative.carrier import Carrier
+from ..imperative.crossing import enter, leave, own
 from ..imperative.dual import Dual
-from ..imperative.levels import Level, under_leaves, unwrapped
+from ..imperative.levels import Level, unwrapped
 from ..imperative.naming import named_around
 from ..imperative.tensor import Tensor
 from ..imperative.trees import (
@@ -58,12 +59,12 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
     moved = _tangents_of("jvp", flat, form, tangents)
     with Level() as level:
         args = [
-            x if tangent is None else Tensor(beneath(x, partial(_moving, tangent, level)))
+            x if tangent is None else enter(x, partial(_moving, tangent, level))
             for x, tangent in zip(flat, moved, strict=True)
         ]
         out = call(function, form, args)
         return (
-            map_tree(lambda y: _primal(y, level), out),
+            map_tree(lambda y: leave(y, level, lambda dual: dual.primal), out),
             map_tree(lambda y: _tangent(y, level), out),
         )
 
@@ -103,21 +104,10 @@ def _fitted(who: str, primal: Any, tangent: Any) -> Any:
     return t if t.dtype is x.dtype else F.astype(t, dtype=x.dtype)
 
 
-def _own(y: Any, level: Level) -> Any:
-    """The Dual of this level under wrappers and carriers, or None."""
-    y = under_leaves(carried(y), level.number)
-    return y if isinstance(y, Dual) and y.level is level else None
-
-
-def _primal(y: Any, level: Level) -> Any:
-    own = _own(y, level)
-    return y if own is None else carrying(y, own.primal)
-
-
 def _tangent(y: Any, level: Level) -> Any:
-    own = _own(y, level)
-    if own is not None and own.tangent is not None:
-        return Tensor(own.tangent)
+    found = own(y, level)
+    if found is not None and found.tangent is not None:
+        return Tensor(found.tangent)
     if not isinstance(y, _C.TensorBase) or y.dtype.kind not in ("floating", "complex"):
         return None
     return Tensor(zeros_like(y))

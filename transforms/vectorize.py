@@ -10,8 +10,8 @@ from .. import _C
 from .. import functional as F
 from ..imperative.batch import Batch
 from ..imperative.batched import Batched
-from ..imperative.carrier import beneath, carried
-from ..imperative.levels import under_leaves, unwrapped
+from ..imperative.crossing import enter, own
+from ..imperative.levels import unwrapped
 from ..imperative.naming import named_around
 from ..imperative.tensor import Tensor
 from ..imperative.trees import (
@@ -84,7 +84,7 @@ def run_mapped(
     size = _size_of(values, axes, axis_size)
     with Batch(size, draws=draws) as batch:
         given = [
-            x if axis is None else Tensor(beneath(value, lambda v: Batched(v, batch)))
+            x if axis is None else enter(value, lambda v: Batched(v, batch))
             for x, value, axis in zip(flat, values, axes, strict=True)
         ]
         results, out = take_apart(call(function, form, given), holds_numbers, is_result=True)
@@ -138,8 +138,7 @@ def _axis_at(y: Any, axis: Any, batch: Batch) -> Any:
     """A result with the axis of examples where it is asked for."""
     value = Tensor(unwrapped(y)) if not isinstance(y, _C.TensorBase) else y
     if axis is None:
-        inner = under_leaves(carried(value), batch.number)
-        if isinstance(inner, Batched) and inner.batch is batch:
+        if own(value, batch) is not None:
             raise _C.ParameterError(
                 "out_axes may be None only for what is the same for all examples",
                 op="vmap",

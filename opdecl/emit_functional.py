@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .evaluate import Evaluator
 from .examples import example_lines
 from .model import AttrDecl, Entry, ReductionEntry
 from .python_text import (
@@ -22,12 +23,13 @@ from .python_text import (
     signature,
     type_of,
 )
-from .reference import Reference
 from .registry import Declarations
 
 
 def emit_functional(declarations: Declarations) -> dict[str, str]:
     """The files of functional/generated/ by name."""
+    from .reference import Reference  # what calls look like is asked for at run time, too
+
     reference = Reference(declarations)
     files: dict[str, str] = {}
     names: dict[str, list[str]] = {}
@@ -39,8 +41,8 @@ def emit_functional(declarations: Declarations) -> dict[str, str]:
     return files
 
 
-def _file(stem: str, entries: Sequence[Entry], reference: Reference) -> str:
-    blocks = [_function(entry, reference) for entry in entries]
+def _file(stem: str, entries: Sequence[Entry], evaluator: Evaluator) -> str:
+    blocks = [_function(entry, evaluator) for entry in entries]
     text = "\n".join(line for block in blocks for line in block)
     source = f"opdecl/{stem}.yaml"
     lines = [*header("emit_functional", source), '# mypy: disable-error-code="empty-body"']
@@ -68,8 +70,8 @@ def _emit_init(names: dict[str, list[str]]) -> str:
     return "\n".join(lines)
 
 
-def _function(entry: Entry, reference: Reference) -> list[str]:
-    doc = docstring([*_sections(entry), _example(entry, reference)])
+def _function(entry: Entry, evaluator: Evaluator) -> list[str]:
+    doc = docstring([*_sections(entry), _example(entry, evaluator)])
     returns = "Tensor" if entry.output_count == 1 else "tuple[Tensor, ...]"
     head = signature(entry.function, parameters_of(entry), returns)
     return [f"# {entry.source}", "@native", *head, *doc, "    ..."]
@@ -91,8 +93,8 @@ def functional_doc(entry: Entry) -> str:
     return "\n\n".join("\n".join(lines) for lines in _sections(entry) if lines)
 
 
-def _example(entry: Entry, reference: Reference) -> list[str]:
-    lines = example_lines(entry, reference)
+def _example(entry: Entry, evaluator: Evaluator) -> list[str]:
+    lines = example_lines(entry, evaluator)
     return ["Example:", *(f"    {line}" for line in lines)] if lines else []
 
 

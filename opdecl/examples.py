@@ -10,9 +10,9 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .evaluate import Evaluator
 from .model import Category, Entry, ExampleValue, ReductionEntry, ScalarEntry
 from .python_text import WIDTH, literal
-from .reference import Reference
 
 DIGITS = 4
 FLOATS: tuple[list[ExampleValue], ...] = ([0.5, 2.0], [2.0, 0.25], [1.0, 3.0], [0.75, 0.5])
@@ -40,14 +40,14 @@ class _NoExample(Exception):
     pass
 
 
-def example_lines(entry: Entry, reference: Reference) -> list[str]:
+def example_lines(entry: Entry, evaluator: Evaluator) -> list[str]:
     """The lines of the example; none where the entry cannot have one."""
     values = example_values(entry)
     needed = [attr.name for attr in entry.attrs if attr.is_required]
     if any(name not in values for name in [*(arg.name for arg in entry.args), *needed]):
         return []
     try:
-        result = _evaluate(entry, values, reference)
+        result = _evaluate(entry, values, evaluator)
         lines, call = _call_text(entry, values)
         lines += _shown(call, result)
     except (_NoExample, NotImplementedError):
@@ -71,7 +71,7 @@ def example_values(entry: Entry) -> dict[str, ExampleValue]:
     return values
 
 
-def _evaluate(entry: Entry, values: dict[str, ExampleValue], reference: Reference) -> Any:
+def _evaluate(entry: Entry, values: dict[str, ExampleValue], evaluator: Evaluator) -> Any:
     """The result in float64, if that in float32 looks the same."""
     import numpy as np
 
@@ -84,7 +84,7 @@ def _evaluate(entry: Entry, values: dict[str, ExampleValue], reference: Referenc
                 array = np.asarray(part)
                 tensors.append(array.astype(floating) if array.dtype.kind == "f" else array)
         attrs = {attr.name: values[attr.name] for attr in entry.attrs if attr.name in values}
-        result = reference.call(entry.function, *tensors, **attrs)
+        result = evaluator.call(entry.function, *tensors, **attrs)
         return list(result) if isinstance(result, tuple) else result
 
     wide, narrow = run(np.float64), run(np.float32)

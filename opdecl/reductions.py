@@ -13,6 +13,7 @@ from typing import Any
 
 from .derivative import Differentiator, UnknownSlopeError
 from .errors import Place
+from .evaluate import Evaluator, first_value
 from .expression import SIZE, Attr, Call, Expr, Name, Num, names_read, rebuild
 from .model import (
     Arg,
@@ -25,7 +26,6 @@ from .model import (
     is_differentiable,
     rule_names,
 )
-from .reference import Reference, first_value
 from .simplify import simplify
 
 SAMPLES = {0: [False, True], 1: [-3, 0, 2, 5], 2: [-1.5, 0.25, 2.0, 3.0]}
@@ -33,13 +33,13 @@ COMBINE = ("a", "b")
 
 
 def reduction_mistakes(
-    entry: Entry, reference: Reference, differentiator: Differentiator
+    entry: Entry, evaluator: Evaluator, differentiator: Differentiator
 ) -> Iterator[str]:
     """What is wrong with a reduction that its parts alone do not show, in words."""
     if not isinstance(entry, ReductionEntry):
         return
     try:
-        yield from broken_laws(entry, reference)
+        yield from broken_laws(entry, evaluator)
     except (TypeError, ValueError):  # NumPy's words would name neither the key nor the dtype
         kind = entry.args[0].category.text
         yield f"map, combine, finish: cannot be computed on {kind} numbers; see their dtypes"
@@ -53,7 +53,7 @@ def reduction_mistakes(
         yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
 
 
-def broken_laws(entry: ReductionEntry, reference: Reference) -> Iterator[str]:
+def broken_laws(entry: ReductionEntry, evaluator: Evaluator) -> Iterator[str]:
     """What `combine` and `init` do that no reduction may do, in words."""
     if entry.map is None or entry.combine is None:
         return
@@ -66,12 +66,12 @@ def broken_laws(entry: ReductionEntry, reference: Reference) -> Iterator[str]:
     samples = np.array(SAMPLES[min(category.rank, 2)])
 
     def combine(a: Any, b: Any) -> Any:
-        return reference.evaluate(results, {"a": a, "b": b})[0]
+        return evaluator.evaluate(results, {"a": a, "b": b})[0]
 
     results = entry.combine.results
     with np.errstate(all="ignore"):
         mapped = np.broadcast_to(
-            reference.evaluate(entry.map.results, {entry.args[0].name: samples})[0], samples.shape
+            evaluator.evaluate(entry.map.results, {entry.args[0].name: samples})[0], samples.shape
         )
         a, b, c = np.array(list(itertools.product(mapped, repeat=3)), dtype=mapped.dtype).T
         first = np.asarray(first_value(entry.init, mapped)).astype(mapped.dtype)

@@ -13,13 +13,13 @@ from pathlib import Path
 from .derivative import Differentiator, UnknownSlopeError
 from .entry_checks import EntryChecks, functions_of
 from .errors import DeclarationError, Place, Problems
+from .evaluate import Evaluator
 from .expression import Expr, functions_called, topological
 from .lower import DerivedScalar, Lowering
 from .model import Entry, OpEntry, RawOp, ReductionEntry, ScalarEntry
 from .places import CheckPlace, check_built_in, check_importing, check_run_time
 from .read import read_file, read_text
 from .reductions import reduction_mistakes
-from .reference import Reference
 from .specs import Spec
 
 MAX_GRADIENT = 2_000
@@ -131,9 +131,9 @@ class Declarations:
 
     def check_reductions(self, problems: Problems) -> None:
         """Reductions must keep their laws, and have a gradient or say that they have none."""
-        reference = Reference(self)
+        evaluator = Evaluator(self)
         for entry in self.new:
-            for text in reduction_mistakes(entry, reference, self._differentiator):
+            for text in reduction_mistakes(entry, evaluator, self._differentiator):
                 problems.add(entry.place, entry.name, text)
 
     def gradients(self, entry: ScalarEntry) -> Mapping[str, Expr]:

@@ -14,7 +14,7 @@ from .. import _C
 from ..ops.declare import known_declarations
 
 if TYPE_CHECKING:  # the declarations are read when somebody asks, not on import
-    from ..opdecl.model import Category, Entry
+    from ..opdecl.compiler.model import Category, Entry
 
 # Where scalar functions are tried, the first that gives finite numbers.
 _RANGES = ((0.4, 1.6), (0.1, 0.9), (-0.9, -0.1), (1.2, 2.0))
@@ -26,7 +26,7 @@ class Example:
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self.function = _C.Function(entry.function)
-        from ..opdecl.examples import example_values
+        from ..opdecl.compiler.examples import example_values
 
         values = example_values(entry)
         self.attrs = {
@@ -87,7 +87,7 @@ class Example:
     @property
     def has_gradient(self) -> bool:
         """Whether it has one, by an argument that moves."""
-        from ..opdecl.model import is_differentiable
+        from ..opdecl.compiler.model import is_differentiable
 
         return bool(is_differentiable(self.entry) and self.moving())
 

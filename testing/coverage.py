@@ -20,7 +20,7 @@ from ..transforms.batched_call import UnequalExamplesError
 from .corpus import Example
 
 if TYPE_CHECKING:  # the declarations are read when somebody asks, not on import
-    from ..opdecl.model import Entry
+    from ..opdecl.compiler.model import Entry
 
 YES, NONE, DEPENDS, LOOP = "yes", "none", "by elements", "loop"
 _KINDS: Mapping[str, tuple[str, ...]] = {

@@ -100,7 +100,7 @@ def _function_of(given: Any) -> Any:
     if isinstance(given, str):
         known = known_declarations().functions
         if given not in known:
-            from ..opdecl.errors import did_you_mean
+            from ..opdecl.compiler.errors import did_you_mean
 
             raise _C.ParameterError(
                 f"there is no functional call {given!r}{did_you_mean(given, known)}", op="opcheck"

@@ -16,8 +16,8 @@ from support.declarations import DECLARED
 
 import tensorlike as tl
 from tensorlike import functional, imperative, memory, nn, ops, optim, transforms
-from tensorlike.opdecl.examples import example_lines
-from tensorlike.opdecl.reference import Reference
+from tensorlike.opdecl.compiler.examples import example_lines
+from tensorlike.opdecl.oracle.reference import Reference
 
 MODULES = [
     tl,

@@ -8,9 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from tensorlike.opdecl import load_builtin
-from tensorlike.opdecl.model import DefinedOp, NativeOp, OpEntry, ReductionEntry, ScalarEntry
-from tensorlike.opdecl.registry import Declarations
-from tensorlike.opdecl.specs import OpSpec
+from tensorlike.opdecl.compiler.model import (
+    DefinedOp,
+    NativeOp,
+    OpEntry,
+    ReductionEntry,
+    ScalarEntry,
+)
+from tensorlike.opdecl.compiler.registry import Declarations
+from tensorlike.opdecl.compiler.specs import OpSpec
 
 from .cpp_source import without_comments
 from .sources import ROOT, cpp_files, text_of
@@ -31,12 +37,12 @@ _LISTS = {
     "csrc/tape/gradient.cpp": r"\w+_gradients\(\),",
     "csrc/kernels/kernel_table.h": r"Kernels?> \w+;",
     "csrc/kernels/kernel_table.cpp": r"TL_PART\(\w+, ISA\)",
-    "opdecl/reference.py": r'^    "\w+": ',
+    "opdecl/oracle/reference.py": r'^    "\w+": ',
     "transforms/batching_rules.py": r"^RULES: ",
 }
 # What a native op is besides those: its declaration, and the files of its own.
 _OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "tensor/*.cpp", "kernels/*_tu.cpp",
-        "tape/gradient_*.cpp", "opdecl/reference_*.py")  # fmt: skip
+        "tape/gradient_*.cpp", "opdecl/oracle/reference_*.py")  # fmt: skip
 
 
 @lru_cache

@@ -108,7 +108,7 @@ class Evaluator:
         return target(*args, *attrs.values())
 
     def _unknown(self, entry: Entry, args: Sequence[Array], attrs: Mapping[str, Any]) -> Any:
-        from .reference import Reference  # which few declarations need
+        from ..oracle.reference import Reference  # which few declarations need
 
         return Reference(self).call(entry.function, *args, **attrs)
 

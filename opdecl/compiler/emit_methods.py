@@ -105,7 +105,7 @@ def _init() -> str:
 
 def _file(blocks: list[list[str]]) -> str:
     text = "\n".join(line for block in blocks for line in block)
-    lines = [*header("emit_methods", "opdecl/*.yaml and opdecl/methods.py")]
+    lines = [*header("emit_methods", "opdecl/*.yaml and opdecl/compiler/methods.py")]
     lines += ['# mypy: disable-error-code="empty-body"']
     lines += ['"""The functional calls that are methods of Tensor."""', ""]
     lines += ["from __future__ import annotations", ""]

@@ -23,7 +23,7 @@ from .reductions import reduction_mistakes
 from .specs import Spec
 
 MAX_GRADIENT = 2_000
-ROOM = Path(__file__).resolve().parent
+ROOM = Path(__file__).resolve().parent.parent  # where the declarations lie
 
 
 class Declarations:

@@ -28,7 +28,7 @@ from .registry import Declarations
 
 def emit_functional(declarations: Declarations) -> dict[str, str]:
     """The files of functional/generated/ by name."""
-    from .reference import Reference  # what calls look like is asked for at run time, too
+    from ..oracle.reference import Reference  # what calls look like is asked for at run time, too
 
     reference = Reference(declarations)
     files: dict[str, str] = {}

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from .evaluate import Evaluator
-from .model import Entry
+from ..compiler.evaluate import Evaluator
+from ..compiler.model import Entry
 from .reference_alignment import ALIGNMENT
 from .reference_fft import FFT
 from .reference_gamma import digamma, lgamma, trigamma

@@ -14,6 +14,7 @@ from . import functional as functional
 from . import memory as memory
 from . import ops as ops
 from . import random as random
+from . import transforms as transforms
 from ._C import AmbiguityError as AmbiguityError
 from ._C import ArgumentError as ArgumentError
 from ._C import AutodiffError as AutodiffError
@@ -238,6 +239,7 @@ __all__ = sorted(
         "tensor",
         "testing",
         "to_variable",
+        "transforms",
         "value_and_grad",
         "vjp",
         "result_type",

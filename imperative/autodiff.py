@@ -22,14 +22,14 @@ from .tensor import Tensor
 from .trees import (
     call,
     counterparts,
+    flatten,
+    flatten_arguments,
     holds_numbers,
     is_layer,
     leaves_of,
     map_tree,
     put_in_places,
-    put_together,
-    take_apart,
-    take_arguments_apart,
+    unflatten,
 )
 
 
@@ -67,7 +67,7 @@ class Recording:
                     got=f"{position} for {len(args)}",
                 )
         chosen = tuple(args[position] for position in self.positions)
-        self.leaves, self.form = take_arguments_apart(chosen)
+        self.leaves, self.treedef = flatten_arguments(chosen)
         if not self.leaves and any(holds_numbers(x) for x in leaves_of(chosen)):
             raise _C.DTypeError(
                 "must hold floating-point numbers to differentiate by",
@@ -94,7 +94,7 @@ class Recording:
                 args[position] = value
             return self.function(*args, **kwargs)
 
-        return call(of_chosen, self.form, [self._trace(x) for x in self.leaves])
+        return call(of_chosen, self.treedef, [self._trace(x) for x in self.leaves])
 
     def _trace(self, x: Any) -> Any:
         value = x if isinstance(x, _C.TensorBase) else _C.tensor(x)
@@ -145,7 +145,7 @@ class Recording:
             Tensor(zeros_like(leaf) if gradient is None else gradient)
             for gradient, leaf in zip(found, self.traced, strict=True)
         ]
-        trees = put_in_places(self.form, filled)
+        trees = put_in_places(self.treedef, filled)
         return trees[0] if self.is_single else trees
 
 
@@ -265,18 +265,18 @@ def vjp(
     """
     recording = Recording("vjp", function, args, tuple(range(len(args))))
     with recording:
-        outputs, form = take_apart(recording.run({}), holds_numbers, is_result=True)
+        outputs, treedef = flatten(recording.run({}), holds_numbers, is_result=True)
         depend = recording.reached(outputs)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
-        given = counterparts(form, cotangents, "vjp", "cotangents")
+        given = counterparts(treedef, cotangents, "vjp", "cotangents")
         flow = [d and dy is not None for d, dy in zip(depend, given, strict=True)]
         return recording.gradients(  # type: ignore[no-any-return]
             outputs, flow, given, retain_graph
         )
 
     level = recording.tape.level
-    return put_together(form, [lowered(y, level) for y in outputs]), pull_back
+    return unflatten(treedef, [lowered(y, level) for y in outputs]), pull_back
 
 
 @named

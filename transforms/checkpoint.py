@@ -15,10 +15,10 @@ from ..imperative.levels import is_differentiated, unwrapped
 from ..imperative.random import default_stream
 from ..imperative.symbolic import SymbolicTensor
 from ..imperative.tensor import Tensor
-from ..imperative.trees import holding, holds_elements, is_layer, put_together, take_apart
+from ..imperative.trees import flatten, holding, holds_elements, is_layer, unflatten
 from .custom_rules import Call, CalledOp, pull_through
 
-Function = Callable[..., Any]
+AnyCallable = Callable[..., Any]
 
 
 class _Recomputed(CalledOp):
@@ -40,7 +40,7 @@ def apply_recomputed(op: _Recomputed, *xs: SymbolicTensor) -> Any:
     return op.define(*xs)
 
 
-def checkpoint(function: Function) -> Function:
+def checkpoint(function: AnyCallable) -> AnyCallable:
     """A function that gives the same, and keeps only its arguments for the gradient.
 
     Args:
@@ -63,7 +63,7 @@ def checkpoint(function: Function) -> Function:
     @functools.wraps(function)
     def recomputed(*args: Any) -> Any:
         parameters = list(_parameters_of(function))
-        leaves, form = take_apart((parameters, *args), holds_elements)
+        leaves, treedef = flatten((parameters, *args), holds_elements)
         if not any(map(is_differentiated, leaves)):
             return function(*args)
 
@@ -76,9 +76,9 @@ def checkpoint(function: Function) -> Function:
                 for parameter, value in held.changed():  # by the function
                     parameter.set_value(value)
 
-        call = Call(with_parameters, form)
+        call = Call(with_parameters, treedef)
         outputs = _Recomputed(call)(*map(unwrapped, leaves))
-        return put_together(call.out, [Tensor(y) for y in outputs])
+        return unflatten(call.out, [Tensor(y) for y in outputs])
 
     return recomputed
 

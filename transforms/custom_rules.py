@@ -24,14 +24,14 @@ from ..imperative.trees import (
     can_move,
     count_of,
     counterparts,
+    flatten,
     holds_elements,
     put_in_places,
-    put_together,
-    take_apart,
+    unflatten,
 )
 from ..ops import OpBase
 
-Function = Callable[..., Any]
+AnyCallable = Callable[..., Any]
 
 
 class Call:
@@ -39,13 +39,13 @@ class Call:
 
     Args:
         function: what is called.
-        form: of the tuple of its arguments.
+        treedef: of the tuple of its arguments.
     """
 
-    def __init__(self, function: Function, form: Any) -> None:
+    def __init__(self, function: AnyCallable, treedef: Any) -> None:
         self.function = function
-        self.form = form
-        self.out: Any = None  # the form of what it returned
+        self.treedef = treedef
+        self.out: Any = None  # the treedef of what it returned
 
     def run(self, values: Any) -> tuple[Any, ...]:
         """The tensors that the function returns, given those of its arguments.
@@ -53,8 +53,8 @@ class Call:
         Raises:
             AutodiffError: it reads a traced tensor that it was not given.
         """
-        out = call(self.function, self.form, [Tensor(value) for value in values])
-        leaves, self.out = take_apart(out, holds_elements, is_result=True)
+        out = call(self.function, self.treedef, [Tensor(value) for value in values])
+        leaves, self.out = flatten(out, holds_elements, is_result=True)
         found = tuple(map(unwrapped, leaves))
         most = max((level_of(value) for value in values), default=-1)
         if any(level_of(y) > most for y in found):
@@ -68,7 +68,7 @@ class Call:
         return found
 
 
-def _name(function: Function) -> str:
+def _name(function: AnyCallable) -> str:
     return getattr(function, "__name__", type(function).__name__)
 
 
@@ -91,7 +91,7 @@ def apply_call(op: CalledOp, *xs: Carrier) -> Any:
 class _WithVjp(CalledOp):
     """A call whose gradient is the user's: `forward` gives residuals, which `backward` reads."""
 
-    def __init__(self, call: Call, backward: Function, *, keeps_none: bool = False) -> None:
+    def __init__(self, call: Call, backward: AnyCallable, *, keeps_none: bool = False) -> None:
         self.call = call  # of `forward`, which returns the value and the residuals
         self.backward = backward
         self.keeps_none = keeps_none
@@ -125,8 +125,8 @@ class _WithVjp(CalledOp):
             flat = [None if dy is None else Tensor(dy) for dy in cotangents]
         else:
             flat = _filled(outputs[:count], cotangents)
-        kept = put_together(residuals, [Tensor(y) for y in outputs[count:]])
-        args = self.call.form
+        kept = unflatten(residuals, [Tensor(y) for y in outputs[count:]])
+        args = self.call.treedef
         # Layers among the arguments hold what they held in `forward`.
         found = call(
             lambda *_: self.backward(kept, put_in_places(value, flat)),
@@ -170,9 +170,9 @@ def _filled(values: Any, given: Any) -> list[Any]:
     ]
 
 
-def _gradients(form: Any, found: tuple[Any, ...], inputs: Any) -> tuple[Any, ...]:
+def _gradients(treedef: Any, found: tuple[Any, ...], inputs: Any) -> tuple[Any, ...]:
     """One gradient, or None, for each tensor; None in place of an argument's is none for all."""
-    flat = counterparts(form, found, "custom_vjp", "gradients", of_static=True)
+    flat = counterparts(treedef, found, "custom_vjp", "gradients", of_static=True)
     made = []
     for x, gradient in zip(inputs, flat, strict=True):
         value = None if gradient is None else unwrapped(gradient)
@@ -209,20 +209,20 @@ class custom_vjp:
         1.0
     """
 
-    def __init__(self, function: Function, *, keeps_none: bool = False) -> None:
+    def __init__(self, function: AnyCallable, *, keeps_none: bool = False) -> None:
         """The derivative is still to be given."""
         functools.update_wrapper(self, function)
         self.function = function
         self.keeps_none = keeps_none
-        self.rules: tuple[Function, Function] | None = None
+        self.rules: tuple[AnyCallable, AnyCallable] | None = None
 
-    def defvjp(self, forward: Function, backward: Function) -> None:
+    def defvjp(self, forward: AnyCallable, backward: AnyCallable) -> None:
         """Gives the gradient."""
         self.rules = (forward, backward)
 
     def __call__(self, *args: Any) -> Any:
         """Calls the function; where derivatives are wanted, by way of `forward`."""
-        leaves, form = take_apart(args, holds_elements)
+        leaves, treedef = flatten(args, holds_elements)
         if not any(map(is_differentiated, leaves)):
             return self.function(*args)
         if self.rules is None:
@@ -230,35 +230,35 @@ class custom_vjp:
             fix = f"call {name}.defvjp(forward, backward)"
             raise _C.AutodiffError(f"{name} must have a gradient", op="custom_vjp", fix=fix)
         forward, backward = self.rules
-        made = Call(forward, form)
+        made = Call(forward, treedef)
         outputs = _WithVjp(made, backward, keeps_none=self.keeps_none)(*map(unwrapped, leaves))
         value, _ = made.out
-        return put_together(value, [Tensor(y) for y in outputs[: count_of(value)]])
+        return unflatten(value, [Tensor(y) for y in outputs[: count_of(value)]])
 
 
 class _WithJvp(CalledOp):
     """A call whose tangents are the user's."""
 
-    def __init__(self, call: Call, rule: Function) -> None:
+    def __init__(self, call: Call, rule: AnyCallable) -> None:
         self.call = call
         self.rule = rule
 
     def push(self, primals: Any, tangents: Any) -> tuple[tuple[Any, ...], tuple[Any, ...]]:
         """The tensors of the value, and their tangents."""
-        form = self.call.form
+        treedef = self.call.treedef
         moving = [
             Tensor(zeros_like(x) if dx is None else dx) if can_move(x) else None
             for x, dx in zip(primals, tangents, strict=True)
         ]
-        along = put_in_places(form, moving)
+        along = put_in_places(treedef, moving)
         found = call(
-            lambda *args: self.rule(args, along), form, [Tensor(value) for value in primals]
+            lambda *args: self.rule(args, along), treedef, [Tensor(value) for value in primals]
         )
         if not isinstance(found, tuple) or len(found) != 2:
             wanted = f"{_name(self.rule)} must return the value and its tangent"
             raise _C.AutodiffError(wanted, op="custom_jvp", got=f"a {type(found).__name__}")
         value, moved = found
-        values, self.call.out = take_apart(value, holds_elements, is_result=True)
+        values, self.call.out = flatten(value, holds_elements, is_result=True)
         given = counterparts(self.call.out, moved, "custom_jvp", "tangents", of_static=True)
         return (
             tuple(map(unwrapped, values)),
@@ -330,28 +330,28 @@ class custom_jvp:
         12.0
     """
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: AnyCallable) -> None:
         """The derivative is still to be given."""
         functools.update_wrapper(self, function)
         self.function = function
-        self.rule: Function | None = None
+        self.rule: AnyCallable | None = None
 
-    def defjvp(self, rule: Function) -> None:
+    def defjvp(self, rule: AnyCallable) -> None:
         """Gives the derivative."""
         self.rule = rule
 
     def __call__(self, *args: Any) -> Any:
         """Calls the function; where derivatives are wanted, by way of the rule."""
-        leaves, form = take_apart(args, holds_elements)
+        leaves, treedef = flatten(args, holds_elements)
         if not any(map(is_differentiated, leaves)):
             return self.function(*args)
         if self.rule is None:
             name = _name(self.function)
             fix = f"call {name}.defjvp(rule)"
             raise _C.AutodiffError(f"{name} must have a derivative", op="custom_jvp", fix=fix)
-        made = Call(self.function, form)
+        made = Call(self.function, treedef)
         outputs = _WithJvp(made, self.rule)(*map(unwrapped, leaves))
-        return put_together(made.out, [Tensor(y) for y in outputs])
+        return unflatten(made.out, [Tensor(y) for y in outputs])
 
 
 def _ones_like(x: Any) -> Any:

@@ -19,20 +19,20 @@ from ..imperative.levels import unwrapped
 from ..imperative.naming import named_around
 from ..imperative.trees import (
     can_move,
+    flatten,
+    flatten_arguments,
     holds_elements,
     put_in_places,
-    put_together,
-    take_apart,
-    take_arguments_apart,
+    unflatten,
 )
 from .forward import jvp
 from .vectorize import run_mapped
 
-Function = Callable[..., Any]
+AnyCallable = Callable[..., Any]
 
 
 @named_around
-def jacrev(function: Function, argnums: int | Sequence[int] = 0) -> Function:
+def jacrev(function: AnyCallable, argnums: int | Sequence[int] = 0) -> AnyCallable:
     """The Jacobian of a function, row by row: for functions of many numbers that give few.
 
     Args:
@@ -57,25 +57,25 @@ def jacrev(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     def jacobian(*args: Any) -> Any:
         of_chosen, chosen, is_single = _only(function, args, argnums, "jacrev")
         value, pull_back = vjp(of_chosen, *chosen)
-        results, form = take_apart(value, can_move, is_result=True)
+        results, treedef = flatten(value, can_move, is_result=True)
         pulled = run_mapped(
-            lambda *seeds: pull_back(put_in_places(form, seeds)),
+            lambda *seeds: pull_back(put_in_places(treedef, seeds)),
             _units(results),
             0,
             0,
             None,
             draws=False,
         )
-        gradients, arranged = take_apart(pulled, holds_elements)
+        gradients, pulled_treedef = flatten(pulled, holds_elements)
         rows = [_parts(gradient, results, 0) for gradient in gradients]
-        trees = [put_together(arranged, [row[i] for row in rows]) for i in range(len(results))]
-        return put_in_places(form, [tree[0] if is_single else tree for tree in trees])
+        trees = [unflatten(pulled_treedef, [row[i] for row in rows]) for i in range(len(results))]
+        return put_in_places(treedef, [tree[0] if is_single else tree for tree in trees])
 
     return jacobian
 
 
 @named_around
-def jacfwd(function: Function, argnums: int | Sequence[int] = 0) -> Function:
+def jacfwd(function: AnyCallable, argnums: int | Sequence[int] = 0) -> AnyCallable:
     """The Jacobian of a function, column by column: for functions of few numbers that give many.
 
     Args:
@@ -97,28 +97,28 @@ def jacfwd(function: Function, argnums: int | Sequence[int] = 0) -> Function:
     @functools.wraps(function)
     def jacobian(*args: Any) -> Any:
         of_chosen, chosen, is_single = _only(function, args, argnums, "jacfwd")
-        inputs, form = take_arguments_apart(chosen)
+        inputs, treedef = flatten_arguments(chosen)
         inputs = [unwrapped(x) for x in inputs]
         pushed = run_mapped(
-            lambda *units: jvp(of_chosen, chosen, put_in_places(form, units))[1],
+            lambda *units: jvp(of_chosen, chosen, put_in_places(treedef, units))[1],
             _units(inputs),
             0,
             -1,
             None,
             draws=False,
         )
-        tangents, arranged = take_apart(pushed, holds_elements)
+        tangents, pushed_treedef = flatten(pushed, holds_elements)
         made = []
         for tangent in tangents:
-            tree = put_in_places(form, _parts(tangent, inputs, len(tangent.shape) - 1))
+            tree = put_in_places(treedef, _parts(tangent, inputs, len(tangent.shape) - 1))
             made.append(tree[0] if is_single else tree)
-        return put_together(arranged, made)
+        return unflatten(pushed_treedef, made)
 
     return jacobian
 
 
 @named_around
-def hessian(function: Function, argnums: int | Sequence[int] = 0) -> Function:
+def hessian(function: AnyCallable, argnums: int | Sequence[int] = 0) -> AnyCallable:
     """The second derivatives of a function that returns one number.
 
     Args:
@@ -140,7 +140,7 @@ def hessian(function: Function, argnums: int | Sequence[int] = 0) -> Function:
 
 
 @named_around
-def hvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
+def hvp(function: AnyCallable, primals: Sequence[Any], tangents: Sequence[Any]) -> Any:
     """The Hessian of a function that returns one number, times a vector, without the Hessian.
 
     Args:
@@ -168,8 +168,8 @@ def hvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
 
 
 def _only(
-    function: Function, args: tuple[Any, ...], argnums: int | Sequence[int], who: str
-) -> tuple[Function, tuple[Any, ...], bool]:
+    function: AnyCallable, args: tuple[Any, ...], argnums: int | Sequence[int], who: str
+) -> tuple[AnyCallable, tuple[Any, ...], bool]:
     """The function of the chosen arguments alone, these, and whether it is one by itself."""
     is_single = isinstance(argnums, int)
     positions = [argnums] if isinstance(argnums, int) else list(argnums)

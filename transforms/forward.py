@@ -18,19 +18,19 @@ from ..imperative.tensor import Tensor
 from ..imperative.trees import (
     call,
     counterparts,
+    flatten,
+    flatten_arguments,
     holds_numbers,
     map_tree,
     put_in_places,
-    put_together,
-    take_apart,
-    take_arguments_apart,
+    unflatten,
 )
 
-Function = Callable[..., Any]
+AnyCallable = Callable[..., Any]
 
 
 @named_around
-def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
+def jvp(function: AnyCallable, primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
     """The value of a function, and how it moves when its arguments move along tangents.
 
     Args:
@@ -55,14 +55,14 @@ def jvp(function: Function, primals: Sequence[Any], tangents: Sequence[Any]) -> 
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
         raise _C.AutodiffError("primals and tangents must be tuples of arguments", op="jvp")
-    flat, form = take_arguments_apart(tuple(primals))
-    moved = _tangents_of("jvp", flat, form, tangents)
+    flat, treedef = flatten_arguments(tuple(primals))
+    moved = _tangents_of("jvp", flat, treedef, tangents)
     with Level() as level:
         args = [
             x if tangent is None else enter(x, partial(_moving, tangent, level))
             for x, tangent in zip(flat, moved, strict=True)
         ]
-        out = call(function, form, args)
+        out = call(function, treedef, args)
         return (
             map_tree(lambda y: leave(y, level, lambda dual: dual.primal), out),
             map_tree(lambda y: _tangent(y, level), out),
@@ -76,13 +76,13 @@ def _moving(tangent: Any, level: Level, primal: Any) -> Any:
     return Dual(primal, tangent, level)
 
 
-def _tangents_of(who: str, flat: list[Any], form: Any, tangents: Sequence[Any]) -> list[Any]:
+def _tangents_of(who: str, flat: list[Any], treedef: Any, tangents: Sequence[Any]) -> list[Any]:
     """A tangent, or None, for each leaf, in the shape and dtype of its primal."""
-    if len(form) != len(tangents):
+    if len(treedef) != len(tangents):
         raise _C.AutodiffError(
-            "one tangent per argument is needed", op=who, got=f"{len(tangents)} for {len(form)}"
+            "one tangent per argument is needed", op=who, got=f"{len(tangents)} for {len(treedef)}"
         )
-    parts = counterparts(form, tuple(tangents), who, "tangents")
+    parts = counterparts(treedef, tuple(tangents), who, "tangents")
     return [_fitted(who, x, t) for x, t in zip(flat, parts, strict=True)]
 
 
@@ -114,7 +114,7 @@ def _tangent(y: Any, level: Level) -> Any:
 
 
 @named_around
-def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any]]:
+def linearize(function: AnyCallable, *primals: Any) -> tuple[Any, Callable[..., Any]]:
     """The value of a function, and its derivative there as a linear function of tangents.
 
     The function runs once; each call of the derivative costs what a gradient does.
@@ -137,7 +137,7 @@ def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any
     """
     recording = Recording("linearize", function, primals, tuple(range(len(primals))))
     with recording:
-        flat, form = take_apart(recording.run({}), holds_numbers, is_result=True)
+        flat, treedef = flatten(recording.run({}), holds_numbers, is_result=True)
         depend = recording.reached(flat)
     tensors = [lowered(y, recording.tape.level) for y in flat]
     # Gradients are linear in cotangents; what is pulled back through that map is the derivative.
@@ -152,7 +152,7 @@ def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any
         tape.close()
 
     def push_forward(*tangents: Any) -> Any:
-        moved = _tangents_of("linearize", recording.traced, recording.form, tangents)
+        moved = _tangents_of("linearize", recording.traced, recording.treedef, tangents)
         pairs = [
             (root, t)
             for root, t in zip(pulled, moved, strict=True)
@@ -172,9 +172,9 @@ def linearize(function: Function, *primals: Any) -> tuple[Any, Callable[..., Any
             zero = zeros_like(y) if is_number else None
             made = tangent if tangent is not None else zero
             flat_out.append(None if made is None else Tensor(made))
-        return put_in_places(form, flat_out)
+        return put_in_places(treedef, flat_out)
 
-    return put_together(form, tensors), push_forward
+    return unflatten(treedef, tensors), push_forward
 
 
 def _ones_like(y: Any) -> Any:

@@ -16,21 +16,21 @@ from ..imperative.naming import named_around
 from ..imperative.tensor import Tensor
 from ..imperative.trees import (
     call,
+    flatten,
     holds_elements,
     holds_numbers,
-    put_together,
     spread,
-    take_apart,
+    unflatten,
 )
 from .batching import examples
 
-Function = Callable[..., Any]
+AnyCallable = Callable[..., Any]
 
 
 @named_around
 def vmap(
-    function: Function, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
-) -> Function:
+    function: AnyCallable, in_axes: Any = 0, out_axes: Any = 0, *, axis_size: int | None = None
+) -> AnyCallable:
     """A function of one example as a function of many, run on all of them at once.
 
     The function sees the shapes of one example, and may decide by them, but not by the elements.
@@ -66,7 +66,7 @@ def vmap(
 
 
 def run_mapped(
-    function: Function,
+    function: AnyCallable,
     args: tuple[Any, ...],
     in_axes: Any,
     out_axes: Any,
@@ -75,10 +75,10 @@ def run_mapped(
 ) -> Any:
     """What `vmap` does; `draws` says whether examples draw random numbers of their own."""
     in_axes = tuple(in_axes) if isinstance(in_axes, list) else in_axes
-    flat, form = take_apart(args, lambda _: True)
+    flat, treedef = flatten(args, lambda _: True)
     axes = [
         axis if is_own or _has_axes(x) else None
-        for x, (axis, is_own) in zip(flat, spread(in_axes, form, "vmap", "in_axes"), strict=True)
+        for x, (axis, is_own) in zip(flat, spread(in_axes, treedef, "vmap", "in_axes"), strict=True)
     ]
     values = [_axis_first(x, axis) for x, axis in zip(flat, axes, strict=True)]
     size = _size_of(values, axes, axis_size)
@@ -87,10 +87,10 @@ def run_mapped(
             x if axis is None else enter(value, lambda v: Batched(v, batch))
             for x, value, axis in zip(flat, values, axes, strict=True)
         ]
-        results, out = take_apart(call(function, form, given), holds_numbers, is_result=True)
+        results, out = flatten(call(function, treedef, given), holds_numbers, is_result=True)
         where = [axis for axis, _ in spread(out_axes, out, "vmap", "out_axes")]
         made = [_axis_at(y, axis, batch) for y, axis in zip(results, where, strict=True)]
-    return put_together(out, made)
+    return unflatten(out, made)
 
 
 def _has_axes(x: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Function: a functional call as a layer, with the arguments that it keeps."""
+"""Functional: a functional call as a layer, with the arguments that it keeps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def kept(value: TensorLike | None) -> Buffer | None:
     return None if value is None else Buffer(value)
 
 
-class Function(Layer):
+class Functional(Layer):
     """A functional call, `call`, on the layer's inputs and the arguments that it was made with.
 
     The arguments are attributes; which ones there are is what a subclass's `__init__` says.

@@ -20,8 +20,9 @@ Self = TypeVar("Self", bound="Carrier")
 _RawTensor = _C.RawTensor
 
 # Priorities: above all else that holds values, below the transforms; or above them, below Tensor.
-# Carriers that go around others lie a step above them.
-_OTHERS, _FIRST, _ABOVE_TRANSFORMS, _STEP = 10.0, 20.0, 5000.0, 1e-3
+_OTHERS, _FIRST, _ABOVE_TRANSFORMS = 10.0, 20.0, 5000.0
+# A class that goes around another lies a step above it; a value that does so, far less.
+_STEP, _AROUND = 1e-2, 1e-6
 
 
 def priority_of(value: Any) -> float:
@@ -115,7 +116,7 @@ class Carrier(_C.TensorBase):
         value = unwrapped(value)
         own, inner = type(self).priority, priority_of(value)
         self.value = value
-        self.priority = own if own > inner else inner + _STEP
+        self.priority = own if own > inner else inner + _AROUND
 
     @property
     def is_above_transforms(self) -> bool:

@@ -74,6 +74,8 @@ def test_a_value_says_it_for_the_kinds_that_it_is_made_around() -> None:
     for z in (Alone(Low([1.0])) + Low([2.0]), tl.where(MASK, Low([2.0]), Alone(Low([1.0])))):
         assert kinds(z) == ["Alone", "Low"]
     assert kinds(Low(Alone([1.0])) + Alone([2.0])) == ["Low", "Alone"]
+    for z in (Low(Alone([1.0])) + Middle([2.0]), Middle([2.0]) + Low(Alone([1.0]))):
+        assert kinds(z) == ["Middle", "Low", "Alone"]
     assert kinds(Low(Middle([1.0])) * Middle([2.0])) == ["Low", "Middle"]  # the nearer word counts
 
 

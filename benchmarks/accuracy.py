@@ -30,7 +30,7 @@ from mpmath import mp, mpf  # type: ignore[import-untyped]
 import tensorlike as tl
 from tensorlike import functional as F
 from tensorlike.opdecl import load_builtin
-from tensorlike.opdecl.reference import Reference
+from tensorlike.opdecl.oracle.reference import Reference
 
 Array = Any
 PAGE = Path(__file__).parent.parent / "docs" / "accuracy.md"

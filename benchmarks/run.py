@@ -40,11 +40,11 @@ import sweep  # noqa: E402
 import tiny  # noqa: E402
 import torch  # noqa: E402
 import training  # noqa: E402
-import transforms  # noqa: E402
 from cases import Case, Row, measure  # noqa: E402
 from compare import Result, Settings  # noqa: E402
 
 import tensorlike as tl  # noqa: E402
+import transforms  # noqa: E402
 
 # Against the best of all peers, a row each.
 SUITE: dict[str, Callable[[], Iterator[Case]]] = {

@@ -8,9 +8,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, drawn
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .arguments import named, number
 from .arranging import as_tensor, axis_of, moveaxis
+from .batched_draws import drawn
 from .creation import ones
 from .generated import (
     argmax,

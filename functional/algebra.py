@@ -10,7 +10,7 @@ import math
 import operator
 from collections.abc import Sequence
 
-from ..imperative import DTypeError, ShapeError, Tensor, TensorLike, result_type
+from ..imperative import DTypeError, ShapeError, Tensor, TensorLike
 from .arguments import named
 from .arranging import as_tensor, axes_of, axis_of
 from .generated import (
@@ -30,6 +30,7 @@ from .generated import (
     subtract,
 )
 from .picking import take
+from .promotion import result_type
 
 __all__ = [
     "clip",

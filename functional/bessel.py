@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..imperative import Tensor, TensorLike, isdtype, result_type, stop_gradient
+from ..imperative import Tensor, TensorLike, isdtype, stop_gradient
 from .arguments import named
 from .arranging import as_tensor, expand_dims
 from .generated import (
@@ -36,6 +36,7 @@ from .generated import (
     sum,
     where,
 )
+from .promotion import result_type
 
 __all__ = [
     "airy_ai",

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..imperative import complex_form, result_type, stop_gradient
+from ..imperative import complex_form, stop_gradient
 from . import generated as ops
 from .arranging import axis_of, flip
 from .creation import zeros
+from .promotion import result_type
 
 __all__: list[str] = []
 

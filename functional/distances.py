@@ -11,15 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import (
-    ParameterError,
-    ShapeError,
-    Tensor,
-    TensorLike,
-    isdtype,
-    result_type,
-    stop_gradient,
-)
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, isdtype, stop_gradient
 from .algebra import matrix_transpose
 from .arguments import named, number
 from .arranging import as_tensor, axis_of, checked_shape, expand_dims, moveaxis
@@ -41,6 +33,7 @@ from .generated import (
 )
 from .generated import min as smallest
 from .picking import take
+from .promotion import result_type
 
 __all__ = ["cdist", "cosine_similarity", "normalize", "pairwise_distance", "pdist", "renorm"]
 

@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..imperative import ParameterError, ShapeError, Tensor, TensorLike, drawn
+from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .arguments import integer, named, number, several
 from .arranging import as_tensor, checked_shape
+from .batched_draws import drawn
 from .generated import (
     arange,
     argmax,

@@ -7,11 +7,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..imperative import ParameterError, Tensor, TensorBase, TensorLike, isdtype, result_type
+from ..imperative import ParameterError, Tensor, TensorBase, TensorLike, isdtype
 from .arguments import elements, integer, named
 from .arranging import as_tensor
 from .creation import ones_like
 from .generated import astype, where
+from .promotion import result_type
 
 __all__ = [
     "chebyshev_polynomial_t",

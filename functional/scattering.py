@@ -11,7 +11,6 @@ from ..imperative import (
     Tensor,
     TensorLike,
     isdtype,
-    result_type,
     stop_gradient,
 )
 from .arguments import named
@@ -35,6 +34,7 @@ from .generated import (
     take_along_axis,
     where,
 )
+from .promotion import result_type
 
 __all__ = ["index_add", "index_copy", "index_fill", "index_reduce", "put", "scatter_reduce"]
 

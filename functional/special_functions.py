@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-from ..imperative import Tensor, TensorLike, isdtype, result_type, stop_gradient
+from ..imperative import Tensor, TensorLike, isdtype, stop_gradient
 from .arguments import integer, named
 from .arranging import as_tensor
 from .generated import (
@@ -26,6 +26,7 @@ from .generated import (
     zeta,
 )
 from .generated import complex as complex_of
+from .promotion import result_type
 
 __all__ = ["FrexpResult", "float_power", "frexp", "polar", "polygamma"]
 

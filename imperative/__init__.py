@@ -13,15 +13,16 @@ from .._C import ShapeTensor as ShapeTensor
 from .._C import TensorBase as TensorBase
 from .._C import TensorWrapper as TensorWrapper
 from .._C import Tracer as Tracer
+from .._C import dtype as dtype
 from . import engine as engine
 from .autodiff import enable_grad as enable_grad
 from .autodiff import grad as grad
 from .autodiff import no_grad as no_grad
+from .autodiff import stop_gradient as stop_gradient
 from .autodiff import value_and_grad as value_and_grad
 from .autodiff import vjp as vjp
 from .backward import Grad as Grad
 from .batched import Batched as Batched
-from .batched import mean_over_examples as mean_over_examples
 from .calls import TensorLike as TensorLike
 from .calls import complex_form as complex_form
 from .calls import extended as extended
@@ -30,27 +31,13 @@ from .carrier import Carrier as Carrier
 from .constructors import as_raw_tensor as as_raw_tensor
 from .constructors import from_dlpack as from_dlpack
 from .constructors import tensor as tensor
-from .custom_rules import custom_jvp as custom_jvp
-from .custom_rules import custom_vjp as custom_vjp
-from .custom_rules import stop_gradient as stop_gradient
 from .data_types import as_dtype as as_dtype
-from .data_types import broadcast_shapes as broadcast_shapes
-from .data_types import can_cast as can_cast
 from .data_types import finfo as finfo
 from .data_types import iinfo as iinfo
 from .data_types import isdtype as isdtype
-from .data_types import result_type as result_type
-from .derivatives import hessian as hessian
-from .derivatives import hvp as hvp
-from .derivatives import jacfwd as jacfwd
-from .derivatives import jacrev as jacrev
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
-from .draws import drawn as drawn
-from .draws import drawn_from as drawn_from
 from .dual import Dual as Dual
-from .functions import Function as Function
-from .functions import PyLayer as PyLayer
 from .hooks import HookHandle as HookHandle
 from .random import Stream as Stream
 from .random import as_int64 as as_int64
@@ -63,9 +50,6 @@ from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
 from .tensor import Tensor as Tensor
 from .tensor import replace as replace
-from .transforms import jvp as jvp
-from .transforms import linearize as linearize
-from .transforms import vmap as vmap
 
 __all__ = [
     "Apply",
@@ -75,14 +59,12 @@ __all__ = [
     "DTypeError",
     "DispatchError",
     "Dual",
-    "Function",
     "Grad",
     "HookHandle",
     "IndexRangeError",
     "Listing",
     "Parameter",
     "ParameterError",
-    "PyLayer",
     "RawTensor",
     "ShapeError",
     "ShapeTensor",
@@ -97,41 +79,27 @@ __all__ = [
     "as_dtype",
     "as_int64",
     "as_raw_tensor",
-    "broadcast_shapes",
-    "can_cast",
     "complex_form",
-    "custom_jvp",
-    "custom_vjp",
     "default_stream",
     "derived_key",
-    "drawn",
-    "drawn_from",
+    "dtype",
     "enable_grad",
     "engine",
     "extended",
     "finfo",
     "from_dlpack",
     "grad",
-    "hessian",
-    "hvp",
     "iinfo",
     "isdtype",
-    "jacfwd",
-    "jacrev",
-    "jvp",
-    "linearize",
     "manual_seed",
-    "mean_over_examples",
     "native",
     "next_seed",
     "no_grad",
     "replace",
-    "result_type",
     "stop_gradient",
     "tensor",
     "value_and_grad",
     "vjp",
-    "vmap",
 ]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C
+from ..ops import Cast, Fill
 
 
 def as_array(data: Any, dtype: Any = None) -> Any:
@@ -88,7 +89,7 @@ def _refuse_outside(array: Any, dtype: Any) -> None:
     if array.dtype.kind == "f" and limits.bits == 64:  # the largest rounds up to a power of 2
         fits &= whole < float(limits.max)
     if not fits.all():
-        _full(shape=(), fill_value=array[~fits].flat[0].item(), dtype=dtype)
+        Fill(shape=(), fill_value=array[~fits].flat[0].item(), dtype=dtype)()
 
 
 def raw_from_dlpack(x: Any) -> _C.RawTensor:
@@ -114,7 +115,7 @@ def to_array(x: _C.RawTensor, dtype: Any = None, copy: bool | None = None) -> An
         # A buffer says why, where the elements cannot be had.
         array = np.asarray(memoryview(x))  # type: ignore[arg-type]
     elif dtype is not None and np.dtype(dtype).name != "bfloat16":
-        array = np.asarray(_astype(x, dtype=_C.float32))
+        array = np.asarray(Cast(dtype=_C.float32)(x)[0])
     else:
         try:
             import ml_dtypes
@@ -141,7 +142,7 @@ def as_asked(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.n
 
 def for_numpy(x: _C.RawTensor) -> Any:
     """The elements in a dtype that NumPy has itself, with the same values."""
-    return np.asarray(_astype(x, dtype=_C.float32) if x.dtype is _C.bfloat16 else x)
+    return np.asarray(Cast(dtype=_C.float32)(x)[0] if x.dtype is _C.bfloat16 else x)
 
 
 def to_bits(x: _C.RawTensor) -> tuple[bytes, tuple[int, ...], str]:
@@ -193,7 +194,3 @@ def _has_arrays(data: Sequence[Any]) -> bool:
 
 def reduce_raw(x: _C.RawTensor) -> Any:
     return from_bits, to_bits(x)
-
-
-_astype = _C.Function("astype")
-_full = _C.Function("full")

@@ -12,22 +12,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
+from ..ops import Fill
 from .backward import cotangents_for
 from .carrier import beneath, carried
-from .levels import under_leaves
-from .naming import named_around
+from .levels import stopped, under_leaves, unwrapped
+from .naming import named, named_around
 from .rebinding import lowered as lowered
 from .tensor import Tensor
 from .trees import (
     call,
     counterparts,
+    flatten,
+    flatten_arguments,
     holds_numbers,
+    is_layer,
     leaves_of,
     map_tree,
     put_in_places,
-    put_together,
-    take_apart,
-    take_arguments_apart,
+    unflatten,
 )
 
 
@@ -65,7 +67,7 @@ class Recording:
                     got=f"{position} for {len(args)}",
                 )
         chosen = tuple(args[position] for position in self.positions)
-        self.leaves, self.form = take_arguments_apart(chosen)
+        self.leaves, self.treedef = flatten_arguments(chosen)
         if not self.leaves and any(holds_numbers(x) for x in leaves_of(chosen)):
             raise _C.DTypeError(
                 "must hold floating-point numbers to differentiate by",
@@ -92,7 +94,7 @@ class Recording:
                 args[position] = value
             return self.function(*args, **kwargs)
 
-        return call(of_chosen, self.form, [self._trace(x) for x in self.leaves])
+        return call(of_chosen, self.treedef, [self._trace(x) for x in self.leaves])
 
     def _trace(self, x: Any) -> Any:
         value = x if isinstance(x, _C.TensorBase) else _C.tensor(x)
@@ -143,16 +145,13 @@ class Recording:
             Tensor(zeros_like(leaf) if gradient is None else gradient)
             for gradient, leaf in zip(found, self.traced, strict=True)
         ]
-        trees = put_in_places(self.form, filled)
+        trees = put_in_places(self.treedef, filled)
         return trees[0] if self.is_single else trees
 
 
 def zeros_like(x: Any) -> Any:
     """Zeros of this shape and dtype: a constant on all levels."""
-    return _full(x.shape, 0, dtype=x.dtype).__wrapped__
-
-
-_full = _C.Function("full")
+    return Fill(shape=x.shape, fill_value=0, dtype=x.dtype)()[0]
 
 
 @named_around
@@ -266,18 +265,48 @@ def vjp(
     """
     recording = Recording("vjp", function, args, tuple(range(len(args))))
     with recording:
-        outputs, form = take_apart(recording.run({}), holds_numbers, is_result=True)
+        outputs, treedef = flatten(recording.run({}), holds_numbers, is_result=True)
         depend = recording.reached(outputs)
 
     def pull_back(cotangents: Any) -> tuple[Any, ...]:
-        given = counterparts(form, cotangents, "vjp", "cotangents")
+        given = counterparts(treedef, cotangents, "vjp", "cotangents")
         flow = [d and dy is not None for d, dy in zip(depend, given, strict=True)]
         return recording.gradients(  # type: ignore[no-any-return]
             outputs, flow, given, retain_graph
         )
 
     level = recording.tape.level
-    return put_together(form, [lowered(y, level) for y in outputs]), pull_back
+    return unflatten(treedef, [lowered(y, level) for y in outputs]), pull_back
+
+
+@named
+def stop_gradient(tree: Any) -> Any:
+    """The same tensors without history: constants for every transform that is going on.
+
+    Args:
+        tree: a tensor, or a tree of them.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.stop_gradient({"a": tl.tensor(3.0, requires_grad=True)})["a"].requires_grad
+        False
+        >>> tl.grad(lambda x: x * tl.stop_gradient(x))(3.0).item()
+        3.0
+    """
+    return map_tree(_stopped, tree)
+
+
+def _stopped(x: Any) -> Any:
+    if is_layer(x):
+        raise _C.AutodiffError(
+            "tensors are needed",
+            op="stop_gradient",
+            got=f"a {type(x).__name__}, whose parameters would keep their history",
+            fix="call it by nn.functional_call with a stopped state",
+        )
+    if type(x) is Tensor:
+        return type(x)(stopped(x.__wrapped__))
+    return stopped(unwrapped(x)) if isinstance(x, _C.TensorBase) else x
 
 
 class _Switch(_C.Pause):

@@ -79,7 +79,7 @@ class Grad:
             elif not x.is_leaf:
                 self._is_inside = True
                 if callback is None:  # a node of its own holds the gradient
-                    x._reset(_positive(x))
+                    x._reset(x.positive())
             self._attached.append((x, x.__wrapped__, callback, had))
             _holding_grads().add(self)
         return self
@@ -141,9 +141,6 @@ class Grad:
         self._attached.clear()
         self._has_ended = True
         _holding_grads().discard(self)
-
-
-_positive = _C.Function("positive")
 
 
 class _Holding(_local):

@@ -6,20 +6,23 @@ says only what is special about it: in a rule of its own that continues with `ap
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 from .. import _C
 from ..ops import OpBase
 from .dispatch import apply
-from .levels import is_differentiated, stopped, unwrapped
+from .levels import TransformValue, is_differentiated, stopped, unwrapped
 
 Self = TypeVar("Self", bound="Carrier")
 
 _RawTensor = _C.RawTensor
 
-# Priorities: above what computes and infers, below the transforms; or above them, below Tensor.
-_FIRST, _ABOVE_TRANSFORMS, _STEP = 10.0, 5000.0, 1e-6
+# Priorities: above all else that holds values, below the transforms; or above them, below Tensor.
+_OTHERS, _FIRST, _ABOVE_TRANSFORMS = 10.0, 20.0, 5000.0
+# A class that goes around another lies a step above it; a value that does so, far less.
+_STEP, _AROUND = 1e-2, 1e-6
 
 
 def priority_of(value: Any) -> float:
@@ -28,7 +31,7 @@ def priority_of(value: Any) -> float:
         return 0.0
     if isinstance(value, _C.Tracer):
         return 100.0 + value.level
-    return float(getattr(value, "priority", _FIRST))
+    return float(getattr(value, "priority", _OTHERS))
 
 
 class Carrier(_C.TensorBase):
@@ -37,12 +40,20 @@ class Carrier(_C.TensorBase):
     By itself it means what the value means. A subclass registers rules for what it adds; each may
     change what comes in, what goes out, or look on, and gets the rest done by ``apply.super``.
     What else instances hold (a log, a unit, a scale) stays with the results: they are made by
-    `around`. Beside other tensor-likes and plain values it takes the call and lifts them. Of two
-    carriers the class that was made later is the outer one, unless a class attribute `priority`
-    says otherwise.
+    `around`. Beside other tensor-likes and plain values it takes the call and lifts them.
+
+    Of two carriers one must be said to be the outer one: ``class Mine(Carrier, above=Other)`` goes
+    around `Other` (or several, in a tuple), and so does a class that derives from it; and a value
+    goes around the kinds that it was made around, as ``Mine(Other(x))``. Two of which nothing is
+    said must not meet in a call: that is an error.
 
     Transforms go around it: they differentiate what it means. ``class Mine(Carrier, above=Tracer)``
     goes around them instead: what it does is differentiated and mapped.
+
+    Raises:
+        DispatchError: in a call, beside another carrier: nothing says which is the outer one.
+        ParameterError: when the class is made: `above` is no class of tensor-likes, or it has a
+            `priority` of its own.
 
     Args:
         value: a tensor-like of any kind, or data.
@@ -64,18 +75,38 @@ class Carrier(_C.TensorBase):
 
     priority: float = _FIRST
     value: Any
-    _made = 0
-    _step: float = 0.0
+    _inner_kinds: tuple[type[Carrier], ...] = ()
 
-    def __init_subclass__(cls, *, above: type | None = None, **kwargs: Any) -> None:
-        """A class made later goes around those made before."""
+    def __init_subclass__(cls, *, above: type | tuple[type, ...] = (), **kwargs: Any) -> None:
+        """Says what it goes around, besides what its bases do: them, and what is `above` of."""
         super().__init_subclass__(**kwargs)
-        Carrier._made += 1
-        cls._step = _STEP * Carrier._made
-        if "priority" not in vars(cls):
-            is_above = above is not None and not issubclass(above, Carrier)
-            base = _ABOVE_TRANSFORMS if is_above or cls.priority >= _ABOVE_TRANSFORMS else _FIRST
-            cls.priority = base + cls._step
+        kinds = above if isinstance(above, tuple) else (above,)
+        for kind in kinds:
+            if not (isinstance(kind, type) and issubclass(kind, _C.TensorBase)):
+                raise _C.ParameterError(
+                    "must be a class of tensor-likes, or a tuple of them",
+                    op=cls.__name__,
+                    argument="above",
+                    got=repr(kind),
+                )
+        if "priority" in vars(cls):
+            raise _C.ParameterError(
+                "must not be given for a class of carriers",
+                op=cls.__name__,
+                argument="priority",
+                got=repr(cls.priority),
+                fix="say what it goes around: class Mine(Carrier, above=Other)",
+            )
+        bases = [
+            base for base in cls.__bases__ if issubclass(base, Carrier) and base is not Carrier
+        ]
+        carriers = [kind for kind in (*bases, *kinds) if issubclass(kind, Carrier)]
+        is_above = any(issubclass(kind, (_C.Tracer, TransformValue)) for kind in kinds)
+        lowest = _ABOVE_TRANSFORMS if is_above else _FIRST
+        cls._inner_kinds = tuple(carriers)
+        cls.priority = max([lowest, *(kind.priority + _STEP for kind in carriers)])
+        if "lift" in vars(cls):
+            cls.lift = _in_order(vars(cls)["lift"])  # type: ignore[method-assign, assignment]
 
     def __init__(self, value: Any) -> None:
         """Goes around the value; what Tensor is around, if it is one."""
@@ -85,7 +116,7 @@ class Carrier(_C.TensorBase):
         value = unwrapped(value)
         own, inner = type(self).priority, priority_of(value)
         self.value = value
-        self.priority = own if own > inner else inner + self._step
+        self.priority = own if own > inner else inner + _AROUND
 
     @property
     def is_above_transforms(self) -> bool:
@@ -106,7 +137,12 @@ class Carrier(_C.TensorBase):
         return made
 
     def lift(self: Self, other: Any) -> Self:
-        """What stands beside it in a call, as one of its kind."""
+        """What stands beside it in a call, as one of its kind.
+
+        Raises:
+            DispatchError: it is a carrier, and nothing says that this one goes around it.
+        """
+        refuse_unsaid(self, other)
         return self.around(other)
 
     @property
@@ -136,6 +172,57 @@ class Carrier(_C.TensorBase):
     def __repr__(self) -> str:
         """The class and the value."""
         return f"{type(self).__name__}({self.value!r})"
+
+
+def _in_order(lift: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """A `lift` that is asked only where it is said which of two carriers is the outer one."""
+
+    @functools.wraps(lift)
+    def checked(self: Carrier, other: Any) -> Any:
+        refuse_unsaid(self, other)
+        return lift(self, other)
+
+    return checked
+
+
+def refuse_unsaid(outer: Carrier, other: Any) -> None:
+    """Raises DispatchError where a carrier meets another, and nothing says which is the outer."""
+    if not isinstance(other, Carrier) or _is_said(outer, other):
+        return
+    first, second = sorted((type(outer).__name__, type(other).__name__))
+    raise _C.DispatchError(
+        "of two kinds of carriers one must be said to go around the other",
+        op="apply",
+        got=f"{first} beside {second}",
+        fix=f"say class {first}(Carrier, above={second}), or the other way; or put the values of "
+        "one kind around those of the other",
+    )
+
+
+def _is_said(outer: Carrier, inner: Carrier) -> bool:
+    """Whether one goes around another: by their classes, by transforms between, by its value."""
+    if outer.is_above_transforms and not inner.is_above_transforms:
+        return True
+    kind = type(inner)
+    return _goes_around(type(outer), kind) or any(type(part) is kind for part in _parts(outer))
+
+
+def _goes_around(outer: type[Carrier], inner: type) -> bool:
+    return any(inner is kind or _goes_around(kind, inner) for kind in outer._inner_kinds)
+
+
+def _parts(x: Any) -> Iterator[Any]:
+    """What a value is made around, from the outside in."""
+    while True:
+        if isinstance(x, Carrier):
+            x = x.value
+        elif isinstance(x, TransformValue):
+            x = x.inner
+        elif isinstance(x, _C.Tracer):
+            x = x.primal
+        else:
+            return
+        yield x
 
 
 def carried(x: Any) -> Any:
@@ -177,7 +264,7 @@ def apply_carrier(op: OpBase, *xs: Carrier) -> tuple[Any, ...]:
     first = xs[0]
     kind = type(first)
     for x in xs:
-        if type(x) is not kind:  # carriers of several kinds: the outermost takes the call
+        if type(x) is not kind:  # carriers of several kinds: the outer takes the call
             outer = max(xs, key=priority_of)
             return apply(op, *(x if type(x) is type(outer) else outer.lift(x) for x in xs))
     return tuple([first.around(y) for y in op(*[x.value for x in xs])])

@@ -83,4 +83,4 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
     if device not in (None, "cpu"):
         raise _C.DeviceError("must be 'cpu'", op="from_dlpack", argument="device", got=repr(device))
     raw = raw_from_dlpack(x)
-    return Tensor(_C.Function("to_device")(raw, device=None) if copy else raw)
+    return Tensor(raw).copy() if copy else Tensor(raw)

@@ -12,10 +12,10 @@ from typing import Any
 from .. import _C
 from ..ops import OpBase
 from .dispatch import apply
-from .levels import Level, OfLevel, is_differentiated, stopped
+from .levels import Level, TransformValue, is_differentiated
 
 
-class Dual(OfLevel):
+class Dual(TransformValue):
     """A value and its tangent: how fast the value moves with what `jvp` moves.
 
     Args:
@@ -24,14 +24,14 @@ class Dual(OfLevel):
         level: the `jvp` that it belongs to.
     """
 
-    __slots__ = ("level", "primal", "priority", "tangent")
+    __slots__ = ("primal", "tangent")
 
     def __init__(self, primal: Any, tangent: Any, level: Level) -> None:
         """Made by `jvp`, and by applying ops."""
         self.primal = primal
         self.tangent = tangent
         self.level = level
-        self.priority = 100 + level.number
+        self.priority = 100.0 + level.number
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -42,11 +42,6 @@ class Dual(OfLevel):
     def dtype(self) -> _C.dtype:
         """The element type."""
         return self.primal.dtype  # type: ignore[no-any-return]
-
-    @property
-    def elements(self) -> Any:
-        """Whose elements are read where Python asks for numbers: the value's."""
-        return self.primal
 
     @property
     def inner(self) -> Any:
@@ -66,14 +61,6 @@ class Dual(OfLevel):
     def is_differentiated(self) -> bool:
         """Whether derivatives are wanted: here or below."""
         return self.tangent is not None or is_differentiated(self.primal)
-
-    def stopped(self) -> Any:
-        """The value alone."""
-        return stopped(self.primal)
-
-    def lift(self, other: Any) -> Any:
-        """What stands beside it does not move, and stays what it is."""
-        return other
 
     def __repr__(self) -> str:
         """Both parts."""

@@ -13,16 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .. import _C
+from ..ops import Gather, ScatterSet
 from .arrays import steady
-
-_argwhere = _C.Function("argwhere")
-_astype = _C.Function("astype")
-_broadcast_to = _C.Function("broadcast_to")
-_gather = _C.Function("gather")
-_masked_select = _C.Function("masked_select")
-_permute_dims = _C.Function("permute_dims")
-_reshape = _C.Function("reshape")
-_scatter_set = _C.Function("scatter_set")
+from .generated.methods import TensorMethods
 
 # How the core reads the items of a Subtensor: a kind and three bounds each.
 _SLICE, _NEW_AXIS, _NO_BOUND = 1, 2, -(2**63)
@@ -103,8 +96,8 @@ def _mask_indices(mask: Any) -> list[Any]:
     if not shape:
         is_set = bool(mask)
         return [_Flag(np.zeros(int(is_set), np.int64))]
-    tensor = mask if isinstance(mask, _C.TensorBase) else _C.RawTensor(mask)
-    places = _argwhere(tensor)
+    tensor: Any = mask if isinstance(mask, _C.TensorBase) else _C.RawTensor(mask)
+    places = TensorMethods.argwhere(tensor)
     return [_Mask(places[:, i], size) for i, size in enumerate(shape)]
 
 
@@ -211,18 +204,22 @@ def getitem(x: Any, key: Any) -> Any:
     """
     mask = _whole_mask(x, key)
     if mask is not None:
-        return _masked_select(x, mask)
+        return TensorMethods.masked_select(x, mask)
     split = _split(key, tuple(x.shape))
     index_ndim = len(_joint_shape(split.arrays))
     view = x if all(item == slice(None) for item in split.basic) else x[split.basic]
-    out = _gather(view, *split.arrays, axes=split.axes)
+    (out,) = Gather(axes=split.axes)(view, *_tensors(split.arrays))
     first = split.first
     if first == 0:
         return out
     # The gathered dimensions come first; side by side they belong where they stood.
     order = [*range(index_ndim, index_ndim + first), *range(index_ndim)]
     order += range(index_ndim + first, len(out.shape))
-    return _permute_dims(out, tuple(order))
+    return TensorMethods.permute_dims(out, tuple(order))
+
+
+def _tensors(arrays: list[Any]) -> list[Any]:
+    return [a if isinstance(a, _C.TensorBase) else _C.RawTensor(a) for a in arrays]
 
 
 def _fitted(value: Any, target: tuple[int, ...]) -> Any:
@@ -241,7 +238,7 @@ def _fitted(value: Any, target: tuple[int, ...]) -> Any:
             argument="value",
             got=f"value.shape={shape} into {target}",
         )
-    return _reshape(value, shape[extra:]) if extra else value
+    return TensorMethods.reshape(value, shape[extra:]) if extra else value
 
 
 def _items(basic: tuple[Any, ...], shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -282,11 +279,11 @@ def setitem(x: Any, key: Any, value: Any) -> _Call:
         # ScatterSet has the dimensions of the index first.
         order = [*range(first, first + len(index_shape)), *range(first)]
         order += range(first + len(index_shape), len(target))
-        value = _permute_dims(_broadcast_to(value, target), tuple(order))
-    arrays = [a if isinstance(a, _C.TensorBase) else _C.RawTensor(a) for a in split.arrays]
+        value = TensorMethods.permute_dims(TensorMethods.broadcast_to(value, target), tuple(order))
+    arrays = _tensors(split.arrays)
     if is_whole:
         return _Call("scatter_set", {"axes": split.axes}, (x, value, *arrays))
-    out = _scatter_set(view, value, *arrays, axes=split.axes)
+    (out,) = ScatterSet(axes=split.axes)(view, value, *arrays)
     return _Call("set_subtensor", {"items": _items(split.basic, shape)}, (x, out))
 
 
@@ -295,10 +292,10 @@ def _set_mask(x: Any, mask: Any, value: Any) -> _Call:
     ndim, mask_ndim = len(x.shape), len(mask.shape)
     if all(size == 1 for size in value.shape) and len(value.shape) <= ndim - mask_ndim + 1:
         # One value for all: no need to count them.
-        number = _astype(_reshape(value, ()), dtype=x.dtype)
-        wide = _reshape(mask, (*mask.shape, *itertools.repeat(1, ndim - mask_ndim)))
+        number = TensorMethods.astype(TensorMethods.reshape(value, ()), dtype=x.dtype)
+        wide = TensorMethods.reshape(mask, (*mask.shape, *itertools.repeat(1, ndim - mask_ndim)))
         return _Call("where", {}, (wide, number, x))
     extra = len(value.shape) - (ndim - mask_ndim + 1)
     if extra > 0 and all(size == 1 for size in value.shape[:extra]):
-        value = _reshape(value, value.shape[extra:])
+        value = TensorMethods.reshape(value, value.shape[extra:])
     return _Call("masked_scatter", {}, (x, mask, value))

@@ -41,16 +41,45 @@ class Level:
         )
 
 
-class OfLevel(_C.TensorBase):
-    """What a transform swaps in for the values inside: the base of Dual and Batched."""
+class TransformValue(_C.TensorBase):
+    """What a transform swaps in for the values of a function: the base of Dual and Batched.
 
-    __slots__ = ()
+    It belongs to a `Level`, and is around a value of any kind: that of an outer transform, or a
+    plain one. A rule for it, written in ops, says what an op means inside the transform. The level
+    that began last takes a call; what belongs to the outer ones is a constant there, which rules
+    get as it is.
 
-    level: Level
+    A subclass must offer `shape`, `dtype`, `inner`, `outside` and
+    `with_inner`; a class that lacks one cannot be made. The others may be said otherwise.
+
+    Args:
+        level: the transform that it belongs to.
+
+    Raises:
+        ParameterError: when the class is made: what it must offer is missing.
+    """
+
+    __slots__ = ("level", "priority")
+    _REQUIRED = ("shape", "dtype", "inner", "outside", "with_inner")
+
+    def __init__(self, level: Level) -> None:
+        """Above all values, and above what belongs to the levels that began before."""
+        self.level = level
+        self.priority = 100.0 + level.number
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Refuses a class that lacks what it must offer."""
+        super().__init_subclass__(**kwargs)
+        base = vars(TransformValue)
+        missing = [name for name in cls._REQUIRED if getattr(cls, name, None) is base.get(name)]
+        if missing:
+            raise _C.ParameterError(
+                f"must define {', '.join(missing)}", op=cls.__name__, got="a class without"
+            )
 
     @property
     def inner(self) -> Any:
-        """The value that it is around."""
+        """The value that it is around: a tensor-like."""
         raise NotImplementedError
 
     @property
@@ -59,11 +88,33 @@ class OfLevel(_C.TensorBase):
         raise NotImplementedError
 
     def with_inner(self, value: Any, other: Callable[[Any], Any]) -> Any:
-        """The same around another value; `other` says what becomes of its other parts."""
+        """The same around another value; `other` says what becomes of its other parts.
+
+        It is called with each of them, tensor-likes too, where a Tensor that was made outside is
+        bound to a value of the inside, whose parts lose their history.
+        """
         raise NotImplementedError
 
     def refuse_outside(self) -> None:
         """Raises if what was made before the transform must not be bound to it."""
+
+    @property
+    def elements(self) -> Any:
+        """Whose elements are read where Python asks for numbers: the value's."""
+        return self.inner
+
+    @property
+    def is_differentiated(self) -> bool:
+        """Whether derivatives are wanted: by the value."""
+        return is_differentiated(self.inner)
+
+    def stopped(self) -> Any:
+        """The same without history: what is left outside, without its own."""
+        return stopped(self.outside)
+
+    def lift(self, other: Any) -> Any:
+        """What stands beside it is a constant, and stays what it is."""
+        return other
 
 
 def unwrapped(x: Any) -> Any:
@@ -98,8 +149,7 @@ def level_of(value: Any) -> int:
         value = value.__wrapped__
     if isinstance(value, _C.Tracer):
         return value.level
-    own = getattr(value, "level", None) or getattr(value, "batch", None)
-    return own.number if isinstance(own, Level) else -1
+    return value.level.number if isinstance(value, TransformValue) else -1
 
 
 def under_leaves(value: Any, number: int) -> Any:

@@ -12,14 +12,14 @@ from typing import Any
 
 from .. import _C
 from .carrier import Carrier
-from .levels import OfLevel
+from .levels import TransformValue
 
 
 def inner_of(x: Any) -> Any:
     """What a carrier, or a tensor-like of a transform, is around; None for all others."""
     if isinstance(x, Carrier):
         return x.value
-    return x.inner if isinstance(x, OfLevel) else None
+    return x.inner if isinstance(x, TransformValue) else None
 
 
 def on_base(x: Any, leaf: Any) -> Any:
@@ -32,7 +32,7 @@ def on_base(x: Any, leaf: Any) -> Any:
         if x.level > 0:
             return _C.retraced(x, on_base(x.primal, leaf))
         x = x.primal
-    if isinstance(x, OfLevel):
+    if isinstance(x, TransformValue):
         return x.with_inner(on_base(x.inner, leaf), lambda part: on_base(part, None))
     if isinstance(x, Carrier) and x.is_above_transforms:
         return x.around(on_base(x.value, leaf))
@@ -49,7 +49,7 @@ def lowered(x: Any, level: int) -> Any:
         if x.level == level + 1:  # a leaf that was made inside
             return lowered(x.primal, level)
         return x.primal if x.level == level else x
-    if isinstance(x, OfLevel):
+    if isinstance(x, TransformValue):
         return x.outside if x.level.number == level else x
     if isinstance(x, Carrier):
         outside = lowered(x.value, level)
@@ -59,13 +59,13 @@ def lowered(x: Any, level: int) -> Any:
 
 def own_tape(x: Any) -> Any:
     """The tape of the transform that a tensor-like belongs to; None: of none."""
-    return x.level.tape if isinstance(x, OfLevel) else None
+    return x.level.tape if isinstance(x, TransformValue) else None
 
 
-def levels_in(x: Any) -> Iterator[OfLevel]:
+def levels_in(x: Any) -> Iterator[TransformValue]:
     """The tensor-likes of transforms that a value is made of, but tracers."""
     while x is not None:
-        if isinstance(x, OfLevel):
+        if isinstance(x, TransformValue):
             yield x
         is_around = isinstance(x, (_C.Tracer, _C.TensorWrapper))
         x = (x.primal if isinstance(x, _C.Tracer) else x.__wrapped__) if is_around else inner_of(x)

@@ -28,7 +28,7 @@ class ShapedMethods(TensorMethods):
         Raises:
             ShapeError: the shape has another number of elements, or copy is False and they move.
         """
-        return _reshape(self, _together(shape), copy=copy)  # type: ignore[no-any-return]
+        return TensorMethods.reshape(self, _together(shape), copy=copy)
 
     def view(self, *shape: Any) -> Tensor:
         """As `reshape`: tensors are values, and share memory where they can."""
@@ -70,11 +70,11 @@ class ShapedMethods(TensorMethods):
     def transpose(self, *axes: Any) -> Tensor:
         """The dimensions in the order that is given; reversed when none are."""
         order = _together(axes) if axes else tuple(reversed(range(self.ndim)))
-        return _permute_dims(self, order)  # type: ignore[no-any-return]
+        return self.permute_dims(order)
 
     def permute(self, *axes: Any) -> Tensor:
         """The dimensions in the order that is given."""
-        return _permute_dims(self, _together(axes))  # type: ignore[no-any-return]
+        return self.permute_dims(_together(axes))
 
     @named
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
@@ -91,7 +91,7 @@ class ShapedMethods(TensorMethods):
         first, second = (self._axis("swapaxes", axis) for axis in (axis1, axis2))
         order = list(range(self.ndim))
         order[first], order[second] = second, first
-        return _permute_dims(self, tuple(order))  # type: ignore[no-any-return]
+        return self.permute_dims(tuple(order))
 
     @named
     def t(self) -> Tensor:
@@ -165,12 +165,14 @@ class ShapedMethods(TensorMethods):
             >>> tl.tensor([1, 2, 3]).masked_fill(tl.tensor([True, False, True]), 0).tolist()
             [0, 2, 0]
         """
-        return _where(mask, value, self)  # type: ignore[no-any-return]
+        found: Tensor = composed_call("where")(mask, value, self)
+        return found
 
     @named
     def where(self, condition: TensorLike, other: TensorLike) -> Tensor:
         """The tensor where a condition holds, `other` elsewhere."""
-        return _where(condition, self, other)  # type: ignore[no-any-return]
+        found: Tensor = composed_call("where")(condition, self, other)
+        return found
 
     def dim(self) -> int:
         """The number of dimensions, which `ndim` is too."""
@@ -191,16 +193,6 @@ class ShapedMethods(TensorMethods):
     def is_complex(self) -> bool:
         """Whether the dtype is complex."""
         return self.dtype.kind == "complex"
-
-    @property
-    def real(self) -> Tensor:
-        """The real parts."""
-        return _real(self)  # type: ignore[no-any-return]
-
-    @property
-    def imag(self) -> Tensor:
-        """The imaginary parts; zeros where the dtype is real."""
-        return _imag(self)  # type: ignore[no-any-return]
 
     @property
     def T(self) -> Tensor:
@@ -238,10 +230,3 @@ def _together(sizes: Sequence[Any]) -> Any:
 
 def _ndim(x: TensorLike) -> int:
     return x.ndim if hasattr(x, "ndim") else len(_C.tensor(x).shape)
-
-
-_reshape = _C.Function("reshape")
-_permute_dims = _C.Function("permute_dims")
-_where = _C.Function("where")
-_real = _C.Function("real")
-_imag = _C.Function("imag")

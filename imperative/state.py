@@ -81,8 +81,8 @@ def loaded(name: str, value: Any, like: Tensor) -> Tensor:
 def _keeps_values(before: Tensor, after: Tensor) -> bool:
     """Whether integers are the same, and what was finite still is."""
     if after.dtype.kind in ("floating", "complex"):
-        return bool(_all(_logical_or(_isfinite(after), _logical_not(_isfinite(before)))).item())
-    return bool(_all(_equal(after.astype(before.dtype), before)).item())
+        return bool((after.isfinite() | ~before.isfinite()).all().item())
+    return bool((after.astype(before.dtype) == before).all().item())
 
 
 def set_all(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
@@ -91,10 +91,3 @@ def set_all(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
         for tensor, value in pairs:
             tensor.set_value(value)
         journal.keep()
-
-
-_all = _C.Function("all")
-_equal = _C.Function("equal")
-_isfinite = _C.Function("isfinite")
-_logical_not = _C.Function("logical_not")
-_logical_or = _C.Function("logical_or")

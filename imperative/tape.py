@@ -9,8 +9,8 @@ from os import PathLike
 from typing import Any
 
 from .. import _C
+from ..inspection.graph import Arrow, Box, Graph
 from .autodiff import enable_grad, no_grad
-from .graph import Arrow, Box, Graph
 from .tensor import Tensor
 
 
@@ -174,7 +174,7 @@ class Tape(_C.TapeLog):
             >>> with tempfile.TemporaryDirectory() as folder:
             ...     tape.draw(f"{folder}/tape.svg")
         """
-        from .drawing import draw  # which few programs need
+        from ..inspection.drawing import draw  # which few programs need
 
         draw(self._graph(), path)
 

@@ -182,10 +182,10 @@ class Tensor(ShapedMethods):
             >>> tl.grad(lambda x: (y.set_value(2 * x), y * x)[1])(3.0).item(), y.item()
             (12.0, 6.0)
         """
-        new = value if isinstance(value, _C.TensorBase) else _C.tensor(value, self.dtype)
+        new: Any = value if isinstance(value, _C.TensorBase) else _C.tensor(value, self.dtype)
         self.check_value(new)
         if new.dtype is not self.dtype:
-            new = _astype(new, dtype=self.dtype)
+            new = Tensor.astype(new, dtype=self.dtype)
         _C.set_value(self, new)
 
     def check_value(self, value: TensorLike) -> None:
@@ -287,23 +287,15 @@ class Tensor(ShapedMethods):
 
     def to(self, device: str) -> Tensor:
         """A copy on another device."""
-        return _to_device(self, device=device)  # type: ignore[no-any-return]
+        return self.copy(device=device)
 
     def __round__(self, ndigits: int | None = None) -> Tensor:
         """To so many decimals, halves to even."""
         return self.round(ndigits) if ndigits else self.round()
 
-    def __floor__(self) -> Tensor:
-        """Rounded down."""
-        return _floor(self)  # type: ignore[no-any-return]
-
-    def __ceil__(self) -> Tensor:
-        """Rounded up."""
-        return _ceil(self)  # type: ignore[no-any-return]
-
-    def __trunc__(self) -> Tensor:
-        """Rounded towards zero."""
-        return _trunc(self)  # type: ignore[no-any-return]
+    __floor__ = ShapedMethods.floor
+    __ceil__ = ShapedMethods.ceil
+    __trunc__ = ShapedMethods.trunc
 
     def __complex__(self) -> complex:
         """The one element."""
@@ -379,12 +371,6 @@ def _describe(x: Any) -> str:
 # An optimiser's step: a scalar function whose results replace the parameter and the state, in their
 # own memory where nobody else holds it.
 replace = _C.replace
-
-_astype = _C.Function("astype")
-_to_device = _C.Function("to_device")
-_floor = _C.Function("floor")
-_ceil = _C.Function("ceil")
-_trunc = _C.Function("trunc")
 
 _C.set_hooks(
     Tensor,

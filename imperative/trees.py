@@ -1,8 +1,8 @@
 """Trees: nested lists, tuples, dicts and dataclasses of tensors, as functions take and give them.
 
-A transform takes a tree apart into its leaves and a form, in which a mark stands for each leaf, and
-puts it together again with others. Whatever is none of these containers is a leaf where the
-transform asks for it, and else static: it stays in the form, and has no gradient. A layer counts
+A transform flattens a tree: into its leaves and a treedef, in which a mark stands for each leaf. It
+unflattens it again with other leaves. Whatever is none of these containers is a leaf where the
+transform asks for it, and else static: it stays in the treedef, and has no gradient. A layer counts
 as its parameters: while a function runs, they hold what the transform made of them.
 """
 
@@ -19,13 +19,13 @@ _DEEPEST = 200
 
 
 class _Place:
-    """Stands for a leaf in a form."""
+    """Stands for a leaf in a treedef."""
 
     __slots__ = ()
 
 
 class _LayerPlace:
-    """Stands for a layer in a form."""
+    """Stands for a layer in a treedef."""
 
     __slots__ = ("layer", "parameters")
 
@@ -35,7 +35,7 @@ class _LayerPlace:
 
 
 PLACE = _Place()
-# The forms of tuples of leaves, as the arguments of most functions are: the quick way goes by them.
+# Those of tuples of leaves, as the arguments of most functions are: the quick way goes by them.
 _FLAT = tuple((PLACE,) * count for count in range(9))
 
 
@@ -144,10 +144,10 @@ def leaves_of(tree: Any) -> list[Any]:
     return found
 
 
-def take_apart(
+def flatten(
     tree: Any, is_leaf: Callable[[Any], bool], *, is_result: bool = False
 ) -> tuple[list[Any], Any]:
-    """The leaves of a tree, and its form.
+    """The leaves of a tree, and its treedef.
 
     Args:
         tree: any.
@@ -179,26 +179,26 @@ def take_apart(
     return leaves, _mapped(mark, tree, _every_field if is_result else _fields, _refilled)
 
 
-def take_arguments_apart(args: tuple[Any, ...]) -> tuple[list[Any], Any]:
+def flatten_arguments(args: tuple[Any, ...]) -> tuple[list[Any], Any]:
     """What a function is differentiated by; an argument by itself always, which may be refused."""
     if _is_flat(args) and len(args) < len(_FLAT):
         return list(args), _FLAT[len(args)]
-    return take_apart(args, lambda x: can_move(x) or any(x is arg for arg in args))
+    return flatten(args, lambda x: can_move(x) or any(x is arg for arg in args))
 
 
-def put_together(form: Any, leaves: Iterable[Any]) -> Any:
-    """The result that has a form, with these leaves."""
-    if form is PLACE:
+def unflatten(treedef: Any, leaves: Iterable[Any]) -> Any:
+    """The result that has a treedef, with these leaves."""
+    if treedef is PLACE:
         return next(iter(leaves))
-    if _is_flat_form(form):
+    if _is_flat_treedef(treedef):
         return tuple(leaves)
     remaining = iter(leaves)
-    return map_tree(lambda x: next(remaining) if x is PLACE else x, form)
+    return map_tree(lambda x: next(remaining) if x is PLACE else x, treedef)
 
 
-def call(function: Callable[..., Any], form: Any, leaves: Iterable[Any]) -> Any:
-    """`function` of the arguments that a form and leaves make; its layers hold those leaves."""
-    if _is_flat_form(form):
+def call(function: Callable[..., Any], treedef: Any, leaves: Iterable[Any]) -> Any:
+    """`function` of the arguments that a treedef and leaves make; its layers hold those leaves."""
+    if _is_flat_treedef(treedef):
         return function(*leaves)
     remaining = iter(leaves)
     of_layers: list[tuple[Any, Any]] = []
@@ -211,7 +211,7 @@ def call(function: Callable[..., Any], form: Any, leaves: Iterable[Any]) -> Any:
             return x.layer
         return x
 
-    args = _mapped(fill, form, _fields, _replaced)
+    args = _mapped(fill, treedef, _fields, _replaced)
     if not of_layers:
         return function(*args)
     with holding(of_layers):
@@ -222,14 +222,14 @@ def call(function: Callable[..., Any], form: Any, leaves: Iterable[Any]) -> Any:
 holding = _C.Holding
 
 
-def put_in_places(form: Any, leaves: Iterable[Any]) -> Any:
+def put_in_places(treedef: Any, leaves: Iterable[Any]) -> Any:
     """What belongs to each leaf, in its place: a gradient, say.
 
     In place of a layer it is a dict by the names of its parameters, of what is static None.
     """
-    if form is PLACE:
+    if treedef is PLACE:
         return next(iter(leaves))
-    if _is_flat_form(form):
+    if _is_flat_treedef(treedef):
         return tuple(leaves)
     remaining = iter(leaves)
 
@@ -240,16 +240,16 @@ def put_in_places(form: Any, leaves: Iterable[Any]) -> Any:
             return {name: next(remaining) for name in x.parameters}
         return None
 
-    return map_tree(fill, form)
+    return map_tree(fill, treedef)
 
 
 def counterparts(
-    form: Any, other: Any, who: str, what: str, *, of_static: bool = False
+    treedef: Any, other: Any, who: str, what: str, *, of_static: bool = False
 ) -> list[Any]:
     """What stands in each leaf's place in another tree; None in place of a part is for all of it.
 
     Args:
-        form: of the one tree.
+        treedef: of the one tree.
         other: as `put_in_places` arranges it.
         who: the call that got them, for errors.
         what: what the other tree is.
@@ -258,27 +258,27 @@ def counterparts(
     Raises:
         AutodiffError: the other tree is arranged otherwise.
     """
-    if form is PLACE:
+    if treedef is PLACE:
         return [other]
-    if type(other) is tuple and _is_flat_form(form) and len(form) == len(other):
+    if type(other) is tuple and _is_flat_treedef(treedef) and len(treedef) == len(other):
         return list(other)
-    parts = _children(form)
+    parts = _children(treedef)
     if parts is None:
-        if form is not None and other is not None and not of_static:
+        if treedef is not None and other is not None and not of_static:
             raise _C.AutodiffError(
                 "must be None in place of what is not differentiated by",
                 op=who,
                 argument=what,
-                got=f"a {type(other).__name__} for a {type(form).__name__}",
+                got=f"a {type(other).__name__} for a {type(treedef).__name__}",
             )
         return []
     if other is None:
         inner: Sequence[Any] | None = [None] * len(parts)
     else:
-        inner = _children_like(form, other)
+        inner = _children_like(treedef, other)
     if inner is None or len(inner) != len(parts):
         raise _C.AutodiffError(
-            f"must be arranged as what they belong to, {_described(form)}",
+            f"must be arranged as what they belong to, {_described(treedef)}",
             op=who,
             argument=what,
             got=_described(other),
@@ -289,9 +289,9 @@ def counterparts(
 
 
 def spread(
-    prefix: Any, form: Any, who: str, what: str, *, depth: int = 0, is_own: bool = True
+    prefix: Any, treedef: Any, who: str, what: str, *, depth: int = 0, is_own: bool = True
 ) -> list[tuple[Any, bool]]:
-    """A value for each leaf of a form: a part of `prefix` that ends early holds for all below.
+    """A value for each leaf of a treedef: a part of `prefix` that ends early holds for all below.
 
     Returns:
         Pairs of the value, and whether it speaks of this leaf by itself, or of a whole argument.
@@ -300,16 +300,16 @@ def spread(
     Raises:
         ParameterError: `prefix` is arranged otherwise than the tree.
     """
-    if form is None:
+    if treedef is None:
         return []
-    if depth == 0 and _is_flat_form(form) and (prefix is None or isinstance(prefix, int)):
-        return [(prefix, True)] * len(form)
-    parts = _children(form)
+    if depth == 0 and _is_flat_treedef(treedef) and (prefix is None or isinstance(prefix, int)):
+        return [(prefix, True)] * len(treedef)
+    parts = _children(treedef)
     if prefix is None or not is_container(prefix):
-        if form is PLACE:
+        if treedef is PLACE:
             return [(prefix, is_own)]
-        if isinstance(form, _LayerPlace):
-            return [(prefix if is_own else None, is_own)] * len(form.parameters)
+        if isinstance(treedef, _LayerPlace):
+            return [(prefix if is_own else None, is_own)] * len(treedef.parameters)
         return [
             pair
             for part in parts or ()
@@ -317,54 +317,54 @@ def spread(
                 prefix, part, who, what, depth=depth + 1, is_own=depth == 0 and part is PLACE
             )
         ]
-    inner = None if parts is None else _children_like(form, prefix)
+    inner = None if parts is None else _children_like(treedef, prefix)
     if parts is None or inner is None or len(inner) != len(parts):
         raise _C.ParameterError(
             "must be one value, or values arranged as what it speaks of",
             op=who,
             argument=what,
-            got=f"{prefix!r} for {_described(form)}",
+            got=f"{prefix!r} for {_described(treedef)}",
         )
     pairs = zip(inner, parts, strict=True)
     return [pair for p, part in pairs for pair in spread(p, part, who, what, depth=depth + 1)]
 
 
-def count_of(form: Any) -> int:
+def count_of(treedef: Any) -> int:
     """How many leaves there are."""
-    return 1 if form is PLACE else sum(map(count_of, _children(form) or ()))
+    return 1 if treedef is PLACE else sum(map(count_of, _children(treedef) or ()))
 
 
-def _children(form: Any) -> Sequence[Any] | None:
-    if isinstance(form, _LayerPlace):
-        return [PLACE] * len(form.parameters)
-    if isinstance(form, dict):
-        return list(form.values())
-    if isinstance(form, (list, tuple)):
-        return form
-    if _is_dataclass(form):
-        return [getattr(form, name, None) for name in _every_field(form)]
+def _children(treedef: Any) -> Sequence[Any] | None:
+    if isinstance(treedef, _LayerPlace):
+        return [PLACE] * len(treedef.parameters)
+    if isinstance(treedef, dict):
+        return list(treedef.values())
+    if isinstance(treedef, (list, tuple)):
+        return treedef
+    if _is_dataclass(treedef):
+        return [getattr(treedef, name, None) for name in _every_field(treedef)]
     return None
 
 
-def _children_like(form: Any, other: Any) -> Sequence[Any] | None:
-    """The parts of another tree in the order of the form's; None where they are not the same."""
-    if isinstance(form, (dict, _LayerPlace)):
-        names = form if isinstance(form, dict) else form.parameters
+def _children_like(treedef: Any, other: Any) -> Sequence[Any] | None:
+    """The parts of another tree in the order of the treedef's; None where they are not the same."""
+    if isinstance(treedef, (dict, _LayerPlace)):
+        names = treedef if isinstance(treedef, dict) else treedef.parameters
         if not isinstance(other, dict) or other.keys() != names.keys():
             return None
         return [other[name] for name in names]
-    if isinstance(form, (list, tuple)):
+    if isinstance(treedef, (list, tuple)):
         return other if isinstance(other, (list, tuple)) else None
-    return _children(other) if type(other) is type(form) else None
+    return _children(other) if type(other) is type(treedef) else None
 
 
-def _described(form: Any) -> str:
-    if form is PLACE:
+def _described(treedef: Any) -> str:
+    if treedef is PLACE:
         return "a tensor"
-    if isinstance(form, _LayerPlace):
-        return f"a dict of {list(form.parameters)} for a {type(form.layer).__name__}"
-    parts = _children(form)
-    return f"a {type(form).__name__}" + ("" if parts is None else f" of {len(parts)}")
+    if isinstance(treedef, _LayerPlace):
+        return f"a dict of {list(treedef.parameters)} for a {type(treedef.layer).__name__}"
+    parts = _children(treedef)
+    return f"a {type(treedef).__name__}" + ("" if parts is None else f" of {len(parts)}")
 
 
 def _is_flat(tree: Any) -> bool:
@@ -377,8 +377,8 @@ def _is_flat(tree: Any) -> bool:
     return True
 
 
-def _is_flat_form(form: Any) -> bool:
-    return type(form) is tuple and len(form) < len(_FLAT) and form is _FLAT[len(form)]
+def _is_flat_treedef(treedef: Any) -> bool:
+    return type(treedef) is tuple and len(treedef) < len(_FLAT) and treedef is _FLAT[len(treedef)]
 
 
 def _is_dataclass(tree: Any) -> bool:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from .. import functional as F
-from .function import Function
+from .functional_layer import Functional
 
 
-class GLU(Function):
+class GLU(Functional):
     """`functional.glu`: half of the channels, times the sigmoid of the other half.
 
     Args:
@@ -27,7 +27,7 @@ class GLU(Function):
         super().__init__(axis=axis)
 
 
-class Hardshrink(Function):
+class Hardshrink(Functional):
     """`functional.hardshrink`: x, or 0 where it is no further than lambd from 0.
 
     Args:
@@ -45,7 +45,7 @@ class Hardshrink(Function):
         super().__init__(lambd=lambd)
 
 
-class Hardsigmoid(Function):
+class Hardsigmoid(Functional):
     """`functional.hardsigmoid`: min(max(x / 6 + 1 / 2, 0), 1).
 
     Example:
@@ -57,7 +57,7 @@ class Hardsigmoid(Function):
     call = staticmethod(F.hardsigmoid)
 
 
-class Hardtanh(Function):
+class Hardtanh(Functional):
     """`functional.hardtanh`: x, moved into a range.
 
     Args:
@@ -76,7 +76,7 @@ class Hardtanh(Function):
         super().__init__(min_val=min_val, max_val=max_val)
 
 
-class LogSigmoid(Function):
+class LogSigmoid(Functional):
     """`functional.log_sigmoid`: the logarithm of the logistic function.
 
     Example:
@@ -88,7 +88,7 @@ class LogSigmoid(Function):
     call = staticmethod(F.log_sigmoid)
 
 
-class LogSoftmax(Function):
+class LogSoftmax(Functional):
     """`functional.log_softmax`: the logarithm of the softmax.
 
     Args:
@@ -106,7 +106,7 @@ class LogSoftmax(Function):
         super().__init__(axis=axis)
 
 
-class Sigmoid(Function):
+class Sigmoid(Functional):
     """`functional.sigmoid`: 1 / (1 + exp(-x)).
 
     Example:
@@ -118,7 +118,7 @@ class Sigmoid(Function):
     call = staticmethod(F.sigmoid)
 
 
-class Softmax(Function):
+class Softmax(Functional):
     """`functional.softmax`: exponentials divided by their sum.
 
     Args:
@@ -136,7 +136,7 @@ class Softmax(Function):
         super().__init__(axis=axis)
 
 
-class Softmin(Function):
+class Softmin(Functional):
     """`functional.softmin`: the softmax of -x.
 
     Args:
@@ -154,7 +154,7 @@ class Softmin(Function):
         super().__init__(axis=axis)
 
 
-class Softshrink(Function):
+class Softshrink(Functional):
     """`functional.softshrink`: x, moved towards 0 by lambd.
 
     Args:
@@ -172,7 +172,7 @@ class Softshrink(Function):
         super().__init__(lambd=lambd)
 
 
-class Softsign(Function):
+class Softsign(Functional):
     """`functional.softsign`: x / (1 + abs(x)).
 
     Example:
@@ -184,7 +184,7 @@ class Softsign(Function):
     call = staticmethod(F.softsign)
 
 
-class Tanh(Function):
+class Tanh(Functional):
     """`functional.tanh`: the hyperbolic tangent.
 
     Example:
@@ -196,7 +196,7 @@ class Tanh(Function):
     call = staticmethod(F.tanh)
 
 
-class Tanhshrink(Function):
+class Tanhshrink(Functional):
     """`functional.tanhshrink`: x - tanh(x).
 
     Example:

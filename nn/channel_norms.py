@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from .. import functional as F
 from ..imperative import ArgumentError, Tensor, TensorLike
-from .function import Function
+from .functional_layer import Functional
 from .layer import Layer
 from .normalization import RunningStatistics, ones, zeros
 from .param_attr import ParamAttr
@@ -199,7 +199,7 @@ class InstanceNorm3d(_InstanceNorm):
     spatial = 3
 
 
-class LocalResponseNorm(Function):
+class LocalResponseNorm(Functional):
     """`functional.local_response_norm`: x / (k + alpha mean(x^2 of neighbours))^beta.
 
     Args:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from .. import functional as F
-from .function import Function, Ints, held
+from .functional_layer import Functional, Ints, held
 
 
-class ChannelShuffle(Function):
+class ChannelShuffle(Functional):
     """`functional.channel_shuffle`: channels of all groups, in turn.
 
     Args:
@@ -29,7 +29,7 @@ class ChannelShuffle(Function):
         super().__init__(groups=groups)
 
 
-class Fold(Function):
+class Fold(Functional):
     """`functional.fold`: sums the columns that `Unfold` made where they overlap.
 
     Args:
@@ -64,7 +64,7 @@ class Fold(Function):
         )
 
 
-class PixelShuffle(Function):
+class PixelShuffle(Functional):
     """`functional.pixel_shuffle`: channels moved to pixels.
 
     Args:
@@ -85,7 +85,7 @@ class PixelShuffle(Function):
         super().__init__(upscale_factor=upscale_factor)
 
 
-class PixelUnshuffle(Function):
+class PixelUnshuffle(Functional):
     """`functional.pixel_unshuffle`: pixels moved to channels.
 
     Args:
@@ -106,7 +106,7 @@ class PixelUnshuffle(Function):
         super().__init__(downscale_factor=downscale_factor)
 
 
-class Unfold(Function):
+class Unfold(Functional):
     """`functional.unfold`: windows of images as columns.
 
     Args:
@@ -134,7 +134,7 @@ class Unfold(Function):
         )
 
 
-class Upsample(Function):
+class Upsample(Functional):
     """`functional.interpolate`: images of another size.
 
     Args:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .. import functional as F
 from ..imperative import TensorLike
-from .function import Function, kept
+from .functional_layer import Functional, kept
 
 
-class BCELoss(Function):
+class BCELoss(Functional):
     """`functional.binary_cross_entropy` of probabilities and targets.
 
     Args:
@@ -27,7 +27,7 @@ class BCELoss(Function):
         super().__init__(weight=kept(weight), reduction=reduction)
 
 
-class BCEWithLogitsLoss(Function):
+class BCEWithLogitsLoss(Functional):
     """`functional.binary_cross_entropy_with_logits` of logits and targets.
 
     Args:
@@ -54,7 +54,7 @@ class BCEWithLogitsLoss(Function):
         super().__init__(weight=kept(weight), pos_weight=kept(pos_weight), reduction=reduction)
 
 
-class CTCLoss(Function):
+class CTCLoss(Functional):
     """`functional.ctc_loss` of log_probs, targets, input_lengths and target_lengths.
 
     Args:
@@ -80,7 +80,7 @@ class CTCLoss(Function):
         super().__init__(blank=blank, reduction=reduction, zero_infinity=zero_infinity)
 
 
-class CrossEntropyLoss(Function):
+class CrossEntropyLoss(Functional):
     """`functional.cross_entropy` of logits and labels.
 
     Args:
@@ -120,7 +120,7 @@ class CrossEntropyLoss(Function):
         )
 
 
-class GaussianNLLLoss(Function):
+class GaussianNLLLoss(Functional):
     """`functional.gaussian_nll_loss` of means, targets and variances.
 
     Args:
@@ -144,7 +144,7 @@ class GaussianNLLLoss(Function):
         super().__init__(full=full, eps=eps, reduction=reduction)
 
 
-class HuberLoss(Function):
+class HuberLoss(Functional):
     """`functional.huber_loss` of values and targets.
 
     Args:
@@ -167,7 +167,7 @@ class HuberLoss(Function):
         super().__init__(reduction=reduction, delta=delta)
 
 
-class KLDivLoss(Function):
+class KLDivLoss(Functional):
     """`functional.kl_div` of logarithms of probabilities and target probabilities.
 
     Args:
@@ -187,7 +187,7 @@ class KLDivLoss(Function):
         super().__init__(reduction=reduction, log_target=log_target)
 
 
-class L1Loss(Function):
+class L1Loss(Functional):
     """`functional.l1_loss` of values and targets.
 
     Args:
@@ -206,7 +206,7 @@ class L1Loss(Function):
         super().__init__(reduction=reduction)
 
 
-class MSELoss(Function):
+class MSELoss(Functional):
     """`functional.mse_loss` of values and targets.
 
     Args:
@@ -225,7 +225,7 @@ class MSELoss(Function):
         super().__init__(reduction=reduction)
 
 
-class NLLLoss(Function):
+class NLLLoss(Functional):
     """`functional.nll_loss` of logarithms of probabilities and labels.
 
     Args:
@@ -256,7 +256,7 @@ class NLLLoss(Function):
         )
 
 
-class PoissonNLLLoss(Function):
+class PoissonNLLLoss(Functional):
     """`functional.poisson_nll_loss` of means, or their logarithms, and counts.
 
     Args:
@@ -285,7 +285,7 @@ class PoissonNLLLoss(Function):
         super().__init__(log_input=log_input, full=full, eps=eps, reduction=reduction)
 
 
-class SmoothL1Loss(Function):
+class SmoothL1Loss(Functional):
     """`functional.smooth_l1_loss` of values and targets.
 
     Args:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from .. import functional as F
 from ..imperative import TensorLike
-from .function import Function, kept
+from .functional_layer import Functional, kept
 
 
-class CosineEmbeddingLoss(Function):
+class CosineEmbeddingLoss(Functional):
     """`functional.cosine_embedding_loss` of x1, x2 and targets of 1 or -1.
 
     Args:
@@ -27,7 +27,7 @@ class CosineEmbeddingLoss(Function):
         super().__init__(margin=margin, reduction=reduction)
 
 
-class HingeEmbeddingLoss(Function):
+class HingeEmbeddingLoss(Functional):
     """`functional.hinge_embedding_loss` of distances and targets of 1 or -1.
 
     Args:
@@ -47,7 +47,7 @@ class HingeEmbeddingLoss(Function):
         super().__init__(margin=margin, reduction=reduction)
 
 
-class MarginRankingLoss(Function):
+class MarginRankingLoss(Functional):
     """`functional.margin_ranking_loss` of x1, x2 and targets of 1 or -1.
 
     Args:
@@ -67,7 +67,7 @@ class MarginRankingLoss(Function):
         super().__init__(margin=margin, reduction=reduction)
 
 
-class MultiLabelMarginLoss(Function):
+class MultiLabelMarginLoss(Functional):
     """`functional.multilabel_margin_loss` of scores and labels that end before -1.
 
     Args:
@@ -86,7 +86,7 @@ class MultiLabelMarginLoss(Function):
         super().__init__(reduction=reduction)
 
 
-class MultiLabelSoftMarginLoss(Function):
+class MultiLabelSoftMarginLoss(Functional):
     """`functional.multilabel_soft_margin_loss` of logits and targets of 0 or 1.
 
     Args:
@@ -106,7 +106,7 @@ class MultiLabelSoftMarginLoss(Function):
         super().__init__(weight=kept(weight), reduction=reduction)
 
 
-class MultiMarginLoss(Function):
+class MultiMarginLoss(Functional):
     """`functional.multi_margin_loss` of scores and labels.
 
     Args:
@@ -138,7 +138,7 @@ class MultiMarginLoss(Function):
         super().__init__(p=p, margin=margin, weight=kept(weight), reduction=reduction)
 
 
-class SoftMarginLoss(Function):
+class SoftMarginLoss(Functional):
     """`functional.soft_margin_loss` of values and targets of 1 or -1.
 
     Args:
@@ -157,7 +157,7 @@ class SoftMarginLoss(Function):
         super().__init__(reduction=reduction)
 
 
-class TripletMarginLoss(Function):
+class TripletMarginLoss(Functional):
     """`functional.triplet_margin_loss` of anchors, what is like them, and what is not.
 
     Args:

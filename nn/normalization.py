@@ -7,15 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from .. import functional as F
-from ..imperative import (
-    ArgumentError,
-    Parameter,
-    Tensor,
-    TensorLike,
-    mean_over_examples,
-    no_grad,
-    stop_gradient,
-)
+from ..imperative import ArgumentError, Parameter, Tensor, TensorLike, no_grad, stop_gradient
+from ..transforms import mean_over_examples
 from .layer import Buffer, Layer
 from .param_attr import ParamAttr
 

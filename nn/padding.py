@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from .. import functional as F
 from ..imperative import ArgumentError, Tensor, TensorLike
-from .function import Ints
+from .functional_layer import Ints
 from .layer import Layer
 
 

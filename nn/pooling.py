@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 from .. import functional as F
 from ..imperative import Tensor, TensorLike
-from .function import Function, Ints, held
+from .functional_layer import Functional, Ints, held
 
 
-class _MaxPool(Function):
+class _MaxPool(Functional):
     """The arguments of maximum pooling, in PyTorch's order."""
 
     with_indices: ClassVar[Callable[..., tuple[Tensor, Tensor]]]
@@ -39,7 +39,7 @@ class _MaxPool(Function):
         return call(*xs, **self._arguments())
 
 
-class _AvgPool(Function):
+class _AvgPool(Functional):
     """The arguments of average pooling, in PyTorch's order."""
 
     def __init__(
@@ -59,7 +59,7 @@ class _AvgPool(Function):
         )
 
 
-class _AdaptivePool(Function):
+class _AdaptivePool(Functional):
     """Pooling whose windows follow from the size of the result."""
 
     def __init__(self, output_size: Ints) -> None:

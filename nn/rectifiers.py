@@ -6,12 +6,12 @@ import numpy as np
 
 from .. import functional as F
 from ..imperative import ArgumentError, Parameter, Tensor, TensorLike, next_seed
-from .function import Function
+from .functional_layer import Functional
 from .layer import Layer
 from .param_attr import ParamAttr
 
 
-class CELU(Function):
+class CELU(Functional):
     """`functional.celu`: x above 0, else alpha (exp(x / alpha) - 1).
 
     Args:
@@ -32,7 +32,7 @@ class CELU(Function):
         super().__init__(alpha=alpha)
 
 
-class ELU(Function):
+class ELU(Functional):
     """`functional.elu`: x above 0, else alpha (exp(x) - 1).
 
     Args:
@@ -84,7 +84,7 @@ class GELU(Layer):
         return F.gelu_tanh(x) if self.approximate == "tanh" else F.gelu(x)
 
 
-class Hardswish(Function):
+class Hardswish(Functional):
     """`functional.hardswish`: x min(max(x + 3, 0), 6) / 6.
 
     Source:
@@ -99,7 +99,7 @@ class Hardswish(Function):
     call = staticmethod(F.hardswish)
 
 
-class LeakyReLU(Function):
+class LeakyReLU(Functional):
     """`functional.leaky_relu`: x above 0, else negative_slope x.
 
     Args:
@@ -117,7 +117,7 @@ class LeakyReLU(Function):
         super().__init__(negative_slope=negative_slope)
 
 
-class Mish(Function):
+class Mish(Functional):
     """`functional.mish`: x tanh(log(1 + exp(x))).
 
     Source:
@@ -171,7 +171,7 @@ class PReLU(Layer):
         return F.prelu(x, self.weight)
 
 
-class ReLU(Function):
+class ReLU(Functional):
     """`functional.relu`: x above 0, else 0.
 
     Source:
@@ -186,7 +186,7 @@ class ReLU(Function):
     call = staticmethod(F.relu)
 
 
-class ReLU6(Function):
+class ReLU6(Functional):
     """`functional.relu6`: x, moved into the range from 0 to 6.
 
     Source:
@@ -238,7 +238,7 @@ class RReLU(Layer):
         return F.rrelu(x, lower=self.lower, upper=self.upper, training=self.training, seed=seed)
 
 
-class SELU(Function):
+class SELU(Functional):
     """`functional.selu`: an ELU that keeps the mean 0 and the variance 1.
 
     Source:
@@ -253,7 +253,7 @@ class SELU(Function):
     call = staticmethod(F.selu)
 
 
-class SiLU(Function):
+class SiLU(Functional):
     """`functional.silu`: x times the logistic function of x.
 
     Source:
@@ -268,7 +268,7 @@ class SiLU(Function):
     call = staticmethod(F.silu)
 
 
-class Softplus(Function):
+class Softplus(Functional):
     """`functional.softplus`: log(1 + exp(beta x)) / beta.
 
     Args:
@@ -286,7 +286,7 @@ class Softplus(Function):
         super().__init__(beta=beta)
 
 
-class Threshold(Function):
+class Threshold(Functional):
     """`functional.threshold`: x above a limit, else a value.
 
     Args:

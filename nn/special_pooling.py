@@ -7,11 +7,11 @@ from typing import Any, ClassVar
 
 from .. import functional as F
 from ..imperative import ArgumentError, Tensor, TensorLike, next_seed
-from .function import Function, Ints, held
+from .functional_layer import Functional, Ints, held
 from .layer import Layer
 
 
-class _LPPool(Function):
+class _LPPool(Functional):
     """The arguments of power means, in PyTorch's order."""
 
     def __init__(

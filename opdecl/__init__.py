@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .errors import DeclarationError, Problem
-from .registry import Declarations, declare_text, load_builtin, load_files, load_text
-from .specs import FunctionSpec, OpSpec, ReductionSpec, ScalarSpec, Spec
+from .compiler.errors import DeclarationError, Problem
+from .compiler.registry import Declarations, declare_text, load_builtin, load_files, load_text
+from .compiler.specs import FunctionSpec, OpSpec, ReductionSpec, ScalarSpec, Spec
 
 __all__ = [
     "DeclarationError",

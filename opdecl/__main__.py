@@ -11,15 +11,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .emit_docs import emit_docs
-from .emit_functional import emit_functional
-from .emit_methods import emit_methods
-from .emit_ops import emit_ops
-from .emit_reductions import emit_reductions
-from .emit_scalars import emit_scalars
-from .emit_tables import emit_tables
-from .errors import DeclarationError
-from .registry import ROOM, Declarations, load_builtin
+from .compiler.emit_docs import emit_docs
+from .compiler.emit_functional import emit_functional
+from .compiler.emit_methods import emit_methods
+from .compiler.emit_ops import emit_ops
+from .compiler.emit_reductions import emit_reductions
+from .compiler.emit_scalars import emit_scalars
+from .compiler.emit_tables import emit_tables
+from .compiler.errors import DeclarationError
+from .compiler.registry import ROOM, Declarations, load_builtin
 
 ROOT = ROOM.parent
 COMPOSED_CALLS = ROOM.resolve().parent / "functional"

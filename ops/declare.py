@@ -168,7 +168,7 @@ os.register_at_fork(
 
 @functools.cache
 def _declarations() -> Any:
-    from ..opdecl.registry import load_builtin  # reads YAML: only when it is used
+    from ..opdecl.compiler.registry import load_builtin  # reads YAML: only when it is used
 
     return load_builtin()
 

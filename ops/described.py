@@ -12,7 +12,7 @@ _EITHER = Parameter.POSITIONAL_OR_KEYWORD
 
 def described(entry: Any) -> _C.Function:
     """The functional call of an entry, as a function of this name, with its documentation."""
-    from ..opdecl.emit_functional import functional_doc  # reads no YAML; made on use
+    from ..opdecl.compiler.emit_functional import functional_doc  # reads no YAML; made on use
 
     call: Any = _C.Function(entry.function)
     call.__name__ = call.__qualname__ = entry.function

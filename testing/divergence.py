@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..imperative import RawTensor, Tensor, TensorBase, apply, as_raw_tensor, engine
-from ..imperative.files import replace_file
 from ..imperative.levels import stopped, unwrapped
 from ..imperative.trees import map_tree
+from ..inspection.files import replace_file
 from ..ops import OpBase
 from ..ops.serialize import serialize
 from .meanings import Meaning, as_text, name_of

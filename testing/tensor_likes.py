@@ -24,16 +24,15 @@ from ..imperative import (
     Tracer,
     apply,
     engine,
-    jvp,
     stop_gradient,
     vjp,
-    vmap,
 )
-from ..imperative.agreement import differ
-from ..imperative.batched_call import UnequalExamplesError
-from ..imperative.corpus import Example, examples
 from ..imperative.levels import Level, unwrapped
 from ..ops import OpBase
+from ..transforms import jvp, vmap
+from ..transforms.batched_call import UnequalExamplesError
+from .agreement import differ
+from .corpus import Example, examples
 from .reports import LikeFinding, LikeReport, TensorLikeError
 from .training import training_programs
 
@@ -63,6 +62,7 @@ class _Subject:
         self.make = make
         self.value = value
         self.rtol = rtol
+        self.around = type("Around", (Passing,), {}, above=cls)
 
     def array(self, y: Any) -> Any:
         """The elements under everything that may be around them."""
@@ -228,12 +228,13 @@ class _Trial:
     def another(self) -> None:
         """With another user's tensor-like: inside, outside and beside it."""
         raws = [unwrapped(x) for x in self.tensors]
-        arrangements = [[self.subject.make(Passing(x)) for x in raws],
-                        [Passing(self.subject.make(x)) for x in raws]]  # fmt: skip
+        make, around = self.subject.make, self.subject.around
+        nested = [[make(Passing(x)) for x in raws], [Passing(make(x)) for x in raws]]
+        # Beside it: the other goes around by its class, or the one under test by its value.
         for turn in range(2 if len(raws) > 1 else 0):
-            kinds = [self.subject.make, Passing]
-            arrangements.append([kinds[(i + turn) % 2](x) for i, x in enumerate(raws)])
-        for xs in arrangements:
+            for kinds in ((make, around), (lambda x: make(Passing(x)), Passing)):
+                nested.append([kinds[(i + turn) % 2](x) for i, x in enumerate(raws)])
+        for xs in nested:
             self.subject.compare(self.example(*map(Tensor, xs)), self.plain, 0.0)
 
     def exception(self) -> None:

@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 from tensorlike.__main__ import cmake_dir
-from tensorlike.imperative.drawing import draw
-from tensorlike.imperative.graph import read_dot
+from tensorlike.inspection.drawing import draw
+from tensorlike.inspection.graph import read_dot
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLE = ROOT / "examples" / "cpp"

@@ -10,7 +10,10 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-ROOMS = ("imperative", "functional", "nn", "optim", "testing", "ops", "opdecl", "src/tensorlike")
+ROOMS = (
+    "imperative", "inspection", "functional", "transforms", "nn", "optim", "testing", "ops",
+    "opdecl", "src/tensorlike",
+)  # fmt: skip
 
 # The text of an exception is handed on as a whole, or not read.
 IN_CPP = re.compile(

@@ -19,6 +19,7 @@ PUBLIC = [
     "tensorlike.optim",
     "tensorlike.random",
     "tensorlike.testing",
+    "tensorlike.transforms",
 ]
 
 # What is public in them, too, beside what they are written with.

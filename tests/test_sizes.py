@@ -22,8 +22,8 @@ LONG = {
     "functional/multi_head.py: multi_head_attention_forward": 67,
 }
 FOLDERS = (
-    "benchmarks", "csrc", "docs", "examples", "functional", "imperative", "nn", "opdecl", "ops",
-    "optim", "testing", "tests", "tools",
+    "benchmarks", "csrc", "docs", "examples", "functional", "imperative", "inspection", "nn",
+    "opdecl", "ops", "optim", "testing", "tests", "tools", "transforms",
 )  # fmt: skip
 NOT_OURS = {"third_party", "generated", "build"}
 

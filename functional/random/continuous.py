@@ -10,9 +10,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from ...imperative import Tensor, TensorLike, drawn, drawn_from
+from ...imperative import Tensor, TensorLike
 from ..arguments import named, number
 from ..arranging import as_tensor, dims_of
+from ..batched_draws import drawn, drawn_from
 from ..generated import (
     astype,
     broadcast_to,

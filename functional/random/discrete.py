@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...imperative import ParameterError, ShapeError, Tensor, TensorLike, drawn, drawn_from
+from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from ..arguments import integer, number
 from ..arranging import as_tensor, axis_of, dims_of, moveaxis
+from ..batched_draws import drawn, drawn_from
 from ..generated import argmax, argsort, astype, broadcast_to, less, log, random_draw, random_from
 from ..generated import topk as _topk
 from ..picking import take

@@ -14,6 +14,7 @@ from . import functional as functional
 from . import memory as memory
 from . import ops as ops
 from . import random as random
+from . import transforms as transforms
 from ._C import AmbiguityError as AmbiguityError
 from ._C import ArgumentError as ArgumentError
 from ._C import AutodiffError as AutodiffError
@@ -61,26 +62,26 @@ from .imperative import TensorWrapper as TensorWrapper
 from .imperative import Tracer as Tracer
 from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
-from .imperative import broadcast_shapes as broadcast_shapes
-from .imperative import can_cast as can_cast
+from .functional.promotion import broadcast_shapes as broadcast_shapes
+from .functional.promotion import can_cast as can_cast
 from .imperative import finfo as finfo
 from .imperative import iinfo as iinfo
 from .imperative import isdtype as isdtype
-from .imperative import result_type as result_type
+from .functional.promotion import result_type as result_type
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
-from .imperative import hessian as hessian
-from .imperative import hvp as hvp
-from .imperative import jacfwd as jacfwd
-from .imperative import jacrev as jacrev
-from .imperative import jvp as jvp
-from .imperative import linearize as linearize
-from .imperative import vmap as vmap
-from .imperative import custom_jvp as custom_jvp
-from .imperative import Function as Function
-from .imperative import PyLayer as PyLayer
-from .imperative import custom_vjp as custom_vjp
+from .transforms import hessian as hessian
+from .transforms import hvp as hvp
+from .transforms import jacfwd as jacfwd
+from .transforms import jacrev as jacrev
+from .transforms import jvp as jvp
+from .transforms import linearize as linearize
+from .transforms import vmap as vmap
+from .transforms import custom_jvp as custom_jvp
+from .transforms import Function as Function
+from .transforms import PyLayer as PyLayer
+from .transforms import custom_vjp as custom_vjp
 from .imperative import enable_grad as enable_grad
 from .imperative import stop_gradient as stop_gradient
 from .imperative import manual_seed as manual_seed
@@ -105,12 +106,12 @@ _LATE_MODULES = {
 }
 _LATE_NAMES = {
     "build_info": ".installation",
-    "checkpoint": ".imperative.checkpoint",
-    "coverage": ".imperative.coverage",
-    "GradManager": ".imperative.grad_manager",
+    "checkpoint": ".transforms.checkpoint",
+    "coverage": ".testing.coverage",
+    "GradManager": ".transforms.grad_manager",
     "guard": ".imperative.tape",
-    "opcheck": ".imperative.opcheck",
-    "profile": ".imperative.profiler",
+    "opcheck": ".testing.opcheck",
+    "profile": ".inspection.profiler",
     "Tape": ".imperative.tape",
     "to_variable": ".imperative.tape",
 }
@@ -124,11 +125,11 @@ if _typing.TYPE_CHECKING:
     from . import testing as testing
     from .installation import build_info as build_info
     from .imperative import autograd as autograd
-    from .imperative.checkpoint import checkpoint as checkpoint
-    from .imperative.coverage import coverage as coverage
-    from .imperative.grad_manager import GradManager as GradManager
-    from .imperative.opcheck import opcheck as opcheck
-    from .imperative.profiler import profile as profile
+    from .transforms.checkpoint import checkpoint as checkpoint
+    from .testing.coverage import coverage as coverage
+    from .transforms.grad_manager import GradManager as GradManager
+    from .testing.opcheck import opcheck as opcheck
+    from .inspection.profiler import profile as profile
     from .imperative.tape import Tape as Tape
     from .imperative.tape import guard as guard
     from .imperative.tape import to_variable as to_variable
@@ -238,6 +239,7 @@ __all__ = sorted(
         "tensor",
         "testing",
         "to_variable",
+        "transforms",
         "value_and_grad",
         "vjp",
         "result_type",

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from . import _C
-from .imperative.drawing import draw, read_dot
+from .inspection.drawing import draw, read_dot
 
 
 def cmake_dir() -> Path:

@@ -15,9 +15,9 @@ import pytest
 from support.declarations import DECLARED
 
 import tensorlike as tl
-from tensorlike import functional, imperative, memory, nn, ops, optim
-from tensorlike.opdecl.examples import example_lines
-from tensorlike.opdecl.reference import Reference
+from tensorlike import functional, imperative, memory, nn, ops, optim, transforms
+from tensorlike.opdecl.compiler.examples import example_lines
+from tensorlike.opdecl.oracle.reference import Reference
 
 MODULES = [
     tl,
@@ -29,6 +29,7 @@ MODULES = [
     nn,
     ops,
     optim,
+    transforms,
 ]
 PARSER = doctest.DocTestParser()
 

@@ -21,7 +21,7 @@ from support.layouts import LAYOUTS
 from support.oracle import EXACT
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Category
+from tensorlike.opdecl.compiler.model import Category
 
 QUICK = settings(
     derandomize=True,

@@ -10,7 +10,7 @@ from support.declarations import REDUCTIONS, SCALARS, function_of, inputs_of, na
 from support.oracle import tuple_of
 
 import tensorlike as tl
-from tensorlike.opdecl.model import ReductionEntry, ScalarEntry, is_differentiable
+from tensorlike.opdecl.compiler.model import ReductionEntry, ScalarEntry, is_differentiable
 
 
 def ufunc_of(entry: ScalarEntry) -> Any:

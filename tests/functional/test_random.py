@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tensorlike as tl
-from tensorlike.opdecl.reference_random import philox
+from tensorlike.opdecl.oracle.reference_random import philox
 
 stats = pytest.importorskip("scipy.stats")
 Array = np.ndarray[Any, Any]

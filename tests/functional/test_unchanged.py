@@ -11,7 +11,7 @@ from support.declarations import ALL_DTYPES, DECLARED, accepts
 import tensorlike as tl
 from tensorlike import functional as F
 from tensorlike.opdecl import DeclarationError
-from tensorlike.opdecl.model import ScalarEntry
+from tensorlike.opdecl.compiler.model import ScalarEntry
 
 KEEPING = [
     entry for entry in DECLARED.entries if isinstance(entry, ScalarEntry) and entry.unchanged

@@ -13,7 +13,7 @@ from support.oracle import tuple_of
 
 import tensorlike as tl
 import tensorlike.functional as F
-from tensorlike.opdecl.methods import COMPOSED, SYNONYMS
+from tensorlike.opdecl.compiler.methods import COMPOSED, SYNONYMS
 
 METHODS = [entry for entry in DECLARED.functions.values() if entry.is_method]
 SCALAR_METHODS = [entry for entry in SCALARS if entry.is_method]

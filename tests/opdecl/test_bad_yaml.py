@@ -12,7 +12,7 @@ from random import Random
 import pytest
 
 from tensorlike.opdecl import DeclarationError, Declarations, load_builtin, load_files, load_text
-from tensorlike.opdecl.reference import Reference
+from tensorlike.opdecl.oracle.reference import Reference
 
 BAD = Path(__file__).parent / "bad"
 NAMES = sorted(path.stem for path in BAD.glob("*.yaml"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tensorlike.opdecl import DeclarationError, load_builtin, load_text
-from tensorlike.opdecl.model import (
+from tensorlike.opdecl.compiler.model import (
     HANDWRITTEN,
     NONE,
     DefinedOp,
@@ -15,8 +15,8 @@ from tensorlike.opdecl.model import (
     OpEntry,
     ReductionEntry,
 )
-from tensorlike.opdecl.read_op import snake_case
-from tensorlike.opdecl.registry import Declarations
+from tensorlike.opdecl.compiler.read_op import snake_case
+from tensorlike.opdecl.compiler.registry import Declarations
 
 ROOM = Path(__file__).parents[2] / "opdecl"
 

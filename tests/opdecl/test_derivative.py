@@ -11,11 +11,11 @@ import pytest
 from support.declarations import UNKNOWN_SLOPES
 
 from tensorlike.opdecl import load_builtin, load_text
-from tensorlike.opdecl.derivative import Differentiator
-from tensorlike.opdecl.errors import Place
-from tensorlike.opdecl.expression import Call, Expr, Name, Num, rebuild
-from tensorlike.opdecl.lower import Lowering
-from tensorlike.opdecl.model import (
+from tensorlike.opdecl.compiler.derivative import Differentiator
+from tensorlike.opdecl.compiler.errors import Place
+from tensorlike.opdecl.compiler.expression import Call, Expr, Name, Num, rebuild
+from tensorlike.opdecl.compiler.lower import Lowering
+from tensorlike.opdecl.compiler.model import (
     Arg,
     Category,
     Entry,
@@ -27,10 +27,10 @@ from tensorlike.opdecl.model import (
     is_differentiable,
     rule_names,
 )
-from tensorlike.opdecl.printing import to_infix
-from tensorlike.opdecl.reductions import derived_rule
-from tensorlike.opdecl.reference import Reference
-from tensorlike.opdecl.simplify import simplify
+from tensorlike.opdecl.compiler.printing import to_infix
+from tensorlike.opdecl.compiler.reductions import derived_rule
+from tensorlike.opdecl.compiler.simplify import simplify
+from tensorlike.opdecl.oracle.reference import Reference
 
 Array: TypeAlias = Any  # numpy.ndarray of floats
 Function: TypeAlias = Callable[[Mapping[str, Array]], Array]

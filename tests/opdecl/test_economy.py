@@ -6,8 +6,8 @@ import statistics
 from pathlib import Path
 
 from tensorlike.opdecl import load_builtin
-from tensorlike.opdecl.emit_docs import emit_docs, op_class_count
-from tensorlike.opdecl.model import HANDWRITTEN, Entry
+from tensorlike.opdecl.compiler.emit_docs import emit_docs, op_class_count
+from tensorlike.opdecl.compiler.model import HANDWRITTEN, Entry
 
 ROOT = Path(__file__).parents[2]
 DECLARED = load_builtin()

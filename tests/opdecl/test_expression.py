@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from tensorlike.opdecl import load_builtin, load_text
-from tensorlike.opdecl.cpp import attr_literal, number_literal, text_literal
-from tensorlike.opdecl.expression import (
+from tensorlike.opdecl.compiler.cpp import attr_literal, number_literal, text_literal
+from tensorlike.opdecl.compiler.expression import (
     Attr,
     Call,
     Expr,
@@ -20,13 +20,13 @@ from tensorlike.opdecl.expression import (
     rebuild,
     topological,
 )
-from tensorlike.opdecl.lower import lower_body
-from tensorlike.opdecl.model import ScalarEntry
-from tensorlike.opdecl.parse import parse_body, parse_expression
-from tensorlike.opdecl.printing import to_infix, to_latex
-from tensorlike.opdecl.reference import Reference
-from tensorlike.opdecl.simplify import simplify, simplify_forward
-from tensorlike.opdecl.specs import AttrExpr, Body, Step
+from tensorlike.opdecl.compiler.lower import lower_body
+from tensorlike.opdecl.compiler.model import ScalarEntry
+from tensorlike.opdecl.compiler.parse import parse_body, parse_expression
+from tensorlike.opdecl.compiler.printing import to_infix, to_latex
+from tensorlike.opdecl.compiler.simplify import simplify, simplify_forward
+from tensorlike.opdecl.compiler.specs import AttrExpr, Body, Step
+from tensorlike.opdecl.oracle.reference import Reference
 
 BUILTIN = load_builtin()
 X = Name("x")

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from tensorlike.opdecl import load_builtin
-from tensorlike.opdecl.checks import is_condition
-from tensorlike.opdecl.emit_scalars import emit_scalars
-from tensorlike.opdecl.expression import Call, Expr, Name
-from tensorlike.opdecl.model import Arg, Category, ScalarEntry
-from tensorlike.opdecl.reference import Reference
+from tensorlike.opdecl.compiler.checks import is_condition
+from tensorlike.opdecl.compiler.emit_scalars import emit_scalars
+from tensorlike.opdecl.compiler.expression import Call, Expr, Name
+from tensorlike.opdecl.compiler.model import Arg, Category, ScalarEntry
+from tensorlike.opdecl.oracle.reference import Reference
 
 BUILTIN = load_builtin()
 SOURCES = Path(__file__).resolve().parents[2] / "csrc"

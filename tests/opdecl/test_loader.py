@@ -6,7 +6,7 @@ import math
 
 import pytest
 
-from tensorlike.opdecl.errors import (
+from tensorlike.opdecl.compiler.errors import (
     DeclarationError,
     Place,
     Problem,
@@ -15,7 +15,7 @@ from tensorlike.opdecl.errors import (
     listing,
     shorten,
 )
-from tensorlike.opdecl.loader import Mapping, Node, Scalar, Sequence, load_text
+from tensorlike.opdecl.compiler.loader import Mapping, Node, Scalar, Sequence, load_text
 
 
 def load(text: str) -> Sequence:

@@ -8,10 +8,10 @@ import pytest
 
 from tensorlike.opdecl import DeclarationError, load_builtin, load_text
 from tensorlike.opdecl.__main__ import main
-from tensorlike.opdecl.emit_functional import emit_functional
-from tensorlike.opdecl.emit_ops import emit_ops
-from tensorlike.opdecl.emit_tables import emit_tables
-from tensorlike.opdecl.registry import Declarations, declare_text
+from tensorlike.opdecl.compiler.emit_functional import emit_functional
+from tensorlike.opdecl.compiler.emit_ops import emit_ops
+from tensorlike.opdecl.compiler.emit_tables import emit_tables
+from tensorlike.opdecl.compiler.registry import Declarations, declare_text
 
 ROOT = Path(__file__).parents[2]
 

@@ -18,7 +18,7 @@ from support.declarations import SCALARS, Array, function_of
 
 import tensorlike as tl
 from tensorlike.opdecl import DeclarationError
-from tensorlike.opdecl.model import takes_complex
+from tensorlike.opdecl.compiler.model import takes_complex
 
 FIRST_STEP = 1e-6
 SECOND_STEP = 1e-5

@@ -9,8 +9,8 @@ import pytest
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike.opdecl import DeclarationError, load_builtin
-from tensorlike.opdecl.model import ScalarEntry
-from tensorlike.opdecl.printing import to_infix
+from tensorlike.opdecl.compiler.model import ScalarEntry
+from tensorlike.opdecl.compiler.printing import to_infix
 
 X = [1.0, -2.0, 3.0]
 WRONG: dict[str, tuple[Any, str]] = {

@@ -296,3 +296,42 @@ def test_gradients_of_rules_that_read_attributes_hold(python: Any) -> None:
     x = tl.tensor(X)
     found = tl.grad(lambda x: F.sum(python.python_cube(x, k=2.0)))(x)
     np.testing.assert_allclose(found, 6 * X**2)
+
+
+def test_the_oracle_is_not_loaded_to_declare() -> None:
+    """What tests and documentation rest on is no part of a program that declares an op."""
+    program = """
+import sys
+import tensorlike as tl
+tl.declare('''
+- reduction: most_of_twice
+  args: ["x: real numeric"]
+  map: 2 * x
+  combine: maximum(a, b)
+  init: lowest
+  grad: none
+  doc: Twice the largest.
+- op: TwiceTanh
+  args: ["x: real floating-point"]
+  define: 2 * tanh(x)
+  doc: Twice the hyperbolic tangent.
+''')
+print(*(name for name in sys.modules if ".oracle" in name))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == ""
+
+
+def test_a_reduction_may_be_made_of_what_numpy_lacks() -> None:
+    made = tl.declare("""
+- reduction: total_lgamma
+  args: ["x: real floating-point"]
+  map: lgamma(x)
+  combine: a + b
+  init: 0
+  doc: The sum of the logarithms of gamma.
+""")
+    assert made.total_lgamma(tl.tensor([3.0, 4.0])).item() == pytest.approx(2.4849066)

@@ -12,9 +12,9 @@ from support.declarations import DECLARED, function_of
 from support.examples_of_batches import CALLS, COUNT, depends_on_elements, is_random, of_examples
 
 import tensorlike as tl
-from tensorlike.imperative.batching_rules import RULES
-from tensorlike.opdecl.model import OpEntry
-from tensorlike.opdecl.read_op import BATCHES
+from tensorlike.opdecl.compiler.model import OpEntry
+from tensorlike.opdecl.compiler.read_op import BATCHES
+from tensorlike.transforms.batching_rules import RULES
 
 
 def call(case: Case, xs: Any) -> Any:

@@ -25,8 +25,14 @@ from support.oracle import tuple_of
 
 import tensorlike as tl
 from tensorlike import opdecl
-from tensorlike.opdecl.expression import ELEMWISE, SIZE, Call, Name, Num, topological
-from tensorlike.opdecl.model import DefinedOp, Entry, ReductionEntry, ScalarEntry, is_differentiable
+from tensorlike.opdecl.compiler.expression import ELEMWISE, SIZE, Call, Name, Num, topological
+from tensorlike.opdecl.compiler.model import (
+    DefinedOp,
+    Entry,
+    ReductionEntry,
+    ScalarEntry,
+    is_differentiable,
+)
 
 FOLDER = Path(opdecl.__file__).parent
 SUFFIX = "_again"

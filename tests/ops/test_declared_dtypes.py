@@ -24,7 +24,7 @@ from support.declarations import (
 
 import tensorlike as tl
 from tensorlike.imperative.calls import COMPLEX_FORMS
-from tensorlike.opdecl.model import Category, Entry, OpEntry, ReductionEntry, ScalarEntry
+from tensorlike.opdecl.compiler.model import Category, Entry, OpEntry, ReductionEntry, ScalarEntry
 
 FIX = r"; .*(cast|comparison|convert|parts).*\.$"
 

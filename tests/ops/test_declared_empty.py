@@ -17,7 +17,7 @@ from support.cases import TESTED_BY_INDEXING, cases_of
 from support.declarations import OPS, REDUCTIONS, SCALARS, Array, function_of, name_of
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Entry, OpEntry, ReductionEntry
+from tensorlike.opdecl.compiler.model import Entry, OpEntry, ReductionEntry
 
 F = tl.functional
 ERRORS = (tl.ShapeError, tl.DTypeError, tl.ParameterError, tl.IndexRangeError, tl.MatrixError)

@@ -14,7 +14,7 @@ from support.declarations import OPS, REDUCTIONS, SCALARS, function_of, inputs_o
 import tensorlike as tl
 from tensorlike import _C
 from tensorlike.functional import generated
-from tensorlike.opdecl.model import Entry
+from tensorlike.opdecl.compiler.model import Entry
 
 ENTRIES: list[Entry] = [*SCALARS, *REDUCTIONS, *OPS]
 NOT_TENSORS = [None, "a", b"a", object(), {"a": 1}, len]

@@ -25,7 +25,7 @@ from support.gradient_cases import (
 )
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Entry, is_differentiable
+from tensorlike.opdecl.compiler.model import Entry, is_differentiable
 
 FIRST_STEP = 1e-6
 SECOND_STEP = 1e-5

@@ -11,7 +11,7 @@ from support.cases import TESTED_BY_INDEXING, Case, cases_of
 from support.declarations import DTYPES, OPS, REDUCTIONS, SCALARS, function_of, inputs_of, name_of
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Entry, OpEntry, ReductionEntry, ScalarEntry
+from tensorlike.opdecl.compiler.model import Entry, OpEntry, ReductionEntry, ScalarEntry
 
 SHAPES = [(), (1,), (0,), (3, 1), (1, 4), (2, 0, 3), (2, 3, 4), (3, 4)]
 

@@ -18,7 +18,7 @@ from support.layouts import LAYOUTS
 import tensorlike as tl
 from tensorlike import _C
 from tensorlike import functional as F
-from tensorlike.imperative.corpus import Example, examples
+from tensorlike.testing.corpus import Example, examples
 
 EXAMPLES = {example.entry.function: example for example in examples(BUILT_IN)}
 FLOATS = ("float32", "float64", "float16")

@@ -13,7 +13,7 @@ from support.layouts import LAYOUTS
 from support.oracle import EXACT, widened
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Category, ReductionEntry
+from tensorlike.opdecl.compiler.model import Category, ReductionEntry
 
 SHAPES = [(), (1,), (0,), (5,), (3, 4), (2, 0, 3), (2, 3, 4), (1, 3, 1, 2)]
 # Rows and columns around the width of vectors, of tiles, and of what one thread takes.

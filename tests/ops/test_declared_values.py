@@ -27,7 +27,7 @@ from support.layouts import LAYOUTS
 from support.oracle import EXACT, assert_matches, expected, tuple_of
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Category, Entry, OpEntry, ScalarEntry
+from tensorlike.opdecl.compiler.model import Category, Entry, OpEntry, ScalarEntry
 
 # Where the Array API standard lets libraries choose between two results.
 PERMITTED: dict[str, Callable[..., Array]] = {

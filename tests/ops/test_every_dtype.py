@@ -34,7 +34,7 @@ from support.declarations import (
 from support.oracle import EXACT, assert_matches, tuple_of
 
 import tensorlike as tl
-from tensorlike.opdecl.model import (
+from tensorlike.opdecl.compiler.model import (
     Category,
     OpEntry,
     ReductionEntry,

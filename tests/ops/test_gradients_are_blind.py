@@ -17,8 +17,8 @@ import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import _C, ops
 from tensorlike.imperative.batched import Batched
-from tensorlike.imperative.corpus import Example, examples
 from tensorlike.opdecl import load_builtin
+from tensorlike.testing.corpus import Example, examples
 
 BUILT_IN = tuple(load_builtin().functions)
 EXAMPLES = [example for example in examples(BUILT_IN) if example.has_gradient]

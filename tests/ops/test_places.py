@@ -11,7 +11,7 @@ from support.oracle import DECLARED
 
 import tensorlike as tl
 from tensorlike import functional as F
-from tensorlike.opdecl.model import ScalarEntry
+from tensorlike.opdecl.compiler.model import ScalarEntry
 
 DTYPES = ("float16", "float32", "float64", "complex64", "complex128")
 LENGTHS = (1, 5, 7, 33, 1025, 2099)  # loops and what is left at their ends

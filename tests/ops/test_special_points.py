@@ -15,8 +15,8 @@ import pytest
 from support.declarations import SCALARS, accepts, function_of, name_of
 
 import tensorlike as tl
-from tensorlike.opdecl.expression import Num, topological
-from tensorlike.opdecl.model import Entry, ScalarEntry, is_differentiable
+from tensorlike.opdecl.compiler.expression import Num, topological
+from tensorlike.opdecl.compiler.model import Entry, ScalarEntry, is_differentiable
 
 # sinc(inf) is NaN as NumPy's, frac(inf) as PyTorch's; the slope of tetragamma, four times that of
 # lgamma, ends at 1e12.

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import tensorlike as tl
-from tensorlike.imperative.graph import read_dot
+from tensorlike.inspection.graph import read_dot
 
 SVG = "{http://www.w3.org/2000/svg}"
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Category, Entry, OpEntry
+from tensorlike.opdecl.compiler.model import Category, Entry, OpEntry
 
 from .declarations import Array, function_of
 

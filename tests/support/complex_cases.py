@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tensorlike.opdecl.model import Entry, is_differentiable, takes_complex
+from tensorlike.opdecl.compiler.model import Entry, is_differentiable, takes_complex
 
 from .cases import TESTED_BY_INDEXING, Case, cases_of
 from .declarations import OPS, REDUCTIONS, SCALARS, Array

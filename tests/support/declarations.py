@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 import tensorlike as tl
 from tensorlike.opdecl import load_builtin
-from tensorlike.opdecl.model import (
+from tensorlike.opdecl.compiler.model import (
     Category,
     DefinedOp,
     Entry,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from tensorlike.opdecl.model import OpEntry
+from tensorlike.opdecl.compiler.model import OpEntry
 
 from .cases import TESTED_BY_INDEXING, Case, cases_of
 from .declarations import OPS, REDUCTIONS, SCALARS, Array

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 import tensorlike as tl
-from tensorlike.opdecl.model import Category, Entry, is_differentiable
+from tensorlike.opdecl.compiler.model import Category, Entry, is_differentiable
 
 from .cases import TESTED_BY_INDEXING, Case, cases_of
 from .declarations import (

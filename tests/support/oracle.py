@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from tensorlike.opdecl.model import Entry, OpEntry
-from tensorlike.opdecl.reference import Reference
+from tensorlike.opdecl.compiler.model import Entry, OpEntry
+from tensorlike.opdecl.oracle.reference import Reference
 
 from .declarations import DECLARED, Array
 

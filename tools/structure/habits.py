@@ -8,7 +8,7 @@ from pathlib import Path
 
 from .cpp_source import without_comments
 from .floors import arrows_up
-from .sources import FLOORS, ROOT, cpp_files, python_files, text_of
+from .sources import FLOORS, ROOMS, ROOT, cpp_files, python_files, text_of
 from .table import Table
 
 # But for the binding, which hands on what users choose.
@@ -33,13 +33,10 @@ _PATTERNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "EngineMode above the engine": (
         r"\bEngineMode\b", tuple(f"csrc/{floor}/" for floor in _ABOVE_THE_ENGINE),
     ),
-    "texts of errors that code looks into": (_ERROR_TEXT, ("csrc", "imperative", "functional", "nn",
-                                                           "optim", "ops", "testing")),
-    'functions fetched by name (_C.Function("..."))': (r'_C\.Function\("', ("imperative",)),
-    "checks switched off (# type: ignore)": (r"# type: ignore", ("imperative", "functional", "nn",
-                                             "optim", "ops", "opdecl", "testing", "src")),
-    "notes of work to do": (r"\b(?:TODO|FIXME|XXX)\b", ("csrc", "imperative", "functional", "nn",
-                                                        "optim", "ops", "opdecl", "testing")),
+    "texts of errors that code looks into": (_ERROR_TEXT, ("csrc", *ROOMS)),
+    'functions fetched by name (_C.Function("..."))': (r'_C\.Function\("', ROOMS),
+    "checks switched off (# type: ignore)": (r"# type: ignore", ROOMS),
+    "notes of work to do": (r"\b(?:TODO|FIXME|XXX)\b", ("csrc", *ROOMS)),
 }  # fmt: skip
 
 

@@ -8,9 +8,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from tensorlike.opdecl import load_builtin
-from tensorlike.opdecl.model import DefinedOp, NativeOp, OpEntry, ReductionEntry, ScalarEntry
-from tensorlike.opdecl.registry import Declarations
-from tensorlike.opdecl.specs import OpSpec
+from tensorlike.opdecl.compiler.model import (
+    DefinedOp,
+    NativeOp,
+    OpEntry,
+    ReductionEntry,
+    ScalarEntry,
+)
+from tensorlike.opdecl.compiler.registry import Declarations
+from tensorlike.opdecl.compiler.specs import OpSpec
 
 from .cpp_source import without_comments
 from .sources import ROOT, cpp_files, text_of
@@ -31,12 +37,12 @@ _LISTS = {
     "csrc/tape/gradient.cpp": r"\w+_gradients\(\),",
     "csrc/kernels/kernel_table.h": r"Kernels?> \w+;",
     "csrc/kernels/kernel_table.cpp": r"TL_PART\(\w+, ISA\)",
-    "opdecl/reference.py": r'^    "\w+": ',
-    "imperative/batching_rules.py": r"^RULES: ",
+    "opdecl/oracle/reference.py": r'^    "\w+": ',
+    "transforms/batching_rules.py": r"^RULES: ",
 }
 # What a native op is besides those: its declaration, and the files of its own.
 _OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "tensor/*.cpp", "kernels/*_tu.cpp",
-        "tape/gradient_*.cpp", "opdecl/reference_*.py")  # fmt: skip
+        "tape/gradient_*.cpp", "opdecl/oracle/reference_*.py")  # fmt: skip
 
 
 @lru_cache
@@ -93,7 +99,7 @@ def by_hand() -> Table:
     table.rows["any of them"] = (len(any_rule), None, None)
     batch = {spec.batch for spec in specs if spec.batch} - {"each", "aligned", "none"}
     special = [spec for spec in specs if spec.batch in batch]
-    path = ROOT / "imperative/batching_rules.py"
+    path = ROOT / "transforms/batching_rules.py"
     table.rows["batching (Python)"] = (len(special), len(batch), len(text_of(path).splitlines()))
     return table
 

@@ -8,7 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
 FLOORS = ("bind", "tape", "dispatch", "engine", "tensor", "op", "kernels", "memory", "base")
-ROOMS = ("imperative", "functional", "nn", "optim", "ops", "opdecl", "testing", "src")
+ROOMS = (
+    "imperative", "inspection", "functional", "transforms", "nn", "optim", "ops", "opdecl",
+    "testing", "src",
+)  # fmt: skip
 BESIDE = ("tests", "benchmarks", "examples", "docs", "tools")
 CODE = (".py", ".pyi", ".h", ".cpp", ".yaml")
 _NOT_OURS = {"third_party", "generated", "build", "__pycache__"}

@@ -1,0 +1,1 @@
+"""Tools that show what a program did: graphs of ops as pictures, and where time goes."""

@@ -1,0 +1,1 @@
+"""The compiler of declarations: read, checked, differentiated, lowered, printed."""

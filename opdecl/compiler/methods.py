@@ -1,0 +1,100 @@
+"""Which functional calls are methods of Tensor, beside the entries that say `method: true`.
+
+Data, which `emit_methods.py` reads: the composed calls of `functional`, which no entry declares,
+and the names that NumPy and PyTorch give to methods of other names here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Calls that are written in Python: a method finds them by name when it is called.
+COMPOSED: tuple[str, ...] = (
+    "addbmm",
+    "addmm",
+    "addmv",
+    "addr",
+    "allclose",
+    "array_equal",
+    "baddbmm",
+    "chunk",
+    "clip",
+    "diag",
+    "diag_embed",
+    "diagflat",
+    "diagonal",
+    "diff",
+    "expand_dims",
+    "flip",
+    "float_power",
+    "index_add",
+    "index_copy",
+    "index_fill",
+    "isclose",
+    "isin",
+    "isreal",
+    "kthvalue",
+    "median",
+    "mode",
+    "moveaxis",
+    "nan_to_num",
+    "nanmean",
+    "nanmedian",
+    "nanquantile",
+    "nansum",
+    "nonzero",
+    "quantile",
+    "repeat",
+    "roll",
+    "rot90",
+    "round",
+    "scatter_reduce",
+    "softplus",
+    "squeeze",
+    "take",
+    "tensor_split",
+    "tensordot",
+    "trace",
+    "tril",
+    "triu",
+    "unflatten",
+    "unique",
+    "unstack",
+)
+
+# Declared calls of the tensor alone that are read as attributes.
+PROPERTIES: tuple[str, ...] = ("imag", "real")
+
+# Names that methods have elsewhere: of declared calls, or of composed ones.
+SYNONYMS: Mapping[str, str] = {
+    "absolute": "abs",
+    "amax": "max",
+    "amin": "min",
+    "arccos": "acos",
+    "arcsin": "asin",
+    "arctan": "atan",
+    "arctan2": "atan2",
+    "bmm": "matmul",
+    "clamp": "clip",
+    "clone": "to_device",
+    "copy": "to_device",
+    "cumprod": "cumulative_prod",
+    "cumsum": "cumulative_sum",
+    "div": "divide",
+    "eq": "equal",
+    "ge": "greater_equal",
+    "gt": "greater",
+    "le": "less_equal",
+    "lt": "less",
+    "mm": "matmul",
+    "mul": "multiply",
+    "mv": "matmul",
+    "ne": "not_equal",
+    "neg": "negative",
+    "norm": "linalg.norm",
+    "outer": "linalg.outer",
+    "sub": "subtract",
+    "true_divide": "divide",
+    "unbind": "unstack",
+    "unsqueeze": "expand_dims",
+}

@@ -1,0 +1,257 @@
+"""Entries of the kind `op`, and the further calls that they declare.
+
+What stands in C++ is found by the op's name in snake_case, and need not be said: a native op has
+inference, a kernel and a gradient, and takes an axis of examples in front of each argument.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .errors import did_you_mean, listing, shorten
+from .fields import MISSING, WORD, Fields, check_name
+from .loader import Mapping as MappingNode
+from .loader import Scalar, Sequence
+from .model import (
+    CATEGORIES,
+    HANDWRITTEN,
+    OP_RESULTS,
+    Arg,
+    AttrDecl,
+    CallDecl,
+    DefinedOp,
+    Entry,
+    Example,
+    FixedAttrs,
+    GradRules,
+    NativeOp,
+    RawOp,
+    is_differentiable,
+)
+from .read_parts import (
+    read_complex_grad,
+    read_doc,
+    read_example,
+    read_grad,
+    read_memory,
+    read_numpy,
+    read_requires,
+    refuse_variadic,
+)
+from .versions import MAX_VERSION
+
+DEVICES = ("cpu",)
+# How an axis of examples goes through an op: the rules of transforms/batching_rules.py.
+BATCHES = (
+    "each", "loop", "aligned", "broadcast", "folded", "sequences", "none", "set_subtensor",
+    "matmul", "linear", "gather", "scatter", "masked", "solve", "convolution",
+    "convolution_weight", "search_sorted", "recurrence", "recurrence_grad",
+)  # fmt: skip
+
+
+def read_raw(fields: Fields, name: str) -> Entry:
+    """`raw: ops/const.py`: an op whose class is written by hand there."""
+    return RawOp(
+        name=name,
+        place=fields.mapping.place,
+        args=(),
+        doc=read_doc(fields),
+        see=fields.text("see"),
+        written_in=fields.text("raw"),
+    )
+
+
+def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
+    """An entry of the kind `op`; `newest` is what the newest version of it is called."""
+    args = fields.args(needs_some=False)
+    refuse_variadic(fields, args, allow_last=True)
+    attrs = fields.attrs()
+    for attr in attrs:
+        if attr.name in [arg.name for arg in args]:
+            fields.refuse(fields.place("attrs"), f"attrs: {attr.name!r} is an argument already")
+    taken = [*(arg.name for arg in args), *(attr.name for attr in attrs)]
+    outputs = _output_count(fields)
+    define = fields.formula("define", fields.get("define"), taken, max(outputs, 1))
+    is_native = fields.get("define") is None
+    kernels = _kernels(fields, snake_case(name), is_native)
+    is_python = any(":" in kernel for _, kernel in kernels)
+    example = read_example(fields, args, tuple(attr.name for attr in attrs))
+    doc = read_doc(fields)
+    numbered = [f"y{i}" for i in range(outputs)] if outputs > 1 else ["y"]
+    shared = {
+        "name": name,
+        "place": fields.mapping.place,
+        "args": args,
+        "doc": doc,
+        "see": fields.text("see"),
+        "numpy": read_numpy(fields),
+        "grad": read_grad(fields, args, [*taken, *numbered, "dy"], allow_handwritten=True),
+        "complex_grad": read_complex_grad(fields, args, [*taken, *numbered, "dy"]),
+        "result": fields.choice("result", OP_RESULTS, "same"),
+        "is_method": fields.flag("method", False),
+        "example": example,
+        "requires": read_requires(fields),
+        "own_attrs": attrs,
+        "outputs": outputs,
+        "infer": fields.rule("infer", snake_case(name) if kernels and not is_python else ""),
+        "kernels": kernels,
+        "expand": fields.word("expand", ""),
+        "linear": fields.groups("linear", [arg.name for arg in args]),
+        "batch": fields.choice(
+            "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
+        ),
+        "memory": read_memory(fields, [arg.name for arg in args]),
+        "call": fields.word("function", snake_case(name)),
+        "calls": _calls(fields, args, attrs, outputs, doc, example),
+        "version": _version(fields),
+        "newest": newest,
+    }
+    if define is not None and shared["expand"]:
+        fields.refuse(fields.place("expand"), "expand: the op has a body already; leave out one")
+    if define is not None:
+        return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
+    native = NativeOp(**shared)  # type: ignore[arg-type]
+    if fields.get("grad") is None and not native.expand and is_differentiable(native):
+        native = replace(native, grad=GradRules(HANDWRITTEN))
+    return native
+
+
+def _version(fields: Fields) -> int:
+    """`version: 2`."""
+    node = fields.scalar("version", "an integer")
+    if node is None:
+        return 1
+    if type(node.value) is int and 1 <= node.value <= MAX_VERSION:
+        return node.value
+    text = f"version: a number from 1 to {MAX_VERSION} is expected; got {shorten(node.text)}"
+    fields.refuse(node.place, text)
+    return 1
+
+
+def _usual_batch(is_python: bool) -> str:
+    """A kernel of the core takes axes in front; what one in Python takes, only its author knows."""
+    return "loop" if is_python else "each"
+
+
+def _calls(
+    fields: Fields,
+    args: tuple[Arg, ...],
+    attrs: tuple[AttrDecl, ...],
+    outputs: int,
+    doc: str,
+    shown: Example,
+) -> tuple[CallDecl, ...]:
+    """`calls: {conv2d: {fixed: {spatial: 2}, doc: ...}}`; what is not said is as the op has it.
+
+    Where the attributes decide how many outputs there are, a call that fixes them says how many;
+    where they decide what is taken, it may say less: `args: {x: real numeric}`.
+    """
+    node = fields.get("calls")
+    if node is None:
+        return ()
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "calls: a mapping from name to {fixed: {...}} is expected")
+        return ()
+    calls = []
+    for name, inner_node in node.items.items():
+        key = node.keys[name]
+        wrong = check_name(name, key.is_plain, WORD)
+        if wrong:
+            fields.refuse(key.place, f"calls: {wrong}")
+        elif not isinstance(inner_node, MappingNode):
+            fields.refuse(key.place, f"calls: {name}: {{fixed: {{...}}}} is expected")
+        else:
+            inner = Fields(inner_node, fields.entry, fields.problems)
+            inner.check_keys(("args", "fixed", "outputs", "doc", "example"))
+            fixed = _fixed(inner, attrs)
+            open_attrs = tuple(attr.name for attr in attrs if attr.name not in dict(fixed))
+            example = read_example(inner, args, open_attrs) or tuple(
+                (key, value) for key, value in shown if key not in dict(fixed)
+            )
+            count = _output_count(inner, outputs)
+            taken = _narrowed(inner, args)
+            doc_text = inner.text("doc", doc)
+            calls.append(CallDecl(name, key.place, taken, fixed, count, doc_text, example))
+    return tuple(calls)
+
+
+def _narrowed(fields: Fields, args: tuple[Arg, ...]) -> tuple[Arg, ...]:
+    """The arguments with the categories that `args` gives some of them."""
+    node = fields.get("args")
+    if node is None:
+        return args
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "args: a mapping from name to category is expected")
+        return args
+    known = {arg.name: arg for arg in args}
+    for name, value in node.items.items():
+        text = value.text if isinstance(value, Scalar) else ""
+        if name not in known:
+            hint = did_you_mean(name, known)
+            fields.refuse(node.keys[name].place, f"args: there is no argument {name!r}{hint}")
+        elif text not in CATEGORIES:
+            hint = did_you_mean(text, CATEGORIES)
+            fields.refuse(value.place, f"args: there is no dtype category {text!r}{hint}")
+        else:
+            known[name] = replace(known[name], category=CATEGORIES[text])
+    return tuple(known.values())
+
+
+def _fixed(fields: Fields, attrs: tuple[AttrDecl, ...]) -> FixedAttrs:
+    node = fields.get("fixed")
+    if not isinstance(node, MappingNode):
+        fields.refuse(fields.mapping.place, "calls: the key 'fixed' is missing: {attribute: value}")
+        return ()
+    known = {attr.name: attr for attr in attrs}
+    fixed = []
+    for name, value in node.items.items():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            fields.refuse(node.keys[name].place, f"fixed: there is no attribute {name!r}{hint}")
+        else:
+            fixed.append((name, fields.default(name, known[name].type, value)))
+    return tuple(fixed)
+
+
+def _output_count(fields: Fields, default: int = 1) -> int:
+    node = fields.scalar("outputs", "an integer")
+    if node is None:
+        return default
+    value = node.value
+    if isinstance(value, int) and not isinstance(value, bool) and (value == -1 or 1 <= value <= 16):
+        return value
+    text = f"outputs: a number from 1 to 16, or -1, is expected; got {shorten(node.text)}"
+    fields.refuse(node.place, text)
+    return default
+
+
+def _kernels(fields: Fields, own: str, is_native: bool) -> tuple[tuple[str, str], ...]:
+    """`kernel: [cpu]`: one of the op's own name; a native op has that without saying so."""
+    node = fields.get("kernel")
+    if node is None:
+        return (("cpu", own),) if is_native else ()
+    if isinstance(node, Sequence):
+        found = [item.text if isinstance(item, Scalar) else "" for item in node.items]
+        for name, item in zip(found, node.items, strict=True):
+            if name in MISSING:
+                fields.refuse(item.place, f"kernel: {name}: {MISSING[name]}; leave it out")
+            elif name not in DEVICES:
+                text = f"kernel: {listing(DEVICES)} is expected; got {shorten(name)}"
+                fields.refuse(item.place, f"{text}{did_you_mean(name, DEVICES)}")
+        return tuple((device, own) for device in found)
+    if not isinstance(node, MappingNode):
+        fields.refuse(node.place, "kernel: [cpu], or {cpu: name}, is expected")
+        return ()
+    inner = Fields(node, fields.entry, fields.problems)
+    inner.check_keys(DEVICES)
+    return tuple((device, inner.rule(device)) for device in node.items if device in DEVICES)
+
+
+def snake_case(name: str) -> str:
+    """`SetSubtensor` -> `set_subtensor`."""
+    letters = []
+    for i, char in enumerate(name):
+        starts = i > 0 and char.isupper() and not name[i - 1].isupper()
+        ends = i > 0 and char.isupper() and name[i - 1].isupper() and name[i + 1 : i + 2].islower()
+        letters.append(f"_{char.lower()}" if starts or ends else char.lower())
+    return "".join(letters)

@@ -1,0 +1,1 @@
+"""The oracle: what declarations mean, computed by NumPy; for tests and examples."""

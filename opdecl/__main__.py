@@ -1,7 +1,7 @@
 """The command `python -m opdecl`: writes what is generated from the declarations.
 
-Without options it writes the committed Python; `--check` compares instead; `--cpp DIR` and
-`--docs DIR` write the C++ and the op reference.
+Without options it writes the committed Python; `--check` compares instead; `--cpp DIR`,
+`--cuda DIR` and `--docs DIR` write the C++, the CUDA C and the op reference.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .emit_cuda import emit_cuda
 from .emit_docs import emit_docs
 from .emit_functional import emit_functional
 from .emit_methods import emit_methods
@@ -20,6 +21,7 @@ from .emit_scalars import emit_scalars
 from .emit_tables import emit_tables
 from .errors import DeclarationError
 from .registry import ROOM, Declarations, load_builtin
+from .scalar_code import all_code
 
 ROOT = ROOM.parent
 COMPOSED_CALLS = ROOM.resolve().parent / "functional"
@@ -89,15 +91,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m opdecl", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare the Python, write nothing")
     parser.add_argument("--cpp", metavar="DIR", type=Path, help="write the C++ into DIR")
+    parser.add_argument("--cuda", metavar="DIR", type=Path, help="write the CUDA C into DIR")
     parser.add_argument("--docs", metavar="DIR", type=Path, help="write the op reference into DIR")
     options = parser.parse_args(arguments)
     try:
         declarations = load_builtin()
+        code = all_code(declarations)
     except DeclarationError as error:
         print(error, file=sys.stderr)
         return 1
     if options.cpp is not None:
         write_changed(options.cpp, cpp_files(declarations))
+    if options.cuda is not None:
+        write_changed(options.cuda, emit_cuda(code))
     if options.docs is not None:
         write_changed(options.docs, emit_docs(declarations))
     if options.check:
@@ -105,7 +111,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in stale:
             print(f"{name}: stale; run `python -m opdecl`", file=sys.stderr)
         return 1 if stale else 0
-    if options.cpp is None and options.docs is None:
+    if options.cpp is None and options.cuda is None and options.docs is None:
         write_python(ROOT, python_files(declarations, COMPOSED_CALLS))
         for entry in declarations.raw:
             print(f"Skipped: {entry.name}, which is written by hand in {entry.written_in}")

@@ -8,8 +8,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from tensorlike.opdecl import load_builtin
+from tensorlike.opdecl.formula_reader import load_formulas
 from tensorlike.opdecl.model import DefinedOp, NativeOp, OpEntry, ReductionEntry, ScalarEntry
 from tensorlike.opdecl.registry import Declarations
+from tensorlike.opdecl.scalar_code import without_formula
 from tensorlike.opdecl.specs import OpSpec
 
 from .cpp_source import without_comments
@@ -117,6 +119,14 @@ def declared() -> Table:
         own = [entry for entry in entries if isinstance(entry, types) and entry.is_newest]
         native = sum(entry.is_native for entry in own)
         table.rows[what] = (len(own), len(own) - native, native)
+    return table
+
+
+def formulas() -> Table:
+    """What a device needs to have by itself, so that the rest can be printed for it."""
+    table = Table("formulas of scalar functions", ("functions",))
+    table.rows["primitives"] = (len(load_formulas().primitives),)
+    table.rows["without a formula"] = (len(without_formula(_declarations())),)
     return table
 
 

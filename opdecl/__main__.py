@@ -11,6 +11,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .emit_coefficients import emit_coefficients
 from .emit_cuda import emit_cuda
 from .emit_docs import emit_docs
 from .emit_functional import emit_functional
@@ -20,6 +21,7 @@ from .emit_reductions import emit_reductions
 from .emit_scalars import emit_scalars
 from .emit_tables import emit_tables
 from .errors import DeclarationError
+from .formula_reader import load_formulas
 from .registry import ROOM, Declarations, load_builtin
 from .scalar_code import all_code
 
@@ -102,6 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if options.cpp is not None:
         write_changed(options.cpp, cpp_files(declarations))
+        write_changed(options.cpp, {"coefficients.inc": emit_coefficients(load_formulas())})
     if options.cuda is not None:
         write_changed(options.cuda, emit_cuda(code))
     if options.docs is not None:

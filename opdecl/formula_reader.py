@@ -25,7 +25,7 @@ FOLDER = Path(__file__).resolve().parent / "formulas"
 MOST_NODES = 20_000  # after loops are written out
 MOST_ROUNDS = 256
 # Each may read what the files before it hold.
-FILES = ("primitives", "coefficients", "pieces", "real", "complex")
+FILES = ("primitives", "coefficients", "special_coefficients", "pieces", "real", "complex")
 POLY = "poly"
 KINDS: Mapping[str, tuple[str, ...]] = {
     "constant": ("value",),
@@ -50,9 +50,11 @@ class Helper:
 
 @dataclass(frozen=True, slots=True)
 class Formulas:
-    """What formulas/*.yaml hold: helpers by name, and the categories that primitives are of."""
+    """What formulas/*.yaml hold, by name: helpers, the numbers of those that are constants and
+    polynomials, and the categories that primitives are of."""
 
     helpers: dict[str, Helper]
+    coefficients: dict[str, tuple[float, ...]]
     primitives: dict[str, str]
 
 
@@ -178,7 +180,7 @@ def parse_formula(text: str, taken: Collection[str] = ()) -> Parsed:
 @cache
 def load_formulas() -> Formulas:
     """What formulas/*.yaml hold; DeclarationError with all that is wrong there."""
-    formulas = Formulas({}, {})
+    formulas = Formulas({}, {}, {})
     problems = Problems()
     for path in (FOLDER / f"{name}.yaml" for name in FILES):
         tree = load_file(path, f"{FOLDER.parent.name}/{FOLDER.name}/{path.name}", problems)
@@ -212,11 +214,11 @@ def _read_helper(node: Node, formulas: Formulas, problems: Problems) -> None:
         formulas.primitives[name] = of.text if isinstance(of, Scalar) else ""
     elif kind == "helper":
         helpers[name] = _read_body(name, items, helpers, problems)
-    elif kind == "constant":
-        helpers[name] = Helper(name, (), tuple(_numbers(items["value"])))
     else:
-        value = horner(Name("t"), _numbers(items["coefficients"]))
-        helpers[name] = Helper(name, ("t",), (value,))
+        numbers = _numbers(items[KINDS[kind][0]])
+        formulas.coefficients[name] = numbers
+        value = horner(Name("t"), [Num(number) for number in numbers])
+        helpers[name] = Helper(name, () if kind == "constant" else ("t",), (value,))
 
 
 def _read_body(
@@ -236,7 +238,7 @@ def _read_body(
     return Helper(name, args, parsed.results or (Num(0),))
 
 
-def _numbers(node: Node) -> list[Num]:
+def _numbers(node: Node) -> tuple[float, ...]:
     """Hexadecimal numbers, so that no digit is lost."""
     words = node.items if isinstance(node, SequenceNode) else (node,)
-    return [Num(float.fromhex(word.text)) for word in words if isinstance(word, Scalar)]
+    return tuple(float.fromhex(word.text) for word in words if isinstance(word, Scalar))

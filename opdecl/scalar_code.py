@@ -106,22 +106,21 @@ class ScalarCode:
     def closure(self, wanted: Iterable[tuple[str, str]]) -> list[Code]:
         """The functions and all that they call, each after those that it calls."""
         order: dict[tuple[str, str], Code] = {}
-        open_calls: list[tuple[str, str]] = []
-
-        def visit(key: tuple[str, str]) -> None:
-            if key in order:
-                return
-            if key in open_calls:
-                chain = " -> ".join(name for name, _ in [*open_calls, key])
+        path: dict[tuple[str, str], None] = {}
+        pending = [iter(wanted)]
+        while pending:
+            key = next(pending[-1], None)
+            if key is None:
+                pending.pop()
+                if path:
+                    done, _ = path.popitem()
+                    order[done] = self.code(*done)
+            elif key in path:
+                chain = " -> ".join(name for name, _ in [*path, key])
                 raise _error(self.functions[key[0]], f"formula: is defined by itself: {chain}")
-            open_calls.append(key)
-            for call in self.code(*key).calls:
-                visit(call)
-            open_calls.pop()
-            order[key] = self._made[key]
-
-        for key in wanted:
-            visit(key)
+            elif key not in order:
+                path[key] = None
+                pending.append(iter(self.code(*key).calls))
         return list(order.values())
 
     def _make(self, entry: ScalarEntry, dtype: str) -> Code:
@@ -208,22 +207,20 @@ def kinds_of(category: str) -> frozenset[int]:
 
 def _gradients(declarations: Declarations) -> dict[str, ScalarEntry]:
     """The fused gradients of all scalar functions, of real numbers, as functions themselves."""
-    found = {}
-    for entry in declarations.entries:
-        for derived in (
-            declarations.derived_scalars(entry) if isinstance(entry, ScalarEntry) else ()
-        ):
-            if not derived.is_complex:
-                formula = Formula("", entry.place, (derived.result,))
-                found[derived.name] = ScalarEntry(
-                    name=derived.name,
-                    place=entry.place,
-                    args=derived.args,
-                    doc="",
-                    outputs=(Output("y", formula),),
-                    grad=NO_GRADIENT,
-                )
-    return found
+    scalars = [entry for entry in declarations.entries if isinstance(entry, ScalarEntry)]
+    derived = [one for entry in scalars for one in declarations.derived_scalars(entry)]
+    return {
+        one.name: ScalarEntry(
+            name=one.name,
+            place=one.of.place,
+            args=one.args,
+            doc="",
+            outputs=(Output("y", Formula("", one.of.place, (one.result,))),),
+            grad=NO_GRADIENT,
+        )
+        for one in derived
+        if not one.is_complex
+    }
 
 
 def dtypes_of(entry: ScalarEntry) -> list[str]:
@@ -309,13 +306,15 @@ class _Lowering:
         return "bool" if rank == 0 else real if RANKS[real] else "int64"
 
     def operand(self, node: Expr, wanted: str) -> Operand:
+        if self.rank(node) > RANKS[wanted]:
+            if isinstance(node, Num):
+                got = repr(node.value)
+            else:
+                got = f"a value of {self.dtypes[self.index[node]]}"
+            raise _error(self.entry, f"formula: {got} stands where {wanted} is needed")
         if isinstance(node, Num):
             return Operand(wanted, number=node.value)
-        index = self.index[node]
-        if RANKS[self.dtypes[index]] > RANKS[wanted]:
-            text = f"formula: a value of {self.dtypes[index]} stands where {wanted} is needed"
-            raise _error(self.entry, text)
-        return Operand(wanted, index)
+        return Operand(wanted, self.index[node])
 
 
 def all_code(declarations: Declarations) -> list[Code]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tensorlike.opdecl import DeclarationError, load_builtin, load_text
+from tensorlike.opdecl.emit_coefficients import emit_coefficients
 from tensorlike.opdecl.emit_cuda import PRIMITIVES, emit_cuda
 from tensorlike.opdecl.expression import Call, Expr, Num
 from tensorlike.opdecl.formula_reader import FOLDER, MOST_NODES, load_formulas, parse_formula
@@ -73,16 +75,16 @@ def test_every_scalar_function_ends_in_the_core_for_each_of_its_dtypes() -> None
 
 
 def test_every_helper_is_read() -> None:
-    texts = [path.read_text() for path in FOLDER.glob("*.yaml")]
-    texts += [path.read_text() for path in FOLDER.parent.glob("*.yaml")]
-    words = re.findall(r"[A-Za-z_0-9]+", " ".join(texts))
+    """Of coefficients some are the kernels' alone."""
+    paths = [*FOLDER.glob("*.yaml"), *FOLDER.parent.glob("*.yaml")]
+    lines = [line for path in paths for line in path.read_text().splitlines()]
+    code = " ".join(line for line in lines if not line.lstrip().startswith("#"))
+    words = Counter(re.findall(r"\w+", code))
     scalars = [entry for entry in DECLARED.entries if isinstance(entry, ScalarEntry)]
     found = {text_for(entry, dtype) for entry in scalars for dtype in dtypes_of(entry)}
     named = {text.text.partition("(")[0] for text in found if text is not None}
-    unread = [
-        name for name in load_formulas().helpers if words.count(name) < 2 and name not in named
-    ]
-    assert unread == []
+    helpers = load_formulas().helpers.keys() - load_formulas().coefficients.keys() - named
+    assert sorted(name for name in helpers if words[name] < 2) == []
 
 
 def test_every_primitive_is_spelled_in_cuda() -> None:
@@ -174,6 +176,11 @@ def test_a_formula_may_differ_by_dtype() -> None:
     assert code["float32"].results[0].dtype == "float32"
 
 
+def test_what_has_no_formula_is_listed() -> None:
+    text = ENTRY.format(category="numeric", formula="{integer: x}")
+    assert without_formula(load_text(text, "here.yaml", base=DECLARED)) == ["widen"]
+
+
 def test_the_printed_function_reads_as_the_formula() -> None:
     text = ENTRY.format(category="real floating-point", formula="where(x < 0, PI, x)")
     made = ScalarCode(load_text(text, "here.yaml", base=DECLARED)).code("widen", "float32")
@@ -186,6 +193,18 @@ def test_the_printed_function_reads_as_the_formula() -> None:
     ]
 
 
+def test_functions_may_call_each_other_in_a_long_chain() -> None:
+    entries = ["- scalar: link0\n  args: [x: floating-point]\n  expr: x + 1\n  doc: A test's.\n"]
+    entries += [
+        f"- scalar: link{i}\n  args: [x: floating-point]\n  expr: link{i - 1}(x)\n"
+        "  grad: none\n  doc: A test's.\n"
+        for i in range(1, 1500)
+    ]
+    declared = load_text("".join(entries), "here.yaml", base=DECLARED)
+    code = ScalarCode(declared).closure([("link1499", "float32")])
+    assert [one.name for one in code] == ["add", *(f"link{i}" for i in range(1500))]
+
+
 @pytest.mark.parametrize(
     ("category", "formula", "told"),
     [
@@ -193,6 +212,8 @@ def test_the_printed_function_reads_as_the_formula() -> None:
         ("integer", "x / 2", "formula: a value of float64 stands where int32 is needed"),
         ("floating-point", "atan2(x, 1)", "formula: atan2 takes real floating-point; got complex"),
         ("integer", "where(x < 0, 0.5, x)", "formula: a value of float64 stands where int32"),
+        ("integer", "0.5", "formula: 0.5 stands where int32 is needed"),
+        ("integer", "where(1, x, x)", "formula: where: condition must be boolean; got integer"),
         ("integer", "x + z", "here.yaml:6: widen: formula: unknown name 'z'"),
         ("integer", "x +", "here.yaml:6: widen: formula: cannot read 'x +' as an expression"),
         ("integer", "widen(x)", "formula: is defined by itself: widen -> widen"),
@@ -209,9 +230,13 @@ def test_what_is_wrong_with_an_entry_is_told(category: str, formula: str, told: 
 # ---- coefficients ----
 
 
-def test_coefficients_are_those_of_the_kernels() -> None:
-    names = ("math_coefficients.h", "math_special_coefficients.h")
-    header = " ".join((CSRC / name).read_text() for name in names)
-    numbers = set(re.findall(r"-?0x[0-9a-f.]+p[-+]\d+", header))
-    text = (FOLDER / "coefficients.yaml").read_text()
-    assert set(re.findall(r"-?0x[0-9a-f.]+p[-+]\d+", text)) <= numbers
+def test_kernels_and_formulas_share_their_coefficients() -> None:
+    formulas = load_formulas()
+    text = emit_coefficients(formulas)
+    assert "constexpr double kPiLo = 0x1.1a62633145c07p-53;" in text
+    assert "TL_INLINE double sin_tail(double t) { return poly(t, -0x1.5555555555548p-3, " in text
+    names = re.findall(r"^(?:constexpr double k|TL_INLINE double )(\w+)", text, re.MULTILINE)
+    assert len(names) == len(set(names)) == len(formulas.coefficients) > 50
+    headers = " ".join(path.read_text() for path in CSRC.glob("*.h"))
+    polynomials = [name for name in formulas.coefficients if not name.isupper()]
+    assert [name for name in polynomials if f"{name}(" not in headers] == []

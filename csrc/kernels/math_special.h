@@ -252,19 +252,16 @@ inline double gamma_series(double a, double x) {
   return gamma_term(a, x) * sum;
 }
 
-// The continued fraction of the upper function, by Lentz's method.
+// The continued fraction of the upper function, from its end, so that errors do not add up; as many
+// terms as a and x need, found by trying (x > 1.1 and x > a, where a < 200 or x > 1.3 a).
 inline double gamma_fraction(double a, double x) {
-  double b = x + 1 - a, c = 0x1p1000, d = 1 / b, product = d;
-  for (int n = 1; n < 5000; ++n) {
-    const double factor = n * (a - n);
-    b += 2;
-    d = 1 / (factor * d + b);
-    c = b + factor / c;
-    const double step = c * d;
-    product *= step;
-    if (vm::abs(step - 1) < 0x1p-53) break;
+  const double near = a / x;
+  const double terms = 12 + 90 / x + 3 * vm::sqrt(a) * near * near;
+  double rest = 0;
+  for (int n = static_cast<int>(at_most(terms, 100.0)); n > 0; --n) {
+    rest = n * (n - a) / (x - a + (2 * n + 1) - rest);
   }
-  return gamma_term(a, x) * a * product;
+  return gamma_term(a, x) * a / (x - a + 1 - rest);
 }
 
 // The upper function where x is small, without cancellation. What 1 + a loses counts: a may be

@@ -1,7 +1,7 @@
 """The command `python -m opdecl`: writes what is generated from the declarations.
 
-Without options it writes the committed Python; `--check` compares instead; `--cpp DIR` and
-`--docs DIR` write the C++ and the op reference.
+Without options it writes the committed Python; `--check` compares instead; `--cpp DIR`,
+`--cuda DIR` and `--docs DIR` write the C++, the CUDA C and the op reference.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .compiler.emit_coefficients import emit_coefficients
+from .compiler.emit_cuda import emit_cuda
 from .compiler.emit_docs import emit_docs
 from .compiler.emit_functional import emit_functional
 from .compiler.emit_methods import emit_methods
@@ -19,7 +21,9 @@ from .compiler.emit_reductions import emit_reductions
 from .compiler.emit_scalars import emit_scalars
 from .compiler.emit_tables import emit_tables
 from .compiler.errors import DeclarationError
+from .compiler.formula_reader import load_formulas
 from .compiler.registry import ROOM, Declarations, load_builtin
+from .compiler.scalar_code import all_code
 
 ROOT = ROOM.parent
 COMPOSED_CALLS = ROOM.resolve().parent / "functional"
@@ -89,15 +93,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m opdecl", description=__doc__)
     parser.add_argument("--check", action="store_true", help="compare the Python, write nothing")
     parser.add_argument("--cpp", metavar="DIR", type=Path, help="write the C++ into DIR")
+    parser.add_argument("--cuda", metavar="DIR", type=Path, help="write the CUDA C into DIR")
     parser.add_argument("--docs", metavar="DIR", type=Path, help="write the op reference into DIR")
     options = parser.parse_args(arguments)
     try:
         declarations = load_builtin()
+        code = all_code(declarations)
     except DeclarationError as error:
         print(error, file=sys.stderr)
         return 1
     if options.cpp is not None:
         write_changed(options.cpp, cpp_files(declarations))
+        write_changed(options.cpp, {"coefficients.inc": emit_coefficients(load_formulas())})
+    if options.cuda is not None:
+        write_changed(options.cuda, emit_cuda(code))
     if options.docs is not None:
         write_changed(options.docs, emit_docs(declarations))
     if options.check:
@@ -105,7 +114,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         for name in stale:
             print(f"{name}: stale; run `python -m opdecl`", file=sys.stderr)
         return 1 if stale else 0
-    if options.cpp is None and options.docs is None:
+    if options.cpp is None and options.cuda is None and options.docs is None:
         write_python(ROOT, python_files(declarations, COMPOSED_CALLS))
         for entry in declarations.raw:
             print(f"Skipped: {entry.name}, which is written by hand in {entry.written_in}")

@@ -1,12 +1,13 @@
-"""Makes the constants and the polynomials of math_coefficients.h, and says how good each one is.
+"""Makes the constants and the polynomials of the kernels, and says how good each one is.
 
 Float needs an error of about 2^-26 and double about 2^-55 to stay out of the way of rounding; that
 is how the degrees were chosen. Coefficients are rounded to the type after they were found (see
-remez.py), and the error is measured again with the rounded ones. The output is the C++ block
-between the `coefficients.py` lines of the header.
+remez.py), and the error is measured again with the rounded ones. What is for float goes into
+math_coefficients.h, between the `coefficients.py` lines; what is for double, which formulas share,
+into opdecl/formulas/coefficients.yaml.
 
-    python3 csrc/kernels/coefficients.py            # print the block
-    python3 csrc/kernels/coefficients.py --check    # compare it with the header
+    python3 csrc/kernels/coefficients.py            # print both
+    python3 csrc/kernels/coefficients.py --check    # compare them with the files
     python3 csrc/kernels/coefficients.py erf        # only the fits whose name contains "erf"
 
 Needs mpmath; it is not needed to build.
@@ -32,26 +33,46 @@ def literal(c_type: str, x: mpf) -> str:
     return f"{mantissa}p{exponent}{'f' if c_type == 'float' else ''}"
 
 
+def wrapped(items: list[str], indent: str, end: str) -> list[str]:
+    """The items with commas, in lines of at most 99 characters."""
+    lines = [items[0]]
+    for item in items[1:]:
+        if len(lines[-1]) + len(item) + 4 > 100:
+            lines[-1] += ","
+            lines.append(indent + item)
+        else:
+            lines[-1] += ", " + item
+    lines[-1] += end
+    return lines
+
+
 def emit(fit: Fit, c_type: str, degree: int) -> str:
+    """A polynomial: a function of C++, or for double an entry of YAML."""
     exact, t, g, w = remez(fit, degree)
     c = [round_to(c_type, x) for x in exact]
     error = max(abs((horner(c, x) - gx) * wx) for x, gx, wx in zip(t, g, w, strict=True))
     bits = mp.nstr(mp.log(error, 2), 4)
     span = ", ".join(mp.nstr(end, 5) for end in fit.interval)
-    lines = [
-        f"// {fit.formula}",
-        f"// for t in [{span}], with an error of 2^{bits}.",
-        f"TL_INLINE {c_type} {fit.name}({c_type} t) {{",
-    ]
-    text, column = "  return poly(t", 0
-    for x in c:
-        item = literal(c_type, x)
-        if column + len(text) + len(item) + 4 > 100:
-            lines.append(text + ",")
-            text = "              " + item
-        else:
-            text += ", " + item
-    return "\n".join([*lines, text + ");", "}"])
+    items = [literal(c_type, x) for x in c]
+    comments = [fit.formula, f"for t in [{span}], with an error of 2^{bits}."]
+    if c_type == "double":
+        return emit_entry(fit.name, comments, items)
+    head = [*(f"// {line}" for line in comments), f"TL_INLINE float {fit.name}(float t) {{"]
+    return "\n".join([*head, *wrapped(["  return poly(t", *items], " " * 14, ");"), "}"])
+
+
+def emit_entry(name: str, comments: list[str], items: list[str]) -> str:
+    """A polynomial in YAML."""
+    head = [*(f"# {line}" for line in comments), f"- polynomial: {name}", "  coefficients: ["]
+    return "\n".join([*head, *wrapped(["    " + items[0], *items[1:]], "    ", "]")])
+
+
+def emit_shared(name: str, comment: str, parts: list[mpf]) -> str:
+    """A constant in YAML, in one part or two."""
+    lines = [f"# {comment}."]
+    for suffix, part in zip([""] if len(parts) == 1 else ["_HI", "_LO"], parts, strict=True):
+        lines += [f"- constant: {name}{suffix}", f"  value: {literal('double', part)}"]
+    return "\n".join(lines)
 
 
 def constant_rows(c_type: str) -> list[tuple[str, str, mpf, list[int]]]:
@@ -73,13 +94,21 @@ def constant_rows(c_type: str) -> list[tuple[str, str, mpf, list[int]]]:
             ("kLog2eSplit", "log2(e); f Hi is exact where f has 32 bits", LOG2E, [20]),
             ("kLog10eSplit", "log10(e); f Hi is exact where f has 32 bits", LOG10E, [20]),
             ("kHalfPiCut", "pi / 2; n times a part is exact for n < 2^20", mp.pi / 2, [33] * 3),
-            ("kTwoLog2e", "2 log2(e)", 2 * LOG2E, [53]),
-            ("kThird", "1 / 3", mpf(1) / 3, [53]),
-            ("kPi", "pi", mp.pi, [53]),
-            ("kDigammaZero", "the positive zero of digamma", DIGAMMA_ZERO, [53]),
-            ("kHalfLog2PiOverE", "log(2 pi / e) / 2", HALF_LOG_2PI_OVER_E, []),
         ]
     return rows
+
+
+def shared_constants() -> list[str]:
+    """Those for double that formulas read, too."""
+    rows: list[tuple[str, str, mpf, list[int]]] = [
+        ("LN2", "log(2), whose n HI is exact for every exponent n", LN2, [41]),
+        ("TWO_LOG2E", "2 log2(e)", 2 * LOG2E, [53]),
+        ("THIRD", "1 / 3", mpf(1) / 3, [53]),
+        ("PI", "pi", mp.pi, [53]),
+        ("DIGAMMA_ZERO", "the positive zero of digamma", DIGAMMA_ZERO, [53]),
+        ("HALF_LOG2_PI_OVER_E", "log(2 pi / e) / 2", HALF_LOG_2PI_OVER_E, []),
+    ]
+    return [emit_shared(name, text, split("double", x, bits)) for name, text, x, bits in rows]
 
 
 def emit_constants(c_type: str) -> str:
@@ -175,8 +204,8 @@ def logarithm_fits() -> list[Fit]:
 
 
 def trigonometric_fits() -> list[Fit]:
-    def odd(f: Real, high: mpf, degrees: dict[str, int]) -> Fit:
-        name = f.__name__
+    def odd(name: str, high: mpf, degrees: dict[str, int]) -> Fit:
+        f = getattr(mp, name)
         formula = f"{name}(r) = r + r t P(t), t = r^2"
         return Fit(f"{name}_tail", formula, odd_tail(f), odd_tail_weight(f), (TINY, high), degrees)
 
@@ -189,11 +218,11 @@ def trigonometric_fits() -> list[Fit]:
         {"float": 2, "double": 5},
     )
     return [
-        odd(mp.sin, Z_TRIG, {"float": 2, "double": 5}),
+        odd("sin", Z_TRIG, {"float": 2, "double": 5}),
         cos,
-        odd(mp.atan, ONE, {"float": 8}),
-        odd(mp.atan, (SQRT2 - 1) ** 2 * mpf("1.00001"), {"double": 10}),
-        odd(mp.asin, ONE / 4, {"float": 4, "double": 11}),
+        odd("atan", ONE, {"float": 8}),
+        odd("atan", (SQRT2 - 1) ** 2 * mpf("1.00001"), {"double": 10}),
+        odd("asin", ONE / 4, {"float": 4, "double": 11}),
     ]
 
 
@@ -289,18 +318,34 @@ def fits() -> list[Fit]:
     return smooth + error_function_fits() + power_fits() + gamma_fits()
 
 
+HERE = Path(__file__).parent
+FORMULAS = HERE.parent.parent / "opdecl" / "formulas"
+
+
+def report(blocks: dict[Path, list[str]], is_check: bool) -> int:
+    """Prints the pieces, or says which file is without one of them."""
+    if not is_check:
+        print("\n\n".join(piece for pieces in blocks.values() for piece in pieces))
+        return 0
+    found = [
+        (path, piece in path.read_text()) for path, pieces in blocks.items() for piece in pieces
+    ]
+    stale = [path for path, is_there in found if not is_there]
+    print(f"{stale[0].name} differs from what this prints" if stale else "the same")
+    return 1 if stale else 0
+
+
 def main(arguments: list[str]) -> int:
     words = [a for a in arguments if not a.startswith("--")]
     chosen = [f for f in fits() if not words or any(word in f.name for word in words)]
-    pieces = [] if words else [emit_constants("float"), emit_constants("double")]
-    block = "\n\n".join(pieces + [emit(f, t, n) for f in chosen for t, n in f.degrees.items()])
-    if "--check" not in arguments:
-        print(block)
-        return 0
-    header = (Path(__file__).parent / "math_coefficients.h").read_text()
-    is_same = block in header
-    print("the same" if is_same else "math_coefficients.h differs from what this prints")
-    return 0 if is_same else 1
+    constants = [] if words else [emit_constants("float"), emit_constants("double")]
+    made = [(t, emit(f, t, n)) for f in chosen for t, n in f.degrees.items()]
+    shared = [] if words else shared_constants()
+    blocks = {
+        HERE / "math_coefficients.h": constants + [text for t, text in made if t == "float"],
+        FORMULAS / "coefficients.yaml": shared + [text for t, text in made if t == "double"],
+    }
+    return report(blocks, "--check" in arguments)
 
 
 if __name__ == "__main__":

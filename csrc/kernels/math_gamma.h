@@ -13,12 +13,11 @@ namespace vm {
 
 // sin(pi r) and cos(pi r) for |r| <= 1/2.
 TL_INLINE SinCos<double> sin_cos_pi(double r) {
-  using C = Constants<double>;
   const double a = vm::abs(r);
   const bool is_steep = a > 0.25;
   const double b = is_steep ? 0.5 - a : a;
-  const Pair<double> angle = two_product(b, C::kPiHi);
-  const SinCos<double> v = sin_cos_reduced(angle.hi, mul_add(b, C::kPiLo, angle.lo));
+  const Pair<double> angle = two_product(b, kPiHi);
+  const SinCos<double> v = sin_cos_reduced(angle.hi, mul_add(b, kPiLo, angle.lo));
   return {copysign(is_steep ? v.cos : v.sin, r), is_steep ? v.sin : v.cos};
 }
 
@@ -42,8 +41,7 @@ TL_INLINE double lgamma_of_positive(double a) {
   const double middle = mul_add(zeros, 0.5, tail) - (is_small ? log_a.hi + log_a.lo : 0.0);
   const double inverse = 1 / a, factor = a - 0.5;
   const Pair<double> product = two_product(factor, log_a.hi - 1);
-  const double rest =
-      mul_add(inverse, lgamma_large(inverse * inverse), Constants<double>::kHalfLog2PiOverE);
+  const double rest = mul_add(inverse, lgamma_large(inverse * inverse), kHalfLog2PiOverE);
   // Far out the rest is nothing, and NaN where the product overflows.
   const double low = a < 0x1p500 ? product.lo + mul_add(factor, log_a.lo, rest) : 0.0;
   return is_large ? product.hi + low : middle;
@@ -55,7 +53,7 @@ TL_INLINE double lgamma(double x) {
   const bool is_reflected = x < -0x1p-60;
   const double positive = lgamma_of_positive(a);
   const double sine = vm::abs(sin_cos_pi(a - vm::round(a)).sin);
-  const Pair<double> log_sine = log_pair(a * sine * (1 / Constants<double>::kPiHi));
+  const Pair<double> log_sine = log_pair(a * sine * (1 / kPiHi));
   const double reflected = -((positive + log_sine.hi) + log_sine.lo);
   const double result = is_reflected ? reflected : positive;
   const bool is_pole = (a == 0) | (is_reflected & (sine == 0)) | (a == infinity);
@@ -64,11 +62,10 @@ TL_INLINE double lgamma(double x) {
 }
 
 TL_INLINE double digamma(double x) {
-  using C = Constants<double>;
   const bool is_negative = x < 0;
   const double b = x < 1 ? (is_negative ? 1 - x : 1 + x) : x;
   const double lost = x < 1 ? (is_negative ? (1 - b) - x : x - (b - 1)) : 0.0;
-  const double near = (b - C::kDigammaZeroHi) - (C::kDigammaZeroLo - lost);
+  const double near = (b - kDigammaZeroHi) - (kDigammaZeroLo - lost);
   const double rest = near * digamma_middle((b - 2.25) / (b + 2.25));
   const double middle = mul_add(near, 0.75, rest);
   const double inverse = 1 / b;
@@ -76,7 +73,7 @@ TL_INLINE double digamma(double x) {
   const double positive = b < 5 ? middle : mul_add(-inverse, tail, vm::log(b));
   // digamma(x) = digamma(1 + x) - 1 / x = digamma(1 - x) - pi cot(pi x)
   const SinCos<double> v = sin_cos_pi(x - vm::round(x));
-  const double pole = is_negative ? C::kPiHi * v.cos / v.sin : 1 / x;
+  const double pole = is_negative ? kPiHi * v.cos / v.sin : 1 / x;
   const double result = x < 1 ? positive - pole : positive;
   return is_negative & (v.sin == 0) ? Traits<double>::kNan : result;
 }
@@ -91,7 +88,7 @@ TL_INLINE double trigamma(double x) {
   const double positive = b < 5 ? middle : mul_add(inverse * inverse, tail, inverse);
   // trigamma(x) = trigamma(1 + x) + 1 / x^2 = pi^2 / sin(pi x)^2 - trigamma(1 - x)
   const double sine = sin_cos_pi(x - vm::round(x)).sin;
-  const double root = is_negative ? Constants<double>::kPiHi / sine : 1 / x;
+  const double root = is_negative ? kPiHi / sine : 1 / x;
   const double other = is_negative ? -positive : positive;
   return x < 1 ? mul_add(root, root, other) : positive;
 }

@@ -77,7 +77,6 @@ TL_INLINE float pow_of_abs(float a, float y) {
 
 // log2(x) to about 2^-65: s = f / (2 + f) and the first two terms of atanh(s) as pairs.
 TL_INLINE Pair<double> log2_pair(double x) {
-  using C = Constants<double>;
   const LogReduction<double> m = reduce_log(x);
   const Pair<double> denominator = fast_two_sum(2.0, m.f);
   const double inverse = 1 / denominator.hi, s = m.f * inverse;
@@ -85,16 +84,16 @@ TL_INLINE Pair<double> log2_pair(double x) {
   const double s_low = (((m.f - back.hi) - back.lo) - s * denominator.lo) * inverse;
   const Pair<double> square = two_product(s, s);
   const double square_low = square.lo + 2 * s * s_low;
-  const double tail = mul_add(square.hi, pow_log_tail(square.hi), C::kThirdLo);
-  const Pair<double> third = fast_two_sum(C::kThirdHi, tail);
+  const double tail = mul_add(square.hi, pow_log_tail(square.hi), kThirdLo);
+  const Pair<double> third = fast_two_sum(kThirdHi, tail);
   const Pair<double> cubic = two_product(square.hi, third.hi);
   const double cubic_low = cubic.lo + (square.hi * third.lo + square_low * third.hi);
   const Pair<double> product = two_product(s, cubic.hi);
   const double product_low = product.lo + (s * cubic_low + s_low * cubic.hi);
   const Pair<double> sum = fast_two_sum(s, product.hi);
   const double sum_low = sum.lo + (s_low + product_low);
-  const Pair<double> scaled = two_product(sum.hi, C::kTwoLog2eHi);
-  const double scaled_low = scaled.lo + (sum.hi * C::kTwoLog2eLo + sum_low * C::kTwoLog2eHi);
+  const Pair<double> scaled = two_product(sum.hi, kTwoLog2eHi);
+  const double scaled_low = scaled.lo + (sum.hi * kTwoLog2eLo + sum_low * kTwoLog2eHi);
   const Pair<double> result = fast_two_sum(m.k, scaled.hi);
   return fast_two_sum(result.hi, result.lo + scaled_low);
 }

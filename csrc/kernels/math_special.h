@@ -3,8 +3,8 @@
 #pragma once
 
 #include "kernels/scalar.h"
-// After scalar.h, which takes TL_INLINE away.
-#include "kernels/math_special_coefficients.h"
+
+#define TL_INLINE [[gnu::always_inline]] inline  // scalar.h takes it away
 
 namespace tensorlike {
 namespace {
@@ -177,8 +177,7 @@ inline double minus_log1p(double t) {
 // (x / a)^a exp(a - x), at most 1. Its logarithm is a difference of numbers as large as a, of which
 // only the last digits are left; as a pair it keeps a double's worth of them.
 inline double gamma_power(double a, double x) {
-  using C = Constants<double>;
-  const double log2e_hi = 0.5 * C::kTwoLog2eHi, log2e_lo = 0.5 * C::kTwoLog2eLo;
+  const double log2e_hi = 0.5 * kTwoLog2eHi, log2e_lo = 0.5 * kTwoLog2eLo;
   const double ratio = x / a, mu = (x - a) / a;
   if (vm::abs(mu) < 0x1p-6) {
     // -a (mu - log(1 + mu)) = -(x - a) mu (1/2 + ...), where a - x has no error.
@@ -232,12 +231,10 @@ inline double gamma_density(double a, double x) {
 inline double gamma_transition(double a, double x, bool is_upper) {
   const double mu = (x - a) / a;
   const double eta = vm::copysign(vm::sqrt(2 * minus_log1p(mu)), mu);
+  const double rows[] = {temme_0(eta), temme_1(eta), temme_2(eta), temme_3(eta), temme_4(eta),
+                         temme_5(eta), temme_6(eta), temme_7(eta), temme_8(eta)};
   double sum = 0;
-  for (int k = 9; k-- > 0;) {
-    double row = 0;
-    for (int n = 18; n-- > 0;) row = row * eta + kTemme[k][n];
-    sum = sum / a + row;
-  }
+  for (int k = 9; k-- > 0;) sum = sum / a + rows[k];
   const double rest = sum / vm::sqrt(kTwoPi * a);
   const double root = vm::abs(eta) * vm::sqrt(0.5 * a);
   const bool is_right = mu > 0;  // the upper function is the smaller one
@@ -255,19 +252,16 @@ inline double gamma_series(double a, double x) {
   return gamma_term(a, x) * sum;
 }
 
-// The continued fraction of the upper function, by Lentz's method.
+// The continued fraction of the upper function, from its end, so that errors do not add up; as many
+// terms as a and x need, found by trying (x > 1.1 and x > a, where a < 200 or x > 1.3 a).
 inline double gamma_fraction(double a, double x) {
-  double b = x + 1 - a, c = 0x1p1000, d = 1 / b, product = d;
-  for (int n = 1; n < 5000; ++n) {
-    const double factor = n * (a - n);
-    b += 2;
-    d = 1 / (factor * d + b);
-    c = b + factor / c;
-    const double step = c * d;
-    product *= step;
-    if (vm::abs(step - 1) < 0x1p-53) break;
+  const double near = a / x;
+  const double terms = 12 + 90 / x + 3 * vm::sqrt(a) * near * near;
+  double rest = 0;
+  for (int n = static_cast<int>(at_most(terms, 100.0)); n > 0; --n) {
+    rest = n * (n - a) / (x - a + (2 * n + 1) - rest);
   }
-  return gamma_term(a, x) * a * product;
+  return gamma_term(a, x) * a / (x - a + 1 - rest);
 }
 
 // The upper function where x is small, without cancellation. What 1 + a loses counts: a may be

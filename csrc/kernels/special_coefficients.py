@@ -1,7 +1,7 @@
-"""Makes the polynomials of math_special_coefficients.h, as coefficients.py makes those of the rest.
+"""Makes opdecl/formulas/special_coefficients.yaml, as coefficients.py makes what is for the rest.
 
-    python3 csrc/kernels/special_coefficients.py            # print the block
-    python3 csrc/kernels/special_coefficients.py --check    # compare it with the header
+    python3 csrc/kernels/special_coefficients.py            # print the entries
+    python3 csrc/kernels/special_coefficients.py --check    # compare them with the file
 
 Needs mpmath; it is not needed to build.
 """
@@ -9,9 +9,8 @@ Needs mpmath; it is not needed to build.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-from coefficients import emit, literal
+from coefficients import FORMULAS, emit, emit_entry, emit_shared, literal, report
 from mpmath import mp, mpf  # type: ignore[import-untyped]
 from remez import Fit, Real, round_to, split
 
@@ -179,22 +178,18 @@ def temme_rows() -> list[list[mpf]]:
     return [row[:TEMME_POWERS] for row in rows]
 
 
-def emit_rows(name: str, comment: str, rows: list[list[mpf]]) -> str:
-    lines = [f"// {comment}", f"static constexpr double {name}[{len(rows)}][{len(rows[0])}] = {{"]
-    for row in rows:
-        numbers = [literal("double", round_to("double", x)) for x in row]
-        lines.append("    {" + numbers[0] + ",")
-        lines += [f"     {number}," for number in numbers[1:-1]] + [f"     {numbers[-1]}}},"]
-    return "\n".join([*lines, "};"])
+def emit_temme() -> list[str]:
+    entries = []
+    for k, row in enumerate(temme_rows()):
+        items = [literal("double", round_to("double", x)) for x in row]
+        about = ["c_k(eta) of DLMF 8.12.10, in powers of eta, for k = 0, 1, ..."] if k == 0 else []
+        entries.append(emit_entry(f"temme_{k}", about, items))
+    return entries
 
 
-def emit_zeros() -> str:
-    lines = ["// The first zeros of j0 and of j1, each as a sum of two numbers."]
-    for order in (0, 1):
-        for end, part in zip(("Hi", "Lo"), split("double", zero_of(order), [53]), strict=True):
-            text = literal("double", part)
-            lines.append(f"static constexpr double kJ{order}Zero{end} = {text};")
-    return "\n".join(lines)
+def emit_zeros() -> list[str]:
+    numbers = [(f"J{order}_ZERO", f"the first zero of j{order}", order) for order in (0, 1)]
+    return [emit_shared(name, text, split("double", zero_of(n), [53])) for name, text, n in numbers]
 
 
 def main(arguments: list[str]) -> int:
@@ -202,16 +197,8 @@ def main(arguments: list[str]) -> int:
     fits = inverse_error_fits() + modified_bessel_fits() + bessel_fits() + gamma_fits()
     chosen = [f for f in fits if not words or any(word in f.name for word in words)]
     pieces = [emit(f, t, n) for f in chosen for t, n in f.degrees.items()]
-    if not words:
-        rows = "c_k(eta) of DLMF 8.12.10: a row of powers of eta for each k."
-        pieces += [emit_zeros(), emit_rows("kTemme", rows, temme_rows())]
-    block = "\n\n".join(pieces)
-    if "--check" not in arguments:
-        print(block)
-        return 0
-    header = (Path(__file__).parent / "math_special_coefficients.h").read_text()
-    print("the same" if block in header else "math_special_coefficients.h differs")
-    return 0 if block in header else 1
+    pieces += [] if words else [*emit_temme(), *emit_zeros()]
+    return report({FORMULAS / "special_coefficients.yaml": pieces}, "--check" in arguments)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from .errors import Place
 from .expression import AttrLiteral, Expr
+from .formula_text import FormulaText
 from .memory import NO_WISHES, Memory
 
 
@@ -100,9 +101,7 @@ FixedAttrs: TypeAlias = tuple[tuple[str, AttrLiteral], ...]
 # What `numpy` may name: a function of NumPy, of numpy.linalg or of math. Else it is an expression.
 NUMPY_NAME = re.compile(r"((linalg|math)\.)?[a-z][a-z0-9_]*\Z")
 
-NONE = "none"
-HANDWRITTEN = "handwritten"
-UNKNOWN = "unknown"
+NONE, HANDWRITTEN, UNKNOWN = "none", "handwritten", "unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,6 +205,7 @@ class ScalarEntry(Entry):
 
     outputs: tuple[Output, ...] = ()
     unchanged: Category | None = None  # the numbers that come out as they are
+    formulas: tuple[FormulaText, ...] = ()  # of a native one, for devices without its kernel
 
     @property
     def kind(self) -> str:

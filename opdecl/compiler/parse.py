@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from textwrap import dedent
 
@@ -83,10 +83,15 @@ class Parsed:
     mistakes: list[tuple[int, str]] = field(default_factory=list)
 
 
-def parse_body(text: str, taken: Collection[str] = ()) -> Parsed:
+def parse_body(
+    text: str,
+    taken: Collection[str] = (),
+    reader: Callable[[Parsed, Collection[str]], Reader] | None = None,
+) -> Parsed:
     """Parses assignments `name = expression` and a last line: the result, or a tuple of them.
 
-    `taken` are the names of inputs and attributes, which an assignment must not hide.
+    `taken` are the names of inputs and attributes, which an assignment must not hide; `reader` is
+    another class than Reader where the text may say more.
     """
     parsed = Parsed()
     text = dedent(text).strip("\n")
@@ -106,7 +111,7 @@ def parse_body(text: str, taken: Collection[str] = ()) -> Parsed:
     except (RecursionError, MemoryError, ValueError):
         parsed.mistakes.append((0, f"nested more than {MAX_DEPTH} deep"))
         return parsed
-    _Reader(parsed, taken).read(statements)
+    (reader or Reader)(parsed, taken).read(statements)
     return parsed
 
 
@@ -135,8 +140,10 @@ def _refuse_text(text: str) -> str:
     return ""
 
 
-class _Reader:
+class Reader:
     """Walks Python's tree and makes ours; a refused part becomes a mistake and the number 0."""
+
+    most_nodes = MAX_NODES
 
     def __init__(self, parsed: Parsed, taken: Collection[str]) -> None:
         self.parsed = parsed
@@ -171,13 +178,17 @@ class _Reader:
             self.refuse(statement, "an assignment needs one plain name on its left")
             return
         name = target.id
-        if name in self.taken or name in CONSTANTS or name in self.locals or name in FORMS:
+        if self.means(name):
             self.refuse(statement, f"{name!r} already means something here; choose a new name")
         elif name.startswith("_"):
             self.refuse(statement, f"{name!r}: names must not begin with an underscore")
         else:
             self.locals[name] = value
             self.unread[name] = statement.lineno - 1
+
+    def means(self, name: str) -> bool:
+        """Whether a name has a meaning already."""
+        return name in self.taken or name in CONSTANTS or name in self.locals or name in FORMS
 
     def refuse(self, node: ast.AST, text: str) -> Num:
         mistake = (getattr(node, "lineno", 1) - 1, text)
@@ -190,8 +201,8 @@ class _Reader:
         self.nodes += 1
         if depth > MAX_DEPTH:
             return self.refuse(node, f"nested more than {MAX_DEPTH} deep")
-        if self.nodes > MAX_NODES:
-            return self.refuse(node, f"larger than {MAX_NODES} numbers, names and calls")
+        if self.nodes > self.most_nodes:
+            return self.refuse(node, f"larger than {self.most_nodes} numbers, names and calls")
         match node:
             case ast.Constant():
                 return self.number(node)
@@ -317,7 +328,7 @@ class _Reader:
     def arithmetic(self, node: ast.BinOp, depth: int) -> Attr:
         """Numbers and attributes, calculated when the body runs."""
         self.nodes += 1
-        if depth > MAX_DEPTH or self.nodes > MAX_NODES:
+        if depth > MAX_DEPTH or self.nodes > self.most_nodes:
             self.refuse(node, f"nested more than {MAX_DEPTH} deep")
             return Attr("literal")
         parts = (self.attribute(node.left, depth + 1), self.attribute(node.right, depth + 1))

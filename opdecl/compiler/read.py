@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from .errors import Problems, did_you_mean, listing
+from .errors import Place, Problems, did_you_mean, listing
 from .expression import Call, Name
 from .fields import CLASS, WORD, AttrsByOp, Fields, check_name
+from .formula_text import COMPLEX_FLOATING, DTYPES, FormulaText
 from .loader import Mapping as MappingNode
 from .loader import Node, Scalar, Sequence, load_file, load_text
 from .model import (
@@ -45,7 +46,7 @@ from .versions import newest_versions, version_in, versioned_name
 _MOST_OF_A_METHOD = 2
 SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires"),
+    "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires", "formula"),
     "reduction": (
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
@@ -160,7 +161,30 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         requires=read_requires(fields),
         outputs=outputs,
         unchanged=_unchanged(fields, args, len(outputs)),
+        formulas=_formulas(fields),
     )
+
+
+def _formulas(fields: Fields) -> tuple[FormulaText, ...]:
+    """The texts under `formula`: one for all dtypes, or one for each of several."""
+    node = fields.get("formula")
+    if node is None:
+        return ()
+    if fields.get("expr") is not None:
+        fields.refuse(fields.place("formula"), "formula: `expr` says it already; leave it out")
+    parts = node.items if isinstance(node, MappingNode) else {"": node}
+    known = (*CATEGORIES, COMPLEX_FLOATING, *DTYPES)
+    texts = []
+    for key, part in parts.items():
+        if key and key not in known:
+            text = f"formula: {key!r} is no category or dtype{did_you_mean(key, known)}"
+            fields.refuse(part.place, text)
+        if isinstance(part, Scalar) and part.text.strip():
+            place = Place(part.place.path, part.place.line + part.is_block)
+            texts.append(FormulaText(key, part.text, place))
+        else:
+            fields.refuse(part.place, "formula: an expression is expected")
+    return tuple(texts)
 
 
 def _unchanged(fields: Fields, args: tuple[Arg, ...], outputs: int) -> Category | None:

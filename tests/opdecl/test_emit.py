@@ -165,7 +165,10 @@ def test_stale_and_left_over_files_are_found(tmp_path: Path) -> None:
 
 def test_the_command_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert main(["--cpp", str(tmp_path / "cpp"), "--docs", str(tmp_path / "docs")]) == 0
-    assert {path.name for path in (tmp_path / "cpp").iterdir()} == set(cpp_files(BUILTIN))
+    assert main(["--cuda", str(tmp_path / "cuda")]) == 0
+    assert {path.name for path in (tmp_path / "cuda").iterdir()} == {"primitives.h", "scalars.h"}
+    written = {path.name for path in (tmp_path / "cpp").iterdir()}
+    assert written == {*cpp_files(BUILTIN), "coefficients.inc"}
     assert {path.name for path in (tmp_path / "docs").iterdir()} == set(emit_docs(BUILTIN))
     assert main(["--check"]) == 0
 

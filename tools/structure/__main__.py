@@ -15,8 +15,8 @@ from .limits import broken
 from .table import Table
 
 TABLES = (
-    rooms.lines, rooms.lengths, rules.by_hand, rules.declared, rules.a_native_op, habits.habits,
-    ways.ways, programs.gradients,
+    rooms.lines, rooms.lengths, rules.by_hand, rules.declared, rules.formulas, rules.a_native_op,
+    habits.habits, ways.ways, programs.gradients,
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from tensorlike.opdecl import load_builtin
+from tensorlike.opdecl.compiler.formula_reader import load_formulas
 from tensorlike.opdecl.compiler.model import (
     DefinedOp,
     NativeOp,
@@ -16,6 +17,7 @@ from tensorlike.opdecl.compiler.model import (
     ScalarEntry,
 )
 from tensorlike.opdecl.compiler.registry import Declarations
+from tensorlike.opdecl.compiler.scalar_code import without_formula
 from tensorlike.opdecl.compiler.specs import OpSpec
 
 from .cpp_source import without_comments
@@ -123,6 +125,14 @@ def declared() -> Table:
         own = [entry for entry in entries if isinstance(entry, types) and entry.is_newest]
         native = sum(entry.is_native for entry in own)
         table.rows[what] = (len(own), len(own) - native, native)
+    return table
+
+
+def formulas() -> Table:
+    """What a device needs to have by itself, so that the rest can be printed for it."""
+    table = Table("formulas of scalar functions", ("functions",))
+    table.rows["primitives"] = (len(load_formulas().primitives),)
+    table.rows["without a formula"] = (len(without_formula(_declarations())),)
     return table
 
 

@@ -11,8 +11,10 @@ import pytest
 
 from tensorlike.opdecl import load_builtin
 from tensorlike.opdecl.compiler.checks import is_condition
+from tensorlike.opdecl.compiler.emit_coefficients import emit_coefficients
 from tensorlike.opdecl.compiler.emit_scalars import emit_scalars
 from tensorlike.opdecl.compiler.expression import Call, Expr, Name
+from tensorlike.opdecl.compiler.formula_reader import load_formulas
 from tensorlike.opdecl.compiler.model import Arg, Category, ScalarEntry
 from tensorlike.opdecl.oracle.reference import Reference
 
@@ -125,6 +127,7 @@ def test_generated_scalars_compute_what_the_reference_does(tmp_path: Path) -> No
     stems = [stem for stem in BUILTIN.stems if emit_scalars(BUILTIN, stem)]
     for stem in stems:
         (tmp_path / f"{stem}.inc").write_text(emit_scalars(BUILTIN, stem))
+    (tmp_path / "coefficients.inc").write_text(emit_coefficients(load_formulas()))
     rows = ("{" + ", ".join(map(repr, row)) + "}" for row in inputs().tolist())
     # A namespace each: a file repeats those functions of other files that it calls.
     includes = (f'namespace {stem} {{\n#include "{stem}.inc"\n}}' for stem in stems)

@@ -1,4 +1,5 @@
 // Tensor-likes and numbers of Python's own, as the core sees them.
+#include "bind/programs.h"
 #include "bind/rules.h"
 
 namespace tensorlike::bind {
@@ -106,7 +107,12 @@ bool to_literal(PyObject* object, Literal& literal) {
       return true;
     }
     if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    if (live_witnesses > 0) note_written(value);
     literal = static_cast<int64_t>(value);
+    return true;
+  }
+  if (is_size(object)) {
+    literal = number_of_size(object);
     return true;
   }
   return false;

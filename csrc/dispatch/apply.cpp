@@ -1,5 +1,6 @@
 // Applying an op. Built-in tensor-likes go straight to their meaning as long as no user's rule can
 // have a say; everything else is dispatched.
+#include "dispatch/creation.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "op/infer.h"
@@ -12,6 +13,7 @@ Values apply(const Op& op, Args args) {
   if (op.cls.plain.load(std::memory_order_relaxed)) {
     if (args.empty()) {
       Values out;
+      if (apply_creation != nullptr && apply_creation(op, out)) return out;
       if (apply_raw(op, args, out)) return out;
     }
     unsigned tags = 0;

@@ -1,0 +1,22 @@
+// Programs as Python sees them, and sizes that are not known.
+#pragma once
+
+#include "bind/objects.h"
+#include "program/program.h"
+
+namespace tensorlike::bind {
+
+// Whether an object is a size that is not known; the number that stands for it.
+bool is_size(PyObject* object);
+int64_t number_of_size(PyObject* object);
+// A number as Python sees it: what stands for an unknown size as such a size.
+PyObject* from_number(int64_t number);
+
+// The shape that a tensor-like written in Python, under tracers, says itself, while sizes in it may
+// be unknown; null for any other.
+PyObject* said_shape(Value& value);
+
+int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg);
+void add_programs(PyObject* module);
+
+}  // namespace tensorlike::bind

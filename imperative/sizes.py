@@ -1,0 +1,143 @@
+"""Size: a dimension that is not known while a program is recorded."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from .. import _C
+
+
+class Size:
+    """A size that is not known yet. Sums, differences and products of it are sizes too.
+
+    It is what ``x.shape`` holds where a listing was told `None`, and it goes wherever a size goes:
+    into shapes, bounds, and tensors' arithmetic. Nothing that is done once, while a program is
+    recorded, may depend on it: it compares with no number and is not an integer.
+
+    Raises:
+        ShapeError: it is compared with a number, or used as one.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> listing = tl.Listing()
+        >>> x = listing.input("x", (None, 3))
+        >>> x.shape
+        (None, 3)
+        >>> y = tl.functional.reshape(x, (x.shape[0] * 3,))
+        >>> listing.run(y, tl.zeros((2, 3))).shape
+        (6,)
+    """
+
+    __slots__ = ("first", "second")
+
+    def __init__(self, first: int, second: int) -> None:
+        """Of the two numbers that stand for it in inference."""
+        self.first = first
+        self.second = second
+
+    def __repr__(self) -> str:
+        return "None"
+
+    def __hash__(self) -> int:
+        return hash((self.first, self.second))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same size, whatever that is."""
+        if isinstance(other, Size):
+            return (self.first, self.second) == (other.first, other.second)
+        if isinstance(other, int) and not isinstance(other, bool) and other >= 0:
+            self._refuse(f"a comparison with {other}")
+        return False
+
+    def _with(self, other: Any, apply: Any) -> Any:
+        if isinstance(other, Size):
+            numbers = apply(self.first, other.first), apply(self.second, other.second)
+        elif isinstance(other, int) and not isinstance(other, bool):
+            numbers = apply(self.first, other), apply(self.second, other)
+        else:
+            return NotImplemented
+        return numbers[0] if numbers[0] == numbers[1] else Size(*numbers)
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Size:
+        return Size(-self.first, -self.second)
+
+    def __floordiv__(self, other: Any) -> Any:
+        """Where it leaves no rest whatever the size is."""
+        rest = self._with(other, lambda a, b: a % b)
+        if rest is NotImplemented:
+            return NotImplemented
+        if isinstance(rest, Size) or rest != 0:
+            self._refuse(f"a division by {other!r}")
+        return self._with(other, lambda a, b: a // b)
+
+    def __mod__(self, other: Any) -> Any:
+        rest = self._with(other, lambda a, b: a % b)
+        if rest is not NotImplemented and (isinstance(rest, Size) or rest != 0):
+            self._refuse(f"a rest by {other!r}")
+        return rest
+
+    def _ordered(self, other: Any, what: str) -> bool:
+        """Sizes are not negative: nothing more is known of their order."""
+        if isinstance(other, int) and other <= 0 and what in (">=", "<"):
+            return what == ">="
+        if isinstance(other, int) and other < 0 and what in (">", "<="):
+            return what == ">"
+        self._refuse(f"the comparison {what} {other}")
+
+    def __lt__(self, other: Any) -> bool:
+        return self._ordered(other, "<")
+
+    def __le__(self, other: Any) -> bool:
+        return self._ordered(other, "<=")
+
+    def __gt__(self, other: Any) -> bool:
+        return self._ordered(other, ">")
+
+    def __ge__(self, other: Any) -> bool:
+        return self._ordered(other, ">=")
+
+    def __bool__(self) -> bool:
+        self._refuse("a truth value")
+
+    def __index__(self) -> int:
+        self._refuse("an integer")
+
+    def __float__(self) -> float:
+        self._refuse("a number")
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, (int, float, Size)):
+            self._refuse("a division")
+        return NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            self._refuse("a division")
+        return NotImplemented
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise _C.ShapeError(
+            "an unknown size may only be added, subtracted, multiplied, and given to ops",
+            op="Size",
+            got=what,
+            fix="give the size a number, or let the ops see it: mean(x), reshape(x, (-1,))",
+        )
+
+
+_C.set_size_class(Size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NoReturn
 
 from .. import _C
@@ -11,11 +12,13 @@ class Size:
     """A size that is not known yet. Sums, differences and products of it are sizes too.
 
     It is what ``x.shape`` holds where a listing was told `None`, and it goes wherever a size goes:
-    into shapes, bounds, and tensors' arithmetic. Nothing that is done once, while a program is
-    recorded, may depend on it: it compares with no number and is not an integer.
+    into shapes, bounds, and tensors' arithmetic. It compares as a large number does. What Python
+    does once, while a program is recorded, may follow from that, so the program remembers what was
+    asked, and refuses to run for sizes of which the answer is another. It is no integer: nothing
+    can be done so many times.
 
     Raises:
-        ShapeError: it is compared with a number, or used as one.
+        ShapeError: it is used as an integer, or divided with a rest.
 
     Example:
         >>> import tensorlike as tl
@@ -42,12 +45,8 @@ class Size:
         return hash((self.first, self.second))
 
     def __eq__(self, other: object) -> bool:
-        """Whether it is the same size, whatever that is."""
-        if isinstance(other, Size):
-            return (self.first, self.second) == (other.first, other.second)
-        if isinstance(other, int) and not isinstance(other, bool) and other >= 0:
-            self._refuse(f"a comparison with {other}")
-        return False
+        """Whether it is the same size, or comes to be that number: see `Size`."""
+        return self._compared(other, "==") is True
 
     def _with(self, other: Any, apply: Any) -> Any:
         if isinstance(other, Size):
@@ -92,28 +91,31 @@ class Size:
             self._refuse(f"a rest by {other!r}")
         return rest
 
-    def _ordered(self, other: Any, what: str) -> bool:
-        """Sizes are not negative: nothing more is known of their order."""
-        if isinstance(other, int) and other <= 0 and what in (">=", "<"):
-            return what == ">="
-        if isinstance(other, int) and other < 0 and what in (">", "<="):
-            return what == ">"
-        self._refuse(f"the comparison {what} {other}")
+    def _compared(self, other: Any, how: str, *, swapped: bool = False) -> Any:
+        if isinstance(other, Size):
+            number = other.first
+            if (self.first, self.second) == (other.first, other.second):
+                return how != "<"
+        elif isinstance(other, int):
+            number = other
+        else:
+            return NotImplemented
+        return _C.compare_sizes(*(number, self.first) if swapped else (self.first, number), how)
 
-    def __lt__(self, other: Any) -> bool:
-        return self._ordered(other, "<")
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, "<")
 
-    def __le__(self, other: Any) -> bool:
-        return self._ordered(other, "<=")
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, "<=")
 
-    def __gt__(self, other: Any) -> bool:
-        return self._ordered(other, ">")
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, "<", swapped=True)
 
-    def __ge__(self, other: Any) -> bool:
-        return self._ordered(other, ">=")
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, "<=", swapped=True)
 
     def __bool__(self) -> bool:
-        self._refuse("a truth value")
+        return not self._compared(0, "==")
 
     def __index__(self) -> int:
         self._refuse("an integer")
@@ -133,7 +135,7 @@ class Size:
 
     def _refuse(self, what: str) -> NoReturn:
         raise _C.ShapeError(
-            "an unknown size may only be added, subtracted, multiplied, and given to ops",
+            "an unknown size may be added, subtracted, multiplied, compared, and given to ops",
             op="Size",
             got=what,
             fix="give the size a number, or let the ops see it: mean(x), reshape(x, (-1,))",
@@ -141,3 +143,12 @@ class Size:
 
 
 _C.set_size_class(Size)
+
+
+def as_size(x: Any) -> int:
+    """An integer, or a size that is not known.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    return x if isinstance(x, Size) else operator.index(x)  # type: ignore[return-value]

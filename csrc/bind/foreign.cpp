@@ -1,4 +1,6 @@
 // Tensor-likes and numbers of Python's own, as the core sees them.
+#include <cmath>
+
 #include "bind/programs.h"
 #include "bind/rules.h"
 
@@ -82,7 +84,9 @@ Ref<Value> ForeignValue::lift(Value& other) {
 
 bool to_literal(PyObject* object, Literal& literal) {
   if (PyFloat_CheckExact(object)) {
-    literal = PyFloat_AS_DOUBLE(object);
+    const double value = PyFloat_AS_DOUBLE(object);
+    if (live_witnesses > 0 && std::fabs(value) < 0x1p53) note_written(static_cast<int64_t>(value));
+    literal = value;
     return true;
   }
   if (PyBool_Check(object)) {

@@ -345,7 +345,24 @@ PyType_Spec program_spec = {"tensorlike._C.Program", sizeof(ProgramObject), 0,
                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
                             program_slots};
 
+// compare_sizes(a, b, how): what the witnesses say; the program remembers that it was asked.
+PyObject* compare_sizes(PyObject*, PyObject* args) {
+  long long a = 0, b = 0;
+  const char* how = nullptr;
+  if (PyArg_ParseTuple(args, "LLs", &a, &b, &how) == 0) return nullptr;
+  return guarded([&] {
+    Program* program = program_of(a);
+    if (program == nullptr) program = program_of(b);
+    if (program == nullptr) {
+      fail(ErrorKind::kShape, said::op("Size"), "the size must be of a program that there is",
+           said::got("one whose program is gone, or that was made by divisions"));
+    }
+    return PyBool_FromLong(program->compare(a, b, how, place_of_user()));
+  });
+}
+
 PyMethodDef module_methods[] = {
+    {"compare_sizes", compare_sizes, METH_VARARGS, "What is known of two sizes."},
     {"set_size_class", as_method(set_size_class), METH_O, "Says what unknown sizes are."},
     {nullptr, nullptr, 0, nullptr},
 };

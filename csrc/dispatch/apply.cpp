@@ -1,10 +1,10 @@
 // Applying an op. Built-in tensor-likes go straight to their meaning as long as no user's rule can
 // have a say; everything else is dispatched.
-#include "dispatch/creation.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "op/infer.h"
 #include "op/registry.h"
+#include "tensor/creation.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -13,7 +13,6 @@ Values apply(const Op& op, Args args) {
   if (op.cls.plain.load(std::memory_order_relaxed)) {
     if (args.empty()) {
       Values out;
-      if (apply_creation != nullptr && apply_creation(op, out)) return out;
       if (apply_raw(op, args, out)) return out;
     }
     unsigned tags = 0;
@@ -50,6 +49,9 @@ static void insist(const Op& op, Args args) {
 bool apply_raw(const Op& op, Args args, Values& out) {
   if (leaves_alone(op, args)) {
     out.push_back(Ref<Value>(args[0]));
+    return true;
+  }
+  if (op.scalar == nullptr && apply_creation != nullptr && apply_creation(op, args, out)) {
     return true;
   }
   if (op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel) {

@@ -30,6 +30,11 @@ std::string shape_text(const Program& program, int variable) {
   return text.substr(text.find('('));
 }
 
+bool holds(int64_t a, int64_t b, const std::string& how) {
+  if (how == "==") return a == b;
+  return how == "<" ? a < b : a <= b;
+}
+
 }  // namespace
 
 Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables) {
@@ -140,8 +145,25 @@ std::shared_ptr<const Program::Bound> Program::bind(const std::vector<int64_t>& 
       rethrow(error, step.place);
     }
   }
+  for (const Guard& guard : guards_) check(guard, made->specs);
   if (bound_.size() >= kMostBound) bound_.clear();
   return bound_[sizes] = made;
+}
+
+void Program::check(const Guard& guard, std::span<const Spec> specs) const {
+  const int64_t a = whole(guard.a, specs);
+  const int64_t b = whole(guard.b, specs);
+  if (holds(a, b, guard.how) == guard.answer) return;
+  ErrorFields fields;
+  fields.op = "run";
+  fields.argument = "sizes";
+  fields.must = tensorlike::text("must be so that ", text_of(guard.a), " ", guard.how, " ",
+                                 text_of(guard.b), " is ", guard.answer ? "true" : "false",
+                                 ", as it was when the program was recorded");
+  fields.got = tensorlike::text(a, " and ", b);
+  fields.fix = "record a program for such sizes";
+  fields.place = guard.place;
+  throw Error(ErrorKind::kShape, std::move(fields));
 }
 
 Values Program::run(std::span<const int> results, Args given) {

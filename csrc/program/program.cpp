@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <set>
 
-#include "base/place.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "program/reader.h"
@@ -152,7 +151,7 @@ std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std:
     for (int input : inputs) given.push_back(variables_[static_cast<size_t>(input)].spec);
     const Specs specs = infer_any(op, given);
     if (!has_unknown_sizes()) return finish(std::move(step), specs, specs);
-    Reader(*this, op).read(step);
+    Reader(*this, &op).read(step);
     Specs other_given;
     for (int input : inputs) other_given.push_back(variables_[static_cast<size_t>(input)].other);
     std::vector<Spec> others;
@@ -193,24 +192,6 @@ void Program::add_part(std::string name, Ref<Program> part) {
 
 void Program::release_values() {
   for (Variable& variable : variables_) variable.value = nullptr;
-}
-
-bool append_creation(const Op& op, Values& out) {
-  Program* program = nullptr;
-  const auto look = [&](int64_t number) {
-    if (program == nullptr) program = program_of(number);
-  };
-  for (const Attr& attr : op.attrs) {
-    if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);
-    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attr)) {
-      for (int64_t number : *numbers) look(number);
-    }
-  }
-  if (program == nullptr || symbol_of == nullptr) return false;
-  for (int variable : program->append(op, {}, place_of_user())) {
-    out.push_back(symbol_of(*program, variable));
-  }
-  return true;
 }
 
 void Program::rename(int variable, std::string name) {

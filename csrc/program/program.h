@@ -58,6 +58,9 @@ class Program : public RefCounted {
   // A program that attributes of ops name.
   void add_part(std::string name, Ref<Program> part);
   void rename(int variable, std::string name);
+  // What somebody asked of numbers that stand for unknown sizes, and was told by the witnesses;
+  // `bind` refuses sizes for which the answer is another. `how` is one of == < <=.
+  bool compare(int64_t a, int64_t b, const std::string& how, std::string place);
   // Lets captured values go: of a program that nobody can run any more.
   void release_values();
 
@@ -114,7 +117,15 @@ class Program : public RefCounted {
     AttrExpr expr;
   };
 
+  struct Guard {
+    AttrExpr a, b;
+    std::string how;
+    bool answer;
+    std::string place;
+  };
+
   int add(Variable variable);
+  void check(const Guard& guard, std::span<const Spec> specs) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
@@ -131,6 +142,7 @@ class Program : public RefCounted {
   std::map<std::string, Ref<Program>> parts_;
   std::vector<Root> roots_;
   std::vector<Base> bases_;
+  std::vector<Guard> guards_;
   int names_ = 0;
   std::map<std::vector<int64_t>, std::shared_ptr<const Bound>> bound_;
 };
@@ -144,8 +156,9 @@ Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables);
 // The op with attributes for variables of these specs; the step's own where it has no expressions.
 Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables);
 
-// An op without arguments that makes something of an unknown size is part of that size's program.
-bool append_creation(const Op& op, Values& out);
+// An op on RawTensors, or on nothing, that makes something of an unknown size is part of that
+// size's program.
+bool append_creation(const Op& op, Args args, Values& out);
 
 // What whoever embeds the core knows of programs: the tensor-like that stands for a variable, and
 // how an op is printed that was written elsewhere.

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "base/place.h"
+
 namespace tensorlike {
 namespace {
 
@@ -20,8 +22,8 @@ AttrExpr expression(const AttrExpr& base, const Multiple& multiple) {
 }  // namespace
 
 void Reader::read(Program::Step& step) {
-  for (attr_ = 0; attr_ < op_.attrs.size(); ++attr_) {
-    const Attr& attr = op_.attrs[attr_];
+  for (attr_ = 0; attr_ < op_->attrs.size(); ++attr_) {
+    const Attr& attr = op_->attrs[attr_];
     std::optional<AttrExpr> found;
     if (const auto* whole = std::get_if<int64_t>(&attr)) {
       found = read(*whole);
@@ -100,9 +102,49 @@ std::optional<AttrExpr> Reader::read(const std::vector<int64_t>& numbers) {
 }
 
 void Reader::refuse(const std::string& why) const {
-  fail(ErrorKind::kAttribute, said::op(op_.name()), said::argument(op_.cls.spec.attrs[attr_].name),
+  fail(ErrorKind::kAttribute, said::op(op_ != nullptr ? op_->name() : "Size"),
+       said::argument(op_ != nullptr ? op_->cls.spec.attrs[attr_].name : "a size"),
        "must follow from unknown sizes by sums and products", said::got("a number that ", why),
        said::fix("give the size a number, or say it by values: mean(x), zeros_like(x)"));
+}
+
+bool Program::compare(int64_t a, int64_t b, const std::string& how, std::string place) {
+  Reader reader(*this, nullptr);
+  const auto expression_of = [&](int64_t number) {
+    const auto found = reader.read(number);
+    return found ? *found : literal(number);
+  };
+  Guard guard{expression_of(a), expression_of(b), how, false, std::move(place)};
+  guard.answer = how == "==" ? a == b : how == "<" ? a < b : a <= b;
+  guards_.push_back(std::move(guard));
+  return guards_.back().answer;
+}
+
+bool append_creation(const Op& op, Args args, Values& out) {
+  Program* program = nullptr;
+  const auto look = [&](int64_t number) {
+    Program* owner = program == nullptr && !was_written(number) ? program_of(number) : nullptr;
+    if (owner != nullptr && owner->witness_of(number)) program = owner;
+  };
+  for (const Attr& attr : op.attrs) {
+    if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);
+    if (const auto* number = std::get_if<double>(&attr); number && std::fabs(*number) < 0x1p53) {
+      if (*number == std::trunc(*number)) look(static_cast<int64_t>(*number));
+    }
+    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attr)) {
+      for (int64_t number : *numbers) look(number);
+    }
+  }
+  if (program == nullptr || symbol_of == nullptr) return false;
+  std::vector<int> inputs;
+  for (Value* arg : args) {
+    if (arg->tag != Value::kRaw) return false;
+    inputs.push_back(program->capture(Ref<Value>(arg), spec_of(op.name(), *arg), "RawTensor"));
+  }
+  for (int variable : program->append(op, inputs, place_of_user())) {
+    out.push_back(symbol_of(*program, variable));
+  }
+  return true;
 }
 
 }  // namespace tensorlike

@@ -8,14 +8,15 @@ namespace tensorlike {
 
 class Reader {
  public:
-  Reader(const Program& program, const Op& op) : program_(program), op_(op) {}
+  Reader(const Program& program, const Op* op) : program_(program), op_(op) {}
   // Finds the step's expressions. ErrorKind::kAttribute where a number was made of an unknown size,
   // but not so that it can be said how.
   void read(Program::Step& step);
 
- private:
   // The expression that a number is; none for one that is what it is.
   std::optional<AttrExpr> read(int64_t number);
+
+ private:
   std::optional<AttrExpr> read(double number);
   std::optional<AttrExpr> read(const std::vector<int64_t>& numbers);
   // Whether it looks like a fraction of a number that was made of an unknown size.
@@ -24,7 +25,7 @@ class Reader {
   [[noreturn]] void refuse(const std::string& why) const;
 
   const Program& program_;
-  const Op& op_;
+  const Op* const op_;  // null: it is about numbers alone
   size_t attr_ = 0;
 };
 

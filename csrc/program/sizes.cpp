@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "dispatch/creation.h"
 #include "program/program.h"
+#include "tensor/creation.h"
 
 namespace tensorlike {
 namespace {

@@ -46,7 +46,7 @@ def _watching() -> Iterator[list[ops.OpBase]]:
         yield seen
 
 
-def _name(op: ops.OpBase) -> str:
+def _name(op: _C.OpBase) -> str:
     return str(op.mode) if isinstance(op, (ops.Elemwise, ops.Reduce)) else type(op).__name__
 
 

@@ -31,12 +31,13 @@ class Size:
         (6,)
     """
 
-    __slots__ = ("first", "second")
+    __slots__ = ("first", "is_float", "second")
 
-    def __init__(self, first: int, second: int) -> None:
-        """Of the two numbers that stand for it in inference."""
+    def __init__(self, first: int, second: int, *, is_float: bool = False) -> None:
+        """Of the two numbers that stand for it in inference; perhaps as a floating-point number."""
         self.first = first
         self.second = second
+        self.is_float = is_float
 
     def __repr__(self) -> str:
         return "None"

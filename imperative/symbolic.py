@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _C
 from ..ops import OpBase
+from . import program_file
 from .dispatch import apply
 from .levels import stopped, unwrapped
 from .trees import leaves_of, map_tree
@@ -82,6 +83,39 @@ class Listing(_C.Program):
         numbers = [self._own(x).number for x in leaves_of(results)]
         found = iter(self.values(numbers, given))
         return map_tree(lambda _: next(found), results)
+
+    def to_bytes(self, results: Any) -> bytes:
+        """The program with its captured arrays, and the symbolic tensors that it is to give.
+
+        Args:
+            results: one, or a tuple or list of several.
+
+        Raises:
+            ParameterError: a captured value is no array, or an op has no form as bytes.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> listing = tl.Listing()
+            >>> data = listing.to_bytes(listing.input("x", (None,)) * 2)
+            >>> again, (y,) = tl.Listing.from_bytes(data)
+            >>> again.run(y, tl.tensor([1.0, 2.0]))
+            tensor([2., 4.])
+        """
+        return program_file.write(self, [self._own(x).number for x in leaves_of(results)])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> tuple[Listing, tuple[SymbolicTensor, ...]]:
+        """The program that `to_bytes` wrote, and its results.
+
+        Reading runs no code that the reader does not have: ops written in Python are looked up
+        among the modules that are imported.
+
+        Raises:
+            ArgumentError: the bytes are no program, or one that this process cannot make.
+        """
+        listing = cls()
+        results = program_file.read(data, listing)
+        return listing, tuple(listing.symbol(number) for number in results)
 
     def _own(self, x: Any) -> SymbolicTensor:
         """The symbolic tensor under wrappers and tracers."""

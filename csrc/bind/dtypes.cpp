@@ -184,6 +184,10 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     if (type == "scalar" || type == "any") return object == Py_True;
     fail_type(owner, spec, object);
   }
+  if (is_size(object)) {
+    const Literal literal = literal_of_size(object);
+    if (const auto* number = std::get_if<double>(&literal)) return *number;
+  }
   const bool takes_int = type == "int" || type == "one_axis" || type == "axis" ||
                          type == "scalar" || is_list_of_ints(type) || type == "padding" ||
                          type == "any";

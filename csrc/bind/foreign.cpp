@@ -116,7 +116,7 @@ bool to_literal(PyObject* object, Literal& literal) {
     return true;
   }
   if (is_size(object)) {
-    literal = number_of_size(object);
+    literal = literal_of_size(object);
     return true;
   }
   return false;

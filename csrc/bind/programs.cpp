@@ -241,6 +241,9 @@ PyObject* steps(PyObject* self, PyObject*) {
       Object exprs = own(PyDict_New());
       for (const auto& [index, expr] : step.exprs) {
         Object value = own(from_expression(expr));
+        if (std::holds_alternative<double>(step.op->attrs[index])) {
+          value = own(Py_BuildValue("(s(O))", "float", value.get()));
+        }
         const std::string& name = step.op->cls.spec.attrs[index].name;
         check(PyDict_SetItemString(exprs.get(), name.c_str(), value.get()));
       }
@@ -384,6 +387,13 @@ std::string print_op(const Op& op) {
 }  // namespace
 
 bool is_size(PyObject* object) { return Py_TYPE(object) == size_class; }
+
+Literal literal_of_size(PyObject* object) {
+  const int64_t number = number_of_size(object);
+  Object is_float = own(PyObject_GetAttrString(object, "is_float"));
+  if (is_float.get() == Py_True) return static_cast<double>(number);
+  return number;
+}
 
 int64_t number_of_size(PyObject* object) {
   Object first = own(PyObject_GetAttrString(object, "first"));

@@ -9,6 +9,7 @@ namespace tensorlike::bind {
 // Whether an object is a size that is not known; the number that stands for it.
 bool is_size(PyObject* object);
 int64_t number_of_size(PyObject* object);
+Literal literal_of_size(PyObject* object);
 // A number as Python sees it: what stands for an unknown size as such a size.
 PyObject* from_number(int64_t number);
 

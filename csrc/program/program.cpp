@@ -71,6 +71,14 @@ int Program::add(Variable variable) {
 }
 
 Witness Program::witness_of_dimension(const Dimension& dimension, int variable, int index) {
+  for (const Root& root : roots_) {
+    if (root.witness.first == dimension.size) return root.witness;
+  }
+  if (live_witnesses > 0 && !was_written(dimension.size) && program_of(dimension.size) != nullptr) {
+    fail(ErrorKind::kShape, said::op("input"), said::argument("shape"),
+         "must hold integers, None, names, and unknown sizes of other inputs",
+         said::got("a size made of one"));
+  }
   if (dimension.size != kUnknownSize) return {dimension.size, dimension.size};
   for (const Root& root : roots_) {
     if (!dimension.name.empty() && root.name == dimension.name) return root.witness;

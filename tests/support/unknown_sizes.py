@@ -19,7 +19,7 @@ def resized(x: Any, size: int) -> Any:
 
 
 def choices(arrays: list[Any]) -> Iterator[list[int]]:
-    """Which arguments are resized together: those that share the first one's size, or that alone."""
+    """Which arguments are resized together: those of the first one's size, or that alone."""
     first = next((i for i, x in enumerate(arrays) if x.ndim), None)
     if first is None:
         return

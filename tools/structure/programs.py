@@ -13,7 +13,7 @@ import numpy as np
 
 import tensorlike as tl
 import tensorlike.functional as F
-from tensorlike import ops
+from tensorlike import _C, ops
 
 from .table import Table
 

@@ -85,11 +85,11 @@ class _Writer:
         }
 
     def _kind(self, number: int) -> dict[str, Any]:
-        places = [self.program.shape(variable)[i] for _, variable, i in self.program.sizes()]
-        shape = [
-            {"size": places.index(size)} if isinstance(size, Size) else size
-            for size in self.program.shape(number)
-        ]
+        # By their numbers: a comparison of sizes would be remembered as a condition.
+        known: list[Any] = [self.program.shape(x)[i] for _, x, i in self.program.sizes()]
+        places = {size.first: i for i, size in enumerate(known)}
+        sizes: tuple[Any, ...] = self.program.shape(number)
+        shape = [{"size": places[size.first]} if isinstance(size, Size) else size for size in sizes]
         return {"shape": shape, "dtype": self.program.dtype(number).name}
 
     def _array(self, name: str, value: Any) -> Any:

@@ -6,6 +6,7 @@ It computes nothing. A model that is called on one writes its own listing.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os import PathLike
 from typing import Any
 
 from .. import _C
@@ -83,6 +84,20 @@ class Listing(_C.Program):
         numbers = [self._own(x).number for x in leaves_of(results)]
         found = iter(self.values(numbers, given))
         return map_tree(lambda _: next(found), results)
+
+    def draw(self, path: str | PathLike[str]) -> None:
+        """Draws the listing: its inputs, and a box for each op, joined by what they read.
+
+        Args:
+            path: the file, an .svg, a .dot for Graphviz, or a .png, which needs Pillow.
+
+        Raises:
+            ValueError: the file's name ends otherwise.
+            ModuleNotFoundError: a .png is asked for, and Pillow is not installed.
+        """
+        from .drawing import draw  # which few programs need
+
+        draw(self.to_dot("listing"), path)
 
     def to_bytes(self, results: Any) -> bytes:
         """The program with its captured arrays, and the symbolic tensors that it is to give.

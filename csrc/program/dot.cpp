@@ -21,6 +21,16 @@ std::string escape(const std::string& name) {
   return out;
 }
 
+// Between quotes only these do.
+std::string quoted(const std::string& title) {
+  std::string out;
+  for (char c : title) {
+    if (c == '\\' || c == '"') out += '\\';
+    out += c;
+  }
+  return out;
+}
+
 }  // namespace
 
 std::span<const ArgSpec> arguments_of(const Op& op) {
@@ -38,7 +48,7 @@ const std::string& slot_name(const Op& op, size_t input) {
 void Picture::add(const Program& program, const std::string& title,
                   const std::vector<uint64_t>& ids) {
   const std::string box = std::to_string(boxes_++);
-  nodes_ += "  subgraph cluster_" + box + " {\n    label=\"" + escape(title) +
+  nodes_ += "  subgraph cluster_" + box + " {\n    label=\"" + quoted(title) +
             "\";\n    style=filled;\n    color=lightgrey;\n"
             "    node [shape=record, style=filled, fillcolor=white];\n";
   const auto& steps = program.steps();

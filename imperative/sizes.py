@@ -122,7 +122,9 @@ class Size:
         self._refuse("an integer")
 
     def __float__(self) -> float:
-        self._refuse("a number")
+        if not self.is_float:
+            self._refuse("a number")
+        return float(self.first)
 
     def __truediv__(self, other: Any) -> Any:
         if isinstance(other, (int, float, Size)):

@@ -76,7 +76,7 @@ def test_l11_its_tape_is_drawn(program: Path, tmp_path: Path) -> None:
 
 LAPACK = """
 #include <cstdio>
-#include "tape/functions.h"
+#include "program/functions.h"
 using namespace tensorlike::tape;
 int main() {
   const VariableHandle x = make_ref<Variable>("x", make_tensor<float>({4, 0, 0, 9}, {2, 2}));

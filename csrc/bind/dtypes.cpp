@@ -88,6 +88,13 @@ int64_t to_int(PyObject* object) {
   return value;
 }
 
+// An integer, or an unknown size that stands for a floating-point number.
+Attr to_number(PyObject* object) {
+  const Literal literal = is_size(object) ? literal_of_size(object) : Literal(to_int(object));
+  if (const auto* number = std::get_if<double>(&literal)) return *number;
+  return std::get<int64_t>(literal);
+}
+
 std::vector<int64_t> to_ints(PyObject* object) {
   Object items = own(PySequence_Tuple(object));  // reading an item may change a list
   std::vector<int64_t> values;
@@ -184,10 +191,6 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
     if (type == "scalar" || type == "any") return object == Py_True;
     fail_type(owner, spec, object);
   }
-  if (is_size(object)) {
-    const Literal literal = literal_of_size(object);
-    if (const auto* number = std::get_if<double>(&literal)) return *number;
-  }
   const bool takes_int = type == "int" || type == "one_axis" || type == "axis" ||
                          type == "scalar" || is_list_of_ints(type) || type == "padding" ||
                          type == "any";
@@ -200,7 +203,7 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
       }
       PyErr_Clear();
     }
-    return converted(owner, spec, object, [&] { return Attr(to_int(object)); });
+    return converted(owner, spec, object, [&] { return to_number(object); });
   }
   if (PyComplex_Check(object) && takes_number) {
     return std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));

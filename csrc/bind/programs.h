@@ -10,6 +10,7 @@ namespace tensorlike::bind {
 bool is_size(PyObject* object);
 int64_t number_of_size(PyObject* object);
 Literal literal_of_size(PyObject* object);
+PyObject* from_witness(const Witness& witness);
 // A number as Python sees it: what stands for an unknown size as such a size.
 PyObject* from_number(int64_t number);
 
@@ -19,5 +20,6 @@ PyObject* said_shape(Value& value);
 
 int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg);
 void add_programs(PyObject* module);
+void add_sizes(PyObject* module);
 
 }  // namespace tensorlike::bind

@@ -75,15 +75,14 @@ std::string Picture::record(const Program& program, const Program::Step& step,
     const uint64_t id = number < ids.size() ? ids[number] : number;
     const std::string port = (is_output ? "o" : "i") + std::to_string(i);
     const std::string what = program.describe(numbers[i]);
-    std::string slot =
+    const std::string slot =
         is_output ? "y" + (numbers.size() == 1 ? "" : std::to_string(i)) : slot_name(*step.op, i);
-    std::string label = slot + ": " + variable.name;
+    std::string label = escape(slot) + ": " + escape(variable.name);
     if (labels_ == Labels::kWhole) {
-      label = is_output               ? variable.name + ": " + what
-              : variable.name.empty() ? what
-                                      : variable.name;
+      label = escape(variable.name.empty() ? what : variable.name);
+      if (is_output) label += ": " + escape(what);
     }
-    out += (out.empty() ? "<" : " | <") + port + "> " + escape(label);
+    out += (out.empty() ? "<" : " | <") + port + "> " + label;
     if (is_output) {
       made_[id] = node + ":" + port;
       continue;

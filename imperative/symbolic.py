@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import _C
 from ..ops import OpBase
@@ -15,6 +15,15 @@ from . import program_file
 from .dispatch import apply
 from .levels import stopped, unwrapped
 from .trees import leaves_of, map_tree
+
+
+class Step(NamedTuple):
+    """An op of a program: the numbers of the variables that it reads and makes, the user's line."""
+
+    op: OpBase
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    line: str
 
 
 class Listing(_C.Program):
@@ -60,9 +69,13 @@ class Listing(_C.Program):
         return list(self.text_lines())
 
     @property
-    def ops(self) -> list[_C.OpBase]:
+    def ops(self) -> list[OpBase]:
         """The ops, in order."""
         return [step[0] for step in self.steps()]
+
+    def applied(self) -> list[Step]:
+        """The ops with what they read and make, in order."""
+        return [Step(*step[:4]) for step in self.steps()]
 
     def run(self, results: Any, /, *inputs: Any) -> Any:
         """What the listed ops give when they are applied to values, in the order of the listing.

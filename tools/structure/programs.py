@@ -13,7 +13,7 @@ import numpy as np
 
 import tensorlike as tl
 import tensorlike.functional as F
-from tensorlike import _C, ops
+from tensorlike import ops
 
 from .table import Table
 
@@ -46,7 +46,7 @@ def _watching() -> Iterator[list[ops.OpBase]]:
         yield seen
 
 
-def _name(op: _C.OpBase) -> str:
+def _name(op: ops.OpBase) -> str:
     return str(op.mode) if isinstance(op, (ops.Elemwise, ops.Reduce)) else type(op).__name__
 
 

@@ -199,7 +199,7 @@ class _Reader:
             return tuple(made)
         if kind == "float":
             (size,) = made
-            return Size(size.first, size.second, is_float=True)
+            return Size(size.first, size.second, self.program, is_float=True)
         first, second = made
         if kind not in ("add", "multiply"):
             raise ValueError(f"{kind!r} must be add or multiply")

@@ -31,19 +31,22 @@ class Size:
         (6,)
     """
 
-    __slots__ = ("first", "is_float", "second")
+    __slots__ = ("first", "is_float", "owner", "second")
 
-    def __init__(self, first: int, second: int, *, is_float: bool = False) -> None:
-        """Of the two numbers that stand for it in inference; perhaps as a floating-point number."""
+    def __init__(
+        self, first: int, second: int, owner: _C.Program, *, is_float: bool = False
+    ) -> None:
+        """Of the two numbers that stand for it in a program; perhaps as a floating-point number."""
         self.first = first
         self.second = second
+        self.owner = owner
         self.is_float = is_float
 
     def __repr__(self) -> str:
         return "None"
 
     def __hash__(self) -> int:
-        return hash((self.first, self.second))
+        return hash((self.first, self.second, id(self.owner)))
 
     def __eq__(self, other: object) -> bool:
         """Whether it is the same size, or comes to be that number: see `Size`."""
@@ -51,12 +54,14 @@ class Size:
 
     def _with(self, other: Any, apply: Any) -> Any:
         if isinstance(other, Size):
+            if other.owner is not self.owner:
+                self._refuse("a size of another listing")
             numbers = apply(self.first, other.first), apply(self.second, other.second)
         elif isinstance(other, int) and not isinstance(other, bool):
             numbers = apply(self.first, other), apply(self.second, other)
         else:
             return NotImplemented
-        return numbers[0] if numbers[0] == numbers[1] else Size(*numbers)
+        return numbers[0] if numbers[0] == numbers[1] else Size(*numbers, self.owner)
 
     def __add__(self, other: Any) -> Any:
         return self._with(other, lambda a, b: a + b)
@@ -75,7 +80,7 @@ class Size:
     __rmul__ = __mul__
 
     def __neg__(self) -> Size:
-        return Size(-self.first, -self.second)
+        return Size(-self.first, -self.second, self.owner)
 
     def __floordiv__(self, other: Any) -> Any:
         """Where it leaves no rest whatever the size is."""
@@ -95,13 +100,15 @@ class Size:
     def _compared(self, other: Any, how: str, *, swapped: bool = False) -> Any:
         if isinstance(other, Size):
             number = other.first
+            if other.owner is not self.owner:
+                return False if how == "==" else NotImplemented
             if (self.first, self.second) == (other.first, other.second):
                 return how != "<"
         elif isinstance(other, int):
             number = other
         else:
             return NotImplemented
-        return _C.compare_sizes(*(number, self.first) if swapped else (self.first, number), how)
+        return self.owner.compare(*(number, self.first) if swapped else (self.first, number), how)
 
     def __lt__(self, other: Any) -> Any:
         return self._compared(other, "<")

@@ -19,6 +19,7 @@ from .carrier import Carrier, beneath, carried, carrying
 from .dual import Dual
 from .levels import Level, under_leaves, unwrapped
 from .naming import named_around
+from .sizes import as_size
 from .tensor import Tensor
 from .trees import (
     call,
@@ -291,7 +292,7 @@ def _size_of(values: list[Any], axes: list[Any], axis_size: int | None) -> int:
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) == 1:
-        return int(sizes.pop())
+        return as_size(sizes.pop())
     if not sizes:
         raise _C.ParameterError(
             "the number of examples must be known; no argument has an axis of them; pass axis_size",

@@ -156,10 +156,19 @@ PyObject* shape_of_variable(PyObject* self, PyObject* number) {
     Object out = own(PyTuple_New(static_cast<Py_ssize_t>(variable.spec.shape.size())));
     for (size_t i = 0; i < variable.spec.shape.size(); ++i) {
       const Witness size{variable.spec.shape[i], variable.other.shape[i]};
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_witness(size)));
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_witness(size, program)));
     }
     return out.release();
   });
+}
+
+// compare(a, b, how): what the witnesses of sizes say; the program remembers that it was asked.
+PyObject* compare(PyObject* self, PyObject* args) {
+  long long a = 0, b = 0;
+  const char* how = nullptr;
+  if (PyArg_ParseTuple(args, "LLs", &a, &b, &how) == 0) return nullptr;
+  return guarded(
+      [&] { return PyBool_FromLong(program_in(self).compare(a, b, how, place_of_user())); });
 }
 
 PyObject* dtype_of_variable(PyObject* self, PyObject* number) {
@@ -319,6 +328,7 @@ PyMethodDef program_methods[] = {
     {"sizes", as_method(sizes), METH_NOARGS, "The unknown sizes."},
     {"text_lines", as_method(lines), METH_NOARGS, "The program, line by line."},
     {"to_dot", as_method(dot), METH_O, "to_dot(title): the program as a graph."},
+    {"compare", compare, METH_VARARGS, "compare(a, b, how): what is known of two sizes."},
     {"rename", rename_variable, METH_VARARGS, "rename(number, name): another name."},
     {"add_part", add_part, METH_VARARGS, "add_part(name, program): one that attributes name."},
     {nullptr, nullptr, 0, nullptr},

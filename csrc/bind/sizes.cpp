@@ -1,7 +1,6 @@
 // Sizes that are not known, as Python sees them: what stands for one is never shown as a number.
 #include "program/sizes.h"
 
-#include "base/place.h"
 #include "bind/programs.h"
 
 namespace tensorlike::bind {
@@ -14,35 +13,19 @@ PyObject* set_size_class(PyObject*, PyObject* cls) {
   Py_RETURN_NONE;
 }
 
-// compare_sizes(a, b, how): what the witnesses say; the program remembers that it was asked.
-PyObject* compare_sizes(PyObject*, PyObject* args) {
-  long long a = 0, b = 0;
-  const char* how = nullptr;
-  if (PyArg_ParseTuple(args, "LLs", &a, &b, &how) == 0) return nullptr;
-  return guarded([&] {
-    Program* program = program_of(a);
-    if (program == nullptr) program = program_of(b);
-    if (program == nullptr) {
-      fail(ErrorKind::kShape, said::op("Size"), "the size must be of a program that there is",
-           said::got("one whose program is gone, or that was made by divisions"));
-    }
-    return PyBool_FromLong(program->compare(a, b, how, place_of_user()));
-  });
-}
-
 PyMethodDef module_methods[] = {
-    {"compare_sizes", compare_sizes, METH_VARARGS, "What is known of two sizes."},
     {"set_size_class", as_method(set_size_class), METH_O, "Says what unknown sizes are."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
-PyObject* from_witness(const Witness& witness) {
+PyObject* from_witness(const Witness& witness, const Program& program) {
   if (witness.is_known()) return PyLong_FromLongLong(witness.first);
-  return checked(PyObject_CallFunction(reinterpret_cast<PyObject*>(size_class), "LL",
-                                       static_cast<long long>(witness.first),
-                                       static_cast<long long>(witness.second)));
+  auto* owner = static_cast<PyObject*>(program.handle);
+  return checked(PyObject_CallFunction(
+      reinterpret_cast<PyObject*>(size_class), "LLO", static_cast<long long>(witness.first),
+      static_cast<long long>(witness.second), owner != nullptr ? owner : Py_None));
 }
 
 bool is_size(PyObject* object) { return Py_TYPE(object) == size_class; }
@@ -64,7 +47,7 @@ int64_t number_of_size(PyObject* object) {
 PyObject* from_number(int64_t number) {
   const Program* program = live_witnesses > 0 ? program_of(number) : nullptr;
   const auto size = program != nullptr ? program->witness_of(number) : std::nullopt;
-  return size ? from_witness(*size) : PyLong_FromLongLong(number);
+  return size ? from_witness(*size, *program) : PyLong_FromLongLong(number);
 }
 
 PyObject* said_shape(Value& value) {
@@ -73,6 +56,15 @@ PyObject* said_shape(Value& value) {
   while (inner->tag == Value::kTracer) inner = static_cast<Tracer*>(inner)->primal.get();
   if (inner->tag != Value::kForeign) return nullptr;
   return checked(PyObject_GetAttrString(static_cast<ForeignValue*>(inner)->object(), "shape"));
+}
+
+PyObject* count_of(PyObject* shape) {
+  Object sizes = own(PySequence_Tuple(shape));
+  Object count = own(PyLong_FromLong(1));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes.get()); ++i) {
+    count = own(PyNumber_Multiply(count.get(), PyTuple_GET_ITEM(sizes.get(), i)));
+  }
+  return count.release();
 }
 
 PyObject* from_dims(const Dims& shape) {

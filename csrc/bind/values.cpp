@@ -170,7 +170,11 @@ PyObject* get_ndim(PyObject* self, void*) {
   return guarded([&] { return PyLong_FromSize_t(spec_in(self).shape.size()); });
 }
 PyObject* get_size(PyObject* self, void*) {
-  return guarded([&] { return checked(from_number(element_count(spec_in(self).shape))); });
+  return guarded([&] {
+    const Object said = Object::steal(said_shape(*to_value(self)));
+    if (said) return count_of(said.get());
+    return PyLong_FromLongLong(element_count(spec_in(self).shape));
+  });
 }
 PyObject* get_device(PyObject*, void*) { return PyUnicode_FromString("cpu"); }
 

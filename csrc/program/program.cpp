@@ -115,7 +115,7 @@ int Program::capture(Ref<Value> value, const Spec& spec, std::string note, std::
 
 // What a number may be made of: products of the inputs' unknown sizes, and unknown dimensions.
 void Program::add_bases(int variable) {
-  const Variable& added = variables_[static_cast<size_t>(variable)];
+  Variable& added = variables_[static_cast<size_t>(variable)];
   if (added.role == Role::kInput) {
     bases_.clear();
     for (const Root& root : roots_) {
@@ -139,17 +139,20 @@ void Program::add_bases(int variable) {
     }
     return;
   }
+  added.bases.clear();
   for (size_t i = 0; i < added.spec.shape.size(); ++i) {
     const Witness witness{added.spec.shape[i], added.other.shape[i]};
-    if (!witness.is_known()) add_base({witness, dim_of(variable, static_cast<int>(i))});
+    added.bases.push_back(
+        witness.is_known() ? -1 : add_base({witness, dim_of(variable, static_cast<int>(i))}));
   }
 }
 
-void Program::add_base(const Base& base) {
-  const bool is_there = std::any_of(bases_.begin(), bases_.end(), [&](const Base& known) {
-    return known.witness == base.witness;
-  });
-  if (!is_there) bases_.push_back(base);
+int Program::add_base(const Base& base) {
+  const auto found = std::find_if(bases_.begin(), bases_.end(),
+                                  [&](const Base& known) { return known.witness == base.witness; });
+  const int number = static_cast<int>(found - bases_.begin());
+  if (found == bases_.end()) bases_.push_back(base);
+  return number;
 }
 
 std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std::string place) {

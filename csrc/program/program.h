@@ -25,8 +25,9 @@ class Program : public RefCounted {
     Spec spec;   // unknown sizes as their first witnesses
     Spec other;  // and as their second ones
     Role role = Role::kResult;
-    Ref<Value> value = {};  // of one that was captured; null: it is only described
-    std::string note = {};  // of one that was captured: what it is
+    Ref<Value> value = {};        // of one that was captured; null: it is only described
+    std::string note = {};        // of one that was captured: what it is
+    std::vector<int> bases = {};  // which base each dimension is; -1: it is known
   };
 
   // A dimension of an input.
@@ -129,7 +130,9 @@ class Program : public RefCounted {
   std::string next_name() { return "_" + std::to_string(++names_); }
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
-  void add_base(const Base& base);
+  int add_base(const Base& base);
+  // ErrorKind::kShape where a step gave other sizes than those that were recorded.
+  void check_sizes(const Step& step, std::span<const Spec> specs) const;
   std::vector<int> finish(Step step, const Specs& specs, const Specs& others);
   // An error in terms of the program: its own names of sizes, and the line of the step.
   [[noreturn]] void rethrow(const Error& error, const std::string& place) const;

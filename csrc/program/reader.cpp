@@ -38,7 +38,7 @@ void Reader::read(Program::Step& step) {
 
 // A number may be read in several ways, as 2 n + 2 where n + 1 is a dimension too. They must agree.
 std::optional<AttrExpr> Reader::read(int64_t number) {
-  if (std::llabs(number) < kPlainNumbers) return std::nullopt;
+  if (number > -kPlainNumbers && number < kPlainNumbers) return std::nullopt;
   const Program::Base* base = nullptr;
   Multiple as_multiple;
   int64_t second = 0;

@@ -55,7 +55,9 @@ bool is_near_to_usual_numbers(int64_t prime) {
 }  // namespace
 
 std::optional<Multiple> multiple_of(int64_t number, int64_t base) {
-  if (std::llabs(number) < kPlainNumbers || base == 0) return std::nullopt;
+  if ((number > -kPlainNumbers && number < kPlainNumbers) || number == INT64_MIN || base == 0) {
+    return std::nullopt;
+  }
   int64_t factor = number / base;
   int64_t rest = number - factor * base;
   if (2 * std::llabs(rest) > base) {
@@ -98,13 +100,13 @@ void release_witness(const Witness& witness) {
 
 Program* program_of(int64_t number) {
   for (const auto& [prime, entry] : state().owners) {
-    if (multiple_of(number, prime)) return entry.second;
+    if (entry.second->witness_of(number)) return entry.second;
   }
   return nullptr;
 }
 
 void note_written(int64_t number) {
-  if (std::llabs(number) >= kPlainNumbers && program_of(number) != nullptr) {
+  if (program_of(number) != nullptr) {
     state().written.insert(number);
   }
 }

@@ -12,7 +12,7 @@ from tensorlike.opdecl import load_builtin
 EXAMPLES = examples(tuple(load_builtin().functions))
 # Sizes of results that depend on elements are never known before.
 BY_ELEMENTS = {"unique_elements", "unique_values", "masked_select", "argwhere"}
-# Their gradients are other programs where rows are fewer than columns, and say so when they run.
+# The smaller of two sizes is known of large ones alone: they refuse fewer rows than columns.
 BY_ORDER = {"qr", "svd", "svdvals", "lu_factors", "lstsq"}
 
 
@@ -23,7 +23,7 @@ def test_a_function_of_an_unknown_size_is_that_of_each_size(example: Example) ->
         with pytest.raises(tl.ShapeError, match="depends on the elements"):
             refusals(example, arrays)
         return
-    assert not refusals(example, arrays)
+    assert bool(refusals(example, arrays)) == (example.entry.function in BY_ORDER)
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_a_gradient_of_an_unknown_size_is_that_of_each_size(example: Example) ->
             refusals(call, arrays)
         return
     refused = refusals(call, arrays)
-    assert bool(refused) == (name in BY_ORDER), refused
+    assert refused is None or bool(refused) == (name in BY_ORDER), refused

@@ -10,6 +10,7 @@ import numpy as np
 import tensorlike as tl
 
 SIZES = (1, 2, 5, 0, 3)
+MISTAKES = (ValueError, TypeError, IndexError, tl.AutodiffError)
 Call = Callable[..., Any]
 
 
@@ -35,7 +36,7 @@ def eager(call: Call, arrays: list[Any], chosen: list[int]) -> dict[int, Any]:
         given = [tl.tensor(resized(x, size) if i in chosen else x) for i, x in enumerate(arrays)]
         try:
             found[size] = given, call(*given)
-        except (ValueError, TypeError, IndexError) as error:
+        except MISTAKES as error:
             found[size] = given, error
     return found
 
@@ -80,14 +81,14 @@ def refusals(call: Call, arrays: list[Any]) -> dict[int, Exception] | None:
             continue
         try:
             listing, results = record(call, arrays, chosen)
-        except (ValueError, TypeError) as error:
+        except MISTAKES as error:
             failure = error
             continue
         refused = {}
         for size, (given, value) in wanted.items():
             try:
                 found = listing.run(results, *given)
-            except (ValueError, TypeError, IndexError) as error:
+            except MISTAKES as error:
                 if not isinstance(value, Exception):
                     refused[size] = error
                 continue

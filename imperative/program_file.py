@@ -82,6 +82,8 @@ class _Writer:
             "sizes": sizes,
             "lines": lines,
             "results": list(results),
+            "guards": [list(guard) for guard in self.program.guards()],
+            "parts": {name: _Writer(part).record(()) for name, part in self.program.parts.items()},
         }
 
     def _kind(self, number: int) -> dict[str, Any]:
@@ -148,6 +150,14 @@ class _Reader:
             else:
                 self._op(line)
         count = len(self.program.variables())
+        for name, record in self.record["parts"].items():
+            part = type(self.program)()
+            _Reader(part, record).read()
+            self.program.add_part(name, part)
+        for a, b, how, answer, place in self.record["guards"]:
+            if how not in ("==", "<", "<=") or not isinstance(answer, bool):
+                raise ValueError(f"{how!r} must be ==, < or <=, and its answer a boolean")
+            self.program.require(self._number(a), self._number(b), how, answer, _text(place))
         results = tuple(self.record["results"])
         if not all(type(number) is int and 0 <= number < count for number in results):
             raise ValueError("results must be numbers of variables")
@@ -185,6 +195,10 @@ class _Reader:
             if self.program.describe(number) != kind:
                 found = self.program.describe(number)
                 raise ValueError(f"{name} is {found}, where {kind!r} was written")
+
+    def _number(self, value: Any) -> int:
+        size = self._size(value)
+        return size.first if isinstance(size, Size) else _index(size, least=None)
 
     def _size(self, value: Any) -> Any:
         """An attribute that follows from unknown sizes."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
+from textwrap import indent
 from typing import Any, NamedTuple
 
 from .. import _C
@@ -43,6 +44,10 @@ class Listing(_C.Program):
         tensor([12., 30.])
     """
 
+    def __init__(self) -> None:
+        """Nothing is listed yet."""
+        self.parts: dict[str, Listing] = {}  # programs that attributes of ops name
+
     def input(
         self, name: str, shape: Sequence[int | str | None], dtype: Any = _C.float32
     ) -> SymbolicTensor:
@@ -58,6 +63,15 @@ class Listing(_C.Program):
         two are equal but by name, and none is 1 where shapes broadcast, though it may come to be.
         """
         return self.symbol(self.add_input(name, shape, dtype))
+
+    def add_part(self, name: str, listing: Listing) -> None:
+        """Adds a program that ops of this one may name in an attribute; it is saved with it.
+
+        Raises:
+            ArgumentError: it holds this one.
+        """
+        self.hold(name, listing)
+        self.parts[name] = listing
 
     def symbol(self, number: int) -> SymbolicTensor:
         """The tensor-like that stands for a variable of the program."""
@@ -155,8 +169,9 @@ class Listing(_C.Program):
         return symbol
 
     def __str__(self) -> str:
-        """The listing."""
-        return "\n".join(self.text_lines())
+        """The listing, and its parts under their names."""
+        parts = [f"{name}:\n{indent(str(part), '  ')}" for name, part in self.parts.items()]
+        return "\n".join([*self.text_lines(), *parts])
 
 
 class SymbolicTensor(_C.TensorBase):

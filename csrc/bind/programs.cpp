@@ -171,6 +171,18 @@ PyObject* compare(PyObject* self, PyObject* args) {
       [&] { return PyBool_FromLong(program_in(self).compare(a, b, how, place_of_user())); });
 }
 
+// require(a, b, how, answer, place)
+PyObject* require(PyObject* self, PyObject* args) {
+  long long a = 0, b = 0;
+  const char *how = nullptr, *place = nullptr;
+  int answer = 0;
+  if (PyArg_ParseTuple(args, "LLsps", &a, &b, &how, &answer, &place) == 0) return nullptr;
+  return guarded([&] {
+    program_in(self).require(a, b, how, answer != 0, place);
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyObject* dtype_of_variable(PyObject* self, PyObject* number) {
   return guarded([&] {
     const Program& program = program_in(self);
@@ -266,6 +278,17 @@ PyObject* variables(PyObject* self, PyObject*) {
   });
 }
 
+// guards() -> (a, b, how, answer, place) for each
+PyObject* guards(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return to_tuple(program_in(self).guards(), [](const Program::Guard& guard) {
+      return Py_BuildValue("(NNsNN)", from_expression(guard.a), from_expression(guard.b),
+                           guard.how.c_str(), PyBool_FromLong(guard.answer),
+                           from_text(guard.place));
+    });
+  });
+}
+
 PyObject* sizes(PyObject* self, PyObject*) {
   return guarded([&] {
     const Program& program = program_in(self);
@@ -303,7 +326,7 @@ PyObject* rename_variable(PyObject* self, PyObject* args) {
   });
 }
 
-// add_part(name, program)
+// hold(name, program)
 PyObject* add_part(PyObject* self, PyObject* args) {
   PyObject *name = nullptr, *part = nullptr;
   if (PyArg_ParseTuple(args, "UO!", &name, program_class, &part) == 0) return nullptr;
@@ -329,8 +352,11 @@ PyMethodDef program_methods[] = {
     {"text_lines", as_method(lines), METH_NOARGS, "The program, line by line."},
     {"to_dot", as_method(dot), METH_O, "to_dot(title): the program as a graph."},
     {"compare", compare, METH_VARARGS, "compare(a, b, how): what is known of two sizes."},
+    {"require", require, METH_VARARGS, "require(a, b, how, answer, place): a guard."},
+    {"guards", as_method(guards), METH_NOARGS, "What was asked of sizes."},
     {"rename", rename_variable, METH_VARARGS, "rename(number, name): another name."},
-    {"add_part", add_part, METH_VARARGS, "add_part(name, program): one that attributes name."},
+    {"add_part", add_part, METH_VARARGS,
+     "add_part(name, program): a program that attributes of ops name."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot program_slots[] = {

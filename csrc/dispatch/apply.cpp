@@ -51,9 +51,7 @@ bool apply_raw(const Op& op, Args args, Values& out) {
     out.push_back(Ref<Value>(args[0]));
     return true;
   }
-  if (op.scalar == nullptr && apply_creation != nullptr && apply_creation(op, args, out)) {
-    return true;
-  }
+  if (op.scalar == nullptr && applies_creation(op, args, out)) return true;
   if (op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel) {
     out = launch(op, args);
     return true;

@@ -3,6 +3,7 @@
 
 #include "op/registry.h"
 #include "program/program.h"
+#include "program/reader.h"
 #include "tensor/body.h"
 #include "tensor/raw_tensor.h"
 
@@ -28,11 +29,6 @@ int64_t whole(const AttrExpr& expr, std::span<const Spec> variables) {
 std::string shape_text(const Program& program, int variable) {
   const std::string text = program.describe(variable);
   return text.substr(text.find('('));
-}
-
-bool holds(int64_t a, int64_t b, const std::string& how) {
-  if (how == "==") return a == b;
-  return how == "<" ? a < b : a <= b;
 }
 
 }  // namespace

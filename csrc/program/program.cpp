@@ -197,7 +197,17 @@ std::vector<int> Program::finish(Step step, const Specs& specs, const Specs& oth
   return steps_.back().outputs;
 }
 
+bool Program::leads_to(const Program& other) const {
+  return this == &other || std::any_of(parts_.begin(), parts_.end(), [&](const auto& entry) {
+           return entry.second->leads_to(other);
+         });
+}
+
 void Program::add_part(std::string name, Ref<Program> part) {
+  if (part->leads_to(*this)) {
+    fail(ErrorKind::kArgument, said::op("add_part"), said::argument("program"),
+         "must not hold the program that it is to be a part of");
+  }
   parts_[std::move(name)] = std::move(part);
 }
 

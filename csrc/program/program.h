@@ -62,6 +62,15 @@ class Program : public RefCounted {
   // What somebody asked of numbers that stand for unknown sizes, and was told by the witnesses;
   // `bind` refuses sizes for which the answer is another. `how` is one of == < <=.
   bool compare(int64_t a, int64_t b, const std::string& how, std::string place);
+  // The same where the answer is known, as it is of a program that was saved.
+  struct Guard {
+    AttrExpr a, b;
+    std::string how;
+    bool answer;
+    std::string place;
+  };
+  void require(int64_t a, int64_t b, const std::string& how, bool answer, std::string place);
+  const std::vector<Guard>& guards() const { return guards_; }
   // Lets captured values go: of a program that nobody can run any more.
   void release_values();
 
@@ -118,18 +127,12 @@ class Program : public RefCounted {
     AttrExpr expr;
   };
 
-  struct Guard {
-    AttrExpr a, b;
-    std::string how;
-    bool answer;
-    std::string place;
-  };
-
   int add(Variable variable);
   void check(const Guard& guard, std::span<const Spec> specs) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
+  bool leads_to(const Program& other) const;
   int add_base(const Base& base);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;

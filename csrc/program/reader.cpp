@@ -108,16 +108,26 @@ void Reader::refuse(const std::string& why) const {
        said::fix("give the size a number, or say it by values: mean(x), zeros_like(x)"));
 }
 
+bool holds(int64_t a, int64_t b, std::string_view how) {
+  if (how == "==") return a == b;
+  return how == "<" ? a < b : a <= b;
+}
+
 bool Program::compare(int64_t a, int64_t b, const std::string& how, std::string place) {
+  const bool answer = holds(a, b, how);
+  require(a, b, how, answer, std::move(place));
+  return answer;
+}
+
+void Program::require(int64_t a, int64_t b, const std::string& how, bool answer,
+                      std::string place) {
   Reader reader(*this, nullptr);
   const auto expression_of = [&](int64_t number) {
     const auto found = reader.read(number);
     return found ? *found : literal(number);
   };
-  Guard guard{expression_of(a), expression_of(b), how, false, std::move(place)};
-  guard.answer = how == "==" ? a == b : how == "<" ? a < b : a <= b;
-  guards_.push_back(std::move(guard));
-  return guards_.back().answer;
+  guards_.push_back({expression_of(a), expression_of(b), how, answer, std::move(place)});
+  bound_.clear();
 }
 
 bool append_creation(const Op& op, Args args, Values& out) {

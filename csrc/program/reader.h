@@ -6,6 +6,9 @@
 
 namespace tensorlike {
 
+// What a comparison of two numbers says: one of == < <=.
+bool holds(int64_t a, int64_t b, std::string_view how);
+
 class Reader {
  public:
   Reader(const Program& program, const Op* op) : program_(program), op_(op) {}

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <map>
+#include <mutex>
 #include <set>
 
 #include "program/program.h"
@@ -20,6 +21,7 @@ constexpr int64_t kMostFactor = int64_t{1} << 24;
 constexpr int64_t kMostFactorWithRest = 4096;
 
 struct State {
+  std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
   std::set<int64_t> written;
 };
@@ -72,6 +74,7 @@ std::optional<Multiple> multiple_of(int64_t number, int64_t base) {
 
 Witness take_witness(Program& owner) {
   State& own = state();
+  const std::lock_guard lock(own.mutex);
   int64_t prime = kFirstPrime;
   const auto is_taken = [&](int64_t number) {
     const auto after = own.owners.lower_bound(number - kApart);
@@ -92,6 +95,7 @@ Witness take_witness(Program& owner) {
 }
 
 void release_witness(const Witness& witness) {
+  const std::lock_guard lock(state().mutex);
   live_witnesses -= static_cast<int>(state().owners.erase(witness.first));
   if (live_witnesses > 0) return;
   state().written.clear();
@@ -99,6 +103,8 @@ void release_witness(const Witness& witness) {
 }
 
 Program* program_of(int64_t number) {
+  if (number > -kPlainNumbers && number < kPlainNumbers) return nullptr;
+  const std::lock_guard lock(state().mutex);
   for (const auto& [prime, entry] : state().owners) {
     if (entry.second->witness_of(number)) return entry.second;
   }
@@ -106,11 +112,14 @@ Program* program_of(int64_t number) {
 }
 
 void note_written(int64_t number) {
-  if (program_of(number) != nullptr) {
-    state().written.insert(number);
-  }
+  if (program_of(number) == nullptr) return;
+  const std::lock_guard lock(state().mutex);
+  state().written.insert(number);
 }
 
-bool was_written(int64_t number) { return state().written.contains(number); }
+bool was_written(int64_t number) {
+  const std::lock_guard lock(state().mutex);
+  return state().written.contains(number);
+}
 
 }  // namespace tensorlike

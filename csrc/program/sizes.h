@@ -6,6 +6,7 @@
 // makes an attribute of a shape that it was given, the number tells which size it was made of.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -26,7 +27,7 @@ struct Witness {
 inline constexpr int64_t kPlainNumbers = 4096;
 
 // How many witnesses there are: where it is 0, numbers are numbers.
-inline int live_witnesses = 0;
+inline std::atomic<int> live_witnesses = 0;
 
 // A witness that nobody has; it stays the program's until that lets it go.
 Witness take_witness(Program& owner);

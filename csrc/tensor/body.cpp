@@ -258,8 +258,10 @@ Ref<Value> lift_literal(Literal literal, Value& like) {
   Value* args[] = {&like};
   if (like.tag == Value::kRaw) {
     Values made;
-    if (apply_creation != nullptr && apply_creation(*const_op(literal), {args}, made))
+    if (apply_creation.load(std::memory_order_relaxed) != nullptr &&
+        applies_creation(*const_op(literal), {args}, made)) {
       return made[0];
+    }
     const Kind kind = kind_of(literal);
     return RawTensor::scalar(literal_dtype(kind, static_cast<RawTensor&>(like).dtype), literal);
   }

@@ -3,12 +3,20 @@
 // known.
 #pragma once
 
+#include <atomic>
+
 #include "op/op.h"
 
 namespace tensorlike {
 
 // While it is set, it sees such ops on RawTensors, and those without arguments, before they run,
 // and may have another meaning for one.
-inline bool (*apply_creation)(const Op& op, Args args, Values& out) = nullptr;
+using CreationRule = bool (*)(const Op& op, Args args, Values& out);
+inline std::atomic<CreationRule> apply_creation = nullptr;
+
+inline bool applies_creation(const Op& op, Args args, Values& out) {
+  const CreationRule rule = apply_creation.load(std::memory_order_relaxed);
+  return rule != nullptr && rule(op, args, out);
+}
 
 }  // namespace tensorlike

@@ -63,6 +63,37 @@ def test_ops_that_were_declared_at_run_time_come_along() -> None:
     assert again.run(z, [1.0, 2.0]).tolist() == [2.0, 4.0]
 
 
+def test_what_was_asked_of_sizes_is_saved() -> None:
+    listing = Listing()
+    x, y = (tl.Tensor(listing.input(name, (name,))) for name in ("n", "m"))
+    z = F.sum(x) * (2 if x.shape[0] > 3 else 5) + F.sum(y) * (1 if y.shape[0] < x.shape[0] else 3)
+    again, (w,) = Listing.from_bytes(listing.to_bytes(z))
+    outcomes = set()
+    for sizes in ((4, 2), (4, 9), (2, 1), (2, 3)):
+        given = [np.ones(size, np.float32) for size in sizes]
+        found = []
+        for program, result in ((listing, z), (again, w)):
+            try:
+                found.append(program.run(result, *given).item())
+            except tl.ShapeError as error:
+                found.append(str(error).partition("; applied")[0])
+        assert found[0] == found[1]
+        outcomes.add(type(found[0]))
+    assert outcomes == {float, str}
+
+
+def test_parts_are_saved_with_their_program() -> None:
+    outer, inner = Listing(), Listing()
+    y = outer.input("x", (2,)) * 2
+    inner.input("z", ("n",)) + 1
+    outer.add_part("body", inner)
+    with pytest.raises(tl.ArgumentError, match="must not hold the program"):
+        inner.add_part("outer", outer)
+    again, _ = Listing.from_bytes(outer.to_bytes(y))
+    assert str(again) == str(outer)
+    assert "body:\n  z: float32(n,)" in str(again)
+
+
 def test_what_is_no_array_is_not_saved() -> None:
     listing = Listing()
     x = listing.input("x", (2,))

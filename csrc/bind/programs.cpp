@@ -355,8 +355,7 @@ PyMethodDef program_methods[] = {
     {"require", require, METH_VARARGS, "require(a, b, how, answer, place): a guard."},
     {"guards", as_method(guards), METH_NOARGS, "What was asked of sizes."},
     {"rename", rename_variable, METH_VARARGS, "rename(number, name): another name."},
-    {"add_part", add_part, METH_VARARGS,
-     "add_part(name, program): a program that attributes of ops name."},
+    {"hold", add_part, METH_VARARGS, "hold(name, program): a program that attributes of ops name."},
     {nullptr, nullptr, 0, nullptr},
 };
 PyType_Slot program_slots[] = {

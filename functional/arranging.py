@@ -23,6 +23,7 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.arrays import steady
+from ..imperative.sizes import as_size
 from .arguments import integer, named
 from .generated import (
     broadcast_to,
@@ -80,7 +81,7 @@ def dims_of(shape: Any) -> tuple[int, ...]:
     is_text = isinstance(shape, bytes | bytearray | memoryview)  # whose items are integers, too
     dims = tuple(shape) if isinstance(shape, Sequence) and not is_text else (shape,)
     try:
-        return tuple(operator.index(dim) for dim in dims)
+        return tuple(as_size(dim) for dim in dims)
     except TypeError:
         got = ", ".join(type(dim).__name__ for dim in dims[:4])
         raise ParameterError("shape must be an integer or several.", got=got) from None
@@ -313,7 +314,7 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
 
 
 def checked_shape(call: str, shape: Sequence[int]) -> tuple[int, ...]:
-    if math.prod(size for size in shape if size) > _MOST:
+    if math.prod(size for size in shape if isinstance(size, int) and size) > _MOST:
         raise ShapeError("the result must not be too large.", op=call, got=f"shape {tuple(shape)}")
     return tuple(shape)
 

@@ -61,7 +61,9 @@ def einsum(equation: str, *operands: TensorLike) -> Tensor:
     for letters, x in zip(parts, tensors, strict=True):
         for letter, size in zip(letters, x.shape, strict=True):
             known = sizes.setdefault(letter, size)
-            if known != size and 1 not in (known, size):
+            if known == size:
+                continue
+            if 1 not in (known, size):
                 raise ShapeError(
                     f"{letter!r} must stand for one size.",
                     op="einsum",

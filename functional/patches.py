@@ -116,7 +116,7 @@ def unfold(
     checked_shape("unfold", [images, channels, *places.shape])
     if any(paddings):
         x = pad(x, (0, 0, 0, 0, *(p for p in paddings for _ in range(2))))
-    flat = reshape(x, (images, channels, int(np.prod(padded))))
+    flat = reshape(x, (images, channels, math.prod(padded)))
     elements, windows = places.shape
     return reshape(take(flat, places, axis=2), (images, channels * elements, windows))
 
@@ -164,7 +164,7 @@ def fold(
     elements, windows = places.shape
     images, channels = x.shape[0], x.shape[1] // elements
     columns = permute_dims(reshape(x, (images, channels, elements, windows)), (2, 3, 0, 1))
-    nothing = zeros((int(np.prod(padded)), images, channels), dtype=x.dtype)
+    nothing = zeros((math.prod(padded), images, channels), dtype=x.dtype)
     summed = moveaxis(scatter_add(nothing, columns, places, axes=(0,)), 0, -1)
     whole = reshape(summed, (images, channels, *padded))
     inner = [slice(p, p + n) for p, n in zip(paddings, sizes, strict=True)]

@@ -45,6 +45,7 @@ from .random import default_stream as default_stream
 from .random import derived_key as derived_key
 from .random import manual_seed as manual_seed
 from .random import next_seed as next_seed
+from .sizes import Size as Size
 from .symbolic import Listing as Listing
 from .symbolic import SymbolicTensor as SymbolicTensor
 from .tensor import Parameter as Parameter
@@ -68,6 +69,7 @@ __all__ = [
     "RawTensor",
     "ShapeError",
     "ShapeTensor",
+    "Size",
     "Stream",
     "SymbolicTensor",
     "Tensor",

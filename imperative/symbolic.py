@@ -5,50 +5,91 @@ It computes nothing. A model that is called on one writes its own listing.
 
 from __future__ import annotations
 
-import itertools
-from typing import Any
+from collections.abc import Sequence
+from os import PathLike
+from textwrap import indent
+from typing import Any, NamedTuple
 
 from .. import _C
 from ..ops import OpBase
+from . import program_file
 from .dispatch import apply
 from .levels import stopped, unwrapped
 from .trees import leaves_of, map_tree
 
 
-class Listing:
-    """The ops that were applied, in order, one line each.
+class Step(NamedTuple):
+    """An op of a program: the numbers of the variables that it reads and makes, the user's line."""
+
+    op: OpBase
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    line: str
+
+
+class Listing(_C.Program):
+    """A program: the ops that were applied, in order, one line each.
 
     Example:
         >>> import tensorlike as tl
         >>> listing = tl.Listing()
-        >>> x = listing.input("x", (2, 3))
+        >>> x = listing.input("x", (None, 3))
         >>> y = tl.functional.sum(x * 2, axis=1)
         >>> print(listing)
-        x: float32(2, 3)
+        x: float32(None, 3)
         _1 = Const(value=2, dtype=None, device=None)(x)  # float32()
-        _2 = Elemwise(mode='multiply')(x, _1)  # float32(2, 3)
-        _3 = Reduce(mode='sum', axis=1, keepdims=False, dtype=None)(_2)  # float32(2,)
+        _2 = Elemwise(mode='multiply')(x, _1)  # float32(None, 3)
+        _3 = Reduce(mode='sum', axis=1, keepdims=False, dtype=None)(_2)  # float32(None,)
         >>> listing.run(y, tl.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
         tensor([12., 30.])
     """
 
     def __init__(self) -> None:
         """Nothing is listed yet."""
-        self.lines: list[str] = []
-        self.ops: list[OpBase] = []
-        self._names = 0
-        # For `run`, by the numbers of symbolic tensors: names are what people gave them.
-        self._numbers = itertools.count()
-        self._inputs: list[tuple[int, str, _C.ShapeTensor]] = []
-        self._captured: dict[int, Any] = {}
-        self._steps: list[tuple[OpBase, tuple[int, ...], tuple[int, ...]]] = []
+        self.parts: dict[str, Listing] = {}  # programs that attributes of ops name
 
-    def input(self, name: str, shape: tuple[int, ...], dtype: Any = _C.float32) -> SymbolicTensor:
-        """A tensor-like that stands for an input of this shape and dtype."""
-        made = SymbolicTensor(self, name, _C.ShapeTensor(shape, dtype))
-        self.lines.append(f"{name}: {made.describe()}")
-        self._inputs.append((made.number, name, made.spec))
-        return made
+    def input(
+        self, name: str, shape: Sequence[int | str | None], dtype: Any = _C.float32
+    ) -> SymbolicTensor:
+        """A tensor-like that stands for an input of this shape and dtype.
+
+        Args:
+            name: for people; names need not differ.
+            shape: sizes. `None` is one that is not known; names stand for such sizes too, and
+                sizes of one name are equal: ``("batch", 3)``.
+            dtype: the element type.
+
+        Unknown sizes are sizes like others to the ops; `Size` says what Python may do with one. No
+        two are equal but by name, and none is 1 where shapes broadcast, though it may come to be.
+        """
+        return self.symbol(self.add_input(name, shape, dtype))
+
+    def add_part(self, name: str, listing: Listing) -> None:
+        """Adds a program that ops of this one may name in an attribute; it is saved with it.
+
+        Raises:
+            ArgumentError: it holds this one.
+        """
+        self.hold(name, listing)
+        self.parts[name] = listing
+
+    def symbol(self, number: int) -> SymbolicTensor:
+        """The tensor-like that stands for a variable of the program."""
+        return SymbolicTensor(self, number)
+
+    @property
+    def lines(self) -> list[str]:
+        """The listing, line by line."""
+        return list(self.text_lines())
+
+    @property
+    def ops(self) -> list[OpBase]:
+        """The ops, in order."""
+        return [step[0] for step in self.steps()]
+
+    def applied(self) -> list[Step]:
+        """The ops with what they read and make, in order."""
+        return [Step(*step[:4]) for step in self.steps()]
 
     def run(self, results: Any, /, *inputs: Any) -> Any:
         """What the listed ops give when they are applied to values, in the order of the listing.
@@ -62,43 +103,61 @@ class Listing:
             Values, arranged as `results` is.
 
         Raises:
-            ShapeError: there is not one value for each input, of its shape.
+            ShapeError: there is not one value for each input, of its shape; or the ops do not go
+                together for these sizes.
             DTypeError: a value is of another dtype.
         """
-        values = {**self._captured, **self._given(inputs)}
-        asked = {self._own(x).number for x in leaves_of(results)}
-        last = {number: at for at, (_, xs, _) in enumerate(self._steps) for number in xs}
-        for at, (op, xs, ys) in enumerate(self._steps):
-            found = op(*[values[number] for number in xs])
-            values.update(zip(ys, found, strict=True))
-            for number in {*xs, *ys} - asked:
-                if last.get(number, at) == at:  # nobody reads it any more
-                    values.pop(number, None)
-        return map_tree(lambda x: values[self._own(x).number], results)
+        given = tuple(x if isinstance(x, _C.TensorBase) else _C.tensor(x) for x in inputs)
+        numbers = [self._own(x).number for x in leaves_of(results)]
+        found = iter(self.values(numbers, given))
+        return map_tree(lambda _: next(found), results)
 
-    def _given(self, inputs: tuple[Any, ...]) -> dict[int, Any]:
-        if len(inputs) != len(self._inputs):
-            raise _C.ShapeError(
-                f"one value for each of {len(self._inputs)} inputs is needed",
-                op="run",
-                got=f"{len(inputs)}",
-            )
-        values = {}
-        for (number, name, spec), given in zip(self._inputs, inputs, strict=True):
-            value = given if isinstance(given, _C.TensorBase) else _C.tensor(given)
-            if value.shape != spec.shape:
-                raise _C.ShapeError(
-                    f"must have the shape {spec.shape}",
-                    op="run",
-                    argument=name,
-                    got=f"{value.shape}",
-                )
-            if value.dtype is not spec.dtype:
-                raise _C.DTypeError(
-                    f"must be {spec.dtype.name}", op="run", argument=name, got=value.dtype.name
-                )
-            values[number] = value
-        return values
+    def draw(self, path: str | PathLike[str]) -> None:
+        """Draws the listing: its inputs, and a box for each op, joined by what they read.
+
+        Args:
+            path: the file, an .svg, a .dot for Graphviz, or a .png, which needs Pillow.
+
+        Raises:
+            ValueError: the file's name ends otherwise.
+            ModuleNotFoundError: a .png is asked for, and Pillow is not installed.
+        """
+        from ..inspection.drawing import draw  # which few programs need
+
+        draw(self.to_dot("listing"), path)
+
+    def to_bytes(self, results: Any) -> bytes:
+        """The program with its captured arrays, and the symbolic tensors that it is to give.
+
+        Args:
+            results: one, or a tuple or list of several.
+
+        Raises:
+            ParameterError: a captured value is no array, or an op has no form as bytes.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> listing = tl.Listing()
+            >>> data = listing.to_bytes(listing.input("x", (None,)) * 2)
+            >>> again, (y,) = tl.Listing.from_bytes(data)
+            >>> again.run(y, tl.tensor([1.0, 2.0]))
+            tensor([2., 4.])
+        """
+        return program_file.write(self, [self._own(x).number for x in leaves_of(results)])
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> tuple[Listing, tuple[SymbolicTensor, ...]]:
+        """The program that `to_bytes` wrote, and its results.
+
+        Reading runs no code that the reader does not have: ops written in Python are looked up
+        among the modules that are imported.
+
+        Raises:
+            ArgumentError: the bytes are no program, or one that this process cannot make.
+        """
+        listing = cls()
+        results = program_file.read(data, listing)
+        return listing, tuple(listing.symbol(number) for number in results)
 
     def _own(self, x: Any) -> SymbolicTensor:
         """The symbolic tensor under wrappers and tracers."""
@@ -109,59 +168,50 @@ class Listing:
             )
         return symbol
 
-    def _record(
-        self, op: OpBase, args: tuple[SymbolicTensor, ...], specs: tuple[Any, ...]
-    ) -> tuple[SymbolicTensor, ...]:
-        outputs = tuple(SymbolicTensor(self, self._name(), spec) for spec in specs)
-        left = ", ".join(output.name for output in outputs)
-        right = ", ".join(arg.name for arg in args)
-        what = ", ".join(output.describe() for output in outputs)
-        self.ops.append(op)
-        numbers = tuple(x.number for x in args), tuple(y.number for y in outputs)
-        self._steps.append((op, *numbers))
-        self.lines.append(f"{left} = {op}({right})  # {what}")
-        return outputs
-
-    def _name(self) -> str:
-        self._names += 1
-        return f"_{self._names}"
-
     def __str__(self) -> str:
-        """The listing."""
-        return "\n".join(self.lines)
+        """The listing, and its parts under their names."""
+        parts = [f"{name}:\n{indent(str(part), '  ')}" for name, part in self.parts.items()]
+        return "\n".join([*self.text_lines(), *parts])
 
 
 class SymbolicTensor(_C.TensorBase):
     """A name, a shape and a dtype; applying an op to it adds a line to its listing."""
 
-    def __init__(self, listing: Listing, name: str, spec: _C.ShapeTensor) -> None:
+    def __init__(self, listing: Listing, number: int) -> None:
         """Made by `Listing.input` and by applying ops."""
         self.listing = listing
-        self.name = name
-        self.number = next(listing._numbers)
-        self.spec = spec
+        self.number = number
+
+    @property
+    def name(self) -> str:
+        """What it is called in the listing."""
+        return str(self.listing.variables()[self.number][0])
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The dimensions."""
-        return self.spec.shape
+        """The dimensions: integers, and a `Size` for each that is not known."""
+        return self.listing.shape(self.number)
+
+    @property
+    def size(self) -> int:
+        """The number of elements: a `Size` where a dimension is not known."""
+        count = 1
+        for size in self.shape:
+            count = size * count
+        return count
 
     @property
     def dtype(self) -> _C.dtype:
         """The element type."""
-        return self.spec.dtype
+        return self.listing.dtype(self.number)
 
     def describe(self) -> str:
         """``float32(2, 3)``."""
-        return f"{self.dtype.name}{self.shape}"
+        return self.listing.describe(self.number)
 
     def lift(self, other: Any) -> SymbolicTensor:
         """A value beside a symbolic tensor is a captured constant."""
-        name = self.listing._name()
-        made = SymbolicTensor(self.listing, name, _C.ShapeTensor(other.shape, other.dtype))
-        self.listing.lines.append(f"{name}: {made.describe()}  # captured {type(other).__name__}")
-        self.listing._captured[made.number] = other
-        return made
+        return self.listing.symbol(self.listing.capture(other))
 
     def __repr__(self) -> str:
         """The name and what is known."""
@@ -169,7 +219,7 @@ class SymbolicTensor(_C.TensorBase):
 
 
 @apply.register
-def apply_symbolic(op: OpBase, *args: SymbolicTensor) -> tuple[SymbolicTensor, ...]:
+def apply_symbolic(op: OpBase, *args: SymbolicTensor) -> list[SymbolicTensor]:
     """Infers the outputs and lists the op."""
-    specs = op(*(arg.spec for arg in args))
-    return args[0].listing._record(op, args, specs)
+    listing = args[0].listing
+    return [listing.symbol(number) for number in listing.append(op, [x.number for x in args])]

@@ -9,8 +9,8 @@ from os import PathLike
 from typing import Any
 
 from .. import _C
-from ..inspection.graph import Arrow, Box, Graph
 from .autodiff import enable_grad, no_grad
+from .symbolic import Listing
 from .tensor import Tensor
 
 
@@ -176,24 +176,41 @@ class Tape(_C.TapeLog):
         """
         from ..inspection.drawing import draw  # which few programs need
 
-        draw(self._graph(), path)
+        draw(self.program.to_dot("tape"), path)
 
-    def _graph(self) -> Graph:
-        graph = Graph([Box(value.name, f"{value.name}\n{_what(value)}") for value in self.inputs])
-        made: dict[str, tuple[str, int | None]] = {
-            box.name: (box.name, None) for box in graph.boxes
-        }
-        for number, entry in enumerate(self, 1):
-            box = f"op{number}"
-            inputs = tuple(str(value) for value in entry.inputs)
-            outputs = tuple(f"{value}: {_what(value)}" for value in entry.outputs)
-            graph.boxes.append(Box(box, str(entry.op), inputs, outputs, "tape"))
-            for slot, value in enumerate(entry.inputs):
-                if value.name:
-                    source, at = made[value.name]
-                    graph.arrows.append(Arrow(source, box, at, slot))
-            made.update({value.name: (box, slot) for slot, value in enumerate(entry.outputs)})
-        return graph
+    @property
+    def program(self) -> Listing:
+        """What the tape wrote down as a program, which can be run again.
+
+        Its inputs are what came onto the tape from outside, `inputs` and values without gradients,
+        in the order of their use.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> x = tl.tensor([1.0, 2.0], requires_grad=True)
+            >>> with tl.Tape() as tape:
+            ...     y = tl.exp(x) * x
+            >>> print(tape.program)
+            x1: float32(2,)
+            _1 = Elemwise(mode='exp')(x1)  # float32(2,)
+            _2 = Elemwise(mode='multiply')(_1, x1)  # float32(2,)
+        """
+        program = Listing()
+        numbers: dict[str, int] = {}
+        for entry in self:
+            inputs = []
+            for value in entry.inputs:
+                number = numbers.get(value.name) if value.name else None
+                if number is None:
+                    number = program.add_input(value.name, value.shape, value.dtype)
+                    numbers[value.name] = number
+                inputs.append(number)
+            specs = [_C.ShapeTensor(value.shape, value.dtype) for value in entry.outputs]
+            made = program.append(entry.op, inputs, specs, entry.place)
+            for value, number in zip(entry.outputs, made, strict=True):
+                program.rename(number, value.name)
+                numbers[value.name] = number
+        return program
 
     def _entries(self) -> list[TapeEntry]:
         names: dict[tuple[int, int], str] = {}

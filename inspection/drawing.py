@@ -12,7 +12,7 @@ from xml.sax.saxutils import escape
 
 from .. import _C
 from .files import replace_file
-from .graph import Box, Graph, read_dot, to_dot
+from .graph import Box, Graph, read_dot
 from .graph_layout import LABEL_WIDTH, LINE, PAD, Layout, Place, Point, arrange, shorten
 
 __all__ = ["draw", "read_dot", "to_svg"]
@@ -31,11 +31,11 @@ class _Canvas(Protocol):
     def end(self) -> None: ...
 
 
-def draw(graph: Graph, path: str | PathLike[str]) -> None:
+def draw(dot: str, path: str | PathLike[str]) -> None:
     """Draws a graph into a file, in the format that its name ends in: .svg, .png or .dot.
 
     Args:
-        graph: boxes and arrows.
+        dot: the graph, in Graphviz's language, as programs write it.
         path: the file, which is written over.
 
     Raises:
@@ -44,20 +44,20 @@ def draw(graph: Graph, path: str | PathLike[str]) -> None:
 
     Example:
         >>> import tempfile
-        >>> from tensorlike.inspection.graph import Arrow, Box, Graph
-        >>> boxes = [Box("x", "x"), Box("op0", "exp", ("x: x",), ("y: exp_0",), "forward")]
-        >>> graph = Graph(boxes, [Arrow("x", "op0", target_slot=0)])
+        >>> import tensorlike as tl
+        >>> listing = tl.Listing()
+        >>> y = listing.input("x", (2, 3)) * 2
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     draw(graph, f"{folder}/tape.svg")
+        ...     draw(listing.to_dot("doubled"), f"{folder}/doubled.svg")
     """
     target = Path(path)
     match target.suffix:
         case ".dot":
-            replace_file(target, to_dot(graph).encode())
+            replace_file(target, dot.encode())
         case ".svg":
-            replace_file(target, to_svg(graph).encode())
+            replace_file(target, to_svg(read_dot(dot)).encode())
         case ".png":
-            _write_png(graph, target)
+            _write_png(read_dot(dot), target)
         case suffix:
             raise _C.ArgumentError(
                 "the file's name must end in .svg, .png or .dot.",

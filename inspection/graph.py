@@ -1,7 +1,7 @@
 """A graph of ops as a picture is drawn of: boxes with slots, and edges between slots.
 
-Nothing here knows what made the graph: a tape, a program, a listing. It is written and read as
-Graphviz's language, one statement a line, in the form of the C++ tape (`csrc/tape`).
+Nothing here knows what made the graph: a tape, a program, a listing. It is read as Graphviz's
+language, one statement a line, in the form that programs are written in (`csrc/program/dot.cpp`).
 """
 
 from __future__ import annotations
@@ -61,50 +61,6 @@ class Graph:
         return list(dict.fromkeys(box.group for box in self.boxes if box.group))
 
 
-def to_dot(graph: Graph) -> str:
-    """The graph in Graphviz's language."""
-    lines = ["digraph G {"]
-    for number, group in enumerate(graph.groups()):
-        lines += [
-            f"  subgraph cluster_{number} {{",
-            f'    label="{_escape(group)}";',
-            "    style=filled;",
-            "    color=lightgrey;",
-            "    node [shape=record, style=filled, fillcolor=white];",
-            *(f"    {_statement(box)}" for box in graph.boxes if box.group == group),
-            "  }",
-        ]
-    lines += [f"  {_statement(box)}" for box in graph.boxes if not box.group]
-    for arrow in graph.arrows:
-        source = (
-            arrow.source if arrow.source_slot is None else f"{arrow.source}:o{arrow.source_slot}"
-        )
-        target = (
-            arrow.target if arrow.target_slot is None else f"{arrow.target}:i{arrow.target_slot}"
-        )
-        extra = [f'label="{_escape(arrow.label)}"'] if arrow.label else []
-        extra += ["style=dashed"] if arrow.is_dashed else []
-        lines.append(f"  {source} -> {target}" + (f" [{', '.join(extra)}];" if extra else ";"))
-    return "\n".join([*lines, "}", ""])
-
-
-def _statement(box: Box) -> str:
-    if not box.is_op:
-        return f'{box.name} [shape=box, label="{_escape(box.title)}"];'
-    inputs, outputs = (
-        " | ".join(f"<{side}{i}> {_escape(text)}" for i, text in enumerate(slots))
-        for side, slots in (("i", box.inputs), ("o", box.outputs))
-    )
-    label = (
-        f"{{type: {_escape(box.title)} | {{input | {{{inputs}}}}} | {{output | {{{outputs}}}}}}}"
-    )
-    return f'{box.name} [label="{label}"];'
-
-
-def _escape(text: str) -> str:
-    return re.sub(r'([\\"{}|<> ])', r"\\\1", text).replace("\n", r"\n")
-
-
 def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: "\n" if found[1] == "n" else found[1], text)
 
@@ -116,7 +72,7 @@ _IGNORED = ("digraph ", "subgraph ", "style=", "color=", "node [")
 
 
 def read_dot(text: str) -> Graph:
-    """The graph that `to_dot`, or the C++ tape, has written.
+    """The graph that `to_dot` of a program has written.
 
     Raises:
         ValueError: a line is none of theirs: other programs' graphs are for Graphviz.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -216,7 +217,7 @@ class _BatchNorm(RunningStatistics):
         if not self.training:
             return self.by_statistics(x, weight, bias, each)
         axes = (0, *range(2, len(shape)))
-        count = int(np.prod([shape[axis] for axis in axes]))
+        count = math.prod(shape[axis] for axis in axes)
         if count < 2:
             raise ArgumentError(
                 "training needs more than one value for each feature",

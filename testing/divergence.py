@@ -14,8 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import RawTensor, Tensor, TensorBase, apply, as_raw_tensor, engine
+from ..imperative import (
+    Listing,
+    RawTensor,
+    ShapeTensor,
+    Tensor,
+    TensorBase,
+    apply,
+    as_raw_tensor,
+    engine,
+)
 from ..imperative.levels import stopped, unwrapped
+from ..imperative.symbolic import Step
 from ..imperative.trees import map_tree
 from ..inspection.files import replace_file
 from ..ops import OpBase
@@ -53,24 +63,14 @@ class _Recorded(TensorBase):
         return self.record.given(other)
 
 
-class _Step:
-    """An op that was applied: to which values, with which results, on which line."""
-
-    def __init__(self, op: OpBase, line: str, inputs: list[int], outputs: list[int]) -> None:
-        self.op = op
-        self.line = line
-        self.inputs = inputs
-        self.outputs = outputs
-
-
 class _Record:
-    """What a function applied, under a meaning."""
+    """What a function applied, under a meaning: a program, and what its variables were."""
 
     def __init__(self, meaning: Meaning) -> None:
         self.meaning = meaning
+        self.program = Listing()
         self.raws: dict[int, RawTensor] = {}  # what came from outside
-        self.values: list[Any] = []
-        self.steps: list[_Step] = []
+        self.values: list[Any] = []  # by the numbers of the program's variables
 
     def _added(self, value: Any) -> _Recorded:
         self.values.append(value)
@@ -78,15 +78,14 @@ class _Record:
 
     def given(self, x: Any) -> _Recorded:
         raw = as_raw_tensor(np.asarray(Tensor(stopped(unwrapped(x)))))
-        self.raws[len(self.values)] = raw
+        self.raws[self.program.capture(raw)] = raw
         return self._added(self.meaning.take(raw))
 
     def applied(self, op: OpBase, xs: tuple[_Recorded, ...]) -> list[_Recorded]:
         outputs = self.meaning.apply(op, [x.value for x in xs])
-        made = [self._added(y) for y in outputs]
-        numbers = [x.number for x in xs], [y.number for y in made]
-        self.steps.append(_Step(op, apply.line(), *numbers))
-        return made
+        specs = [ShapeTensor(y.shape, y.dtype) for y in outputs]
+        self.program.append(op, [x.number for x in xs], specs, apply.line())
+        return [self._added(y) for y in outputs]
 
 
 @apply.register
@@ -111,7 +110,7 @@ class Divergence:
         inputs: the arrays that it was applied to, under the first meaning.
     """
 
-    def __init__(self, step: _Step, position: int, inputs: list[Array], sides: str) -> None:
+    def __init__(self, step: Step, position: int, inputs: list[Array], sides: str) -> None:
         """Of a step of the record."""
         self.op, self.line, self.position = step.op, step.line, position
         self.inputs = inputs
@@ -255,10 +254,11 @@ def _replayed(record: _Record, meaning: Meaning, rtol: float | None) -> Divergen
     values: dict[int, Any] = {}
     sides = f"{name_of(record.meaning)} and {name_of(meaning)}"
     compared = 0
+    steps = record.program.applied()
     with meaning.running():
         for number, raw in record.raws.items():
             values[number] = meaning.take(raw)
-        for position, step in enumerate(record.steps):
+        for position, step in enumerate(steps):
             try:
                 outputs = meaning.apply(step.op, [values[number] for number in step.inputs])
             except Exception as error:
@@ -266,10 +266,10 @@ def _replayed(record: _Record, meaning: Meaning, rtol: float | None) -> Divergen
                 found.a, found.b = "computes", f"raises {type(error).__name__}: {error}"
                 return found
             values.update(zip(step.outputs, outputs, strict=False))
-            if meaning.kind == "mode" and position + 1 < len(record.steps):
+            if meaning.kind == "mode" and position + 1 < len(steps):
                 continue  # reading would run what waits: chains are compared as they run
             for later in range(compared, position + 1):
-                found_here = _compared(record, later, values, meaning, rtol, sides)
+                found_here = _compared(record, steps[later], later, values, meaning, rtol, sides)
                 if found_here is not None:
                     return found_here
             compared = position + 1
@@ -278,13 +278,13 @@ def _replayed(record: _Record, meaning: Meaning, rtol: float | None) -> Divergen
 
 def _compared(
     record: _Record,
+    step: Step,
     position: int,
     values: dict[int, Any],
     meaning: Meaning,
     rtol: float | None,
     sides: str,
 ) -> Divergence | None:
-    step = record.steps[position]
     for output, number in enumerate(step.outputs):
         left = _array(record.values[number])
         right = _array(values[number]) if number in values else None
@@ -300,7 +300,7 @@ def _compared(
 
 
 def _own_error(
-    record: _Record, step: _Step, output: int, meaning: Meaning, left: Array
+    record: _Record, step: Step, output: int, meaning: Meaning, left: Array
 ) -> float | None:
     """How much the op differs on the first side's inputs: the rest came with the inputs."""
     if meaning.kind == "mode" or left.dtype.kind not in "fc":
@@ -310,7 +310,7 @@ def _own_error(
     return _relative(left, right) if right.shape == left.shape else None
 
 
-def _arrays(record: _Record, step: _Step) -> list[Array]:
+def _arrays(record: _Record, step: Step) -> list[Array]:
     return [_array(record.values[number]) for number in step.inputs]
 
 

@@ -116,7 +116,9 @@ class BatchedCall:
             if move is not None:
                 value = getattr(self.op, name)
                 after = move(self, value)
-                if after != value:
+                # Of shapes with another number of sizes, no size is compared: it may be unknown.
+                is_longer = isinstance(after, tuple) and len(after) != len(value)
+                if is_longer or after != value:
                     changed[name] = after
         return self.with_attrs(**changed) if changed else self.op
 

@@ -13,6 +13,7 @@ from ..imperative.batched import Batched
 from ..imperative.crossing import enter, own
 from ..imperative.levels import unwrapped
 from ..imperative.naming import named_around
+from ..imperative.sizes import as_size
 from ..imperative.tensor import Tensor
 from ..imperative.trees import (
     call,
@@ -123,7 +124,7 @@ def _size_of(values: list[Any], axes: list[Any], axis_size: int | None) -> int:
     if axis_size is not None:
         sizes.add(axis_size)
     if len(sizes) == 1:
-        return int(sizes.pop())
+        return as_size(sizes.pop())
     if not sizes:
         raise _C.ParameterError(
             "the number of examples must be known; no argument has an axis of them; pass axis_size",

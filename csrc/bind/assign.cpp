@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "bind/objects.h"
+#include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "engine/engine.h"
 #include "op/index.h"
@@ -139,6 +140,7 @@ bool parse_items(PyObject* key, std::vector<int64_t>& items) {
   bool has_ellipsis = false;
   auto bound = [](PyObject* object) {
     if (object == Py_None) return kNoBound;
+    if (is_size(object)) return number_of_size(object);
     Object index = own(PyNumber_Index(object));
     int overflow = 0;
     const long long value = PyLong_AsLongLongAndOverflow(index.get(), &overflow);

@@ -20,12 +20,12 @@
 #include <unordered_set>
 #include <vector>
 
-#include "bind/objects.h"
+#include "bind/programs.h"
 
 namespace tensorlike::bind {
 namespace {
 
-enum class Kind { kValue, kNode, kOp, kHook, kAccumulator, kLog };
+enum class Kind { kValue, kNode, kOp, kHook, kAccumulator, kLog, kProgram };
 
 // One of the core's objects that may lead to Python's.
 struct Part {
@@ -79,6 +79,12 @@ PyObject* open(const Part& part, Show&& show) {
         show(part_of(entry.op.get()));
       }
       return nullptr;
+    case Kind::kProgram: {
+      const auto& program = static_cast<const Program&>(*part.object);
+      for (const Program::Step& step : program.steps()) show(part_of(step.op.get()));
+      for (const auto& variable : program.variables()) show(part_of(variable.value.get()));
+      return nullptr;
+    }
   }
   return nullptr;
 }
@@ -229,6 +235,10 @@ int visit_held(PyObject* self, visitproc visit, void* arg) {
 
 int visit_held(PyObject* self, const TapeLog& log, visitproc visit, void* arg) {
   return visit_part(self, {&log, Kind::kLog}, visit, arg);
+}
+
+int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg) {
+  return visit_part(self, {&program, Kind::kProgram}, visit, arg);
 }
 
 void add_cycles() {

@@ -2,6 +2,7 @@
 #include <string>
 
 #include "bind/objects.h"
+#include "bind/programs.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -79,10 +80,19 @@ std::string wanted(const AttrSpec& spec) {
 }
 
 int64_t to_int(PyObject* object) {
+  if (is_size(object)) return number_of_size(object);
   Object index = own(PyNumber_Index(object));
   const long long value = PyLong_AsLongLong(index.get());
   if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  if (live_witnesses > 0) note_written(value);
   return value;
+}
+
+// An integer, or an unknown size that stands for a floating-point number.
+Attr to_number(PyObject* object) {
+  const Literal literal = is_size(object) ? literal_of_size(object) : Literal(to_int(object));
+  if (const auto* number = std::get_if<double>(&literal)) return *number;
+  return std::get<int64_t>(literal);
 }
 
 std::vector<int64_t> to_ints(PyObject* object) {
@@ -193,7 +203,7 @@ Attr to_attr(PyObject* object, const std::string& owner, const AttrSpec& spec) {
       }
       PyErr_Clear();
     }
-    return converted(owner, spec, object, [&] { return Attr(to_int(object)); });
+    return converted(owner, spec, object, [&] { return to_number(object); });
   }
   if (PyComplex_Check(object) && takes_number) {
     return std::complex<double>(PyComplex_RealAsDouble(object), PyComplex_ImagAsDouble(object));
@@ -228,7 +238,7 @@ PyObject* from_attr(const Attr& attr) {
   struct Converter {
     PyObject* operator()(Nothing) const { return Py_NewRef(Py_None); }
     PyObject* operator()(bool value) const { return PyBool_FromLong(value); }
-    PyObject* operator()(int64_t value) const { return PyLong_FromLongLong(value); }
+    PyObject* operator()(int64_t value) const { return from_number(value); }
     PyObject* operator()(uint64_t value) const { return PyLong_FromUnsignedLongLong(value); }
     PyObject* operator()(double value) const { return PyFloat_FromDouble(value); }
     PyObject* operator()(const std::string& value) const {
@@ -237,8 +247,7 @@ PyObject* from_attr(const Attr& attr) {
     PyObject* operator()(const std::vector<int64_t>& value) const {
       Object out = own(PyTuple_New(static_cast<Py_ssize_t>(value.size())));
       for (size_t i = 0; i < value.size(); ++i) {
-        PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i),
-                         checked(PyLong_FromLongLong(value[i])));
+        PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_number(value[i])));
       }
       return out.release();
     }

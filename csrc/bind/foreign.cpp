@@ -1,4 +1,7 @@
 // Tensor-likes and numbers of Python's own, as the core sees them.
+#include <cmath>
+
+#include "bind/programs.h"
 #include "bind/rules.h"
 
 namespace tensorlike::bind {
@@ -81,7 +84,9 @@ Ref<Value> ForeignValue::lift(Value& other) {
 
 bool to_literal(PyObject* object, Literal& literal) {
   if (PyFloat_CheckExact(object)) {
-    literal = PyFloat_AS_DOUBLE(object);
+    const double value = PyFloat_AS_DOUBLE(object);
+    if (live_witnesses > 0 && std::fabs(value) < 0x1p53) note_written(static_cast<int64_t>(value));
+    literal = value;
     return true;
   }
   if (PyBool_Check(object)) {
@@ -106,7 +111,12 @@ bool to_literal(PyObject* object, Literal& literal) {
       return true;
     }
     if (value == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    if (live_witnesses > 0) note_written(value);
     literal = static_cast<int64_t>(value);
+    return true;
+  }
+  if (is_size(object)) {
+    literal = literal_of_size(object);
     return true;
   }
   return false;

@@ -15,6 +15,7 @@
 #include "bind/complex_forms.h"
 #include "bind/declare.h"
 #include "bind/objects.h"
+#include "bind/programs.h"
 #include "memory/allocator.h"
 
 namespace py = pybind11;
@@ -158,6 +159,7 @@ PYBIND11_MODULE(_C, m) {
     add_named(module);
     add_complex_forms(module);
     add_tapes(module);
+    add_programs(module);
     add_backward(module);
     add_transforms(module);
     add_apply(module);

@@ -2,7 +2,7 @@
 #include <array>
 #include <string>
 
-#include "bind/objects.h"
+#include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "dispatch/power.h"
 #include "engine/engine.h"
@@ -79,7 +79,7 @@ bool is_plain_tensor(PyObject* object) {
 
 bool is_number(PyObject* object) {
   return PyFloat_CheckExact(object) || PyLong_CheckExact(object) || PyBool_Check(object) ||
-         PyComplex_CheckExact(object);
+         PyComplex_CheckExact(object) || is_size(object);
 }
 
 // What may stand beside a tensor-like; anything else gets its own say.

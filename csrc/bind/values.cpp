@@ -4,6 +4,7 @@
 #include "bind/elements.h"
 #include "bind/errors.h"
 #include "bind/objects.h"
+#include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "op/index.h"
 // After Python.h.
@@ -17,14 +18,6 @@ Hooks hooks;
 [[noreturn]] void fail_attribute(PyObject* self, const char* name) {
   PyErr_Format(PyExc_AttributeError, "%s has no attribute '%s'", Py_TYPE(self)->tp_name, name);
   throw PythonError();
-}
-
-PyObject* from_dims(const Dims& shape) {
-  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
-  for (size_t i = 0; i < shape.size(); ++i) {
-    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(shape[i])));
-  }
-  return out.release();
 }
 
 namespace {
@@ -162,8 +155,9 @@ int set_own_attribute(PyObject* self, PyObject* value, void* name) {
 
 PyObject* get_shape(PyObject* self, void*) {
   return guarded([&] {
-    return value_of(self) == nullptr ? own_attribute(self, "shape")
-                                     : from_dims(spec_in(self).shape);
+    if (value_of(self) == nullptr) return own_attribute(self, "shape");
+    PyObject* said = said_shape(*value_of(self));
+    return said != nullptr ? said : from_dims(spec_in(self).shape);
   });
 }
 PyObject* get_dtype(PyObject* self, void*) {
@@ -176,7 +170,11 @@ PyObject* get_ndim(PyObject* self, void*) {
   return guarded([&] { return PyLong_FromSize_t(spec_in(self).shape.size()); });
 }
 PyObject* get_size(PyObject* self, void*) {
-  return guarded([&] { return PyLong_FromLongLong(element_count(spec_in(self).shape)); });
+  return guarded([&] {
+    const Object said = Object::steal(said_shape(*to_value(self)));
+    if (said) return count_of(said.get());
+    return PyLong_FromLongLong(element_count(spec_in(self).shape));
+  });
 }
 PyObject* get_device(PyObject*, void*) { return PyUnicode_FromString("cpu"); }
 

@@ -4,6 +4,7 @@
 #include "engine/engine.h"
 #include "op/infer.h"
 #include "op/registry.h"
+#include "tensor/creation.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -60,6 +61,7 @@ bool apply_raw(const Op& op, Args args, Values& out) {
     out.push_back(Ref<Value>(args[0]));
     return true;
   }
+  if (op.scalar == nullptr && applies_creation(op, args, out)) return true;
   if (op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel) {
     out = launch(op, args);
     return true;

@@ -8,6 +8,7 @@
 #include "op/conditions.h"
 #include "op/infer.h"
 #include "op/registry.h"
+#include "tensor/creation.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -254,11 +255,16 @@ Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<c
 }
 
 Ref<Value> lift_literal(Literal literal, Value& like) {
+  Value* args[] = {&like};
   if (like.tag == Value::kRaw) {
+    Values made;
+    if (apply_creation.load(std::memory_order_relaxed) != nullptr &&
+        applies_creation(*const_op(literal), {args}, made)) {
+      return made[0];
+    }
     const Kind kind = kind_of(literal);
     return RawTensor::scalar(literal_dtype(kind, static_cast<RawTensor&>(like).dtype), literal);
   }
-  Value* args[] = {&like};
   return apply(*const_op(literal), args)[0];
 }
 

@@ -1,6 +1,6 @@
 // A small network learns to tell three species of iris, with no Python in sight: the program of the
 // C++ tape. Usage: iris DATA.csv [TAPE.dot]; the latter gets a picture of the last step's tapes.
-#include <tape/functions.h>
+#include <program/functions.h>
 
 #include <algorithm>
 #include <fstream>

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from . import _C
-from .inspection.drawing import draw, read_dot
+from .inspection.drawing import draw
 
 
 def cmake_dir() -> Path:
@@ -61,7 +61,7 @@ def main(arguments: list[str]) -> int:
             print(cpp_functions())
         elif len(arguments) == 3 and arguments[0] == "draw":
             source, target = arguments[1:]
-            draw(read_dot(Path(source).read_text(encoding="utf-8")), target)
+            draw(Path(source).read_text(encoding="utf-8"), target)
         else:
             print(__doc__, file=sys.stderr)
             return 2

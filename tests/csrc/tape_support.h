@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tape/functions.h"
+#include "program/functions.h"
 
 namespace tensorlike::tape {
 

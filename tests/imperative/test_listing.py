@@ -43,13 +43,13 @@ def test_inputs_that_do_not_fit_are_refused() -> None:
     y = listing.input("x", (2,)) * 2
     with pytest.raises(ShapeError) as caught:
         listing.run(y)
-    assert str(caught.value) == "run: one value for each of 1 inputs is needed; got 0"
+    assert str(caught.value) == "run: one value for each of 1 inputs is needed; got 0."
     with pytest.raises(ShapeError) as caught:
         listing.run(y, tl.zeros(3))
-    assert str(caught.value) == "run: x must have the shape (2,); got (3,)"
+    assert str(caught.value) == "run: x must have the shape (2,); got (3,)."
     with pytest.raises(DTypeError) as caught_dtype:
         listing.run(y, tl.tensor([1, 2]))
-    assert str(caught_dtype.value) == "run: x must be float32; got int64"
+    assert str(caught_dtype.value) == "run: x must be float32; got int64."
     with pytest.raises(DispatchError) as caught_kind:
         listing.run(tl.zeros(2), tl.zeros(2))
     assert str(caught_kind.value) == "run: results must be of this listing; got a RawTensor"

@@ -62,9 +62,9 @@ def test_l11_a_tape_is_drawn_with_its_slots(tmp_path: Path) -> None:
     tape.draw(tmp_path / "tape.dot")
     graph = read_dot((tmp_path / "tape.dot").read_text(encoding="utf-8"))
     assert [(arrow.source, arrow.target, arrow.target_slot) for arrow in graph.arrows] == [
-        ("x1", "op1", 1),
-        ("op1", "op2", 0),
-        ("x2", "op2", 1),
-        ("op2", "op3", 0),
-        ("op3", "op4", 0),
+        ("v1", "op0_0", 1),
+        ("op0_0", "op0_1", 0),
+        ("v3", "op0_1", 1),
+        ("op0_1", "op0_2", 0),
+        ("op0_2", "op0_3", 0),
     ]

@@ -7,7 +7,18 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
-FLOORS = ("bind", "tape", "dispatch", "engine", "tensor", "op", "kernels", "memory", "base")
+FLOORS = (
+    "bind",
+    "program",
+    "tape",
+    "dispatch",
+    "engine",
+    "tensor",
+    "op",
+    "kernels",
+    "memory",
+    "base",
+)
 ROOMS = (
     "imperative", "inspection", "functional", "transforms", "nn", "optim", "ops", "opdecl",
     "testing", "src",

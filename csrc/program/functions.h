@@ -11,7 +11,7 @@
 #include <functional>
 #include <unordered_map>
 
-#include "tape/deferred.h"
+#include "program/deferred.h"
 
 namespace tensorlike::tape {
 

@@ -1,4 +1,4 @@
-#include "tape/functions.h"
+#include "program/functions.h"
 
 #include <atomic>
 #include <cmath>

@@ -1,4 +1,5 @@
-// The tape as a C++ user's API: a Tape is a list of ops that were added, and how far they have run.
+// The tape as a C++ user's API: a Tape is a program of the ops that were added, and how far it has
+// run.
 //
 //   VariableHandle y = get_global_tape().AddOp("matmul", {x, w});  // infers; nothing runs
 //   y->value();                                                    // runs up to y
@@ -16,17 +17,17 @@
 #include <memory>
 #include <unordered_map>
 
-#include "tape/variable.h"
+#include "program/dot.h"
+#include "program/variable.h"
 
 namespace tensorlike::tape {
 
 using Attributes = std::vector<std::pair<std::string, Attr>>;
 using Slots = std::map<std::string, std::vector<VariableHandle>>;
 
-// What an op reads or writes. The symbol is gone once backward is done with the op.
+// What an op reads or writes.
 struct Operand {
   Ref<const Desc> desc;
-  Ref<Symbol> symbol;
 };
 
 struct Slot {
@@ -34,7 +35,7 @@ struct Slot {
   std::vector<Operand> operands;
 };
 
-// One op on a tape.
+// One op on a tape, as it was when it was asked for.
 struct OpHandle {
   Ref<const Op> op;
   std::vector<Slot> inputs;
@@ -44,7 +45,20 @@ struct OpHandle {
   Attributes attributes() const;
   const Slot& input(const std::string& name) const;
   const Slot& output(const std::string& name) const;
-  void release();
+};
+
+class Tape;
+
+// The ops of a tape, in order.
+class Ops {
+ public:
+  explicit Ops(const Tape& tape) : tape_(tape) {}
+  size_t size() const;
+  bool empty() const { return size() == 0; }
+  OpHandle operator[](size_t index) const;
+
+ private:
+  const Tape& tape_;
 };
 
 // The results of an op: of one that has a single result, that variable itself.
@@ -78,7 +92,9 @@ class Tape {
   // Backward is to give this result of an op a gradient as well.
   void KeepGrad(const VariableHandle& result);
 
-  const std::vector<OpHandle>& ops() const { return ops_; }
+  Ops ops() const { return Ops(*this); }
+  // What was added, without elements.
+  const Program& program() const { return *program_; }
   // How many of them have run.
   size_t position() const { return position_; }
   // Null before Backward.
@@ -92,7 +108,12 @@ class Tape {
   Ref<Value> enter(Variable& variable);
 
  private:
+  friend class Ops;
   friend class Symbol;
+  // The symbols of a step, until backward is done with it.
+  struct Held {
+    std::vector<Ref<Symbol>> inputs, outputs;
+  };
   struct Leaf {
     Ref<Symbol> symbol;
     Ref<Tracer> tracer;
@@ -105,6 +126,9 @@ class Tape {
   };
 
   void run_to(size_t end);
+  // The program's variable that a symbol is; it is an input where it comes from elsewhere.
+  int number_of(const Symbol& symbol);
+  void rename(Desc& desc, std::string name);
   Results wrap(const Values& values) const;
   Results add(const Op& op, const std::vector<VariableHandle>& inputs, Attributes numbers);
   // Of a result of this tape that gradients flow to; null for any other variable.
@@ -118,7 +142,10 @@ class Tape {
   friend bool apply_variable(const Op& op, Args args, Values& out);
 
   const uint64_t number_;
-  std::vector<OpHandle> ops_;
+  const Ref<Program> program_ = make_ref<Program>();
+  std::vector<Held> held_;                     // of each step
+  std::vector<Ref<const Desc>> descs_;         // of each variable
+  std::unordered_map<uint64_t, int> numbers_;  // of what is described
   size_t position_ = 0;
   std::unordered_map<const Variable*, Leaf> leaves_;
   std::map<std::pair<const Node*, int>, Asked> asked_;
@@ -152,8 +179,5 @@ Ref<Op> op_by_name(const std::string& type, Attributes attributes);
 Attributes take_numbers(const std::string& type, Attributes& attributes);
 // ErrorKind::kAttribute for a null handle; `who` was given it.
 void check_given(const char* who, const void* handle);
-// The arguments of an op, as its declaration has them, and the name of one.
-std::span<const ArgSpec> arguments_of(const Op& op);
-const std::string& slot_name(const Op& op, size_t input);
 
 }  // namespace tensorlike::tape

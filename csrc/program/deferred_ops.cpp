@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "op/registry.h"
-#include "tape/deferred.h"
+#include "program/deferred.h"
 
 namespace tensorlike::tape {
 
@@ -10,18 +10,6 @@ void check_given(const char* who, const void* handle) {
   if (handle != nullptr) return;
   fail(ErrorKind::kAttribute, said::op(who), "a variable must be given",
        said::got("a null handle"));
-}
-
-std::span<const ArgSpec> arguments_of(const Op& op) {
-  if (op.scalar != nullptr) return op.scalar->spec.args;
-  if (op.reduction != nullptr) return {&op.reduction->spec.arg, 1};
-  return op.cls.spec.args;
-}
-
-const std::string& slot_name(const Op& op, size_t input) {
-  static const std::string none = "x";
-  const std::span<const ArgSpec> args = arguments_of(op);
-  return args.empty() ? none : args[std::min(input, args.size() - 1)].name;
 }
 
 Attributes take_numbers(const std::string& type, Attributes& attributes) {
@@ -101,12 +89,40 @@ const Slot& OpHandle::output(const std::string& name) const {
   return find_slot(outputs, name, type());
 }
 
-void OpHandle::release() {
-  for (std::vector<Slot>* slots : {&inputs, &outputs}) {
-    for (Slot& slot : *slots) {
-      for (Operand& operand : slot.operands) operand.symbol = nullptr;
-    }
+size_t Ops::size() const { return tape_.program_->steps().size(); }
+
+OpHandle Ops::operator[](size_t index) const {
+  const Program::Step& step = tape_.program_->steps()[index];
+  OpHandle handle{step.op, {}, {}};
+  const auto add = [&](std::vector<Slot>& slots, const std::string& name, int variable) {
+    if (slots.empty() || slots.back().name != name) slots.push_back({name, {}});
+    slots.back().operands.push_back({tape_.descs_[static_cast<size_t>(variable)]});
+  };
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    add(handle.inputs, slot_name(*step.op, i), step.inputs[i]);
   }
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    add(handle.outputs, step.outputs.size() == 1 ? "y" : "y" + std::to_string(i), step.outputs[i]);
+  }
+  return handle;
+}
+
+std::string Tape::to_dot() const {
+  Picture picture;
+  const auto add = [&](const Tape& tape, const char* title) {
+    std::vector<uint64_t> ids;
+    for (const Ref<const Desc>& desc : tape.descs_) ids.push_back(desc->id);
+    picture.add(*tape.program_, title, ids);
+  };
+  const auto node = [](const Desc& desc) {
+    return Picture::Node{desc.id, desc.name, to_string(desc.spec)};
+  };
+  add(*this, "forward tape");
+  if (!backward_) return picture.text();
+  add(*backward_, "backward tape");
+  for (const auto& [desc, gradient] : gradients_)
+    picture.add_gradient(node(*desc), node(*gradient));
+  return picture.text();
 }
 
 Results::operator VariableHandle() const {

@@ -1,6 +1,6 @@
 // The backward pass of a tape: the core's own, whose rules append to a second tape.
 #include "op/registry.h"
-#include "tape/deferred.h"
+#include "program/deferred.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
 
@@ -103,7 +103,7 @@ void Tape::receive(Asked& asked, Ref<Value> gradient) {
   const std::string name = variable.name_ + "_grad";
   // One gradient may be that of several variables; an op's own name for a result ends in a number.
   const bool is_ours = static_cast<Symbol&>(*gradient).tape_ == backward_.get();
-  if (is_ours && !desc->name.ends_with("_grad")) desc->name = name;
+  if (is_ours && !desc->name.ends_with("_grad")) backward_->rename(*desc, name);
   gradients_.emplace_back(asked.desc, desc);
   variable.gradient_ = make_ref<Variable>(name);
   variable.gradient_->held_ = std::move(gradient);
@@ -114,10 +114,10 @@ void Tape::receive(Asked& asked, Ref<Value> gradient) {
 
 // From here on only what the backward tape reads, and what the user holds, is kept.
 void Tape::run_backward() {
-  for (OpHandle& handle : ops_) handle.release();
+  for (Held& held : held_) held = {};
   leaves_.clear();
   asked_.clear();
-  for (size_t i = 0; i < backward_->position_; ++i) backward_->ops_[i].release();
+  for (size_t i = 0; i < backward_->position_; ++i) backward_->held_[i] = {};
   backward_->releases_ = true;
   backward_->Forward();
 }

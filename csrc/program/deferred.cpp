@@ -1,5 +1,5 @@
 // Adding ops to a tape, and running them.
-#include "tape/deferred.h"
+#include "program/deferred.h"
 
 #include <algorithm>
 #include <atomic>
@@ -27,47 +27,27 @@ ThreadState& state() {
   return instance;
 }
 
-void add_operand(std::vector<Slot>& slots, const std::string& name, const Ref<Symbol>& symbol) {
-  if (slots.empty() || slots.back().name != name) slots.push_back({name, {}});
-  slots.back().operands.push_back({symbol->desc, symbol});
-}
-
 Symbol& symbol_in(Value* value) { return *static_cast<Symbol*>(value); }
 
-std::string describe(const std::vector<Slot>& slots) {
+std::string describe(const Op& op, Args args) {
   std::string out;
-  for (const Slot& slot : slots) {
-    for (const Operand& operand : slot.operands) {
-      out += (out.empty() ? "" : ", ") + slot.name + "='" + operand.desc->name + "' " +
-             to_string(operand.desc->spec);
-    }
+  for (size_t i = 0; i < args.size(); ++i) {
+    const Desc& desc = *symbol_in(args[i]).desc;
+    out += (out.empty() ? "" : ", ") + slot_name(op, i) + "='" + desc.name + "' " +
+           to_string(desc.spec);
   }
   return out;
 }
 
 // Shapes and dtypes of the results; through the body where the op has nothing else.
-Specs infer_results(const Op& op, const std::vector<Slot>& inputs) try {
+Specs infer_results(const Op& op, Args args) try {
   Specs specs;
-  for (const Slot& slot : inputs) {
-    for (const Operand& operand : slot.operands) specs.push_back(operand.desc->spec);
-  }
-  if (op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr) {
-    return infer(op, specs);
-  }
-  Values held;
-  SmallVector<Value*, 4> shapes;
-  for (const Spec& spec : specs) {
-    held.push_back(make_ref<ShapeTensor>(spec));
-    shapes.push_back(held.back().get());
-  }
-  Specs found;
-  for (const Ref<Value>& result : apply(op, {shapes.data(), shapes.size()})) {
-    found.push_back(spec_of(op.name(), *result));
-  }
-  return found;
+  for (Value* arg : args) specs.push_back(symbol_in(arg).desc->spec);
+  const bool has_rule = op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr;
+  return has_rule ? infer(op, specs) : infer_any(op, specs);
 } catch (const Error& error) {
   ErrorFields fields = error.fields();
-  fields.slots = describe(inputs);
+  fields.slots = describe(op, args);
   throw Error(error.kind(), std::move(fields));
 }
 
@@ -159,12 +139,25 @@ Tape::~Tape() {
 }
 
 void Tape::abandon() {
-  for (; position_ < ops_.size(); ++position_) {
-    for (Slot& slot : ops_[position_].outputs) {
-      for (Operand& operand : slot.operands) {
-        if (operand.symbol) operand.symbol->tape_ = nullptr;
-      }
-    }
+  for (; position_ < held_.size(); ++position_) {
+    for (const Ref<Symbol>& output : held_[position_].outputs) output->tape_ = nullptr;
+  }
+}
+
+int Tape::number_of(const Symbol& symbol) {
+  const auto [found, is_new] = numbers_.try_emplace(symbol.desc->id, 0);
+  if (!is_new) return found->second;
+  std::vector<Program::Dimension> dimensions;
+  for (int64_t size : symbol.desc->spec.shape) dimensions.push_back({size, {}});
+  found->second = program_->add_input(symbol.desc->name, symbol.desc->spec.dtype, dimensions);
+  descs_.push_back(symbol.desc);
+  return found->second;
+}
+
+void Tape::rename(Desc& desc, std::string name) {
+  desc.name = std::move(name);
+  if (const auto found = numbers_.find(desc.id); found != numbers_.end()) {
+    program_->rename(found->second, desc.name);
   }
 }
 
@@ -197,64 +190,65 @@ Results Tape::wrap(const Values& values) const {
 }
 
 Values Tape::append(const Op& op, Args args) {
-  OpHandle handle{Ref<const Op>(&op), {}, {}};
-  for (size_t i = 0; i < args.size(); ++i) {
-    add_operand(handle.inputs, slot_name(op, i), Ref<Symbol>(&symbol_in(args[i])));
-  }
-  Specs specs = infer_results(op, handle.inputs);
+  Specs specs = infer_results(op, args);
   Values computed;
   const bool runs_now = !is_known(specs);
   if (runs_now) {
-    run_to(ops_.size());
-    std::vector<Ref<RawTensor>> held;
-    for (Value* arg : args) held.push_back(symbol_in(arg).value());
-    computed = compute(op, held, false);
+    run_to(held_.size());
+    std::vector<Ref<RawTensor>> values;
+    for (Value* arg : args) values.push_back(symbol_in(arg).value());
+    computed = compute(op, values, false);
+    for (size_t i = 0; i < specs.size(); ++i) specs[i] = spec_of(op.name(), *computed[i]);
   }
-  const size_t index = ops_.size();
+  std::vector<int> inputs;
+  Held held;
+  for (Value* arg : args) {
+    held.inputs.push_back(Ref<Symbol>(&symbol_in(arg)));
+    inputs.push_back(number_of(*held.inputs.back()));
+  }
+  const size_t index = held_.size();
+  const std::vector<int> outputs = program_->append(op, inputs, "", specs);
   Values out;
   for (size_t i = 0; i < specs.size(); ++i) {
-    const std::string number = specs.size() == 1 ? "" : std::to_string(i);
     std::string name = op.name() + "_" + std::to_string(index);
-    if (!number.empty()) name += "." + number;
-    if (runs_now) specs[i] = spec_of(op.name(), *computed[i]);
-    const Ref<Symbol> symbol = make_ref<Symbol>(std::move(name), specs[i]);
+    if (specs.size() > 1) name += "." + std::to_string(i);
+    const Ref<Symbol> symbol = make_ref<Symbol>(name, specs[i]);
     if (runs_now) {
       symbol->fill(Ref<RawTensor>(static_cast<RawTensor*>(computed[i].get())));
     } else {
       symbol->tape_ = this;
       symbol->index_ = index;
     }
-    add_operand(handle.outputs, "y" + number, symbol);
+    program_->rename(outputs[i], std::move(name));
+    numbers_[symbol->desc->id] = outputs[i];
+    descs_.push_back(symbol->desc);
+    held.outputs.push_back(symbol);
     out.push_back(symbol);
   }
-  ops_.push_back(std::move(handle));
-  if (runs_now) position_ = ops_.size();
+  held_.push_back(std::move(held));
+  if (runs_now) position_ = held_.size();
   return out;
 }
 
 void Tape::run_to(size_t end) {
   for (; position_ < end; ++position_) {
-    OpHandle& handle = ops_[position_];
-    std::vector<Ref<RawTensor>> held;
-    std::vector<Ref<Symbol>> results;
-    for (const Slot& slot : handle.inputs) {
-      for (const Operand& operand : slot.operands) held.push_back(operand.symbol->value());
-    }
-    for (const Slot& slot : handle.outputs) {
-      for (const Operand& operand : slot.operands) results.push_back(operand.symbol);
-    }
+    Held& held = held_[position_];
+    const Ref<const Op> op = program_->steps()[position_].op;
+    std::vector<Ref<RawTensor>> values;
+    for (const Ref<Symbol>& input : held.inputs) values.push_back(input->value());
+    const std::vector<Ref<Symbol>> results = held.outputs;
     if (releases_) {  // this op can't be tried again
-      handle.release();
+      held = {};
       for (const Ref<Symbol>& result : results) result->tape_ = nullptr;
     }
-    const Values out = compute(*handle.op, held, releases_);
+    const Values out = compute(*op, values, releases_);
     for (size_t i = 0; i < results.size(); ++i) {
       results[i]->fill(Ref<RawTensor>(static_cast<RawTensor*>(out[i].get())));
     }
   }
 }
 
-void Tape::Forward() { run_to(ops_.size()); }
+void Tape::Forward() { run_to(held_.size()); }
 
 Results Tape::add(const Op& op, const std::vector<VariableHandle>& inputs, Attributes numbers) {
   for (const VariableHandle& input : inputs) check_given(op.name().c_str(), input.get());
@@ -324,7 +318,7 @@ Results Tape::AddOp(const std::string& type, const Slots& inputs, const Slots& o
     check_given(op->name().c_str(), given.get());
     given->held_ = results[i]->held_;
     given->result_of_ = number_;
-    given->symbol().desc->name = given->name_;
+    rename(*given->symbol().desc, given->name_);
     results[i] = given;
   }
   return results;

@@ -1,10 +1,10 @@
-#include "tape/variable.h"
+#include "program/variable.h"
 
 #include <atomic>
 #include <cmath>
 #include <ostream>
 
-#include "tape/deferred.h"
+#include "program/deferred.h"
 
 namespace tensorlike::tape {
 namespace {

@@ -1,0 +1,396 @@
+// Program for Python: what listings, records and saved programs are made of.
+#include "bind/programs.h"
+
+#include "base/place.h"
+#include "bind/rules.h"
+#include "program/dot.h"
+
+namespace tensorlike::bind {
+namespace {
+
+PyTypeObject* program_class = nullptr;
+
+struct ProgramObject {
+  PyObject_HEAD Program* program;
+};
+Program& program_in(PyObject* self) { return *reinterpret_cast<ProgramObject*>(self)->program; }
+
+PyObject* program_new(PyTypeObject* cls, PyObject*, PyObject*) {
+  return guarded([&] {
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    Ref<Program> made = make_ref<Program>();
+    made->handle = self;
+    reinterpret_cast<ProgramObject*>(self)->program = made.detach();
+    return self;
+  });
+}
+
+void program_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  program_in(self).handle = nullptr;
+  program_in(self).release();
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+int program_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  return visit_held(self, program_in(self), visit, arg);
+}
+
+int program_clear(PyObject* self) {
+  program_in(self).release_values();
+  return 0;
+}
+
+int to_variable(const Program& program, PyObject* object) {
+  const long number = PyLong_AsLong(object);
+  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  if (number < 0 || static_cast<size_t>(number) >= program.variables().size()) {
+    fail(ErrorKind::kIndex, said::op("Program"), "a variable must be of the program",
+         said::got("number ", number));
+  }
+  return static_cast<int>(number);
+}
+
+std::vector<int> to_variables(const Program& program, PyObject* objects) {
+  Object items = own(PySequence_Tuple(objects));
+  std::vector<int> numbers;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    numbers.push_back(to_variable(program, PyTuple_GET_ITEM(items.get(), i)));
+  }
+  return numbers;
+}
+
+template <class T, class F>
+PyObject* to_tuple(const T& items, F&& convert) {
+  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+  Py_ssize_t at = 0;
+  for (const auto& item : items) PyTuple_SET_ITEM(out.get(), at++, checked(convert(item)));
+  return out.release();
+}
+
+PyObject* from_variables(const std::vector<int>& numbers) {
+  return to_tuple(numbers, [](int number) { return PyLong_FromLong(number); });
+}
+
+PyObject* from_text(const std::string& text) {
+  return checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+}
+
+Program::Dimension to_dimension(PyObject* item) {
+  if (item == Py_None) return {};
+  if (PyUnicode_Check(item)) return {kUnknownSize, shown(item)};
+  const Attr size = to_attr(item, "Program", {"shape", "int", true, {}});
+  if (!std::holds_alternative<int64_t>(size)) {
+    fail(ErrorKind::kAttribute, said::op("Program"), said::argument("shape"),
+         "must hold sizes: integers, None, or names of unknown sizes",
+         said::got(Py_TYPE(item)->tp_name));
+  }
+  if (std::get<int64_t>(size) < 0) {
+    fail(ErrorKind::kShape, said::op("Program"), said::argument("shape"),
+         "dimensions must not be negative", said::got(std::get<int64_t>(size)));
+  }
+  return {std::get<int64_t>(size), {}};
+}
+
+// input(name, shape, dtype) -> its number
+PyObject* add_input(PyObject* self, PyObject* args) {
+  PyObject *name = nullptr, *shape = nullptr, *dtype = nullptr;
+  if (PyArg_ParseTuple(args, "UOO", &name, &shape, &dtype) == 0) return nullptr;
+  return guarded([&] {
+    if (PyTuple_Check(shape) == 0 && PyList_Check(shape) == 0) {
+      fail(ErrorKind::kAttribute, said::op("input"), said::argument("shape"),
+           "must be a tuple of sizes", said::got(Py_TYPE(shape)->tp_name));
+    }
+    Object items = own(PySequence_Tuple(shape));
+    std::vector<Program::Dimension> dimensions;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      dimensions.push_back(to_dimension(PyTuple_GET_ITEM(items.get(), i)));
+    }
+    return PyLong_FromLong(program_in(self).add_input(shown(name), to_dtype(dtype), dimensions));
+  });
+}
+
+// capture(value, name="") -> its number
+PyObject* capture(PyObject* self, PyObject* args) {
+  PyObject* object = nullptr;
+  const char* name = "";
+  if (PyArg_ParseTuple(args, "O|s", &object, &name) == 0) return nullptr;
+  return guarded([&] {
+    const Ref<Value> value = as_argument(object);
+    const Spec spec = spec_of("capture", *value);
+    const std::string full = Py_TYPE(object)->tp_name;
+    const std::string note = full.substr(full.rfind('.') + 1);
+    return PyLong_FromLong(program_in(self).capture(value, spec, note, name));
+  });
+}
+
+// append(op, inputs, outputs=None) -> the numbers of its results; `outputs` are ShapeTensors where
+// it is known what comes out.
+PyObject* append(PyObject* self, PyObject* args) {
+  PyObject *op = nullptr, *inputs = nullptr, *outputs = Py_None;
+  const char* place = nullptr;
+  if (PyArg_ParseTuple(args, "OO|Oz", &op, &inputs, &outputs, &place) == 0) return nullptr;
+  return guarded([&] {
+    Program& program = program_in(self);
+    const std::vector<int> numbers = to_variables(program, inputs);
+    std::string line = place != nullptr ? std::string(place) : place_of_user();
+    const Ref<Op> added = to_op(op);
+    if (outputs == Py_None) return from_variables(program.append(*added, numbers, std::move(line)));
+    Object items = own(PySequence_Tuple(outputs));
+    Specs specs;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      specs.push_back(spec_of("append", *to_value(PyTuple_GET_ITEM(items.get(), i))));
+    }
+    return from_variables(program.append(*added, numbers, std::move(line), specs));
+  });
+}
+
+// shape(number) -> a tuple of integers and unknown sizes
+PyObject* shape_of_variable(PyObject* self, PyObject* number) {
+  return guarded([&] {
+    const Program& program = program_in(self);
+    const auto& variable = program.variables()[static_cast<size_t>(to_variable(program, number))];
+    Object out = own(PyTuple_New(static_cast<Py_ssize_t>(variable.spec.shape.size())));
+    for (size_t i = 0; i < variable.spec.shape.size(); ++i) {
+      const Witness size{variable.spec.shape[i], variable.other.shape[i]};
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_witness(size, program)));
+    }
+    return out.release();
+  });
+}
+
+// compare(a, b, how): what the witnesses of sizes say; the program remembers that it was asked.
+PyObject* compare(PyObject* self, PyObject* args) {
+  long long a = 0, b = 0;
+  const char* how = nullptr;
+  if (PyArg_ParseTuple(args, "LLs", &a, &b, &how) == 0) return nullptr;
+  return guarded(
+      [&] { return PyBool_FromLong(program_in(self).compare(a, b, how, place_of_user())); });
+}
+
+// require(a, b, how, answer, place)
+PyObject* require(PyObject* self, PyObject* args) {
+  long long a = 0, b = 0;
+  const char *how = nullptr, *place = nullptr;
+  int answer = 0;
+  if (PyArg_ParseTuple(args, "LLsps", &a, &b, &how, &answer, &place) == 0) return nullptr;
+  return guarded([&] {
+    program_in(self).require(a, b, how, answer != 0, place);
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyObject* dtype_of_variable(PyObject* self, PyObject* number) {
+  return guarded([&] {
+    const Program& program = program_in(self);
+    const auto& variable = program.variables()[static_cast<size_t>(to_variable(program, number))];
+    return from_dtype(variable.spec.dtype);
+  });
+}
+
+PyObject* describe(PyObject* self, PyObject* number) {
+  return guarded([&] {
+    const Program& program = program_in(self);
+    return from_text(program.describe(to_variable(program, number)));
+  });
+}
+
+// run(results, inputs) -> the values of the results
+PyObject* run(PyObject* self, PyObject* args) {
+  PyObject *results = nullptr, *given = nullptr;
+  if (PyArg_ParseTuple(args, "OO!", &results, &PyTuple_Type, &given) == 0) return nullptr;
+  return guarded([&] {
+    const Ref<Program> program(&program_in(self));
+    const std::vector<int> numbers = to_variables(*program, results);
+    const size_t n = static_cast<size_t>(PyTuple_GET_SIZE(given));
+    // Wrappers that nobody has a rule for are taken off, and put on again.
+    PyTypeObject* wrapper = nullptr;
+    for (size_t i = 0; i < n && dispatcher().is_wrapper_plain(); ++i) {
+      PyObject* item = PyTuple_GET_ITEM(given, static_cast<Py_ssize_t>(i));
+      if (wrapper == nullptr && is_wrapper(item)) wrapper = result_class(Py_TYPE(item));
+    }
+    Values values;
+    SmallVector<Value*, 4> pointers;
+    for (size_t i = 0; i < n; ++i) {
+      PyObject* item = PyTuple_GET_ITEM(given, static_cast<Py_ssize_t>(i));
+      values.push_back(wrapper != nullptr ? to_value(item) : as_argument(item));
+      pointers.push_back(values.back().get());
+    }
+    const Values found = program->run(numbers, {pointers.data(), pointers.size()});
+    return tensorlike::bind::to_tuple(found, wrapper);
+  });
+}
+
+// bind(sizes) -> the ops for these sizes
+PyObject* bind_sizes(PyObject* self, PyObject* sizes) {
+  return guarded([&] {
+    const Attr numbers = to_attr(sizes, "bind", {"sizes", "sizes", true, {}});
+    const auto bound = program_in(self).bind(std::get<std::vector<int64_t>>(numbers));
+    return to_tuple(bound->ops, [](const Ref<const Op>& op) { return from_op(*op); });
+  });
+}
+
+PyObject* from_expression(const AttrExpr& expr) {
+  switch (expr.kind) {
+    case AttrExpr::Kind::kDim:
+      return checked(Py_BuildValue("(sii)", "size", expr.slot, expr.dim));
+    case AttrExpr::Kind::kLiteral:
+      return from_attr(expr.literal);
+    default:
+      break;
+  }
+  Object parts = own(to_tuple(expr.parts, from_expression));
+  const char* kind = expr.kind == AttrExpr::Kind::kTuple ? "tuple" : expr.attr.c_str();
+  return checked(Py_BuildValue("(sO)", kind, parts.get()));
+}
+
+// steps() -> (op, inputs, outputs, place, {attribute: expression}) for each
+PyObject* steps(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return to_tuple(program_in(self).steps(), [](const Program::Step& step) {
+      Object exprs = own(PyDict_New());
+      for (const auto& [index, expr] : step.exprs) {
+        Object value = own(from_expression(expr));
+        if (std::holds_alternative<double>(step.op->attrs[index])) {
+          value = own(Py_BuildValue("(s(O))", "float", value.get()));
+        }
+        const std::string& name = step.op->cls.spec.attrs[index].name;
+        check(PyDict_SetItemString(exprs.get(), name.c_str(), value.get()));
+      }
+      return Py_BuildValue("(NNNNO)", from_op(*step.op), from_variables(step.inputs),
+                           from_variables(step.outputs), from_text(step.place), exprs.get());
+    });
+  });
+}
+
+// variables() -> (name, role, value or None) for each
+PyObject* variables(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return to_tuple(program_in(self).variables(), [](const Program::Variable& variable) {
+      static constexpr const char* kRoles[] = {"input", "captured", "result"};
+      Object value = own(variable.value ? from_value(variable.value) : Py_NewRef(Py_None));
+      return Py_BuildValue("(NsO)", from_text(variable.name),
+                           kRoles[static_cast<size_t>(variable.role)], value.get());
+    });
+  });
+}
+
+// guards() -> (a, b, how, answer, place) for each
+PyObject* guards(PyObject* self, PyObject*) {
+  return guarded([&] {
+    return to_tuple(program_in(self).guards(), [](const Program::Guard& guard) {
+      return Py_BuildValue("(NNsNN)", from_expression(guard.a), from_expression(guard.b),
+                           guard.how.c_str(), PyBool_FromLong(guard.answer),
+                           from_text(guard.place));
+    });
+  });
+}
+
+PyObject* sizes(PyObject* self, PyObject*) {
+  return guarded([&] {
+    const Program& program = program_in(self);
+    Object out = own(PyList_New(0));
+    const std::vector<std::string> names = program.unknown_sizes();
+    for (size_t i = 0; i < names.size(); ++i) {
+      const auto [variable, dimension] = program.place_of_size(i);
+      Object item = own(Py_BuildValue("(Nii)", from_text(names[i]), variable, dimension));
+      check(PyList_Append(out.get(), item.get()));
+    }
+    return out.release();
+  });
+}
+
+PyObject* lines(PyObject* self, PyObject*) {
+  return guarded([&] { return to_tuple(program_in(self).lines(), from_text); });
+}
+
+// to_dot(title) -> a graph in Graphviz's language
+PyObject* dot(PyObject* self, PyObject* title) {
+  return guarded([&] {
+    Picture picture(Picture::Labels::kWhole);
+    picture.add(program_in(self), shown(title));
+    return from_text(picture.text());
+  });
+}
+
+// rename(number, name)
+PyObject* rename_variable(PyObject* self, PyObject* args) {
+  PyObject *number = nullptr, *name = nullptr;
+  if (PyArg_ParseTuple(args, "OU", &number, &name) == 0) return nullptr;
+  return guarded([&] {
+    program_in(self).rename(to_variable(program_in(self), number), shown(name));
+    return Py_NewRef(Py_None);
+  });
+}
+
+// hold(name, program)
+PyObject* add_part(PyObject* self, PyObject* args) {
+  PyObject *name = nullptr, *part = nullptr;
+  if (PyArg_ParseTuple(args, "UO!", &name, program_class, &part) == 0) return nullptr;
+  return guarded([&] {
+    program_in(self).add_part(shown(name), Ref<Program>(&program_in(part)));
+    return Py_NewRef(Py_None);
+  });
+}
+
+PyMethodDef program_methods[] = {
+    {"add_input", add_input, METH_VARARGS, "add_input(name, shape, dtype): its number."},
+    {"capture", capture, METH_VARARGS, "capture(value, name=''): the number of a value."},
+    {"append", append, METH_VARARGS,
+     "append(op, inputs, outputs=None, place=None): the numbers of an op's results."},
+    {"shape", as_method(shape_of_variable), METH_O, "The shape of a variable."},
+    {"dtype", as_method(dtype_of_variable), METH_O, "The dtype of a variable."},
+    {"describe", as_method(describe), METH_O, "Dtype and shape of a variable, as it is printed."},
+    {"bind", as_method(bind_sizes), METH_O, "bind(sizes): the ops for these sizes."},
+    {"values", run, METH_VARARGS, "values(results, inputs): runs the program."},
+    {"steps", as_method(steps), METH_NOARGS, "All ops, with what they read and make."},
+    {"variables", as_method(variables), METH_NOARGS, "All variables."},
+    {"sizes", as_method(sizes), METH_NOARGS, "The unknown sizes."},
+    {"text_lines", as_method(lines), METH_NOARGS, "The program, line by line."},
+    {"to_dot", as_method(dot), METH_O, "to_dot(title): the program as a graph."},
+    {"compare", compare, METH_VARARGS, "compare(a, b, how): what is known of two sizes."},
+    {"require", require, METH_VARARGS, "require(a, b, how, answer, place): a guard."},
+    {"guards", as_method(guards), METH_NOARGS, "What was asked of sizes."},
+    {"rename", rename_variable, METH_VARARGS, "rename(number, name): another name."},
+    {"hold", add_part, METH_VARARGS, "hold(name, program): a program that attributes of ops name."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot program_slots[] = {
+    {Py_tp_new, as_slot(program_new)},
+    {Py_tp_dealloc, as_slot(program_dealloc)},
+    {Py_tp_traverse, as_slot(program_traverse)},
+    {Py_tp_clear, as_slot(program_clear)},
+    {Py_tp_methods, program_methods},
+    {0, nullptr},
+};
+PyType_Spec program_spec = {"tensorlike._C.Program", sizeof(ProgramObject), 0,
+                            Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                            program_slots};
+
+Ref<Value> make_symbol(Program& program, int variable) {
+  Gil gil;
+  if (program.handle == nullptr) fail(ErrorKind::kDispatch, said::op("Program"), "it is gone.");
+  auto* listing = static_cast<PyObject*>(program.handle);
+  Object made = own(PyObject_CallMethod(listing, "symbol", "i", variable));
+  return make_ref<ForeignValue>(made.get());
+}
+
+std::string print_op(const Op& op) {
+  Gil gil;
+  Object object = own(from_op(op));
+  return shown(own(PyObject_Str(object.get())).get());
+}
+
+}  // namespace
+
+void add_programs(PyObject* module) {
+  program_class = add_type(module, program_spec, nullptr);
+  symbol_of = make_symbol;
+  text_of_op = print_op;
+  add_sizes(module);
+}
+
+}  // namespace tensorlike::bind

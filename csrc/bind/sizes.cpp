@@ -1,0 +1,80 @@
+// Sizes that are not known, as Python sees them: what stands for one is never shown as a number.
+#include "program/sizes.h"
+
+#include "bind/programs.h"
+
+namespace tensorlike::bind {
+namespace {
+
+PyTypeObject* size_class = nullptr;  // set from Python
+
+PyObject* set_size_class(PyObject*, PyObject* cls) {
+  size_class = reinterpret_cast<PyTypeObject*>(Py_NewRef(cls));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef module_methods[] = {
+    {"set_size_class", as_method(set_size_class), METH_O, "Says what unknown sizes are."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+PyObject* from_witness(const Witness& witness, const Program& program) {
+  if (witness.is_known()) return PyLong_FromLongLong(witness.first);
+  auto* owner = static_cast<PyObject*>(program.handle);
+  return checked(PyObject_CallFunction(
+      reinterpret_cast<PyObject*>(size_class), "LLO", static_cast<long long>(witness.first),
+      static_cast<long long>(witness.second), owner != nullptr ? owner : Py_None));
+}
+
+bool is_size(PyObject* object) { return Py_TYPE(object) == size_class; }
+
+Literal literal_of_size(PyObject* object) {
+  const int64_t number = number_of_size(object);
+  Object is_float = own(PyObject_GetAttrString(object, "is_float"));
+  if (is_float.get() == Py_True) return static_cast<double>(number);
+  return number;
+}
+
+int64_t number_of_size(PyObject* object) {
+  Object first = own(PyObject_GetAttrString(object, "first"));
+  const long long number = PyLong_AsLongLong(first.get());
+  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  return number;
+}
+
+PyObject* from_number(int64_t number) {
+  const Program* program = live_witnesses > 0 ? program_of(number) : nullptr;
+  const auto size = program != nullptr ? program->witness_of(number) : std::nullopt;
+  return size ? from_witness(*size, *program) : PyLong_FromLongLong(number);
+}
+
+PyObject* said_shape(Value& value) {
+  if (live_witnesses == 0) return nullptr;
+  Value* inner = &value;
+  while (inner->tag == Value::kTracer) inner = static_cast<Tracer*>(inner)->primal.get();
+  if (inner->tag != Value::kForeign) return nullptr;
+  return checked(PyObject_GetAttrString(static_cast<ForeignValue*>(inner)->object(), "shape"));
+}
+
+PyObject* count_of(PyObject* shape) {
+  Object sizes = own(PySequence_Tuple(shape));
+  Object count = own(PyLong_FromLong(1));
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sizes.get()); ++i) {
+    count = own(PyNumber_Multiply(count.get(), PyTuple_GET_ITEM(sizes.get(), i)));
+  }
+  return count.release();
+}
+
+PyObject* from_dims(const Dims& shape) {
+  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(shape.size())));
+  for (size_t i = 0; i < shape.size(); ++i) {
+    PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLongLong(shape[i])));
+  }
+  return out.release();
+}
+
+void add_sizes(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+
+}  // namespace tensorlike::bind

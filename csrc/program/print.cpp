@@ -1,0 +1,116 @@
+// Programs as text, a line for each input, captured value and op.
+#include "op/registry.h"
+#include "program/program.h"
+
+namespace tensorlike {
+
+std::string Program::text_of(const AttrExpr& expr) const {
+  switch (expr.kind) {
+    case AttrExpr::Kind::kLiteral:
+      return to_string(expr.literal);
+    case AttrExpr::Kind::kDim: {
+      for (const Root& root : roots_) {
+        if (root.variable == expr.slot && root.dimension == expr.dim && !root.name.empty()) {
+          return root.name;
+        }
+      }
+      return variables_[static_cast<size_t>(expr.slot)].name + ".shape[" +
+             std::to_string(expr.dim) + "]";
+    }
+    case AttrExpr::Kind::kArithmetic: {
+      const std::string a = text_of(expr.parts[0]);
+      const std::string b = text_of(expr.parts[1]);
+      if (expr.attr == "multiply") return a + " * " + b;
+      const bool is_less = b.starts_with('-');
+      return a + (is_less ? " - " + b.substr(1) : " + " + b);
+    }
+    case AttrExpr::Kind::kTuple: {
+      std::string out = "(";
+      for (size_t i = 0; i < expr.parts.size(); ++i) {
+        out += (i > 0 ? ", " : "") + text_of(expr.parts[i]);
+      }
+      return out + (expr.parts.size() == 1 ? ",)" : ")");
+    }
+    default:
+      return "?";
+  }
+}
+
+std::string Program::describe(const Spec& spec, const Spec& other) const {
+  std::string out = std::string(name_of(spec.dtype)) + "(";
+  for (size_t i = 0; i < spec.shape.size(); ++i) {
+    if (i > 0) out += ", ";
+    if (spec.shape[i] == other.shape[i]) {
+      out += std::to_string(spec.shape[i]);
+      continue;
+    }
+    std::string name = "None";
+    for (const Root& root : roots_) {
+      if (root.witness.first == spec.shape[i] && !root.name.empty()) name = root.name;
+    }
+    out += name;
+  }
+  return out + (spec.shape.size() == 1 ? ",)" : ")");
+}
+
+std::string Program::describe(int variable) const {
+  const Variable& found = variables_[static_cast<size_t>(variable)];
+  return describe(found.spec, found.other);
+}
+
+std::string Program::describe(const Step& step) const {
+  if (step.exprs.empty()) return text_of_op ? text_of_op(*step.op) : to_string(*step.op);
+  std::string out = step.op->cls.name() + "(";
+  for (size_t i = 0; i < step.op->attrs.size(); ++i) {
+    std::string value = to_string(step.op->attrs[i]);
+    for (const auto& [index, expr] : step.exprs) {
+      if (index == i) value = text_of(expr);
+    }
+    out += (i > 0 ? ", " : "") + step.op->cls.spec.attrs[i].name + "=" + value;
+  }
+  return out + ")";
+}
+
+std::string Program::line(const Step& step) const {
+  std::string left, right, what;
+  for (int output : step.outputs) {
+    left += (left.empty() ? "" : ", ") + variables_[static_cast<size_t>(output)].name;
+    what += (what.empty() ? "" : ", ") + describe(output);
+  }
+  for (int input : step.inputs) {
+    right += (right.empty() ? "" : ", ") + variables_[static_cast<size_t>(input)].name;
+  }
+  return left + " = " + describe(step) + "(" + right + ")  # " + what;
+}
+
+std::vector<std::string> Program::lines() const {
+  std::vector<std::string> out;
+  size_t step = 0;
+  const auto steps_before = [&](size_t variable) {
+    for (; step < steps_.size() && static_cast<size_t>(steps_[step].before) <= variable; ++step) {
+      out.push_back(line(steps_[step]));
+    }
+  };
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    steps_before(i);
+    const Variable& variable = variables_[i];
+    if (variable.role == Role::kResult) continue;
+    std::string made = variable.name + ": " + describe(static_cast<int>(i));
+    if (variable.role == Role::kCaptured) made += "  # captured " + variable.note;
+    out.push_back(std::move(made));
+  }
+  steps_before(variables_.size());
+  return out;
+}
+
+std::string Program::text() const {
+  std::string out;
+  for (const std::string& line : lines()) out += (out.empty() ? "" : "\n") + line;
+  for (const auto& [name, part] : parts_) {
+    out += "\n" + name + ":\n  ";
+    for (char c : part->text()) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  }
+  return out;
+}
+
+}  // namespace tensorlike

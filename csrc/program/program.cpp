@@ -1,0 +1,257 @@
+// Recording: variables, and steps whose results are inferred as they are added.
+#include "program/program.h"
+
+#include <algorithm>
+#include <set>
+
+#include "op/infer.h"
+#include "op/registry.h"
+#include "program/reader.h"
+#include "tensor/body.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int kHighestPower = 3;  // of unknown sizes in one number
+
+bool is_open(const Specs& specs) {
+  return std::any_of(specs.begin(), specs.end(), [](const Spec& spec) {
+    return std::find(spec.shape.begin(), spec.shape.end(), kUnknownSize) != spec.shape.end();
+  });
+}
+
+std::string replaced(std::string message, const std::string& from, const std::string& to) {
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  for (size_t at = 0; (at = message.find(from, at)) != std::string::npos; at += to.size()) {
+    const size_t end = at + from.size();
+    const bool is_part =
+        (at > 0 && is_digit(message[at - 1])) || (end < message.size() && is_digit(message[end]));
+    if (is_part) continue;
+    message.replace(at, from.size(), to);
+  }
+  return message;
+}
+
+}  // namespace
+
+Specs infer_any(const Op& op, std::span<const Spec> inputs) {
+  const bool has_rule = op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr;
+  if (has_rule && op.cls.plain.load(std::memory_order_relaxed)) {
+    Specs found = infer(op, inputs);
+    if (!is_open(found)) return found;
+  }
+  Values held;
+  SmallVector<Value*, 4> shapes;
+  for (const Spec& spec : inputs) {
+    held.push_back(make_ref<ShapeTensor>(spec));
+    shapes.push_back(held.back().get());
+  }
+  Specs found;
+  for (const Ref<Value>& result : apply(op, {shapes.data(), shapes.size()})) {
+    found.push_back(spec_of(op.name(), *result));
+  }
+  return found;
+}
+
+Program::~Program() {
+  std::set<int64_t> released;
+  for (const Root& root : roots_) {
+    if (released.insert(root.witness.first).second) release_witness(root.witness);
+  }
+}
+
+int Program::add(Variable variable) {
+  const int number = static_cast<int>(variables_.size());
+  if (variable.other.shape.size() != variable.spec.shape.size()) variable.other = variable.spec;
+  variables_.push_back(std::move(variable));
+  bound_.clear();
+  if (has_unknown_sizes()) add_bases(number);
+  return number;
+}
+
+Witness Program::witness_of_dimension(const Dimension& dimension, int variable, int index) {
+  for (const Root& root : roots_) {
+    if (root.witness.first == dimension.size) return root.witness;
+  }
+  if (live_witnesses > 0 && !was_written(dimension.size) && program_of(dimension.size) != nullptr) {
+    fail(ErrorKind::kShape, said::op("input"), said::argument("shape"),
+         "must hold integers, None, names, and unknown sizes of other inputs",
+         said::got("a size made of one"));
+  }
+  if (dimension.size != kUnknownSize) return {dimension.size, dimension.size};
+  for (const Root& root : roots_) {
+    if (!dimension.name.empty() && root.name == dimension.name) return root.witness;
+  }
+  const Witness made = take_witness(*this);
+  roots_.push_back({dimension.name, made, variable, index});
+  return made;
+}
+
+int Program::add_input(std::string name, DType dtype, std::span<const Dimension> dimensions) {
+  const int number = static_cast<int>(variables_.size());
+  Variable made{std::move(name), {dtype, {}}, {dtype, {}}, Role::kInput};
+  for (size_t i = 0; i < dimensions.size(); ++i) {
+    const Witness witness = witness_of_dimension(dimensions[i], number, static_cast<int>(i));
+    made.spec.shape.push_back(witness.first);
+    made.other.shape.push_back(witness.second);
+  }
+  element_count(made.spec.shape);
+  inputs_.push_back(number);
+  return add(std::move(made));
+}
+
+int Program::capture(Ref<Value> value, const Spec& spec, std::string note, std::string name) {
+  for (int64_t size : spec.shape) {
+    if (live_witnesses == 0 || program_of(size) == nullptr) continue;
+    fail(ErrorKind::kShape, said::op("capture"),
+         "a value from outside must have sizes that are known",
+         said::got("one made of an unknown size"),
+         said::fix("make it of values of the program, as zeros_like(x) is"));
+  }
+  if (name.empty()) name = next_name();
+  return add({std::move(name), spec, spec, Role::kCaptured, std::move(value), std::move(note)});
+}
+
+// What a number may be made of: products of the inputs' unknown sizes, and unknown dimensions.
+void Program::add_bases(int variable) {
+  Variable& added = variables_[static_cast<size_t>(variable)];
+  if (added.role == Role::kInput) {
+    bases_.clear();
+    for (const Root& root : roots_) {
+      add_base({root.witness, dim_of(root.variable, root.dimension)});
+    }
+    size_t begin = 0;
+    for (int power = 2; power <= kHighestPower; ++power) {
+      const size_t end = bases_.size();
+      for (size_t i = begin; i < end; ++i) {
+        for (size_t r = 0; r < roots_.size(); ++r) {
+          const Base base = bases_[i];
+          add_base({{base.witness.first * bases_[r].witness.first,
+                     base.witness.second * bases_[r].witness.second},
+                    arithmetic("multiply", {base.expr, bases_[r].expr})});
+        }
+      }
+      begin = end;
+    }
+    for (size_t i = 0; i < variables_.size(); ++i) {
+      if (variables_[i].role == Role::kResult) add_bases(static_cast<int>(i));
+    }
+    return;
+  }
+  added.bases.clear();
+  for (size_t i = 0; i < added.spec.shape.size(); ++i) {
+    const Witness witness{added.spec.shape[i], added.other.shape[i]};
+    added.bases.push_back(
+        witness.is_known() ? -1 : add_base({witness, dim_of(variable, static_cast<int>(i))}));
+  }
+}
+
+int Program::add_base(const Base& base) {
+  const auto found = std::find_if(bases_.begin(), bases_.end(),
+                                  [&](const Base& known) { return known.witness == base.witness; });
+  const int number = static_cast<int>(found - bases_.begin());
+  if (found == bases_.end()) bases_.push_back(base);
+  return number;
+}
+
+std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std::string place) {
+  Step step{Ref<const Op>(&op), {}, {inputs.begin(), inputs.end()}, {}, std::move(place)};
+  try {
+    Specs given;
+    for (int input : inputs) given.push_back(variables_[static_cast<size_t>(input)].spec);
+    const Specs specs = infer_any(op, given);
+    if (!has_unknown_sizes()) return finish(std::move(step), specs, specs);
+    Reader(*this, &op).read(step);
+    Specs other_given;
+    for (int input : inputs) other_given.push_back(variables_[static_cast<size_t>(input)].other);
+    std::vector<Spec> others;
+    if (!step.exprs.empty()) {
+      for (const Variable& variable : variables_) others.push_back(variable.other);
+    }
+    const Specs other = infer_any(*op_for(step, others), other_given);
+    for (size_t i = 0; i < specs.size(); ++i) {
+      if (i < other.size() && other[i].shape.size() == specs[i].shape.size()) continue;
+      fail(ErrorKind::kShape, said::op(op.name()),
+           "the number of dimensions must not depend on an unknown size");
+    }
+    return finish(std::move(step), specs, other);
+  } catch (const Error& error) {
+    if (!has_unknown_sizes()) throw;
+    rethrow(error, "");
+  }
+}
+
+std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std::string place,
+                                 const Specs& outputs) {
+  Step step{Ref<const Op>(&op), {}, {inputs.begin(), inputs.end()}, {}, std::move(place)};
+  return finish(std::move(step), outputs, outputs);
+}
+
+std::vector<int> Program::finish(Step step, const Specs& specs, const Specs& others) {
+  step.before = static_cast<int>(variables_.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    step.outputs.push_back(add({next_name(), specs[i], others[i], Role::kResult}));
+  }
+  steps_.push_back(std::move(step));
+  return steps_.back().outputs;
+}
+
+bool Program::leads_to(const Program& other) const {
+  return this == &other || std::any_of(parts_.begin(), parts_.end(), [&](const auto& entry) {
+           return entry.second->leads_to(other);
+         });
+}
+
+void Program::add_part(std::string name, Ref<Program> part) {
+  if (part->leads_to(*this)) {
+    fail(ErrorKind::kArgument, said::op("add_part"), said::argument("program"),
+         "must not hold the program that it is to be a part of");
+  }
+  parts_[std::move(name)] = std::move(part);
+}
+
+void Program::release_values() {
+  for (Variable& variable : variables_) variable.value = nullptr;
+}
+
+void Program::rename(int variable, std::string name) {
+  variables_[static_cast<size_t>(variable)].name = std::move(name);
+}
+
+std::vector<std::string> Program::unknown_sizes() const {
+  std::vector<std::string> names;
+  for (const Root& root : roots_) names.push_back(root.name);
+  return names;
+}
+
+std::pair<int, int> Program::place_of_size(size_t number) const {
+  return {roots_[number].variable, roots_[number].dimension};
+}
+
+std::optional<Witness> Program::witness_of(int64_t number) const {
+  for (const Base& base : bases_) {
+    const auto found = multiple_of(number, base.witness.first);
+    if (!found) continue;
+    return Witness{number, found->factor * base.witness.second + found->rest};
+  }
+  return std::nullopt;
+}
+
+std::string Program::with_names(std::string message) const {
+  for (const Base& base : bases_) {
+    message = replaced(std::move(message), std::to_string(base.witness.first), text_of(base.expr));
+  }
+  return message;
+}
+
+void Program::rethrow(const Error& error, const std::string& place) const {
+  ErrorFields fields = error.fields();
+  for (std::string* field : {&fields.must, &fields.got, &fields.fix}) {
+    *field = with_names(std::move(*field));
+  }
+  if (fields.place.empty()) fields.place = place;
+  throw Error(error.kind(), std::move(fields));
+}
+
+}  // namespace tensorlike

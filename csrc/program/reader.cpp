@@ -1,0 +1,160 @@
+#include "program/reader.h"
+
+#include <cmath>
+
+#include "base/place.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr double kExact = 1e-12;  // of a number that is whole but for rounding
+constexpr int64_t kMostParts = 8;
+
+AttrExpr expression(const AttrExpr& base, const Multiple& multiple) {
+  AttrExpr found = base;
+  if (multiple.factor != 1) {
+    found = arithmetic("multiply", {literal(multiple.factor), std::move(found)});
+  }
+  if (multiple.rest != 0) found = arithmetic("add", {std::move(found), literal(multiple.rest)});
+  return found;
+}
+
+}  // namespace
+
+void Reader::read(Program::Step& step) {
+  for (attr_ = 0; attr_ < op_->attrs.size(); ++attr_) {
+    const Attr& attr = op_->attrs[attr_];
+    std::optional<AttrExpr> found;
+    if (const auto* whole = std::get_if<int64_t>(&attr)) {
+      found = read(*whole);
+    } else if (const auto* number = std::get_if<double>(&attr)) {
+      found = read(*number);
+    } else if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attr)) {
+      found = read(*numbers);
+    }
+    if (found) step.exprs.emplace_back(attr_, std::move(*found));
+  }
+}
+
+// A number may be read in several ways, as 2 n + 2 where n + 1 is a dimension too. They must agree.
+std::optional<AttrExpr> Reader::read(int64_t number) {
+  if (number > -kPlainNumbers && number < kPlainNumbers) return std::nullopt;
+  const Program::Base* base = nullptr;
+  Multiple as_multiple;
+  int64_t second = 0;
+  for (const Program::Base& known : program_.bases_) {
+    const auto multiple = multiple_of(number, known.witness.first);
+    if (!multiple || program_.witness_of(multiple->factor)) continue;
+    const int64_t other = multiple->factor * known.witness.second + multiple->rest;
+    if (base != nullptr && other != second) {
+      refuse(text("can be made of unknown sizes in two ways, as in steps of 2 over ",
+                  program_.text_of(known.expr)));
+    }
+    if (base != nullptr) continue;
+    base = &known;
+    as_multiple = *multiple;
+    second = other;
+  }
+  if (base != nullptr && was_written(number)) refuse("is written, and stands for an unknown size");
+  if (base != nullptr) return expression(base->expr, as_multiple);
+  if (is_fraction(number)) refuse("is made of an unknown size by a division");
+  return std::nullopt;
+}
+
+bool Reader::is_fraction(int64_t number) const {
+  if (was_written(number) || std::llabs(number) > INT64_MAX / kMostParts) return false;
+  const Program* owner = program_of(number);
+  if (owner != nullptr && owner != &program_) refuse("is made of another program's size");
+  for (int64_t parts = 2; parts <= kMostParts; ++parts) {
+    if (program_.witness_of(number * parts)) return true;
+  }
+  return false;
+}
+
+std::optional<AttrExpr> Reader::read(double number) {
+  if (!(std::fabs(number) < 0x1p53)) return std::nullopt;
+  if (number == std::trunc(number)) {
+    if (const auto found = read(static_cast<int64_t>(number))) return found;
+  }
+  if (is_made_of_sizes(number)) refuse("is made of an unknown size by a division or a root");
+  return std::nullopt;
+}
+
+bool Reader::is_made_of_sizes(double number) const {
+  for (const double candidate : {1 / number, number * number, 1 / (number * number)}) {
+    if (!(std::fabs(candidate) < 0x1p53) || std::fabs(candidate) < kPlainNumbers) continue;
+    const double whole = std::nearbyint(candidate);
+    if (std::fabs(candidate - whole) > kExact * std::fabs(candidate)) continue;
+    if (program_.witness_of(static_cast<int64_t>(whole))) return true;
+  }
+  return false;
+}
+
+std::optional<AttrExpr> Reader::read(const std::vector<int64_t>& numbers) {
+  std::vector<AttrExpr> parts;
+  bool is_any = false;
+  for (int64_t number : numbers) {
+    auto found = read(number);
+    is_any = is_any || found;
+    parts.push_back(found ? std::move(*found) : literal(number));
+  }
+  return is_any ? std::optional(tuple_of(std::move(parts))) : std::nullopt;
+}
+
+void Reader::refuse(const std::string& why) const {
+  fail(ErrorKind::kAttribute, said::op(op_ != nullptr ? op_->name() : "Size"),
+       said::argument(op_ != nullptr ? op_->cls.spec.attrs[attr_].name : "a size"),
+       "must follow from unknown sizes by sums and products", said::got("a number that ", why),
+       said::fix("give the size a number, or say it by values: mean(x), zeros_like(x)"));
+}
+
+bool holds(int64_t a, int64_t b, std::string_view how) {
+  if (how == "==") return a == b;
+  return how == "<" ? a < b : a <= b;
+}
+
+bool Program::compare(int64_t a, int64_t b, const std::string& how, std::string place) {
+  const bool answer = holds(a, b, how);
+  require(a, b, how, answer, std::move(place));
+  return answer;
+}
+
+void Program::require(int64_t a, int64_t b, const std::string& how, bool answer,
+                      std::string place) {
+  Reader reader(*this, nullptr);
+  const auto expression_of = [&](int64_t number) {
+    const auto found = reader.read(number);
+    return found ? *found : literal(number);
+  };
+  guards_.push_back({expression_of(a), expression_of(b), how, answer, std::move(place)});
+  bound_.clear();
+}
+
+bool append_creation(const Op& op, Args args, Values& out) {
+  Program* program = nullptr;
+  const auto look = [&](int64_t number) {
+    Program* owner = program == nullptr && !was_written(number) ? program_of(number) : nullptr;
+    if (owner != nullptr && owner->witness_of(number)) program = owner;
+  };
+  for (const Attr& attr : op.attrs) {
+    if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);
+    if (const auto* number = std::get_if<double>(&attr); number && std::fabs(*number) < 0x1p53) {
+      if (*number == std::trunc(*number)) look(static_cast<int64_t>(*number));
+    }
+    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attr)) {
+      for (int64_t number : *numbers) look(number);
+    }
+  }
+  if (program == nullptr || symbol_of == nullptr) return false;
+  std::vector<int> inputs;
+  for (Value* arg : args) {
+    if (arg->tag != Value::kRaw) return false;
+    inputs.push_back(program->capture(Ref<Value>(arg), spec_of(op.name(), *arg), "RawTensor"));
+  }
+  for (int variable : program->append(op, inputs, place_of_user())) {
+    out.push_back(symbol_of(*program, variable));
+  }
+  return true;
+}
+
+}  // namespace tensorlike

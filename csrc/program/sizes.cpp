@@ -1,0 +1,125 @@
+#include "program/sizes.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <set>
+
+#include "program/program.h"
+#include "tensor/creation.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kFirstPrime = 290'000;
+constexpr int64_t kApart = 1'500;    // between witnesses
+constexpr int64_t kSecond = 55'440;  // divisible by all small numbers, as no prime is
+constexpr int64_t kSecondApart = 5'040;
+constexpr int64_t kMostRest = 64;
+constexpr int64_t kMostFactor = int64_t{1} << 24;
+constexpr int64_t kMostFactorWithRest = 4096;
+
+struct State {
+  std::mutex mutex;
+  std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
+  std::set<int64_t> written;
+};
+
+State& state() {
+  static State& instance = *new State;
+  return instance;
+}
+
+bool is_prime(int64_t number) {
+  for (int64_t i = 2; i * i <= number; ++i) {
+    if (number % i == 0) return false;
+  }
+  return true;
+}
+
+// Powers of two and what is next to them, round numbers, and multiples of such by small numbers:
+// sizes and bounds that people write.
+bool is_near_to_usual_numbers(int64_t prime) {
+  for (int64_t power = kPlainNumbers; power <= int64_t{1} << 40; power *= 2) {
+    for (int64_t odd : {1, 3, 5, 7, 9}) {
+      if (multiple_of(power * odd, prime)) return true;
+    }
+  }
+  for (int64_t power = 1000; power <= 1'000'000'000'000; power *= 10) {
+    for (int64_t digits = 1; digits < 100; ++digits) {
+      if (power * digits >= kPlainNumbers && multiple_of(power * digits, prime)) return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::optional<Multiple> multiple_of(int64_t number, int64_t base) {
+  if ((number > -kPlainNumbers && number < kPlainNumbers) || number == INT64_MIN || base == 0) {
+    return std::nullopt;
+  }
+  int64_t factor = number / base;
+  int64_t rest = number - factor * base;
+  if (2 * std::llabs(rest) > base) {
+    const int64_t step = rest > 0 ? 1 : -1;
+    factor += step;
+    rest -= step * base;
+  }
+  const int64_t most = rest == 0 ? kMostFactor : kMostFactorWithRest;
+  if (factor == 0 || std::llabs(factor) > most || std::llabs(rest) > kMostRest) return std::nullopt;
+  return Multiple{factor, rest};
+}
+
+Witness take_witness(Program& owner) {
+  State& own = state();
+  const std::lock_guard lock(own.mutex);
+  int64_t prime = kFirstPrime;
+  const auto is_taken = [&](int64_t number) {
+    const auto after = own.owners.lower_bound(number - kApart);
+    return after != own.owners.end() && after->first < number + kApart;
+  };
+  while (!is_prime(prime) || is_taken(prime) || is_near_to_usual_numbers(prime)) ++prime;
+  int64_t second = kSecond;
+  for (bool is_free = false; !is_free;) {
+    is_free = std::none_of(own.owners.begin(), own.owners.end(),
+                           [&](const auto& entry) { return entry.second.first.second == second; });
+    if (!is_free) second += kSecondApart;
+  }
+  const Witness made{prime, second};
+  own.owners[prime] = {made, &owner};
+  ++live_witnesses;
+  apply_creation = append_creation;
+  return made;
+}
+
+void release_witness(const Witness& witness) {
+  const std::lock_guard lock(state().mutex);
+  live_witnesses -= static_cast<int>(state().owners.erase(witness.first));
+  if (live_witnesses > 0) return;
+  state().written.clear();
+  apply_creation = nullptr;
+}
+
+Program* program_of(int64_t number) {
+  if (number > -kPlainNumbers && number < kPlainNumbers) return nullptr;
+  const std::lock_guard lock(state().mutex);
+  for (const auto& [prime, entry] : state().owners) {
+    if (entry.second->witness_of(number)) return entry.second;
+  }
+  return nullptr;
+}
+
+void note_written(int64_t number) {
+  if (program_of(number) == nullptr) return;
+  const std::lock_guard lock(state().mutex);
+  state().written.insert(number);
+}
+
+bool was_written(int64_t number) {
+  const std::lock_guard lock(state().mutex);
+  return state().written.contains(number);
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,51 @@
+// Sizes that are not known. Each stands for two numbers, its witnesses, with which shapes are
+// inferred by the ordinary rules: a dimension that comes out different is unknown, one that comes
+// out the same is known. So nothing that infers or differentiates needs to know of unknown sizes.
+//
+// First witnesses are primes that no number of the trade is near to a multiple of: where a rule
+// makes an attribute of a shape that it was given, the number tells which size it was made of.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace tensorlike {
+
+class Program;
+
+struct Witness {
+  int64_t first = 0;
+  int64_t second = 0;
+
+  bool is_known() const { return first == second; }
+  bool operator==(const Witness&) const = default;
+};
+
+// Numbers up to this one are what they are: no witness, and no fraction of one, is among them.
+inline constexpr int64_t kPlainNumbers = 4096;
+
+// How many witnesses there are: where it is 0, numbers are numbers.
+inline std::atomic<int> live_witnesses = 0;
+
+// A witness that nobody has; it stays the program's until that lets it go.
+Witness take_witness(Program& owner);
+void release_witness(const Witness& witness);
+
+// The program whose unknown size a number is made of; null for none.
+Program* program_of(int64_t number);
+
+// A number that a user wrote, and no size: should it look like one, it is refused where it might be
+// taken for it.
+void note_written(int64_t number);
+bool was_written(int64_t number);
+
+// `number` as a multiple of `base` and a small number; none where it is no such thing.
+struct Multiple {
+  int64_t factor = 0;
+  int64_t rest = 0;
+};
+std::optional<Multiple> multiple_of(int64_t number, int64_t base);
+
+}  // namespace tensorlike

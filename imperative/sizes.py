@@ -1,0 +1,164 @@
+"""Size: a dimension that is not known while a program is recorded."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any, NoReturn
+
+from .. import _C
+
+
+class Size:
+    """A size that is not known yet. Sums, differences and products of it are sizes too.
+
+    It is what ``x.shape`` holds where a listing was told `None`, and it goes wherever a size goes:
+    into shapes, bounds, and tensors' arithmetic. It compares as a large number does. What Python
+    does once, while a program is recorded, may follow from that, so the program remembers what was
+    asked, and refuses to run for sizes of which the answer is another. It is no integer: nothing
+    can be done so many times.
+
+    Raises:
+        ShapeError: it is used as an integer, or divided with a rest.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> listing = tl.Listing()
+        >>> x = listing.input("x", (None, 3))
+        >>> x.shape
+        (None, 3)
+        >>> y = tl.functional.reshape(x, (x.shape[0] * 3,))
+        >>> listing.run(y, tl.zeros((2, 3))).shape
+        (6,)
+    """
+
+    __slots__ = ("first", "is_float", "owner", "second")
+
+    def __init__(
+        self, first: int, second: int, owner: _C.Program, *, is_float: bool = False
+    ) -> None:
+        """Of the two numbers that stand for it in a program; perhaps as a floating-point number."""
+        self.first = first
+        self.second = second
+        self.owner = owner
+        self.is_float = is_float
+
+    def __repr__(self) -> str:
+        return "None"
+
+    def __hash__(self) -> int:
+        return hash((self.first, self.second, id(self.owner)))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether it is the same size, or comes to be that number: see `Size`."""
+        return self._compared(other, "==") is True
+
+    def _with(self, other: Any, apply: Any) -> Any:
+        if isinstance(other, Size):
+            if other.owner is not self.owner:
+                self._refuse("a size of another listing")
+            numbers = apply(self.first, other.first), apply(self.second, other.second)
+        elif isinstance(other, int) and not isinstance(other, bool):
+            numbers = apply(self.first, other), apply(self.second, other)
+        else:
+            return NotImplemented
+        return numbers[0] if numbers[0] == numbers[1] else Size(*numbers, self.owner)
+
+    def __add__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a + b)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a - b)
+
+    def __rsub__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: b - a)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._with(other, lambda a, b: a * b)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> Size:
+        return Size(-self.first, -self.second, self.owner)
+
+    def __floordiv__(self, other: Any) -> Any:
+        """Where it leaves no rest whatever the size is."""
+        rest = self._with(other, lambda a, b: a % b)
+        if rest is NotImplemented:
+            return NotImplemented
+        if isinstance(rest, Size) or rest != 0:
+            self._refuse(f"a division by {other!r}")
+        return self._with(other, lambda a, b: a // b)
+
+    def __mod__(self, other: Any) -> Any:
+        rest = self._with(other, lambda a, b: a % b)
+        if rest is not NotImplemented and (isinstance(rest, Size) or rest != 0):
+            self._refuse(f"a rest by {other!r}")
+        return rest
+
+    def _compared(self, other: Any, how: str, *, swapped: bool = False) -> Any:
+        if isinstance(other, Size):
+            number = other.first
+            if other.owner is not self.owner:
+                return False if how == "==" else NotImplemented
+            if (self.first, self.second) == (other.first, other.second):
+                return how != "<"
+        elif isinstance(other, int):
+            number = other
+        else:
+            return NotImplemented
+        return self.owner.compare(*(number, self.first) if swapped else (self.first, number), how)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, "<")
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, "<=")
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, "<", swapped=True)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, "<=", swapped=True)
+
+    def __bool__(self) -> bool:
+        return not self._compared(0, "==")
+
+    def __index__(self) -> int:
+        self._refuse("an integer")
+
+    def __float__(self) -> float:
+        if not self.is_float:
+            self._refuse("a number")
+        return float(self.first)
+
+    def __truediv__(self, other: Any) -> Any:
+        if isinstance(other, (int, float, Size)):
+            self._refuse("a division")
+        return NotImplemented
+
+    def __rtruediv__(self, other: Any) -> Any:
+        if isinstance(other, (int, float)):
+            self._refuse("a division")
+        return NotImplemented
+
+    def _refuse(self, what: str) -> NoReturn:
+        raise _C.ShapeError(
+            "an unknown size may be added, subtracted, multiplied, compared, and given to ops",
+            op="Size",
+            got=what,
+            fix="give the size a number, or let the ops see it: mean(x), reshape(x, (-1,))",
+        )
+
+
+_C.set_size_class(Size)
+
+
+def as_size(x: Any) -> int:
+    """An integer, or a size that is not known.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    return x if isinstance(x, Size) else operator.index(x)  # type: ignore[return-value]

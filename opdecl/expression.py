@@ -39,6 +39,9 @@ SIZE = "size"
 # The pseudo-call of lowered bodies whose result is the number that an attribute of the op is.
 ATTRIBUTE = "attribute"
 
+# In a gradient rule: what has arrived for the argument so far, to which the rule adds.
+TOTAL = "total"
+
 # The pseudo-call elemwise(x, mode=name) of bodies: the scalar function of one argument that an
 # attribute of the op names.
 ELEMWISE = "elemwise"
@@ -88,13 +91,20 @@ class Name(Expr):
         object.__setattr__(self, "key", _digest("name", self.id))
 
 
+# Functions that give lists, by the number of their arguments: the inverse of a permutation, a shape
+# with another size along an axis, the permutation of so many axes that swaps the last two.
+LISTS: Mapping[str, int] = {"inverse": 1, "resized": 3, "swapped": 1}
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
     """The value of a call's attribute.
 
     kind is "literal" (`literal`), "attr" (the attribute `name` of the op whose body this is),
     "shape" or "dtype" (of the node `of`), "dim" (number `dim` of the shape of `of`), "arithmetic"
-    (the function `name` of the `parts`) or "tuple" (of the `parts`).
+    (the function `name` of the `parts`), "list" (the same, of what gives lists: LISTS), "size" (the
+    elements of `of`), "rank" (of `of`) or "tuple" (of the `parts`). A "dim" with a part is along
+    the axis that this says.
     """
 
     kind: str

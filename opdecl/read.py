@@ -51,7 +51,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "expand", "kernel", "infer", "linear", "batch",
-        "view", "memory",
+        "view", "memory", "shapes", "effects",
         "function", "calls", "requires", "version",
     ),
 }  # fmt: skip

@@ -242,7 +242,8 @@ class ShapeReader:
             case ast.Subscript(
                 value=ast.Call(func=ast.Name(id="shape"), args=[ast.Name(id=name)]), slice=axis
             ):
-                shown = f"shape({name})[{ast.unparse(axis)}]"
+                is_plain = isinstance(axis, (ast.Name, ast.Constant))
+                shown = f"shape({name})[{ast.unparse(axis) if is_plain else '...'}]"
                 return AttrExpr("dim", attr=shown, slot=self.arg(name), parts=(self.size(axis),))
         raise ShapeMistake(f"{shorten(ast.unparse(node))} has no meaning among sizes")
 

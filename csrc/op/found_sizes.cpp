@@ -4,6 +4,21 @@
 
 namespace tensorlike {
 
+SizeFunction size_function(std::string_view name) {
+  static constexpr std::pair<std::string_view, SizeFunction> kFunctions[] = {
+      {"where", SizeFunction::kWhere},     {"logical_not", SizeFunction::kNot},
+      {"equal", SizeFunction::kEqual},     {"not_equal", SizeFunction::kNotEqual},
+      {"logical_and", SizeFunction::kAnd}, {"logical_or", SizeFunction::kOr},
+      {"less", SizeFunction::kLess},       {"less_equal", SizeFunction::kLessEqual},
+      {"greater", SizeFunction::kGreater}, {"greater_equal", SizeFunction::kGreaterEqual},
+      {"minimum", SizeFunction::kMinimum}, {"maximum", SizeFunction::kMaximum},
+  };
+  for (const auto& [known, function] : kFunctions) {
+    if (known == name) return function;
+  }
+  return SizeFunction::kArithmetic;
+}
+
 bool FoundSizes::fits_rank(const ArgShape& arg) const {
   size_t least = 0;
   for (const ShapePart& part : arg.parts) least += is_sized(part);
@@ -44,22 +59,42 @@ int64_t FoundSizes::number(const AttrExpr& expr) const {
 }
 
 int64_t FoundSizes::calculated(const AttrExpr& expr) const {
-  const std::string& function = expr.attr;
-  if (function == "where") return number(expr.parts[number(expr.parts[0]) != 0 ? 1 : 2]);
-  if (function == "logical_not") return number(expr.parts[0]) == 0 ? 1 : 0;
-  if (function == "equal") return value(expr.parts[0]) == value(expr.parts[1]) ? 1 : 0;
-  if (function == "not_equal") return value(expr.parts[0]) == value(expr.parts[1]) ? 0 : 1;
-  const int64_t a = number(expr.parts[0]);
+  const auto function = static_cast<SizeFunction>(expr.dim);
+  const AttrExpr& first = expr.parts[0];
+  switch (function) {
+    case SizeFunction::kWhere:
+      return number(expr.parts[number(first) != 0 ? 1 : 2]);
+    case SizeFunction::kNot:
+      return number(first) == 0 ? 1 : 0;
+    case SizeFunction::kEqual:
+      return value(first) == value(expr.parts[1]) ? 1 : 0;
+    case SizeFunction::kNotEqual:
+      return value(first) == value(expr.parts[1]) ? 0 : 1;
+    case SizeFunction::kAnd:
+      return number(first) != 0 && number(expr.parts[1]) != 0 ? 1 : 0;
+    case SizeFunction::kOr:
+      return number(first) != 0 || number(expr.parts[1]) != 0 ? 1 : 0;
+    default:
+      break;
+  }
+  const int64_t a = number(first);
   const int64_t b = number(expr.parts[1]);
-  if (function == "logical_and") return a != 0 && b != 0 ? 1 : 0;
-  if (function == "logical_or") return a != 0 || b != 0 ? 1 : 0;
-  if (function == "less") return a < b ? 1 : 0;
-  if (function == "less_equal") return a <= b ? 1 : 0;
-  if (function == "greater") return a > b ? 1 : 0;
-  if (function == "greater_equal") return a >= b ? 1 : 0;
-  if (function == "minimum") return std::min(a, b);
-  if (function == "maximum") return std::max(a, b);
-  return calculate(op_, function, a, b);
+  switch (function) {
+    case SizeFunction::kLess:
+      return a < b ? 1 : 0;
+    case SizeFunction::kLessEqual:
+      return a <= b ? 1 : 0;
+    case SizeFunction::kGreater:
+      return a > b ? 1 : 0;
+    case SizeFunction::kGreaterEqual:
+      return a >= b ? 1 : 0;
+    case SizeFunction::kMinimum:
+      return std::min(a, b);
+    case SizeFunction::kMaximum:
+      return std::max(a, b);
+    default:
+      return calculate(op_, expr.attr, a, b);
+  }
 }
 
 void FoundSizes::check(const SizeCondition& condition) const {

@@ -9,6 +9,24 @@ namespace tensorlike {
 
 inline constexpr size_t kMostNames = 16;
 
+// What sizes are calculated by; in declared shapes its number stands in AttrExpr::dim.
+enum class SizeFunction : uint8_t {
+  kArithmetic,
+  kWhere,
+  kNot,
+  kEqual,
+  kNotEqual,
+  kAnd,
+  kOr,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kMinimum,
+  kMaximum,
+};
+SizeFunction size_function(std::string_view name);
+
 inline bool is_sized(const ShapePart& part) { return part.kind == ShapePart::Kind::kSize; }
 
 // Where a name was found first.
@@ -41,6 +59,14 @@ class FoundSizes {
   // The value of an expression that may be no number, and of one that is.
   Attr value(const AttrExpr& expr) const;
   int64_t number(const AttrExpr& expr) const;
+  bool holds(const AttrExpr& expr) const {
+    const bool is_plain = expr.kind == AttrExpr::Kind::kLiteral && std::get_if<bool>(&expr.literal);
+    return is_plain ? *std::get_if<bool>(&expr.literal) : number(expr) != 0;
+  }
+  int64_t size_of(const AttrExpr& expr) const {
+    const bool is_name = expr.kind == AttrExpr::Kind::kSize;
+    return is_name ? sizes_[static_cast<size_t>(expr.slot)] : number(expr);
+  }
   size_t axis_of(const AttrExpr& axis, size_t ndim) const {
     return static_cast<size_t>(
         normalize_axis(op_.name(), number(axis), static_cast<int64_t>(ndim)));

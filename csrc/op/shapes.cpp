@@ -34,7 +34,7 @@ class Inference : public FoundSizes {
     for (const SizeCondition& condition : shapes_.conditions) check(condition);
     Specs out;
     for (const ResultShape& result : found.results) {
-      if (number(result.when) == 0) continue;
+      if (!holds(result.when)) continue;
       out.push_back({dtype_of(result), shape_of(result.parts)});
     }
     return out;
@@ -53,7 +53,7 @@ class Inference : public FoundSizes {
   // Which case it is: the first that has as many dimensions.
   const ShapeCase& chosen() {
     for (const ShapeCase& each : shapes_.cases) {
-      if (number(each.when) == 0) continue;
+      if (!holds(each.when)) continue;
       bool has_rank = true;
       for (const ArgShape& arg : each.args) {
         has_rank = has_rank && (arg.broadcasts || !is_given(arg) || fits_rank(arg));
@@ -152,7 +152,7 @@ class Inference : public FoundSizes {
     bool is_known = true;
     for (const ShapePart& part : parts) {
       if (is_sized(part)) {
-        shape.push_back(number(part.size));
+        shape.push_back(size_of(part.size));
         is_known = is_known && shape.back() != kUnknownSize;
         continue;
       }
@@ -256,6 +256,8 @@ class Inference : public FoundSizes {
 // Attributes by their numbers.
 void resolve(const OpSpec& spec, AttrExpr& expr) {
   for (AttrExpr& part : expr.parts) resolve(spec, part);
+  if (expr.kind == AttrExpr::Kind::kArithmetic)
+    expr.dim = static_cast<int>(size_function(expr.attr));
   if (expr.kind != AttrExpr::Kind::kAttr) return;
   for (size_t i = 0; i < spec.attrs.size(); ++i) {
     if (spec.attrs[i].name == expr.attr) expr.slot = static_cast<int>(i);

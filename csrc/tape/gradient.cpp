@@ -115,7 +115,8 @@ class Rules {
     }
     const bool is_single =
         rule.body->steps.size() == 1 && body.constants.empty() && body.results[0] == body.inputs;
-    if (is_single && (rule.body->steps[0].op || rule.adds_up)) return of_step(rule, is_last);
+    if (is_single && (rule.body->steps[0].op || rule.body->steps[0].function != nullptr))
+      return of_step(rule, is_last);
     const std::vector<Spec> specs = slot_specs(call_);
     return run_body(*rule.body, call_.op, {slots_.data(), slots_.size()},
                     {specs.data(), specs.size()}, many_, last_)[0];

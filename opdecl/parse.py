@@ -85,10 +85,10 @@ REFUSED: dict[type[ast.AST], str] = {
 FORMS = ("shape", "dtype")
 # flow(e) is e, and zero where no cotangent flows though the slope has no value there.
 FLOW = "flow"
-# zeros(x) are those of its shape; adjoint(x) is the conjugate transpose of matrices.
+# zeros(x) are those of its shape; transposed(x) is the transpose of matrices.
 ZEROS = "zeros"
-ADJOINT = "adjoint"
-MACROS = (FLOW, ZEROS, ADJOINT)
+TRANSPOSED = "transposed"
+MACROS = (FLOW, ZEROS, TRANSPOSED)
 
 
 @dataclass(slots=True)
@@ -289,9 +289,9 @@ class _Reader:
             return self.refuse(node, f"{function} takes exactly one argument")
         if function == ZEROS:
             return Call("broadcast_to", (Num(0),), (("shape", Attr("shape", of=args[0])),))
-        if function == ADJOINT:
+        if function == TRANSPOSED:
             swapped = Attr("list", name="swapped", parts=(Attr("rank", of=args[0]),))
-            return Call("permute_dims", (Call("conj", args),), (("axes", swapped),))
+            return Call("permute_dims", args, (("axes", swapped),))
         if function == FLOW:
             is_still = Call("equal", (Name("dy"), Num(0)))
             nothing = Call("bitwise_and", (is_still, Call("isnan", args)))

@@ -19,13 +19,6 @@ SizeFunction size_function(std::string_view name) {
   return SizeFunction::kArithmetic;
 }
 
-bool FoundSizes::fits_rank(const ArgShape& arg) const {
-  size_t least = 0;
-  for (const ShapePart& part : arg.parts) least += is_sized(part);
-  const size_t ndim = shape_of_arg(arg).size();
-  return ndim == least || (ndim > least && least < arg.parts.size());
-}
-
 // The value of an expression that may be no number.
 Attr FoundSizes::value(const AttrExpr& expr) const {
   if (expr.kind == AttrExpr::Kind::kLiteral) return expr.literal;

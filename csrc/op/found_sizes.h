@@ -54,7 +54,12 @@ class FoundSizes {
   const std::string& name_of_arg(const ArgShape& arg) const {
     return spec_.args[static_cast<size_t>(arg.arg)].name;
   }
-  bool fits_rank(const ArgShape& arg) const;
+  bool fits_rank(const ArgShape& arg) const {
+    size_t least = 0;
+    for (const ShapePart& part : arg.parts) least += is_sized(part);
+    const size_t ndim = shape_of_arg(arg).size();
+    return ndim == least || (ndim > least && least < arg.parts.size());
+  }
 
   // The value of an expression that may be no number, and of one that is.
   Attr value(const AttrExpr& expr) const;

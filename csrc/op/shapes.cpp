@@ -104,11 +104,12 @@ class Inference : public FoundSizes {
         group_places_[group].arg != nullptr && arg.parts[i].group != shapes_.broadcast;
     const size_t ndim = shape_of_arg(arg).size();
     size_t after = 0;
-    for (size_t k = i + 1; k < arg.parts.size(); ++k) after += is_sized(arg.parts[k]);
+    bool is_last = true;
+    for (size_t k = i + 1; k < arg.parts.size(); ++k) {
+      is_sized(arg.parts[k]) ? void(++after) : void(is_last = false);
+    }
     if (at + after > ndim) fail_group(arg, group_places_[group]);
     const size_t length = is_known ? groups_[group].size() : ndim - at - after;
-    const bool is_last = std::none_of(arg.parts.begin() + static_cast<std::ptrdiff_t>(i) + 1,
-                                      arg.parts.end(), [](const auto& p) { return !is_sized(p); });
     if (at + length + after > ndim || (is_last && at + length + after != ndim)) {
       fail_group(arg, group_places_[group]);
     }

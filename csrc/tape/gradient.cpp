@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "engine/engine.h"
-#include "op/families.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/body.h"
@@ -27,11 +26,13 @@ Ref<Value> restore(const Ref<Value>& saved, const Edge& edge, Tape& tape, bool c
   return make_ref<Tracer>(saved, edge, Ref<Tape>(&tape));
 }
 
-// The op of a body that is one call on its inputs, as most derivatives are.
+// Whether a body is one call on its inputs, as most derivatives are; its op, if that is known.
+bool is_one_call(const CompiledBody& body) {
+  return body.steps.size() == 1 && body.body.constants.empty() &&
+         body.body.results[0] == body.body.inputs;
+}
 const Op* only_step(const CompiledBody& body) {
-  const bool is_single = body.steps.size() == 1 && body.body.constants.empty() &&
-                         body.body.results[0] == body.body.inputs;
-  return is_single ? body.steps[0].op.get() : nullptr;
+  return is_one_call(body) ? body.steps[0].op.get() : nullptr;
 }
 
 // How many inputs a rule counts: all behind the last argument, if that stands for many, are one.
@@ -113,9 +114,8 @@ class Rules {
       if (body.results.empty()) refuse_unknown(call_.op, static_cast<size_t>(rule.input));
       return Ref<Value>(slots_[static_cast<size_t>(body.results[0])]);
     }
-    const bool is_single =
-        rule.body->steps.size() == 1 && body.constants.empty() && body.results[0] == body.inputs;
-    if (is_single && (rule.body->steps[0].op || rule.body->steps[0].function != nullptr))
+    if (is_one_call(*rule.body) &&
+        (only_step(*rule.body) || rule.body->steps[0].function != nullptr))
       return of_step(rule, is_last);
     const std::vector<Spec> specs = slot_specs(call_);
     return run_body(*rule.body, call_.op, {slots_.data(), slots_.size()},
@@ -125,7 +125,7 @@ class Rules {
   // The one call that a rule is, over what nobody needs any more: the total, or a cotangent.
   Ref<Value> of_step(const CompiledGrad& rule, bool is_last) {
     const CompiledStep& step = rule.body->steps[0];
-    const Ref<Op> op = step.op ? step.op : step_op(step, call_.op, slot_specs(call_));
+    const Ref<Op> op = step.op ? step.op : step_op(step, call_.op, specs_of(step));
     SmallVector<Value*, 4> args;
     Ref<Value> total;
     uint32_t given_up = 0;
@@ -144,6 +144,15 @@ class Rules {
       }
     }
     return apply_over(*op, {args.data(), args.size()}, given_up);
+  }
+
+  // What the attributes of a step may read of slots.
+  std::vector<Spec> specs_of(const CompiledStep& step) const {
+    for (const auto& [index, expr] : step.attrs) {
+      const bool is_plain = expr.kind <= AttrExpr::Kind::kAttr || expr.attr == "inverse";
+      if (!is_plain) return slot_specs(call_);
+    }
+    return {};
   }
 
   const Gradients& gradients_;
@@ -195,37 +204,6 @@ void run_reduction(GradCall& call) {
 }
 
 }  // namespace
-
-const GradRule* find_grad(std::string_view name) {
-  for (const auto& family : {
-           layout_gradients(),
-           indexing_gradients(),
-           linear_algebra_gradients(),
-           row_gradients(),
-           attention_gradients(),
-           recurrent_gradients(),
-           convolution_gradients(),
-           scan_gradients(),
-           fft_gradients(),
-           linear_solver_gradients(),
-           spectral_gradients(),
-           determinant_gradients(),
-       }) {
-    for (const auto& [key, rule] : family) {
-      if (key == name) return &rule;
-    }
-  }
-  return nullptr;
-}
-
-ExpandRule find_expand(std::string_view name) {
-  for (const auto& family : {attention_bodies(), recurrent_bodies(), alignment_bodies()}) {
-    for (const auto& [key, rule] : family) {
-      if (key == name) return rule;
-    }
-  }
-  return nullptr;
-}
 
 Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
                 std::span<const NamedAttr> attrs) {

@@ -10,10 +10,10 @@ import re
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from .categories import CATEGORIES as CATEGORIES
-from .categories import Category as Category
 from .errors import Place
+from .expression import CATEGORIES as CATEGORIES
 from .expression import AttrLiteral, Expr
+from .expression import Category as Category
 from .memory import NO_WISHES, Memory
 from .specs import NO_SHAPES, ShapeSpec
 

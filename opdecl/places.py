@@ -61,8 +61,6 @@ def _check_op(entry: OpEntry) -> Iterator[str]:
         yield "infer: inference needs the compiler, or is a function of Python: module:function"
     elif entry.infer and not entry.kernel:
         yield "infer: the body says it; leave it out, or write `kernel` too"
-    elif entry.shapes.cases and not entry.kernel:
-        yield "shapes: the body says it; leave it out, or write `kernel` too"
     elif entry.is_native and not entry.infer and not entry.shapes.cases:
         yield (
             "the key 'shapes' is missing: x(...) -> (...); or 'infer': module:function, which "

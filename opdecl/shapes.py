@@ -28,7 +28,7 @@ from .specs import (
 )
 
 MAX_LENGTH = 400
-MAX_NAMES = 16
+MAX_NAMES = 12
 MAX_CASES = 8
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # fmt: skip

@@ -91,7 +91,9 @@ int64_t FoundSizes::calculated(const AttrExpr& expr) const {
 }
 
 void FoundSizes::check(const SizeCondition& condition) const {
-  if (reads_unknown(condition.holds) || number(condition.holds) != 0) return;
+  const bool knows_all = shapes_.cases.size() == 1 && inputs_.size() >= spec_.args.size();
+  if (!knows_all && reads_unknown(condition.holds)) return;
+  if (number(condition.holds) != 0) return;
   std::string got;
   show(condition.holds, got);
   fail(ErrorKind::kShape, said::op(op_.name()), condition.text, " must hold", said::got(got));

@@ -7,7 +7,7 @@
 
 namespace tensorlike {
 
-inline constexpr size_t kMostNames = 16;
+inline constexpr size_t kMostNames = 12;
 
 // What sizes are calculated by; in declared shapes its number stands in AttrExpr::dim.
 enum class SizeFunction : uint8_t {
@@ -68,6 +68,9 @@ class FoundSizes {
     const bool is_plain = expr.kind == AttrExpr::Kind::kLiteral && std::get_if<bool>(&expr.literal);
     return is_plain ? *std::get_if<bool>(&expr.literal) : number(expr) != 0;
   }
+  const Attr& attr_of(const AttrExpr& expr) const {
+    return op_.attrs[static_cast<size_t>(expr.slot)];
+  }
   int64_t size_of(const AttrExpr& expr) const {
     const bool is_name = expr.kind == AttrExpr::Kind::kSize;
     return is_name ? sizes_[static_cast<size_t>(expr.slot)] : number(expr);
@@ -89,7 +92,12 @@ class FoundSizes {
   const Inputs inputs_;
   // Not set before they are found: this is on the way of small launches.
   int64_t sizes_[kMostNames];
-  Sizes groups_[kMostNames];
+  struct Run {
+    const int64_t* data;
+    size_t size;
+
+    operator Sizes() const { return {data, size}; }
+  } groups_[kMostNames];
   Place size_places_[kMostNames];
   Place group_places_[kMostNames];
 

@@ -22,7 +22,7 @@ class Inference : public FoundSizes {
   Inference(const Op& op, Inputs inputs) : FoundSizes(op, inputs) {
     for (size_t i = 0; i < inputs.size(); ++i) {
       check_category(op_, arg_of(spec_, i), inputs[i].dtype);
-      if (i < spec_.args.size()) groups_[i] = inputs[i].shape;
+      if (i < spec_.args.size()) groups_[i] = {inputs[i].shape.data(), inputs[i].shape.size()};
     }
   }
 
@@ -69,7 +69,7 @@ class Inference : public FoundSizes {
     for (size_t i = 0; i < arg.parts.size(); ++i) {
       const ShapePart& part = arg.parts[i];
       if (part.kind == ShapePart::Kind::kReduced) {  // such axes must be there
-        axes_in(op_, part.axis.attr, value(part.axis), static_cast<int64_t>(shape.size()));
+        check_axes(part.axis, static_cast<int64_t>(shape.size()));
         return;
       }
       if (is_sized(part)) {
@@ -79,6 +79,16 @@ class Inference : public FoundSizes {
       const size_t length = length_of(arg, i, at);
       match_group(arg, i, Sizes(shape).subspan(at, length));
       at += length;
+    }
+  }
+
+  // Throws unless the attribute names axes of so many dimensions.
+  void check_axes(const AttrExpr& axis, int64_t ndim) const {
+    const Attr& named = attr_of(axis);
+    if (const auto* single = std::get_if<int64_t>(&named)) {
+      if (*single < -ndim || *single >= ndim) normalize_axis(op_.name(), *single, ndim);
+    } else {
+      axes_in(op_, axis.attr, named, ndim);
     }
   }
 
@@ -109,7 +119,7 @@ class Inference : public FoundSizes {
       is_sized(arg.parts[k]) ? void(++after) : void(is_last = false);
     }
     if (at + after > ndim) fail_group(arg, group_places_[group]);
-    const size_t length = is_known ? groups_[group].size() : ndim - at - after;
+    const size_t length = is_known ? groups_[group].size : ndim - at - after;
     if (at + length + after > ndim || (is_last && at + length + after != ndim)) {
       fail_group(arg, group_places_[group]);
     }
@@ -121,12 +131,12 @@ class Inference : public FoundSizes {
     const size_t group = static_cast<size_t>(number);
     if (group_places_[group].arg == nullptr) {
       group_places_[group] = {&arg, i};
-      groups_[group] = sizes;
-    } else if (!std::equal(sizes.begin(), sizes.end(), groups_[group].begin(),
-                           groups_[group].end())) {
+      groups_[group] = {sizes.data(), sizes.size()};
+    } else if (const Sizes own = groups_[group];
+               !std::equal(sizes.begin(), sizes.end(), own.begin(), own.end())) {
       if (number != shapes_.broadcast) fail_group(arg, group_places_[group]);
-      batch_ = broadcast_shapes(op_.name(), groups_[group], sizes);
-      groups_[group] = batch_;
+      batch_ = broadcast_shapes(op_.name(), own, sizes);
+      groups_[group] = {batch_.data(), batch_.size()};
     }
   }
 
@@ -145,8 +155,14 @@ class Inference : public FoundSizes {
 
   Dims shape_of(const std::vector<ShapePart>& parts) {
     if (parts.size() == 1 && parts[0].kind == ShapePart::Kind::kGroup) {
-      Dims shape(groups_[static_cast<size_t>(parts[0].group)]);
+      Dims shape(static_cast<Sizes>(groups_[static_cast<size_t>(parts[0].group)]));
       if (parts[0].group == shapes_.broadcast) element_count(shape);
+      return shape;
+    }
+    if (parts.size() == 1 && parts[0].kind != ShapePart::Kind::kSize) {
+      Dims shape =
+          changed(parts[0], Dims(static_cast<Sizes>(groups_[static_cast<size_t>(parts[0].group)])));
+      element_count(shape);
       return shape;
     }
     Dims shape;
@@ -180,7 +196,8 @@ class Inference : public FoundSizes {
       int64_t& size = sizes[static_cast<size_t>(axis)];
       if (size == 0 && part.kind == ShapePart::Kind::kReducedSome) {
         fail(ErrorKind::kShape, said::op(op_.name()), "an empty axis has no ", op_.name(),
-             said::got("x.shape=", to_string(groups_[static_cast<size_t>(part.group)]),
+             said::got("x.shape=",
+                       to_string(static_cast<Sizes>(groups_[static_cast<size_t>(part.group)])),
                        ", axis=", axis));
       }
       size = kUnknownSize;

@@ -6,7 +6,7 @@ and the weight stands for what the hidden state adds.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .arguments import named
@@ -105,7 +105,8 @@ def rnn(
         [[[2.5]], [[6.0]]]
     """
     _check_activation("rnn", activation)
-    states: Any = recurrence(sums, weight, hidden, cell=activation, reverse=reverse)
+    cell: Literal["tanh", "relu"] = "relu" if activation == "relu" else "tanh"
+    states: Any = recurrence(sums, weight, hidden, cell=cell, reverse=reverse)
     return states  # type: ignore[no-any-return]  # one result is not in a tuple
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -58,7 +58,7 @@ def stft(
     win_length: int | None = None,
     window: TensorLike | None = None,
     center: bool = True,
-    pad_mode: str = "reflect",
+    pad_mode: Literal["constant", "edge", "reflect", "circular"] = "reflect",
     normalized: bool = False,
     onesided: bool | None = None,
 ) -> Tensor:

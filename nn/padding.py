@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 from .. import functional as F
 from ..imperative import ArgumentError, Tensor, TensorLike
@@ -18,7 +18,7 @@ class _Pad(Layer):
     """
 
     spatial: ClassVar[int]
-    mode: ClassVar[str]
+    mode: ClassVar[Literal["constant", "edge", "reflect", "circular"]]
 
     def __init__(self, padding: Ints) -> None:
         """Keeps the margins."""

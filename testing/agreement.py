@@ -54,8 +54,7 @@ class Subject:
     @property
     def is_random(self) -> bool:
         """Whether examples have numbers of their own."""
-        names = [attr.name for attr in self.entry.attrs] if self.entry is not None else []
-        return "key" in names or "seed" in names
+        return getattr(self.entry, "effects", "") == "random"
 
     def __call__(self, *xs: Any) -> tuple[Any, ...]:
         out = self.function(*xs, **self.attrs)

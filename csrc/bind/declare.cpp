@@ -81,7 +81,8 @@ std::vector<AttrSpec> attrs_from(const py::handle& attrs) {
   std::vector<AttrSpec> out;
   for (const py::handle& attr : attrs) {
     out.push_back({attr.attr("name").cast<std::string>(), attr.attr("type").cast<std::string>(),
-                   attr.attr("required").cast<bool>(), attr_from(attr.attr("fallback"))});
+                   attr.attr("required").cast<bool>(), attr_from(attr.attr("fallback")),
+                   attr.attr("choices").cast<std::vector<std::string>>()});
   }
   return out;
 }
@@ -95,6 +96,8 @@ AttrExpr expr_from(const py::handle& expr) {
   if (kind == "dtype") out.kind = AttrExpr::Kind::kDType;
   if (kind == "arithmetic") out.kind = AttrExpr::Kind::kArithmetic;
   if (kind == "tuple") out.kind = AttrExpr::Kind::kTuple;
+  if (kind == "size") out.kind = AttrExpr::Kind::kSize;
+  if (kind == "rank") out.kind = AttrExpr::Kind::kRank;
   if (out.kind == AttrExpr::Kind::kLiteral) out.literal = attr_from(expr.attr("literal"));
   out.attr = expr.attr("attr").cast<std::string>();
   out.slot = expr.attr("slot").cast<int>();
@@ -132,7 +135,9 @@ Body body_from(const py::handle& body) {
 std::vector<Grad> grads_from(const py::handle& grads) {
   std::vector<Grad> out;
   for (const py::handle& grad : grads) {
-    out.push_back({grad.attr("input").cast<int>(), body_from(grad.attr("body"))});
+    out.push_back({grad.attr("input").cast<int>(), body_from(grad.attr("body")),
+                   grad.attr("adds_up").cast<bool>(), grad.attr("match").cast<std::string>(),
+                   grad.attr("choice").cast<std::string>()});
   }
   return out;
 }
@@ -141,6 +146,60 @@ std::vector<Condition> conditions_from(const py::handle& spec) {
   std::vector<Condition> out;
   for (const py::handle& each : spec.attr("conditions")) {
     out.push_back({each.attr("text").cast<std::string>(), body_from(each.attr("body"))});
+  }
+  return out;
+}
+
+std::vector<ShapePart> parts_from(const py::handle& shape) {
+  std::vector<ShapePart> out;
+  for (const py::handle& part : shape.attr("parts")) {
+    const std::string kind = flat(part.attr("kind"));
+    ShapePart& made = out.emplace_back();
+    if (kind == "group") made.kind = ShapePart::Kind::kGroup;
+    if (kind == "resized") made.kind = ShapePart::Kind::kResized;
+    if (kind == "reduced") made.kind = ShapePart::Kind::kReduced;
+    if (kind == "reducedsome") made.kind = ShapePart::Kind::kReducedSome;
+    made.group = part.attr("group").cast<int>();
+    made.size = expr_from(part.attr("size"));
+    made.axis = expr_from(part.attr("axis"));
+  }
+  return out;
+}
+
+ResultShape result_from(const py::handle& result) {
+  const std::string of = flat(result.attr("of"));
+  ResultShape out;
+  if (of == "real") out.of = ResultShape::Of::kReal;
+  if (of == "complex") out.of = ResultShape::Of::kComplex;
+  if (of == "arg") out.of = ResultShape::Of::kArg;
+  if (of == "given") out.of = ResultShape::Of::kGiven;
+  if (of == "attr") out.of = ResultShape::Of::kAttr;
+  if (of == "scalar") out.of = ResultShape::Of::kScalar;
+  out.from = result.attr("start").cast<int>();
+  if (of == "given") out.dtype = to_dtype(result.attr("dtype").ptr());
+  out.parts = parts_from(result);
+  out.when = expr_from(result.attr("when"));
+  return out;
+}
+
+ShapeSpec shapes_from(const py::handle& shapes) {
+  ShapeSpec out;
+  out.sizes = shapes.attr("sizes").cast<int>();
+  out.groups = shapes.attr("groups").cast<int>();
+  out.broadcast = shapes.attr("broadcast").cast<int>();
+  for (const py::handle& each : shapes.attr("cases")) {
+    ShapeCase& made = out.cases.emplace_back();
+    made.when = expr_from(each.attr("when"));
+    for (const py::handle& arg : each.attr("args")) {
+      made.args.push_back({arg.attr("arg").cast<int>(), arg.attr("broadcasts").cast<bool>(),
+                           parts_from(arg), arg.attr("text").cast<std::string>()});
+    }
+    for (const py::handle& result : each.attr("results"))
+      made.results.push_back(result_from(result));
+  }
+  for (const py::handle& each : shapes.attr("conditions")) {
+    out.conditions.push_back(
+        {each.attr("text").cast<std::string>(), expr_from(each.attr("holds"))});
   }
   return out;
 }
@@ -187,6 +246,8 @@ void add_spec(const py::handle& spec) {
                       spec.attr("batch").cast<std::string>(),
                       {},
                       conditions_from(spec),
+                      shapes_from(spec.attr("shapes")),
+                      spec.attr("effects").cast<std::string>(),
                       spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {
     std::vector<std::pair<std::string, Attr>> fixed;

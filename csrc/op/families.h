@@ -19,14 +19,10 @@ RuleTable<InferRule> indexing_rules();
 RuleTable<InferRule> row_rules();
 RuleTable<InferRule> attention_rules();
 RuleTable<InferRule> recurrent_rules();
-RuleTable<InferRule> alignment_rules();
-RuleTable<InferRule> linear_algebra_rules();
 RuleTable<InferRule> window_rules();
 RuleTable<InferRule> scan_rules();
-RuleTable<InferRule> sorting_rules();
 RuleTable<InferRule> fft_rules();
 RuleTable<InferRule> random_rules();
-RuleTable<InferRule> linear_solver_rules();
 
 // CPU kernels: tensor/*.cpp.
 RuleTable<KernelRule> layout_kernels();
@@ -57,11 +53,9 @@ RuleTable<GradRule> indexing_gradients();
 RuleTable<GradRule> row_gradients();
 RuleTable<GradRule> attention_gradients();
 RuleTable<GradRule> recurrent_gradients();
-RuleTable<GradRule> alignment_gradients();
 RuleTable<GradRule> linear_algebra_gradients();
 RuleTable<GradRule> convolution_gradients();
 RuleTable<GradRule> scan_gradients();
-RuleTable<GradRule> sorting_gradients();
 RuleTable<GradRule> fft_gradients();
 RuleTable<GradRule> linear_solver_gradients();
 RuleTable<GradRule> spectral_gradients();

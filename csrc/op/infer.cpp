@@ -9,6 +9,7 @@
 #include "op/index.h"
 #include "op/op.h"
 #include "op/registry.h"
+#include "op/shapes.h"
 
 namespace tensorlike {
 
@@ -16,17 +17,13 @@ InferRule find_infer(std::string_view name) {
   for (const auto& family : {
            layout_rules(),
            indexing_rules(),
-           linear_algebra_rules(),
            row_rules(),
            attention_rules(),
            recurrent_rules(),
-           alignment_rules(),
            window_rules(),
            scan_rules(),
-           sorting_rules(),
            fft_rules(),
            random_rules(),
-           linear_solver_rules(),
        }) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;
@@ -60,25 +57,7 @@ DType real_floating(const Op& op, const char* arg, DType dtype) {
   return kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32;
 }
 
-Dims named_axes(const Op& op, int64_t ndim) {
-  const Attr& axis = op.attr("axis");
-  Dims axes;
-  if (const auto* single = std::get_if<int64_t>(&axis)) {
-    axes.push_back(normalize_axis(op.name(), *single, ndim));
-  } else if (const auto* several = std::get_if<std::vector<int64_t>>(&axis)) {
-    for (int64_t value : *several) {
-      const int64_t normal = normalize_axis(op.name(), value, ndim);
-      if (std::find(axes.begin(), axes.end(), normal) != axes.end()) {
-        fail(ErrorKind::kShape, said::op(op.name()), "an axis may be named once",
-             said::got("axis=", to_string(std::span<const int64_t>(*several))));
-      }
-      axes.push_back(normal);
-    }
-  } else {
-    for (int64_t i = 0; i < ndim; ++i) axes.push_back(i);
-  }
-  return axes;
-}
+Dims named_axes(const Op& op, int64_t ndim) { return axes_in(op, "axis", op.attr("axis"), ndim); }
 
 Specs infer_reduce(const Op& op, std::span<const Spec> inputs) {
   const Reduction& reduction = *op.reduction;
@@ -119,13 +98,6 @@ void check_converts(const Op& op, DType from, DType to) {
     return;
   fail(ErrorKind::kDType, said::op(op.name()), "a complex number has no ", name_of(to),
        " value; take one of its parts: real(x), imag(x), abs(x).");
-}
-
-void check_device(const Op& op) {
-  const auto* name = std::get_if<std::string>(&op.attr("device"));
-  if (name == nullptr || *name == "cpu") return;
-  fail(ErrorKind::kDevice, said::op(op.name()), said::argument("device"),
-       "must be one that this build has: 'cpu'", said::got("'", *name, "'"));
 }
 
 void check_arity(const Op& op, size_t got) {

@@ -1,4 +1,4 @@
-// Inference of the ops that pick elements along an axis or by a mask, and of Pad.
+// Inference of the ops that pick elements along an axis, and of Pad.
 #include <algorithm>
 
 #include "op/families.h"
@@ -64,44 +64,7 @@ Specs infer_put_along_axis(const Op& op, Inputs inputs) {
   element_count(target);
   check_broadcasts(op, "indices", inputs[1].shape, target);
   check_broadcasts(op, "value", inputs[2].shape, target);
-  const std::string& mode = op.get<std::string>("mode");
-  if (mode != "set" && mode != "add") {
-    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"),
-         "must be 'set' or 'add'", said::got("'", mode, "'"));
-  }
   return one(inputs[0].dtype, inputs[0].shape);
-}
-
-void check_mask(const Op& op, const Spec& x, const Spec& mask) {
-  if (mask.dtype != DType::kBool) {
-    fail(ErrorKind::kDType, said::op(op.name()), said::argument("mask"), "must be boolean",
-         said::got(name_of(mask.dtype)),
-         said::fix("a comparison gives a boolean, or cast it: mask.astype(bool)"));
-  }
-  if (mask.shape.size() > x.shape.size() ||
-      !std::equal(mask.shape.begin(), mask.shape.end(), x.shape.begin())) {
-    fail(ErrorKind::kShape, said::op(op.name()), said::argument("mask"),
-         "must have the shape of x, or of its first dimensions",
-         said::got("x.shape=", to_string(x.shape), " and mask.shape=", to_string(mask.shape)));
-  }
-}
-
-Specs infer_masked_select(const Op& op, Inputs inputs) {
-  check_mask(op, inputs[0], inputs[1]);
-  Dims shape{kUnknownSize};
-  for (size_t i = inputs[1].shape.size(); i < inputs[0].shape.size(); ++i) {
-    shape.push_back(inputs[0].shape[i]);
-  }
-  return one(inputs[0].dtype, shape);
-}
-
-Specs infer_masked_scatter(const Op& op, Inputs inputs) {
-  check_mask(op, inputs[0], inputs[1]);
-  return one(inputs[0].dtype, inputs[0].shape);
-}
-
-Specs infer_argwhere(const Op&, Inputs inputs) {
-  return one(DType::kInt64, {kUnknownSize, static_cast<int64_t>(inputs[0].shape.size())});
 }
 
 Specs infer_pad(const Op& op, Inputs inputs) {
@@ -136,9 +99,6 @@ Specs infer_pad(const Op& op, Inputs inputs) {
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"take_along_axis", infer_take_along_axis},
     {"put_along_axis", infer_put_along_axis},
-    {"masked_select", infer_masked_select},
-    {"masked_scatter", infer_masked_scatter},
-    {"argwhere", infer_argwhere},
     {"pad", infer_pad},
 };
 

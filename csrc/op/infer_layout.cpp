@@ -226,21 +226,8 @@ Specs infer_split(const Op& op, Inputs inputs) {
   return specs;
 }
 
-Specs infer_cast(const Op& op, Inputs inputs) {
-  check_device(op);
-  const DType dtype = op.get<DType>("dtype");
-  check_converts(op, inputs[0].dtype, dtype);
-  return one(dtype, inputs[0].shape);
-}
-
-Specs infer_copy(const Op& op, Inputs inputs) {
-  check_device(op);
-  return one(inputs[0].dtype, inputs[0].shape);
-}
-
 Specs infer_fill(const Op& op, Inputs inputs) {
   (void)inputs;
-  check_device(op);
   const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   element_count(shape);
   const auto* given = std::get_if<DType>(&op.attr("dtype"));
@@ -249,26 +236,9 @@ Specs infer_fill(const Op& op, Inputs inputs) {
 
 Specs infer_arange(const Op& op, Inputs inputs) {
   (void)inputs;
-  check_device(op);
   Specs specs;
   specs.push_back(range_spec(op));
   return specs;
-}
-
-Specs infer_one_hot(const Op& op, Inputs inputs) {
-  const int64_t depth = op.get<int64_t>("depth");
-  if (depth < 0) {
-    fail(ErrorKind::kShape, said::op(op.name()), said::argument("depth"), "must not be negative",
-         said::got("depth=", depth));
-  }
-  if (kind_of(inputs[0].dtype) != Kind::kInteger) {
-    fail(ErrorKind::kDType, said::op(op.name()), said::argument("labels"), "must be integer",
-         said::got(name_of(inputs[0].dtype)), said::fix("cast them: labels.astype(int64)"));
-  }
-  Dims shape = inputs[0].shape;
-  shape.push_back(depth);
-  element_count(shape);
-  return one(DType::kBool, shape);
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
@@ -283,11 +253,8 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"concat", infer_concat},
     {"stack", infer_stack},
     {"split", infer_split},
-    {"cast", infer_cast},
-    {"copy", infer_copy},
     {"fill", infer_fill},
     {"arange", infer_arange},
-    {"one_hot", infer_one_hot},
 };
 
 }  // namespace

@@ -9,15 +9,6 @@ namespace {
 
 using Inputs = std::span<const Spec>;
 
-void check_stream(const Op& op) {
-  const int64_t counter = op.get<int64_t>("counter");
-  if (counter < 0 || counter >= int64_t{1} << 32) {
-    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("counter"),
-         "must be in [0, 2^32)", said::got("counter=", counter),
-         said::fix("go on with another key"));
-  }
-}
-
 double number(const Op& op, const char* name) {
   const Attr& attr = op.attr(name);
   if (const auto* whole = std::get_if<int64_t>(&attr)) return static_cast<double>(*whole);
@@ -43,7 +34,7 @@ DType default_of(const Op& op, const std::string& mode, DType dtype) {
     if (kind == Kind::kInteger) return DType::kInt64;
   } else if (mode == "bits") {
     if (kind == Kind::kInteger) return DType::kUInt64;
-  } else if (mode == "uniform" || mode == "normal" || mode == "truncated_normal") {
+  } else {
     const double low = number(op, "low");
     const double high = number(op, "high");
     if (mode == "truncated_normal" && !(low < high)) {
@@ -51,10 +42,6 @@ DType default_of(const Op& op, const std::string& mode, DType dtype) {
            "must be less than high", said::got("low=", low, ", high=", high));
     }
     if (kind == Kind::kFloating) return DType::kFloat32;
-  } else {
-    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"),
-         "must be one of 'uniform', 'normal', 'truncated_normal', 'integers', 'bits'",
-         said::got("'", mode, "'"));
   }
   fail(ErrorKind::kDType, said::op(op.name()), said::argument("dtype"), "must be ",
        mode == "integers" || mode == "bits" ? "integer" : "real floating-point", " for mode='",
@@ -62,8 +49,6 @@ DType default_of(const Op& op, const std::string& mode, DType dtype) {
 }
 
 Specs infer_random(const Op& op, Inputs) {
-  check_stream(op);
-  check_device(op);
   const std::string& mode = op.get<std::string>("mode");
   const bool is_whole = mode == "integers" || mode == "bits";
   const auto* given = std::get_if<DType>(&op.attr("dtype"));
@@ -76,19 +61,8 @@ Specs infer_random(const Op& op, Inputs) {
   return Specs(1, Spec{given != nullptr ? *given : usual, shape});
 }
 
-Specs infer_random_from(const Op& op, Inputs inputs) {
-  check_stream(op);
-  const std::string& mode = op.get<std::string>("mode");
-  if (mode != "gamma" && mode != "log_gamma" && mode != "poisson") {
-    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"),
-         "must be 'gamma', 'log_gamma' or 'poisson'", said::got("'", mode, "'"));
-  }
-  return Specs(1, Spec{real_floating(op, "parameter", inputs[0].dtype), inputs[0].shape});
-}
-
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"random", infer_random},
-    {"random_from", infer_random_from},
 };
 
 }  // namespace

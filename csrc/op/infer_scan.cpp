@@ -1,7 +1,4 @@
-// Inference of ops that go along axes: running combinations, and moments.
-#include <algorithm>
-#include <cmath>
-
+// Inference of running combinations along an axis.
 #include "op/families.h"
 #include "op/infer.h"
 
@@ -18,20 +15,8 @@ DType scan_dtype(const std::string& mode, DType dtype) {
   return is_unsigned(dtype) ? DType::kUInt64 : DType::kInt64;
 }
 
-void check_mode(const Op& op, const std::string& mode) {
-  static constexpr std::string_view kModes[] = {"cumulative_sum", "cumulative_prod",
-                                                "cumulative_max", "cumulative_min", "logcumsumexp"};
-  if (std::find(std::begin(kModes), std::end(kModes), mode) != std::end(kModes)) return;
-  std::string known;
-  for (std::string_view name : kModes)
-    known += (known.empty() ? "'" : ", '") + std::string(name) + "'";
-  fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("mode"), "must be one of ", known,
-       said::got("'", mode, "'"));
-}
-
 Specs infer_scan(const Op& op, Inputs inputs) {
   const std::string& mode = op.get<std::string>("mode");
-  check_mode(op, mode);
   const bool takes_complex = mode == "cumulative_sum" || mode == "cumulative_prod";
   if (!takes_complex) check_real(op, inputs);
   Dims shape = inputs[0].shape;
@@ -63,29 +48,8 @@ Specs infer_scan(const Op& op, Inputs inputs) {
   return Specs(1, Spec{dtype != nullptr ? *dtype : scan_dtype(mode, inputs[0].dtype), shape});
 }
 
-Specs infer_moments(const Op& op, Inputs inputs) {
-  check_real(op, inputs);
-  const Spec& x = inputs[0];
-  const double correction = op.get<double>("correction");
-  if (!std::isfinite(correction)) {
-    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument("correction"), "must be finite",
-         said::got("correction=", correction));
-  }
-  const Dims axes = named_axes(op, static_cast<int64_t>(x.shape.size()));
-  const bool keeps = op.get<bool>("keepdims");
-  Dims shape;
-  for (size_t i = 0; i < x.shape.size(); ++i) {
-    const bool is_reduced =
-        std::find(axes.begin(), axes.end(), static_cast<int64_t>(i)) != axes.end();
-    if (!is_reduced || keeps) shape.push_back(is_reduced ? 1 : x.shape[i]);
-  }
-  return Specs(1, Spec{kind_of(x.dtype) == Kind::kFloating ? x.dtype : DType::kFloat32, shape});
-}
-
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"scan", infer_scan},
-    {"variance", infer_moments},
-    {"standard_deviation", infer_moments},
 };
 
 }  // namespace

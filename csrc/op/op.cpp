@@ -7,6 +7,7 @@
 #include "op/conditions.h"
 #include "op/reduction_program.h"
 #include "op/registry.h"
+#include "op/shapes.h"
 #include "op/tile_program.h"
 
 namespace tensorlike {
@@ -161,6 +162,13 @@ void check_real(const Op& op, std::span<const Spec> inputs) {
   }
 }
 
+void check_category(const std::string& op, const ArgSpec& arg, DType got) {
+  const bool is_integer = arg.category == Category::kInteger;
+  const bool fits =
+      is_integer ? kind_of(got) == Kind::kInteger : reduces(arg.category, kind_of(got));
+  if (!fits) fail_category(op, arg, got);
+}
+
 Reduction::Reduction(ReductionSpec spec) : spec(std::move(spec)) {}
 Reduction::~Reduction() = default;
 
@@ -300,6 +308,26 @@ std::string to_string(const Op& op) {
 
 namespace {
 
+// Whether an attribute holds one of its words, and a device is one that this build has.
+void check_word(const OpClass& cls, const AttrSpec& spec, const Attr& value) {
+  const auto* word = std::get_if<std::string>(&value);
+  if (word == nullptr) return;
+  if (spec.type == "device") {
+    if (*word == "cpu") return;
+    fail(ErrorKind::kDevice, said::op(cls.name()), said::argument(spec.name),
+         "must be one that this build has: 'cpu'", said::got("'", *word, "'"));
+  }
+  const std::vector<std::string>& words = spec.choices;
+  if (words.empty() || std::find(words.begin(), words.end(), *word) != words.end()) return;
+  std::string known;
+  for (const std::string& each : words) {
+    known += text(known.empty() ? "'" : &each == &words.back() ? " or '" : ", '", each, "'");
+  }
+  const std::vector<std::string_view> candidates(words.begin(), words.end());
+  fail(ErrorKind::kAttribute, said::op(cls.name()), said::argument(spec.name), "must be ", known,
+       said::got("'", *word, "'", did_you_mean(*word, candidates)));
+}
+
 // The op whose attributes were set where `given` says so: the others take their defaults.
 Ref<Op> completed(Ref<Op> op, uint64_t given) {
   const OpClass& cls = op->cls;
@@ -312,6 +340,7 @@ Ref<Op> completed(Ref<Op> op, uint64_t given) {
     }
     if (!is_given) op->attrs[i] = specs[i].fallback;
     coerce(op->attrs[i], specs[i]);
+    check_word(cls, specs[i], op->attrs[i]);
     if (!is_given || is_of(op->attrs[i], specs[i].type)) continue;
     if (specs[i].required || !(op->attrs[i] == specs[i].fallback)) {
       fail(ErrorKind::kAttribute, said::op(cls.name()), said::argument(specs[i].name),

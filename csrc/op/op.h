@@ -89,6 +89,7 @@ using ExpandRule = Values (*)(const Op& op, Args inputs);
 struct CompiledGrad {
   int input = 0;
   std::shared_ptr<CompiledBody> body;
+  bool adds_up = false;
 };
 
 // What both kinds of mode (and ops with declared gradients) share.
@@ -99,6 +100,9 @@ struct Gradients {
   uint32_t outputs_read = 0;
   // Where an input or output is complex; null: the same.
   std::shared_ptr<const Gradients> complex = nullptr;
+  // By the values of the attribute of this number, where rules differ between them.
+  int match = -1;
+  std::vector<std::pair<std::string, std::shared_ptr<const Gradients>>> choices;
 
   const Gradients& of(bool is_complex) const {
     return is_complex && complex != nullptr ? *complex : *this;
@@ -243,6 +247,7 @@ struct CompiledStep {
   std::vector<int> args;
   std::vector<std::pair<int, AttrExpr>> attrs;  // index into function->spec.attrs
   Ref<Op> op;                                   // when no attribute depends on the run
+  int outputs = 1;
 };
 
 struct CompiledBody {

@@ -1,8 +1,10 @@
 #include "op/registry.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "op/reduction_program.h"
+#include "op/shapes.h"
 
 namespace tensorlike {
 namespace {
@@ -105,10 +107,14 @@ void Registry::add(OpSpec spec) {
   auto op = std::make_unique<OpClass>(std::move(spec), &op_base_type());
   op->is_declared = true;
   op->infer = find_infer(op->spec.infer);
+  if (!op->spec.shapes.cases.empty()) {
+    resolve_shapes(op->spec);
+    op->infer = infer_declared;
+  }
   op->kernel = find_kernel(op->spec.kernel);
   if (is_foreign(op->spec.kernel)) {
     op->kernel = KernelRule(foreign_rules.kernel);
-    op->infer = foreign_rules.infer;
+    if (op->infer == nullptr) op->infer = foreign_rules.infer;
   }
   if (op->spec.memory.view) op->view = find_view(op->spec.kernel);
   op->order = find_order(op->spec.kernel);
@@ -159,6 +165,34 @@ Gradients Registry::compile_gradients(const Spec& spec, int inputs, int outputs)
     out.complex = std::move(found);
   }
   return out;
+}
+
+// Who reads the last argument, which stands for any number, reads all of those.
+static void read_all_of_last(int args, Gradients& out) {
+  const uint32_t last = 1U << (args - 1);
+  if ((out.inputs_read & last) != 0) out.inputs_read |= ~(last - 1);
+}
+
+// The rules by the values of an attribute, where any of them is for one value alone.
+static void split_choices(const OpClass& op, const std::vector<Grad>& grads, Gradients& out,
+                          const std::function<void(const std::vector<Grad>&, Gradients&)>& fill) {
+  std::vector<std::string> choices;
+  for (const Grad& grad : grads) {
+    if (grad.match.empty()) continue;
+    out.match = op.attr_index(grad.match);
+    if (std::find(choices.begin(), choices.end(), grad.choice) == choices.end())
+      choices.push_back(grad.choice);
+  }
+  for (const std::string& choice : choices) {
+    std::vector<Grad> own;
+    for (const Grad& grad : grads) {
+      if (grad.match.empty() || grad.choice == choice) own.push_back(grad);
+    }
+    auto found = std::make_shared<Gradients>();
+    found->differentiable = out.differentiable;
+    fill(own, *found);
+    out.choices.emplace_back(choice, std::move(found));
+  }
 }
 
 // One more attribute of a call: it must be one of the op's.
@@ -212,8 +246,17 @@ void Registry::link() {
   }
   for (OpClass* op : unlinked_ops_) {
     if (!op->spec.define.results.empty()) op->define = compile(op->spec.define, op->spec.source);
-    op->gradients =
-        compile_gradients(op->spec, static_cast<int>(op->spec.args.size()), op->spec.outputs);
+    const int args = static_cast<int>(op->spec.args.size());
+    const int outputs = std::max(op->spec.outputs, 1);
+    op->gradients = compile_gradients(op->spec, args, outputs);
+    split_choices(*op, op->spec.grads, op->gradients,
+                  [&](const std::vector<Grad>& grads, Gradients& out) {
+                    compile_rules(grads, args, outputs, op->spec.source, out);
+                    const bool is_many = !op->spec.args.empty() && op->spec.args.back().variadic;
+                    if (is_many) read_all_of_last(args, out);
+                  });
+    if (!op->spec.args.empty() && op->spec.args.back().variadic)
+      read_all_of_last(args, op->gradients);
   }
   unlinked_scalars_.clear();
   unlinked_reductions_.clear();
@@ -275,7 +318,7 @@ std::vector<CompiledCondition> Registry::compile_conditions(
 void Registry::compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
                              const std::string& source, Gradients& out) const {
   for (const Grad& grad : grads) {
-    out.rules.push_back({grad.input, compile(grad.body, source)});
+    out.rules.push_back({grad.input, compile(grad.body, source), grad.adds_up});
     auto read = [&](int slot) {
       if (slot < inputs) {
         out.inputs_read |= 1U << slot;

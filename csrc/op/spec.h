@@ -68,12 +68,24 @@ enum class Result : uint8_t {
 };
 
 // A step's attribute: a literal, the value of an attribute of the op whose rule this is, the shape
-// of a slot, one dimension of it, its dtype, arithmetic on such parts, or a tuple of them.
+// of a slot, one dimension of it, its dtype, arithmetic on such parts, or a tuple of them. In
+// declared shapes a slot is an argument, a dimension may be that along an axis which is calculated
+// (the one part), and there are the sizes and ranks that patterns have found.
 struct AttrExpr {
-  enum class Kind : uint8_t { kLiteral, kAttr, kShape, kDim, kDType, kArithmetic, kTuple };
+  enum class Kind : uint8_t {
+    kLiteral,
+    kAttr,
+    kShape,
+    kDim,
+    kDType,
+    kArithmetic,
+    kTuple,
+    kSize,
+    kRank
+  };
   Kind kind = Kind::kLiteral;
   Attr literal = {};
-  std::string attr = {};  // the attribute, or the function of the arithmetic
+  std::string attr = {};  // the attribute, the function of the arithmetic, or what errors call it
   int slot = 0;
   int dim = 0;
   std::vector<AttrExpr> parts = {};
@@ -91,6 +103,16 @@ inline AttrExpr tuple_of(std::vector<AttrExpr> parts) {
   return {AttrExpr::Kind::kTuple, {}, {}, 0, 0, std::move(parts)};
 }
 
+inline AttrExpr size_of_slot(int slot, std::string name) {
+  return {AttrExpr::Kind::kSize, {}, std::move(name), slot};
+}
+inline AttrExpr rank_of(int slot, std::string name) {
+  return {AttrExpr::Kind::kRank, {}, std::move(name), slot};
+}
+inline AttrExpr dim_along(int slot, std::string name, AttrExpr axis) {
+  return {AttrExpr::Kind::kDim, {}, std::move(name), slot, 0, {std::move(axis)}};
+}
+
 // One functional call of a body: `call` is a functional name ("mul", "sum", "matmul"), or a
 // pseudo-call whose result is a literal: "size", the number of elements of its slot, and
 // "attribute", the number that an attribute of the op is.
@@ -98,10 +120,11 @@ struct Step {
   std::string call;
   std::vector<int> args;
   std::vector<std::pair<std::string, AttrExpr>> attrs = {};
+  int outputs = 1;
 };
 
 // A parsed expression, lowered to straight-line calls. Slots: the inputs come first, then the
-// constants (Python literals: an integer stays an integer), then one per step result.
+// constants (Python literals: an integer stays an integer), then one per result of a step.
 struct Body {
   int inputs = 0;
   std::vector<Literal> constants = {};
@@ -111,10 +134,15 @@ struct Body {
 
 // The gradient of one input. The body's inputs are, in order, the op's inputs, its outputs, and
 // the outputs' cotangents; what it does not read is not kept alive. Specs hold `complex_grads`
-// where an input or output that is complex needs other ones than `grads`.
+// where an input or output that is complex needs other ones than `grads`. A rule that `adds_up` has
+// one input more: what has arrived for the op's input so far, to which it adds. Of several rules of
+// an input, each is for one value, `choice`, of the attribute `match`.
 struct Grad {
   int input = 0;
   Body body;
+  bool adds_up = false;
+  std::string match = {};
+  std::string choice = {};
 };
 
 // What must hold of numbers that are given: of arguments of a scalar function, or of attributes of
@@ -174,6 +202,7 @@ struct AttrSpec {
   std::string type;  // "bool", "int", "float", "str", "dtype", "axis", "axes", "shape", "any" ...
   bool required = true;
   Attr fallback = {};
+  std::vector<std::string> choices = {};  // the words that it may be, where those are declared
 };
 
 // The types of attributes that hold integers, one of which may stand for a list of it alone.
@@ -198,6 +227,66 @@ struct MemorySpec {
   int reuses = -1;  // the input whose memory the first output may take
 };
 
+// A part of a declared shape. Groups are runs of sizes: first the whole shapes of the arguments,
+// then those that patterns name.
+struct ShapePart {
+  enum class Kind : uint8_t {
+    kSize,         // one size; in a pattern a name or a number
+    kGroup,        // the sizes of a group
+    kResized,      // those of a group, that along `axis` being `size`
+    kReduced,      // those of a group without the axes that `axis` names; with, as 1, if `size`
+    kReducedSome,  // the same, where none of those axes may be empty
+  };
+  Kind kind = Kind::kSize;
+  int group = 0;
+  AttrExpr size = {};
+  AttrExpr axis = {};
+};
+
+// The pattern of an argument's shape, or what it must broadcast to.
+struct ArgShape {
+  int arg = 0;
+  bool broadcasts = false;
+  std::vector<ShapePart> parts = {};
+  std::string text = {};
+};
+
+// The dtype of a result: the joint one of the arguments (promoted, of those of the first one's
+// category), its real or complex counterpart, that of one argument, a given one, that which an
+// attribute names, or what the scalar function that an attribute names makes of the joint one.
+struct ResultShape {
+  enum class Of : uint8_t { kJoint, kReal, kComplex, kArg, kGiven, kAttr, kScalar };
+  Of of = Of::kJoint;
+  int from = 0;  // the argument, or the attribute
+  DType dtype = {};
+  std::vector<ShapePart> parts = {};
+  AttrExpr when = literal(true);  // there is such a result
+};
+
+// One way in which the shapes of arguments make those of results.
+struct ShapeCase {
+  AttrExpr when = literal(true);
+  std::vector<ArgShape> args = {};
+  std::vector<ResultShape> results = {};
+};
+
+// What must hold of sizes.
+struct SizeCondition {
+  std::string text;
+  AttrExpr holds;
+};
+
+// Inference as it is declared: the first case whose patterns have as many dimensions as the
+// arguments. `broadcast` is the group "...", whose sizes broadcast between arguments; the sizes of
+// others are equal.
+struct ShapeSpec {
+  int sizes = 0;
+  int groups = 0;
+  int broadcast = -1;
+  std::vector<ShapeCase> cases = {};
+  std::vector<SizeCondition> conditions = {};
+};
+
 // An op class.
 struct OpSpec {
   std::string name;
@@ -218,6 +307,8 @@ struct OpSpec {
   std::string batch = {};  // how an axis of examples goes through it; empty: through the body
   MemorySpec memory = {};
   std::vector<Condition> conditions = {};
+  ShapeSpec shapes = {};     // no cases: `infer`, or the body
+  std::string effects = {};  // "random": a draw, which nobody may repeat or do before its time
   std::string source = {};
 };
 

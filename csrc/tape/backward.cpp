@@ -195,6 +195,13 @@ class Pass {
     sum = apply_one(add, args);
   }
 
+  // Whether a rule of the op adds to what has arrived itself.
+  static bool adds_up(const Op& op) {
+    if (op.grad_rule().run != nullptr) return op.grad_rule().adds_up;
+    const std::vector<CompiledGrad>& rules = op.cls.gradients.rules;
+    return std::any_of(rules.begin(), rules.end(), [](const auto& rule) { return rule.adds_up; });
+  }
+
   // The gradients of the inputs, where any cotangent has arrived.
   void run_rule(const Node& node, const SmallVector<Ref<Value>, 1>& cotangents, LiveInputs live,
                 Values& gradients) {
@@ -206,7 +213,7 @@ class Pass {
     }
     if (!any) return;
     SmallVector<Ref<Value>*, 2> totals;
-    if (node.op->grad_rule().adds_up) {
+    if (adds_up(*node.op)) {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         const Edge& edge = node.inputs[i];
         totals.push_back(live.has(node, i)

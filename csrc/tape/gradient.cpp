@@ -7,7 +7,6 @@
 
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
-#include "op/families.h"
 #include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/body.h"
@@ -28,19 +27,31 @@ Ref<Value> restore(const Ref<Value>& saved, const Edge& edge, Tape& tape, bool c
   return make_ref<Tracer>(saved, edge, Ref<Tape>(&tape));
 }
 
-// The op of a body that is one call on its inputs, as most derivatives are.
+// Whether a body is one call on its inputs, as most derivatives are; its op, if that is known.
+bool is_one_call(const CompiledBody& body) {
+  return body.steps.size() == 1 && body.body.constants.empty() &&
+         body.body.results[0] == body.body.inputs;
+}
 const Op* only_step(const CompiledBody& body) {
-  const bool is_single = body.steps.size() == 1 && body.body.constants.empty() &&
-                         body.body.results[0] == body.body.inputs;
-  return is_single ? body.steps[0].op.get() : nullptr;
+  return is_one_call(body) ? body.steps[0].op.get() : nullptr;
+}
+
+// How many inputs a rule counts: all behind the last argument, if that stands for many, are one.
+size_t counted_inputs(const GradCall& call) {
+  const std::vector<ArgSpec>& args = call.op.cls.spec.args;
+  const bool is_many = call.op.scalar == nullptr && !args.empty() && args.back().variadic;
+  return is_many ? args.size() : call.inputs.size();
 }
 
 // What is known of the slots whose values were not kept.
 std::vector<Spec> slot_specs(const GradCall& call) {
   std::vector<Spec> specs;
-  for (size_t i = 0; i < call.inputs.size(); ++i) specs.push_back(call.node.input_spec(i));
-  for (size_t i = 0; i < call.outputs.size(); ++i) specs.push_back(call.node.outputs[i]);
-  for (size_t i = 0; i < call.outputs.size(); ++i) specs.push_back(call.node.outputs[i]);
+  const size_t count = counted_inputs(call);
+  for (size_t i = 0; i < count; ++i) {
+    specs.push_back(i < call.inputs.size() ? call.node.input_spec(i) : Spec());
+  }
+  const size_t outputs = call.outputs.size();  // and as many cotangents
+  for (size_t i = 0; i < 2 * outputs; ++i) specs.push_back(call.node.outputs[i % outputs]);
   return specs;
 }
 
@@ -62,52 +73,101 @@ bool has_complex(const Node& node) {
        said::fix("detach ", name, ", or give a rule by custom_vjp"));
 }
 
+// The rules of one node, run.
+class Rules {
+ public:
+  Rules(const Gradients& gradients, GradCall& call) : gradients_(gradients), call_(call) {
+    const std::vector<ArgSpec>& args = call.op.cls.spec.args;
+    const size_t count = counted_inputs(call);
+    const bool is_many = call.op.scalar == nullptr && !args.empty() && args.back().variadic;
+    if (is_many) last_ = static_cast<int>(count) - 1;
+    if (is_many) many_ = call.inputs.subspan(std::min(count - 1, call.inputs.size()));
+    const size_t single = count - (is_many ? 1 : 0);
+    for (size_t i = 0; i < count; ++i) slots_.push_back(i < single ? call.inputs[i] : nullptr);
+    for (Value* output : call.outputs) slots_.push_back(output);
+    for (size_t i = 0; i < call.cotangents.size(); ++i) {
+      Value* cotangent = call.cotangents[i];
+      if (cotangent == nullptr) {
+        Value* like = *std::find_if(call.cotangents.begin(), call.cotangents.end(),
+                                    [](Value* v) { return v != nullptr; });
+        held_.push_back(zeros(call.node.outputs[i], *like));
+        cotangent = held_.back().get();
+      }
+      slots_.push_back(cotangent);
+    }
+  }
+
+  void run() {
+    const CompiledGrad* last = nullptr;
+    for (const CompiledGrad& rule : gradients_.rules) {
+      if (call_.wants(static_cast<size_t>(rule.input))) last = &rule;
+    }
+    for (const CompiledGrad& rule : gradients_.rules) {
+      const size_t input = static_cast<size_t>(rule.input);
+      if (call_.wants(input)) call_.result(input) = result(rule, &rule == last);
+    }
+  }
+
+ private:
+  Ref<Value> result(const CompiledGrad& rule, bool is_last) {
+    const Body& body = rule.body->body;
+    if (rule.body->steps.empty() && body.constants.empty()) {
+      if (body.results.empty()) refuse_unknown(call_.op, static_cast<size_t>(rule.input));
+      return Ref<Value>(slots_[static_cast<size_t>(body.results[0])]);
+    }
+    if (is_one_call(*rule.body) &&
+        (only_step(*rule.body) || rule.body->steps[0].function != nullptr))
+      return of_step(rule, is_last);
+    const std::vector<Spec> specs = slot_specs(call_);
+    return run_body(*rule.body, call_.op, {slots_.data(), slots_.size()},
+                    {specs.data(), specs.size()}, many_, last_)[0];
+  }
+
+  // The one call that a rule is, over what nobody needs any more: the total, or a cotangent.
+  Ref<Value> of_step(const CompiledGrad& rule, bool is_last) {
+    const CompiledStep& step = rule.body->steps[0];
+    const Ref<Op> op = step.op ? step.op : step_op(step, call_.op, specs_of(step));
+    SmallVector<Value*, 4> args;
+    Ref<Value> total;
+    uint32_t given_up = 0;
+    for (int slot : step.args) {
+      const size_t place = static_cast<size_t>(slot);
+      if (slot == last_) {
+        for (Value* value : many_) args.push_back(value);
+      } else if (place == slots_.size()) {
+        total = call_.take_total(static_cast<size_t>(rule.input));
+        given_up |= 1U << args.size();
+        args.push_back(total.get());
+      } else {
+        const bool is_cotangent = place + call_.cotangents.size() >= slots_.size();
+        if (call_.gives_up && is_last && is_cotangent) given_up |= 1U << args.size();
+        args.push_back(slots_[place]);
+      }
+    }
+    return apply_over(*op, {args.data(), args.size()}, given_up);
+  }
+
+  // What the attributes of a step may read of slots.
+  std::vector<Spec> specs_of(const CompiledStep& step) const {
+    for (const auto& [index, expr] : step.attrs) {
+      const bool is_plain = expr.kind <= AttrExpr::Kind::kAttr || expr.attr == "inverse";
+      if (!is_plain) return slot_specs(call_);
+    }
+    return {};
+  }
+
+  const Gradients& gradients_;
+  GradCall& call_;
+  SmallVector<Value*, 8> slots_;
+  Values held_;
+  Args many_;
+  int last_ = -1;  // the slot that stands for many
+};
+
 }  // namespace
 
 void run_declared(const Gradients& declared, GradCall& call) {
-  const Gradients& gradients = declared.of(has_complex(call.node));
-  SmallVector<Value*, 8> slots;
-  for (Value* input : call.inputs) slots.push_back(input);
-  for (Value* output : call.outputs) slots.push_back(output);
-  Values held;
-  for (size_t i = 0; i < call.cotangents.size(); ++i) {
-    Value* cotangent = call.cotangents[i];
-    if (cotangent == nullptr) {
-      Value* like = *std::find_if(call.cotangents.begin(), call.cotangents.end(),
-                                  [](Value* v) { return v != nullptr; });
-      held.push_back(zeros(call.node.outputs[i], *like));
-      cotangent = held.back().get();
-    }
-    slots.push_back(cotangent);
-  }
-  const CompiledGrad* last = nullptr;
-  for (const CompiledGrad& rule : gradients.rules) {
-    if (call.wants(static_cast<size_t>(rule.input))) last = &rule;
-  }
-  for (const CompiledGrad& rule : gradients.rules) {
-    const size_t input = static_cast<size_t>(rule.input);
-    if (!call.wants(input)) continue;
-    if (const Op* only = only_step(*rule.body)) {
-      SmallVector<Value*, 4> args;
-      uint32_t given_up = 0;
-      for (int slot : rule.body->steps[0].args) {
-        const size_t place = static_cast<size_t>(slot);
-        const bool is_cotangent = place >= call.inputs.size() + call.outputs.size();
-        if (call.gives_up && &rule == last && is_cotangent) given_up |= 1U << args.size();
-        args.push_back(slots[place]);
-      }
-      call.result(input) = apply_over(*only, {args.data(), args.size()}, given_up);
-      continue;
-    }
-    if (rule.body->steps.empty() && rule.body->body.constants.empty()) {
-      if (rule.body->body.results.empty()) refuse_unknown(call.op, input);
-      call.result(input) = Ref<Value>(slots[static_cast<size_t>(rule.body->body.results[0])]);
-      continue;
-    }
-    const std::vector<Spec> specs = slot_specs(call);
-    call.result(input) = run_body(*rule.body, call.op, {slots.data(), slots.size()},
-                                  {specs.data(), specs.size()})[0];
-  }
+  Rules(chosen(declared.of(has_complex(call.node)), call.op), call).run();
 }
 
 namespace {
@@ -145,39 +205,6 @@ void run_reduction(GradCall& call) {
 }
 
 }  // namespace
-
-const GradRule* find_grad(std::string_view name) {
-  for (const auto& family : {
-           layout_gradients(),
-           indexing_gradients(),
-           linear_algebra_gradients(),
-           row_gradients(),
-           attention_gradients(),
-           recurrent_gradients(),
-           alignment_gradients(),
-           convolution_gradients(),
-           scan_gradients(),
-           sorting_gradients(),
-           fft_gradients(),
-           linear_solver_gradients(),
-           spectral_gradients(),
-           determinant_gradients(),
-       }) {
-    for (const auto& [key, rule] : family) {
-      if (key == name) return &rule;
-    }
-  }
-  return nullptr;
-}
-
-ExpandRule find_expand(std::string_view name) {
-  for (const auto& family : {attention_bodies(), recurrent_bodies(), alignment_bodies()}) {
-    for (const auto& [key, rule] : family) {
-      if (key == name) return rule;
-    }
-  }
-  return nullptr;
-}
 
 Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
                 std::span<const NamedAttr> attrs) {
@@ -336,7 +363,7 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
     rule.run(call);
   } else if (const Gradients& declared =
                  op.scalar != nullptr ? op.scalar->gradients : op.cls.gradients;
-             declared.of(has_complex(node)).rules.empty()) {
+             chosen(declared.of(has_complex(node)), op).rules.empty()) {
     replay(call);
   } else {
     run_declared(declared, call);

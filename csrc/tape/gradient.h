@@ -10,6 +10,8 @@ namespace tensorlike {
 // Whether numbers of this dtype have gradients.
 bool is_differentiable(DType dtype);
 
+// Those of an op where they differ by the value of an attribute; else the same.
+const Gradients& chosen(const Gradients& gradients, const Op& op);
 // What a declaration says of an op's gradients; null: it is not differentiable.
 const Gradients* declared_gradients(const Op& op, bool is_complex);
 // Whether it has a rule of its own; without one an op is differentiated through its body.

@@ -164,24 +164,12 @@ Values ctc_grad_body(const Op& op, Args inputs) {
   return found;
 }
 
-void grad_ctc(GradCall& c) {
-  if (!c.wants(0)) return;
-  SmallVector<Value*, 5> args(c.inputs.begin(), c.inputs.end());
-  args.push_back(c.cotangents[0]);
-  const Ref<Op> op = registry().find_function("ctc_grad")->make_op({c.op.attr("blank")});
-  c.result(0) = apply(*op, {args.data(), args.size()})[0];
-}
-
-constexpr std::pair<std::string_view, GradRule> kRules[] = {
-    {"ctc", {grad_ctc, 0xFU, false}},
-};
 constexpr std::pair<std::string_view, ExpandRule> kBodies[] = {
     {"ctc_grad", ctc_grad_body},
 };
 
 }  // namespace
 
-RuleTable<GradRule> alignment_gradients() { return kRules; }
 RuleTable<ExpandRule> alignment_bodies() { return kBodies; }
 
 }  // namespace tensorlike

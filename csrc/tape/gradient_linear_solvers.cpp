@@ -83,11 +83,6 @@ void grad_lu(GradCall& c) {
   c.result(0) = product(swapped, dx).value;
 }
 
-void grad_inverse(GradCall& c) {
-  const Term y = adjoint(output(c, 0));
-  c.result(0) = (-product(product(y, cotangent(c, 0)), y)).value;
-}
-
 // Runs a rule for right sides that are matrices: vectors are those of one column (or row). The rule
 // is given the solution and its cotangent, and gives the gradients of both inputs.
 template <class Rule>
@@ -175,7 +170,6 @@ constexpr std::pair<std::string_view, GradRule> kRules[] = {
     {"cholesky", {grad_cholesky, 0, true}},
     {"qr", {grad_qr, 1U, true}},
     {"lu", {grad_lu, 0, true}},
-    {"inverse", {grad_inverse, 0, true}},
     {"solve", {grad_solve, 1U, true}},
     {"solve_triangular", {grad_solve_triangular, 1U, true}},
     {"least_squares", {grad_least_squares, 3U, true}},

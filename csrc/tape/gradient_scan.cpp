@@ -1,4 +1,4 @@
-// Gradients of running combinations, and of the moments.
+// Gradients of running combinations.
 #include <limits>
 
 #include "op/families.h"
@@ -90,52 +90,6 @@ void grad_cumulative_prod(GradCall& c) {
   c.result(0) = call("where", {is_zero.get(), at_zeros.get(), elsewhere.get()});
 }
 
-// Half of the variance's derivative by each element: (x - mean) / divisor.
-struct Deviation {
-  Ref<Value> scaled;
-  std::vector<int64_t> kept;  // the shape of the output with the reduced axes
-};
-
-Deviation deviation(GradCall& c) {
-  const Dims& shape = c.node.input_spec(0).shape;
-  const Dims axes = named_axes(c.op, static_cast<int64_t>(shape.size()));
-  Deviation out{nullptr, {shape.begin(), shape.end()}};
-  double count = 1;
-  for (int64_t axis : axes) {
-    count *= static_cast<double>(shape[static_cast<size_t>(axis)]);
-    out.kept[static_cast<size_t>(axis)] = 1;
-  }
-  const double divisor = count - c.op.get<double>("correction");
-  Value& x = *c.inputs[0];
-  const Ref<Value> mean = call(
-      "mean", {&x}, {{"axis", std::vector<int64_t>(axes.begin(), axes.end())}, {"keepdims", true}});
-  const Ref<Value> apart = call("subtract", {&x, mean.get()});
-  const Ref<Value> scale = lift_literal(divisor > 0 ? divisor : 0.0, *apart);
-  out.scaled = call("divide", {apart.get(), scale.get()});
-  return out;
-}
-
-void grad_variance(GradCall& c) {
-  const Deviation d = deviation(c);
-  const Ref<Value> dy = call("reshape", {c.cotangents[0]}, {{"shape", d.kept}});
-  const Ref<Value> twice = call("add", {dy.get(), dy.get()});
-  c.result(0) = call("multiply", {twice.get(), d.scaled.get()});
-}
-
-// Elements that are all equal have the slope 0, the mean of those on both sides.
-void grad_standard_deviation(GradCall& c) {
-  const Deviation d = deviation(c);
-  Value& y = *c.outputs[0];
-  const Ref<Value> zero = lift_literal(int64_t{0}, y);
-  const Ref<Value> one = lift_literal(int64_t{1}, y);
-  const Ref<Value> is_zero = call("equal", {&y, zero.get()});
-  const Ref<Value> divisor = call("where", {is_zero.get(), one.get(), &y});
-  const Ref<Value> quotient = call("divide", {c.cotangents[0], divisor.get()});
-  const Ref<Value> slope = call("where", {is_zero.get(), zero.get(), quotient.get()});
-  const Ref<Value> kept = call("reshape", {slope.get()}, {{"shape", d.kept}});
-  c.result(0) = call("multiply", {kept.get(), d.scaled.get()});
-}
-
 // The largest element so far is the latest that equals it, as with PyTorch's cummax; the positions
 // of such elements, carried along, tell where each cotangent goes.
 void grad_cumulative_extreme(GradCall& c) {
@@ -200,8 +154,6 @@ bool reads_values(const Op& op) { return op.get<std::string>("mode") != "cumulat
 
 constexpr std::pair<std::string_view, GradRule> kRules[] = {
     {"scan", {grad_scan, 1U, true, reads_values, reads_values}},
-    {"variance", {grad_variance, 1U, false}},
-    {"standard_deviation", {grad_standard_deviation, 1U, true}},
 };
 
 }  // namespace

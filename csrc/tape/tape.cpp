@@ -136,10 +136,24 @@ void record(const Op& op, Args args, Tape& tape, Args primals, const Gradients& 
 
 bool is_differentiable(DType dtype) { return kind_of(dtype) >= Kind::kFloating; }
 
+const Gradients& chosen(const Gradients& gradients, const Op& op) {
+  if (gradients.match < 0) return gradients;
+  const Attr& value = op.attrs[static_cast<size_t>(gradients.match)];
+  const auto* word = std::get_if<std::string>(&value);
+  const auto* flag = std::get_if<bool>(&value);
+  const std::string_view wanted = word != nullptr            ? std::string_view(*word)
+                                  : flag != nullptr && *flag ? "true"
+                                                             : "false";
+  for (const auto& [choice, found] : gradients.choices) {
+    if (choice == wanted) return *found;
+  }
+  return gradients;
+}
+
 const Gradients* declared_gradients(const Op& op, bool is_complex) {
   if (op.scalar != nullptr) return &op.scalar->gradients.of(is_complex);
   if (op.reduction != nullptr) return &op.reduction->gradients.of(is_complex);
-  const Gradients& gradients = op.cls.gradients.of(is_complex);
+  const Gradients& gradients = chosen(op.cls.gradients.of(is_complex), op);
   return gradients.differentiable || op.grad_rule().run != nullptr ? &gradients : nullptr;
 }
 

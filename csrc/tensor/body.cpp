@@ -8,6 +8,8 @@
 #include "op/conditions.h"
 #include "op/infer.h"
 #include "op/registry.h"
+#include "op/shapes.h"
+#include "op/tile_program.h"
 #include "tensor/creation.h"
 #include "tensor/raw_tensor.h"
 
@@ -19,35 +21,6 @@ struct Slot {
   Ref<Value> value;
   Literal literal = {};
 };
-
-[[noreturn]] void fail_calculation(const Op& op, std::string_view what) {
-  fail(ErrorKind::kAttribute, said::op(op.name()), "the arithmetic on attributes must ", what, ".");
-}
-
-// Arithmetic on integers, which stays within them.
-int64_t calculate(const Op& op, const std::string& function, int64_t a, int64_t b) {
-  int64_t out = 0;
-  bool is_wide = false;
-  if (function == "add") {
-    is_wide = __builtin_add_overflow(a, b, &out);
-  } else if (function == "subtract") {
-    is_wide = __builtin_sub_overflow(a, b, &out);
-  } else if (function == "multiply") {
-    is_wide = __builtin_mul_overflow(a, b, &out);
-  } else {
-    if (b == 0) fail_calculation(op, "not divide by zero");
-    if (b == -1) {
-      is_wide = __builtin_sub_overflow(int64_t{0}, a, &out);
-      if (function == "remainder") return 0;
-    } else {
-      // Rounded down, as Python does.
-      out = a / b - (a % b != 0 && (a < 0) != (b < 0) ? 1 : 0);
-      if (function == "remainder") out = a - out * b;
-    }
-  }
-  if (is_wide) fail_calculation(op, "stay within 64 bits");
-  return out;
-}
 
 double calculate(const std::string& function, double a, double b) {
   if (function == "add") return a + b;
@@ -87,8 +60,10 @@ Attr calculate(const Op& op, const std::string& function, const Literal& a, cons
 
 class Run {
  public:
-  Run(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs)
-      : body_(body), op_(op), specs_(specs) {
+  Run(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs,
+      Args many = {}, int last = -1)
+      : body_(body), op_(op), specs_(specs), variadic_(last) {
+    for (Value* value : many) many_.push_back(Ref<Value>(value));
     // The last argument of an op may stand for any number: its slot, then, for all of them.
     const size_t count = static_cast<size_t>(body.body.inputs);
     const bool is_variadic = op.scalar == nullptr && op.cls.define.get() == &body &&
@@ -114,6 +89,15 @@ class Run {
     return out;
   }
 
+  Ref<Op> make(const CompiledStep& step) {
+    std::vector<Attr> values;
+    for (const AttrSpec& attr : step.function->spec.attrs) values.push_back(attr.fallback);
+    for (const auto& [index, expr] : step.attrs) {
+      values[static_cast<size_t>(index)] = evaluate(expr);
+    }
+    return step.function->make_op(std::move(values));
+  }
+
  private:
   void run(const CompiledStep& step) {
     if (step.function == nullptr && !step.op) {  // size, attribute
@@ -121,6 +105,7 @@ class Run {
                                                     : number(step.attrs[0].second)});
       return;
     }
+    if (fold_numbers(step)) return;
     Value* like = nullptr;
     for (int slot : step.args) {
       Value* value = slots_[static_cast<size_t>(slot)].value.get();
@@ -158,6 +143,20 @@ class Run {
     slots_.push_back({apply(*op, {args.data(), args.size()})[0], {}});
   }
 
+  // A scalar function of numbers alone is a number.
+  bool fold_numbers(const CompiledStep& step) {
+    if (!step.op || step.op->scalar == nullptr || step.args.empty()) return false;
+    SmallVector<Literal, 4> numbers;
+    for (int slot : step.args) {
+      const Slot& s = slots_[static_cast<size_t>(slot)];
+      if (s.value || slot < body_.body.inputs) return false;
+      numbers.push_back(s.literal);
+    }
+    const auto folded = fold(*step.op->scalar, {numbers.data(), numbers.size()});
+    if (folded) slots_.push_back({nullptr, *folded});
+    return folded.has_value();
+  }
+
   // Numbers that the body gives a scalar function are checked as those of a call are.
   void check_given(const CompiledStep& step, const Scalar& scalar) {
     SmallVector<Given, 4> given;
@@ -166,15 +165,6 @@ class Run {
       given.push_back(s.value ? Given() : Given(s.literal));
     }
     check_numbers(scalar, {given.data(), given.size()});
-  }
-
-  Ref<Op> make(const CompiledStep& step) {
-    std::vector<Attr> values;
-    for (const AttrSpec& attr : step.function->spec.attrs) values.push_back(attr.fallback);
-    for (const auto& [index, expr] : step.attrs) {
-      values[static_cast<size_t>(index)] = evaluate(expr);
-    }
-    return step.function->make_op(std::move(values));
   }
 
   Attr evaluate(const AttrExpr& expr) {
@@ -190,6 +180,7 @@ class Run {
         return std::vector<int64_t>(shape.begin(), shape.end());
       }
       case AttrExpr::Kind::kArithmetic: {
+        if (is_of_list(expr.attr)) return of_list(expr);
         SmallVector<Literal, 4> parts;
         for (const AttrExpr& part : expr.parts) parts.push_back(number(part));
         return calculate(op_, expr.attr, parts[0], parts[1]);
@@ -199,12 +190,46 @@ class Run {
         for (const AttrExpr& part : expr.parts) elements.push_back(whole_number(part));
         return elements;
       }
+      case AttrExpr::Kind::kRank:
+        return static_cast<int64_t>(spec(expr.slot).shape.size());
       case AttrExpr::Kind::kDim:
+      case AttrExpr::Kind::kSize:  // of declared shapes alone
         break;
     }
     const Dims shape = spec(expr.slot).shape;
     const int64_t ndim = static_cast<int64_t>(shape.size());
-    return shape[static_cast<size_t>(normalize_axis(op_.name(), expr.dim, ndim))];
+    const int64_t axis = expr.parts.empty() ? expr.dim : whole_number(expr.parts[0]);
+    return shape[static_cast<size_t>(normalize_axis(op_.name(), axis, ndim))];
+  }
+
+  // Functions of lists: the inverse of a permutation, a shape with another size along an axis, how
+  // many elements a shape has; and the permutation of a rank that swaps the last two axes.
+  static bool is_of_list(const std::string& function) {
+    return function == "inverse" || function == "resized" || function == "size" ||
+           function == "swapped";
+  }
+
+  Attr of_list(const AttrExpr& expr) {
+    if (expr.attr == "swapped") {
+      std::vector<int64_t> axes(static_cast<size_t>(whole_number(expr.parts[0])));
+      for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
+      std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
+      return axes;
+    }
+    auto list = std::get<std::vector<int64_t>>(evaluate(expr.parts[0]));
+    if (expr.attr == "size") return element_count(list);
+    const auto ndim = static_cast<int64_t>(list.size());
+    if (expr.attr == "resized") {
+      const int64_t axis = normalize_axis(op_.name(), whole_number(expr.parts[1]), ndim);
+      list[static_cast<size_t>(axis)] = whole_number(expr.parts[2]);
+      return list;
+    }
+    std::vector<int64_t> inverse(list.size());
+    for (size_t i = 0; i < list.size(); ++i) {
+      inverse[static_cast<size_t>(normalize_axis(op_.name(), list[i], ndim))] =
+          static_cast<int64_t>(i);
+    }
+    return inverse;
   }
 
   // A number among the attributes.
@@ -230,28 +255,41 @@ class Run {
     return specs_[index];
   }
 
-  // A value that says what kind of tensor-like a lone literal becomes.
+  // A value that says what kind of tensor-like a lone literal becomes: the last one that may hold
+  // fractions, as cotangents do.
   Value* reference() {
+    Value* found = nullptr;
     for (Slot& slot : slots_) {
-      if (slot.value) return slot.value.get();
+      if (!slot.value) continue;
+      const bool is_first = found == nullptr || slot.value->priority() > found->priority();
+      const bool is_better = !is_first && slot.value->priority() == found->priority() &&
+                             kind_of(spec_of(op_.name(), *slot.value).dtype) >= Kind::kFloating;
+      if (is_first || is_better) found = slot.value.get();
     }
-    return nullptr;
+    return found;
   }
 
   const CompiledBody& body_;
   const Op& op_;
   std::span<const Spec> specs_;
   SmallVector<Slot, 8> slots_;
-  int variadic_ = -1;
+  int variadic_;
   std::vector<Ref<Value>> many_;
 };
 
 }  // namespace
 
-Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs) {
+Ref<Op> step_op(const CompiledStep& step, const Op& op, std::span<const Spec> specs) {
+  SmallVector<Value*, 8> none(specs.size(), nullptr);
+  static const CompiledBody empty;
+  return Run(empty, op, {none.data(), none.size()}, specs).make(step);
+}
+
+Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs,
+                Args many, int last) {
   const CompiledBody* own = op.scalar != nullptr ? op.scalar->expansion.get() : op.cls.define.get();
   if (&body == own) check_arity(op, inputs.size());  // a gradient's takes more than the arguments
-  return Run(body, op, inputs, specs).results();
+  return Run(body, op, inputs, specs, many, last).results();
 }
 
 Ref<Value> lift_literal(Literal literal, Value& like) {

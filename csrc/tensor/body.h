@@ -6,9 +6,13 @@
 namespace tensorlike {
 
 // `op` supplies the attributes that the body names. Inputs that the body does not read may be null
-// where `specs` gives their shape and dtype.
+// where `specs` gives their shape and dtype. `last` is the slot of an argument that stands for
+// `many`, where the body's inputs are more than the op's.
 Values run_body(const CompiledBody& body, const Op& op, Args inputs,
-                std::span<const Spec> specs = {});
+                std::span<const Spec> specs = {}, Args many = {}, int last = -1);
+
+// The op of a step, whose attributes depend on nothing but specs of inputs.
+Ref<Op> step_op(const CompiledStep& step, const Op& op, std::span<const Spec> specs);
 
 // Applies an op to tensor-likes of any kind. The dispatch floor defines it.
 Values apply(const Op& op, Args args);

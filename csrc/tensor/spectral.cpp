@@ -6,6 +6,19 @@
 namespace tensorlike {
 namespace {
 
+// Singular values below this part of the largest count as 0: the attribute `rtol`, or where that is
+// None the precision of the dtype times the larger size.
+double least_squares_tolerance(const Op& op, DType dtype, int64_t m, int64_t n) {
+  const Attr& given = op.attr("rtol");
+  if (std::holds_alternative<Nothing>(given)) {
+    const double precision = real_of(compute_of(dtype)) == DType::kFloat32
+                                 ? std::numeric_limits<float>::epsilon()
+                                 : std::numeric_limits<double>::epsilon();
+    return precision * static_cast<double>(std::max(m, n));
+  }
+  return literal_as<double>(literal_of(given));
+}
+
 // The matrices in the dtype that is computed in: what is not complex has that of the result's
 // parts.
 Array computed(const Array& x, DType result, Workspace& workspace) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 from ...imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .. import arranging
@@ -75,7 +75,7 @@ def transform(
     axes: Sequence[int] | None,
     norm: str,
     *,
-    kind: str,
+    kind: Literal["c2c", "r2c", "c2r"],
     is_inverse: bool,
 ) -> Tensor:
     """Any of the transforms, along several axes."""

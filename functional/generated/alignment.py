@@ -28,11 +28,14 @@ def ctc(
 
     Returns:
         One tensor.
+        ``log_probs(steps, sequences, classes), labels(sequences, longest),
+            input_lengths(sequences), target_lengths(sequences) -> (sequences,)``
 
     Raises:
         DTypeError: labels is not integer.
         DTypeError: input_lengths is not integer.
         DTypeError: target_lengths is not integer.
+        ShapeError: blank >= 0 and blank < classes does not hold.
 
     Source:
         https://doi.org/10.1145/1143844.1143891; declared in opdecl/alignment.yaml: CTC.
@@ -69,11 +72,15 @@ def ctc_grad(
 
     Returns:
         One tensor.
+        ``log_probs(steps, sequences, classes), labels(sequences, longest),
+            input_lengths(sequences), target_lengths(sequences), cotangent(sequences) -> (steps,
+            sequences, classes)``
 
     Raises:
         DTypeError: labels is not integer.
         DTypeError: input_lengths is not integer.
         DTypeError: target_lengths is not integer.
+        ShapeError: blank >= 0 and blank < classes does not hold.
 
     Source:
         Declared in opdecl/alignment.yaml: CTCGrad.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from ...imperative import Tensor, TensorLike, native
 
@@ -15,7 +16,7 @@ from ...imperative import Tensor, TensorLike, native
 def fourier_transform(
     x: TensorLike,
     axes: int | Sequence[int],
-    kind: str = "c2c",
+    kind: Literal["c2c", "r2c", "c2r"] = "c2c",
     n: int = 0,
     inverse: bool = False,
     scale: float = 1.0,
@@ -33,6 +34,9 @@ def fourier_transform(
 
     Returns:
         One tensor.
+
+    Raises:
+        ParameterError: isfinite(scale) does not hold.
 
     Source:
         https://doi.org/10.1090/S0025-5718-1965-0178586-1; declared in opdecl/fft.yaml:

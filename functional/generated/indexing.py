@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from ...imperative import Tensor, TensorLike, native
 
@@ -141,7 +142,11 @@ def take_along_axis(x: TensorLike, indices: TensorLike, axis: int = -1) -> Tenso
 # opdecl/indexing.yaml: PutAlongAxis
 @native
 def put_along_axis(
-    x: TensorLike, indices: TensorLike, value: TensorLike, axis: int = -1, mode: str = "set"
+    x: TensorLike,
+    indices: TensorLike,
+    value: TensorLike,
+    axis: int = -1,
+    mode: Literal["set", "add"] = "set",
 ) -> Tensor:
     """The tensor with the elements that take_along_axis would pick replaced, or added to.
 
@@ -183,6 +188,7 @@ def masked_select(x: TensorLike, mask: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``mask(*S), x(*S, *T) -> x(unknown, *T)``
 
     Raises:
         DTypeError: mask is not boolean.
@@ -212,6 +218,7 @@ def masked_scatter(x: TensorLike, mask: TensorLike, value: TensorLike) -> Tensor
 
     Returns:
         One tensor.
+        ``mask(*S), x(*S, *T) -> x``
 
     Raises:
         DTypeError: mask is not boolean.
@@ -240,6 +247,7 @@ def argwhere(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x -> int64(unknown, ndim(x))``
 
     Source:
         Declared in opdecl/indexing.yaml: Argwhere.
@@ -257,7 +265,7 @@ def argwhere(x: TensorLike) -> Tensor:
 def pad(
     x: TensorLike,
     widths: int | Sequence[int],
-    mode: str = "constant",
+    mode: Literal["constant", "edge", "reflect", "circular"] = "constant",
     value: bool | int | float = 0,
 ) -> Tensor:
     """The tensor in the middle of a larger one, with margins of a constant or of its own elements.
@@ -265,7 +273,7 @@ def pad(
     Args:
         x: any shape, any dtype.
         widths: for each dimension in turn, the sizes before and after it.
-        mode: 'constant', 'edge', 'reflect' or 'circular'.
+        mode: what the margins are: 'constant', 'edge', 'reflect' or 'circular'.
         value: the constant.
 
     Returns:

@@ -201,6 +201,7 @@ def astype(x: TensorLike, dtype: object, copy: bool = True, device: str | None =
 
     Returns:
         One tensor.
+        ``x -> dtype(*x)``
 
     Source:
         Declared in opdecl/layout.yaml: Cast.
@@ -224,6 +225,7 @@ def to_device(x: TensorLike, device: str | None = None) -> Tensor:
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/layout.yaml: Copy.

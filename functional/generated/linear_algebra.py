@@ -19,6 +19,10 @@ def matmul(a: TensorLike, b: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``a(..., m, k), b(..., k, n) -> (..., m, n)``
+        ``a(k), b(..., k, n) -> (..., n)``
+        ``a(..., m, k), b(k) -> (..., m)``
+        ``a(k), b(k) -> ()``
 
     Source:
         Declared in opdecl/linear_algebra.yaml: MatMul.
@@ -50,6 +54,10 @@ def linear(
 
     Returns:
         One tensor.
+        ``x(..., m, k), weight(..., k, n), bias <= (..., m, n) -> activation(..., m, n)``
+        ``x(k), weight(..., k, n), bias <= (..., n) -> activation(..., n)``
+        ``x(..., m, k), weight(k), bias <= (..., m) -> activation(..., m)``
+        ``x(k), weight(k), bias <= () -> activation()``
 
     Source:
         Declared in opdecl/linear_algebra.yaml: Linear.
@@ -79,6 +87,11 @@ def vecdot(x1: TensorLike, x2: TensorLike, axis: int = -1) -> Tensor:
 
     Returns:
         One tensor.
+        ``x1(...), x2(...) -> reduced(..., axis, False)``
+
+    Raises:
+        ShapeError: shape(x1)[axis if axis < 0 else axis - max(ndim(x1), ndim(x2))] ==
+            shape(x2)[axis if axis < 0 else axis - max(ndim(x1), ndim(x2))] does not hold.
 
     Source:
         Declared in opdecl/linear_algebra.yaml: Vecdot.

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ...imperative import Tensor, TensorLike, native
 
 
@@ -19,6 +21,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Cholesky.
@@ -33,7 +36,7 @@ def cholesky(x: TensorLike, upper: bool = False) -> Tensor:
 
 # opdecl/linear_solvers.yaml: QR
 @native
-def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, ...]:
+def qr(x: TensorLike, mode: Literal["reduced", "complete"] = "reduced") -> tuple[Tensor, ...]:
     """The factors of x = Q R, Q with orthonormal columns and R upper triangular.
 
     Args:
@@ -42,6 +45,11 @@ def qr(x: TensorLike, mode: str = "reduced") -> tuple[Tensor, ...]:
 
     Returns:
         2 tensors.
+        ``x(..., m, n) -> (..., m, m), (..., m, n) when mode == 'complete'``
+        ``x(..., m, n) -> (..., m, min(m, n)), (..., min(m, n), n)``
+
+    Raises:
+        ShapeError: max(m, n) < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: QR.
@@ -69,6 +77,12 @@ def svd(
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., m, n) -> real(..., min(m, n)) when not compute_vectors``
+        ``x(..., m, n) -> (..., m, m), real(..., min(m, n)), (..., n, n) when full_matrices``
+        ``x(..., m, n) -> (..., m, min(m, n)), real(..., min(m, n)), (..., min(m, n), n)``
+
+    Raises:
+        ShapeError: max(m, n) < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: SVD.
@@ -91,6 +105,12 @@ def svdvals(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., m, n) -> real(..., min(m, n)) when not compute_vectors``
+        ``x(..., m, n) -> (..., m, m), real(..., min(m, n)), (..., n, n) when full_matrices``
+        ``x(..., m, n) -> (..., m, min(m, n)), real(..., min(m, n)), (..., min(m, n), n)``
+
+    Raises:
+        ShapeError: max(m, n) < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: SVD.
@@ -115,6 +135,7 @@ def eigh(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., n, n) -> real(..., n), compute_vectors and (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Eigh.
@@ -137,6 +158,7 @@ def eigvalsh(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> real(..., n), compute_vectors and (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Eigh.
@@ -161,6 +183,7 @@ def eig(x: TensorLike, compute_vectors: bool = True) -> tuple[Tensor, ...]:
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., n, n) -> complex(..., n), compute_vectors and complex(..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Eig.
@@ -183,6 +206,7 @@ def eigvals(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> complex(..., n), compute_vectors and complex(..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Eig.
@@ -205,6 +229,10 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
 
     Returns:
         3 tensors.
+        ``x(..., m, n) -> int64(..., m), (..., m, min(m, n)), (..., min(m, n), n)``
+
+    Raises:
+        ShapeError: max(m, n) < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: LU.
@@ -220,7 +248,9 @@ def lu_factors(x: TensorLike) -> tuple[Tensor, ...]:
 
 # opdecl/linear_solvers.yaml: Determinant
 @native
-def determinant(x: TensorLike, mode: str = "value") -> tuple[Tensor, ...]:
+def determinant(
+    x: TensorLike, mode: Literal["value", "logarithm", "cofactors"] = "value"
+) -> tuple[Tensor, ...]:
     """The determinant of x, or what belongs to it.
 
     Args:
@@ -229,6 +259,9 @@ def determinant(x: TensorLike, mode: str = "value") -> tuple[Tensor, ...]:
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., n, n) -> (...) when mode == 'value'``
+        ``x(..., n, n) -> (...), real(...) when mode == 'logarithm'``
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Determinant.
@@ -252,6 +285,9 @@ def det(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (...) when mode == 'value'``
+        ``x(..., n, n) -> (...), real(...) when mode == 'logarithm'``
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Determinant.
@@ -274,6 +310,9 @@ def slogdet(x: TensorLike) -> tuple[Tensor, ...]:
 
     Returns:
         2 tensors.
+        ``x(..., n, n) -> (...) when mode == 'value'``
+        ``x(..., n, n) -> (...), real(...) when mode == 'logarithm'``
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Determinant.
@@ -296,6 +335,9 @@ def cofactor(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (...) when mode == 'value'``
+        ``x(..., n, n) -> (...), real(...) when mode == 'logarithm'``
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Determinant.
@@ -319,6 +361,7 @@ def inv(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Inverse.
@@ -342,6 +385,11 @@ def solve(x1: TensorLike, x2: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x1(..., n, n), x2(n) -> (..., n)``
+        ``x1(..., n, n), x2(..., n, k) -> (..., n, k)``
+
+    Raises:
+        ShapeError: k < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Solve.
@@ -372,6 +420,12 @@ def solve_triangular(
 
     Returns:
         One tensor.
+        ``x1(..., n, n), x2(n) -> (..., n)``
+        ``x1(..., n, n), x2(..., n, k) -> (..., n, k) when left``
+        ``x1(..., n, n), x2(..., k, n) -> (..., k, n)``
+
+    Raises:
+        ShapeError: k < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: SolveTriangular.
@@ -401,6 +455,13 @@ def lstsq(
 
     Returns:
         3 tensors.
+        ``x1(..., m, n), x2(m) -> (..., n), int64(...), real(..., min(m, n))``
+        ``x1(..., m, n), x2(..., m, k) -> (..., n, k), int64(...), real(..., min(m, n))``
+
+    Raises:
+        ParameterError: rtol >= 0 does not hold.
+        ShapeError: max(m, n) < 1073741824 does not hold.
+        ShapeError: k < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: LeastSquares.
@@ -425,6 +486,7 @@ def matrix_exp(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml: MatrixExp.

@@ -24,6 +24,7 @@ def softmax(x: TensorLike, axis: int = -1) -> Tensor:
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/nn.yaml: Softmax.
@@ -50,6 +51,7 @@ def softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Tensor
 
     Returns:
         One tensor.
+        ``y(*S), cotangent(*S) -> (*S,)``
 
     Source:
         Declared in opdecl/nn.yaml: SoftmaxGrad.
@@ -78,6 +80,7 @@ def log_softmax(x: TensorLike, axis: int = -1) -> Tensor:
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/nn.yaml: LogSoftmax.
@@ -104,6 +107,7 @@ def log_softmax_grad(y: TensorLike, cotangent: TensorLike, axis: int = -1) -> Te
 
     Returns:
         One tensor.
+        ``y(*S), cotangent(*S) -> (*S,)``
 
     Source:
         Declared in opdecl/nn.yaml: LogSoftmaxGrad.
@@ -136,6 +140,7 @@ def logsumexp(
 
     Returns:
         One tensor.
+        ``x -> reduced_some(x, axis, keepdims)``
 
     Source:
         Declared in opdecl/nn.yaml: LogSumExp.
@@ -159,9 +164,11 @@ def one_hot(labels: TensorLike, depth: int) -> Tensor:
 
     Returns:
         One tensor.
+        ``labels -> bool(*labels, depth)``
 
     Raises:
         DTypeError: labels is not integer.
+        ParameterError: depth >= 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: OneHot.
@@ -189,9 +196,11 @@ def cross_entropy_rows(logits: TensorLike, labels: TensorLike, ignore_index: int
 
     Returns:
         One tensor.
+        ``logits(*S, classes), labels(*S) -> (*S,)``
 
     Raises:
         DTypeError: labels is not integer.
+        ShapeError: classes > 0 or size(labels) == 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: CrossEntropyRows.
@@ -225,9 +234,11 @@ def cross_entropy_grad(
 
     Returns:
         One tensor.
+        ``logits(*S, classes), labels(*S), cotangent(*S) -> (*S, classes)``
 
     Raises:
         DTypeError: labels is not integer.
+        ShapeError: classes > 0 or size(labels) == 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: CrossEntropyGrad.
@@ -259,9 +270,11 @@ def cross_entropy_mean(logits: TensorLike, labels: TensorLike, ignore_index: int
 
     Returns:
         One tensor.
+        ``logits(*S, classes), labels(*S) -> ()``
 
     Raises:
         DTypeError: labels is not integer.
+        ShapeError: classes > 0 or size(labels) == 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: CrossEntropy.
@@ -288,6 +301,10 @@ def dropout(x: TensorLike, p: float = 0.5, seed: int = 0) -> Tensor:
 
     Returns:
         One tensor.
+        ``x -> x``
+
+    Raises:
+        ParameterError: (p >= 0) & (p <= 1) does not hold.
 
     Source:
         https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml: Dropout.

@@ -35,6 +35,10 @@ def layer_norm(
 
     Returns:
         One tensor.
+        ``x, weight <= x, bias <= x -> (*x,)``
+
+    Raises:
+        ParameterError: eps >= 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1607.06450; declared in opdecl/normalization.yaml: LayerNorm.
@@ -92,6 +96,9 @@ def layer_norm_grad(
     Returns:
         3 tensors.
 
+    Raises:
+        ParameterError: eps >= 0 does not hold.
+
     Source:
         Declared in opdecl/normalization.yaml: LayerNormGrad.
 
@@ -125,6 +132,10 @@ def rms_norm(
 
     Returns:
         One tensor.
+        ``x, weight <= x -> (*x,)``
+
+    Raises:
+        ParameterError: eps >= 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml: RMSNorm.
@@ -171,6 +182,9 @@ def rms_norm_grad(
     Returns:
         2 tensors.
 
+    Raises:
+        ParameterError: eps >= 0 does not hold.
+
     Source:
         Declared in opdecl/normalization.yaml: RMSNormGrad.
 
@@ -213,6 +227,11 @@ def batch_norm(
 
     Returns:
         3 tensors.
+        ``x, weight <= x, bias <= x -> (*x,), x(*reduced(x, axes, True)), x(*reduced(x, axes,
+            True))``
+
+    Raises:
+        ParameterError: eps >= 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml: BatchNorm.

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from ...imperative import Tensor, TensorLike, native
 
@@ -14,7 +15,7 @@ from ...imperative import Tensor, TensorLike, native
 @native
 def random_draw(
     shape: int | Sequence[int],
-    mode: str = "uniform",
+    mode: Literal["uniform", "normal", "truncated_normal", "integers", "bits"] = "uniform",
     dtype: object = None,
     key: int = 0,
     counter: int = 0,
@@ -39,6 +40,10 @@ def random_draw(
     Returns:
         One tensor.
 
+    Raises:
+        ParameterError: counter >= 0 does not hold.
+        ParameterError: counter < 4294967296 does not hold.
+
     Source:
         https://doi.org/10.1145/2063384.2063405; declared in opdecl/random.yaml: Random.
 
@@ -54,7 +59,10 @@ def random_draw(
 # opdecl/random.yaml: RandomFrom
 @native
 def random_from(
-    parameter: TensorLike, mode: str = "gamma", key: int = 0, counter: int = 0
+    parameter: TensorLike,
+    mode: Literal["gamma", "log_gamma", "poisson"] = "gamma",
+    key: int = 0,
+    counter: int = 0,
 ) -> Tensor:
     """Independent random numbers, each of a distribution with a parameter of its own.
 
@@ -66,6 +74,11 @@ def random_from(
 
     Returns:
         One tensor.
+        ``parameter -> parameter``
+
+    Raises:
+        ParameterError: counter >= 0 does not hold.
+        ParameterError: counter < 4294967296 does not hold.
 
     Source:
         https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml: RandomFrom.

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ...imperative import Tensor, TensorLike, native
 
 
@@ -15,7 +17,7 @@ def recurrence(
     weight: TensorLike,
     hidden: TensorLike,
     *rest: TensorLike,
-    cell: str,
+    cell: Literal["lstm", "gru", "tanh", "relu"],
     reverse: bool = False,
 ) -> tuple[Tensor, ...]:
     """All steps of a recurrent network.
@@ -25,7 +27,7 @@ def recurrence(
         weight: any shape, real floating-point (integers and booleans are promoted to float32).
         hidden: any shape, real floating-point (integers and booleans are promoted to float32).
         rest: tensors, real floating-point (integers and booleans are promoted to float32).
-        cell: 'lstm', 'gru', 'tanh' or 'relu'.
+        cell: what each step computes: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Returns:
@@ -52,7 +54,7 @@ def recurrence_grad(
     states: TensorLike,
     dstates: TensorLike,
     *rest: TensorLike,
-    cell: str,
+    cell: Literal["lstm", "gru", "tanh", "relu"],
     reverse: bool = False,
 ) -> tuple[Tensor, ...]:
     """The gradients of recurrence by its inputs, given its results and their cotangents.
@@ -63,7 +65,7 @@ def recurrence_grad(
         states: any shape, real floating-point (integers and booleans are promoted to float32).
         dstates: any shape, real floating-point (integers and booleans are promoted to float32).
         rest: tensors, real floating-point (integers and booleans are promoted to float32).
-        cell: 'lstm', 'gru', 'tanh' or 'relu'.
+        cell: what each step computes: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Returns:

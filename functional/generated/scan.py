@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from ...imperative import Tensor, TensorLike, native
 
@@ -14,7 +15,9 @@ from ...imperative import Tensor, TensorLike, native
 @native
 def scan(
     x: TensorLike,
-    mode: str,
+    mode: Literal[
+        "cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min", "logcumsumexp"
+    ],
     axis: int | Sequence[int] | None = None,
     dtype: object = None,
     include_initial: bool = False,
@@ -24,7 +27,8 @@ def scan(
 
     Args:
         x: any shape, numeric or boolean.
-        mode: what is combined: a call below.
+        mode: what is combined: a call below: 'cumulative_sum', 'cumulative_prod', 'cumulative_max',
+            'cumulative_min' or 'logcumsumexp'.
         axis: the axis to go along; None needs one dimension.
         dtype: the dtype; None is that of x, and for sums and products of integers int64.
         include_initial: begin with what no elements give, such as 0 for sums.

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from ...imperative import Tensor, TensorLike, native
 
 
@@ -21,6 +23,7 @@ def sort(x: TensorLike, axis: int = -1, descending: bool = False, stable: bool =
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/sorting.yaml: Sort.
@@ -46,6 +49,7 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
 
     Returns:
         One tensor.
+        ``x -> int64(*x)``
 
     Source:
         Declared in opdecl/sorting.yaml: ArgSort.
@@ -71,6 +75,10 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
 
     Returns:
         2 tensors.
+        ``x -> x(*resized(x, axis, k)), int64(*resized(x, axis, k))``
+
+    Raises:
+        ShapeError: k >= 0 and k <= shape(x)[axis] does not hold.
 
     Source:
         Declared in opdecl/sorting.yaml: TopK.
@@ -86,7 +94,10 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
 # opdecl/sorting.yaml: SearchSorted
 @native
 def searchsorted(
-    x1: TensorLike, x2: TensorLike, sorter: TensorLike | None = None, side: str = "left"
+    x1: TensorLike,
+    x2: TensorLike,
+    sorter: TensorLike | None = None,
+    side: Literal["left", "right"] = "left",
 ) -> Tensor:
     """Where in x1, or in its rows, sorted (perhaps by sorter), elements of x2 would be inserted.
 
@@ -98,6 +109,8 @@ def searchsorted(
 
     Returns:
         One tensor.
+        ``x1(n), x2, sorter(n) -> int64(*x2)``
+        ``x1(*S, n), x2(*S, m), sorter(*S, n) -> int64(*S, m)``
 
     Raises:
         DTypeError: sorter is not integer.
@@ -130,6 +143,8 @@ def unique_elements(
 
     Returns:
         As many tensors as the attributes say.
+        ``x -> x(unknown), indices and int64(unknown), inverse and int64(*x), counts and
+            int64(unknown)``
 
     Source:
         Declared in opdecl/sorting.yaml: Unique.
@@ -152,6 +167,8 @@ def unique_values(x: TensorLike) -> Tensor:
 
     Returns:
         One tensor.
+        ``x -> x(unknown), indices and int64(unknown), inverse and int64(*x), counts and
+            int64(unknown)``
 
     Source:
         Declared in opdecl/sorting.yaml: Unique.

@@ -28,6 +28,10 @@ def var(
 
     Returns:
         One tensor.
+        ``x -> reduced(x, axis, keepdims)``
+
+    Raises:
+        ParameterError: isfinite(correction) does not hold.
 
     Source:
         Declared in opdecl/statistics.yaml: Variance.
@@ -60,6 +64,10 @@ def std(
 
     Returns:
         One tensor.
+        ``x -> reduced(x, axis, keepdims)``
+
+    Raises:
+        ParameterError: isfinite(correction) does not hold.
 
     Source:
         Declared in opdecl/statistics.yaml: StandardDeviation.

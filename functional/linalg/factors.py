@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from ...imperative import Tensor, TensorLike
 from .. import generated as ops
@@ -76,7 +76,7 @@ def cholesky(x: TensorLike, /, *, upper: bool = False) -> Tensor:
 
 
 @named
-def qr(x: TensorLike, /, *, mode: str = "reduced") -> QRResult:
+def qr(x: TensorLike, /, *, mode: Literal["reduced", "complete"] = "reduced") -> QRResult:
     """The factors of x = Q R: Q has orthonormal columns, R is upper triangular.
 
     Args:

@@ -25,7 +25,7 @@ from .expression import (
     topological,
 )
 from .fields import ATTR_TYPES
-from .model import Arg, Category, Entry, Formula
+from .model import Arg, AttrDecl, Category, Entry, Formula
 from .parse import suggest_function
 
 KINDS: Mapping[Category, frozenset[int]] = {
@@ -146,7 +146,7 @@ def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) ->
             hint = did_you_mean(unknown[0], scope.attrs)
             mistakes.append(f"{name}={unknown[0]}: there is no attribute {unknown[0]!r}{hint}")
         else:
-            mistakes += _wrong_attr(node.function, known[name].type, name, attr)
+            mistakes += _wrong_attr(node.function, known[name], name, attr)
             mistakes += _wrong_parts(node.function, name, attr, scope)
     for name in sorted(set(given)):
         if given.count(name) > 1:
@@ -156,21 +156,26 @@ def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) ->
             mistakes.append(f"{node.function} needs the attribute {attr_decl.name!r}")
 
 
-def _wrong_attr(function: str, kind: str, name: str, attr: Attr) -> list[str]:
+def _wrong_attr(function: str, decl: AttrDecl, name: str, attr: Attr) -> list[str]:
+    kind = decl.type
     numbers = ("int", "one_axis", "axis", "float", "any", "scalar")
     fits = {
         "shape": ("shape", "sizes", "any"), "dim": numbers, "dtype": ("dtype", "any"),
-        "arithmetic": numbers,
+        "arithmetic": numbers, "size": numbers,
+        "list": ("axes", "shape", "sizes", "permutation", "any"),
         "tuple": ("axis", "axes", "shape", "sizes", "widths", "permutation", "padding", "any"),
     }  # fmt: skip
     if attr.kind in fits:
         is_right = kind in fits[attr.kind]
         words = ATTR_TYPES[kind][1] if kind not in fits else kind
-        shown = {"dim": "shape(...)[i]", "arithmetic": "a number", "tuple": "a tuple"}
+        shown = {"dim": "shape(...)[i]", "arithmetic": "a number", "tuple": "a tuple",
+                 "list": f"{attr.name}(...)"}  # fmt: skip
         got = shown.get(attr.kind, f"{attr.kind}(...)")
     elif attr.kind == "literal":
         accepts, words = ATTR_TYPES[kind]
         is_right, got = accepts(attr.literal), _shown(attr.literal)
+        if decl.choices:
+            is_right, words = attr.literal in decl.choices, listing(decl.choices)
     else:
         return []
     words = words.replace("null", "None").replace("true", "True").replace("false", "False")
@@ -180,9 +185,10 @@ def _wrong_attr(function: str, kind: str, name: str, attr: Attr) -> list[str]:
 def _wrong_parts(function: str, name: str, attr: Attr, scope: Scope) -> list[str]:
     """Calculated attributes are made of numbers."""
     wrong = []
-    for part in (inner for outer in attr.walk() for inner in outer.parts):
+    calculated = (outer for outer in attr.walk() if outer.kind in ("arithmetic", "tuple"))
+    for part in (inner for outer in calculated for inner in outer.parts):
         is_number = (
-            part.kind in ("arithmetic", "dim")
+            part.kind in ("arithmetic", "dim", "size")
             or (part.kind == "literal" and type(part.literal) in (int, float))
             or (part.kind == "attr" and scope.attrs[part.name] in NUMBER_TYPES)
         )

@@ -5,13 +5,11 @@ What has its default value is left out, so that the tables show what an entry sa
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 from .cpp import attr_literal, number_literal, text_literal
+from .cpp_shapes import attr_text, braces, fields_text, list_text, shapes_text
 from .model import CATEGORIES
 from .specs import (
     ArgSpec,
-    AttrExpr,
     AttrSpec,
     Body,
     Condition,
@@ -37,21 +35,6 @@ RESULTS = {
 COMPUTES_IN = {"result": "ComputesIn::kResult", "promoted": "ComputesIn::kPromoted"}
 
 
-def _braces(items: Iterable[str]) -> str:
-    return "{" + ", ".join(items) + "}"
-
-
-def _fields(name: str, fields: Iterable[tuple[str, str]]) -> str:
-    """A designated initialiser; what is empty keeps its default."""
-    return name + _braces(f".{field} = {text}" for field, text in fields if text)
-
-
-def _list(items: Iterable[str]) -> str:
-    """A list, or "" for its default."""
-    text = _braces(items)
-    return "" if text == "{}" else text
-
-
 def _text(text: str) -> str:
     return text_literal(text) if text else ""
 
@@ -68,34 +51,34 @@ def spec_text(spec: Spec) -> str:
 
 
 def _scalar(spec: ScalarSpec) -> str:
-    return _fields(
+    return fields_text(
         "ScalarSpec",
         [
             ("name", text_literal(spec.name)),
-            ("args", _braces(map(_arg, spec.args))),
+            ("args", braces(map(_arg, spec.args))),
             ("result", RESULTS.get(spec.result, "")),
             ("outputs", str(spec.outputs) if spec.outputs != 1 else ""),
-            ("grads", _list(map(_grad, spec.grads))),
-            ("complex_grads", _list(map(_grad, spec.complex_grads))),
+            ("grads", list_text(map(_grad, spec.grads))),
+            ("complex_grads", list_text(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("expansion", _body(spec.expansion)),
             ("derived", "true" if spec.derived else ""),
             ("unchanged", f"Category::{CATEGORIES[spec.unchanged].cpp}" if spec.unchanged else ""),
-            ("conditions", _list(map(_condition, spec.conditions))),
+            ("conditions", list_text(map(_condition, spec.conditions))),
             ("source", _text(spec.source)),
         ],
     )
 
 
 def _reduction(spec: ReductionSpec) -> str:
-    return _fields(
+    return fields_text(
         "ReductionSpec",
         [
             ("name", text_literal(spec.name)),
             ("arg", _arg(spec.arg)),
             ("result", RESULTS.get(spec.result, "")),
-            ("grads", _list(map(_grad, spec.grads))),
-            ("complex_grads", _list(map(_grad, spec.complex_grads))),
+            ("grads", list_text(map(_grad, spec.grads))),
+            ("complex_grads", list_text(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("has_identity", "" if spec.has_identity else "false"),
             ("single_axis", "true" if spec.single_axis else ""),
@@ -106,25 +89,27 @@ def _reduction(spec: ReductionSpec) -> str:
 
 
 def _op(spec: OpSpec) -> str:
-    return _fields(
+    return fields_text(
         "OpSpec",
         [
             ("name", text_literal(spec.name)),
-            ("args", _braces(map(_arg, spec.args))),
-            ("attrs", _list(map(_attr_spec, spec.attrs))),
+            ("args", braces(map(_arg, spec.args))),
+            ("attrs", list_text(map(_attr_spec, spec.attrs))),
             ("outputs", str(spec.outputs) if spec.outputs != 1 else ""),
             ("infer", _text(spec.infer)),
             ("kernel", _text(spec.kernel)),
             ("grad", _text(spec.grad)),
-            ("grads", _list(map(_grad, spec.grads))),
-            ("complex_grads", _list(map(_grad, spec.complex_grads))),
+            ("grads", list_text(map(_grad, spec.grads))),
+            ("complex_grads", list_text(map(_grad, spec.complex_grads))),
             ("differentiable", "" if spec.differentiable else "false"),
             ("define", _body(spec.define)),
             ("expand", _text(spec.expand)),
-            ("linear", _list(_braces(map(str, group)) for group in spec.linear)),
+            ("linear", list_text(braces(map(str, group)) for group in spec.linear)),
             ("batch", _text(spec.batch)),
             ("memory", _memory(spec.memory)),
-            ("conditions", _list(map(_condition, spec.conditions))),
+            ("conditions", list_text(map(_condition, spec.conditions))),
+            ("shapes", shapes_text(spec.shapes)),
+            ("effects", _text(spec.effects)),
             ("source", _text(spec.source)),
         ],
     )
@@ -133,7 +118,7 @@ def _op(spec: OpSpec) -> str:
 def _memory(spec: MemorySpec) -> str:
     if spec == MemorySpec():
         return ""
-    return _fields(
+    return fields_text(
         "MemorySpec",
         [
             ("view", "true" if spec.view else ""),
@@ -145,15 +130,15 @@ def _memory(spec: MemorySpec) -> str:
 
 
 def _function(spec: FunctionSpec) -> str:
-    fixed = [_braces([text_literal(name), attr_literal(value)]) for name, value in spec.fixed]
-    return _fields(
+    fixed = [braces([text_literal(name), attr_literal(value)]) for name, value in spec.fixed]
+    return fields_text(
         "FunctionSpec",
         [
             ("name", text_literal(spec.name)),
             ("op", text_literal(spec.op)),
-            ("fixed", _list(fixed)),
-            ("args", _list(map(_arg, spec.args))),
-            ("attrs", _list(map(_attr_spec, spec.attrs))),
+            ("fixed", list_text(fixed)),
+            ("args", list_text(map(_arg, spec.args))),
+            ("attrs", list_text(map(_attr_spec, spec.attrs))),
         ],
     )
 
@@ -163,20 +148,31 @@ def _arg(arg: ArgSpec) -> str:
     flags = ["true", "true"] if arg.optional else ["true"] * arg.variadic
     if arg.fallback is not None:
         flags = ["false", "false", attr_literal(arg.fallback)]
-    return "ArgSpec" + _braces([*fields, *flags])
+    return "ArgSpec" + braces([*fields, *flags])
 
 
 def _attr_spec(attr: AttrSpec) -> str:
     fields = [text_literal(attr.name), text_literal(attr.type)]
     if not attr.required:
         fields.append("false")
-        if attr.fallback is not None:
+        if attr.fallback is not None or attr.choices:
             fields.append(attr_literal(attr.fallback))
-    return "AttrSpec" + _braces(fields)
+    elif attr.choices:
+        fields += ["true", "{}"]
+    if attr.choices:
+        fields.append(braces(map(text_literal, attr.choices)))
+    return "AttrSpec" + braces(fields)
 
 
 def _grad(grad: Grad) -> str:
-    return f"Grad{{{grad.input}, {_body(grad.body) or 'Body{}'}}}"
+    fields = [str(grad.input), _body(grad.body) or "Body{}"]
+    if grad.adds_up or grad.match:
+        fields += [
+            number_literal(grad.adds_up),
+            text_literal(grad.match),
+            text_literal(grad.choice),
+        ]
+    return f"Grad{braces(fields)}"
 
 
 def _condition(condition: Condition) -> str:
@@ -190,37 +186,20 @@ def _body(body: Body) -> str:
         f"int64_t{{{value}}}" if type(value) is int else number_literal(value)
         for value in body.constants
     )
-    return _fields(
+    return fields_text(
         "Body",
         [
             ("inputs", str(body.inputs) if body.inputs else ""),
-            ("constants", _list(constants)),
-            ("steps", _list(map(_step, body.steps))),
-            ("results", _braces(map(str, body.results))),
+            ("constants", list_text(constants)),
+            ("steps", list_text(map(_step, body.steps))),
+            ("results", braces(map(str, body.results))),
         ],
     )
 
 
 def _step(step: Step) -> str:
-    fields = [text_literal(step.call), _braces(map(str, step.args))]
+    fields = [text_literal(step.call), braces(map(str, step.args))]
     if step.attrs:
-        pairs = (_braces([text_literal(name), _attr(attr)]) for name, attr in step.attrs)
-        fields.append(_braces(pairs))
-    return "Step" + _braces(fields)
-
-
-def _attr(attr: AttrExpr) -> str:
-    match attr.kind:
-        case "attr":
-            return f"attr({text_literal(attr.attr)})"
-        case "shape":
-            return f"shape_of({attr.slot})"
-        case "dim":
-            return f"dim_of({attr.slot}, {attr.dim})"
-        case "dtype":
-            return f"dtype_of_slot({attr.slot})"
-        case "arithmetic":
-            return f"arithmetic({text_literal(attr.attr)}, {_braces(map(_attr, attr.parts))})"
-        case "tuple":
-            return f"tuple_of({_braces(map(_attr, attr.parts))})"
-    return f"literal({attr_literal(attr.literal)})"
+        pairs = (braces([text_literal(name), attr_text(attr)]) for name, attr in step.attrs)
+        fields.append(braces(pairs))
+    return "Step" + braces(fields)

@@ -101,7 +101,7 @@ def _examples(entry: Entry) -> str:
 
 def _inference(entry: Entry) -> str:
     if isinstance(entry, OpEntry):
-        return entry.infer or "through the body"
+        return "declared" if entry.shapes.cases else entry.infer or "through the body"
     return "elementwise" if isinstance(entry, ScalarEntry) else "reduction"
 
 

@@ -49,7 +49,11 @@ def _file(stem: str, entries: Sequence[Entry], evaluator: Evaluator) -> str:
     lines += [f'"""The functional calls that {source} declares."""', ""]
     lines += ["from __future__ import annotations", ""]
     if "Sequence[" in text:
-        lines += ["from collections.abc import Sequence", ""]
+        lines.append("from collections.abc import Sequence")
+    if "Literal[" in text:
+        lines.append("from typing import Literal")
+    if "Sequence[" in text or "Literal[" in text:
+        lines.append("")
     tensors = ["Tensor", "TensorLike"] if "TensorLike" in text else ["Tensor"]
     lines.append(f"from ...imperative import {', '.join([*tensors, 'native'])}")
     for block in blocks:

@@ -20,6 +20,8 @@ from .python_text import (
     natural_key,
     parameter,
     section,
+    words_of,
+    wrapped,
 )
 from .registry import Declarations
 
@@ -49,7 +51,10 @@ def emit_ops(declarations: Declarations) -> dict[str, str]:
 
 def _file(source: str, title: str, blocks: Iterable[Sequence[str]]) -> str:
     lines = [*header("emit_ops", source), f'"""{title}"""', ""]
-    lines += ["from __future__ import annotations", "", "from typing import TYPE_CHECKING", ""]
+    blocks = list(blocks)
+    has_words = any("Literal[" in line for block in blocks for line in block)
+    typing = "TYPE_CHECKING, Literal" if has_words else "TYPE_CHECKING"
+    lines += ["from __future__ import annotations", "", f"from typing import {typing}", ""]
     lines.append("from ..base import OpBase")
     for block in blocks:
         lines += ["", "", *block]
@@ -76,7 +81,7 @@ def _as_ruff(name: str) -> tuple[bool, list[tuple[int, str]]]:
 def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl], version: int = 1) -> list[str]:
     said = f", version={version}" if version > 1 else ""
     lines = [f'class {name}(OpBase, native="{name}"{said}):', *doc, "", "    __slots__ = ()"]
-    lines += [f"    {attr.name}: {_held(attr)}" for attr in attrs]
+    lines += [line for attr in attrs for line in wrapped(f"{attr.name}: {_held(attr)}", "    ")]
     lines += ["", "    if TYPE_CHECKING:", ""]
     parameters = [parameter(attr, _held(attr)) for attr in attrs]
     parameters = ["self", "*", *parameters] if parameters else ["self"]
@@ -84,12 +89,14 @@ def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl], version: int = 
     if len(one) <= WIDTH:
         return [*lines, one]
     inner = f"            {', '.join(parameters)}"
-    body = [inner] if len(inner) <= WIDTH else [f"            {item}," for item in parameters]
+    indent = " " * 12
+    each = [line for item in parameters for line in wrapped(f"{item},", indent)]
+    body = [inner] if len(inner) <= WIDTH else each
     return [*lines, "        def __init__(", *body, "        ) -> None: ..."]
 
 
 def _held(attr: AttrDecl) -> str:
-    kind = HELD[attr.type]
+    kind = words_of(attr) if attr.choices else HELD[attr.type]
     is_optional = not attr.is_required and attr.default is None
     return f"{kind} | None" if is_optional and "None" not in kind and kind != "object" else kind
 

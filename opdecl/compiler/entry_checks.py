@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from .checks import RANK_WORDS, Scope, check_formula, check_one_type, value_types
 from .derivative import missing_gradients
 from .errors import Place, Problems
-from .expression import functions_called, names_read
+from .expression import TOTAL, Call, Expr, Name, functions_called, names_read, topological
 from .model import (
     NUMPY_NAME,
     Arg,
@@ -125,7 +126,8 @@ class EntryChecks:
                 self.refuse(entry.place, text)
         for arg, formula in own:
             self.check_rule("complex_grad", arg, formula, self.rule_scope(3))
-        for arg, formula in entry.grad.rules if entry.grad is not None else ():
+        rules = [each.rules for each in entry.grad.each] if entry.grad is not None else []
+        for arg, formula in (rule for each in rules for rule in each):
             if self.check_rule("grad", arg, formula, self.rule_scope(2)) and arg not in dict(own):
                 self.check_conjugated(arg, formula)
 
@@ -138,6 +140,11 @@ class EntryChecks:
         flowing = 3 if is_complex else 2
         rank = {"bool": 0, "int64": 1}.get(entry.result, flowing)
         names |= dict.fromkeys(outputs, rank) | dict.fromkeys(cotangents, flowing)
+        if isinstance(entry, OpEntry):
+            names[TOTAL] = flowing
+            for case in entry.shapes.cases:
+                given = zip(outputs, case.results, strict=False)
+                names |= {name: 1 for name, result in given if result.dtype == "int64"}
         attrs = {attr.name: attr.type for attr in entry.attrs}
         return Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
 
@@ -148,6 +155,12 @@ class EntryChecks:
         if not category.is_differentiable:
             words = RANK_WORDS[category.rank]
             self.refuse(formula.place, f"{key} {arg}: {arg} is {words}; it has no gradient")
+        result = formula.results[0]
+        if Name(TOTAL) in topological([result]) and not is_one_call_with_total(result):
+            text = (
+                f"{key} {arg}: `{TOTAL}` may only be an argument of the one call that the rule is"
+            )
+            self.refuse(formula.place, text)
         return self.check_formula(f"{key} {arg}", formula, scope)
 
     def check_conjugated(self, arg: str, formula: Formula | None) -> None:
@@ -161,13 +174,22 @@ class EntryChecks:
     def check_completeness(self) -> None:
         entry = self.entry
         has_body = not entry.is_native or (isinstance(entry, OpEntry) and bool(entry.expand))
-        missing = [] if has_body else missing_gradients(entry)
+        missing = []
+        for rules in entry.grad.each if entry.grad is not None else (None,):
+            missing += [] if has_body else missing_gradients(replace(entry, grad=rules))
         if missing and entry.grad is None:
             text = "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
             self.refuse(entry.place, text)
         elif missing:
             names = ", ".join(missing)
             self.refuse(entry.place, f"grad: no rule for {names}; write one, or `none`")
+
+
+def is_one_call_with_total(result: Expr) -> bool:
+    """Whether a rule is a call of names, the total among them."""
+    if not isinstance(result, Call) or Name(TOTAL) not in result.args:
+        return False
+    return all(isinstance(node, Name) for node in topological([result])[:-1])
 
 
 def functions_of(entry: Entry) -> list[str]:

@@ -159,18 +159,30 @@ def first_value(init: str, mapped: Array) -> Any:
 def _attr(attr: Attr, values: Mapping[Expr, Any], attrs: Mapping[str, Any]) -> Any:
     import numpy as np
 
-    if attr.parts:
-        parts = [_attr(part, values, attrs) for part in attr.parts]
-        return tuple(parts) if attr.kind == "tuple" else OPERATORS[attr.name](*parts)
+    parts = [_attr(part, values, attrs) for part in attr.parts]
+    if attr.kind in ("arithmetic", "list"):
+        return OPERATORS[attr.name](*parts)
+    if attr.kind == "tuple":
+        return tuple(parts)
     if attr.of is None:
         return attr.literal if attr.kind == "literal" else attrs[attr.name]
     value = np.asarray(values[attr.of])
     if attr.kind == "dtype":
         return value.dtype
-    return value.shape if attr.kind == "shape" else value.shape[attr.dim]
+    if attr.kind in ("size", "rank"):
+        return value.size if attr.kind == "size" else value.ndim
+    return value.shape if attr.kind == "shape" else value.shape[parts[0] if parts else attr.dim]
 
 
-OPERATORS: Mapping[str, Callable[[Any, Any], Any]] = {
+def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
+    axis %= len(shape)
+    return (*shape[:axis], size, *shape[axis + 1 :])
+
+
+OPERATORS: Mapping[str, Callable[..., Any]] = {
+    "inverse": lambda axes: tuple(sorted(range(len(axes)), key=lambda i: axes[i] % len(axes))),
+    "resized": _resized,
+    "swapped": lambda rank: (*range(rank - 2), rank - 1, rank - 2),
     "add": operator.add,
     "subtract": operator.sub,
     "multiply": operator.mul,

@@ -12,11 +12,47 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from hashlib import blake2b
 from typing import TypeAlias
 
 Value: TypeAlias = bool | int | float
 AttrLiteral: TypeAlias = bool | int | float | str | tuple[int, ...] | None
+
+
+class Category(Enum):
+    """The Array API standard's dtype categories; `rank` is the highest kind of dtype within.
+
+    Ranks order dtypes as promotion does: 0 boolean, 1 integer, 2 real floating-point, 3 complex.
+    """
+
+    ALL = ("all", "kAll", 3)
+    NUMERIC = ("numeric", "kNumeric", 3)
+    REAL_NUMERIC = ("real numeric", "kRealNumeric", 2)
+    REAL_OR_BOOLEAN = ("real or boolean", "kRealOrBoolean", 2)
+    FLOATING = ("floating-point", "kFloating", 3)
+    REAL_FLOATING = ("real floating-point", "kRealFloating", 2)
+    INTEGER = ("integer", "kInteger", 1)
+    INTEGER_OR_BOOLEAN = ("integer or boolean", "kIntegerOrBoolean", 1)
+    BOOLEAN = ("boolean", "kBoolean", 0)
+
+    def __init__(self, text: str, cpp: str, rank: int) -> None:
+        self.text = text
+        self.cpp = cpp
+        self.rank = rank
+
+    @property
+    def is_differentiable(self) -> bool:
+        """Whether its dtypes have gradients at all."""
+        return self.rank >= 2
+
+    @property
+    def takes_complex(self) -> bool:
+        """Whether complex dtypes belong to it."""
+        return self.rank >= 3
+
+
+CATEGORIES: Mapping[str, Category] = {category.text: category for category in Category}
 
 CONSTANTS: Mapping[str, float] = {
     "PI": math.pi,
@@ -38,6 +74,9 @@ SIZE = "size"
 
 # The pseudo-call of lowered bodies whose result is the number that an attribute of the op is.
 ATTRIBUTE = "attribute"
+
+# In a gradient rule: what has arrived for the argument so far, to which the rule adds.
+TOTAL = "total"
 
 # The pseudo-call elemwise(x, mode=name) of bodies: the scalar function of one argument that an
 # attribute of the op names.
@@ -88,13 +127,20 @@ class Name(Expr):
         object.__setattr__(self, "key", _digest("name", self.id))
 
 
+# Functions that give lists, by the number of their arguments: the inverse of a permutation, a shape
+# with another size along an axis, the permutation of so many axes that swaps the last two.
+LISTS: Mapping[str, int] = {"inverse": 1, "resized": 3, "swapped": 1}
+
+
 @dataclass(frozen=True, slots=True)
 class Attr:
     """The value of a call's attribute.
 
     kind is "literal" (`literal`), "attr" (the attribute `name` of the op whose body this is),
     "shape" or "dtype" (of the node `of`), "dim" (number `dim` of the shape of `of`), "arithmetic"
-    (the function `name` of the `parts`) or "tuple" (of the `parts`).
+    (the function `name` of the `parts`), "list" (the same, of what gives lists: LISTS), "size" (the
+    elements of `of`), "rank" (of `of`) or "tuple" (of the `parts`). A "dim" with a part is along
+    the axis that this says.
     """
 
     kind: str

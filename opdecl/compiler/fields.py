@@ -9,12 +9,14 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from collections.abc import Mapping as DictLike
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
+from .attr_types import ATTR_TYPES as ATTR_TYPES
+from .attr_types import is_int
 from .errors import Place, Problems, did_you_mean, listing, shorten
 from .expression import CONSTANTS, ELEMWISE, SIZE, AttrLiteral
 from .loader import Mapping, Node, Scalar, Sequence
@@ -45,42 +47,6 @@ CPP_KEYWORDS = frozenset(
 )
 CORE_OPS = frozenset(["Elemwise", "Reduce", "Const", "OpBase", "Function"])
 RESERVED = frozenset(["dy", "out", "self", *FORMS])
-
-
-def _is_int(value: object) -> bool:
-    return type(value) is int
-
-
-def _is_ints(value: object) -> bool:
-    return isinstance(value, tuple)
-
-
-# What a default may be: a test, and the words for a message.
-ATTR_TYPES: dict[str, tuple[Callable[[object], bool], str]] = {
-    "bool": (lambda value: value is None or isinstance(value, bool), "true, false or null"),
-    "int": (_is_int, "an integer"),
-    "float": (lambda value: type(value) in (int, float), "a number"),
-    "str": (lambda value: isinstance(value, str), "text"),
-    "dtype": (lambda value: value is None, "null"),
-    "device": (lambda value: value is None, "null"),
-    "axis": (lambda value: value is None or _is_int(value) or _is_ints(value),
-             "null, an integer or a list of integers"),
-    "one_axis": (_is_int, "an integer"),
-    "axes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
-    "shape": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
-    "sizes": (lambda value: value is None or _is_ints(value), "null or a list of integers"),
-    "widths": (_is_ints, "a list of integers"),
-    "permutation": (_is_ints, "a list of integers"),
-    "padding": (
-        lambda value: isinstance(value, str) or _is_ints(value), "a word or a list of integers"
-    ),
-    "scalar": (
-        lambda value: value is None or isinstance(value, (bool, int, float)),
-        "a number, a boolean or null",
-    ),
-    "index": (lambda value: value is None, "null"),
-    "any": (lambda value: True, "anything"),
-}  # fmt: skip
 
 
 def check_name(
@@ -125,6 +91,7 @@ class Fields:
         self.entry = entry
         self.problems = problems
         self.earlier = earlier
+        self.attrs_read: tuple[AttrDecl, ...] = ()
 
     def refuse(self, place: Place, text: str) -> None:
         """Reports a mistake of this entry."""
@@ -329,7 +296,8 @@ class Fields:
                 text = f"{later.name!r} has no default, but {earlier.name!r} before it has"
                 place = node.keys.get(later.name, node).place
                 self.refuse(place, f"attrs: {text}; put it first")
-        return tuple(found.values())
+        self.attrs_read = tuple(found.values())
+        return self.attrs_read
 
     def like(self, node: Scalar) -> tuple[AttrDecl, ...]:
         """The attributes of an op declared before, whose meaning and defaults this op shares."""
@@ -352,7 +320,7 @@ class Fields:
             self.refuse(node.place, f"attrs: {name}: {{type: ...}} is expected")
             return None
         inner = Fields(node, self.entry, self.problems)
-        inner.check_keys(("type", "default", "doc"))
+        inner.check_keys(("type", "of", "default", "doc"))
         kind = inner.get("type")
         text = kind.text if isinstance(kind, Scalar) else ""
         if text not in ATTR_TYPES:
@@ -363,7 +331,8 @@ class Fields:
         default = inner.get("default")
         value = self.default(name, text, default) if default is not None else None
         doc = inner.text("doc")
-        return None if wrong else AttrDecl(name, text, default is None, value, doc)
+        words = _choices(name, text, inner, value)
+        return None if wrong else AttrDecl(name, text, default is None, value, doc, words)
 
     def default(self, name: str, kind: str, node: Node) -> AttrLiteral:
         accepts, words = ATTR_TYPES[kind]
@@ -373,7 +342,7 @@ class Fields:
             value, got = node.value, shorten(node.text)
         elif isinstance(node, Sequence):
             items = [item.value if isinstance(item, Scalar) else None for item in node.items]
-            value = tuple(items) if all(_is_int(item) for item in items) else object()
+            value = tuple(items) if all(is_int(item) for item in items) else object()
         else:
             value = object()
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
@@ -382,6 +351,21 @@ class Fields:
             self.refuse(node.place, f"attrs: {name}: the default must be {words}; got {got}")
             return None
         return float(value) if kind == "float" and isinstance(value, int) else value
+
+
+def _choices(name: str, kind: str, inner: Fields, default: object) -> tuple[str, ...]:
+    """`of: [set, add]`: the words that an attribute of the type `choice` may be."""
+    node = inner.get("of")
+    items = node.items if isinstance(node, Sequence) else ()
+    words = tuple(item.text for item in items if isinstance(item, Scalar) and item.text)
+    is_choice = kind == "choice"
+    if is_choice != bool(words) or is_choice != (node is not None) or len({*words}) != len(items):
+        text = "`of: [...]`, different words, belongs to the type `choice`"
+        inner.refuse((node or inner.mapping).place, f"attrs: {name}: {text}")
+    elif isinstance(default, str) and is_choice and default not in words:
+        text = f"the default must be {listing(words)}; got {default!r}"
+        inner.refuse(inner.place("default"), f"attrs: {name}: {text}")
+    return words
 
 
 def _kind_of(node: Node) -> str:

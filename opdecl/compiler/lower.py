@@ -9,12 +9,13 @@ backward passes run one fused kernel too.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .checks import is_condition
 from .derivative import Differentiator, declared_rules
 from .expression import (
     ATTRIBUTE,
+    TOTAL,
     Attr,
     Call,
     Expr,
@@ -97,12 +98,16 @@ def lower_body(results: Sequence[Expr], inputs: Sequence[str]) -> Body:
 def _lower_attr(attr: Attr, slots: dict[Expr, int]) -> AttrExpr:
     if attr.kind == "literal":
         return AttrExpr("literal", literal=attr.literal)
-    if attr.kind in ("arithmetic", "tuple"):
-        parts = tuple(_lower_attr(part, slots) for part in attr.parts)
-        return AttrExpr(attr.kind, attr=attr.name, parts=parts)
+    parts = tuple(_lower_attr(part, slots) for part in attr.parts)
+    if attr.kind in ("arithmetic", "tuple", "list"):
+        kind = attr.kind if attr.kind == "tuple" else "arithmetic"
+        return AttrExpr(kind, attr=attr.name, parts=parts)
+    if attr.kind == "size" and attr.of is not None:
+        shape = AttrExpr("shape", slot=slots[attr.of])
+        return AttrExpr("arithmetic", attr="size", parts=(shape,))
     if attr.kind == "attr" or attr.of is None:
         return AttrExpr("attr", attr=attr.name)
-    return AttrExpr(attr.kind, slot=slots[attr.of], dim=attr.dim)
+    return AttrExpr(attr.kind, slot=slots[attr.of], dim=attr.dim, parts=parts)
 
 
 def arg_spec(arg: Arg) -> ArgSpec:
@@ -222,6 +227,15 @@ class Lowering:
         )
 
     def _rule_grads(self, entry: Entry, is_complex: bool = False) -> tuple[Grad, ...]:
+        if entry.grad is None or not entry.grad.choices:
+            return self._grads_of(entry, is_complex)
+        return tuple(
+            replace(grad, match=entry.grad.match, choice=choice)
+            for choice, rules in entry.grad.choices
+            for grad in self._grads_of(replace(entry, grad=rules), is_complex)
+        )
+
+    def _grads_of(self, entry: Entry, is_complex: bool) -> tuple[Grad, ...]:
         rules = declared_rules(entry, is_complex)
         inputs = self._rule_inputs(entry)
         grads = []
@@ -230,7 +244,9 @@ class Lowering:
             if arg.name in entry.unknown_slopes:
                 grads.append(Grad(i, Body(len(inputs))))
             elif rule is not None:
-                grads.append(Grad(i, lower_body([rule], inputs)))
+                adds_up = Name(TOTAL) in topological([rule])
+                names = [*inputs, TOTAL] if adds_up else inputs
+                grads.append(Grad(i, lower_body([rule], names), adds_up))
         return tuple(grads)
 
     def _complex_rule_grads(self, entry: Entry) -> tuple[Grad, ...]:
@@ -302,6 +318,8 @@ class Lowering:
             batch=entry.batch,
             memory=entry.memory.spec([arg.name for arg in entry.args]),
             conditions=_conditions(entry, [attr.name for attr in entry.own_attrs]),
+            shapes=entry.shapes,
+            effects=entry.effects,
             source=str(entry.place),
         )
 
@@ -332,7 +350,11 @@ def lower_attrs(entry: Entry) -> tuple[AttrSpec, ...]:
 
 
 def _attr_specs(attrs: Sequence[AttrDecl]) -> tuple[AttrSpec, ...]:
-    return tuple(AttrSpec(attr.name, attr.type, attr.is_required, attr.default) for attr in attrs)
+    return tuple(
+        AttrSpec(attr.name, "str" if attr.choices else attr.type, attr.is_required, attr.default,
+                 attr.choices)
+        for attr in attrs
+    )  # fmt: skip
 
 
 def lower_function(entry: Entry) -> FunctionSpec:

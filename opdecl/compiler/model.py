@@ -7,50 +7,17 @@ not yet resolved: that needs all files, and is `checks`' work.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from enum import Enum
 from typing import TypeAlias
 
 from .errors import Place
+from .expression import CATEGORIES as CATEGORIES
 from .expression import AttrLiteral, Expr
+from .expression import Category as Category
 from .formula_text import FormulaText
 from .memory import NO_WISHES, Memory
+from .specs import NO_SHAPES, ShapeSpec
 
-
-class Category(Enum):
-    """The Array API standard's dtype categories; `rank` is the highest kind of dtype within.
-
-    Ranks order dtypes as promotion does: 0 boolean, 1 integer, 2 real floating-point, 3 complex.
-    """
-
-    ALL = ("all", "kAll", 3)
-    NUMERIC = ("numeric", "kNumeric", 3)
-    REAL_NUMERIC = ("real numeric", "kRealNumeric", 2)
-    REAL_OR_BOOLEAN = ("real or boolean", "kRealOrBoolean", 2)
-    FLOATING = ("floating-point", "kFloating", 3)
-    REAL_FLOATING = ("real floating-point", "kRealFloating", 2)
-    INTEGER = ("integer", "kInteger", 1)
-    INTEGER_OR_BOOLEAN = ("integer or boolean", "kIntegerOrBoolean", 1)
-    BOOLEAN = ("boolean", "kBoolean", 0)
-
-    def __init__(self, text: str, cpp: str, rank: int) -> None:
-        self.text = text
-        self.cpp = cpp
-        self.rank = rank
-
-    @property
-    def is_differentiable(self) -> bool:
-        """Whether its dtypes have gradients at all."""
-        return self.rank >= 2
-
-    @property
-    def takes_complex(self) -> bool:
-        """Whether complex dtypes belong to it."""
-        return self.rank >= 3
-
-
-CATEGORIES: Mapping[str, Category] = {category.text: category for category in Category}
 # What the dtype of a result may be: of an op, of a scalar function, of a reduction.
 OP_RESULTS = ("same", "bool", "int64")
 SCALAR_RESULTS = (*OP_RESULTS, "real", "complex")
@@ -80,6 +47,7 @@ class AttrDecl:
     is_required: bool = True
     default: AttrLiteral = None
     doc: str = ""
+    choices: tuple[str, ...] = ()  # of the type `choice`: the words that it may be
 
 
 # What an example gives an argument or an attribute: a number, a word, or lists of such.
@@ -109,12 +77,20 @@ class GradRules:
     """The key `grad`: "none", "handwritten", or "rules" for the arguments named in `rules`.
 
     A rule of None says that this argument has no gradient. Those by the arguments in `unknown`
-    exist, but nobody has written them: asking for one is an error.
+    exist, but nobody has written them: asking for one is an error. Where rules differ by the value
+    of the attribute `match`, `choices` has those for each value, and `rules` are the first one's.
     """
 
     kind: str
     rules: tuple[tuple[str, Formula | None], ...] = ()
     unknown: tuple[str, ...] = ()
+    match: str = ""
+    choices: tuple[tuple[str, GradRules], ...] = ()
+
+    @property
+    def each(self) -> tuple[GradRules, ...]:
+        """The rules of every choice; where there is none, themselves."""
+        return tuple(rules for _, rules in self.choices) or (self,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,6 +255,8 @@ class OpEntry(Entry):
     linear: tuple[tuple[str, ...], ...] = ()  # groups: linear in each by itself
     batch: str = ""  # how an axis of examples goes through it; "" where the body says it
     memory: Memory = NO_WISHES
+    shapes: ShapeSpec = NO_SHAPES
+    effects: str = ""  # "random": nobody may repeat it, or do it before its time
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
     version: int = 1

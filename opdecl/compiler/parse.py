@@ -16,7 +16,19 @@ from dataclasses import dataclass, field
 from textwrap import dedent
 
 from .errors import did_you_mean, shorten
-from .expression import CONSTANTS, ELEMWISE, SIZE, Attr, AttrLiteral, Attrs, Call, Expr, Name, Num
+from .expression import (
+    CONSTANTS,
+    ELEMWISE,
+    LISTS,
+    SIZE,
+    Attr,
+    AttrLiteral,
+    Attrs,
+    Call,
+    Expr,
+    Name,
+    Num,
+)
 
 MAX_LENGTH = 4_000
 MAX_DEPTH = 64
@@ -73,6 +85,10 @@ REFUSED: dict[type[ast.AST], str] = {
 FORMS = ("shape", "dtype")
 # flow(e) is e, and zero where no cotangent flows though the slope has no value there.
 FLOW = "flow"
+# zeros(x) are those of its shape; transposed(x) is the transpose of matrices.
+ZEROS = "zeros"
+TRANSPOSED = "transposed"
+MACROS = (FLOW, ZEROS, TRANSPOSED)
 
 
 @dataclass(slots=True)
@@ -280,9 +296,14 @@ class Reader:
             text = f"{function}() may only stand as the value of a keyword argument"
             return self.refuse(node, text)
         args = tuple(self.expr(arg, depth + 1) for arg in node.args)
+        if function in MACROS and (len(args) != 1 or node.keywords):
+            return self.refuse(node, f"{function} takes exactly one argument")
+        if function == ZEROS:
+            return Call("broadcast_to", (Num(0),), (("shape", Attr("shape", of=args[0])),))
+        if function == TRANSPOSED:
+            swapped = Attr("list", name="swapped", parts=(Attr("rank", of=args[0]),))
+            return Call("permute_dims", args, (("axes", swapped),))
         if function == FLOW:
-            if len(args) != 1 or node.keywords:
-                return self.refuse(node, "flow takes exactly one argument")
             is_still = Call("equal", (Name("dy"), Num(0)))
             nothing = Call("bitwise_and", (is_still, Call("isnan", args)))
             return Call("where", (nothing, Num(0), *args))
@@ -308,11 +329,14 @@ class Reader:
             case ast.Name():
                 return Attr("attr", name=node.id)
             case ast.Subscript(value=ast.Call(func=ast.Name(id="shape")) as call):
-                dim = self.literal(node.slice)
-                if isinstance(dim, int) and not isinstance(dim, bool):
-                    return Attr("dim", of=self.form_of(call, depth), dim=dim)
-                self.refuse(node, "shape(x)[i] needs an integer i")
-                return Attr("literal")
+                return self.dim(node, call, depth)
+            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in LISTS:
+                parts = tuple(self.attribute(arg, depth + 1) for arg in args)
+                if len(parts) != LISTS[name]:
+                    self.refuse(node, f"{name} takes {LISTS[name]} arguments; got {len(parts)}")
+                return Attr("list", name=name, parts=parts)
+            case ast.Call(func=ast.Name(id="size")):
+                return Attr("size", of=self.form_of(node, depth))
             case ast.Call(func=ast.Name(id=("shape" | "dtype") as form)):
                 return Attr(form, of=self.form_of(node, depth))
             case ast.BinOp() if type(node.op) in ARITHMETIC:
@@ -324,6 +348,17 @@ class Reader:
                 parts = tuple(self.attribute(element, depth + 1) for element in node.elts)
                 return Attr("tuple", parts=parts)
         return Attr("literal", literal=self.literal(node))
+
+    def dim(self, node: ast.Subscript, call: ast.Call, depth: int) -> Attr:
+        """`shape(x)[0]`, or `shape(x)[axis]`."""
+        of = self.form_of(call, depth)
+        if isinstance(node.slice, ast.Name):
+            return Attr("dim", of=of, parts=(Attr("attr", name=node.slice.id),))
+        dim = self.literal(node.slice)
+        if isinstance(dim, int) and not isinstance(dim, bool):
+            return Attr("dim", of=of, dim=dim)
+        self.refuse(node, "shape(x)[i] needs an integer i")
+        return Attr("literal")
 
     def arithmetic(self, node: ast.BinOp, depth: int) -> Attr:
         """Numbers and attributes, calculated when the body runs."""

@@ -61,10 +61,10 @@ def _check_op(entry: OpEntry) -> Iterator[str]:
         yield "infer: inference needs the compiler, or is a function of Python: module:function"
     elif entry.infer and not entry.kernel:
         yield "infer: the body says it; leave it out, or write `kernel` too"
-    elif entry.is_native and not entry.infer:
+    elif entry.is_native and not entry.infer and not entry.shapes.cases:
         yield (
-            "the key 'infer' is missing: module:function, which takes tensors without elements "
-            "and returns such"
+            "the key 'shapes' is missing: x(...) -> (...); or 'infer': module:function, which "
+            "takes tensors without elements and returns such"
         )
     if entry.memory.view or entry.memory != NO_WISHES:
         key = "view" if entry.memory.view else "memory"

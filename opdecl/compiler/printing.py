@@ -80,12 +80,15 @@ class _Printer:
             first = left[0] if left[1] >= level else f"({left[0]})"
             second = right[0] if right[1] > level else f"({right[0]})"
             return f"{first} {sign} {second}", level
+        if attr.kind == "list":
+            return f"{attr.name}({', '.join(self.attr(part)[0] for part in attr.parts)})", ATOM
         if attr.kind == "tuple":
             parts = [self.attr(part)[0] for part in attr.parts]
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})", ATOM
         if attr.of is not None:
             form = "shape" if attr.kind == "dim" else attr.kind
-            index = f"[{attr.dim}]" if attr.kind == "dim" else ""
+            dim = self.attr(attr.parts[0])[0] if attr.parts else str(attr.dim)
+            index = f"[{dim}]" if attr.kind == "dim" else ""
             return f"{form}({self.done[attr.of][0]}){index}", ATOM
         if attr.kind == "literal":
             text = literal(attr.literal)

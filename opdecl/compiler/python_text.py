@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
+from .errors import listing
 from .expression import names_read
 from .model import (
     Arg,
@@ -13,6 +14,7 @@ from .model import (
     Category,
     DefinedOp,
     Entry,
+    OpEntry,
     ReductionEntry,
     ScalarEntry,
 )
@@ -26,6 +28,7 @@ HELD: Mapping[str, str] = {
     "int": "int",
     "float": "float",
     "str": "str",
+    "choice": "str",
     "dtype": "object",
     "device": "str | None",
     "axis": "int | tuple[int, ...] | None",
@@ -69,7 +72,13 @@ STRICT = (Category.INTEGER, Category.INTEGER_OR_BOOLEAN, Category.BOOLEAN)
 def type_of(attr: AttrDecl, table: Mapping[str, str]) -> str:
     """The attribute's Python type; a number or a flag that may be left out may be None too."""
     is_optional = attr.type in ("bool", "scalar") and not attr.is_required and attr.default is None
-    return f"{table[attr.type]} | None" if is_optional else table[attr.type]
+    kind = table[attr.type] if not attr.choices else words_of(attr)
+    return f"{kind} | None" if is_optional else kind
+
+
+def words_of(attr: AttrDecl) -> str:
+    """`Literal["set", "add"]`."""
+    return f"Literal[{', '.join(map(literal, attr.choices))}]"
 
 
 def header(emitter: str, source: str) -> list[str]:
@@ -85,8 +94,20 @@ def signature(name: str, parameters: Sequence[str], returns: str, indent: str = 
     inner = f"{indent}    {', '.join(parameters)}"
     if len(inner) <= WIDTH:
         return [f"{indent}def {name}(", inner, f"{indent}) -> {returns}:"]
-    lines = [f"{indent}    {parameter}," for parameter in parameters]
+    lines = [line for item in parameters for line in wrapped(f"{item},", f"{indent}    ")]
     return [f"{indent}def {name}(", *lines, f"{indent}) -> {returns}:"]
+
+
+def wrapped(text: str, indent: str) -> list[str]:
+    """A line, or where that is too long one with its words in brackets below."""
+    if len(indent + text) <= WIDTH or "[" not in text:
+        return [indent + text]
+    head, _, rest = text.partition("[")
+    words, _, tail = rest.rpartition("]")
+    inner = [f"{indent}    {words}"]
+    if len(inner[0]) > WIDTH:
+        inner = [f"{indent}    {word}," for word in words.split(", ")]
+    return [f"{indent}{head}[", *inner, f"{indent}]{tail}"]
 
 
 def parameter(attr: AttrDecl, kind: str) -> str:
@@ -173,7 +194,15 @@ def describe_args(entry: Entry) -> list[str]:
 
 def describe_attrs(entry: Entry) -> list[str]:
     """The sentences about the attributes."""
-    return [f"{attr.name}: {attr.doc or 'see the declaration.'}" for attr in entry.attrs]
+    return [f"{attr.name}: {_told(attr)}" for attr in entry.attrs]
+
+
+def _told(attr: AttrDecl) -> str:
+    """Its documentation, with the words that it may be where that does not say them."""
+    doc = attr.doc or "see the declaration."
+    if all(f"'{word}'" in doc for word in attr.choices):
+        return doc
+    return f"{doc.rstrip('.')}: {listing([repr(word) for word in attr.choices])}."
 
 
 def describe_result(entry: Entry) -> list[str]:
@@ -197,9 +226,13 @@ def describe_result(entry: Entry) -> list[str]:
         if entry.result == "sum":
             dtype += "; integers and booleans give int64, unsigned integers uint64"
         return [f"The shape of {entry.args[0].name} without the reduced axes, {dtype}."]
+    shapes = (
+        [f"``{case.text}``" for case in entry.shapes.cases] if isinstance(entry, OpEntry) else []
+    )
     if entry.output_count == -1:
-        return ["As many tensors as the attributes say."]
-    return ["One tensor."] if entry.output_count == 1 else [f"{entry.output_count} tensors."]
+        return ["As many tensors as the attributes say.", *shapes]
+    count = "One tensor." if entry.output_count == 1 else f"{entry.output_count} tensors."
+    return [count, *shapes]
 
 
 def describe_errors(entry: Entry) -> list[str]:
@@ -216,6 +249,9 @@ def describe_errors(entry: Entry) -> list[str]:
     for formula in entry.requires:
         if not names_read(formula.results) & fixed:
             errors.append(f"ParameterError: {to_infix(formula.results[0])} does not hold.")
+    if isinstance(entry, OpEntry):
+        sized = entry.shapes.conditions
+        errors += [f"ShapeError: {condition.text} does not hold." for condition in sized]
     return errors
 
 

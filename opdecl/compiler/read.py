@@ -52,7 +52,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "expand", "kernel", "infer", "linear", "batch",
-        "view", "memory",
+        "view", "memory", "shapes", "effects",
         "function", "calls", "requires", "version",
     ),
 }  # fmt: skip
@@ -243,7 +243,7 @@ def _read_reduction(fields: Fields, name: str) -> Entry:
         numpy=read_numpy(fields),
         grad=read_grad(fields, args, taken, allow_handwritten=False),
         complex_grad=read_complex_grad(fields, args, taken),
-        result=fields.choice("result", RESULTS, "same"),
+        result=fields.choice("result", RESULTS, "bool" if init in ("false", "true") else "same"),
         is_method=fields.flag("method", False),
         example=read_example(fields, args, ("axis", "keepdims")),
         map=None if is_native else parts["map"],

@@ -35,9 +35,10 @@ from .read_parts import (
     read_grad,
     read_memory,
     read_numpy,
-    read_requires,
+    read_shapes,
     refuse_variadic,
 )
+from .shapes import given_dtype
 from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
@@ -47,6 +48,9 @@ BATCHES = (
     "matmul", "linear", "gather", "scatter", "masked", "solve", "convolution",
     "convolution_weight", "search_sorted", "recurrence", "recurrence_grad",
 )  # fmt: skip
+
+
+EFFECTS = ("random",)
 
 
 def read_raw(fields: Fields, name: str) -> Entry:
@@ -77,6 +81,10 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
     is_python = any(":" in kernel for _, kernel in kernels)
     example = read_example(fields, args, tuple(attr.name for attr in attrs))
     doc = read_doc(fields)
+    shapes, conditions = read_shapes(fields, args, attrs, outputs)
+    if shapes.cases and fields.get("infer") is not None:
+        fields.refuse(fields.place("infer"), "infer: `shapes` says it already; leave out one")
+    own_rule = snake_case(name) if kernels and not is_python and not shapes.cases else ""
     numbered = [f"y{i}" for i in range(outputs)] if outputs > 1 else ["y"]
     shared = {
         "name": name,
@@ -87,13 +95,13 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "numpy": read_numpy(fields),
         "grad": read_grad(fields, args, [*taken, *numbered, "dy"], allow_handwritten=True),
         "complex_grad": read_complex_grad(fields, args, [*taken, *numbered, "dy"]),
-        "result": fields.choice("result", OP_RESULTS, "same"),
+        "result": fields.choice("result", OP_RESULTS, given_dtype(shapes)),
         "is_method": fields.flag("method", False),
         "example": example,
-        "requires": read_requires(fields),
+        "requires": conditions,
         "own_attrs": attrs,
         "outputs": outputs,
-        "infer": fields.rule("infer", snake_case(name) if kernels and not is_python else ""),
+        "infer": fields.rule("infer", own_rule),
         "kernels": kernels,
         "expand": fields.word("expand", ""),
         "linear": fields.groups("linear", [arg.name for arg in args]),
@@ -101,6 +109,8 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
             "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
         ),
         "memory": read_memory(fields, [arg.name for arg in args]),
+        "shapes": shapes,
+        "effects": fields.choice("effects", EFFECTS, ""),
         "call": fields.word("function", snake_case(name)),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),

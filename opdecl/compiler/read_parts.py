@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 from .errors import did_you_mean, listing, shorten
 from .fields import Fields
 from .loader import Mapping as MappingNode
 from .loader import Node, Scalar, Sequence
 from .memory import COMPUTES_IN, MEMORY_KEYS, Memory
-from .model import HANDWRITTEN, NONE, NUMPY_NAME, UNKNOWN, Arg, ExampleValue, Formula, GradRules
+from .model import (
+    HANDWRITTEN,
+    NONE,
+    NUMPY_NAME,
+    UNKNOWN,
+    Arg,
+    AttrDecl,
+    ExampleValue,
+    Formula,
+    GradRules,
+)
+from .shapes import ShapeMistake, ShapeReader, text_of
+from .specs import ShapeSpec
 
 
 def read_doc(fields: Fields) -> str:
@@ -27,12 +40,52 @@ def read_numpy(fields: Fields) -> str:
 
 def read_requires(fields: Fields) -> tuple[Formula, ...]:
     """`requires: p >= 0`, or a list of such conditions."""
-    node = fields.get("requires")
-    if node is None:
-        return ()
-    nodes = node.items if isinstance(node, Sequence) else (node,)
+    return _conditions(fields, listed(fields, "requires"))
+
+
+def _conditions(fields: Fields, nodes: Collection[Node]) -> tuple[Formula, ...]:
     found = [fields.formula("requires", each) for each in nodes]
     return tuple(formula for formula in found if formula is not None)
+
+
+def listed(fields: Fields, key: str) -> tuple[Node, ...]:
+    """The values of a key that has one or a list of them."""
+    node = fields.get(key)
+    if node is None:
+        return ()
+    return node.items if isinstance(node, Sequence) else (node,)
+
+
+def read_shapes(
+    fields: Fields, args: tuple[Arg, ...], attrs: tuple[AttrDecl, ...], outputs: int
+) -> tuple[ShapeSpec, tuple[Formula, ...]]:
+    """`shapes: x(..., n, n) -> (..., n)`, or a list of such; and `requires` but for sizes."""
+    reader = ShapeReader(args, attrs)
+    cases = []
+    for node in listed(fields, "shapes"):
+        with refusing(fields, "shapes", node):
+            case = reader.case(text_of(node), max(outputs, -1))
+            cases.append(case)
+    sized, others = [], []
+    for node in listed(fields, "requires"):
+        if not cases or not reader.reads_sizes(node):
+            others.append(node)
+            continue
+        with refusing(fields, "requires", node):
+            sized.append(reader.condition(text_of(node)))
+    spec = ShapeSpec()
+    with refusing(fields, "shapes", fields.mapping):
+        spec = reader.spec(cases, sized)
+    return spec, _conditions(fields, others)
+
+
+@contextmanager
+def refusing(fields: Fields, key: str, node: Node) -> Iterator[None]:
+    """Mistakes within are told of this key."""
+    try:
+        yield
+    except ShapeMistake as mistake:
+        fields.refuse(node.place, f"{key}: {mistake}")
 
 
 def rule_names(args: Collection[Arg], outputs: Collection[str]) -> list[str]:
@@ -67,6 +120,49 @@ def read_grad(
     if not isinstance(node, MappingNode):
         fields.refuse(node.place, f"{key}: a mapping from argument to rule is expected; got a list")
         return None
+    if "match" in node.items:
+        return _matched(fields, node, args, taken, key)
+    return _rules(fields, node, args, taken, key)
+
+
+def _matched(
+    fields: Fields, node: MappingNode, args: tuple[Arg, ...], taken: Collection[str], key: str
+) -> GradRules | None:
+    """`grad: {match: mode, set: {x: ...}, add: {x: ...}}`."""
+    match = node.items["match"]
+    attrs = {attr.name: attr for attr in fields.attrs_read}
+    name = match.text if isinstance(match, Scalar) else ""
+    attr = attrs.get(name)
+    words = attr.choices if attr is not None else ()
+    if attr is not None and attr.type == "bool":
+        words = ("true", "false")
+    if not words:
+        text = f"{key}: match: an attribute of the type `choice` or `bool` is expected"
+        fields.refuse(match.place, f"{text}; got {shorten(name)}")
+        return None
+    given = [word for word in node.items if word != "match"]
+    for word in given:
+        if word not in words:
+            text = f"{key}: {name} is never {word!r}{did_you_mean(word, words)}"
+            fields.refuse(node.keys[word].place, text)
+        elif not isinstance(node.items[word], MappingNode):
+            text = f"{key}: {word}: a mapping from argument to rule is expected"
+            fields.refuse(node.items[word].place, text)
+    if missing := [word for word in words if word not in given]:
+        fields.refuse(node.place, f"{key}: no rules for {name}={missing[0]!r}")
+    found = [
+        (word, _rules(fields, inner, args, taken, key))
+        for word, inner in node.items.items()
+        if isinstance(inner, MappingNode)
+    ]
+    if not found:
+        return None
+    return GradRules("rules", found[0][1].rules, found[0][1].unknown, name, tuple(found))
+
+
+def _rules(
+    fields: Fields, node: MappingNode, args: tuple[Arg, ...], taken: Collection[str], key: str
+) -> GradRules:
     known = [arg.name for arg in args]
     rules: list[tuple[str, Formula | None]] = []
     unknown: list[str] = []

@@ -18,7 +18,9 @@ from .expression import AttrLiteral, Value
 @dataclass(frozen=True, slots=True)
 class AttrExpr:
     """A step's attribute: kind is "literal", "attr", "shape", "dim", "dtype", "arithmetic" (of the
-    function `attr` on the `parts`) or "tuple" (of the `parts`).
+    function `attr` on the `parts`) or "tuple" (of the `parts`). In declared shapes a slot is an
+    argument, a "dim" may be along the axis that its one part gives, and there are "size", number
+    `slot` of those that patterns name, and "rank".
     """
 
     kind: str
@@ -52,11 +54,15 @@ class Body:
 class Grad:
     """The gradient of one input; the body reads inputs, outputs and cotangents.
 
-    It has no results where the slope is declared to be unknown.
+    It has no results where the slope is declared to be unknown. A rule that `adds_up` reads what
+    has arrived so far, too. Of several rules, each is for one value of the attribute `match`.
     """
 
     input: int
     body: Body
+    adds_up: bool = False
+    match: str = ""
+    choice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,70 @@ class AttrSpec:
     type: str
     required: bool = True
     fallback: AttrLiteral = None
+    choices: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ShapePart:
+    """A part of a declared shape: a "size", "group", "resized", "reduced" or "reducedsome"."""
+
+    kind: str
+    group: int = 0
+    size: AttrExpr = AttrExpr("literal")
+    axis: AttrExpr = AttrExpr("literal")
+
+
+@dataclass(frozen=True, slots=True)
+class ArgShape:
+    """The pattern of an argument's shape, or what it must broadcast to."""
+
+    arg: int
+    broadcasts: bool = False
+    parts: tuple[ShapePart, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ResultShape:
+    """A result: `of` is "joint", "real", "complex", "arg", "given", "attr" or "scalar"."""
+
+    of: str = "joint"
+    start: int = 0  # the argument, or the attribute
+    dtype: str = ""
+    parts: tuple[ShapePart, ...] = ()
+    when: AttrExpr = AttrExpr("literal", literal=True)
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeCase:
+    """One way in which the shapes of arguments make those of results."""
+
+    when: AttrExpr = AttrExpr("literal", literal=True)
+    args: tuple[ArgShape, ...] = ()
+    results: tuple[ResultShape, ...] = ()
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SizeCondition:
+    """What must hold of sizes."""
+
+    text: str
+    holds: AttrExpr
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeSpec:
+    """Inference as it is declared; `broadcast` is the number of the group `...`."""
+
+    sizes: int = 0
+    groups: int = 0
+    broadcast: int = -1
+    cases: tuple[ShapeCase, ...] = ()
+    conditions: tuple[SizeCondition, ...] = ()
+
+
+NO_SHAPES = ShapeSpec()
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +227,8 @@ class OpSpec:
     batch: str = ""
     memory: MemorySpec = MemorySpec()
     conditions: tuple[Condition, ...] = ()
+    shapes: ShapeSpec = NO_SHAPES
+    effects: str = ""
     source: str = ""
 
 

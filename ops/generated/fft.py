@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..base import OpBase
 
@@ -27,6 +27,9 @@ class FourierTransform(OpBase, native="FourierTransform"):
     Returns:
         One tensor.
 
+    Raises:
+        ParameterError: isfinite(scale) does not hold.
+
     Source:
         https://doi.org/10.1090/S0025-5718-1965-0178586-1; declared in opdecl/fft.yaml:
             FourierTransform.
@@ -34,7 +37,7 @@ class FourierTransform(OpBase, native="FourierTransform"):
 
     __slots__ = ()
     axes: tuple[int, ...]
-    kind: str
+    kind: Literal["c2c", "r2c", "c2r"]
     n: int
     inverse: bool
     scale: float
@@ -45,7 +48,7 @@ class FourierTransform(OpBase, native="FourierTransform"):
             self,
             *,
             axes: tuple[int, ...],
-            kind: str = "c2c",
+            kind: Literal["c2c", "r2c", "c2r"] = "c2c",
             n: int = 0,
             inverse: bool = False,
             scale: float = 1.0,

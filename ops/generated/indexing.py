@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..base import OpBase
 
@@ -155,11 +155,11 @@ class PutAlongAxis(OpBase, native="PutAlongAxis"):
 
     __slots__ = ()
     axis: int
-    mode: str
+    mode: Literal["set", "add"]
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, axis: int = -1, mode: str = "set") -> None: ...
+        def __init__(self, *, axis: int = -1, mode: Literal["set", "add"] = "set") -> None: ...
 
 
 # opdecl/indexing.yaml: MaskedSelect
@@ -172,6 +172,7 @@ class MaskedSelect(OpBase, native="MaskedSelect"):
 
     Returns:
         One tensor.
+        ``mask(*S), x(*S, *T) -> x(unknown, *T)``
 
     Raises:
         DTypeError: mask is not boolean.
@@ -198,6 +199,7 @@ class MaskedScatter(OpBase, native="MaskedScatter"):
 
     Returns:
         One tensor.
+        ``mask(*S), x(*S, *T) -> x``
 
     Raises:
         DTypeError: mask is not boolean.
@@ -222,6 +224,7 @@ class Argwhere(OpBase, native="Argwhere"):
 
     Returns:
         One tensor.
+        ``x -> int64(unknown, ndim(x))``
 
     Source:
         Declared in opdecl/indexing.yaml: Argwhere.
@@ -240,7 +243,7 @@ class Pad(OpBase, native="Pad"):
 
     Args:
         widths: for each dimension in turn, the sizes before and after it.
-        mode: 'constant', 'edge', 'reflect' or 'circular'.
+        mode: what the margins are: 'constant', 'edge', 'reflect' or 'circular'.
         value: the constant.
 
     Inputs:
@@ -255,11 +258,15 @@ class Pad(OpBase, native="Pad"):
 
     __slots__ = ()
     widths: tuple[int, ...]
-    mode: str
+    mode: Literal["constant", "edge", "reflect", "circular"]
     value: bool | int | float
 
     if TYPE_CHECKING:
 
         def __init__(
-            self, *, widths: tuple[int, ...], mode: str = "constant", value: bool | int | float = 0
+            self,
+            *,
+            widths: tuple[int, ...],
+            mode: Literal["constant", "edge", "reflect", "circular"] = "constant",
+            value: bool | int | float = 0,
         ) -> None: ...

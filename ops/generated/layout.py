@@ -228,6 +228,7 @@ class Cast(OpBase, native="Cast"):
 
     Returns:
         One tensor.
+        ``x -> dtype(*x)``
 
     Source:
         Declared in opdecl/layout.yaml: Cast.
@@ -257,6 +258,7 @@ class Copy(OpBase, native="Copy"):
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/layout.yaml: Copy.

@@ -19,6 +19,10 @@ class MatMul(OpBase, native="MatMul"):
 
     Returns:
         One tensor.
+        ``a(..., m, k), b(..., k, n) -> (..., m, n)``
+        ``a(k), b(..., k, n) -> (..., n)``
+        ``a(..., m, k), b(k) -> (..., m)``
+        ``a(k), b(k) -> ()``
 
     Source:
         Declared in opdecl/linear_algebra.yaml: MatMul.
@@ -47,6 +51,10 @@ class Linear(OpBase, native="Linear"):
 
     Returns:
         One tensor.
+        ``x(..., m, k), weight(..., k, n), bias <= (..., m, n) -> activation(..., m, n)``
+        ``x(k), weight(..., k, n), bias <= (..., n) -> activation(..., n)``
+        ``x(..., m, k), weight(k), bias <= (..., m) -> activation(..., m)``
+        ``x(k), weight(k), bias <= () -> activation()``
 
     Source:
         Declared in opdecl/linear_algebra.yaml: Linear.
@@ -75,6 +83,11 @@ class Vecdot(OpBase, native="Vecdot"):
 
     Returns:
         One tensor.
+        ``x1(...), x2(...) -> reduced(..., axis, False)``
+
+    Raises:
+        ShapeError: shape(x1)[axis if axis < 0 else axis - max(ndim(x1), ndim(x2))] ==
+            shape(x2)[axis if axis < 0 else axis - max(ndim(x1), ndim(x2))] does not hold.
 
     Source:
         Declared in opdecl/linear_algebra.yaml: Vecdot.

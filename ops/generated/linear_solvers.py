@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..base import OpBase
 
@@ -21,6 +21,7 @@ class Cholesky(OpBase, native="Cholesky"):
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Cholesky.
@@ -46,17 +47,22 @@ class QR(OpBase, native="QR"):
 
     Returns:
         2 tensors.
+        ``x(..., m, n) -> (..., m, m), (..., m, n) when mode == 'complete'``
+        ``x(..., m, n) -> (..., m, min(m, n)), (..., min(m, n), n)``
+
+    Raises:
+        ShapeError: max(m, n) < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: QR.
     """
 
     __slots__ = ()
-    mode: str
+    mode: Literal["reduced", "complete"]
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, mode: str = "reduced") -> None: ...
+        def __init__(self, *, mode: Literal["reduced", "complete"] = "reduced") -> None: ...
 
 
 # opdecl/linear_solvers.yaml: SVD
@@ -72,6 +78,12 @@ class SVD(OpBase, native="SVD"):
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., m, n) -> real(..., min(m, n)) when not compute_vectors``
+        ``x(..., m, n) -> (..., m, m), real(..., min(m, n)), (..., n, n) when full_matrices``
+        ``x(..., m, n) -> (..., m, min(m, n)), real(..., min(m, n)), (..., min(m, n), n)``
+
+    Raises:
+        ShapeError: max(m, n) < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: SVD.
@@ -98,6 +110,7 @@ class Eigh(OpBase, native="Eigh"):
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., n, n) -> real(..., n), compute_vectors and (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Eigh.
@@ -123,6 +136,7 @@ class Eig(OpBase, native="Eig"):
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., n, n) -> complex(..., n), compute_vectors and complex(..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Eig.
@@ -145,6 +159,10 @@ class LU(OpBase, native="LU"):
 
     Returns:
         3 tensors.
+        ``x(..., m, n) -> int64(..., m), (..., m, min(m, n)), (..., min(m, n), n)``
+
+    Raises:
+        ShapeError: max(m, n) < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: LU.
@@ -169,17 +187,22 @@ class Determinant(OpBase, native="Determinant"):
 
     Returns:
         As many tensors as the attributes say.
+        ``x(..., n, n) -> (...) when mode == 'value'``
+        ``x(..., n, n) -> (...), real(...) when mode == 'logarithm'``
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Determinant.
     """
 
     __slots__ = ()
-    mode: str
+    mode: Literal["value", "logarithm", "cofactors"]
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, mode: str = "value") -> None: ...
+        def __init__(
+            self, *, mode: Literal["value", "logarithm", "cofactors"] = "value"
+        ) -> None: ...
 
 
 # opdecl/linear_solvers.yaml: Inverse
@@ -191,6 +214,7 @@ class Inverse(OpBase, native="Inverse"):
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Inverse.
@@ -213,6 +237,11 @@ class Solve(OpBase, native="Solve"):
 
     Returns:
         One tensor.
+        ``x1(..., n, n), x2(n) -> (..., n)``
+        ``x1(..., n, n), x2(..., n, k) -> (..., n, k)``
+
+    Raises:
+        ShapeError: k < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: Solve.
@@ -240,6 +269,12 @@ class SolveTriangular(OpBase, native="SolveTriangular"):
 
     Returns:
         One tensor.
+        ``x1(..., n, n), x2(n) -> (..., n)``
+        ``x1(..., n, n), x2(..., n, k) -> (..., n, k) when left``
+        ``x1(..., n, n), x2(..., k, n) -> (..., k, n)``
+
+    Raises:
+        ShapeError: k < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: SolveTriangular.
@@ -271,6 +306,13 @@ class LeastSquares(OpBase, native="LeastSquares"):
 
     Returns:
         3 tensors.
+        ``x1(..., m, n), x2(m) -> (..., n), int64(...), real(..., min(m, n))``
+        ``x1(..., m, n), x2(..., m, k) -> (..., n, k), int64(...), real(..., min(m, n))``
+
+    Raises:
+        ParameterError: rtol >= 0 does not hold.
+        ShapeError: max(m, n) < 1073741824 does not hold.
+        ShapeError: k < 1073741824 does not hold.
 
     Source:
         Declared in opdecl/linear_solvers.yaml: LeastSquares.
@@ -293,6 +335,7 @@ class MatrixExp(OpBase, native="MatrixExp"):
 
     Returns:
         One tensor.
+        ``x(..., n, n) -> (..., n, n)``
 
     Source:
         https://doi.org/10.1137/04061101X; declared in opdecl/linear_solvers.yaml: MatrixExp.

@@ -24,6 +24,7 @@ class Softmax(OpBase, native="Softmax"):
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/nn.yaml: Softmax.
@@ -52,6 +53,7 @@ class SoftmaxGrad(OpBase, native="SoftmaxGrad"):
 
     Returns:
         One tensor.
+        ``y(*S), cotangent(*S) -> (*S,)``
 
     Source:
         Declared in opdecl/nn.yaml: SoftmaxGrad.
@@ -80,6 +82,7 @@ class LogSoftmax(OpBase, native="LogSoftmax"):
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/nn.yaml: LogSoftmax.
@@ -108,6 +111,7 @@ class LogSoftmaxGrad(OpBase, native="LogSoftmaxGrad"):
 
     Returns:
         One tensor.
+        ``y(*S), cotangent(*S) -> (*S,)``
 
     Source:
         Declared in opdecl/nn.yaml: LogSoftmaxGrad.
@@ -138,6 +142,7 @@ class LogSumExp(OpBase, native="LogSumExp"):
 
     Returns:
         One tensor.
+        ``x -> reduced_some(x, axis, keepdims)``
 
     Source:
         Declared in opdecl/nn.yaml: LogSumExp.
@@ -166,9 +171,11 @@ class OneHot(OpBase, native="OneHot"):
 
     Returns:
         One tensor.
+        ``labels -> bool(*labels, depth)``
 
     Raises:
         DTypeError: labels is not integer.
+        ParameterError: depth >= 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: OneHot.
@@ -198,9 +205,11 @@ class CrossEntropyRows(OpBase, native="CrossEntropyRows"):
 
     Returns:
         One tensor.
+        ``logits(*S, classes), labels(*S) -> (*S,)``
 
     Raises:
         DTypeError: labels is not integer.
+        ShapeError: classes > 0 or size(labels) == 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: CrossEntropyRows.
@@ -232,9 +241,11 @@ class CrossEntropyGrad(OpBase, native="CrossEntropyGrad"):
 
     Returns:
         One tensor.
+        ``logits(*S, classes), labels(*S), cotangent(*S) -> (*S, classes)``
 
     Raises:
         DTypeError: labels is not integer.
+        ShapeError: classes > 0 or size(labels) == 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: CrossEntropyGrad.
@@ -264,9 +275,11 @@ class CrossEntropy(OpBase, native="CrossEntropy"):
 
     Returns:
         One tensor.
+        ``logits(*S, classes), labels(*S) -> ()``
 
     Raises:
         DTypeError: labels is not integer.
+        ShapeError: classes > 0 or size(labels) == 0 does not hold.
 
     Source:
         Declared in opdecl/nn.yaml: CrossEntropy.
@@ -293,6 +306,10 @@ class Dropout(OpBase, native="Dropout"):
 
     Returns:
         One tensor.
+        ``x -> x``
+
+    Raises:
+        ParameterError: (p >= 0) & (p <= 1) does not hold.
 
     Source:
         https://doi.org/10.1145/2063384.2063405; declared in opdecl/nn.yaml: Dropout.

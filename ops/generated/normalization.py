@@ -29,6 +29,10 @@ class LayerNorm(OpBase, native="LayerNorm"):
 
     Returns:
         One tensor.
+        ``x, weight <= x, bias <= x -> (*x,)``
+
+    Raises:
+        ParameterError: eps >= 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1607.06450; declared in opdecl/normalization.yaml: LayerNorm.
@@ -79,6 +83,9 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
     Returns:
         3 tensors.
 
+    Raises:
+        ParameterError: eps >= 0 does not hold.
+
     Source:
         Declared in opdecl/normalization.yaml: LayerNormGrad.
     """
@@ -116,6 +123,10 @@ class RMSNorm(OpBase, native="RMSNorm"):
 
     Returns:
         One tensor.
+        ``x, weight <= x -> (*x,)``
+
+    Raises:
+        ParameterError: eps >= 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1910.07467; declared in opdecl/normalization.yaml: RMSNorm.
@@ -155,6 +166,9 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
 
     Returns:
         2 tensors.
+
+    Raises:
+        ParameterError: eps >= 0 does not hold.
 
     Source:
         Declared in opdecl/normalization.yaml: RMSNormGrad.
@@ -198,6 +212,11 @@ class BatchNorm(OpBase, native="BatchNorm"):
 
     Returns:
         3 tensors.
+        ``x, weight <= x, bias <= x -> (*x,), x(*reduced(x, axes, True)), x(*reduced(x, axes,
+            True))``
+
+    Raises:
+        ParameterError: eps >= 0 does not hold.
 
     Source:
         https://arxiv.org/abs/1502.03167; declared in opdecl/normalization.yaml: BatchNorm.

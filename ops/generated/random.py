@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..base import OpBase
 
@@ -28,13 +28,17 @@ class Random(OpBase, native="Random"):
     Returns:
         One tensor.
 
+    Raises:
+        ParameterError: counter >= 0 does not hold.
+        ParameterError: counter < 4294967296 does not hold.
+
     Source:
         https://doi.org/10.1145/2063384.2063405; declared in opdecl/random.yaml: Random.
     """
 
     __slots__ = ()
     shape: tuple[int, ...]
-    mode: str
+    mode: Literal["uniform", "normal", "truncated_normal", "integers", "bits"]
     dtype: object
     key: int
     counter: int
@@ -48,7 +52,7 @@ class Random(OpBase, native="Random"):
             self,
             *,
             shape: tuple[int, ...],
-            mode: str = "uniform",
+            mode: Literal["uniform", "normal", "truncated_normal", "integers", "bits"] = "uniform",
             dtype: object = None,
             key: int = 0,
             counter: int = 0,
@@ -72,16 +76,27 @@ class RandomFrom(OpBase, native="RandomFrom"):
 
     Returns:
         One tensor.
+        ``parameter -> parameter``
+
+    Raises:
+        ParameterError: counter >= 0 does not hold.
+        ParameterError: counter < 4294967296 does not hold.
 
     Source:
         https://doi.org/10.1145/358407.358414; declared in opdecl/random.yaml: RandomFrom.
     """
 
     __slots__ = ()
-    mode: str
+    mode: Literal["gamma", "log_gamma", "poisson"]
     key: int
     counter: int
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, mode: str = "gamma", key: int = 0, counter: int = 0) -> None: ...
+        def __init__(
+            self,
+            *,
+            mode: Literal["gamma", "log_gamma", "poisson"] = "gamma",
+            key: int = 0,
+            counter: int = 0,
+        ) -> None: ...

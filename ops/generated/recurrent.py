@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..base import OpBase
 
@@ -14,7 +14,7 @@ class Recurrence(OpBase, native="Recurrence"):
     """All steps of a recurrent network.
 
     Args:
-        cell: 'lstm', 'gru', 'tanh' or 'relu'.
+        cell: what each step computes: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Inputs:
@@ -31,12 +31,14 @@ class Recurrence(OpBase, native="Recurrence"):
     """
 
     __slots__ = ()
-    cell: str
+    cell: Literal["lstm", "gru", "tanh", "relu"]
     reverse: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, cell: str, reverse: bool = False) -> None: ...
+        def __init__(
+            self, *, cell: Literal["lstm", "gru", "tanh", "relu"], reverse: bool = False
+        ) -> None: ...
 
 
 # opdecl/recurrent.yaml: RecurrenceGrad
@@ -44,7 +46,7 @@ class RecurrenceGrad(OpBase, native="RecurrenceGrad"):
     """The gradients of recurrence by its inputs, given its results and their cotangents.
 
     Args:
-        cell: 'lstm', 'gru', 'tanh' or 'relu'.
+        cell: what each step computes: 'lstm', 'gru', 'tanh' or 'relu'.
         reverse: go from the last step to the first.
 
     Inputs:
@@ -62,9 +64,11 @@ class RecurrenceGrad(OpBase, native="RecurrenceGrad"):
     """
 
     __slots__ = ()
-    cell: str
+    cell: Literal["lstm", "gru", "tanh", "relu"]
     reverse: bool
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, cell: str, reverse: bool = False) -> None: ...
+        def __init__(
+            self, *, cell: Literal["lstm", "gru", "tanh", "relu"], reverse: bool = False
+        ) -> None: ...

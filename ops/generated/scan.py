@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..base import OpBase
 
@@ -14,7 +14,8 @@ class Scan(OpBase, native="Scan"):
     """What the elements up to each one combine to.
 
     Args:
-        mode: what is combined: a call below.
+        mode: what is combined: a call below: 'cumulative_sum', 'cumulative_prod', 'cumulative_max',
+            'cumulative_min' or 'logcumsumexp'.
         axis: the axis to go along; None needs one dimension.
         dtype: the dtype; None is that of x, and for sums and products of integers int64.
         include_initial: begin with what no elements give, such as 0 for sums.
@@ -31,7 +32,9 @@ class Scan(OpBase, native="Scan"):
     """
 
     __slots__ = ()
-    mode: str
+    mode: Literal[
+        "cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min", "logcumsumexp"
+    ]
     axis: int | tuple[int, ...] | None
     dtype: object
     include_initial: bool
@@ -42,7 +45,13 @@ class Scan(OpBase, native="Scan"):
         def __init__(
             self,
             *,
-            mode: str,
+            mode: Literal[
+                "cumulative_sum",
+                "cumulative_prod",
+                "cumulative_max",
+                "cumulative_min",
+                "logcumsumexp",
+            ],
             axis: int | tuple[int, ...] | None = None,
             dtype: object = None,
             include_initial: bool = False,

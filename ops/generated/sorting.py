@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ..base import OpBase
 
@@ -23,6 +23,7 @@ class Sort(OpBase, native="Sort"):
 
     Returns:
         One tensor.
+        ``x -> x``
 
     Source:
         Declared in opdecl/sorting.yaml: Sort.
@@ -54,6 +55,7 @@ class ArgSort(OpBase, native="ArgSort"):
 
     Returns:
         One tensor.
+        ``x -> int64(*x)``
 
     Source:
         Declared in opdecl/sorting.yaml: ArgSort.
@@ -85,6 +87,10 @@ class TopK(OpBase, native="TopK"):
 
     Returns:
         2 tensors.
+        ``x -> x(*resized(x, axis, k)), int64(*resized(x, axis, k))``
+
+    Raises:
+        ShapeError: k >= 0 and k <= shape(x)[axis] does not hold.
 
     Source:
         Declared in opdecl/sorting.yaml: TopK.
@@ -114,6 +120,8 @@ class SearchSorted(OpBase, native="SearchSorted"):
 
     Returns:
         One tensor.
+        ``x1(n), x2, sorter(n) -> int64(*x2)``
+        ``x1(*S, n), x2(*S, m), sorter(*S, n) -> int64(*S, m)``
 
     Raises:
         DTypeError: sorter is not integer.
@@ -123,11 +131,11 @@ class SearchSorted(OpBase, native="SearchSorted"):
     """
 
     __slots__ = ()
-    side: str
+    side: Literal["left", "right"]
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, side: str = "left") -> None: ...
+        def __init__(self, *, side: Literal["left", "right"] = "left") -> None: ...
 
 
 # opdecl/sorting.yaml: Unique
@@ -144,6 +152,8 @@ class Unique(OpBase, native="Unique"):
 
     Returns:
         As many tensors as the attributes say.
+        ``x -> x(unknown), indices and int64(unknown), inverse and int64(*x), counts and
+            int64(unknown)``
 
     Source:
         Declared in opdecl/sorting.yaml: Unique.

@@ -23,6 +23,10 @@ class Variance(OpBase, native="Variance"):
 
     Returns:
         One tensor.
+        ``x -> reduced(x, axis, keepdims)``
+
+    Raises:
+        ParameterError: isfinite(correction) does not hold.
 
     Source:
         Declared in opdecl/statistics.yaml: Variance.
@@ -60,6 +64,10 @@ class StandardDeviation(OpBase, native="StandardDeviation"):
 
     Returns:
         One tensor.
+        ``x -> reduced(x, axis, keepdims)``
+
+    Raises:
+        ParameterError: isfinite(correction) does not hold.
 
     Source:
         Declared in opdecl/statistics.yaml: StandardDeviation.

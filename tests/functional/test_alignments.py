@@ -107,10 +107,30 @@ def test_the_number_of_threads_does_not_change_a_bit() -> None:
 
 
 WRONG: dict[str, tuple[dict[int, Any], dict[str, Any], type[Exception], str]] = {
-    "dimensions": ({0: X[0]}, {}, tl.ShapeError, r"CTC: log_probs must be \(steps, seq"),
-    "rows": ({1: LABELS[:2]}, {}, tl.ShapeError, r"CTC: labels must be \(3, longest\)"),
-    "lengths": ({2: STEPS[:2]}, {}, tl.ShapeError, r"CTC: input_lengths.shape must be \(3,\)"),
-    "blank": ({}, {"blank": 3}, tl.IndexRangeError, r"CTC: blank must be in \[0, 2\]; got 3"),
+    "dimensions": (
+        {0: X[0]},
+        {},
+        tl.ShapeError,
+        r"CTC: log_probs must have the shape \(steps, seq",
+    ),
+    "rows": (
+        {1: LABELS[:2]},
+        {},
+        tl.ShapeError,
+        r"CTC: log_probs.shape\[1\] must equal labels.shape\[0\]",
+    ),
+    "lengths": (
+        {2: STEPS[:2]},
+        {},
+        tl.ShapeError,
+        r"CTC: log_probs.shape\[1\] must equal input_lengths.shape",
+    ),
+    "blank": (
+        {},
+        {"blank": 3},
+        tl.ShapeError,
+        "CTC: blank >= 0 and blank < classes must hold; got blank=3",
+    ),
     "labels": ({1: LABELS + 9}, {}, tl.IndexRangeError, r"CTC: labels must be in \[0, 2\]; got 10"),
     "below": ({1: LABELS - 9}, {}, tl.IndexRangeError, r"CTC: labels must be in \[0, 2\]; got -8"),
     "steps": ({2: STEPS + 9}, {}, tl.IndexRangeError, r"CTC: input_lengths must be in \[0, 4\]"),

@@ -34,10 +34,10 @@ def test_a_mask_may_have_the_size_0_along_any_dimension(shape: tuple[int, int]) 
 
 
 def test_vectors_of_vecdot_do_not_broadcast() -> None:
-    message = r"^Vecdot: x1 and x2 must have the same size along axis -1; got x1.shape=\(3, 1\), "
+    message = r"^Vecdot: .* must hold; got shape\(x1\)\[\.\.\.\]=1, shape\(x2\)\[\.\.\.\]=4"
     with pytest.raises(tl.ShapeError, match=message):
         tl.vecdot(tl.ones((3, 1)), tl.ones((3, 4)))
-    with pytest.raises(tl.ShapeError, match="same size along axis 0"):
+    with pytest.raises(tl.IndexRangeError, match="axis must be in"):
         tl.vecdot(tl.ones((3, 4)), tl.ones((4,)), axis=0)
     assert tl.vecdot(tl.ones((2, 1, 4)), tl.ones((3, 4))).shape == (2, 3)
     for mode in ("lazy", "async"):

@@ -293,7 +293,7 @@ BAD: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
         "scale",
         lambda: F.fourier_transform(tl.zeros(3), axes=(0,), scale=float("nan")),
         tl.ParameterError,
-        "scale must be finite",
+        r"isfinite\(scale\) must hold",
     ),
 ]
 

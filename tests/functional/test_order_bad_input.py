@@ -42,7 +42,7 @@ def test_moments_refuse_an_axis_named_twice_and_odd_corrections(name: str) -> No
     with pytest.raises(tl.ShapeError, match="an axis may be named once"):
         call(x, axis=(0, -2))
     for correction in (np.nan, np.inf):
-        with pytest.raises(tl.ParameterError, match="correction must be finite"):
+        with pytest.raises(tl.ParameterError, match=r"isfinite\(correction\) must hold"):
             call(x, correction=correction)
     assert np.isnan(call(tl.tensor(np.ones((0,)))).item())
     assert call(x, axis=1, correction=7).tolist() == pytest.approx([np.nan] * 2, nan_ok=True)
@@ -52,15 +52,20 @@ def test_moments_refuse_an_axis_named_twice_and_odd_corrections(name: str) -> No
 
 @pytest.mark.parametrize("k", [-1, 4, 2**62, -(2**63)])
 def test_topk_takes_no_more_than_there_is(k: int) -> None:
-    with pytest.raises(tl.ShapeError, match=r"^TopK: k must be in \[0, 3\], the size of the axis"):
+    with pytest.raises(tl.ShapeError, match=r"^TopK: k >= 0 and k <= shape\(x\)\[axis\] must hold"):
         F.topk(tl.tensor([1.0, 2.0, 3.0]), k=k)
 
 
 def test_searchsorted_refuses_what_has_no_meaning() -> None:
     x = tl.tensor([1.0, 2.0, 3.0])
     cases: list[tuple[Any, str, tuple[Any, ...], dict[str, Any]]] = [
-        (tl.ShapeError, "x1 must have one dimension", (tl.tensor(np.ones((2, 2))), x), {}),
-        (tl.ShapeError, "sorter must have the shape of x1", (x, x, tl.tensor([0])), {}),
+        (
+            tl.ShapeError,
+            r"x2.shape must be \(\*S, m\) beside x1 \(\*S, n\)",
+            (tl.tensor(np.ones((2, 2))), x),
+            {},
+        ),
+        (tl.ShapeError, r"x1.shape\[0\] must equal sorter.shape\[0\]", (x, x, tl.tensor([0])), {}),
         (tl.ParameterError, "side must be 'left' or 'right'; got 'up'", (x, x), {"side": "up"}),
         (tl.DTypeError, "sorter must be integer", (x, x, x), {}),
     ]

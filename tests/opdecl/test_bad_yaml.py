@@ -218,7 +218,7 @@ RUN_TIME = {
     '- op: F\n  args: ["x: numeric"]\n  kernel: {cpu: m:f}\n  infer: m:g\n  expand: f\n'
     "  doc: A test.\n": "expand: a body in C++ needs the compiler; write `define`",
     '- op: F\n  args: ["x: numeric"]\n  kernel: {cpu: m:f}\n  grad: none\n  doc: A test.\n': (
-        "the key 'infer' is missing: module:function"
+        "the key 'shapes' is missing: x(...) -> (...)"
     ),
     '- op: F\n  args: ["x: numeric"]\n  define: x\n  kernel: {cpu: m:f}\n  doc: A test.\n': (
         "kernel: m:f is code; declare(..., imports=True) imports it"

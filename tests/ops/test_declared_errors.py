@@ -29,6 +29,7 @@ WRONG_ATTRS: dict[str, list[Any]] = {
     "padding": [None, 1.5, True, object(), [1.5]],
     "bool": [1, "yes", None, 0.0],
     "str": [3, None, 1.5, ["a"], object()],
+    "choice": [3, None, 1.5, ["a"], object()],
     "int": ["a", None, 1.5, [1]],
     "float": ["a", None, True, [1], object()],
     "scalar": ["a", None, [1], object()],

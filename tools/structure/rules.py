@@ -36,7 +36,7 @@ _LISTS = {
     "csrc/op/families.h": r"RuleTable<\w+> \w+\(\);",
     "csrc/op/infer.cpp": r"\w+_rules\(\),",
     "csrc/tensor/kernels.cpp": r"\w+_kernels\(\),",
-    "csrc/tape/gradient.cpp": r"\w+_gradients\(\),",
+    "csrc/tape/rules_by_name.cpp": r"\w+_gradients\(\),",
     "csrc/kernels/kernel_table.h": r"Kernels?> \w+;",
     "csrc/kernels/kernel_table.cpp": r"TL_PART\(\w+, ISA\)",
     "opdecl/oracle/reference.py": r'^    "\w+": ',

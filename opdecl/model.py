@@ -109,8 +109,7 @@ UNKNOWN = "unknown"
 class GradRules:
     """The key `grad`: "none", "handwritten", or "rules" for the arguments named in `rules`.
 
-    A rule of None says that this argument has no gradient. Those by the arguments in `unknown`
-    exist, but nobody has written them: asking for one is an error.
+    A rule of None: there is no gradient. One by an argument in `unknown` is an error to ask for.
     """
 
     kind: str
@@ -277,12 +276,13 @@ class OpEntry(Entry):
     kernels: tuple[tuple[str, str], ...] = ()
     expand: str = ""  # the name of a body that stands in C++
     linear: tuple[tuple[str, ...], ...] = ()  # groups: linear in each by itself
-    batch: str = ""  # how an axis of examples goes through it; "" where the body says it
+    batch: str = ""  # how an axis of examples goes through it; "" where nothing is said
     memory: Memory = NO_WISHES
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
     version: int = 1
     newest: str = ""  # of an older version: the name that the newest one has
+    library: str = ""  # the file of the shared library that has its kernel
 
     @property
     def kind(self) -> str:

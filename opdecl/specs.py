@@ -158,6 +158,7 @@ class OpSpec:
     memory: MemorySpec = MemorySpec()
     conditions: tuple[Condition, ...] = ()
     source: str = ""
+    library: str = ""  # the file that has its kernel; not part of what the core keeps
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,9 @@ namespace tensorlike {
 Values run_body(const CompiledBody& body, const Op& op, Args inputs,
                 std::span<const Spec> specs = {});
 
+// Inference of an op through its body, which is applied to shapes.
+Specs infer_by_body(const Op& op, std::span<const Spec> inputs);
+
 // Applies an op to tensor-likes of any kind. The dispatch floor defines it.
 Values apply(const Op& op, Args args);
 

@@ -110,6 +110,7 @@ _LATE_NAMES = {
     "GradManager": ".imperative.grad_manager",
     "guard": ".imperative.tape",
     "opcheck": ".imperative.opcheck",
+    "native_include": ".installation",
     "profile": ".imperative.profiler",
     "Tape": ".imperative.tape",
     "to_variable": ".imperative.tape",
@@ -123,6 +124,7 @@ if _typing.TYPE_CHECKING:
     from .functional import special as special
     from . import testing as testing
     from .installation import build_info as build_info
+    from .installation import native_include as native_include
     from .imperative import autograd as autograd
     from .imperative.checkpoint import checkpoint as checkpoint
     from .imperative.coverage import coverage as coverage
@@ -226,6 +228,7 @@ __all__ = sorted(
         "coverage",
         "manual_seed",
         "memory",
+        "native_include",
         "nn",
         "no_grad",
         "num_threads",

@@ -7,7 +7,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
-FLOORS = ("bind", "tape", "dispatch", "engine", "tensor", "op", "kernels", "memory", "base")
+FLOORS = ("bind", "tape", "dispatch", "engine", "tensor", "op", "kernels", "memory", "base",
+          "native")  # fmt: skip
 ROOMS = ("imperative", "functional", "nn", "optim", "ops", "opdecl", "testing", "src")
 BESIDE = ("tests", "benchmarks", "examples", "docs", "tools")
 CODE = (".py", ".pyi", ".h", ".cpp", ".yaml")

@@ -29,7 +29,7 @@ LIMITS: Limits = {
     },
     "what is declared": {"scalar functions": {"native": 93}, "reductions": {"native": 2}},
     "a native op in a new family": {
-        "lists to edit": {"files": 8},
+        "lists to edit": {"files": 4},
         "files of its own": {"files": 6},
     },
     "places that should become fewer": {
@@ -44,7 +44,7 @@ LIMITS: Limits = {
         'functions fetched by name (_C.Function("..."))': {"places": 84},
         "checks switched off (# type: ignore)": {"places": 108},
         "notes of work to do": {"places": 0},
-        "functions declared below the floor that defines them": {"places": 45},
+        "functions declared below the floor that defines them": {"places": 7},
     },
     "ways through the house": {
         "F.gelu(x)": {"Python frames": 0, "C++ functions": 13},

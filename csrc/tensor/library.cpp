@@ -40,6 +40,8 @@ const tl_library& ask(const std::string& file) {
            said::got(file, " of version ", library->abi_version),
            said::fix("build it again, with the header in tensorlike.native_include()"));
   }
+  if (library->kernels == nullptr)
+    refuse("must list its kernels", said::got(file, ", which has no list"));
   return *library;
 }
 

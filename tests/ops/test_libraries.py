@@ -243,6 +243,18 @@ NO_KERNELS = """
 #include "tensorlike_native.h"
 const tl_library* tensorlike_library(void) { return NULL; }
 """
+NULL_KERNELS = """
+#include "tensorlike_native.h"
+const tl_library* tensorlike_library(void) {
+  static const tl_library library = {TENSORLIKE_ABI_VERSION, 7, NULL};
+  return &library;
+}
+"""
+EMPTY_KERNELS = """
+#include "tensorlike_native.h"
+static const tl_kernel kernels[] = {{NULL, NULL, NULL}, {"mixed", NULL, NULL}};
+TL_LIBRARY(kernels);
+"""
 UNDEFINED = "int missing(void);\nint found(void);\nint found(void) { return missing(); }\n"
 ONE = BROKEN.format(name="Refused", kernel="mixed")
 
@@ -262,6 +274,8 @@ def refused(text: str, library: Any) -> str:
         (OTHER_VERSION, r"must be built for version 1 of .*; got .*refused\.so of version 2077; "
                         r"build it again, with the header in tensorlike\.native_include\(\)"),
         (NO_KERNELS, r"must list its kernels; got .*refused\.so, which gives none"),
+        (NULL_KERNELS, r"must list its kernels; got .*refused\.so, which has no list"),
+        (EMPTY_KERNELS, r"must have the kernel 'mixed' of .*; got .*refused\.so with none"),
         (UNDEFINED, r"must be a shared library that loads; got .*undefined symbol: missing"),
     ],
 )  # fmt: skip

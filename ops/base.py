@@ -123,7 +123,7 @@ def _rebuild(cls: type[OpBase], params: dict[str, Any], version: int = 1) -> OpB
     return _rebuild_declared((), cls.__name__, params, version)
 
 
-def op_sources(op: OpBase) -> list[tuple[str, str]]:
+def op_sources(op: OpBase) -> list[tuple[str, ...]]:
     """The run-time declarations that an op of the core is made of: its class, what it names."""
     words = [value for value in op.params().values() if isinstance(value, str)]
     return sources_of([type(op).__name__, *words])

@@ -52,14 +52,22 @@ class Declared(Mapping[str, _C.Function]):
         return f"Declared({', '.join(self._functions)})"
 
 
-def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declared:
+def declare(
+    source: str | os.PathLike[str],
+    *,
+    imports: bool = False,
+    library: str | os.PathLike[str] | None = None,
+) -> Declared:
     """Declares ops: kernel, gradient, inference and functional call, with no compiler.
 
     Args:
         source: the text of a declaration, or the path of a file that holds it. Text is what has a
             line break in it; a string without one is a path.
         imports: whether kernels and inference may be functions of Python, which the entry names as
-            ``module:function``. Nothing in a declaration runs code unless this is said.
+            ``module:function``.
+        library: a shared library that has the kernels which the entries name without a module,
+            ``kernel: {cpu: name}``; see docs/native_ops.md. It is loaded, which runs its code, and
+            stays so. Nothing in a declaration runs code unless one of the two is given.
 
     Returns:
         The functional calls that the entries make, by name.
@@ -67,8 +75,9 @@ def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declare
     Raises:
         DeclarationError: the text is wrong: every mistake, with file, line and entry. Nothing is
             declared then.
-        ParameterError: source is neither text nor a path.
-        ValueError: the path is that of something else than a file.
+        ParameterError: source is neither text nor a path, or library is no path.
+        ValueError: a path is that of something else than a file, or the library is none, is built
+            for another version of tensorlike, or lacks a kernel. Nothing is declared then.
 
     Example:
         >>> import tensorlike as tl
@@ -82,19 +91,18 @@ def declare(source: str | os.PathLike[str], *, imports: bool = False) -> Declare
         [1.0, 2.0]
     """
     text, path = _read(source)
+    file = "" if library is None else _library_file(library)
     with _changing:
-        return _declare(text, path, imports)
+        return _declare(text, path, imports, file)
 
 
-def _declare(text: str, path: str, imports: bool) -> Declared:
+def _declare(text: str, path: str, imports: bool, library: str) -> Declared:
     known = known_declarations()
-    larger = known.extended(text, path, imports)
+    larger = known.extended(text, path, imports, library)
     entries = sorted((*larger.new, *larger.older), key=lambda entry: entry.place.line)
     specs = [spec for entry in entries for spec in larger.lower(entry)]
-    rules = [_python_rules(spec) for spec in specs if ":" in getattr(spec, "kernel", "")]
-    _C.declare_specs(specs)
-    for rule in rules:
-        _C.set_foreign_rules(*rule)
+    of_python = [spec for spec in specs if ":" in getattr(spec, "kernel", "")]
+    _C.declare_specs(specs, {spec.name: _python_rules(spec) for spec in of_python})
     remember(text, entries)
     functions = {}
     for entry in larger.new:
@@ -106,10 +114,10 @@ def _declare(text: str, path: str, imports: bool) -> Declared:
     return Declared(functions)
 
 
-def _python_rules(spec: Any) -> tuple[str, Any, Any]:
-    """The class of an op whose kernel is a function of Python, that, and its inference if any."""
+def _python_rules(spec: Any) -> tuple[Any, Any]:
+    """The kernel of an op that is a function of Python, and its inference if any."""
     kernel = kernel_rule(spec.name, spec.kernel)
-    return spec.name, kernel, infer_rule(spec.name, spec.infer) if spec.infer else None
+    return kernel, infer_rule(spec.name, spec.infer) if spec.infer else None
 
 
 class _DeclaredClass(type):
@@ -190,9 +198,25 @@ def _read(source: str | os.PathLike[str]) -> tuple[str, str]:
             got=type(source).__name__,
         )
     path = os.fspath(source)
-    if os.path.exists(path) and not os.path.isfile(path):  # a pipe may wait, a device never end
-        raise _C.ArgumentError(
-            "must be a file", op="declare", argument="source", got=f"{path!r}, which is none"
-        )
+    if os.path.exists(path):
+        _check_file(path, "source")
     with open(path, encoding="utf-8") as file:
         return file.read(), os.fsdecode(path)
+
+
+def _check_file(path: str | bytes, argument: str) -> None:
+    if not os.path.isfile(path):  # a pipe may wait, a device never end
+        raise _C.ArgumentError(
+            "must be a file", op="declare", argument=argument, got=f"{path!r}, which is none"
+        )
+
+
+def _library_file(library: str | os.PathLike[str]) -> str:
+    """The library's whole path, so that the loader looks for it nowhere else."""
+    if not isinstance(library, (str, os.PathLike)):
+        raise _C.ParameterError(
+            "must be a path", op="declare", argument="library", got=type(library).__name__
+        )
+    path = os.path.abspath(os.fsdecode(library))
+    _check_file(path, "library")
+    return path

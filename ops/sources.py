@@ -2,11 +2,12 @@
 
 A pickled or serialised op goes to processes that may not know it. It carries the entries that it
 is made of, as text; where one is missing, it is declared there. Text is no code: an entry that
-names functions of Python must have been declared by whoever reads the op.
+names functions of Python, or kernels of a library, must have been declared by whoever reads the op.
 """
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from typing import Any, TypeAlias
 
 from .. import _C
 
-# The name and the text of each entry that an op needs.
+# The name and the text of each entry that an op needs; and the library that has its kernel, if any.
 Sources: TypeAlias = Sequence[Sequence[str]]
 
 
@@ -31,6 +32,12 @@ class Source:
     words: frozenset[str]
     path: str  # the file, or <string>
     newest: str = ""  # of an older version: the name that the newest one has
+    library: str = ""  # the name of its file
+
+    @property
+    def taken_along(self) -> tuple[str, ...]:
+        """What an op that needs it takes along."""
+        return (self.name, self.text, *([self.library] if self.library else []))
 
 
 _by_name: dict[str, Source] = {}  # in the order of declaration; by op, mode and function
@@ -47,7 +54,9 @@ def remember(text: str, entries: Sequence[Any]) -> None:
     for entry, start, end in zip(entries, starts, [*starts[1:], len(lines)], strict=True):
         own = dedent("\n".join(lines[start:end])).strip() + "\n"
         words = frozenset([*_WORD.findall(own), *versions[_newest(entry)]])
-        source = Source(entry.name, own, words, entry.place.path, getattr(entry, "newest", ""))
+        library = os.path.basename(getattr(entry, "library", ""))
+        newest = getattr(entry, "newest", "")
+        source = Source(entry.name, own, words, entry.place.path, newest, library)
         calls = (entry, *entry.variants)
         _by_name.update(dict.fromkeys([entry.name, *(call.function for call in calls)], source))
 
@@ -58,7 +67,7 @@ def _newest(entry: Any) -> str:
     return newest
 
 
-def sources_of(names: Iterable[str]) -> list[tuple[str, str]]:
+def sources_of(names: Iterable[str]) -> list[tuple[str, ...]]:
     """The entries that these names need, in the order of declaration; none for built-in ones."""
     needed: set[str] = set()
     pending = [_by_name[name] for name in names if name in _by_name]
@@ -68,7 +77,7 @@ def sources_of(names: Iterable[str]) -> list[tuple[str, str]]:
             needed.add(source.name)
             pending += [_by_name[word] for word in source.words if word in _by_name]
     unique = dict.fromkeys(_by_name.values())
-    return [(source.name, source.text) for source in unique if source.name in needed]
+    return [source.taken_along for source in unique if source.name in needed]
 
 
 def path_of(name: str) -> str:
@@ -85,9 +94,10 @@ def restore(sources: Sources) -> None:
     from .declare import declare
 
     missing = []
-    for name, text in sources:
+    for name, text, *library in sources:
         known = _by_name.get(name)
         if known is None:
+            _check_no_library(name, library)
             missing.append((name, text))
         elif known.text != text and not _is_older(name, text):
             raise _C.ArgumentError(
@@ -104,6 +114,17 @@ def restore(sources: Sources) -> None:
             got="an op that needs it",
             fix=f"declare it first, as it was ({error})",
         ) from error
+
+
+def _check_no_library(name: str, library: Sequence[str]) -> None:
+    """Reading an op loads no code."""
+    if library:
+        raise _C.ArgumentError(
+            "must be declared here",
+            op=name,
+            got=f"an op whose kernel is in {library[0]}",
+            fix="import its package, or declare it first: declare(..., library=...)",
+        )
 
 
 def _is_older(name: str, text: str) -> bool:

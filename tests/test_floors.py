@@ -20,11 +20,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 
 # What a lower floor declares and only a higher one defines, each with the reason why it is still
 # so. There may be fewer of them, never more: hand a table or a function up instead, as
-# `foreign_rules` in op/registry.h does.
+# `OwnRules` in op/registry.h does.
 KNOWN_ARROWS = {
-    "op/families.h *_kernels": "a table per family, until tables are made from the declarations",
-    "op/families.h *_gradients": "the same",
-    "op/families.h *_bodies": "the same",
     "op/registry.h find_kernel": "rules are asked for by name; a backend would register its own",
     "op/registry.h find_reduce": "the same",
     "op/registry.h find_grad": "the same",

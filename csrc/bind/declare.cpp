@@ -6,6 +6,7 @@
 #include <pybind11/stl.h>
 
 #include "bind/objects.h"
+#include "tensor/library.h"
 
 namespace py = pybind11;
 
@@ -209,8 +210,55 @@ std::optional<Category> unchanged_from(const py::handle& spec) {
   return py::len(text) == 0 ? std::nullopt : std::optional(to_category(text));
 }
 
+ComputesIn computes_in_from(const std::string& word) {
+  if (word == "result") return ComputesIn::kResult;
+  return word == "promoted" ? ComputesIn::kPromoted : ComputesIn::kAsGiven;
+}
+
+MemorySpec memory_from(const py::handle& memory) {
+  return {memory.attr("view").cast<bool>(), memory.attr("contiguous").cast<uint32_t>(),
+          computes_in_from(memory.attr("computes_in").cast<std::string>()),
+          memory.attr("reuses").cast<int>()};
+}
+
+OpSpec op_from(const py::handle& spec) {
+  return {spec.attr("name").cast<std::string>(),
+          args_from(spec.attr("args")),
+          attrs_from(spec.attr("attrs")),
+          spec.attr("outputs").cast<int>(),
+          spec.attr("infer").cast<std::string>(),
+          spec.attr("kernel").cast<std::string>(),
+          spec.attr("grad").cast<std::string>(),
+          grads_from(spec.attr("grads")),
+          grads_from(spec.attr("complex_grads")),
+          spec.attr("differentiable").cast<bool>(),
+          body_from(spec.attr("define")),
+          spec.attr("expand").cast<std::string>(),
+          spec.attr("linear").cast<std::vector<std::vector<int>>>(),
+          spec.attr("batch").cast<std::string>(),
+          memory_from(spec.attr("memory")),
+          conditions_from(spec),
+          shapes_from(spec.attr("shapes")),
+          spec.attr("effects").cast<std::string>(),
+          spec.attr("source").cast<std::string>()};
+}
+
+// The kernel that an op brings, where it does: of Python or of a library.
+OwnRules rules_from(const py::handle& spec, const OpSpec& op, const py::dict& rules) {
+  if (rules.contains(op.name)) {
+    const auto own = rules[py::str(op.name)].cast<py::tuple>();
+    return python_rules(py::object(own[0]).ptr(), py::object(own[1]).ptr());
+  }
+  const auto library = spec.attr("library").cast<std::string>();
+  return library.empty() ? OwnRules() : library_rules(op, library);
+}
+
+std::string kind_of_spec(const py::handle& spec) {
+  return py::type::of(spec).attr("__name__").cast<std::string>();
+}
+
 void add_spec(const py::handle& spec) {
-  const std::string kind = py::type::of(spec).attr("__name__").cast<std::string>();
+  const std::string kind = kind_of_spec(spec);
   auto name = spec.attr("name").cast<std::string>();
   Registry& target = registry();
   if (kind == "ScalarSpec") {
@@ -229,26 +277,6 @@ void add_spec(const py::handle& spec) {
         body_from(spec.attr("map")), body_from(spec.attr("combine")),
         body_from(spec.attr("finish")), spec.attr("init").cast<std::string>(),
         spec.attr("source").cast<std::string>()});
-  } else if (kind == "OpSpec") {
-    target.add(OpSpec{std::move(name),
-                      args_from(spec.attr("args")),
-                      attrs_from(spec.attr("attrs")),
-                      spec.attr("outputs").cast<int>(),
-                      spec.attr("infer").cast<std::string>(),
-                      spec.attr("kernel").cast<std::string>(),
-                      spec.attr("grad").cast<std::string>(),
-                      grads_from(spec.attr("grads")),
-                      grads_from(spec.attr("complex_grads")),
-                      spec.attr("differentiable").cast<bool>(),
-                      body_from(spec.attr("define")),
-                      spec.attr("expand").cast<std::string>(),
-                      spec.attr("linear").cast<std::vector<std::vector<int>>>(),
-                      spec.attr("batch").cast<std::string>(),
-                      {},
-                      conditions_from(spec),
-                      shapes_from(spec.attr("shapes")),
-                      spec.attr("effects").cast<std::string>(),
-                      spec.attr("source").cast<std::string>()});
   } else if (kind == "FunctionSpec") {
     std::vector<std::pair<std::string, Attr>> fixed;
     for (const py::handle& pair : spec.attr("fixed")) {
@@ -264,8 +292,18 @@ void add_spec(const py::handle& spec) {
 
 }  // namespace
 
-void declare_specs(const py::iterable& specs) {
-  for (const py::handle& spec : specs) add_spec(spec);
+void declare_specs(const py::iterable& specs, const py::dict& rules) {
+  std::vector<std::pair<OpSpec, OwnRules>> ops;  // all kernels are found before anything is added
+  for (const py::handle& spec : specs) {
+    if (kind_of_spec(spec) != "OpSpec") continue;
+    OpSpec op = op_from(spec);
+    OwnRules own = rules_from(spec, op, rules);
+    ops.emplace_back(std::move(op), std::move(own));
+  }
+  for (auto& [op, own] : ops) registry().add(std::move(op), std::move(own));
+  for (const py::handle& spec : specs) {
+    if (kind_of_spec(spec) != "OpSpec") add_spec(spec);
+  }
   registry().link();
   dispatcher().invalidate();
 }

@@ -3,15 +3,14 @@
 
 #include <pybind11/pybind11.h>
 
-#include <string>
+#include "op/registry.h"
 
 namespace tensorlike::bind {
 
-// Adds lowered specs (opdecl/compiler/specs.py) to the registry and links them.
-void declare_specs(const pybind11::iterable& specs);
-// The functions of Python that are the kernel and the inference (or None) of an op class.
-void set_foreign_rules(const std::string& op, const pybind11::object& kernel,
-                       const pybind11::object& infer);
-void add_foreign_rules();
+// Adds lowered specs (opdecl/compiler/specs.py) to the registry and links them. `rules` holds the
+// kernel and the inference (or None) of ops whose own are functions of Python, by their names.
+void declare_specs(const pybind11::iterable& specs, const pybind11::dict& rules);
+// The rules of such an op.
+OwnRules python_rules(PyObject* kernel, PyObject* infer);
 
 }  // namespace tensorlike::bind

@@ -1,6 +1,4 @@
 // Kernels and inference of ops that were declared at run time with functions of Python.
-#include <unordered_map>
-
 #include "bind/declare.h"
 #include "bind/objects.h"
 #include "op/infer.h"
@@ -15,11 +13,7 @@ struct Rules {
   Object infer;   // (inputs, attributes) -> results, tuples of ShapeTensors; or None
 };
 
-// Read and written under the GIL; kept until the process ends, as op classes are.
-std::unordered_map<const OpClass*, Rules>& all_rules() {
-  static auto* const rules = new std::unordered_map<const OpClass*, Rules>;
-  return *rules;
-}
+const Rules& rules_of(const Op& op) { return *static_cast<const Rules*>(op.cls.own.get()); }
 
 Values call(const Op& op, PyObject* rule, Args inputs) {
   Object given = own(PyTuple_New(static_cast<Py_ssize_t>(inputs.size())));
@@ -42,7 +36,7 @@ Values call(const Op& op, PyObject* rule, Args inputs) {
   const int wanted = op.cls.spec.outputs;
   if (wanted >= 0 && out.size() != static_cast<size_t>(wanted)) {
     fail(ErrorKind::kShape, said::op(op.name()),
-         rule == all_rules()[&op.cls].kernel.get() ? op.cls.spec.kernel : op.cls.spec.infer,
+         rule == rules_of(op).kernel.get() ? op.cls.spec.kernel : op.cls.spec.infer,
          " must return as many results as the op has outputs, ", wanted, said::got(out.size()));
   }
   return out;
@@ -60,7 +54,7 @@ Values run_kernel(const Op& op, RawArgs inputs, const Specs& outputs) {
   const Gil gil;
   SmallVector<Value*, 4> values;
   for (RawTensor* input : inputs) values.push_back(input);
-  Values out = call(op, all_rules()[&op.cls].kernel.get(), {values.data(), values.size()});
+  Values out = call(op, rules_of(op).kernel.get(), {values.data(), values.size()});
   for (size_t i = 0; i < out.size() && i < outputs.size(); ++i) {
     const Spec got = spec_of(op.name(), *out[i]);
     if (fits(got, outputs[i])) continue;
@@ -74,29 +68,28 @@ Values run_kernel(const Op& op, RawArgs inputs, const Specs& outputs) {
 Specs run_infer(const Op& op, std::span<const Spec> inputs) {
   const Gil gil;
   check_arity(op, inputs.size());
-  std::vector<Ref<Value>> shapes;
-  SmallVector<Value*, 4> values;
+  PyObject* rule = rules_of(op).infer.get();
+  if (rule == Py_None) return infer_by_body(op, inputs);
+  Values shapes;
+  SmallVector<Value*, 4> args;
   for (const Spec& input : inputs) {
     shapes.push_back(make_ref<ShapeTensor>(input));
-    values.push_back(shapes.back().get());
+    args.push_back(shapes[shapes.size() - 1].get());
   }
-  const Args args(values.data(), values.size());
-  PyObject* rule = all_rules()[&op.cls].infer.get();
-  const Values out = rule == Py_None ? run_body(*op.cls.define, op, args) : call(op, rule, args);
   Specs specs;
-  for (const Ref<Value>& value : out) specs.push_back(spec_of(op.name(), *value));
+  for (const Ref<Value>& value : call(op, rule, {args.data(), args.size()})) {
+    specs.push_back(spec_of(op.name(), *value));
+  }
   return specs;
 }
 
 }  // namespace
 
-void set_foreign_rules(const std::string& name, const pybind11::object& kernel,
-                       const pybind11::object& infer) {
-  const OpClass* op = registry().find_op(name);
-  if (op == nullptr) fail(ErrorKind::kDeclaration, "there is no op class '", name, "'.");
-  all_rules()[op] = {Object::share(kernel.ptr()), Object::share(infer.ptr())};
+OwnRules python_rules(PyObject* kernel, PyObject* infer) {
+  // Kept until the process ends, as op classes are.
+  auto* const rules = new Rules{Object::share(kernel), Object::share(infer)};
+  return {KernelRule(run_kernel), run_infer,
+          std::shared_ptr<const void>(std::shared_ptr<const void>(), rules)};
 }
-
-void add_foreign_rules() { foreign_rules = {run_kernel, run_infer}; }
 
 }  // namespace tensorlike::bind

@@ -58,6 +58,7 @@ class PythonOpClass final : public OpClass, public OfPython {
     family = base->family;
     infer = base->infer;
     kernel = base->kernel;
+    own = base->own;
     grad = base->grad;
     gradients = base->gradients;
     define = base->define;

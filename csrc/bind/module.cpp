@@ -169,7 +169,6 @@ PYBIND11_MODULE(_C, m) {
     add_rebinding_blocks(module);
     add_cycles();
     add_lapack();
-    add_foreign_rules();
   } catch (const PythonError&) {
     throw py::error_already_set();
   }
@@ -182,7 +181,6 @@ PYBIND11_MODULE(_C, m) {
       }};
   set_interrupt_hook(is_interrupted);
   m.def("declare_specs", declare_specs);
-  m.def("set_foreign_rules", set_foreign_rules);
   add_test_hooks(m);
   m.def("built_levels", [] {
     py::list names;

@@ -1,5 +1,6 @@
-// Rules and kernels by the names that declarations use. A family of ops lists its own, one table
-// per file; the `find_` functions of the registry look through all of them.
+// Rules and kernels by the names that declarations use. A file that defines some ends with a table
+// of them: `RuleTable<InferRule> layout_rules() { return kRules; }`, on a line of its own. The
+// build finds these lines, so that no list of them is kept.
 #pragma once
 
 #include <span>
@@ -13,57 +14,27 @@ namespace tensorlike {
 template <class Rule>
 using RuleTable = std::span<const std::pair<std::string_view, Rule>>;
 
-// Inference: op/infer*.cpp.
-RuleTable<InferRule> layout_rules();
-RuleTable<InferRule> indexing_rules();
-RuleTable<InferRule> row_rules();
-RuleTable<InferRule> attention_rules();
-RuleTable<InferRule> recurrent_rules();
-RuleTable<InferRule> window_rules();
-RuleTable<InferRule> scan_rules();
-RuleTable<InferRule> fft_rules();
-RuleTable<InferRule> random_rules();
+// All tables of a kind of rule: generated.
+template <class Rule>
+std::span<const RuleTable<Rule>> rule_tables();
+template <>
+std::span<const RuleTable<InferRule>> rule_tables<InferRule>();
+template <>
+std::span<const RuleTable<KernelRule>> rule_tables<KernelRule>();
+template <>
+std::span<const RuleTable<GradRule>> rule_tables<GradRule>();
+template <>
+std::span<const RuleTable<ExpandRule>> rule_tables<ExpandRule>();
 
-// CPU kernels: tensor/*.cpp.
-RuleTable<KernelRule> layout_kernels();
-RuleTable<KernelRule> matmul_kernels();
-RuleTable<KernelRule> gather_kernels();
-RuleTable<KernelRule> scatter_kernels();
-RuleTable<KernelRule> mask_kernels();
-RuleTable<KernelRule> pad_kernels();
-RuleTable<KernelRule> row_kernels();
-RuleTable<KernelRule> attention_kernels();
-RuleTable<KernelRule> recurrent_kernels();
-RuleTable<KernelRule> alignment_kernels();
-RuleTable<KernelRule> convolution_kernels();
-RuleTable<KernelRule> pooling_kernels();
-RuleTable<KernelRule> scan_kernels();
-RuleTable<KernelRule> search_kernels();
-RuleTable<KernelRule> sorting_kernels();
-RuleTable<KernelRule> fft_kernels();
-RuleTable<KernelRule> random_kernels();
-RuleTable<KernelRule> linear_solver_kernels();
-RuleTable<KernelRule> spectral_kernels();
-RuleTable<KernelRule> determinant_kernels();
-RuleTable<KernelRule> matrix_exp_kernels();
-
-// Hand-written gradients: tape/gradient*.cpp.
-RuleTable<GradRule> layout_gradients();
-RuleTable<GradRule> indexing_gradients();
-RuleTable<GradRule> row_gradients();
-RuleTable<GradRule> attention_gradients();
-RuleTable<GradRule> recurrent_gradients();
-RuleTable<GradRule> linear_algebra_gradients();
-RuleTable<GradRule> convolution_gradients();
-RuleTable<GradRule> scan_gradients();
-RuleTable<GradRule> fft_gradients();
-RuleTable<GradRule> linear_solver_gradients();
-RuleTable<GradRule> spectral_gradients();
-RuleTable<GradRule> determinant_gradients();
-
-// Hand-written bodies, of ops that are gradients: beside those.
-RuleTable<ExpandRule> attention_bodies();
-RuleTable<ExpandRule> recurrent_bodies();
-RuleTable<ExpandRule> alignment_bodies();
+// The rule of this name; null where there is none.
+template <class Rule>
+const Rule* find_rule(std::string_view name) {
+  for (const RuleTable<Rule>& table : rule_tables<Rule>()) {
+    for (const auto& [key, rule] : table) {
+      if (key == name) return &rule;
+    }
+  }
+  return nullptr;
+}
 
 }  // namespace tensorlike

@@ -14,22 +14,8 @@
 namespace tensorlike {
 
 InferRule find_infer(std::string_view name) {
-  for (const auto& family : {
-           layout_rules(),
-           indexing_rules(),
-           row_rules(),
-           attention_rules(),
-           recurrent_rules(),
-           window_rules(),
-           scan_rules(),
-           fft_rules(),
-           random_rules(),
-       }) {
-    for (const auto& [key, rule] : family) {
-      if (key == name) return rule;
-    }
-  }
-  return nullptr;
+  const InferRule* const rule = find_rule<InferRule>(name);
+  return rule == nullptr ? nullptr : *rule;
 }
 
 Specs infer_elemwise(const Op& op, std::span<const Spec> inputs) {

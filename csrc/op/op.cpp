@@ -37,16 +37,6 @@ const char* describe(Category category) {
   return "boolean";
 }
 
-[[noreturn]] void fail_category(const std::string& op, const ArgSpec& arg, DType got) {
-  const char* fix = arg.category == Category::kBoolean
-                        ? "a comparison gives a boolean, or cast it: x.astype(bool)."
-                    : kind_of(got) == Kind::kComplex
-                        ? "take one of its parts: real(x), imag(x), abs(x)."
-                        : "cast it: x.astype(int64).";
-  fail(ErrorKind::kDType, said::op(op), said::argument(arg.name), "must be ",
-       describe(arg.category), "; got ", name_of(got), "; ", fix);
-}
-
 bool is_of(const Attr& value, std::string_view type) {
   const bool is_none = std::holds_alternative<Nothing>(value);
   const bool is_int = std::holds_alternative<int64_t>(value);
@@ -85,6 +75,19 @@ void coerce(Attr& value, const AttrSpec& spec) {
 }
 
 }  // namespace
+
+void fail_category(const std::string& op, const ArgSpec& arg, DType got) {
+  const bool is_floating =
+      arg.category == Category::kFloating || arg.category == Category::kRealFloating;
+  const char* fix = arg.category == Category::kBoolean
+                        ? "a comparison gives a boolean, or cast it: x.astype(bool)"
+                    : kind_of(got) == Kind::kComplex
+                        ? "take one of its parts: real(x), imag(x), abs(x)"
+                    : is_floating ? "cast it: x.astype(float32)"
+                                  : "cast it: x.astype(int64)";
+  fail(ErrorKind::kDType, said::op(op), said::argument(arg.name), "must be ",
+       describe(arg.category), said::got(name_of(got)), said::fix(fix));
+}
 
 Scalar::Scalar(ScalarSpec s) : spec(std::move(s)), programs(new TileProgramCache) {}
 Scalar::~Scalar() = default;

@@ -137,6 +137,9 @@ class Scalar {
   std::unique_ptr<TileProgramCache> programs;
 };
 
+// ErrorKind::kDType, with what the argument must be.
+[[noreturn]] void fail_category(const std::string& op, const ArgSpec& arg, DType got);
+
 // Whether a reduction takes numbers of this kind: booleans count as numbers, and what must be
 // floating-point may be cast.
 bool reduces(Category category, Kind kind);
@@ -177,6 +180,7 @@ class OpClass : public Type {
   ExpandRule expand = nullptr;  // in the place of `define`
   std::vector<CompiledCondition> conditions;
   mutable std::atomic<bool> plain{true};
+  std::shared_ptr<const void> own;  // what kernel and inference read: OwnRules, in op/registry.h
 
   int attr_index(std::string_view name) const;
 };

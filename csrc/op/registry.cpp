@@ -30,8 +30,6 @@ size_t edit_distance(std::string_view a, std::string_view b) {
   return row[b.size()];
 }
 
-bool is_foreign(const std::string& rule) { return rule.find(':') != std::string::npos; }
-
 void check_new(const void* previous, const std::string& name, const std::string& source) {
   if (previous != nullptr) {
     fail(ErrorKind::kDeclaration, source, ": ", name, ": this name is declared already.");
@@ -102,23 +100,32 @@ void Registry::add(ReductionSpec spec) {
   reductions_.emplace(reduction->spec.name, std::move(reduction));
 }
 
-void Registry::add(OpSpec spec) {
+// The rules of the core that its declaration names.
+static void find_rules(OpClass& op) {
+  op.infer = find_infer(op.spec.infer);
+  op.kernel = find_kernel(op.spec.kernel);
+  if (op.spec.memory.view) op.view = find_view(op.spec.kernel);
+  op.order = find_order(op.spec.kernel);
+  op.reduce = find_reduce(op.spec.kernel);
+}
+
+void Registry::add(OpSpec spec) { add(std::move(spec), OwnRules()); }
+
+void Registry::add(OpSpec spec, OwnRules own) {
   check_new(find_op(spec.name), spec.name, spec.source);
   auto op = std::make_unique<OpClass>(std::move(spec), &op_base_type());
   op->is_declared = true;
-  op->infer = find_infer(op->spec.infer);
+  if (own.kernel) {
+    op->kernel = own.kernel;
+    op->infer = own.infer;
+    op->own = std::move(own.own);
+  } else {
+    find_rules(*op);
+  }
   if (!op->spec.shapes.cases.empty()) {
     resolve_shapes(op->spec);
     op->infer = infer_declared;
   }
-  op->kernel = find_kernel(op->spec.kernel);
-  if (is_foreign(op->spec.kernel)) {
-    op->kernel = KernelRule(foreign_rules.kernel);
-    if (op->infer == nullptr) op->infer = foreign_rules.infer;
-  }
-  if (op->spec.memory.view) op->view = find_view(op->spec.kernel);
-  op->order = find_order(op->spec.kernel);
-  op->reduce = find_reduce(op->spec.kernel);
   if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
   op->expand = find_expand(op->spec.expand);
   for (const auto& [name, wanted, found] :

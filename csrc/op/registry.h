@@ -21,11 +21,20 @@ struct NameHash {
 template <class T>
 using ByName = std::unordered_map<std::string, std::unique_ptr<T>, NameHash, std::equal_to<>>;
 
+// The kernel and the inference of an op that brings its own, where others name the core's: what a
+// library or Python has of them, OpClass::own holds.
+struct OwnRules {
+  KernelRule kernel = {};
+  InferRule infer = nullptr;
+  std::shared_ptr<const void> own = {};
+};
+
 class Registry {
  public:
   void add(ScalarSpec spec);
   void add(ReductionSpec spec);
   void add(OpSpec spec);
+  void add(OpSpec spec, OwnRules own);
   void add(FunctionSpec spec);
   // Resolves the names in what was added since the last call. Entries may refer to later ones, so
   // this follows a whole set of them.
@@ -81,14 +90,6 @@ void register_builtin(Registry& registry);
 
 // The root of the ops' hierarchy.
 const Type& op_base_type();
-
-// The kernel and the inference of ops whose own are written outside of C++: a declaration names
-// them "module:function", and whoever embeds the core sets these to what finds and calls them.
-struct ForeignRules {
-  ForeignKernel kernel = nullptr;
-  InferRule infer = nullptr;
-};
-inline ForeignRules foreign_rules;
 
 // "; did you mean 'name'?", where one of the candidates is close to the name.
 std::string did_you_mean(std::string_view name, std::span<const std::string_view> candidates);

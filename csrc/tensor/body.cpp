@@ -292,6 +292,20 @@ Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<c
   return Run(body, op, inputs, specs, many, last).results();
 }
 
+Specs infer_by_body(const Op& op, std::span<const Spec> inputs) {
+  Values shapes;
+  SmallVector<Value*, 4> args;
+  for (const Spec& input : inputs) {
+    shapes.push_back(make_ref<ShapeTensor>(input));
+    args.push_back(shapes[shapes.size() - 1].get());
+  }
+  Specs specs;
+  for (const Ref<Value>& value : run_body(*op.cls.define, op, {args.data(), args.size()})) {
+    specs.push_back(spec_of(op.name(), *value));
+  }
+  return specs;
+}
+
 Ref<Value> lift_literal(Literal literal, Value& like) {
   Value* args[] = {&like};
   if (like.tag == Value::kRaw) {

@@ -14,6 +14,9 @@ Values run_body(const CompiledBody& body, const Op& op, Args inputs,
 // The op of a step, whose attributes depend on nothing but specs of inputs.
 Ref<Op> step_op(const CompiledStep& step, const Op& op, std::span<const Spec> specs);
 
+// Inference of an op through its body, which is applied to shapes.
+Specs infer_by_body(const Op& op, std::span<const Spec> inputs);
+
 // Applies an op to tensor-likes of any kind. The dispatch floor defines it.
 Values apply(const Op& op, Args args);
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from ..oracle.reference import Reference
 from .examples import example_lines
+from .lower import batch_rule
 from .model import (
     HANDWRITTEN,
     DefinedOp,
@@ -95,7 +96,8 @@ def _examples(entry: Entry) -> str:
     if isinstance(entry, OpEntry):
         if not entry.args:
             return ""
-        return "by elements" if entry.batch == "none" else entry.batch or "through the body"
+        rule = batch_rule(entry)
+        return "by elements" if rule == "none" else rule or "through the body"
     return "elementwise" if isinstance(entry, ScalarEntry) else "reduction"
 
 

@@ -315,13 +315,24 @@ class Lowering:
                 tuple(i for i, arg in enumerate(entry.args) if arg.name in group)
                 for group in entry.linear
             ),
-            batch=entry.batch,
+            batch=batch_rule(entry),
             memory=entry.memory.spec([arg.name for arg in entry.args]),
             conditions=_conditions(entry, [attr.name for attr in entry.own_attrs]),
             shapes=entry.shapes,
             effects=entry.effects,
             source=str(entry.place),
+            library=entry.library,
         )
+
+
+def batch_rule(entry: OpEntry) -> str:
+    """How an axis of examples goes through an op; "" where the body says it.
+
+    A kernel of the core takes axes in front; what another one takes, only its author knows.
+    """
+    if entry.batch or not entry.is_native or not entry.args:
+        return entry.batch
+    return "loop" if entry.library or ":" in entry.kernel else "each"
 
 
 def _conditions(entry: Entry, inputs: Sequence[str]) -> tuple[Condition, ...]:

@@ -253,7 +253,7 @@ class OpEntry(Entry):
     kernels: tuple[tuple[str, str], ...] = ()
     expand: str = ""  # the name of a body that stands in C++
     linear: tuple[tuple[str, ...], ...] = ()  # groups: linear in each by itself
-    batch: str = ""  # how an axis of examples goes through it; "" where the body says it
+    batch: str = ""  # how an axis of examples goes through it; "" where nothing is said
     memory: Memory = NO_WISHES
     shapes: ShapeSpec = NO_SHAPES
     effects: str = ""  # "random": nobody may repeat it, or do it before its time
@@ -261,6 +261,7 @@ class OpEntry(Entry):
     calls: tuple[CallDecl, ...] = ()
     version: int = 1
     newest: str = ""  # of an older version: the name that the newest one has
+    library: str = ""  # the file of the shared library that has its kernel
 
     @property
     def kind(self) -> str:

@@ -1,17 +1,20 @@
 """What an entry may be made of, by where it is declared.
 
 The built-in declarations have a compiler: kernels, inference and gradients of theirs stand in C++.
-What is declared at run time has none. It brings a body; or functions of Python, where whoever
-declares it says that they may be imported, since importing runs code.
+What is declared at run time has none. It brings a body; or kernels: of a library that whoever
+declares it names, or functions of Python, where it is said that they may be imported. Both are
+code, which runs when it is loaded.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import TypeAlias
 
 from .memory import NO_WISHES
 from .model import HANDWRITTEN, Entry, OpEntry, RawOp, ReductionEntry, ScalarEntry
+from .read_op import snake_case
 
 # From an entry to what is wrong with it in that place.
 CheckPlace: TypeAlias = Callable[[Entry], Iterator[str]]
@@ -23,6 +26,14 @@ def python_rules(entry: Entry) -> dict[str, str]:
         return {}
     named = {"kernel": entry.kernel, "infer": entry.infer}
     return {key: rule for key, rule in named.items() if ":" in rule}
+
+
+def with_library(entry: Entry, library: str) -> Entry:
+    """The entry with the file of the library that has its kernel, if it names one there."""
+    if not isinstance(entry, OpEntry) or not entry.kernel or "kernel" in python_rules(entry):
+        return entry
+    is_usual = entry.infer == snake_case(entry.name)
+    return replace(entry, library=library, infer="" if is_usual else entry.infer)
 
 
 def check_built_in(entry: Entry) -> Iterator[str]:
@@ -51,11 +62,29 @@ def check_run_time(entry: Entry) -> Iterator[str]:
 
 
 def _check_op(entry: OpEntry) -> Iterator[str]:
+    if entry.library:
+        yield from _check_of_library(entry)
+    else:
+        yield from _check_without_library(entry)
+    if entry.expand:
+        yield "expand: a body in C++ needs the compiler; write `define`"
+    if entry.grad is not None and entry.grad.kind == HANDWRITTEN:
+        yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"
+
+
+def _check_of_library(entry: OpEntry) -> Iterator[str]:
+    if entry.infer:
+        yield "infer: the library lists inference beside the kernel; leave it out"
+    if entry.memory.view:
+        yield "view: that is for kernels of the core; leave it out"
+
+
+def _check_without_library(entry: OpEntry) -> Iterator[str]:
     rules = python_rules(entry)
     if entry.kernel and "kernel" not in rules:
         yield (
             "a kernel needs the compiler, or is a function of Python; write `define`, or "
-            "`kernel: {cpu: module:function}`"
+            "`kernel: {cpu: module:function}`, or name its library: declare(..., library=...)"
         )
     elif entry.infer and "infer" not in rules:
         yield "infer: inference needs the compiler, or is a function of Python: module:function"
@@ -69,7 +98,3 @@ def _check_op(entry: OpEntry) -> Iterator[str]:
     if entry.memory.view or entry.memory != NO_WISHES:
         key = "view" if entry.memory.view else "memory"
         yield f"{key}: that is for kernels of the core; NumPy's arrays come as they lie"
-    if entry.expand:
-        yield "expand: a body in C++ needs the compiler; write `define`"
-    if entry.grad is not None and entry.grad.kind == HANDWRITTEN:
-        yield "has no gradient; write `grad:` with a rule for each input, or `grad: none`"

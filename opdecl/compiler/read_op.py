@@ -105,9 +105,7 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "kernels": kernels,
         "expand": fields.word("expand", ""),
         "linear": fields.groups("linear", [arg.name for arg in args]),
-        "batch": fields.choice(
-            "batch", BATCHES, _usual_batch(is_python) if is_native and args else ""
-        ),
+        "batch": fields.choice("batch", BATCHES, ""),
         "memory": read_memory(fields, [arg.name for arg in args]),
         "shapes": shapes,
         "effects": fields.choice("effects", EFFECTS, ""),
@@ -136,11 +134,6 @@ def _version(fields: Fields) -> int:
     text = f"version: a number from 1 to {MAX_VERSION} is expected; got {shorten(node.text)}"
     fields.refuse(node.place, text)
     return 1
-
-
-def _usual_batch(is_python: bool) -> str:
-    """A kernel of the core takes axes in front; what one in Python takes, only its author knows."""
-    return "loop" if is_python else "each"
 
 
 def _calls(

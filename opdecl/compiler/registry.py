@@ -17,7 +17,7 @@ from .evaluate import Evaluator
 from .expression import Expr, functions_called, topological
 from .lower import DerivedScalar, Lowering
 from .model import Entry, OpEntry, RawOp, ReductionEntry, ScalarEntry
-from .places import CheckPlace, check_built_in, check_importing, check_run_time
+from .places import CheckPlace, check_built_in, check_importing, check_run_time, with_library
 from .read import read_file, read_text
 from .reductions import reduction_mistakes
 from .specs import Spec
@@ -140,13 +140,18 @@ class Declarations:
         """The symbolic gradients of a scalar function, by argument."""
         return self._differentiator.gradients(entry)
 
-    def extended(self, text: str, path: str = "<string>", imports: bool = False) -> Declarations:
+    def extended(
+        self, text: str, path: str = "<string>", imports: bool = False, library: str = ""
+    ) -> Declarations:
         """These declarations and those of `text`, which may not redefine any of these.
 
-        `imports` says that functions of Python may be named, which are imported then.
+        `imports` says that functions of Python may be named, which are imported then; `library` is
+        the file that has the kernels which are named without a module.
         """
         problems = Problems()
         entries = read_text(text, path, problems, self.entries)
+        if library:
+            entries = [with_library(entry, library) for entry in entries]
         check = check_importing if imports else check_run_time
         return _checked(entries, problems, self, check)
 

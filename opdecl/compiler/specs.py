@@ -230,6 +230,7 @@ class OpSpec:
     shapes: ShapeSpec = NO_SHAPES
     effects: str = ""
     source: str = ""
+    library: str = ""  # the file that has its kernel; not part of what the core keeps
 
 
 @dataclass(frozen=True, slots=True)

@@ -111,6 +111,7 @@ _LATE_NAMES = {
     "GradManager": ".transforms.grad_manager",
     "guard": ".imperative.tape",
     "opcheck": ".testing.opcheck",
+    "native_include": ".installation",
     "profile": ".inspection.profiler",
     "Tape": ".imperative.tape",
     "to_variable": ".imperative.tape",
@@ -124,6 +125,7 @@ if _typing.TYPE_CHECKING:
     from .functional import special as special
     from . import testing as testing
     from .installation import build_info as build_info
+    from .installation import native_include as native_include
     from .imperative import autograd as autograd
     from .transforms.checkpoint import checkpoint as checkpoint
     from .testing.coverage import coverage as coverage
@@ -227,6 +229,7 @@ __all__ = sorted(
         "coverage",
         "manual_seed",
         "memory",
+        "native_include",
         "nn",
         "no_grad",
         "num_threads",

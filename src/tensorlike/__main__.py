@@ -1,6 +1,7 @@
 """``python -m tensorlike``: what other programs ask of an installed package.
 
     python -m tensorlike cmake-dir             the folder for CMake's tensorlike_DIR
+    python -m tensorlike native-include        the folder of tensorlike_native.h
     python -m tensorlike cpp-functions         which functions C++ programs call by name
     python -m tensorlike draw TAPE.dot OUT.svg a graph that a tape wrote, as a picture
 """
@@ -12,6 +13,7 @@ from pathlib import Path
 
 from . import _C
 from .inspection.drawing import draw
+from .installation import native_include
 
 
 def cmake_dir() -> Path:
@@ -57,6 +59,8 @@ def main(arguments: list[str]) -> int:
     try:
         if arguments == ["cmake-dir"]:
             print(cmake_dir())
+        elif arguments == ["native-include"]:
+            print(native_include())
         elif arguments == ["cpp-functions"]:
             print(cpp_functions())
         elif len(arguments) == 3 and arguments[0] == "draw":

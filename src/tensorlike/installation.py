@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 from . import _C
@@ -42,3 +43,27 @@ def build_info() -> dict[str, Any]:
         "devices": ("cpu",),
         "missing": missing,
     }
+
+
+def native_include() -> str:
+    """The folder of the header that libraries of native ops include, ``tensorlike_native.h``.
+
+    Raises:
+        FileNotFoundError: this installation has none.
+
+    Source:
+        numpy.get_include.
+
+    Example:
+        >>> import os
+        >>> import tensorlike as tl
+        >>> os.listdir(tl.native_include())
+        ['tensorlike_native.h']
+    """
+    folder = Path(_C.__file__).resolve().parent / "include" / "native"
+    if not folder.is_dir():
+        raise FileNotFoundError(
+            f"native_include: the package must have been installed with its headers; there is no "
+            f"{folder}; install it by pip."
+        )
+    return str(folder)

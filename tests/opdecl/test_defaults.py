@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tensorlike.opdecl import DeclarationError, load_builtin, load_text
+from tensorlike.opdecl.compiler.lower import batch_rule
 from tensorlike.opdecl.compiler.model import (
     HANDWRITTEN,
     NONE,
@@ -47,7 +48,7 @@ def test_a_native_op_has_everything_by_its_own_name() -> None:
     entry = op(NATIVE, "TwoWords")
     assert isinstance(entry, NativeOp)
     assert (entry.kernel, entry.infer, entry.function) == ("two_words",) * 3
-    assert entry.batch == "each"
+    assert batch_rule(entry) == "each"
     assert entry.grad is not None
     assert entry.grad.kind == HANDWRITTEN
 

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Callable
 from pathlib import Path
+
+import pytest
+from structure.rules import rule_keys
 
 from tensorlike.opdecl import load_builtin
 from tensorlike.opdecl.compiler.emit_docs import emit_docs, op_class_count
 from tensorlike.opdecl.compiler.model import HANDWRITTEN, Entry
+from tensorlike.opdecl.compiler.specs import OpSpec
 
 ROOT = Path(__file__).parents[2]
 DECLARED = load_builtin()
@@ -51,3 +56,25 @@ def test_the_number_of_op_classes_is_printed_in_the_documentation() -> None:
     assert count <= 80
     calls = len(DECLARED.functions)
     assert f"{calls} functional calls over {count} op classes." in emit_docs(DECLARED)["index.md"]
+
+
+# The tables of rules in the core, by the kind of rule, and what names one in a declaration.
+NAMED: dict[str, Callable[[OpSpec], str]] = {
+    "InferRule": lambda spec: spec.infer,
+    "KernelRule": lambda spec: spec.kernel,
+    "ReduceRule": lambda spec: spec.kernel,
+    "OrderRule": lambda spec: spec.kernel,
+    "ViewRule": lambda spec: spec.kernel,
+    "GradRule": lambda spec: spec.grad,
+    "ExpandRule": lambda spec: spec.expand,
+}
+
+
+@pytest.mark.parametrize("kind", NAMED)
+def test_every_rule_of_the_core_has_a_name_of_its_own_that_a_declaration_says(kind: str) -> None:
+    specs = [spec for e in (*DECLARED.entries, *DECLARED.older) for spec in DECLARED.lower(e)]
+    named = {NAMED[kind](spec) for spec in specs if isinstance(spec, OpSpec)}
+    keys = [key for key, _ in rule_keys(kind)]
+    assert keys
+    assert set(keys) <= named
+    assert len(keys) == len(set(keys))

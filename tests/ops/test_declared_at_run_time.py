@@ -156,6 +156,13 @@ def test_a_kernel_in_python_runs_in_every_mode(python: Any, mode: str) -> None:
             python.python_parts(x * float("nan"))
 
 
+def test_a_class_that_is_derived_from_an_op_of_python_has_its_kernel(python: Any) -> None:
+    class DerivedCube(builtin.PythonCube):  # type: ignore[attr-defined, misc, name-defined]
+        """A class of the user's own."""
+
+    np.testing.assert_allclose(DerivedCube(k=2.0)(tl.tensor(X))[0], 2 * X**3)
+
+
 def test_a_kernel_in_python_is_batched_example_by_example(python: Any) -> None:
     found = tl.vmap(python.python_mean)(tl.tensor(X))
     np.testing.assert_allclose(found, X.mean(-1))

@@ -33,7 +33,7 @@ LIMITS: Limits = {
         "without a formula": {"functions": 0},
     },
     "a native op in a new family": {
-        "lists to edit": {"files": 8},
+        "lists to edit": {"files": 4},
         "files of its own": {"files": 6},
     },
     "places that should become fewer": {
@@ -48,7 +48,7 @@ LIMITS: Limits = {
         'functions fetched by name (_C.Function("..."))': {"places": 0},
         "checks switched off (# type: ignore)": {"places": 96},
         "notes of work to do": {"places": 0},
-        "functions declared below the floor that defines them": {"places": 45},
+        "functions declared below the floor that defines them": {"places": 7},
     },
     "ways through the house": {
         "F.gelu(x)": {"Python frames": 0, "C++ functions": 9},

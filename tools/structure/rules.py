@@ -33,10 +33,6 @@ _KEY = re.compile(r'\{\s*"(\w+)"')
 # The lists that grow with every native op or with every family of them. A pattern that is found no
 # longer says that the list has gone, and its row with it.
 _LISTS = {
-    "csrc/op/families.h": r"RuleTable<\w+> \w+\(\);",
-    "csrc/op/infer.cpp": r"\w+_rules\(\),",
-    "csrc/tensor/kernels.cpp": r"\w+_kernels\(\),",
-    "csrc/tape/rules_by_name.cpp": r"\w+_gradients\(\),",
     "csrc/kernels/kernel_table.h": r"Kernels?> \w+;",
     "csrc/kernels/kernel_table.cpp": r"TL_PART\(\w+, ISA\)",
     "opdecl/oracle/reference.py": r'^    "\w+": ',
@@ -52,15 +48,20 @@ def _declarations() -> Declarations:
     return load_builtin()
 
 
-def rule_names(kind: str) -> dict[str, Path]:
-    """The rules of a kind that the core has by name, and the files that list them."""
-    return {
-        key: path
+def rule_keys(kind: str) -> list[tuple[str, Path]]:
+    """The rules of a kind that the core has by name, and the files that define them."""
+    return [
+        (key, path)
         for path in cpp_files()
         for found in _TABLE.finditer(without_comments(text_of(path)))
         if found[1] == kind
         for key in _KEY.findall(found[2])
-    }
+    ]
+
+
+def rule_names(kind: str) -> dict[str, Path]:
+    """The same, by name."""
+    return dict(rule_keys(kind))
 
 
 def _newest() -> list[OpEntry]:

@@ -8,17 +8,9 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
 FLOORS = (
-    "bind",
-    "program",
-    "tape",
-    "dispatch",
-    "engine",
-    "tensor",
-    "op",
-    "kernels",
-    "memory",
-    "base",
-)
+    "bind", "program", "tape", "dispatch", "engine", "tensor", "op", "kernels", "memory", "base",
+    "native",
+)  # fmt: skip
 ROOMS = (
     "imperative", "inspection", "functional", "transforms", "nn", "optim", "ops", "opdecl",
     "testing", "src",

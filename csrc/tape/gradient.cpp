@@ -47,6 +47,7 @@ size_t counted_inputs(const GradCall& call) {
 std::vector<Spec> slot_specs(const GradCall& call) {
   std::vector<Spec> specs;
   const size_t count = counted_inputs(call);
+  specs.reserve(count + 2 * call.outputs.size());
   for (size_t i = 0; i < count; ++i) {
     specs.push_back(i < call.inputs.size() ? call.node.input_spec(i) : Spec());
   }
@@ -118,7 +119,7 @@ class Rules {
     if (is_one_call(*rule.body) &&
         (only_step(*rule.body) || rule.body->steps[0].function != nullptr))
       return of_step(rule, is_last);
-    const std::vector<Spec> specs = slot_specs(call_);
+    const std::vector<Spec>& specs = all_specs();
     return run_body(*rule.body, call_.op, {slots_.data(), slots_.size()},
                     {specs.data(), specs.size()}, many_, last_)[0];
   }
@@ -148,16 +149,23 @@ class Rules {
   }
 
   // What the attributes of a step may read of slots.
-  std::vector<Spec> specs_of(const CompiledStep& step) const {
+  std::span<const Spec> specs_of(const CompiledStep& step) {
     for (const auto& [index, expr] : step.attrs) {
       const bool is_plain = expr.kind <= AttrExpr::Kind::kAttr || expr.attr == "inverse";
-      if (!is_plain) return slot_specs(call_);
+      if (!is_plain) return all_specs();
     }
     return {};
   }
 
+  // Made once for all rules.
+  const std::vector<Spec>& all_specs() {
+    if (specs_.empty()) specs_ = slot_specs(call_);
+    return specs_;
+  }
+
   const Gradients& gradients_;
   GradCall& call_;
+  std::vector<Spec> specs_;
   SmallVector<Value*, 8> slots_;
   Values held_;
   Args many_;

@@ -152,6 +152,11 @@ class Run {
       if (s.value || slot < body_.body.inputs) return false;
       numbers.push_back(s.literal);
     }
+    const std::string& name = step.op->scalar->spec.name;
+    if (name == "divide" || name == "subtract" || name == "multiply") {
+      slots_.push_back({nullptr, literal_of(calculate(op_, name, numbers[0], numbers[1]))});
+      return true;
+    }
     const auto folded = fold(*step.op->scalar, {numbers.data(), numbers.size()});
     if (folded) slots_.push_back({nullptr, *folded});
     return folded.has_value();

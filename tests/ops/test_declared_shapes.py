@@ -130,11 +130,7 @@ def test_shapes_hold_on_tensors_without_elements(ops: Any) -> None:
 
 WRONG = {
     "a size": (((2, 5), (2, 6)), {}, r"x.shape\[-1\] must equal y.shape\[-1\]; got x.shape="),
-    "a rank": (
-        ((), (5,)),
-        {},
-        r"x must have the shape|shapes must be x \(\.\.\., n\), y \(\.\.\., n\)",
-    ),
+    "a rank": (((), (5,)), {}, r"x must have the shape \(\.\.\., n\)|must be x \(\.\.\., n\), y"),
     "a literal": (((2, 4), (2, 6)), {"how": "last"}, r"x.shape\[1\] must be 3"),
     "a batch": (((2, 5), (3, 5)), {}, "shapes must broadcast"),
     "an axis": (((2, 5), (2, 5)), {"axis": 2}, r"axis must be in \[-2, 1\]"),

@@ -74,7 +74,7 @@ const Op& operator_op(Operator which) {
 }
 
 bool is_plain_tensor(PyObject* object) {
-  return is_own_wrapper(Py_TYPE(object)) && value_of(object)->tag != Value::kForeign;
+  return is_own_wrapper(Py_TYPE(object)) && value_of(object)->tag != Value::kOther;
 }
 
 bool is_number(PyObject* object) {
@@ -100,7 +100,8 @@ PyObject* binary(Operator which, PyObject* a, PyObject* b) {
         // Nothing lets the GIL go in here, so that the values cannot be replaced meanwhile.
         Value* args[] = {value_of(a), value_of(b)};
         if ((args[0]->tag & args[1]->tag & Value::kRaw) != 0 && op.cls.plain) {
-          if (Ref<Value> out = launch_small(op, args)) return wrap(std::move(out), types.tensor);
+          if (Ref<Value> out = launch_small(op, Args(args)))
+            return wrap(std::move(out), types.tensor);
         }
       }
       const Ref<Value> x = a_is ? Ref<Value>(value_of(a)) : lift_operand(a, *value_of(b));

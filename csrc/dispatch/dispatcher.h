@@ -116,6 +116,5 @@ class FrameGuard {
 bool apply_raw(const Op& op, Args args, Values& out);
 bool apply_shape(const Op& op, Args args, Values& out);
 bool apply_tracer(const Op& op, Args args, Values& out);
-bool apply_body(const Op& op, Args args, Values& out);
 
 }  // namespace tensorlike

@@ -28,29 +28,6 @@ RuleTable<InferRule> fft_rules();
 RuleTable<InferRule> random_rules();
 RuleTable<InferRule> linear_solver_rules();
 
-// CPU kernels: tensor/*.cpp.
-RuleTable<KernelRule> layout_kernels();
-RuleTable<KernelRule> matmul_kernels();
-RuleTable<KernelRule> gather_kernels();
-RuleTable<KernelRule> scatter_kernels();
-RuleTable<KernelRule> mask_kernels();
-RuleTable<KernelRule> pad_kernels();
-RuleTable<KernelRule> row_kernels();
-RuleTable<KernelRule> attention_kernels();
-RuleTable<KernelRule> recurrent_kernels();
-RuleTable<KernelRule> alignment_kernels();
-RuleTable<KernelRule> convolution_kernels();
-RuleTable<KernelRule> pooling_kernels();
-RuleTable<KernelRule> scan_kernels();
-RuleTable<KernelRule> search_kernels();
-RuleTable<KernelRule> sorting_kernels();
-RuleTable<KernelRule> fft_kernels();
-RuleTable<KernelRule> random_kernels();
-RuleTable<KernelRule> linear_solver_kernels();
-RuleTable<KernelRule> spectral_kernels();
-RuleTable<KernelRule> determinant_kernels();
-RuleTable<KernelRule> matrix_exp_kernels();
-
 // Hand-written gradients: tape/gradient*.cpp.
 RuleTable<GradRule> layout_gradients();
 RuleTable<GradRule> indexing_gradients();

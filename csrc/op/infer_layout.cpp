@@ -227,20 +227,15 @@ Specs infer_split(const Op& op, Inputs inputs) {
 }
 
 Specs infer_cast(const Op& op, Inputs inputs) {
-  check_device(op);
   const DType dtype = op.get<DType>("dtype");
   check_converts(op, inputs[0].dtype, dtype);
   return one(dtype, inputs[0].shape);
 }
 
-Specs infer_copy(const Op& op, Inputs inputs) {
-  check_device(op);
-  return one(inputs[0].dtype, inputs[0].shape);
-}
+Specs infer_copy(const Op&, Inputs inputs) { return one(inputs[0].dtype, inputs[0].shape); }
 
 Specs infer_fill(const Op& op, Inputs inputs) {
   (void)inputs;
-  check_device(op);
   const Dims shape{std::span<const int64_t>(ints(op, "shape"))};
   element_count(shape);
   const auto* given = std::get_if<DType>(&op.attr("dtype"));
@@ -249,7 +244,6 @@ Specs infer_fill(const Op& op, Inputs inputs) {
 
 Specs infer_arange(const Op& op, Inputs inputs) {
   (void)inputs;
-  check_device(op);
   Specs specs;
   specs.push_back(range_spec(op));
   return specs;

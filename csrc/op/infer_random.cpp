@@ -63,7 +63,6 @@ DType default_of(const Op& op, const std::string& mode, DType dtype) {
 
 Specs infer_random(const Op& op, Inputs) {
   check_stream(op);
-  check_device(op);
   const std::string& mode = op.get<std::string>("mode");
   const bool is_whole = mode == "integers" || mode == "bits";
   const auto* given = std::get_if<DType>(&op.attr("dtype"));

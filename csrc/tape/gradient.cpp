@@ -145,7 +145,7 @@ void run_reduction(GradCall& call) {
 
 }  // namespace
 
-const GradRule* find_grad(std::string_view name) {
+static const GradRule* find_grad(std::string_view name) {
   for (const auto& family : {
            layout_gradients(),
            indexing_gradients(),
@@ -169,7 +169,7 @@ const GradRule* find_grad(std::string_view name) {
   return nullptr;
 }
 
-ExpandRule find_expand(std::string_view name) {
+static ExpandRule find_expand(std::string_view name) {
   for (const auto& family : {attention_bodies(), recurrent_bodies(), alignment_bodies()}) {
     for (const auto& [key, rule] : family) {
       if (key == name) return rule;
@@ -177,6 +177,8 @@ ExpandRule find_expand(std::string_view name) {
   }
   return nullptr;
 }
+
+void register_gradients(Registry& registry) { registry.rules = {find_grad, find_expand}; }
 
 Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
                 std::span<const NamedAttr> attrs) {
@@ -212,9 +214,11 @@ Ref<Value> zeros(const Spec& spec, Value& like) {
 Ref<Value> fit(Ref<Value> value, const Spec& spec) {
   if (value->tag == Value::kRaw) {
     const auto& raw = static_cast<const RawTensor&>(*value);
-    if (raw.dtype == spec.dtype && raw.shape == spec.shape) return value;
+    if (raw.dtype == spec.dtype && raw.shape == spec.shape && raw.device == spec.device) {
+      return value;
+    }
     // The shortest way for the gradient of a sum.
-    if (raw.dtype == spec.dtype && raw.shape.empty() && !raw.pending) {
+    if (raw.dtype == spec.dtype && raw.shape.empty() && !raw.pending && raw.device == spec.device) {
       return broadcast_to(raw, spec.shape);
     }
   }
@@ -240,6 +244,9 @@ Ref<Value> fit(Ref<Value> value, const Spec& spec) {
     value = call("broadcast_to", {value.get()}, {{"shape", as_ints(spec.shape)}});
   }
   if (got.dtype != spec.dtype) value = call("astype", {value.get()}, {{"dtype", spec.dtype}});
+  if (!(got.device == spec.device)) {
+    value = call("to_device", {value.get()}, {{"device", to_string(spec.device)}});
+  }
   return value;
 }
 
@@ -329,6 +336,7 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
                 live,
                 gives_up};
   const GradRule& rule = op.grad_rule();
+  const DeviceScope scope(device_beside(cotangents));
   if (op.reduction != nullptr) {
     run_reduction(call);
   } else if (rule.run != nullptr) {

@@ -10,6 +10,9 @@ namespace tensorlike {
 Values run_body(const CompiledBody& body, const Op& op, Args inputs,
                 std::span<const Spec> specs = {});
 
+// The op's own body, of one kind or another; false where it has none.
+bool apply_body(const Op& op, Args args, Values& out);
+
 // Applies an op to tensor-likes of any kind. The dispatch floor defines it.
 Values apply(const Op& op, Args args);
 

@@ -27,7 +27,7 @@ _KEY = re.compile(r'\{\s*"(\w+)"')
 _LISTS = {
     "csrc/op/families.h": r"RuleTable<\w+> \w+\(\);",
     "csrc/op/infer.cpp": r"\w+_rules\(\),",
-    "csrc/tensor/kernels.cpp": r"\w+_kernels\(\),",
+    "csrc/cpu/families.h": r"FAMILY\(\w+\) ",
     "csrc/tape/gradient.cpp": r"\w+_gradients\(\),",
     "csrc/kernels/kernel_table.h": r"Kernels?> \w+;",
     "csrc/kernels/kernel_table.cpp": r"TL_PART\(\w+, ISA\)",
@@ -35,7 +35,7 @@ _LISTS = {
     "imperative/batching_rules.py": r"^RULES: ",
 }
 # What a native op is besides those: its declaration, and the files of its own.
-_OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "tensor/*.cpp", "kernels/*_tu.cpp",
+_OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "cpu/*.cpp", "kernels/*_tu.cpp",
         "tape/gradient_*.cpp", "opdecl/reference_*.py")  # fmt: skip
 
 
@@ -75,7 +75,7 @@ def by_hand() -> Table:
     }
     kinds = ("InferRule", "KernelRule", "GradRule", "ExpandRule", "ViewRule")
     folders = {"inference": "op/infer*.cpp", "gradient": "tape/gradient_*.cpp",
-               "kernel": "tensor/*.cpp", "view": "op/views.cpp"}  # fmt: skip
+               "kernel": "cpu/*.cpp", "view": "op/views.cpp"}  # fmt: skip
     table = Table(
         "rules written by hand",
         ("op classes", "rules", "lines"),

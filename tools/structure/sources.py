@@ -7,7 +7,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
-FLOORS = ("bind", "tape", "dispatch", "engine", "tensor", "op", "kernels", "memory", "base")
+FLOORS = (
+    "bind", "cpu", "kernels", "tape", "dispatch", "engine", "tensor", "op", "memory", "base",
+)  # fmt: skip
+# A backend stands beside the floors that know none: what its own may include.
+BACKEND_FLOORS = {
+    "cpu": ("cpu", "kernels", "tensor", "op", "memory", "base"),
+    "kernels": ("kernels", "base"),
+}
 ROOMS = ("imperative", "functional", "nn", "optim", "ops", "opdecl", "testing", "src")
 BESIDE = ("tests", "benchmarks", "examples", "docs", "tools")
 CODE = (".py", ".pyi", ".h", ".cpp", ".yaml")

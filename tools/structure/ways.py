@@ -25,12 +25,12 @@ from .table import Table
 _LAUNCH = """
 dispatch/apply.cpp apply
   dispatch/apply.cpp apply_raw
-    tensor/launch.cpp leaves_alone
+    tensor/execute.cpp leaves_alone
     engine/engine.cpp launch
-      tensor/launch.cpp execute
-        tensor/launch.cpp launch_small
-          tensor/launch.cpp leaves_alone
-          tensor/launch.cpp allocate_for
+      tensor/execute.cpp execute
+        cpu/small_launch.cpp small_launch = launch_small
+          tensor/execute.cpp leaves_alone
+          cpu/small_launch.cpp allocate_for
             memory/storage.cpp allocate
 """
 _CALL = """
@@ -54,7 +54,7 @@ bind/backward.cpp run_backward
       tape/backward.cpp Pass::deliver
       tape/backward.cpp Pass::step
         tape/gradient.cpp small_gradients
-          tensor/launch.cpp launch_small
+          cpu/small_launch.cpp small_launch = launch_small
         tape/backward.cpp Pass::run_rule
           tape/gradient.cpp input_gradients
             tape/gradient.cpp run_reduction
@@ -65,7 +65,7 @@ _RECORD = """
 tape/tape.cpp apply_tracer
   tape/tape.cpp declared_gradients
   dispatch/apply.cpp apply_one
-    tensor/launch.cpp launch_small
+    cpu/small_launch.cpp small_launch = launch_small
   tape/tape.cpp record
 """
 _DECLARE = """

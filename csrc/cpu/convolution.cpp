@@ -1,0 +1,67 @@
+// Kernels of convolutions: elements in C order, all of the dtype that is computed in.
+#include "kernels/convolution.h"
+
+#include "base/blocking.h"
+#include "cpu/families.h"
+#include "op/windows.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr double kLongWork = 1e6;  // multiply-adds
+
+// Calls f(tag) with the type to compute in.
+template <class F>
+void visit_floating(DType dtype, F&& f) {
+  if (dtype == DType::kFloat64) {
+    f(TypeTag<double>{});
+  } else {
+    f(TypeTag<float>{});
+  }
+}
+
+template <class Run>
+void convolution_with(Arrays inputs, const Array& out, const Convolution& c, Run&& run) {
+  visit_floating(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const T* bias = inputs.size() > 2 ? inputs[2]->as<T>() : nullptr;
+    BlockingRegion blocking(c.work() > kLongWork);
+    run(inputs[0]->as<T>(), inputs[1]->as<T>(), bias, out.as<T>());
+  });
+}
+
+void convolution(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Convolution c = convolution_of(op, inputs[0]->shape, inputs[1]->shape);
+  convolution_with(inputs, *outputs[0], c,
+                   [&](const auto* x, const auto* weight, const auto* bias, auto* y) {
+                     convolve(c, x, weight, bias, y);
+                   });
+}
+
+void convolution_transpose(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Convolution c = transposed_convolution_of(op, inputs[0]->shape, inputs[1]->shape);
+  convolution_with(inputs, *outputs[0], c,
+                   [&](const auto* x, const auto* weight, const auto* bias, auto* y) {
+                     convolve_data_gradient(c, x, weight, bias, y);
+                   });
+}
+
+void convolution_weight(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Convolution c = weight_convolution_of(op, inputs[0]->shape, inputs[1]->shape);
+  convolution_with(inputs, *outputs[0], c,
+                   [&](const auto* x, const auto* gradient, const auto*, auto* weight) {
+                     convolve_weight_gradient(c, x, gradient, weight);
+                   });
+}
+
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+    {"convolution", convolution},
+    {"convolution_transpose", convolution_transpose},
+    {"convolution_weight", convolution_weight},
+};
+
+}  // namespace
+
+RuleTable<KernelRule> convolution_kernels() { return kKernels; }
+
+}  // namespace tensorlike

@@ -44,6 +44,9 @@ from .derivatives import hessian as hessian
 from .derivatives import hvp as hvp
 from .derivatives import jacfwd as jacfwd
 from .derivatives import jacrev as jacrev
+from .devices import default_device as default_device
+from .devices import device as device
+from .devices import devices as devices
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
 from .draws import drawn as drawn
@@ -102,8 +105,11 @@ __all__ = [
     "complex_form",
     "custom_jvp",
     "custom_vjp",
+    "default_device",
     "default_stream",
     "derived_key",
+    "device",
+    "devices",
     "drawn",
     "drawn_from",
     "enable_grad",

@@ -140,8 +140,14 @@ def as_asked(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.n
 
 
 def for_numpy(x: _C.RawTensor) -> Any:
-    """The elements in a dtype that NumPy has itself, with the same values."""
+    """The elements in a dtype that NumPy has itself, with the same values, from any device."""
+    x = on_host(x)
     return np.asarray(_astype(x, dtype=_C.float32) if x.dtype is _C.bfloat16 else x)
+
+
+def on_host(x: _C.RawTensor) -> Any:
+    """The same elements on the CPU; the tensor itself where it lives there."""
+    return x if x.device == "cpu" else _to_device(x, device="cpu")
 
 
 def to_bits(x: _C.RawTensor) -> tuple[bytes, tuple[int, ...], str]:
@@ -149,16 +155,18 @@ def to_bits(x: _C.RawTensor) -> tuple[bytes, tuple[int, ...], str]:
 
     An array's own pickle would do, but NumPy crashes on some that were changed.
     """
+    x = on_host(x)
     stored = _C.bitcast(x, _C.uint16) if x.dtype is _C.bfloat16 else x
     return np.asarray(stored).tobytes(), x.shape, x.dtype.name
 
 
-def from_bits(data: bytes, shape: tuple[int, ...], dtype: str) -> _C.RawTensor:
+def from_bits(data: bytes, shape: tuple[int, ...], dtype: str, device: str = "cpu") -> _C.RawTensor:
     """The tensor of what `to_bits` gave.
 
     Raises:
         DTypeError: there is no such dtype, or the data are no bytes.
         ShapeError: the bytes do not fill the shape.
+        DeviceError: there is no such device.
     """
     wanted = _C.ShapeTensor((), dtype).dtype  # refuses other names
     if not isinstance(data, bytes):
@@ -172,7 +180,8 @@ def from_bits(data: bytes, shape: tuple[int, ...], dtype: str) -> _C.RawTensor:
             got=f"{stored.size} elements",
         )
     raw = _C.RawTensor(stored.reshape(sizes.shape))
-    return _C.bitcast(raw, wanted) if wanted is _C.bfloat16 else raw
+    raw = _C.bitcast(raw, wanted) if wanted is _C.bfloat16 else raw
+    return raw if raw.device == device else _to_device(raw, device=device)
 
 
 def _not_numbers(data: Any) -> _C.DTypeError:
@@ -192,8 +201,9 @@ def _has_arrays(data: Sequence[Any]) -> bool:
 
 
 def reduce_raw(x: _C.RawTensor) -> Any:
-    return from_bits, to_bits(x)
+    return from_bits, (*to_bits(x), x.device)
 
 
 _astype = _C.Function("astype")
+_to_device = _C.Function("to_device")
 _full = _C.Function("full")

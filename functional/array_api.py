@@ -10,7 +10,15 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ..imperative import ParameterError, Tensor, TensorLike, as_dtype, data_types
+from ..imperative import (
+    ParameterError,
+    Tensor,
+    TensorLike,
+    as_dtype,
+    data_types,
+    default_device,
+    devices,
+)
 from .algebra import (
     clip,
     diff,
@@ -175,11 +183,11 @@ class Info:
 
     def default_device(self) -> str:
         """The device of tensors that are made without naming one."""
-        return "cpu"
+        return default_device()
 
     def devices(self) -> tuple[str, ...]:
         """All devices."""
-        return ("cpu",)
+        return devices()
 
     def default_dtypes(self, *, device: str | None = None) -> dict[str, Any]:
         """The dtypes of Python's numbers, and of positions."""
@@ -241,9 +249,12 @@ def __array_namespace_info__() -> Info:
 
 
 def _check(device: str | None) -> None:
-    if device not in (None, "cpu"):
+    if device not in (None, *devices()):
         raise ParameterError(
-            "must be 'cpu'.", op="__array_namespace_info__", argument="device", got=repr(device)
+            f"must be one of {', '.join(map(repr, devices()))}",
+            op="__array_namespace_info__",
+            argument="device",
+            got=repr(device),
         )
 
 

@@ -1,6 +1,7 @@
 """Calls that make tensors, composed of the ops that fill and count.
 
-All take `dtype` and `device` as the Array API has them; the only device is "cpu".
+All take `dtype` and `device` as the Array API has them. Without a device they make tensors where
+`tensorlike.device` says, and what is like a tensor where that lives.
 """
 
 from __future__ import annotations
@@ -77,15 +78,17 @@ def asarray(
             )
         obj = from_dlpack(obj)
     if not isinstance(obj, TensorBase):
-        return to_device(tensor(obj, dtype), device=device) if device else tensor(obj, dtype)
+        return tensor(obj, dtype, device=device)
     x = obj if isinstance(obj, Tensor) else Tensor(obj)
     if dtype is not None and x.dtype is not as_dtype(dtype):
         if copy is False:
             raise ArgumentError(
                 f"{x.dtype} to {dtype} needs a copy", op="asarray", got="copy=False"
             )
-        return astype(x, dtype=dtype)
-    return to_device(x, device=device) if copy or device else x
+        return astype(x, dtype=dtype, device=device)
+    if device not in (None, x.device) and copy is False:
+        raise ArgumentError(f"{x.device} to {device} needs a copy", op="asarray", got="copy=False")
+    return to_device(x, device=device) if copy or device not in (None, x.device) else x
 
 
 @named

@@ -35,6 +35,9 @@ from .data_types import as_dtype as as_dtype
 from .data_types import finfo as finfo
 from .data_types import iinfo as iinfo
 from .data_types import isdtype as isdtype
+from .devices import default_device as default_device
+from .devices import device as device
+from .devices import devices as devices
 from .dispatch import Apply as Apply
 from .dispatch import apply as apply
 from .dual import Dual as Dual
@@ -82,8 +85,11 @@ __all__ = [
     "as_int64",
     "as_raw_tensor",
     "complex_form",
+    "default_device",
     "default_stream",
     "derived_key",
+    "device",
+    "devices",
     "dtype",
     "enable_grad",
     "engine",

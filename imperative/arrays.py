@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C
-from ..ops import Cast, Fill
+from ..ops import Cast, Copy, Fill
 
 
 def as_array(data: Any, dtype: Any = None) -> Any:
@@ -141,8 +141,14 @@ def as_asked(array: np.ndarray[Any, Any], dtype: Any, copy: bool | None) -> np.n
 
 
 def for_numpy(x: _C.RawTensor) -> Any:
-    """The elements in a dtype that NumPy has itself, with the same values."""
+    """The elements in a dtype that NumPy has itself, with the same values, from any device."""
+    x = on_host(x)
     return np.asarray(Cast(dtype=_C.float32)(x)[0] if x.dtype is _C.bfloat16 else x)
+
+
+def on_host(x: _C.RawTensor) -> Any:
+    """The same elements on the CPU; the tensor itself where it lives there."""
+    return x if x.device == "cpu" else Copy(device="cpu")(x)[0]
 
 
 def to_bits(x: _C.RawTensor) -> tuple[bytes, tuple[int, ...], str]:
@@ -150,16 +156,18 @@ def to_bits(x: _C.RawTensor) -> tuple[bytes, tuple[int, ...], str]:
 
     An array's own pickle would do, but NumPy crashes on some that were changed.
     """
+    x = on_host(x)
     stored = _C.bitcast(x, _C.uint16) if x.dtype is _C.bfloat16 else x
     return np.asarray(stored).tobytes(), x.shape, x.dtype.name
 
 
-def from_bits(data: bytes, shape: tuple[int, ...], dtype: str) -> _C.RawTensor:
+def from_bits(data: bytes, shape: tuple[int, ...], dtype: str, device: str = "cpu") -> _C.RawTensor:
     """The tensor of what `to_bits` gave.
 
     Raises:
         DTypeError: there is no such dtype, or the data are no bytes.
         ShapeError: the bytes do not fill the shape.
+        DeviceError: there is no such device.
     """
     wanted = _C.ShapeTensor((), dtype).dtype  # refuses other names
     if not isinstance(data, bytes):
@@ -173,7 +181,8 @@ def from_bits(data: bytes, shape: tuple[int, ...], dtype: str) -> _C.RawTensor:
             got=f"{stored.size} elements",
         )
     raw = _C.RawTensor(stored.reshape(sizes.shape))
-    return _C.bitcast(raw, wanted) if wanted is _C.bfloat16 else raw
+    raw = _C.bitcast(raw, wanted) if wanted is _C.bfloat16 else raw
+    return raw if raw.device == device else Copy(device=device)(raw)[0]
 
 
 def _not_numbers(data: Any) -> _C.DTypeError:
@@ -193,4 +202,4 @@ def _has_arrays(data: Sequence[Any]) -> bool:
 
 
 def reduce_raw(x: _C.RawTensor) -> Any:
-    return from_bits, to_bits(x)
+    return from_bits, (*to_bits(x), x.device)

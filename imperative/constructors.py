@@ -5,22 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from .. import _C
+from ..ops import Copy
 from .arrays import raw_from_dlpack
 from .naming import named
 from .tensor import Tensor, TensorLike
 
 
-def tensor(data: TensorLike, dtype: Any = None, *, requires_grad: bool = False) -> Tensor:
+def tensor(
+    data: TensorLike,
+    dtype: Any = None,
+    *,
+    device: str | None = None,
+    requires_grad: bool = False,
+) -> Tensor:
     """A tensor of a copy of the data.
 
     Args:
         data: a number, (nested) lists, an array or a tensor.
         dtype: the dtype; by default float32 for Python floats, int64 for integers, and an array's
             own.
+        device: where it is to live; None leaves tensors where they are, and takes other data to
+            where tensors are made (`device`).
         requires_grad: whether gradients are asked for it.
 
     Raises:
         DTypeError: the data are not numbers.
+        DeviceError: there is no such device.
 
     Example:
         >>> from tensorlike import tensor
@@ -28,6 +38,8 @@ def tensor(data: TensorLike, dtype: Any = None, *, requires_grad: bool = False) 
         (2, 2)
     """
     made: Tensor = _C.tensor(data, dtype)
+    if device is not None and made.device != device:
+        made = made.to(device)
     if requires_grad:
         made.requires_grad = True
     return made
@@ -41,7 +53,7 @@ def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None
         data: a number, (nested) lists, an array, a RawTensor, or what has ``__dlpack__``.
         dtype: the dtype; None takes that of the data: float32 for Python floats, int64 for
             integers.
-        device: where it is to live: "cpu" or None.
+        device: where it is to live; None as for `tensor`.
 
     Raises:
         DTypeError: the data are not numbers.
@@ -52,13 +64,10 @@ def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None
         >>> as_raw_tensor([1, 2], dtype="float32", device="cpu").numpy()
         array([1., 2.], dtype=float32)
     """
-    if device not in (None, "cpu"):
-        raise _C.DeviceError(
-            "must be 'cpu'", op="as_raw_tensor", argument="device", got=repr(device)
-        )
-    if isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype):
-        return data
-    return _C.RawTensor(data, dtype)
+    if not (isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype)):
+        data = _C.RawTensor(data, dtype)
+    raw: _C.RawTensor = data
+    return raw if device in (None, raw.device) else Copy(device=device)(raw)[0]
 
 
 @named
@@ -67,7 +76,7 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
 
     Args:
         x: an object with ``__dlpack__``.
-        device: must be "cpu" or None.
+        device: where the tensor is to live; None and "cpu" leave it in that memory.
         copy: whether the memory must be (True) or must not be (False) copied.
 
     Raises:
@@ -80,7 +89,11 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
         >>> from_dlpack(np.arange(3)).tolist()
         [0, 1, 2]
     """
-    if device not in (None, "cpu"):
-        raise _C.DeviceError("must be 'cpu'", op="from_dlpack", argument="device", got=repr(device))
     raw = raw_from_dlpack(x)
-    return Tensor(raw).copy() if copy else Tensor(raw)
+    if device not in (None, raw.device):
+        if copy is False:
+            raise _C.ArgumentError(
+                "another device needs a copy", op="from_dlpack", got="copy=False"
+            )
+        return Tensor(Copy(device=device)(raw)[0])
+    return Tensor(Copy()(raw)[0] if copy else raw)

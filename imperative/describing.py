@@ -33,4 +33,6 @@ def describe(x: Any, tensor: type[Any]) -> str:
         notes.insert(0, f"dtype={inner.dtype.name}")
     if inner is x:
         notes.append(f"device={inner.device!r}")
+    elif inner.device != "cpu":
+        notes.insert(0, f"device={inner.device!r}")
     return f"{name}({', '.join([body, *notes])})"

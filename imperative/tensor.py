@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C
+from ..ops import Copy
 from . import indexing
 from .apply_numpy import apply_function, apply_ufunc
 from .arrays import (
@@ -63,6 +64,7 @@ class Tensor(ShapedMethods):
         """The elements as a NumPy array: the same memory, read-only.
 
         Raises:
+            DeviceError: they live on another device than the CPU; ``x.to("cpu")`` first.
             AutodiffError: the tensor is being traced; `detach` it first.
         """
         self._refuse_tracing("numpy")
@@ -141,7 +143,7 @@ class Tensor(ShapedMethods):
         )
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        """The CPU, device 0."""
+        """The CPU, device 0: no other one shares its memory."""
         return (1, 0)
 
     def detach(self) -> Tensor:
@@ -313,7 +315,7 @@ class Tensor(ShapedMethods):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         """A copy of the elements; a leaf stays a leaf."""
-        made = type(self)(from_bits(*to_bits(self.detach()._raw())))
+        made = type(self)(Copy()(self.detach())[0]._raw())
         if self.requires_grad:
             if not self.is_leaf:
                 raise _C.AutodiffError(
@@ -326,10 +328,11 @@ class Tensor(ShapedMethods):
         return made
 
     def __reduce__(self) -> Any:
-        """Pickles as elements, dtype and whether it requires_grad."""
+        """Pickles as elements, dtype, device and whether it requires_grad."""
         if self.requires_grad and not self.is_leaf:
             raise _C.AutodiffError("only leaves can be pickled; use x.detach() first", op="pickle")
-        return _rebuild, (type(self), *to_bits(self.detach()._raw()), self.requires_grad)
+        raw = self.detach()._raw()
+        return _rebuild, (type(self), *to_bits(raw), self.requires_grad, raw.device)
 
     def __repr__(self) -> str:
         """As NumPy prints, and what is special about the tensor-like."""
@@ -354,13 +357,11 @@ class Parameter(Tensor):
         return self
 
 
-def _rebuild(
-    cls: type[Tensor], data: bytes, shape: tuple[int, ...], dtype: str, requires_grad: bool
-) -> Tensor:
+def _rebuild(cls: type[Tensor], *parts: Any) -> Tensor:
     if not (isinstance(cls, type) and issubclass(cls, Tensor)):
         raise _C.ParameterError("a class of tensors is needed", op="unpickle", got=repr(cls))
-    made = cls(from_bits(data, shape, dtype))
-    made.requires_grad = requires_grad
+    made = cls(from_bits(*parts[:3], *parts[4:]))
+    made.requires_grad = parts[3]
     return made
 
 

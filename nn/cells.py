@@ -56,7 +56,7 @@ class Cell(Recurrence):
             )
         wanted = (shape[0], self.hidden_size)
         if state is None:
-            state = (F.full(wanted, 0.0, dtype=x.dtype),) * self.states
+            state = (F.full(wanted, 0.0, dtype=x.dtype, device=x.device),) * self.states
         if len(state) != self.states or any(tuple(part.shape) != wanted for part in state):
             raise ArgumentError(
                 f"must have the shape {wanted}, each of {self.states}",

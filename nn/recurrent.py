@@ -90,7 +90,7 @@ class Recurrent(Recurrence):
 
     def _start(self, x: TensorLike, start: State | None, index: int) -> State:
         if start is None:
-            zeros = F.full((x.shape[1], self.hidden_size), 0.0, dtype=x.dtype)
+            zeros = F.full((x.shape[1], self.hidden_size), 0.0, dtype=x.dtype, device=x.device)
             return (zeros,) * self.states
         return tuple(part[index] for part in start)
 

@@ -212,6 +212,14 @@ constexpr DType find_dtype() {
 template <class T>
 inline constexpr DType dtype_of = detail::find_dtype<T>();
 
+// A T for each dtype.
+template <class T>
+struct ByDType {
+  T kernel[kDTypeCount] = {};
+  T& operator[](DType dtype) { return kernel[static_cast<int>(dtype)]; }
+  const T& operator[](DType dtype) const { return kernel[static_cast<int>(dtype)]; }
+};
+
 // A literal as an element. What does not fit is for the caller to refuse before.
 template <class T>
 T literal_as(const Literal& literal) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "base/device.h"
 #include "base/dtype.h"
 #include "base/error.h"
 #include "base/small_vector.h"
@@ -38,6 +39,7 @@ inline std::string to_string(const Dims& shape) {
 struct Spec {
   DType dtype = DType::kFloat32;
   Dims shape;
+  Device device = {};
 };
 
 using Specs = SmallVector<Spec, 1>;

@@ -58,7 +58,7 @@ Ref<Value> seed_of(PyObject* given, const Tracer& tracer, const Spec& spec) {
 // What is under wrappers and carriers.
 Ref<Value> carried_by(PyObject* object) {
   Ref<Value> value = to_value(object);
-  if (value->tag != Value::kForeign) return value;
+  if (object_of(*value) == nullptr) return value;
   return to_value(own(PyObject_CallOneArg(hooks.carried, object)).get());
 }
 

@@ -42,6 +42,12 @@ bool get_view(PyObject* object, Py_buffer& view) {
 
 }  // namespace
 
+void check_on_cpu(const RawTensor& x, const char* who) {
+  if (x.device.is_cpu()) return;
+  fail(ErrorKind::kDevice, said::op(who), "the elements must be in the host's memory",
+       said::got("a tensor on ", to_string(x.device)), said::fix("move it: x.to(\"cpu\")"));
+}
+
 void normalise(RawTensor& booleans) {
   auto* bytes = reinterpret_cast<uint8_t*>(booleans.data);
   for (int64_t i = 0; i < booleans.count; ++i) bytes[i] = bytes[i] != 0;
@@ -126,9 +132,10 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
     // Straight to the dtype that is asked for: nothing is rounded twice, or wraps around.
     const DType wanted = dtype == Py_None ? default_dtype(kind_of(literal)) : to_dtype(dtype);
     const bool is_wide = is_wide_integer(object, literal) && kind_of(wanted) < Kind::kFloating;
-    return is_wide ? wide_scalar(object, wanted) : RawTensor::scalar(wanted, literal);
+    return is_wide ? wide_scalar(object, wanted)
+                   : RawTensor::scalar(wanted, literal, default_device);
   } else {
-    raw = from_data(object, dtype);
+    raw = moved(*from_data(object, dtype), default_device);
   }
   if (dtype == Py_None) return raw;
   const DType wanted = to_dtype(dtype);
@@ -163,6 +170,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
     view->obj = nullptr;
     auto* raw = static_cast<RawTensor*>(value_of(self));
     raw->ready("read");
+    check_on_cpu(*raw, "the buffer protocol");
     if ((flags & PyBUF_WRITABLE) == PyBUF_WRITABLE) {
       PyErr_SetString(PyExc_BufferError, "tensor-likes are values: their memory is read-only");
       throw PythonError();

@@ -34,7 +34,8 @@ struct Part {
 };
 
 Part part_of(const Value* value) {
-  const bool leads = value != nullptr && (value->tag & (Value::kTracer | Value::kForeign)) != 0;
+  const bool leads =
+      value != nullptr && (value->tag == Value::kTracer || object_of(*value) != nullptr);
   return {leads ? value : nullptr, Kind::kValue};
 }
 
@@ -48,7 +49,7 @@ PyObject* open(const Part& part, Show&& show) {
   switch (part.kind) {
     case Kind::kValue: {
       const auto& value = static_cast<const Value&>(*part.object);
-      if (value.tag == Value::kForeign) return static_cast<const ForeignValue&>(value).object();
+      if (PyObject* const object = object_of(value)) return object;
       const auto& tracer = static_cast<const Tracer&>(value);
       show(part_of(tracer.primal.get()));
       show(Part{tracer.edge.node.get(), Kind::kNode});

@@ -162,6 +162,7 @@ PyObject* to_dlpack(PyObject* self, PyObject* args, PyObject* kwargs) {
     auto held = std::make_unique<Held>();
     auto* raw = static_cast<RawTensor*>(value_of(self));
     raw->ready("read");
+    check_on_cpu(*raw, "__dlpack__");
     const bool is_copied = wants_copy == Py_True;
     held->tensor = is_copied ? copy(*raw) : Ref<RawTensor>(raw);
     if (major < 1) {

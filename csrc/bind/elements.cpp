@@ -5,19 +5,21 @@ namespace {
 
 // What a tensor-like written in Python names as the one whose elements are its own.
 Ref<Value> named_elements(const Value& value) {
-  PyObject* object = static_cast<const ForeignValue&>(value).object();
-  if (!is_tensor_like(object)) return nullptr;
+  PyObject* const object = object_of(value);
+  if (object == nullptr || !is_tensor_like(object)) return nullptr;
   const Object found = find_attribute(object, "elements");
   return found ? to_value(found.get()) : nullptr;
 }
 
 }  // namespace
 
-PyObject* item_of(const RawTensor& x) {
-  if (x.size() != 1) {
+PyObject* item_of(const RawTensor& tensor) {
+  if (tensor.size() != 1) {
     fail(ErrorKind::kShape, said::op("item"), "the tensor must have one element",
-         said::got("shape ", to_string(x.shape)));
+         said::got("shape ", to_string(tensor.shape)));
   }
+  const Ref<RawTensor> held = moved(tensor, Device());
+  const RawTensor& x = *held;
   return visit_dtype(x.dtype, [&](auto tag) -> PyObject* {
     using T = typename decltype(tag)::type;
     const T value = *x.as<T>();
@@ -39,7 +41,7 @@ Ref<RawTensor> elements_of(Ref<Value> value) {
   while (value && value->tag != Value::kRaw) {
     Ref<Value> inner;
     if (value->tag == Value::kTracer) inner = static_cast<Tracer*>(value.get())->primal;
-    if (value->tag == Value::kForeign) inner = named_elements(*value);
+    if (value->tag == Value::kOther) inner = named_elements(*value);
     if (!inner) {
       fail(ErrorKind::kDispatch, "a value is needed; a ", value->type->name(), " has no elements.",
            said::missing("elements"));
@@ -51,6 +53,16 @@ Ref<RawTensor> elements_of(Ref<Value> value) {
          said::missing("elements"));
   static_cast<RawTensor*>(value.get())->ready("read");
   return Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
+}
+
+Device device_of(PyObject* tensor_like) {
+  if (Value* value = value_of(tensor_like)) {
+    Spec spec;
+    return value->spec(spec) ? spec.device : Device();
+  }
+  const Object inner = Object::steal(PyObject_CallOneArg(hooks.inner, tensor_like));
+  if (!inner) PyErr_Clear();  // whatever it is, it does not say
+  return inner && is_tensor_like(inner.get()) ? device_of(inner.get()) : Device();
 }
 
 }  // namespace tensorlike::bind

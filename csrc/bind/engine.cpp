@@ -1,4 +1,4 @@
-// The engine's options, its reports and the profile, as Python data.
+// The engine's options, its reports and the profile, and the devices, as Python data.
 #include "engine/engine.h"
 
 #include <pybind11/pybind11.h>
@@ -7,6 +7,7 @@
 #include "bind/objects.h"
 #include "engine/async.h"
 #include "engine/profile.h"
+#include "memory/backend.h"
 
 namespace py = pybind11;
 
@@ -43,6 +44,17 @@ py::list programs() {
   return out;
 }
 
+std::vector<std::string> device_names() {
+  std::vector<std::string> names;
+  for (const Device& device : devices()) names.push_back(to_string(device));
+  return names;
+}
+
+// Gives back what it was.
+std::string set_default_device(const std::string& name) {
+  return to_string(std::exchange(default_device, require_device("device", name)));
+}
+
 }  // namespace
 
 void add_engine(PyObject* module) {
@@ -54,6 +66,9 @@ void add_engine(PyObject* module) {
   m.def("fused_programs", programs);
   m.def("waiting_ops", waiting_ops);
   m.def("is_profiling", is_profiling);
+  m.def("devices", device_names);
+  m.def("default_device", [] { return to_string(default_device); });
+  m.def("set_default_device", set_default_device);
 }
 
 }  // namespace tensorlike::bind

@@ -3,6 +3,7 @@
 
 #include "bind/programs.h"
 #include "bind/rules.h"
+#include "memory/backend.h"
 
 namespace tensorlike::bind {
 
@@ -28,7 +29,7 @@ const Names& names() {
 }
 
 ForeignValue::ForeignValue(PyObject* object)
-    : Value(kForeign, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {
+    : Value(kOther, kind_type(Py_TYPE(object))), object_(Py_NewRef(object)) {
   ++python_parts;
 }
 
@@ -60,6 +61,7 @@ bool ForeignValue::spec(Spec& out) const {
   if (sizes == nullptr) fail_shape(object_, shape.get());
   out.shape = Dims{std::span<const int64_t>(*sizes)};
   out.dtype = to_dtype(dtype.get());
+  if (has_devices() && is_tensor_like(object_)) out.device = device_of(object_);
   return true;
 }
 
@@ -122,7 +124,7 @@ bool to_literal(PyObject* object, Literal& literal) {
   return false;
 }
 
-Ref<RawTensor> wide_scalar(PyObject* object, DType dtype) {
+Ref<RawTensor> wide_scalar(PyObject* object, DType dtype, Device device) {
   if (dtype != DType::kUInt64) {
     fail(ErrorKind::kOverflow, said::op("literal"), "must fit ", name_of(dtype),
          said::got("an integer beyond int64"), said::fix("use floats"));
@@ -135,7 +137,7 @@ Ref<RawTensor> wide_scalar(PyObject* object, DType dtype) {
   }
   Ref<RawTensor> out = RawTensor::empty(DType::kUInt64, {});
   *out->as<uint64_t>() = value;
-  return out;
+  return moved(*out, device);
 }
 
 Ref<Value> lift_operand(PyObject* object, Value& like) {
@@ -145,8 +147,10 @@ Ref<Value> lift_operand(PyObject* object, Value& like) {
     Value* under = &like;
     while (under->tag == Value::kTracer) under = static_cast<Tracer*>(under)->primal.get();
     if (is_wide_integer(object, literal) && under->tag == Value::kRaw) {
-      const DType dtype = static_cast<RawTensor*>(under)->dtype;
-      if (kind_of(dtype) < Kind::kFloating) return wide_scalar(object, dtype);
+      const Spec spec = static_cast<RawTensor*>(under)->spec();
+      if (kind_of(spec.dtype) < Kind::kFloating) {
+        return wide_scalar(object, spec.dtype, spec.device);
+      }
     }
     return lift_literal(literal, *under);
   }

@@ -224,7 +224,7 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
       return wrap(out[0], types.tensor);
     }
     const bool is_single = n == 1 && is_own_wrapper(Py_TYPE(call.tensors[0])) &&
-                           value_of(call.tensors[0])->tag != Value::kForeign &&
+                           value_of(call.tensors[0])->tag != Value::kOther &&
                            dispatcher().is_wrapper_plain();
     if (is_single) {
       const Ref<Value> value(value_of(call.tensors[0]));

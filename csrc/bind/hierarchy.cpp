@@ -57,7 +57,8 @@ class PythonOpClass final : public OpClass, public OfPython {
     is_declared = true;
     family = base->family;
     infer = base->infer;
-    kernel = base->kernel;
+    share_kernels(*base);
+    device_attr = base->device_attr;
     own = base->own;
     grad = base->grad;
     gradients = base->gradients;

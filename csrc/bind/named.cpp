@@ -1,6 +1,7 @@
 // Named: a function of Python's with a name for its errors. It costs a call of C where nothing
 // fails; what is raised goes through `on_error(name, error)`, which gives the error to raise.
 #include "bind/objects.h"
+#include "memory/backend.h"
 
 // After Python.h.
 #include <structmember.h>
@@ -43,8 +44,17 @@ void name_error(const NamedObject& self, PyObject* const* args, Py_ssize_t n) {
   for (PyObject* part : parts) Py_XDECREF(part);
 }
 
+// What a call makes without operands it makes where its first tensor-like lives.
+Device device_beside(PyObject* const* args, Py_ssize_t n) {
+  for (Py_ssize_t i = 0; has_devices() && i < n; ++i) {
+    if (is_tensor_like(args[i])) return device_of(args[i]);
+  }
+  return default_device;
+}
+
 PyObject* call_named(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const NamedObject& self = *as_named(object);
+  const DeviceScope scope(device_beside(args, PyVectorcall_NARGS(nargsf)));
   PyObject* result = PyObject_Vectorcall(self.function, args, nargsf, kwnames);
   if (result != nullptr) [[likely]]
     return result;

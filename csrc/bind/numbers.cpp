@@ -74,7 +74,7 @@ const Op& operator_op(Operator which) {
 }
 
 bool is_plain_tensor(PyObject* object) {
-  return is_own_wrapper(Py_TYPE(object)) && value_of(object)->tag != Value::kForeign;
+  return is_own_wrapper(Py_TYPE(object)) && value_of(object)->tag != Value::kOther;
 }
 
 bool is_number(PyObject* object) {

@@ -64,11 +64,17 @@ class ForeignValue final : public Value {
   double priority() const override;
   bool spec(Spec& out) const override;
   Ref<Value> lift(Value& other) override;
+  void* embedded() const override { return object_; }
   PyObject* object() const { return object_; }
 
  private:
   PyObject* object_;
 };
+
+// The Python object that a value stands for; null where it is one of the core's own kinds.
+inline PyObject* object_of(const Value& value) {
+  return value.tag == Value::kOther ? static_cast<PyObject*>(value.embedded()) : nullptr;
+}
 
 // An op written in Python.
 class ForeignOp final : public Op {
@@ -126,6 +132,11 @@ void rebind(PyObject* wrapper, Ref<Value> value);
 int visit_held(PyObject* self, visitproc visit, void* arg);
 int visit_held(PyObject* self, const TapeLog& log, visitproc visit, void* arg);
 
+// Where a tensor-like's elements live, as it says or what it is around; else the CPU.
+Device device_of(PyObject* tensor_like);
+// ErrorKind::kDevice unless `who` may look at the elements.
+void check_on_cpu(const RawTensor& x, const char* who);
+
 PyObject* from_dims(const Dims& dims);
 [[noreturn]] void fail_attribute(PyObject* self, const char* name);
 [[noreturn]] void fail_shape(PyObject* self, PyObject* shape);
@@ -139,7 +150,7 @@ bool to_literal(PyObject* object, Literal& literal);
 // Whether it is an integer beyond int64, which the literal holds rounded.
 bool is_wide_integer(PyObject* object, const Literal& literal);
 // An integer beyond int64 as an integer dtype: only uint64 may hold it.
-Ref<RawTensor> wide_scalar(PyObject* object, DType dtype);
+Ref<RawTensor> wide_scalar(PyObject* object, DType dtype, Device device = default_device);
 // The value for an operand that is not a tensor-like, beside `like`.
 Ref<Value> lift_operand(PyObject* object, Value& like);
 

@@ -4,6 +4,7 @@
 
 #include "bind/config.h"
 #include "bind/rules.h"
+#include "op/infer.h"
 // After Python.h.
 #include <structmember.h>
 
@@ -83,10 +84,7 @@ Ref<Op> make_const_op(const OpClass& cls, PyObject* args, PyObject* kwargs) {
     op->attrs[1] = *op->dtype;
   }
   op->attrs[2] = to_attr(device, "Const", {"device", "device", false, {}});
-  if (const auto* name = std::get_if<std::string>(&op->attrs[2]); name && *name != "cpu") {
-    fail(ErrorKind::kDevice, said::op("Const"), said::argument("device"), "must be 'cpu'",
-         said::got("'", *name, "'"));
-  }
+  results_device(*op, Device());  // there must be one of that name
   return op;
 }
 
@@ -135,8 +133,8 @@ PyObject* op_repr(PyObject* self) {
 
 bool same_elements(const RawTensor& a, const RawTensor& b) {
   if (a.dtype != b.dtype || !(a.shape == b.shape)) return false;
-  const Ref<RawTensor> x = contiguous(a);
-  const Ref<RawTensor> y = contiguous(b);
+  const Ref<RawTensor> x = contiguous(*moved(a, Device()));
+  const Ref<RawTensor> y = contiguous(*moved(b, Device()));
   return std::memcmp(x->data, y->data, static_cast<size_t>(a.count) * size_of(a.dtype)) == 0;
 }
 

@@ -58,8 +58,8 @@ Ref<Value> lowered(const Ref<Value>& value, const Tape& tape) {
     if (tracer.tape->level == tape.level + 1) return lowered(tracer.primal, tape);  // a leaf of it
     return tracer.tape.get() == &tape ? tracer.primal : value;
   }
-  if (value->tag != Value::kForeign) return value;
-  PyObject* object = static_cast<ForeignValue&>(*value).object();
+  PyObject* const object = object_of(*value);
+  if (object == nullptr) return value;
   return to_value(own(PyObject_CallFunction(hooks.lowered, "Oi", object, tape.level)).get());
 }
 
@@ -134,9 +134,7 @@ void end_journal(bool undoes) {
 }
 
 bool is_same_value(const Value& x, const Value& y) {
-  if (x.tag != Value::kForeign || y.tag != Value::kForeign) return &x == &y;
-  return static_cast<const ForeignValue&>(x).object() ==
-         static_cast<const ForeignValue&>(y).object();
+  return &x == &y || (object_of(x) != nullptr && object_of(x) == object_of(y));
 }
 
 void note_rebinding(PyObject* wrapper, const Value& value) {
@@ -188,8 +186,8 @@ namespace {
 // What a tracer, a tensor-like of a transform or a carrier is around; null for all others.
 Ref<Value> inner_of(const Ref<Value>& value) {
   if (value->tag == Value::kTracer) return static_cast<Tracer&>(*value).primal;
-  if (value->tag != Value::kForeign) return nullptr;
-  PyObject* object = static_cast<ForeignValue&>(*value).object();
+  PyObject* const object = object_of(*value);
+  if (object == nullptr) return nullptr;
   Object inner = own(PyObject_CallOneArg(hooks.inner, object));
   return inner.get() == Py_None ? Ref<Value>() : to_value(inner.get());
 }
@@ -200,8 +198,8 @@ Ref<Tape> own_tape(Value& value) {
     const Ref<Tape>& tape = static_cast<Tracer&>(value).tape;
     return tape->level > 0 ? tape : nullptr;
   }
-  if (value.tag != Value::kForeign) return nullptr;
-  PyObject* object = static_cast<ForeignValue&>(value).object();
+  PyObject* const object = object_of(value);
+  if (object == nullptr) return nullptr;
   Object tape = own(PyObject_CallOneArg(hooks.own_tape, object));
   return tape.get() == Py_None ? Ref<Tape>() : to_tape(tape.get());
 }

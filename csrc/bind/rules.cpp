@@ -18,6 +18,7 @@ bool PythonRule::call(const Op& op, Args args, Values& out) {
     held.push_back(own(from_value(Ref<Value>(arg))));
     stack.push_back(held.back().get());
   }
+  const DeviceScope scope(device_beside(args));
   Object result = own(PyObject_Vectorcall(function_, stack.data(), stack.size(), nullptr));
   if (result.get() == Py_NotImplemented) return false;
   const Object results = result_tuple(result.get());

@@ -26,7 +26,7 @@ TensorObject* as_tensor(PyObject* self) { return reinterpret_cast<TensorObject*>
 
 // Whether a Tensor of this value may be part of a cycle. Elements lead to no Python object.
 bool may_hold_python(const Value& value) {
-  return (value.tag & (Value::kForeign | Value::kTracer)) != 0;
+  return value.tag == Value::kTracer || object_of(value) != nullptr;
 }
 
 // Wrappers come and go with every op: their memory is kept.
@@ -176,7 +176,9 @@ PyObject* get_size(PyObject* self, void*) {
     return PyLong_FromLongLong(element_count(spec_in(self).shape));
   });
 }
-PyObject* get_device(PyObject*, void*) { return PyUnicode_FromString("cpu"); }
+PyObject* get_device(PyObject* self, void*) {
+  return guarded([&] { return PyUnicode_FromString(to_string(device_of(self)).c_str()); });
+}
 
 PyObject* item(PyObject* self, PyObject*) {
   return guarded([&] { return item_of(*elements_of(to_value(self))); });
@@ -310,17 +312,12 @@ Ref<Value> as_argument(PyObject* object) {
 }
 
 PyObject* from_value(const Ref<Value>& value) {
-  switch (value->tag) {
-    case Value::kRaw:
-      return new_object(types.raw_tensor, value);
-    case Value::kTracer:
-      return new_object(types.tracer, value);
-    case Value::kShape:
-      return new_object(types.shape_tensor, value);
-    case Value::kForeign:
-      break;
-  }
-  return Py_NewRef(static_cast<ForeignValue*>(value.get())->object());
+  if (PyObject* object = object_of(*value)) return Py_NewRef(object);
+  PyTypeObject* const cls = value->tag == Value::kRaw      ? types.raw_tensor
+                            : value->tag == Value::kTracer ? types.tracer
+                            : value->tag == Value::kShape  ? types.shape_tensor
+                                                           : types.tensor_base;
+  return new_object(cls, value);  // the last of a kind of the core's without a class in Python
 }
 
 uint64_t births() { return made; }

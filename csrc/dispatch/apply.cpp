@@ -52,8 +52,7 @@ Ref<Value> apply_one(const Op& op, Args args) {
 static void insist(const Op& op, Args args) {
   Specs specs;
   for (Value* arg : args) specs.push_back(static_cast<RawTensor*>(arg)->spec());
-  check_arity(op, specs.size());
-  op.cls.infer(op, specs);
+  infer(op, specs);
 }
 
 bool apply_raw(const Op& op, Args args, Values& out) {
@@ -62,7 +61,7 @@ bool apply_raw(const Op& op, Args args, Values& out) {
     return true;
   }
   if (op.scalar == nullptr && applies_creation(op, args, out)) return true;
-  if (op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel) {
+  if (op.scalar != nullptr || op.reduction != nullptr || op.cls.has_kernel()) {
     out = launch(op, args);
     return true;
   }
@@ -100,20 +99,6 @@ bool apply_shape(const Op& op, Args args, Values& out) {
     out.push_back(make_ref<ShapeTensor>(std::move(spec)));
   }
   return true;
-}
-
-bool apply_body(const Op& op, Args args, Values& out) {
-  const bool is_scalar = op.scalar != nullptr;
-  if (const auto& body = is_scalar ? op.scalar->expansion : op.cls.define; body != nullptr) {
-    out = run_body(*body, op, args);
-    return true;
-  }
-  if (op.cls.expand != nullptr) {
-    check_arity(op, args.size());
-    out = op.cls.expand(op, args);
-    return true;
-  }
-  return op.run_define(args, out);
 }
 
 }  // namespace tensorlike

@@ -116,7 +116,6 @@ class FrameGuard {
 bool apply_raw(const Op& op, Args args, Values& out);
 bool apply_shape(const Op& op, Args args, Values& out);
 bool apply_tracer(const Op& op, Args args, Values& out);
-bool apply_body(const Op& op, Args args, Values& out);
 
 // The result of an op that has one, without detours, where the arguments are small RawTensors and
 // no rule of a user's can have a say; null everywhere else. Never lets the GIL go.

@@ -186,7 +186,9 @@ void Task::finish(const char*) {
 bool push_async(const Op& op, Args args, Values& out) {
   if (queue().is_stopping) return false;
   // A kernel of Python's own runs where it is called, so that its errors come as they are.
-  if (!is_computed(op) || args.empty()) return false;
+  if (args.empty()) return false;
+  const Device device = static_cast<RawTensor*>(args[0])->device;
+  if (!is_computed(op, device)) return false;
   check_arity(op, args.size());
   const auto is_there = [](const Value* arg) {
     return !static_cast<const RawTensor*>(arg)->pending;
@@ -205,6 +207,7 @@ bool push_async(const Op& op, Args args, Values& out) {
     const bool is_sized =
         std::find(spec.shape.begin(), spec.shape.end(), kUnknownSize) == spec.shape.end();
     if (!is_sized) return false;  // the caller needs the shape at once
+    if (!(spec.device == device)) return false;
     work = std::max(work, element_count(spec.shape));
   }
   if (work < engine_options().threshold) return false;

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "engine/profile.h"
+#include "memory/backend.h"
 
 namespace tensorlike {
 namespace {
@@ -178,7 +179,7 @@ void Chain::allocate(bool may_take) {
     });
     if (fits == dying.end()) {
       const size_t bytes = static_cast<size_t>(tensor.count) * size_of(tensor.dtype);
-      written_[w].storage = Storage::allocate(bytes);
+      written_[w].storage = Storage::allocate(bytes, device());
       continue;
     }
     written_[w].storage = operands_[static_cast<size_t>(*fits)]->storage;
@@ -187,34 +188,30 @@ void Chain::allocate(bool may_take) {
   }
 }
 
-SmallVector<TileOutput, 4> Chain::outputs() const {
-  SmallVector<TileOutput, 4> outputs;
+void Chain::find(Places& places) const {
+  for (const RawTensor* operand : operands_) places.operands.push_back(operand);
   for (const Written& written : written_) {
-    outputs.push_back({written.storage->data(), size_of(written.tensor->dtype)});
+    Array place(written.tensor->dtype, written.tensor->shape, written.storage->data());
+    place.device = device();
+    places.written.push_back(std::move(place));
   }
-  return outputs;
+  for (const Array& place : places.written) places.outputs.push_back(&place);
 }
 
 void Chain::run() {
-  SmallVector<TileOperand, 8> operands;
-  for (const RawTensor* operand : operands_) operands.push_back(tile_operand(*operand, shape_));
-  const auto to = outputs();
+  Places places;
+  find(places);
   // Whoever is stopped in here, by an exception or in a child of fork, has no operands any more.
   for (size_t i = 0; taken_ > 0 && i < nodes_.size(); ++i) nodes_[i]->lose();
-  run_tiles(prepared_->program, shape_, {operands.data(), operands.size()}, {to.data(), to.size()});
+  backend(device()).run(prepared_->program, shape_, places.operands, places.outputs);
 }
 
-Reducible Chain::feed(DType dtype) const {
-  Reducible source;
-  source.shape = shape_;
-  source.size = size_of(dtype);
-  source.program = &prepared_->program;
-  for (const RawTensor* operand : operands_) {
-    source.operands.push_back(tile_operand(*operand, shape_));
-  }
-  for (const TileOutput& output : outputs()) source.written.push_back(output);
-  source.is_written = first_written_ == 0;
-  return source;
+void Chain::run_into(const Op& reduction, DType dtype, const Array& out, Workspace& workspace) {
+  Places places;
+  find(places);
+  const Feed feed{&prepared_->program, dtype,          shape_,
+                  places.operands,     places.outputs, first_written_ == 0};
+  backend(device()).reduce(reduction, feed, out, workspace);
 }
 
 void Chain::fill() {

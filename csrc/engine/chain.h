@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "engine/lazy.h"
+#include "memory/workspace.h"
 #include "op/tile_program.h"
-#include "tensor/reduce.h"
 
 namespace tensorlike {
 
@@ -38,8 +38,8 @@ class Chain {
   void allocate(bool may_take);
   // Runs it over the memory. Nodes whose operands are written over are lost until they are filled.
   void run();
-  // What a reduction reads.
-  Reducible feed(DType dtype) const;
+  // Runs it as what a reduction reads, in elements of a dtype.
+  void run_into(const Op& reduction, DType dtype, const Array& out, Workspace& workspace);
   // It has run: hands the memory out; the nodes are done.
   void fill();
 
@@ -52,6 +52,12 @@ class Chain {
     Ref<RawTensor> tensor;
     Ref<Storage> storage;
   };
+  // Where the elements of operands are, and where those of results will be.
+  struct Places {
+    SmallVector<const Array*, 8> operands;
+    SmallVector<Array, 4> written;
+    SmallVector<const Array*, 4> outputs;
+  };
 
   // References to a result from inside the chain.
   int64_t inner_uses(const RawTensor& tensor) const;
@@ -59,7 +65,8 @@ class Chain {
   void number_operands();
   void choose_written(const RawTensor* fed);
   void find_program(SmallVector<int, 4> results, const SmallVector<DType, 4>& converted);
-  SmallVector<TileOutput, 4> outputs() const;
+  void find(Places& places) const;
+  Device device() const { return nodes_.front()->result.device; }
 
   const Dims shape_;
   std::vector<Ref<LazyNode>> nodes_;  // inputs before users

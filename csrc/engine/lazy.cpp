@@ -11,8 +11,8 @@
 
 #include "base/blocking.h"
 #include "base/place.h"
+#include "memory/backend.h"
 #include "op/infer.h"
-#include "tensor/reductions.h"
 
 namespace tensorlike {
 namespace {
@@ -152,7 +152,9 @@ void LazyNode::finish(const char* reason) {
 
 bool push_lazily(const Op& op, Args args, Values& out) {
   const EngineOptions options = engine_options();
-  if (op.scalar == nullptr && !is_reducing(op)) return false;
+  if (args.empty()) return false;
+  const Device device = static_cast<RawTensor*>(args[0])->device;
+  if (op.scalar == nullptr && !backend(device).takes_feed(op)) return false;
   check_arity(op, args.size());
   SmallVector<Spec, 3> specs;
   bool may_wait = true;
@@ -176,7 +178,7 @@ bool push_lazily(const Op& op, Args args, Values& out) {
   }
   auto node = make_ref<LazyNode>(op, args, results[0], size);
   for (const Spec& spec : results) {
-    auto tensor = make_ref<RawTensor>(spec.dtype, spec.shape, Ref<Pending>(node));
+    auto tensor = make_ref<RawTensor>(spec, Ref<Pending>(node));
     node->outputs.push_back(tensor.get());
     out.push_back(std::move(tensor));
   }

@@ -5,8 +5,8 @@
 
 #include "engine/chain.h"
 #include "engine/profile.h"
-#include "op/infer.h"
-#include "tensor/reductions.h"
+#include "memory/backend.h"
+#include "tensor/kernel_run.h"
 
 namespace tensorlike {
 namespace {
@@ -70,18 +70,23 @@ LazyNode* run_elementwise(LazyNode& node, const char* reason) {
   return nullptr;
 }
 
+Ref<RawTensor> empty_result(const LazyNode& node) {
+  return RawTensor::empty(node.result.dtype, node.result.shape, node.result.device);
+}
+
 void run_plain_reduction(LazyNode& node) {
   const RawTensor& x = *node.inputs[0];
-  const DType loop = reduction_loop(*node.op, x.dtype);
   FusedProgram program;
   program.ops = {node.op->name()};
   program.places = {node.place};
   program.shape = x.shape;
-  const Ref<RawTensor> out = RawTensor::empty(node.result.dtype, node.result.shape);
-  Workspace workspace;
+  const Ref<RawTensor> out = empty_result(node);
+  Workspace workspace(x.device);
+  const Array* const inputs[] = {&x};
+  const Array* const outputs[] = {out.get()};
   {
     ProfileScope scope;
-    reduce(*node.op, reducible(x, loop), loop, *out, workspace);
+    compute(*node.op, inputs, outputs, workspace);
     tell(scope, program, bytes_of(x) + bytes_of(*out));
   }
   if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);
@@ -101,10 +106,10 @@ LazyNode* run_reduction(LazyNode& node, const char* reason) {
   if (!from->is_elementwise()) return from;
   Chain chain(x.shape);
   if (LazyNode* first = chain.collect(*from)) return first;
-  const DType loop = reduction_loop(*node.op, x.dtype);
+  Backend& device = backend(x.device);
+  const DType loop = device.feed_dtype(*node.op, x.dtype);
   chain.prepare_for_reduction(x, loop);
-  const Dims axes = named_axes(*node.op, static_cast<int64_t>(x.shape.size()));
-  if (chain.writes() && !is_walked_in_order(x.shape, axes, reduction_kernel(*node.op, loop))) {
+  if (chain.writes() && !device.writes_meanwhile(*node.op, x.shape, loop)) {
     return chain.written_node();
   }
   chain.allocate(false);
@@ -112,11 +117,11 @@ LazyNode* run_reduction(LazyNode& node, const char* reason) {
   program.ops.push_back(node.op->name());
   program.places.push_back(node.place);
   ++program.outputs;
-  const Ref<RawTensor> out = RawTensor::empty(node.result.dtype, node.result.shape);
-  Workspace workspace;
+  const Ref<RawTensor> out = empty_result(node);
+  Workspace workspace(x.device);
   {
     ProfileScope scope;
-    reduce(*node.op, chain.feed(loop), loop, *out, workspace);
+    chain.run_into(*node.op, loop, *out, workspace);
     tell(scope, program, chain.bytes() + bytes_of(*out));
   }
   if (node.outputs[0] != nullptr) node.outputs[0]->fill(out->storage);

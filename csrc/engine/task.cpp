@@ -65,7 +65,8 @@ void Task::place_results() {
   for (const Spec& spec : specs_) {
     Array place(spec.dtype, spec.shape, result_strides(*op_, arrays_[0], spec), nullptr);
     Ref<Storage> storage =
-        Storage::allocate(static_cast<size_t>(place.count) * size_of(spec.dtype));
+        Storage::allocate(static_cast<size_t>(place.count) * size_of(spec.dtype), spec.device);
+    place.device = spec.device;
     place.data = storage->data();
     results_.push_back({std::move(place), std::move(storage)});
   }
@@ -88,11 +89,11 @@ void Task::run_kernel() {
   for (const Array& array : arrays_) inputs.push_back(&array);
   SmallVector<const Array*, 2> outputs;
   for (const Result& result : results_) outputs.push_back(&result.place);
-  Workspace workspace;
+  Workspace workspace(specs_[0].device);
   compute(*op_, {inputs.data(), inputs.size()}, {outputs.data(), outputs.size()}, workspace);
   if (!scope) return;
   std::vector<Spec> read;
-  for (const Array& array : arrays_) read.push_back({array.dtype, array.shape});
+  for (const Array& array : arrays_) read.push_back({array.dtype, array.shape, array.device});
   scope.describe(*op_, own_failure_->place, read, {specs_.data(), specs_.size()});
 }
 

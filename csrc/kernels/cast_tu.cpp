@@ -1,6 +1,7 @@
 // Conversions, for one ISA level.
 #include <cstring>
 
+#include "base/conversion.h"
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/scalar.h"
@@ -20,21 +21,11 @@ void copy_loop(void* const* out, const void* const* in, int64_t n) {
   std::memcpy(out[0], in[0], static_cast<size_t>(n) * sizeof(T));
 }
 
-// Whether a conversion is one loop; the others go through the dtypes that kernels compute in. A
-// complex number has no real value unless its owner says which part, but it has a truth.
-constexpr bool is_direct(DType from, DType to) {
-  if (kind_of(from) == Kind::kComplex && kind_of(to) != Kind::kComplex) return to == DType::kBool;
-  const bool both_compute = compute_of(from) == from && compute_of(to) == to;
-  const bool is_wide = from == DType::kFloat64 || from == DType::kInt64 || from == DType::kUInt64;
-  const bool rounds_once = is_wide && kind_of(to) == Kind::kFloating && compute_of(to) != to;
-  return both_compute || rounds_once || compute_of(from) == to || compute_of(to) == from;
-}
-
 template <class From, class To>
 constexpr TileKernel pick() {
   if constexpr (std::is_same_v<From, To>) {
     return copy_loop<From>;
-  } else if constexpr (is_direct(dtype_of<From>, dtype_of<To>)) {
+  } else if constexpr (converts_at_once(dtype_of<From>, dtype_of<To>)) {
     return cast_loop<From, To>;
   } else {
     return nullptr;

@@ -8,9 +8,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/window.h"
 #include "kernels/gemm_plan.h"
 #include "kernels/kernel_table.h"
-#include "kernels/window.h"
 
 namespace tensorlike {
 

@@ -78,23 +78,4 @@ const KernelTable& kernel_table() {
   return *table;
 }
 
-SmallVector<CastStep, 3> cast_steps(DType from, DType to) {
-  SmallVector<CastStep, 3> steps;
-  auto step = [&](DType next) {
-    if (next == from && !steps.empty()) return true;
-    const TileKernel kernel = kernel_table().casts[static_cast<int>(from)][static_cast<int>(next)];
-    if (kernel == nullptr) return false;
-    steps.push_back({kernel, next});
-    from = next;
-    return true;
-  };
-  if (step(to)) return steps;
-  if (compute_of(from) != from) step(compute_of(from));
-  // To a half by way of double: a wide integer or a float is then rounded once.
-  const bool is_to_half = kind_of(to) == Kind::kFloating && compute_of(to) != to;
-  const DType last = is_to_half && from != DType::kFloat32 ? DType::kFloat64 : compute_of(to);
-  if (!step(to) && !(from != last && step(last) && step(to)) && from != to) steps.clear();
-  return steps;
-}
-
 }  // namespace tensorlike

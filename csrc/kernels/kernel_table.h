@@ -7,12 +7,12 @@
 #include <string>
 
 #include "base/dtype.h"
+#include "base/window.h"
 #include "kernels/attention.h"
 #include "kernels/fft.h"
 #include "kernels/random.h"
 #include "kernels/row.h"
 #include "kernels/tile.h"
-#include "kernels/window.h"
 
 namespace tensorlike {
 
@@ -217,13 +217,6 @@ struct CtcKernels {
                    void* scratch) = nullptr;
 };
 
-template <class T>
-struct ByDType {
-  T kernel[kDTypeCount] = {};
-  T& operator[](DType dtype) { return kernel[static_cast<int>(dtype)]; }
-  const T& operator[](DType dtype) const { return kernel[static_cast<int>(dtype)]; }
-};
-
 struct KernelTable {
   std::map<std::string, ByDType<TileKernel>, std::less<>> scalars;
   std::map<std::string, ByDType<ReductionKernel>, std::less<>> reductions;
@@ -258,13 +251,5 @@ struct KernelTable {
 
 // The table of the level that this process runs at.
 const KernelTable& kernel_table();
-
-// A conversion as loops one after another, with the dtype that each gives; none where a complex
-// number would lose its imaginary part.
-struct CastStep {
-  TileKernel kernel;
-  DType dtype;
-};
-SmallVector<CastStep, 3> cast_steps(DType from, DType to);
 
 }  // namespace tensorlike

@@ -5,7 +5,7 @@
 // elements. Compiled once per ISA level, by pool_tu.cpp.
 #pragma once
 
-#include "kernels/window.h"
+#include "base/window.h"
 
 #define TL_INLINE inline __attribute__((always_inline))
 

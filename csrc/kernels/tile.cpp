@@ -13,7 +13,7 @@ constexpr int64_t kStripColumns = 128;   // that are transposed together
 constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a cache line
 
 // Apart by a cache line more than a power of two, so that slots do not share cache sets.
-size_t tile_bytes(const TileProgram& program) {
+size_t tile_bytes(const TileLoops& program) {
   return static_cast<size_t>(kTile) * program.widest + 64;
 }
 
@@ -74,7 +74,7 @@ bool is_transposed(const TileOperand& operand, const Dims& shape) {
 
 }  // namespace
 
-BoundProgram::BoundProgram(const TileProgram& program, std::span<const int64_t> shape,
+BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> shape,
                            std::span<const TileOperand> operands)
     : program_(program), operands_(operands.begin(), operands.end()) {
   needs_tiles_ = program.temporaries > 0 || !program.constants.empty();
@@ -106,7 +106,7 @@ int64_t BoundProgram::strip_rows(const TileOperand& operand) const {
 
 TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound), total_(total) {
   const int64_t longest = std::min(total, kTile);
-  const TileProgram& program = bound.program_;
+  const TileLoops& program = bound.program_;
   slot_.resize(static_cast<size_t>(program.slots()));
   if (!bound.needs_tiles_) return;
   // One buffer per operand, constant and temporary; direct operands leave theirs unused.
@@ -186,7 +186,7 @@ const char* TileRunner::in_strip(size_t operand, int64_t begin, int64_t n) {
 
 void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   using Access = BoundProgram::Access;
-  const TileProgram& program = bound_.program_;
+  const TileLoops& program = bound_.program_;
   const size_t first_output = static_cast<size_t>(program.first_output());
   if (begin >= end_) end_ = begin + total_;
   for (size_t i = 0; i < bound_.operands_.size(); ++i) {
@@ -203,7 +203,7 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
     slot_[first_output + i] = out[i];
   SmallVector<const void*, 16> in;
   SmallVector<void*, 8> to;
-  for (const TileInstruction& instruction : program.instructions) {
+  for (const TileLoop& instruction : program.instructions) {
     in.resize(instruction.in.size());
     to.resize(instruction.out.size());
     for (size_t i = 0; i < instruction.in.size(); ++i) {

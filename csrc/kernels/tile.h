@@ -15,14 +15,14 @@ namespace tensorlike {
 // out[k][i] = f(in[0][i], in[1][i], ...) for i < n. Outputs may be the inputs' own memory.
 using TileKernel = void (*)(void* const* out, const void* const* in, int64_t n);
 
-struct TileInstruction {
+struct TileLoop {
   TileKernel kernel = nullptr;
   SmallVector<int, 4> in;
   SmallVector<int, 2> out;
 };
 
 // Slots: the operands, the constants, the temporaries, and last the outputs.
-struct TileProgram {
+struct TileLoops {
   struct Constant {
     DType dtype;
     alignas(16) unsigned char value[16];
@@ -32,7 +32,7 @@ struct TileProgram {
   int temporaries = 0;
   int outputs = 0;
   size_t widest = 8;  // bytes of the largest element in any slot
-  std::vector<TileInstruction> instructions;
+  std::vector<TileLoop> instructions;
 
   int first_constant() const { return operands; }
   int first_temporary() const { return operands + static_cast<int>(constants.size()); }
@@ -58,7 +58,7 @@ inline constexpr int64_t kTile = 1024;  // elements
 // must outlive it.
 class BoundProgram {
  public:
-  BoundProgram(const TileProgram& program, std::span<const int64_t> shape,
+  BoundProgram(const TileLoops& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands);
   BoundProgram(const BoundProgram&) = delete;
   BoundProgram& operator=(const BoundProgram&) = delete;
@@ -72,7 +72,7 @@ class BoundProgram {
   enum class Access : unsigned char { kDirect, kFilled, kGathered, kTransposed };
   int64_t strip_rows(const TileOperand& operand) const;
 
-  const TileProgram& program_;
+  const TileLoops& program_;
   Dims shape_;
   SmallVector<TileOperand, 4> operands_;
   SmallVector<Access, 4> access_;
@@ -110,7 +110,7 @@ class TileRunner {
 };
 
 // Runs the program over `shape`; the outputs are contiguous.
-void run_tiles(const TileProgram& program, std::span<const int64_t> shape,
+void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands, std::span<const TileOutput> outputs);
 
 // Copies n elements, in C order from linear position `begin` of `shape`, into contiguous memory.

@@ -88,7 +88,7 @@ class Streams {
 
 }  // namespace
 
-void run_tiles(const TileProgram& program, std::span<const int64_t> shape,
+void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands, std::span<const TileOutput> outputs) {
   const int64_t n = element_count(shape);
   if (n == 0) return;

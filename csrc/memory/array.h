@@ -1,8 +1,10 @@
-// Elements in memory as kernels see them: what they are and where they lie. Owns nothing.
+// Elements in memory as kernels see them: what they are and where they lie, on which device. Owns
+// nothing. The address is the device's: only its backend follows it.
 #pragma once
 
 #include <utility>
 
+#include "base/device.h"
 #include "base/dtype.h"
 #include "base/shape.h"
 
@@ -38,16 +40,24 @@ struct Array {
   int64_t size() const { return count; }
   // Same elements, seen through another shape; the offset is in elements.
   Array view(Dims view_shape, Dims view_strides, int64_t offset = 0) const {
-    return {dtype, std::move(view_shape), std::move(view_strides),
-            data + offset * static_cast<int64_t>(size_of(dtype))};
+    Array seen(dtype, std::move(view_shape), std::move(view_strides),
+               data + offset * static_cast<int64_t>(size_of(dtype)));
+    seen.device = device;
+    return seen;
   }
 
   DType dtype = DType::kFloat32;
+  Device device;
   Dims shape;
   Dims strides;  // in elements
   int64_t count = 1;
   bool is_contiguous = true;
   char* data = nullptr;
 };
+
+using Arrays = std::span<const Array* const>;
+
+// x as if it had this shape, to which its own broadcasts.
+Array broadcast_to(const Array& x, std::span<const int64_t> shape);
 
 }  // namespace tensorlike

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "memory/backend.h"
 
 namespace tensorlike {
 namespace {
@@ -38,13 +39,26 @@ Ref<Storage> Storage::allocate(size_t bytes) {
   return Ref<Storage>::adopt(storage);
 }
 
-Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> give_back,
-                              bool is_read_only) {
+// One that stands beside its memory.
+Ref<Storage> Storage::header(char* data, size_t bytes) {
   const Block block = allocate_block(kHeader);
   if (block.data == nullptr) fail(ErrorKind::kMemory, said::part("memory"), "exhausted.");
-  Ref<Storage> storage(new (block.data) Storage(static_cast<char*>(data), bytes, block.size_class));
+  return Ref<Storage>(new (block.data) Storage(data, bytes, block.size_class));
+}
+
+Ref<Storage> Storage::allocate_elsewhere(size_t bytes, Device device) {
+  Ref<Storage> storage = header(nullptr, bytes);
+  storage->data_ = backend(device).allocate(bytes);
+  storage->device_ = device;
+  return storage;
+}
+
+Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> give_back,
+                              bool is_read_only, Device device) {
+  Ref<Storage> storage = header(static_cast<char*>(data), bytes);
   storage->give_back_ = new std::function<void()>(std::move(give_back));
   storage->is_read_only_ = is_read_only;
+  storage->device_ = device;
   return storage;
 }
 
@@ -52,6 +66,8 @@ void Storage::destroy() {
   if (give_back_ != nullptr) {
     (*give_back_)();
     delete give_back_;
+  } else if (!device_.is_cpu()) {
+    backend(device_).free(data_, bytes_);
   }
   const Block block{this, size_class_};
   this->~Storage();

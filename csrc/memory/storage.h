@@ -1,11 +1,13 @@
-// Where elements live. A Storage is one block of the caching allocator with its header in front,
-// or foreign memory (NumPy, DLPack) with the function that gives it back.
+// Where elements live. On the CPU a Storage is one block of the caching allocator with its header
+// in front; elsewhere the header is alone, and the backend gives the memory. Or it is foreign
+// memory (NumPy, DLPack) with the function that gives it back.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 
+#include "base/device.h"
 #include "base/ref.h"
 #include "memory/allocator.h"
 
@@ -20,11 +22,15 @@ class Storage final : public RefCounted {
   // Memory for `bytes` bytes, 64-byte aligned, not initialised; ErrorKind::kMemory when there is
   // none, or the limit is reached.
   static Ref<Storage> allocate(size_t bytes);
+  static Ref<Storage> allocate(size_t bytes, Device device) {
+    return device.is_cpu() ? allocate(bytes) : allocate_elsewhere(bytes, device);
+  }
   static Ref<Storage> foreign(void* data, size_t bytes, std::function<void()> give_back,
-                              bool is_read_only);
+                              bool is_read_only, Device device = {});
 
   char* data() const { return data_; }
   size_t bytes() const { return bytes_; }
+  Device device() const { return device_; }
   // Foreign memory is never written over.
   bool is_owned() const { return give_back_ == nullptr; }
   bool is_read_only() const { return is_read_only_; }
@@ -32,11 +38,14 @@ class Storage final : public RefCounted {
  private:
   Storage(char* data, size_t bytes, uint32_t size_class)
       : data_(data), bytes_(bytes), size_class_(size_class) {}
+  static Ref<Storage> allocate_elsewhere(size_t bytes, Device device);
+  static Ref<Storage> header(char* data, size_t bytes);
   void destroy() override;
 
   char* data_;
   size_t bytes_;
   uint32_t size_class_;
+  Device device_;
   bool is_read_only_ = false;
   std::function<void()>* give_back_ = nullptr;  // of foreign memory
 };

@@ -1,28 +1,31 @@
 #include "memory/workspace.h"
 
+#include "memory/backend.h"
 #include "memory/storage.h"
 
 namespace tensorlike {
 
-bool lies_in_order(const Dims& shape, const Dims& strides) {
-  int64_t expected = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] == 0) return true;
-    if (shape[i] != 1 && strides[i] != expected) return false;
-    expected *= shape[i];
-  }
-  return true;
-}
-
 char* Workspace::bytes(size_t count) {
+  if (!device_.is_cpu()) {
+    elsewhere_.push_back({nullptr, 0});
+    elsewhere_.back() = {backend(device_).allocate(count), count};
+    return elsewhere_.back().data;
+  }
   blocks_.push_back({});  // before there is something to lose
   const Block block = require_block(count);
   blocks_[blocks_.size() - 1] = block;
   return static_cast<char*>(block.data);
 }
 
+void Workspace::free_elsewhere() noexcept {
+  for (const Piece& piece : elsewhere_) {
+    if (piece.data != nullptr) backend(device_).free(piece.data, piece.bytes);
+  }
+}
+
 Array Workspace::array(DType dtype, Dims shape) {
   Array made(dtype, std::move(shape), nullptr);
+  made.device = device_;
   made.data = bytes(static_cast<size_t>(made.count) * size_of(dtype));
   return made;
 }

@@ -1,8 +1,9 @@
-// Memory that a kernel needs while it runs, and that is given back when the launch is over. Any
-// thread may use one of its own, whoever holds the embedder's lock.
+// Memory of a device that a kernel needs while it runs, and that is given back when the launch is
+// over. Any thread may use one of its own, whoever holds the embedder's lock.
 #pragma once
 
 #include <memory>
+#include <vector>
 
 #include "base/small_vector.h"
 #include "memory/allocator.h"
@@ -12,11 +13,12 @@ namespace tensorlike {
 
 class Workspace {
  public:
-  Workspace() = default;
+  explicit Workspace(Device device = {}) : device_(device) {}
   ~Workspace() {
     for (const Block& block : blocks_) {
       if (block.data != nullptr) free_block(block);  // null: it could not be had
     }
+    if (!elsewhere_.empty()) free_elsewhere();
   }
   Workspace(const Workspace&) = delete;
   Workspace& operator=(const Workspace&) = delete;
@@ -34,7 +36,15 @@ class Workspace {
   std::shared_ptr<void> found;
 
  private:
+  struct Piece {
+    char* data;
+    size_t bytes;
+  };
+  void free_elsewhere() noexcept;
+
+  const Device device_;
   SmallVector<Block, 4> blocks_;
+  std::vector<Piece> elsewhere_;  // on a device that is not the CPU
 };
 
 }  // namespace tensorlike

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "memory/backend.h"
 #include "op/families.h"
 #include "op/index.h"
 #include "op/op.h"
@@ -86,6 +87,35 @@ void check_converts(const Op& op, DType from, DType to) {
        " value; take one of its parts: real(x), imag(x), abs(x).");
 }
 
+// "x on cpu, y on emulated:0".
+static std::string places_of(const Op& op, std::span<const Spec> inputs) {
+  const std::vector<ArgSpec>& args = op.scalar != nullptr ? op.scalar->spec.args : op.cls.spec.args;
+  std::string places;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const bool is_named = i < args.size() && (!args[i].variadic || args[i].optional);
+    const std::string name = is_named ? args[i].name : text("operand ", i);
+    places += text(i == 0 ? "" : ", ", name, " on ", to_string(inputs[i].device));
+  }
+  return places;
+}
+
+Device operands_device(const Op& op, std::span<const Spec> inputs) {
+  if (inputs.empty()) return results_device(op, default_device);
+  for (const Spec& spec : inputs) {
+    if (spec.device == inputs[0].device) continue;
+    fail(ErrorKind::kDevice, said::op(op.name()), "operands must live on one device",
+         said::got(places_of(op, inputs)), said::fix("move one: x.to(y.device)"));
+  }
+  return inputs[0].device;
+}
+
+Device results_device(const Op& op, Device operands) {
+  if (op.cls.device_attr < 0) return operands;
+  const Attr& attr = op.attrs[static_cast<size_t>(op.cls.device_attr)];
+  const auto* name = std::get_if<std::string>(&attr);
+  return name == nullptr ? operands : require_device(op.name(), *name);
+}
+
 void check_arity(const Op& op, size_t got) {
   const std::vector<ArgSpec>& args = op.scalar != nullptr ? op.scalar->spec.args : op.cls.spec.args;
   const size_t most = op.reduction != nullptr ? 1 : args.size();
@@ -101,11 +131,20 @@ void check_arity(const Op& op, size_t got) {
        said::got(got));
 }
 
-Specs infer(const Op& op, std::span<const Spec> inputs) {
+// What a rule says of an op's results, wherever they live.
+static Specs infer_anywhere(const Op& op, std::span<const Spec> inputs) {
   if (op.scalar != nullptr) return infer_elemwise(op, inputs);
   if (op.reduction != nullptr) return infer_reduce(op, inputs);
   check_arity(op, inputs.size());
   return op.cls.infer(op, inputs);
+}
+
+// No rule mentions devices.
+Specs infer(const Op& op, std::span<const Spec> inputs) {
+  const Device device = results_device(op, operands_device(op, inputs));
+  Specs results = infer_anywhere(op, inputs);
+  for (Spec& spec : results) spec.device = device;
+  return results;
 }
 
 Selection select(const std::string& op, std::span<const int64_t> shape,

@@ -18,8 +18,11 @@ DType real_floating(const Op& op, const char* arg, DType dtype);
 // Throws unless the op takes `got` tensor-likes.
 void check_arity(const Op& op, size_t got);
 
-// ErrorKind::kDevice unless the attribute `device` names one that this build has, or none.
-void check_device(const Op& op);
+// Where an op's operands live: all on one device, or ErrorKind::kDevice. Without any, where the
+// attribute `device` says, or where this thread makes tensors.
+Device operands_device(const Op& op, std::span<const Spec> inputs);
+// Where its results live: there, unless the attribute `device` names another one.
+Device results_device(const Op& op, Device operands);
 
 // ErrorKind::kDType for an op that no complex number has a meaning for, where an input is one.
 void check_real(const Op& op, std::span<const Spec> inputs);

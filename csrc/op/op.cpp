@@ -311,15 +311,10 @@ std::string to_string(const Op& op) {
 
 namespace {
 
-// Whether an attribute holds one of its words, and a device is one that this build has.
+// Whether an attribute holds one of its words.
 void check_word(const OpClass& cls, const AttrSpec& spec, const Attr& value) {
   const auto* word = std::get_if<std::string>(&value);
   if (word == nullptr) return;
-  if (spec.type == "device") {
-    if (*word == "cpu") return;
-    fail(ErrorKind::kDevice, said::op(cls.name()), said::argument(spec.name),
-         "must be one that this build has: 'cpu'", said::got("'", *word, "'"));
-  }
   const std::vector<std::string>& words = spec.choices;
   if (words.empty() || std::find(words.begin(), words.end(), *word) != words.end()) return;
   std::string known;

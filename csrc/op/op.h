@@ -2,15 +2,16 @@
 // functions, reductions and functional calls turn into.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/device.h"
 #include "base/ref.h"
 #include "base/shape.h"
-#include "kernels/kernel_table.h"
 #include "memory/array.h"
 #include "op/spec.h"
 #include "op/type.h"
@@ -23,12 +24,14 @@ class Value;
 class Workspace;
 struct CompiledBody;
 struct GradCall;
+// What the CPU has of a scalar function, of a reduction, and of an op that reduces: csrc/cpu.
+struct ScalarLoops;
+struct ReductionLoops;
+struct ReduceRule;
 
 using Values = SmallVector<Ref<Value>, 2>;
 using Args = std::span<Value* const>;
 using RawArgs = std::span<RawTensor* const>;
-
-using Arrays = std::span<const Array* const>;
 
 using InferRule = Specs (*)(const Op& op, std::span<const Spec> inputs);
 // Computes outputs that have memory, in order and not set, from inputs that lie as the declaration
@@ -61,14 +64,6 @@ struct KernelRule {
   ForeignKernel foreign = nullptr;
 
   explicit operator bool() const { return run != nullptr || foreign != nullptr; }
-};
-// An op that reduces its one input over the axes that its attribute `axis` names.
-struct ReduceRule {
-  const ReductionKernel& (*kernel)(DType loop) = nullptr;
-  // The dtype of what the kernel gives; what is done to `count` elements' results, in their place
-  // (null: nothing).
-  DType (*found)(DType loop) = nullptr;
-  void (*finish)(const Op& op, const Array& found, int64_t count) = nullptr;
 };
 // A hand-written gradient: fills call.results. What it reads beyond shapes it must list.
 struct GradRule {
@@ -115,17 +110,17 @@ struct CompiledCondition {
 };
 
 struct TileProgramCache;
+struct ReductionProgram;
 
 class Scalar {
  public:
   explicit Scalar(ScalarSpec spec);
   ~Scalar();
   ScalarSpec spec;
-  ByDType<TileKernel> kernels;
-  // By the dtype that all arguments have: the one loop that computes the whole, where there is
-  // one, and the dtype of its result.
-  ByDType<TileKernel> whole;
-  ByDType<DType> whole_result;
+  // The dtypes in which it was compiled ahead of time: it is one instruction there, elsewhere its
+  // expansion.
+  ByDType<bool> is_compiled;
+  const ScalarLoops* loops = nullptr;  // null: none
   Gradients gradients;
   std::shared_ptr<CompiledBody> expansion;  // null: native
   std::vector<CompiledCondition> conditions;
@@ -149,10 +144,11 @@ class Reduction {
   explicit Reduction(ReductionSpec spec);
   ~Reduction();
   ReductionSpec spec;
-  ByDType<ReductionKernel> kernels;
-  // Of one declared at run time: its parts, and the programs that they make.
+  const ReductionLoops* loops = nullptr;
+  // Of one declared at run time: its parts, and the programs that they make, by the dtype of the
+  // elements.
   std::shared_ptr<CompiledBody> map, combine, finish;
-  std::vector<std::unique_ptr<ReductionProgram>> programs;
+  ByDType<std::unique_ptr<ReductionProgram>> programs;
   Gradients gradients;
   DType result_dtype(DType input) const;
   // ErrorKind::kDType unless the category takes it.
@@ -170,10 +166,9 @@ class OpClass : public Type {
   Family family = Family::kOther;
   bool is_declared = false;  // the core knows its parameters
   InferRule infer = nullptr;
-  KernelRule kernel = {};
   ViewRule view = nullptr;
   OrderRule order = nullptr;
-  const ReduceRule* reduce = nullptr;  // beside the kernel, which follows from it
+  const ReduceRule* reduce = nullptr;  // beside the CPU's kernel, which follows from it
   GradRule grad = {};
   Gradients gradients;
   std::shared_ptr<CompiledBody> define;
@@ -181,8 +176,29 @@ class OpClass : public Type {
   std::vector<CompiledCondition> conditions;
   mutable std::atomic<bool> plain{true};
   std::shared_ptr<const void> own;  // what kernel and inference read: OwnRules, in op/registry.h
+  int device_attr = -1;             // which attribute says where the results live; -1: none
+
+  // Without a kernel on a device, an op runs through its body there.
+  const KernelRule& kernel(Device device) const { return owner_->kernels_[device.kind]; }
+  bool has_kernel() const { return owner_->has_kernel_; }  // on some device
+  void set_kernel(uint8_t kind, KernelRule rule) {
+    kernels_[kind] = rule;
+    has_kernel_ = has_kernel_ || static_cast<bool>(rule);
+  }
+  // What runs for `other` runs for this class too.
+  void share_kernels(const OpClass& other) {
+    owner_ = other.owner_;
+    view = other.view;
+    order = other.order;
+    reduce = other.reduce;
+  }
 
   int attr_index(std::string_view name) const;
+
+ private:
+  const OpClass* owner_ = this;  // of the kernels
+  std::array<KernelRule, kMostKinds> kernels_ = {};
+  bool has_kernel_ = false;
 };
 
 class Op : public RefCounted {
@@ -208,7 +224,7 @@ class Op : public RefCounted {
   // recorded as it is, and its body runs when somebody differentiates it: so the body of an op that
   // is itself a gradient is for second derivatives alone.
   bool is_fused() const {
-    return scalar != nullptr ? scalar->spec.derived : cls.kernel && has_body();
+    return scalar != nullptr ? scalar->spec.derived : cls.has_kernel() && has_body();
   }
   // Gradients of the inputs, where the op brings its own rule: see tape/gradient.h.
   virtual const GradRule& grad_rule() const { return cls.grad; }

@@ -65,9 +65,7 @@ std::unique_ptr<ReductionProgram> prepare_for(const Reduction& reduction, DType 
 void prepare_reduction(Reduction& reduction) {
   for (DType dtype : kComputed) {
     if (!takes(reduction.spec.arg.category, dtype)) continue;
-    reduction.programs.push_back(prepare_for(reduction, dtype));
-    const ReductionProgram& program = *reduction.programs.back();
-    reduction.kernels[dtype] = {.accumulator = size_of(program.accumulator), .program = &program};
+    reduction.programs[dtype] = prepare_for(reduction, dtype);
   }
 }
 

@@ -2,7 +2,6 @@
 // loops.
 #pragma once
 
-#include "kernels/kernel_table.h"
 #include "op/op.h"
 #include "op/tile_program.h"
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <tuple>
 
 #include "op/reduction_program.h"
 #include "op/shapes.h"
@@ -38,30 +39,6 @@ void check_new(const void* previous, const std::string& name, const std::string&
 
 }  // namespace
 
-namespace {
-
-// Finds the dtypes for which a scalar function is one loop without casts.
-void find_whole(Scalar& scalar) {
-  const bool is_uniform =
-      scalar.spec.outputs == 1 &&
-      std::none_of(scalar.spec.args.begin(), scalar.spec.args.end(),
-                   [](const ArgSpec& arg) { return arg.category == Category::kBoolean; });
-  for (int d = 0; is_uniform && d < kDTypeCount; ++d) {
-    const DType dtype = static_cast<DType>(d);
-    if (scalar.kernels[dtype] == nullptr) continue;
-    const std::vector<DType> args(scalar.spec.args.size(), dtype);
-    try {
-      if (scalar.compute_dtype(args) != dtype) continue;
-    } catch (const Error&) {
-      continue;  // a dtype that the function does not take
-    }
-    scalar.whole[dtype] = scalar.kernels[dtype];
-    scalar.whole_result[dtype] = scalar.result_dtype(dtype);
-  }
-}
-
-}  // namespace
-
 const Type& op_base_type() {
   static const Type* type = new Type("OpBase");
   return *type;
@@ -84,9 +61,9 @@ Registry::Registry() {
 void Registry::add(ScalarSpec spec) {
   check_new(find_scalar(spec.name), spec.name, spec.source);
   auto scalar = std::make_unique<Scalar>(std::move(spec));
-  const auto kernels = kernel_table().scalars.find(scalar->spec.name);
-  if (kernels != kernel_table().scalars.end()) scalar->kernels = kernels->second;
-  find_whole(*scalar);
+  for (const auto& [kind, source] : sources_) {
+    if (source.scalar != nullptr) source.scalar(*scalar);
+  }
   unlinked_scalars_.push_back(scalar.get());
   scalars_.emplace(scalar->spec.name, std::move(scalar));
 }
@@ -94,19 +71,8 @@ void Registry::add(ScalarSpec spec) {
 void Registry::add(ReductionSpec spec) {
   check_new(find_reduction(spec.name), spec.name, spec.source);
   auto reduction = std::make_unique<Reduction>(std::move(spec));
-  const auto kernels = kernel_table().reductions.find(reduction->spec.name);
-  if (kernels != kernel_table().reductions.end()) reduction->kernels = kernels->second;
   unlinked_reductions_.push_back(reduction.get());
   reductions_.emplace(reduction->spec.name, std::move(reduction));
-}
-
-// The rules of the core that its declaration names.
-static void find_rules(OpClass& op) {
-  op.infer = find_infer(op.spec.infer);
-  op.kernel = find_kernel(op.spec.kernel);
-  if (op.spec.memory.view) op.view = find_view(op.spec.kernel);
-  op.order = find_order(op.spec.kernel);
-  op.reduce = find_reduce(op.spec.kernel);
 }
 
 void Registry::add(OpSpec spec) { add(std::move(spec), OwnRules()); }
@@ -116,22 +82,32 @@ void Registry::add(OpSpec spec, OwnRules own) {
   auto op = std::make_unique<OpClass>(std::move(spec), &op_base_type());
   op->is_declared = true;
   if (own.kernel) {
-    op->kernel = own.kernel;
+    op->set_kernel(0, own.kernel);
     op->infer = own.infer;
     op->own = std::move(own.own);
   } else {
-    find_rules(*op);
+    op->infer = find_infer(op->spec.infer);
+    for (const auto& [kind, source] : sources_) {
+      if (source.op != nullptr) op->set_kernel(kind, source.op(*op));
+    }
+    if (op->spec.memory.view) op->view = find_view(op->spec.kernel);
+    op->order = find_order(op->spec.kernel);
   }
   if (!op->spec.shapes.cases.empty()) {
     resolve_shapes(op->spec);
     op->infer = infer_declared;
   }
-  if (const GradRule* rule = find_grad(op->spec.grad)) op->grad = *rule;
-  op->expand = find_expand(op->spec.expand);
+  for (size_t i = 0; i < op->spec.attrs.size(); ++i) {
+    if (op->spec.attrs[i].type == "device") op->device_attr = static_cast<int>(i);
+  }
+  if (!op->spec.grad.empty()) {
+    if (const GradRule* rule = rules.grad(op->spec.grad)) op->grad = *rule;
+  }
+  if (!op->spec.expand.empty()) op->expand = rules.expand(op->spec.expand);
   for (const auto& [name, wanted, found] :
        {std::tuple{&op->spec.expand, !op->spec.expand.empty(), op->expand != nullptr},
         std::tuple{&op->spec.infer, !op->spec.infer.empty(), op->infer != nullptr},
-        std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), static_cast<bool>(op->kernel)},
+        std::tuple{&op->spec.kernel, !op->spec.kernel.empty(), op->has_kernel()},
         std::tuple{&op->spec.kernel, op->spec.memory.view, op->view != nullptr},
         std::tuple{&op->spec.grad, !op->spec.grad.empty(), op->grad.run != nullptr}}) {
     if (wanted && !found) {
@@ -150,6 +126,19 @@ void Registry::add(OpSpec spec, OwnRules own) {
   op_order_.push_back(op.get());
   unlinked_ops_.push_back(op.get());
   ops_.emplace(op->spec.name, std::move(op));
+}
+
+void Registry::add_kernels(uint8_t kind, const KernelSource& source) {
+  sources_.emplace_back(kind, source);
+  for (const auto& [name, scalar] : scalars_) {
+    if (source.scalar != nullptr) source.scalar(*scalar);
+  }
+  for (const auto& [name, reduction] : reductions_) {
+    if (source.reduction != nullptr) source.reduction(*reduction);
+  }
+  for (const auto& [name, op] : ops_) {
+    if (source.op != nullptr) op->set_kernel(kind, source.op(*op));
+  }
 }
 
 void Registry::add(FunctionSpec spec) {
@@ -245,11 +234,15 @@ void Registry::link() {
   }
   for (Reduction* r : unlinked_reductions_) {
     r->gradients = compile_gradients(r->spec, 1, 1);
-    if (r->spec.map.results.empty()) continue;
-    r->map = compile(r->spec.map, r->spec.source);
-    r->combine = compile(r->spec.combine, r->spec.source);
-    r->finish = compile(r->spec.finish, r->spec.source);
-    prepare_reduction(*r);
+    if (!r->spec.map.results.empty()) {
+      r->map = compile(r->spec.map, r->spec.source);
+      r->combine = compile(r->spec.combine, r->spec.source);
+      r->finish = compile(r->spec.finish, r->spec.source);
+      prepare_reduction(*r);
+    }
+    for (const auto& [kind, source] : sources_) {
+      if (source.reduction != nullptr) source.reduction(*r);
+    }
   }
   for (OpClass* op : unlinked_ops_) {
     if (!op->spec.define.results.empty()) op->define = compile(op->spec.define, op->spec.source);

@@ -29,6 +29,21 @@ struct OwnRules {
   std::shared_ptr<const void> own = {};
 };
 
+// What a backend has for declarations; a null function: nothing. All are called when an entry is
+// complete; they say what was compiled for a scalar function or a reduction, and give the kernel
+// of an op class.
+struct KernelSource {
+  void (*scalar)(Scalar& scalar) = nullptr;
+  void (*reduction)(Reduction& reduction) = nullptr;
+  KernelRule (*op)(OpClass& cls) = nullptr;
+};
+
+// Rules that are written above, by the names that declarations use: null for an unknown name.
+struct RuleSource {
+  const GradRule* (*grad)(std::string_view name) = nullptr;
+  ExpandRule (*expand)(std::string_view name) = nullptr;
+};
+
 class Registry {
  public:
   void add(ScalarSpec spec);
@@ -39,6 +54,9 @@ class Registry {
   // Resolves the names in what was added since the last call. Entries may refer to later ones, so
   // this follows a whole set of them.
   void link();
+  // Where the kernels of a kind of device come from, for what is declared already and for what
+  // comes. Other kinds may have the CPU's, which come first.
+  void add_kernels(uint8_t kind, const KernelSource& source);
 
   const Scalar* find_scalar(std::string_view name) const;
   const Reduction* find_reduction(std::string_view name) const;
@@ -53,6 +71,8 @@ class Registry {
   const OpClass& elemwise() const { return *elemwise_; }
   const OpClass& reduce() const { return *reduce_; }
   const OpClass& constant() const { return *const_; }
+  RuleSource rules;
+
   // The shared op of a scalar function that must exist.
   const Op& scalar_op(std::string_view name) const;
 
@@ -67,6 +87,7 @@ class Registry {
   void compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
                      const std::string& source, Gradients& out) const;
 
+  std::vector<std::pair<uint8_t, KernelSource>> sources_;
   ByName<Scalar> scalars_;
   ByName<Reduction> reductions_;
   ByName<OpClass> ops_;
@@ -85,7 +106,7 @@ class Registry {
 // The process's registry, filled with the built-in declarations at first use.
 Registry& registry();
 
-// Generated from the declarations.
+// Generated from the declarations. It begins with what the floors above bring.
 void register_builtin(Registry& registry);
 
 // The root of the ops' hierarchy.
@@ -96,11 +117,7 @@ std::string did_you_mean(std::string_view name, std::span<const std::string_view
 
 // Rules by the names that declarations use; null for an unknown name.
 InferRule find_infer(std::string_view name);
-KernelRule find_kernel(std::string_view name);
 ViewRule find_view(std::string_view name);
 OrderRule find_order(std::string_view name);
-const ReduceRule* find_reduce(std::string_view name);
-const GradRule* find_grad(std::string_view name);
-ExpandRule find_expand(std::string_view name);
 
 }  // namespace tensorlike

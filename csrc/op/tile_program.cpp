@@ -5,6 +5,8 @@
 #include <memory>
 #include <optional>
 
+#include "base/conversion.h"
+#include "memory/backend.h"
 #include "op/registry.h"
 
 namespace tensorlike {
@@ -76,7 +78,7 @@ class Writer {
     SmallVector<DType, 4> dtypes = literal_dtypes(scalar, args);
     const DType promoted = scalar.compute_dtype(dtypes);
     const DType loop = compute_of(promoted);
-    const bool is_expanded = scalar.kernels[loop] == nullptr;
+    const bool is_expanded = !scalar.is_compiled[loop];
     if (is_expanded && scalar.expansion == nullptr) {
       fail(ErrorKind::kDType, said::op(scalar.spec.name), "there is no kernel for ",
            name_of(promoted), ".");
@@ -91,7 +93,7 @@ class Writer {
     std::vector<Symbol> results =
         is_expanded
             ? expand(*scalar.expansion, args)
-            : emit(scalar.kernels[loop], args, scalar.spec.outputs, scalar.result_dtype(loop));
+            : emit({&scalar, loop, loop}, args, scalar.spec.outputs, scalar.result_dtype(loop));
     for (Symbol& result : results) result = as_dtype(result, scalar.result_dtype(promoted));
     return results;
   }
@@ -115,12 +117,14 @@ class Writer {
   Symbol as_dtype(Symbol symbol, DType dtype) {
     if (symbol.is_literal) return constant(symbol, dtype);
     if (symbol.dtype == dtype) return symbol;
-    const auto steps = cast_steps(symbol.dtype, dtype);
+    const auto steps = conversion_steps(symbol.dtype, dtype);
     if (steps.empty()) {
       fail(ErrorKind::kDType, said::op("astype"), "a ", name_of(symbol.dtype), " has no ",
            name_of(dtype), " value; take one of its parts: real(x), imag(x), abs(x).");
     }
-    for (const CastStep& step : steps) symbol = emit(step.kernel, {symbol}, 1, step.dtype)[0];
+    for (const DType step : steps) {
+      symbol = emit({nullptr, symbol.dtype, step}, {symbol}, 1, step)[0];
+    }
     return symbol;
   }
 
@@ -128,7 +132,7 @@ class Writer {
 
  private:
   struct Instruction {
-    TileKernel kernel;
+    TileMeaning meaning;
     std::vector<Symbol> in;
     std::vector<int> out;  // temporaries
   };
@@ -171,17 +175,18 @@ class Writer {
   }
 
   // One instruction; the results of an equal one that is there already.
-  std::vector<Symbol> emit(TileKernel kernel, std::vector<Symbol> in, int outputs, DType dtype) {
+  std::vector<Symbol> emit(const TileMeaning& meaning, std::vector<Symbol> in, int outputs,
+                           DType dtype) {
     std::vector<Symbol> results;
     for (const Instruction& known : instructions_) {
-      if (known.kernel != kernel ||
+      if (!(known.meaning == meaning) ||
           !std::equal(in.begin(), in.end(), known.in.begin(), known.in.end(), is_same_place)) {
         continue;
       }
       for (int t : known.out) results.push_back({Symbol::Place::kTemporary, t, dtype, false, {}});
       return results;
     }
-    Instruction instruction{kernel, std::move(in), {}};
+    Instruction instruction{meaning, std::move(in), {}};
     widest_ = std::max(widest_, size_of(dtype));
     for (int i = 0; i < outputs; ++i) {
       instruction.out.push_back(temporaries_);
@@ -197,9 +202,8 @@ class Writer {
 
   // A copy of a value for an output, not shared with any other.
   Symbol append_copy(const Symbol& symbol) {
-    const int d = static_cast<int>(symbol.dtype);
     widest_ = std::max(widest_, size_of(symbol.dtype));
-    instructions_.push_back({kernel_table().casts[d][d], {symbol}, {temporaries_}});
+    instructions_.push_back({{nullptr, symbol.dtype, symbol.dtype}, {symbol}, {temporaries_}});
     return {Symbol::Place::kTemporary, temporaries_++, symbol.dtype, false, {}};
   }
 
@@ -273,7 +277,7 @@ PreparedProgram Writer::finish(const std::vector<Symbol>& results) {
   };
   for (const Instruction& instruction : instructions_) {
     TileInstruction& written = program.instructions.emplace_back();
-    written.kernel = instruction.kernel;
+    written.meaning = instruction.meaning;
     for (const Symbol& in : instruction.in) written.in.push_back(slot_of(in));
     for (int t : instruction.out) {
       written.out.push_back(slot_of({Symbol::Place::kTemporary, t, DType::kFloat32, false, {}}));
@@ -372,13 +376,16 @@ std::optional<Literal> fold(const Scalar& scalar, std::span<const Literal> args)
     }
   }
   const PreparedProgram& prepared = prepare(scalar, dtypes);
-  SmallVector<TileOperand, 4> operands;
+  SmallVector<Array, 4> arrays;
+  SmallVector<const Array*, 4> operands;
   for (size_t i = 0; i < args.size(); ++i) {
     write_number(in[i], args[i], dtypes[i]);
-    operands.push_back({in[i].bytes, size_of(dtypes[i]), {}});
+    arrays.push_back({dtypes[i], {}, in[i].bytes});
   }
-  const TileOutput output{out.bytes, size_of(prepared.results[0])};
-  run_tiles(prepared.program, {}, {operands.data(), operands.size()}, {&output, 1});
+  for (const Array& array : arrays) operands.push_back(&array);
+  const Array result(prepared.results[0], {}, out.bytes);
+  const Array* const outputs[] = {&result};
+  backend(Device()).run(prepared.program, {}, {operands.data(), operands.size()}, outputs);
   return read_number(out, prepared.results[0]);
 }
 

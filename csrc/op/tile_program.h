@@ -1,15 +1,83 @@
-// From a scalar function to a tile program: its own loop where one was compiled ahead of time,
-// else the instructions of its expansion; casts are inserted where the arguments' dtypes differ.
+// Elementwise programs: straight-line instructions, each a scalar function of one dtype or a
+// conversion. They name what is computed and no device; a backend makes of them what it runs.
+//
+// From a scalar function to a program: one instruction where it was compiled ahead of time, else
+// those of its expansion; casts are inserted where the arguments' dtypes differ.
 #pragma once
 
+#include <array>
 #include <atomic>
+#include <memory>
 #include <optional>
 #include <span>
 
-#include "kernels/tile.h"
 #include "op/op.h"
 
 namespace tensorlike {
+
+// What an instruction computes.
+struct TileMeaning {
+  const Scalar* scalar = nullptr;  // null: a conversion
+  DType from = DType::kBool;       // of a conversion
+  DType dtype = DType::kBool;      // in which it computes, or to which it converts
+  bool operator==(const TileMeaning&) const = default;
+};
+
+struct TileInstruction {
+  TileMeaning meaning;
+  SmallVector<int, 4> in;
+  SmallVector<int, 2> out;
+};
+
+// What backends have made of a program, kept with it. A copy begins without.
+class Prepared {
+ public:
+  struct Form {
+    virtual ~Form() = default;
+  };
+  Prepared() = default;
+  Prepared(const Prepared&) noexcept {}
+  Prepared& operator=(const Prepared&) noexcept { return *this; }
+  ~Prepared() {
+    for (auto& form : forms_) delete form.load();
+  }
+
+  // The form for a kind of device; `make` gives a new one where there is none yet.
+  template <class T, class Make>
+  const T& form(uint8_t kind, Make&& make) const {
+    auto& place = forms_[kind];
+    if (const Form* known = place.load(std::memory_order_acquire)) {
+      return static_cast<const T&>(*known);
+    }
+    std::unique_ptr<T> made = make();
+    const Form* expected = nullptr;
+    if (place.compare_exchange_strong(expected, made.get())) return *made.release();
+    return static_cast<const T&>(*expected);
+  }
+
+ private:
+  mutable std::array<std::atomic<const Form*>, kMostKinds> forms_{};
+};
+
+// Slots: the operands, the constants, the temporaries, and last the outputs.
+struct TileProgram {
+  struct Constant {
+    DType dtype;
+    alignas(16) unsigned char value[16];
+  };
+  int operands = 0;
+  std::vector<Constant> constants;
+  int temporaries = 0;
+  int outputs = 0;
+  size_t widest = 8;  // bytes of the largest element in any slot
+  std::vector<TileInstruction> instructions;
+  Prepared prepared;
+
+  int first_constant() const { return operands; }
+  int first_temporary() const { return operands + static_cast<int>(constants.size()); }
+  int first_output() const { return first_temporary() + temporaries; }
+  int slots() const { return first_output() + outputs; }
+};
 
 struct PreparedProgram {
   TileProgram program;

@@ -3,8 +3,7 @@
 #pragma once
 
 #include "base/shape.h"
-#include "kernels/convolution.h"
-#include "kernels/window.h"
+#include "base/window.h"
 #include "op/op.h"
 
 namespace tensorlike {

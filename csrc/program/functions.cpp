@@ -24,7 +24,8 @@ Values update(const char* function, Variable& parameter, std::vector<Ref<RawTens
               std::initializer_list<double> numbers, int donated) {
   const Op& op = registry().scalar_op(function);
   args.insert(args.begin(), parameter.take_value());
-  for (double number : numbers) args.push_back(RawTensor::scalar(args[0]->dtype, number));
+  for (double number : numbers)
+    args.push_back(RawTensor::scalar(args[0]->dtype, number, args[0]->device));
   SmallVector<Value*, 4> pointers;
   for (const Ref<RawTensor>& arg : args) pointers.push_back(arg.get());
   const Args all(pointers.data(), pointers.size());
@@ -175,7 +176,7 @@ void Adam::operator()(const std::vector<VariableHandle>& parameters) {
     if (!own.parameter) {
       own.parameter = parameter;
       const Spec& spec = parameter->desc();
-      own.mean = broadcast_to(*RawTensor::scalar(spec.dtype, 0.0), spec.shape);
+      own.mean = broadcast_to(*RawTensor::scalar(spec.dtype, 0.0, spec.device), spec.shape);
       own.variance = own.mean;
     }
     const double step = static_cast<double>(++own.step);

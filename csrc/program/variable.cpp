@@ -50,7 +50,7 @@ Desc::Desc(std::string name, Spec spec)
     : name(std::move(name)), spec(std::move(spec)), id(last_id.fetch_add(1) + 1) {}
 
 Symbol::Symbol(std::string name, Spec spec)
-    : Value(kForeign, symbol_type()), desc(make_ref<Desc>(std::move(name), std::move(spec))) {}
+    : Value(kOther, symbol_type()), desc(make_ref<Desc>(std::move(name), std::move(spec))) {}
 
 Symbol::Symbol(std::string name, Ref<RawTensor> value) : Symbol(std::move(name), value->spec()) {
   value_ = std::move(value);
@@ -78,7 +78,7 @@ void Symbol::fill(Ref<RawTensor> value) {
   tape_ = nullptr;
 }
 
-Variable::Variable(std::string name) : Value(kForeign, variable_type()), name_(std::move(name)) {}
+Variable::Variable(std::string name) : Value(kOther, variable_type()), name_(std::move(name)) {}
 
 Variable::Variable(std::string name, Spec desc) : Variable(std::move(name)) {
   held_ = make_ref<Symbol>(name_, std::move(desc));

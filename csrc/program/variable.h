@@ -75,7 +75,7 @@ class Variable final : public Value {
   // The same in C order, as numbers of a type that holds them.
   template <class T>
   std::vector<T> elements() {
-    const Ref<RawTensor> x = contiguous(*cast(*value(), dtype_of<T>));
+    const Ref<RawTensor> x = contiguous(*cast(*moved(*value(), Device()), dtype_of<T>));
     return std::vector<T>(x->as<T>(), x->as<T>() + x->size());
   }
   // The only element.

@@ -248,9 +248,11 @@ Ref<Value> zeros(const Spec& spec, Value& like) {
 Ref<Value> fit(Ref<Value> value, const Spec& spec) {
   if (value->tag == Value::kRaw) {
     const auto& raw = static_cast<const RawTensor&>(*value);
-    if (raw.dtype == spec.dtype && raw.shape == spec.shape) return value;
+    if (raw.dtype == spec.dtype && raw.shape == spec.shape && raw.device == spec.device) {
+      return value;
+    }
     // The shortest way for the gradient of a sum.
-    if (raw.dtype == spec.dtype && raw.shape.empty() && !raw.pending) {
+    if (raw.dtype == spec.dtype && raw.shape.empty() && !raw.pending && raw.device == spec.device) {
       return broadcast_to(raw, spec.shape);
     }
   }
@@ -276,6 +278,9 @@ Ref<Value> fit(Ref<Value> value, const Spec& spec) {
     value = call("broadcast_to", {value.get()}, {{"shape", as_ints(spec.shape)}});
   }
   if (got.dtype != spec.dtype) value = call("astype", {value.get()}, {{"dtype", spec.dtype}});
+  if (!(got.device == spec.device)) {
+    value = call("to_device", {value.get()}, {{"device", to_string(spec.device)}});
+  }
   return value;
 }
 
@@ -365,6 +370,7 @@ Values input_gradients(const Node& node, Tape& tape, Args cotangents, bool creat
                 live,
                 gives_up};
   const GradRule& rule = op.grad_rule();
+  const DeviceScope scope(device_beside(cotangents));
   if (op.reduction != nullptr) {
     run_reduction(call);
   } else if (rule.run != nullptr) {

@@ -55,10 +55,11 @@ void remember_cut(const Op& op, int level) {
 bool same_spec(const Value& value, const Spec& spec) {
   if (value.tag == Value::kRaw) {
     const auto& raw = static_cast<const RawTensor&>(value);
-    return raw.dtype == spec.dtype && raw.shape == spec.shape;
+    return raw.dtype == spec.dtype && raw.device == spec.device && raw.shape == spec.shape;
   }
   Spec own;
-  return value.spec(own) && own.dtype == spec.dtype && own.shape == spec.shape;
+  return value.spec(own) && own.dtype == spec.dtype && own.device == spec.device &&
+         own.shape == spec.shape;
 }
 
 DType dtype_of_value(const std::string& op, const Value& value) {
@@ -68,8 +69,7 @@ DType dtype_of_value(const std::string& op, const Value& value) {
 
 void push_spec(Specs& specs, const Op& op, const Value& value) {
   if (value.tag == Value::kRaw) {
-    const auto& raw = static_cast<const RawTensor&>(value);
-    specs.push_back({raw.dtype, raw.shape});
+    specs.push_back(static_cast<const RawTensor&>(value).spec());
   } else {
     specs.push_back(spec_of(op.name(), value));
   }

@@ -294,6 +294,7 @@ Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<c
                 Args many, int last) {
   const CompiledBody* own = op.scalar != nullptr ? op.scalar->expansion.get() : op.cls.define.get();
   if (&body == own) check_arity(op, inputs.size());  // a gradient's takes more than the arguments
+  const DeviceScope scope(device_beside(inputs));
   return Run(body, op, inputs, specs, many, last).results();
 }
 
@@ -311,6 +312,21 @@ Specs infer_by_body(const Op& op, std::span<const Spec> inputs) {
   return specs;
 }
 
+bool apply_body(const Op& op, Args args, Values& out) {
+  const bool is_scalar = op.scalar != nullptr;
+  if (const auto& body = is_scalar ? op.scalar->expansion : op.cls.define; body != nullptr) {
+    out = run_body(*body, op, args);
+    return true;
+  }
+  if (op.cls.expand != nullptr) {
+    check_arity(op, args.size());
+    const DeviceScope scope(device_beside(args));
+    out = op.cls.expand(op, args);
+    return true;
+  }
+  return op.run_define(args, out);
+}
+
 Ref<Value> lift_literal(Literal literal, Value& like) {
   Value* args[] = {&like};
   if (like.tag == Value::kRaw) {
@@ -320,7 +336,8 @@ Ref<Value> lift_literal(Literal literal, Value& like) {
       return made[0];
     }
     const Kind kind = kind_of(literal);
-    return RawTensor::scalar(literal_dtype(kind, static_cast<RawTensor&>(like).dtype), literal);
+    const RawTensor& raw = static_cast<RawTensor&>(like);
+    return RawTensor::scalar(literal_dtype(kind, raw.dtype), literal, raw.device);
   }
   return apply(*const_op(literal), args)[0];
 }

@@ -17,6 +17,9 @@ Ref<Op> step_op(const CompiledStep& step, const Op& op, std::span<const Spec> sp
 // Inference of an op through its body, which is applied to shapes.
 Specs infer_by_body(const Op& op, std::span<const Spec> inputs);
 
+// The op's own body, of one kind or another; false where it has none.
+bool apply_body(const Op& op, Args args, Values& out);
+
 // Applies an op to tensor-likes of any kind. The dispatch floor defines it.
 Values apply(const Op& op, Args args);
 

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "memory/backend.h"
 #include "op/tile_program.h"
-#include "tensor/arrays.h"
-#include "tensor/reductions.h"
 
 namespace tensorlike {
 namespace {
@@ -59,12 +58,19 @@ bool may_take(const Op& op, const TileProgram* program, const Array& x, size_t i
 }
 
 Ref<RawTensor> empty_result(const Op& op, RawArgs inputs, const Spec& spec) {
-  if (op.cls.order == nullptr) return RawTensor::empty(spec.dtype, spec.shape);
+  if (op.cls.order == nullptr) return RawTensor::empty(spec.dtype, spec.shape, spec.device);
   const size_t bytes = static_cast<size_t>(element_count(spec.shape)) * size_of(spec.dtype);
-  Ref<Storage> storage = Storage::allocate(bytes);
+  Ref<Storage> storage = Storage::allocate(bytes, spec.device);
   char* const data = storage->data();
   return make_ref<RawTensor>(spec.dtype, spec.shape, result_strides(op, *inputs[0], spec),
                              std::move(storage), data);
+}
+
+// x in a dtype and in order, in the workspace.
+Array prepared(const Array& x, DType dtype, Workspace& workspace) {
+  Array made = workspace.array(dtype, x.shape);
+  backend(x.device).assign(made, x);
+  return made;
 }
 
 // Which of the donated inputs may be written over.
@@ -152,18 +158,21 @@ KernelRun::KernelRun(const Op& op, Arrays inputs, const Specs& specs, Workspace&
 }
 
 void KernelRun::find_sizes(Specs& specs) {
-  op_.cls.kernel.sizes(op_, {inputs_.data(), inputs_.size()}, specs, workspace_);
+  backend(inputs_[0]->device).find_sizes(op_, {inputs_.data(), inputs_.size()}, specs, workspace_);
+}
+
+void KernelRun::launch(Arrays outputs) {
+  backend(outputs[0]->device).launch(op_, {inputs_.data(), inputs_.size()}, outputs, workspace_);
 }
 
 void KernelRun::run(Arrays outputs) {
-  const Arrays inputs(inputs_.data(), inputs_.size());
   const auto computed_in = [](const Array* out) { return compute_of(out->dtype); };
   const bool converts = op_.cls.spec.memory.computes_in != ComputesIn::kAsGiven &&
                         std::any_of(outputs.begin(), outputs.end(), [&](const Array* out) {
                           return computed_in(out) != out->dtype;
                         });
   if (!converts) {
-    op_.cls.kernel.run(op_, inputs, outputs, workspace_);
+    launch(outputs);
     return;
   }
   SmallVector<Array, 2> wide(outputs.size());
@@ -174,32 +183,20 @@ void KernelRun::run(Arrays outputs) {
     wide[i] = workspace_.array(dtype, outputs[i]->shape);
     given[i] = &wide[i];
   }
-  op_.cls.kernel.run(op_, inputs, {given.data(), given.size()}, workspace_);
+  launch({given.data(), given.size()});
   for (size_t i = 0; i < outputs.size(); ++i) {
-    if (given[i] != outputs[i]) assign(*outputs[i], wide[i]);
+    if (given[i] != outputs[i]) backend(wide[i].device).assign(*outputs[i], wide[i]);
   }
 }
 
 void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  if (op.reduction != nullptr) {
-    reduce_memory(op, inputs, outputs, workspace);
+  if (op.reduction != nullptr || op.scalar != nullptr) {
+    backend(outputs[0]->device).launch(op, inputs, outputs, workspace);
     return;
   }
-  if (op.scalar == nullptr) {
-    Specs specs;
-    for (const Array* out : outputs) specs.push_back({out->dtype, out->shape});
-    KernelRun(op, inputs, specs, workspace).run(outputs);
-    return;
-  }
-  SmallVector<TileOperand, 4> operands;
-  operands.reserve(inputs.size());
-  for (const Array* x : inputs) {
-    operands.push_back(tile_operand(*x, outputs[0]->shape));
-  }
-  SmallVector<TileOutput, 2> results;
-  for (const Array* out : outputs) results.push_back({out->data, size_of(out->dtype)});
-  run_tiles(program_of(op, inputs), outputs[0]->shape, {operands.data(), operands.size()},
-            {results.data(), results.size()});
+  Specs specs;
+  for (const Array* out : outputs) specs.push_back({out->dtype, out->shape, out->device});
+  KernelRun(op, inputs, specs, workspace).run(outputs);
 }
 
 }  // namespace tensorlike

@@ -32,6 +32,8 @@ class KernelRun {
   void run(Arrays outputs);
 
  private:
+  void launch(Arrays outputs);
+
   const Op& op_;
   Workspace& workspace_;
   std::vector<Array> prepared_;  // none for most ops
@@ -42,9 +44,13 @@ class KernelRun {
 // one with a kernel that runs on arrays. On any thread.
 void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace);
 
-// Whether `compute` can.
-inline bool is_computed(const Op& op) {
-  return op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel.run != nullptr;
+// Throws what is being handled; memory that was not to be had is told in the op's name, since
+// memory knows no ops.
+[[noreturn]] void fail_for(const Op& op, const Error& error);
+
+// Whether `compute` can, on a device.
+inline bool is_computed(const Op& op, Device device) {
+  return op.scalar != nullptr || op.reduction != nullptr || op.cls.kernel(device).run != nullptr;
 }
 
 }  // namespace tensorlike

@@ -1,7 +1,8 @@
 #include "tensor/raw_tensor.h"
 
+#include "memory/backend.h"
+#include "op/infer.h"
 #include "op/registry.h"
-#include "tensor/arrays.h"
 
 namespace tensorlike {
 
@@ -31,15 +32,28 @@ Spec spec_of(const std::string& op, const Value& value) {
   return spec;
 }
 
-Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape) {
+Device device_beside(Args args) {
+  if (!has_devices()) return default_device;
+  for (const Value* arg : args) {
+    Spec spec;
+    if (arg != nullptr && arg->spec(spec)) return spec.device;
+  }
+  return default_device;
+}
+
+Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape, Device device) {
   const int64_t count = element_count(shape);
-  Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(dtype));
+  Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(dtype), device);
   return make_ref<RawTensor>(dtype, shape, contiguous_strides(shape), count, std::move(storage));
 }
 
-Ref<RawTensor> RawTensor::scalar(DType dtype, Literal value) {
+Ref<RawTensor> RawTensor::scalar(DType dtype, Literal value, Device device) {
   check_literal(value, dtype);
-  Ref<RawTensor> out = empty(dtype, {});
+  Ref<RawTensor> out = empty(dtype, {}, device);
+  if (!device.is_cpu()) {
+    backend(device).fill(*out, value);
+    return out;
+  }
   visit_dtype(dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     *out->as<T>() = literal_as<T>(value);
@@ -60,8 +74,23 @@ Ref<RawTensor> contiguous(const RawTensor& x) {
 }
 
 Ref<RawTensor> cast(const RawTensor& x, DType dtype) {
-  Ref<RawTensor> out = RawTensor::empty(dtype, x.shape);
-  assign(*out, x);
+  Ref<RawTensor> out = RawTensor::empty(dtype, x.shape, x.device);
+  backend(x.device).assign(*out, x);
+  return out;
+}
+
+Ref<RawTensor> moved(const RawTensor& x, Device device) {
+  if (x.device == device) return Ref<RawTensor>(const_cast<RawTensor*>(&x));
+  const Ref<RawTensor> from = contiguous(x);
+  Ref<RawTensor> out = RawTensor::empty(x.dtype, x.shape, device);
+  const size_t bytes = static_cast<size_t>(x.count) * size_of(x.dtype);
+  if (x.device.is_cpu()) {
+    backend(device).copy_in(out->data, from->data, bytes);
+  } else if (device.is_cpu()) {
+    backend(x.device).copy_out(out->data, from->data, bytes);
+  } else {
+    return moved(*moved(*from, Device()), device);
+  }
   return out;
 }
 
@@ -82,13 +111,15 @@ Ref<ConstOp> const_op(Literal literal) { return make_ref<ConstOp>(registry().con
 
 Ref<RawTensor> make_const(const Op& op, const Spec* like) {
   const auto& constant = static_cast<const ConstOp&>(op);
+  const Device device = results_device(op, like == nullptr ? default_device : like->device);
   if (constant.array) {
     const DType dtype = constant.dtype.value_or(constant.array->dtype);
-    return dtype == constant.array->dtype ? constant.array : cast(*constant.array, dtype);
+    return moved(dtype == constant.array->dtype ? *constant.array : *cast(*constant.array, dtype),
+                 device);
   }
   const Kind kind = kind_of(*constant.literal);
   const DType natural = like == nullptr ? default_dtype(kind) : literal_dtype(kind, like->dtype);
-  return RawTensor::scalar(constant.dtype.value_or(natural), *constant.literal);
+  return RawTensor::scalar(constant.dtype.value_or(natural), *constant.literal, device);
 }
 
 }  // namespace tensorlike

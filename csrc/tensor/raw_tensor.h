@@ -1,11 +1,10 @@
-// RawTensor: elements in memory. Applying an op launches its kernel. Views (strides, offsets) are
-// made freely, since nobody can write through one.
+// RawTensor: elements in the memory of a device. Applying an op launches its kernel there. Views
+// (strides, offsets) are made freely, since nobody can write through one.
 #pragma once
 
 #include <cstring>
 #include <optional>
 
-#include "kernels/tile.h"
 #include "memory/allocator.h"
 #include "memory/array.h"
 #include "memory/storage.h"
@@ -27,16 +26,22 @@ class RawTensor final : public Value, public Array {
   RawTensor(DType dtype, Dims shape, Dims strides, Ref<Storage> storage, char* data)
       : Value(kRaw, raw_tensor_type()),
         Array(dtype, std::move(shape), std::move(strides), data),
-        storage(std::move(storage)) {}
+        storage(std::move(storage)) {
+    device = this->storage->device();
+  }
   // Contiguous, of a count that the caller knows.
   RawTensor(DType dtype, const Dims& shape, const Dims& strides, int64_t count,
             Ref<Storage> storage)
       : Value(kRaw, raw_tensor_type()),
         Array(dtype, shape, strides, count, storage->data()),
-        storage(std::move(storage)) {}
+        storage(std::move(storage)) {
+    device = this->storage->device();
+  }
   // Without elements until `computation` fills it; in order, if nothing else is known.
-  RawTensor(DType dtype, Dims shape, Ref<Pending> computation)
-      : RawTensor(Array(dtype, std::move(shape), nullptr), std::move(computation)) {}
+  RawTensor(const Spec& spec, Ref<Pending> computation)
+      : RawTensor(Array(spec.dtype, spec.shape, nullptr), std::move(computation)) {
+    device = spec.device;
+  }
   RawTensor(const Array& place, Ref<Pending> computation)
       : Value(kRaw, raw_tensor_type()), Array(place), pending(std::move(computation)) {
     data = nullptr;
@@ -46,17 +51,17 @@ class RawTensor final : public Value, public Array {
   }
 
   // A fresh, contiguous tensor whose elements are not set.
-  static Ref<RawTensor> empty(DType dtype, Dims shape);
-  static Ref<RawTensor> scalar(DType dtype, Literal value);
+  static Ref<RawTensor> empty(DType dtype, Dims shape, Device device = {});
+  static Ref<RawTensor> scalar(DType dtype, Literal value, Device device = {});
   // Same elements, seen through another shape.
   Ref<RawTensor> view(Dims view_shape, Dims view_strides, int64_t offset = 0) const;
 
   double priority() const override { return 0; }
   bool spec(Spec& out) const override {
-    out = {dtype, shape};
+    out = {dtype, shape, device};
     return true;
   }
-  Spec spec() const { return {dtype, shape}; }
+  Spec spec() const { return {dtype, shape, device}; }
   // Waits for the elements. Kernels get tensors that are ready; whoever else reads asks for it.
   const RawTensor& ready(const char* reason) const {
     if (pending) Ref<Pending>(pending)->finish(reason);
@@ -95,19 +100,21 @@ Ref<RawTensor> contiguous(const RawTensor& x);
 Ref<RawTensor> copy(const RawTensor& x);
 Ref<RawTensor> cast(const RawTensor& x, DType dtype);
 Ref<RawTensor> broadcast_to(const RawTensor& x, std::span<const int64_t> shape);
+// The same elements on a device; x itself where it lives there.
+Ref<RawTensor> moved(const RawTensor& x, Device device);
 
 // Applies any op to RawTensors that are ready: infers, then runs its kernel, or its body. Inputs
 // whose bit is set in `donated` may be written over when nobody but the caller (who holds `holds`
 // references) has them. The engine's `launch` is the way here.
 Values execute(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
 
-// A tensor as an operand that is broadcast to `shape`.
-TileOperand tile_operand(const Array& x, const Dims& shape);
-
 // The shortest way for the commonest call: a scalar function of few elements, of one dtype, whole
-// and in order (or single), or a reduction of few. Null when the call is not of this kind, and
-// where the engine wants to see it. Never lets the GIL go. `apply_small` is the way here.
-Ref<Value> launch_small(const Op& op, Args args);
+// and in order (or single), or a reduction of few, on the CPU, whose backend sets it. Null when the
+// call is not of this kind, and where the engine wants to see it. Never lets the GIL go.
+// `apply_small` is the way here.
+inline Ref<Value> (*launch_small)(const Op& op, Args args) = [](const Op&, Args) {
+  return Ref<Value>();
+};
 // Whether an op on RawTensors gives back its argument: what is declared to leave numbers of this
 // kind unchanged needs no kernel and no copy.
 bool leaves_alone(const Op& op, Args args);

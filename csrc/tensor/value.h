@@ -16,14 +16,17 @@ const Type& tracer_type();
 
 class Value : public RefCounted {
  public:
-  // Bits, so that one OR over the arguments says what is present.
-  enum Tag : uint8_t { kRaw = 1, kTracer = 2, kShape = 4, kForeign = 8 };
+  // The kinds for which the core has short ways, and all others, which `type` tells apart. Bits, so
+  // that one OR over the arguments says what is present.
+  enum Tag : uint8_t { kRaw = 1, kTracer = 2, kShape = 4, kOther = 8 };
 
   Value(Tag tag, const Type& type) : tag(tag), type(&type) {}
 
   const Tag tag;
   const Type* const type;  // the kind that dispatch sees
 
+  // The object of whoever embeds the core that this value stands for; null for the core's own.
+  virtual void* embedded() const { return nullptr; }
   // Who takes a call with mixed arguments: the highest, and it lifts the others.
   virtual double priority() const = 0;
   // Shape and dtype, where the tensor-like knows them.
@@ -36,6 +39,10 @@ class Value : public RefCounted {
 
 // Shape and dtype of a value that must know them; `op` names the caller in the error.
 Spec spec_of(const std::string& op, const Value& value);
+
+// Where the arguments of an op live, as far as they know; what its rules and bodies make without
+// operands is made there.
+Device device_beside(std::span<Value* const> args);
 
 // A tensor-like without elements: applying an op infers. For asking what a program would give.
 class ShapeTensor final : public Value {

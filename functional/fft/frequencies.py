@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 
-def _frequencies(call: str, n: int, d: float, dtype: Any, device: str | None) -> tuple[int, Any]:
+def _frequencies(call: str, n: int, d: float, dtype: Any) -> tuple[int, Any]:
     """The number of samples and the dtype, checked."""
     count = operator.index(n)
     if count < 1:
@@ -39,8 +39,6 @@ def _frequencies(call: str, n: int, d: float, dtype: Any, device: str | None) ->
     wanted = as_dtype("float32" if dtype is None else dtype)
     if not isdtype(wanted, "real floating"):
         raise DTypeError("must be real floating-point.", op=call, argument="dtype", got=f"{wanted}")
-    if device not in (None, "cpu"):
-        raise ParameterError("must be 'cpu'.", op=call, argument="device", got=repr(device))
     return count, wanted
 
 
@@ -67,10 +65,10 @@ def fftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None 
         >>> tl.fft.fftfreq(4).tolist()
         [0.0, 0.25, -0.5, -0.25]
     """
-    count, wanted = _frequencies("fftfreq", n, d, dtype, device)
+    count, wanted = _frequencies("fftfreq", n, d, dtype)
     parts = [
-        arange(0, (count + 1) // 2, dtype="float64"),
-        arange(-(count // 2), 0, dtype="float64"),
+        arange(0, (count + 1) // 2, dtype="float64", device=device),
+        arange(-(count // 2), 0, dtype="float64", device=device),
     ]
     return astype(divide(concat(parts), count * d), dtype=wanted)
 
@@ -98,8 +96,10 @@ def rfftfreq(n: int, /, *, d: float = 1.0, dtype: Any = None, device: str | None
         >>> tl.fft.rfftfreq(4).tolist()
         [0.0, 0.25, 0.5]
     """
-    count, wanted = _frequencies("rfftfreq", n, d, dtype, device)
-    return astype(divide(arange(0, count // 2 + 1, dtype="float64"), count * d), dtype=wanted)
+    count, wanted = _frequencies("rfftfreq", n, d, dtype)
+    return astype(
+        divide(arange(0, count // 2 + 1, dtype="float64", device=device), count * d), dtype=wanted
+    )
 
 
 def _shifted(call: str, x: TensorLike, axes: Any, sign: int) -> Tensor:

@@ -21,12 +21,18 @@ _HEAD = (
 )
 
 
+# What the floors above `op` bring, in the order in which it is handed down.
+_FLOORS = ("cpu", "gradients")
+
+
 def emit_tables(declarations: Declarations) -> dict[str, str]:
     """The texts of tables.cpp and of tables_<stem>.cpp, by their names."""
     stems = declarations.stems
     files = {f"tables_{stem}.cpp": _table(declarations, stem) for stem in stems}
-    lines = [f"void register_{stem}(Registry& registry);" for stem in stems]
+    parts = (*_FLOORS, *stems)
+    lines = [f"void register_{part}(Registry& registry);" for part in parts]
     lines += ["", "void register_builtin(Registry& registry) {"]
+    lines += [f"  register_{floor}(registry);" for floor in _FLOORS]
     lines += [f"  registry.add({spec_text(spec)});" for spec in (ELEMWISE, REDUCE)]
     lines += [f"  register_{stem}(registry);" for stem in stems]
     files["tables.cpp"] = _file([*lines, "}"])

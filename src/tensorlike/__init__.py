@@ -64,6 +64,8 @@ from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
 from .functional.promotion import broadcast_shapes as broadcast_shapes
 from .functional.promotion import can_cast as can_cast
+from .imperative import device as device
+from .imperative import devices as devices
 from .imperative import finfo as finfo
 from .imperative import iinfo as iinfo
 from .imperative import isdtype as isdtype
@@ -189,6 +191,8 @@ __all__ = sorted(
         "autograd",
         "bool_",
         "declare",
+        "device",
+        "devices",
         "dtype",
         "engine",
         "fft",

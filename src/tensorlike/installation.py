@@ -40,7 +40,7 @@ def build_info() -> dict[str, Any]:
         "isa_levels": _C.built_levels(),
         "isa": _C.isa(),
         "threads": _C.num_threads(),
-        "devices": ("cpu",),
+        "devices": tuple(_C.devices()),
         "missing": missing,
     }
 

@@ -39,7 +39,7 @@ _LISTS = {
     "transforms/batching_rules.py": r"^RULES: ",
 }
 # What a native op is besides those: its declaration, and the files of its own.
-_OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "tensor/*.cpp", "kernels/*_tu.cpp",
+_OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "cpu/*.cpp", "kernels/*_tu.cpp",
         "tape/gradient_*.cpp", "opdecl/oracle/reference_*.py")  # fmt: skip
 
 
@@ -84,7 +84,7 @@ def by_hand() -> Table:
     }
     kinds = ("InferRule", "KernelRule", "GradRule", "ExpandRule", "ViewRule")
     folders = {"inference": "op/infer*.cpp", "gradient": "tape/gradient_*.cpp",
-               "kernel": "tensor/*.cpp", "view": "op/views.cpp"}  # fmt: skip
+               "kernel": "cpu/*.cpp", "view": "op/views.cpp"}  # fmt: skip
     table = Table(
         "rules written by hand",
         ("op classes", "rules", "lines"),

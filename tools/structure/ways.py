@@ -24,8 +24,8 @@ from .table import Table
 
 _LAUNCH = """
 dispatch/apply.cpp apply_small
-  tensor/launch.cpp launch_small
-    tensor/launch.cpp allocate_for
+  cpu/small_launch.cpp small_launch = launch_small
+    cpu/small_launch.cpp allocate_for
       memory/storage.cpp allocate
 """
 _CALL = """
@@ -50,7 +50,7 @@ bind/backward.cpp run_backward
       tape/backward.cpp Pass::step
         tape/gradient.cpp small_gradients
           dispatch/apply.cpp apply_small
-            tensor/launch.cpp launch_small
+            cpu/small_launch.cpp small_launch = launch_small
         tape/backward.cpp Pass::run_rule
           tape/gradient.cpp input_gradients
             tape/gradient.cpp run_reduction
@@ -62,7 +62,7 @@ tape/tape.cpp apply_tracer
   tape/tape.cpp declared_gradients
   dispatch/apply.cpp apply_one
     dispatch/apply.cpp apply_small
-      tensor/launch.cpp launch_small
+      cpu/small_launch.cpp small_launch = launch_small
   tape/tape.cpp record
 """
 _DECLARE = """

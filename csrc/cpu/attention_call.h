@@ -1,0 +1,123 @@
+// The operands of one attention: what its forward and its backward pass share. Neither has the
+// matrix of all scores in memory: a block of scores stays in a cache between the matrix products
+// that make and use it, and backward computes the weights anew.
+#pragma once
+
+#include "base/pool.h"
+#include "cpu/arrays.h"
+#include "cpu/scratch.h"
+#include "kernels/kernel_table.h"
+#include "kernels/panels.h"
+#include "op/attention.h"
+
+namespace tensorlike {
+
+// A batch of matrices, with strides of 0 where it repeats.
+struct Matrices {
+  char* data = nullptr;
+  Dims batch_strides;
+  int64_t row_stride = 0, column_stride = 0;
+
+  // Row `row` of matrix `index` of the batch.
+  template <class T>
+  const T* at(int64_t index, const Dims& batch, int64_t row) const {
+    int64_t offset = row * row_stride;
+    for (size_t i = batch.size(); i-- > 0;) {
+      offset += index % batch[i] * batch_strides[i];
+      index /= batch[i];
+    }
+    return reinterpret_cast<const T*>(data) + offset;
+  }
+};
+
+Matrices matrices(const Array& x, const Dims& batch, int64_t rows, int64_t columns);
+
+// What is added to scores: a mask of booleans says which keys take part.
+Array added_to_scores(const Array& mask, DType dtype, int64_t keys, Workspace& workspace);
+
+// Scores, and what is known of each of their rows.
+template <class T>
+struct ScoreRows {
+  T* scores;
+  int64_t step;  // elements from a row to the next
+  T* largest;
+  T* factors;
+  double* totals;
+
+  ScoreRows(Scratch& scratch, int64_t rows, int64_t row_step)
+      : scores(scratch.take<T>(rows * row_step)),
+        step(row_step),
+        largest(scratch.take<T>(rows)),
+        factors(scratch.take<T>(rows)),
+        totals(scratch.take<double>(rows)) {}
+  static size_t bytes(int64_t rows, int64_t row_step) {
+    const size_t count = static_cast<size_t>(rows);
+    return count * (static_cast<size_t>(row_step + 2) * sizeof(T) + sizeof(double)) + 4 * 64;
+  }
+};
+
+template <class T>
+struct AttentionCall {
+  // The mask, where there is one, is what follows the operands.
+  AttentionCall(const Op& op, Arrays inputs, Arrays masks, Workspace& given)
+      : sizes(attention_sizes(op, *inputs[0], *inputs[1], *inputs[2])),
+        query(operand(*inputs[0], sizes.queries, sizes.width)),
+        key(operand(*inputs[1], sizes.keys, sizes.width)),
+        value(operand(*inputs[2], sizes.keys, sizes.value_width)),
+        kernels(kernel_table().attention[dtype_of<T>]),
+        scale(attention_scale(op, sizes.width)),
+        is_causal(op.get<bool>("is_causal")),
+        heads(element_count(sizes.batch)),
+        workspace(given) {
+    if (masks.empty()) return;
+    mask = matrices(added_to_scores(*masks[0], dtype_of<T>, sizes.keys, workspace), sizes.batch,
+                    sizes.queries, sizes.keys);
+  }
+
+  Matrices operand(const Array& x, int64_t rows, int64_t columns) const {
+    return matrices(x, sizes.batch, rows, columns);
+  }
+  const T* at(const Matrices& x, int64_t head, int64_t row) const {
+    return x.at<T>(head, sizes.batch, row);
+  }
+  double work() const {
+    return static_cast<double>(heads) * static_cast<double>(sizes.queries * sizes.keys) *
+           static_cast<double>(sizes.width + sizes.value_width);
+  }
+  // Rows that are far apart by a power of 2 would push each other out of the caches.
+  static int64_t row_step(int64_t keys) { return (keys + 15) / 16 * 16 + 16; }
+
+  // How many keys the queries before `end` see.
+  int64_t seen_before(int64_t end) const {
+    return is_causal ? std::min(sizes.keys, end) : sizes.keys;
+  }
+
+  // The weights, not yet divided by their totals, of `rows` queries from `first` on for `keys` keys
+  // from `from` on, which are a multiple of the panels' columns; packed_keys has all.
+  ScoreBlock weigh(int64_t head, int64_t first, int64_t rows, int64_t from, int64_t keys,
+                   const T* packed_keys, const ScoreRows<T>& to) const {
+    const ScoreBlock block = {rows,  keys,           to.step, is_causal, first + 1 - from,
+                              scale, mask.row_stride};
+    panels.multiply(rows, keys, sizes.width, at(query, head, first), query.row_stride,
+                    query.column_stride, packed_keys + from * sizes.width, sizes.width, to.scores,
+                    to.step, false);
+    const T* added = mask.data != nullptr ? at(mask, head, first) + from : nullptr;
+    kernels.weigh(block, to.scores, added, from == 0, to.largest, to.totals, to.factors);
+    return block;
+  }
+
+  AttentionSizes sizes;
+  Matrices query, key, value, mask;
+  const AttentionKernels& kernels;
+  Panels<T> panels;
+  double scale;
+  bool is_causal;
+  int64_t heads;
+  Workspace& workspace;
+};
+
+// The gradients of query, key and value, into arrays of the whole batch.
+template <class T>
+void attention_backward(const AttentionCall<T>& call, const Array& cotangent, Arrays gradients);
+
+}  // namespace tensorlike

@@ -1,0 +1,144 @@
+// Kernels that move elements, and that make tensors out of nothing.
+#include <algorithm>
+
+#include "base/blocking.h"
+#include "base/pool.h"
+#include "cpu/arrays.h"
+#include "op/families.h"
+#include "op/index.h"
+#include "op/infer.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kGrain = 16384;
+constexpr int64_t kLong = 65536;
+
+// What is no view: the elements lie apart.
+void reshape(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  if (op.attr("copy") == Attr(false)) {
+    fail(ErrorKind::kShape, said::op(op.name()), "elements that lie apart must be copied",
+         said::got("copy=False"));
+  }
+  const Array& x = *inputs[0];
+  assign(Array(x.dtype, x.shape, outputs[0]->data), x);
+}
+
+// Where the caller wants a copy of what could be a view.
+void copy_views(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& x = *inputs[0];
+  Specs specs;
+  for (const Array* out : outputs) specs.push_back({out->dtype, out->shape});
+  Views views;
+  op.cls.view(op, x, specs, views);
+  for (size_t i = 0; i < views.size(); ++i) {
+    assign(*outputs[i], x.view(views[i].shape, views[i].strides, views[i].offset));
+  }
+}
+
+void set_subtensor(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  if (out.data != inputs[0]->data) assign(out, *inputs[0]);
+  Selection s = select(op.name(), out.shape, out.strides, op.get<std::vector<int64_t>>("items"));
+  assign(out.view(std::move(s.shape), std::move(s.strides), s.offset), *inputs[1]);
+}
+
+void convert(const Op&, Arrays inputs, Arrays outputs, Workspace&) {
+  assign(*outputs[0], *inputs[0]);
+}
+
+size_t axis_of(const Op& op, const Array& out) {
+  return static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(out.shape.size())));
+}
+
+void concat(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  const size_t axis = axis_of(op, out);
+  int64_t at = 0;
+  for (const Array* input : inputs) {
+    assign(out.view(input->shape, out.strides, at * out.strides[axis]), *input);
+    at += input->shape[axis];
+  }
+}
+
+void stack(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  const size_t axis = axis_of(op, out);
+  Dims strides = out.strides;
+  strides.erase(axis);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const int64_t offset = static_cast<int64_t>(i) * out.strides[axis];
+    assign(out.view(inputs[i]->shape, strides, offset), *inputs[i]);
+  }
+}
+
+void fill(const Op& op, Arrays, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  visit_dtype(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    check_literal(literal_of(op.attr("fill_value")), out.dtype);
+    const T value = literal_as<T>(literal_of(op.attr("fill_value")));
+    BlockingRegion blocking(out.count > kLong);
+    parallel_for(out.count, kGrain, [&](int64_t begin, int64_t end) {
+      std::fill(out.as<T>() + begin, out.as<T>() + end, value);
+    });
+  });
+}
+
+void arange(const Op& op, Arrays, Arrays outputs, Workspace&) {
+  const Array& out = *outputs[0];
+  const ArangeRange range = arange_range(op);
+  visit_dtype(out.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    // Integers exactly, modulo 2^64 on the way; floats as start + i * step in double, so that
+    // errors do not add up.
+    using Signed = std::conditional_t<std::is_integral_v<T>, int64_t, double>;
+    using Wide = std::conditional_t<std::is_integral_v<T>, uint64_t, double>;
+    const Literal first = literal_of(range.start);
+    const bool is_wide = std::holds_alternative<uint64_t>(first);
+    const Wide start = is_wide ? static_cast<Wide>(std::get<uint64_t>(first))
+                               : static_cast<Wide>(literal_as<Signed>(first));
+    const Wide step = static_cast<Wide>(literal_as<Signed>(literal_of(range.step)));
+    for (int64_t i = 0; i < out.count; ++i) {
+      out.as<T>()[i] = static_cast<T>(start + static_cast<Wide>(i) * step);
+    }
+  });
+}
+
+void one_hot(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array& out = *outputs[0];
+  const int64_t depth = op.get<int64_t>("depth");
+  const Array labels = prepared(*inputs[0], DType::kInt64, workspace);
+  std::fill_n(out.as<bool>(), out.count, false);
+  for (int64_t i = 0; i < labels.count; ++i) {
+    const int64_t label = labels.as<int64_t>()[i];
+    if (label < 0 || label >= depth) {
+      fail(ErrorKind::kIndex, said::op(op.name()), said::argument("labels"), "must be in [0, ",
+           depth - 1, "]", said::got(label, " at position ", i));
+    }
+    out.as<bool>()[i * depth + label] = true;
+  }
+}
+
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+    {"reshape", reshape},
+    {"transpose", copy_views},
+    {"broadcast", copy_views},
+    {"subtensor", copy_views},
+    {"split", copy_views},
+    {"cast", convert},
+    {"copy", convert},
+    {"set_subtensor", set_subtensor},
+    {"concat", concat},
+    {"stack", stack},
+    {"fill", fill},
+    {"arange", arange},
+    {"one_hot", one_hot},
+};
+
+}  // namespace
+
+RuleTable<KernelRule> layout_kernels() { return kKernels; }
+
+}  // namespace tensorlike

@@ -1,0 +1,322 @@
+// Matrix products: which matrices a batch is made of, and how it is shared out among
+// the threads; and what is done to its rows while they are in the cache. The product itself is
+// kernels/gemm.h.
+#include <algorithm>
+
+#include "base/blocking.h"
+#include "base/pool.h"
+#include "cpu/arrays.h"
+#include "cpu/loops.h"
+#include "cpu/tiles.h"
+#include "kernels/gemm.h"
+#include "op/families.h"
+#include "op/registry.h"
+#include "op/tile_program.h"
+
+namespace tensorlike {
+namespace {
+
+// A matrix operand: vectors become matrices of one row (left) or one column (right).
+struct Matrix {
+  Dims batch_shape, batch_strides;
+  int64_t rows, columns, row_stride, column_stride;
+};
+
+Matrix as_matrix(const Array& x, bool is_left) {
+  const size_t ndim = x.shape.size();
+  if (ndim == 1 && is_left) return {{}, {}, 1, x.shape[0], 0, x.strides[0]};
+  if (ndim == 1) return {{}, {}, x.shape[0], 1, x.strides[0], 0};
+  Matrix m{Dims(x.shape.begin(), x.shape.end() - 2),
+           Dims(x.strides.begin(), x.strides.end() - 2),
+           x.shape[ndim - 2],
+           x.shape[ndim - 1],
+           x.strides[ndim - 2],
+           x.strides[ndim - 1]};
+  return m;
+}
+
+int64_t batch_offset(int64_t position, const Dims& common, const Dims& shape, const Dims& strides) {
+  int64_t offset = 0;
+  const size_t lead = common.size() - shape.size();
+  for (size_t i = common.size(); i-- > 0;) {
+    const int64_t index = position % common[i];
+    position /= common[i];
+    if (i >= lead && shape[i - lead] != 1) offset += index * strides[i - lead];
+  }
+  return offset;
+}
+
+// What is done to the rows of a product: a bias is added, a scalar function applied. The bias is
+// seen through the product's shape; along a row it is contiguous.
+struct Finish {
+  TileKernel add = nullptr;              // null: there is no bias
+  TileKernel activation = nullptr;       // null: the sum itself
+  SmallVector<const void*, 2> defaults;  // rows of what the activation takes beside the sum
+  const char* bias = nullptr;
+  Dims bias_batch;       // strides over the batch, in elements
+  int64_t bias_row = 0;  // stride from row to row
+};
+
+// The finish of one product of a batch.
+struct Block {
+  const Finish& finish;
+  char* c;
+  const char* bias;
+  int64_t columns;
+  int64_t size;  // of an element
+
+  static void run(const void* context, int64_t row, int64_t rows, int64_t column, int64_t columns) {
+    const Block& x = *static_cast<const Block*>(context);
+    SmallVector<const void*, 4> args(1);
+    for (const void* row_of_one : x.finish.defaults) args.push_back(row_of_one);
+    for (int64_t i = row; i < row + rows; ++i) {
+      void* out = x.c + (i * x.columns + column) * x.size;
+      const void* sum[] = {out, x.bias + (i * x.finish.bias_row + column) * x.size};
+      if (x.finish.add != nullptr) x.finish.add(&out, sum, columns);
+      args[0] = out;
+      if (x.finish.activation != nullptr) x.finish.activation(&out, args.data(), columns);
+    }
+  }
+};
+
+// A product of batches of matrices.
+struct Product {
+  Matrix left, right;
+  Dims batch;
+
+  // Makes rows of the whole batch where they are evenly spaced and all meet the same right operand.
+  void merge_rows() {
+    if (element_count(right.batch_shape) != 1) return;
+    int64_t rows = left.rows;
+    for (size_t i = left.batch_shape.size(); i-- > 0;) {
+      if (left.batch_shape[i] == 1) continue;
+      if (rows != 1 && left.batch_strides[i] != rows * left.row_stride) return;
+      if (rows == 1) left.row_stride = left.batch_strides[i];
+      rows *= left.batch_shape[i];
+    }
+    left.rows = rows;
+    for (Dims* dims : {&left.batch_shape, &left.batch_strides, &right.batch_shape,
+                       &right.batch_strides, &batch}) {
+      dims->clear();
+    }
+  }
+};
+
+constexpr double kParallelProduct = 16e6;  // multiply-adds that are worth all threads
+
+template <class T>
+void multiply(const T* a, const T* b, T* out, const Product& x, const Finish& finish) {
+  const int64_t count = element_count(x.batch);
+  const int64_t columns = x.right.columns;
+  const int64_t size = x.left.rows * columns;
+  const double work = static_cast<double>(size) * static_cast<double>(x.left.columns + 1);
+  if (size == 0 || count == 0) return;
+  const bool has_finish = finish.add != nullptr || finish.activation != nullptr;
+  BlockingRegion blocking(work * static_cast<double>(count) > 1e6);
+  auto product = [&](int64_t i) {
+    const int64_t left = batch_offset(i, x.batch, x.left.batch_shape, x.left.batch_strides);
+    const int64_t right = batch_offset(i, x.batch, x.right.batch_shape, x.right.batch_strides);
+    T* c = out + i * size;
+    const int64_t bias = batch_offset(i, x.batch, x.batch, finish.bias_batch);
+    const Block block{finish, reinterpret_cast<char*>(c),
+                      finish.bias + bias * static_cast<int64_t>(sizeof(T)), columns,
+                      static_cast<int64_t>(sizeof(T))};
+    gemm<T>(x.left.rows, columns, x.left.columns, a + left, x.left.row_stride, x.left.column_stride,
+            b + right, x.right.row_stride, x.right.column_stride, c, columns,
+            has_finish ? Epilogue{Block::run, &block} : Epilogue{});
+  };
+  // A few large products share the threads one after the other; many small ones are shared out.
+  if (count == 1 || (work > kParallelProduct && count < 8 * num_threads())) {
+    for (int64_t i = 0; i < count; ++i) product(i);
+    return;
+  }
+  const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(5e5 / work));
+  parallel_for(count, grain, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) product(i);
+  });
+}
+
+// Complex products are four of their parts, which are seen with doubled strides.
+template <class T>
+void multiply_parts(const T* a, const T* b, T* out, int64_t count, Product x,
+                    Workspace& workspace) {
+  for (Matrix* m : {&x.left, &x.right}) {
+    m->row_stride *= 2;
+    m->column_stride *= 2;
+    for (int64_t& stride : m->batch_strides) stride *= 2;
+  }
+  T* const parts = workspace.take<T>(4 * count);
+  T* part[4];
+  for (int64_t i = 0; i < 4; ++i) {
+    part[i] = parts + i * count;
+    multiply<T>(a + i / 2, b + i % 2, part[i], x, {});
+  }
+  for (int64_t j = 0; j < count; ++j) {
+    out[2 * j] = part[0][j] - part[3][j];
+    out[2 * j + 1] = part[1][j] + part[2][j];
+  }
+}
+
+// The product of a and b in the dtype that all three have.
+void run(const Array& a, const Array& b, const Array& out, const Product& product,
+         const Finish& finish, Workspace& workspace) {
+  const auto real = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    multiply<T>(a.as<T>(), b.as<T>(), out.as<T>(), product, finish);
+  };
+  const auto complex = [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    multiply_parts<T>(a.as<T>(), b.as<T>(), out.as<T>(), out.count, product, workspace);
+  };
+  switch (a.dtype) {
+    case DType::kComplex64:
+      return complex(TypeTag<float>{});
+    case DType::kComplex128:
+      return complex(TypeTag<double>{});
+    case DType::kFloat32:
+      return real(TypeTag<float>{});
+    case DType::kFloat64:
+      return real(TypeTag<double>{});
+    case DType::kInt32:
+      return real(TypeTag<int32_t>{});
+    default:  // uint64 has the bits of int64, which wraps
+      return real(TypeTag<int64_t>{});
+  }
+}
+
+// What gives a product of this shape.
+Product product_of(const Array& a, const Array& b, const Dims& shape) {
+  const size_t own = (a.shape.size() > 1 ? 1U : 0U) + (b.shape.size() > 1 ? 1U : 0U);
+  return {as_matrix(a, true), as_matrix(b, false), Dims(shape.begin(), shape.end() - own)};
+}
+
+void matmul(const Op&, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  Product product = product_of(*inputs[0], *inputs[1], outputs[0]->shape);
+  product.merge_rows();
+  run(*inputs[0], *inputs[1], *outputs[0], product, {}, workspace);
+}
+
+// The bias with rows of n elements that lie side by side.
+Array with_rows(const Array& bias, int64_t n, Workspace& workspace) {
+  if (!bias.shape.empty() && bias.shape.back() == n && (n == 1 || bias.strides.back() == 1)) {
+    return bias;
+  }
+  Dims shape = bias.shape.empty() ? Dims{n} : bias.shape;
+  shape[shape.size() - 1] = n;
+  return contiguous(broadcast_to(bias, shape), workspace);
+}
+
+// A number, repeated.
+Array repeated(DType dtype, const Literal& value, Dims shape, Workspace& workspace) {
+  check_literal(value, dtype);
+  const Array made = workspace.array(dtype, std::move(shape));
+  visit_dtype(dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::fill_n(made.as<T>(), made.count, literal_as<T>(value));
+  });
+  return made;
+}
+
+Literal fallback(const Scalar& scalar, size_t i) {
+  return literal_of(scalar.spec.args[i].fallback);
+}
+
+// Whether a scalar function of this dtype is one loop that gives the same dtype.
+bool is_one_loop(const Scalar& scalar, DType dtype) {
+  const ScalarLoops* const loops = scalar.loops;
+  return loops != nullptr && loops->whole[dtype] != nullptr && loops->whole_result[dtype] == dtype;
+}
+
+// One call of a scalar function, of arguments that broadcast to the result.
+void call(const Scalar& scalar, std::span<const Array> args, const Array& out) {
+  SmallVector<DType, 4> dtypes;
+  SmallVector<const Array*, 4> operands;
+  for (const Array& arg : args) {
+    dtypes.push_back(arg.dtype);
+    operands.push_back(&arg);
+  }
+  const Array* const to[] = {&out};
+  run_program(prepare(scalar, dtypes).program, out.shape, operands, to);
+}
+
+// Step by step, as the body says: where dtypes differ, or small integers wrap at each step.
+void linear_in_steps(const Scalar& add, const Scalar& activation, Arrays inputs, const Array& out,
+                     Workspace& workspace) {
+  DType dtype = promote(inputs[0]->dtype, inputs[1]->dtype);
+  if (dtype == DType::kBool) dtype = DType::kInt64;
+  const Array a = cast(*inputs[0], compute_of(dtype), workspace);
+  const Array b = cast(*inputs[1], compute_of(dtype), workspace);
+  Product product = product_of(a, b, out.shape);
+  product.merge_rows();
+  const Array wide = workspace.array(a.dtype, out.shape);
+  run(a, b, wide, product, {}, workspace);
+  const Array terms[] = {cast(wide, dtype, workspace), *inputs[2]};
+  SmallVector<Array, 4> args;
+  args.push_back(workspace.array(promote(dtype, inputs[2]->dtype), out.shape));
+  call(add, terms, args[0]);
+  for (size_t i = 1; i < activation.spec.args.size(); ++i) {
+    const Literal value = fallback(activation, i);
+    args.push_back(repeated(literal_dtype(kind_of(value), args[0].dtype), value, {}, workspace));
+  }
+  call(activation, args, out);
+}
+
+// The bias and the activation as what is done to the rows of a product.
+Finish finish_of(const Scalar& add, const Scalar& activation, const Array& bias,
+                 bool is_left_vector, bool is_right_vector) {
+  Dims strides = bias.strides;
+  if (is_right_vector) strides.push_back(0);
+  if (is_left_vector) strides.insert(strides.size() - 1, 0);
+  Finish finish{add.loops->whole[bias.dtype], nullptr, {}, bias.data, {},
+                strides[strides.size() - 2]};
+  if (activation.spec.name != "positive") finish.activation = activation.loops->whole[bias.dtype];
+  finish.bias_batch = Dims(strides.begin(), strides.end() - 2);
+  return finish;
+}
+
+void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Array& out = *outputs[0];
+  const DType dtype = out.dtype;
+  const DType loop = compute_of(dtype);
+  const Scalar& add = *registry().scalar_op("add").scalar;
+  const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
+  const DType product_dtype = promote(inputs[0]->dtype, inputs[1]->dtype);
+  // One dtype throughout, and one loop each.
+  const bool is_fused = product_dtype == dtype && promote(dtype, inputs[2]->dtype) == dtype &&
+                        (loop == dtype || kind_of(dtype) == Kind::kFloating) &&
+                        kind_of(dtype) != Kind::kComplex && is_one_loop(add, loop) &&
+                        is_one_loop(activation, loop);
+  if (!is_fused) return linear_in_steps(add, activation, inputs, out, workspace);
+  const Array a = cast(*inputs[0], loop, workspace);
+  const Array b = cast(*inputs[1], loop, workspace);
+  Product product = product_of(a, b, out.shape);
+  const bool is_column = b.shape.size() == 1;
+  Array bias = cast(*inputs[2], loop, workspace);
+  if (!is_column) bias = with_rows(bias, product.right.columns, workspace);
+  bias = broadcast_to(bias, out.shape);
+  Finish finish = finish_of(add, activation, bias, a.shape.size() == 1, is_column);
+  for (size_t i = 1; i < activation.spec.args.size(); ++i) {
+    const Literal value = fallback(activation, i);
+    finish.defaults.push_back(repeated(loop, value, {product.right.columns}, workspace).data);
+  }
+  const auto is_zero = [](int64_t stride) { return stride == 0; };
+  if (finish.bias_row == 0 &&
+      std::all_of(finish.bias_batch.begin(), finish.bias_batch.end(), is_zero)) {
+    product.merge_rows();
+  }
+  if (product.batch.empty()) finish.bias_batch.clear();
+  const Array wide = loop == dtype ? out : workspace.array(loop, out.shape);
+  run(a, b, wide, product, finish, workspace);
+  if (loop != dtype) assign(out, wide);
+}
+
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+    {"mat_mul", matmul},
+    {"linear", linear},
+};
+
+}  // namespace
+
+RuleTable<KernelRule> matmul_kernels() { return kKernels; }
+
+}  // namespace tensorlike

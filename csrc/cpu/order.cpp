@@ -1,0 +1,258 @@
+#include "cpu/order.h"
+
+#include <memory>
+#include <vector>
+
+#include "base/blocking.h"
+#include "kernels/kernel_table.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kGrain = 8192;   // elements: fewer are not worth another thread
+constexpr int64_t kLong = 131072;  // a row that several threads sort together
+constexpr int64_t kShare = 16384;  // keys that one thread sorts alone
+constexpr int64_t kJobs = 4;       // per thread, since the parts differ in size
+
+template <class Key>
+const SortKernels& kernels_for() {
+  return sizeof(Key) == 4 ? kernel_table().sort32 : kernel_table().sort64;
+}
+
+// Buffers of a thread that sorts one row after another.
+template <class Key>
+class DigitSorter {
+ public:
+  explicit DigitSorter(int64_t n)
+      : shares_(n >= kLong ? sort_shares(n) : 1),
+        other_(new Key[static_cast<size_t>(n)]),
+        counts_(new int64_t[static_cast<size_t>(shares_ * kSortCounts)]) {}
+
+  void sort(Key* keys, int64_t n) {
+    const Key* sorted = radix_sort(keys, other_.get(), n, shares_, counts_.get());
+    if (sorted != keys) std::copy_n(sorted, n, keys);
+  }
+
+ private:
+  int shares_;
+  std::unique_ptr<Key[]> other_;
+  std::unique_ptr<int64_t[]> counts_;
+};
+
+// Parts keys until there is enough for all threads, then sorts the parts side by side.
+template <class Key>
+void sort_together(Key* keys, int64_t n, const SortKernels& kernels) {
+  struct Part {
+    Key* keys;
+    int64_t n;
+    bool is_done = false;
+  };
+  std::vector<Part> parts{{keys, n}};
+  const size_t wanted = static_cast<size_t>(kJobs * num_threads());
+  while (parts.size() < wanted) {
+    std::vector<Part> halves(parts.size() * 2);
+    parallel_for(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        const Part part = parts[static_cast<size_t>(i)];
+        Part* half = &halves[static_cast<size_t>(i) * 2];
+        half[0] = part;
+        half[1] = {part.keys + part.n, 0, true};
+        if (part.is_done || part.n <= kShare) continue;
+        bool are_equal = false;
+        const int64_t front = kernels.part(part.keys, part.n, are_equal);
+        half[0] = {part.keys, front, are_equal};
+        half[1] = {part.keys + front, part.n - front, false};
+      }
+    });
+    std::erase_if(halves, [](const Part& part) { return part.n == 0; });
+    const bool is_finest = halves.size() == parts.size();
+    parts = std::move(halves);
+    if (is_finest) break;
+  }
+  parallel_for(static_cast<int64_t>(parts.size()), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const Part& part = parts[static_cast<size_t>(i)];
+      if (!part.is_done) kernels.sort(part.keys, part.n);
+    }
+  });
+}
+
+// Sorts keys, whose equal ones cannot be told apart, row by row: f(keys, n) for each.
+template <class Key, class F>
+void with_key_sorter(int64_t n, F&& f) {
+  const SortKernels& kernels = kernels_for<Key>();
+  if (kernels.sort == nullptr) {
+    DigitSorter<Key> sorter(n);
+    f([&](Key* keys) { sorter.sort(keys, n); });
+  } else if (n >= kLong) {
+    f([&](Key* keys) { sort_together(keys, n, kernels); });
+  } else {
+    f([&](Key* keys) { kernels.sort(keys, n); });
+  }
+}
+
+// Calls f(begin, end) for rows: long ones one by one, which share the threads, others side by side.
+template <class F>
+void over_rows(int64_t rows, int64_t n, F&& f) {
+  if (n >= kLong) {
+    f(int64_t{0}, rows);
+  } else {
+    parallel_for(rows, std::max<int64_t>(1, kGrain / std::max<int64_t>(n, 1)), f);
+  }
+}
+
+// Zeros are sorted by their signs, side by side: brings them back into the order in which they
+// stand in `from`, since they are equal.
+template <class Key>
+void restore_zeros(const Key* from, Key* keys, int64_t n, bool descending) {
+  constexpr Key kPlus = Key{1} << (sizeof(Key) * 8 - 1);
+  constexpr Key kMinus = kPlus - 1;  // the other way round where keys descend
+  Key* place = std::lower_bound(keys, keys + n, kMinus);
+  const Key* const end = std::upper_bound(place, keys + n, kPlus);
+  if (place == end || *place == *(end - 1)) return;
+  for (int64_t i = 0; place != end; ++i) {
+    const bool is_minus = from[i] == kPlus;  // the bits of -0
+    if (is_minus || from[i] == 0) *place++ = is_minus != descending ? kMinus : kPlus;
+  }
+}
+
+// Key is as wide as the elements; `out` holds keys until the last moment.
+template <class Key>
+void sort_values(const Array& x, int64_t n, bool descending, char* out) {
+  const KeyKernels& kernels = kernel_table().keys[x.dtype];
+  auto each = [n](const auto& f) { n >= kLong ? parallel_for(n, kGrain, f) : f(0, n); };
+  over_rows(x.count / n, n, [&](int64_t begin, int64_t end) {
+    with_key_sorter<Key>(n, [&](const auto& sort) {
+      for (int64_t r = begin; r < end; ++r) {
+        Key* row = reinterpret_cast<Key*>(out) + r * n;
+        const Key* from = x.as<Key>() + r * n;
+        each([&](int64_t first, int64_t last) {
+          kernels.encode(row + first, from + first, last - first, descending);
+        });
+        sort(row);
+        if (kind_of(x.dtype) == Kind::kFloating) restore_zeros(from, row, n, descending);
+        each([&](int64_t first, int64_t last) {
+          kernels.decode(row + first, last - first, descending);
+        });
+      }
+    });
+  });
+}
+
+// The upper half of a word holds the first 32 bits in which keys differ, the lower half the
+// position: words cannot be equal, and equal keys keep their order.
+template <class T>
+class PositionSorter {
+ public:
+  using Key = typename SortKey<T>::Key;
+
+  PositionSorter(const T* x, int64_t n, bool descending) : x_(x), n_(n), descending_(descending) {}
+
+  template <class Sort>
+  void run(uint64_t* words, const Sort& sort) const {
+    const int shift = sizeof(Key) == 4 ? 0 : unseen_bits();
+    if constexpr (sizeof(Key) == 4) {
+      kernel_table().keys[dtype_of<T>].rank(words, x_, n_, descending_);
+    } else {
+      for (int64_t i = 0; i < n_; ++i) {
+        words[i] = key(i) >> shift << 32 | static_cast<uint64_t>(i);
+      }
+    }
+    sort(words);
+    if (shift > 0) settle(words);
+    for (int64_t i = 0; i < n_; ++i) words[i] = position(words[i]);
+  }
+
+ private:
+  static uint64_t position(uint64_t word) { return word & 0xffffffffU; }
+  Key key(int64_t i) const { return rank_of(x_[i], descending_); }
+
+  // How many bits of the keys the words leave out.
+  int unseen_bits() const {
+    Key differing = 0;
+    for (int64_t i = 1; i < n_; ++i) differing |= key(i) ^ key(0);
+    return std::max(0, static_cast<int>(std::bit_width(differing)) - 32);
+  }
+
+  // Puts words whose upper halves are equal in the order of their whole keys.
+  void settle(uint64_t* words) const {
+    auto comes_before = [this](uint64_t a, uint64_t b) {
+      const Key first = key(static_cast<int64_t>(position(a)));
+      const Key second = key(static_cast<int64_t>(position(b)));
+      return first != second ? first < second : a < b;
+    };
+    for (int64_t begin = 0; begin < n_;) {
+      int64_t end = begin + 1;
+      while (end < n_ && words[end] >> 32 == words[begin] >> 32) ++end;
+      if (!std::is_sorted(words + begin, words + end, comes_before)) {
+        std::sort(words + begin, words + end, comes_before);
+      }
+      begin = end;
+    }
+  }
+
+  const T* x_;
+  const int64_t n_;
+  const bool descending_;
+};
+
+template <class T>
+void argsort_values(const T* x, int64_t rows, int64_t n, bool descending, int64_t* positions) {
+  over_rows(rows, n, [&](int64_t begin, int64_t end) {
+    with_key_sorter<uint64_t>(n, [&](const auto& sort) {
+      for (int64_t r = begin; r < end; ++r) {
+        PositionSorter<T>(x + r * n, n, descending)
+            .run(reinterpret_cast<uint64_t*>(positions + r * n), sort);
+      }
+    });
+  });
+}
+
+// More elements than a word has positions for.
+template <class T>
+void argsort_long_row(const T* x, int64_t n, bool descending, int64_t* positions) {
+  for (int64_t i = 0; i < n; ++i) positions[i] = i;
+  std::sort(positions, positions + n, [x, descending](int64_t a, int64_t b) {
+    const auto first = rank_of(x[a], descending);
+    const auto second = rank_of(x[b], descending);
+    return first != second ? first < second : a < b;
+  });
+}
+
+}  // namespace
+
+Array swap_last(const Array& x, size_t axis) {
+  Dims shape = x.shape;
+  Dims strides = x.strides;
+  std::swap(shape[axis], shape[shape.size() - 1]);
+  std::swap(strides[axis], strides[strides.size() - 1]);
+  return x.view(std::move(shape), std::move(strides));
+}
+
+void sort_rows(const Array& x, int64_t n, bool descending, const Array& out) {
+  if (x.count == 0) return;
+  BlockingRegion blocking(x.count > kGrain);
+  if (size_of(x.dtype) == 4) {
+    sort_values<uint32_t>(x, n, descending, out.data);
+  } else {
+    sort_values<uint64_t>(x, n, descending, out.data);
+  }
+}
+
+void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions) {
+  if (x.count == 0) return;
+  BlockingRegion blocking(x.count > kGrain);
+  visit_order(x.dtype, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    const int64_t rows = x.count / n;
+    if (n <= int64_t{1} << 32) {
+      argsort_values(x.as<T>(), rows, n, descending, positions);
+      return;
+    }
+    for (int64_t r = 0; r < rows; ++r) {
+      argsort_long_row(x.as<T>() + r * n, n, descending, positions + r * n);
+    }
+  });
+}
+
+}  // namespace tensorlike

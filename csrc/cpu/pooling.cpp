@@ -1,0 +1,100 @@
+// Kernels of pooling: planes (an image's channel) in C order, shared out among the threads.
+#include <algorithm>
+#include <cstring>
+
+#include "base/blocking.h"
+#include "base/pool.h"
+#include "cpu/arrays.h"
+#include "kernels/kernel_table.h"
+#include "op/families.h"
+#include "op/windows.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int64_t kGrain = 16384;  // elements read by a thread at least
+
+// Calls f(kernels, plane) for all planes; each reads about `work` elements.
+template <class F>
+void for_planes(const Pooling& p, DType dtype, F&& f) {
+  const PoolKernels& kernels = kernel_table().pools[dtype];
+  const Window& w = p.window;
+  const int64_t taps = p.window.is_irregular ? 1 : std::min(w.taps(), w.in_size());
+  const int64_t work = std::max<int64_t>(w.in_size(), 1) + w.out_size() * taps;
+  BlockingRegion blocking(p.planes * work > 4 * kGrain);
+  parallel_for(p.planes, std::max<int64_t>(1, kGrain / work), [&](int64_t begin, int64_t end) {
+    for (int64_t plane = begin; plane < end; ++plane) f(kernels, plane);
+  });
+}
+
+// y from planes of x.
+template <void (*PoolKernels::*kRun)(const PoolWindow&, const void*, void*)>
+void reduce(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& x = *inputs[0];
+  const Array& y = *outputs[0];
+  const Pooling p = pooling_of(op, x.shape);
+  const int64_t size = static_cast<int64_t>(size_of(y.dtype));
+  for_planes(p, y.dtype, [&](const PoolKernels& kernels, int64_t plane) {
+    (kernels.*kRun)(p.window, x.data + plane * p.window.in_size() * size,
+                    y.data + plane * p.window.out_size() * size);
+  });
+}
+
+// The wider of the two, so that rounding x does not move its maxima.
+DType compared_dtype(DType x, DType result) { return compute_of(promote(x, result)); }
+
+void max_select(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Pooling p = pooling_of(op, inputs[0]->shape);
+  const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
+  const Array x = prepared(*inputs[0], wide, workspace);
+  const Array values = prepared(*inputs[1], wide, workspace);
+  const int64_t size = static_cast<int64_t>(size_of(wide));
+  write_as(*outputs[0], wide, workspace, [&](const Array& y) {
+    for_planes(p, wide, [&](const PoolKernels& kernels, int64_t plane) {
+      const int64_t at = plane * p.window.in_size() * size;
+      kernels.max_select(p.window, x.data + at, values.data + at,
+                         y.data + plane * p.window.out_size() * size);
+    });
+  });
+}
+
+void max_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Pooling p = pooling_of(op, inputs[0]->shape);
+  const DType wide = compared_dtype(inputs[0]->dtype, outputs[0]->dtype);
+  const Array x = prepared(*inputs[0], wide, workspace);
+  const Array dy = prepared(*inputs[1], wide, workspace);
+  const int64_t size = static_cast<int64_t>(size_of(wide));
+  const int64_t bytes = p.window.in_size() * size;
+  write_as(*outputs[0], wide, workspace, [&](const Array& dx) {
+    for_planes(p, wide, [&](const PoolKernels& kernels, int64_t plane) {
+      std::memset(dx.data + plane * bytes, 0, static_cast<size_t>(bytes));
+      kernels.max_spread(p.window, x.data + plane * bytes,
+                         dy.data + plane * p.window.out_size() * size, dx.data + plane * bytes);
+    });
+  });
+}
+
+void avg_pool_spread(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
+  const Array& dy = *inputs[0];
+  const Array& dx = *outputs[0];
+  const Pooling p = pooling_of(op, dx.shape);
+  const int64_t size = static_cast<int64_t>(size_of(dx.dtype));
+  const int64_t bytes = p.window.in_size() * size;
+  for_planes(p, dx.dtype, [&](const PoolKernels& kernels, int64_t plane) {
+    std::memset(dx.data + plane * bytes, 0, static_cast<size_t>(bytes));
+    kernels.mean_spread(p.window, dy.data + plane * p.window.out_size() * size,
+                        dx.data + plane * bytes);
+  });
+}
+
+constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
+    {"max_pool", reduce<&PoolKernels::max>}, {"max_pool_spread", max_pool_spread},
+    {"max_pool_select", max_select},         {"avg_pool", reduce<&PoolKernels::mean>},
+    {"avg_pool_spread", avg_pool_spread},
+};
+
+}  // namespace
+
+RuleTable<KernelRule> pooling_kernels() { return kKernels; }
+
+}  // namespace tensorlike

@@ -1,0 +1,135 @@
+// The short way of small tensors: one loop, called on their memory.
+#include "cpu/small_launch.h"
+
+#include <algorithm>
+
+#include "cpu/loops.h"
+#include "op/infer.h"
+#include "tensor/kernel_run.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+namespace {
+
+const RawTensor& raw(Value* value) { return *static_cast<RawTensor*>(value); }
+
+// One element, seen through any shape.
+bool is_repeated(const RawTensor& x) {
+  return x.count == 1 || std::all_of(x.strides.begin(), x.strides.end(),
+                                     [](int64_t stride) { return stride == 0; });
+}
+
+constexpr int64_t kSmall = 4096;
+constexpr int64_t kRepeated = 256;      // elements that a single one may be repeated to
+constexpr size_t kAccumulators = 4096;  // bytes of them on the stack
+
+// The shortest way for a small tensor in order, reduced along one axis or all.
+Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
+  const Reduction& reduction = *op.reduction;
+  const bool is_there =
+      x.device.is_cpu() && x.is_contiguous && x.data != nullptr && x.count > 0 && x.count <= kSmall;
+  if (!is_there || reduction.loops == nullptr) return nullptr;
+  const ReductionKernel& kernel = reduction.loops->kernels[x.dtype];
+  if (kernel.row == nullptr) return nullptr;
+  if (summed_as(op) != nullptr) return nullptr;
+  const int64_t ndim = static_cast<int64_t>(x.shape.size());
+  int64_t first = 0;
+  int64_t last = ndim;  // the reduced axes are [first, last)
+  if (const auto* axis = std::get_if<int64_t>(&op.attrs[1])) {
+    if (*axis < -ndim || *axis >= ndim) return nullptr;
+    first = *axis < 0 ? *axis + ndim : *axis;
+    last = first + 1;
+  } else if (!std::holds_alternative<Nothing>(op.attrs[1])) {
+    return nullptr;
+  }
+  const bool keeps = std::get<bool>(op.attrs[2]);
+  int64_t outer = 1;
+  int64_t n = 1;
+  int64_t inner = 1;
+  Dims shape;
+  for (int64_t i = 0; i < ndim; ++i) {
+    const int64_t dim = x.shape[static_cast<size_t>(i)];
+    (i < first ? outer : i < last ? n : inner) *= dim;
+    if (i < first || i >= last) {
+      shape.push_back(dim);
+    } else if (keeps) {
+      shape.push_back(1);
+    }
+  }
+  if (static_cast<size_t>(inner) * kernel.accumulator > kAccumulators) return nullptr;
+  Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(x.dtype), std::move(shape));
+  alignas(64) char acc[kAccumulators];
+  const int64_t size = static_cast<int64_t>(size_of(x.dtype));
+  const int64_t out_size = static_cast<int64_t>(size_of(out->dtype));
+  for (int64_t o = 0; o < outer; ++o) {
+    const char* data = x.data + o * n * inner * size;
+    kernel.start(acc, inner);
+    if (inner == 1) {
+      kernel.row(acc, data, n);
+    } else {
+      kernel.rows(acc, data, inner, n, inner);
+    }
+    kernel.finish(out->data + o * inner * out_size, acc, inner, n);
+  }
+  return out;
+}
+
+}  // namespace
+
+static Ref<Storage> allocate_for(const Op& op, size_t bytes) try {
+  return Storage::allocate(bytes);
+} catch (const Error& error) {
+  fail_for(op, error);
+}
+
+Ref<Value> small_launch(const Op& op, Args args) {
+  if (!small_launches_are_direct) return nullptr;
+  const Scalar* scalar = op.scalar;
+  const size_t n = args.size();
+  if (op.reduction != nullptr && n == 1) return reduce_small(op, raw(args[0]));
+  if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
+  if (scalar->spec.unchanged) return nullptr;  // it may need no kernel
+  const RawTensor* whole = &raw(args[0]);
+  const DType dtype = whole->dtype;
+  if (scalar->loops == nullptr) return nullptr;
+  const TileKernel kernel = scalar->loops->whole[dtype];
+  if (kernel == nullptr) return nullptr;
+  for (size_t i = 1; i < n; ++i) {
+    const RawTensor& x = raw(args[i]);
+    const bool is_same = x.shape == whole->shape;
+    if (is_same ? !whole->is_contiguous
+                : x.shape.size() > whole->shape.size() || x.count > whole->count) {
+      whole = &x;
+    }
+  }
+  if (!whole->is_contiguous) return nullptr;
+  const int64_t count = whole->count;
+  if (count > kSmall) return nullptr;
+  alignas(64) char repeated[2][kRepeated * 16];
+  size_t used = 0;
+  const void* in[3];
+  for (size_t i = 0; i < n; ++i) {
+    const RawTensor& x = raw(args[i]);
+    if (x.dtype != dtype || !x.device.is_cpu() || x.data == nullptr) return nullptr;
+    if (x.is_contiguous && (&x == whole || x.shape == whole->shape)) {
+      in[i] = x.data;
+    } else if (is_repeated(x) && (x.count == 1 || x.shape == whole->shape) &&
+               x.shape.size() <= whole->shape.size() && count <= kRepeated && used < 2) {
+      const size_t size = size_of(dtype);
+      for (int64_t k = 0; k < count; ++k) {
+        std::memcpy(repeated[used] + static_cast<size_t>(k) * size, x.data, size);
+      }
+      in[i] = repeated[used++];
+    } else {
+      return nullptr;
+    }
+  }
+  const DType result = scalar->loops->whole_result[dtype];
+  Ref<Storage> storage = allocate_for(op, static_cast<size_t>(count) * size_of(result));
+  auto out = make_ref<RawTensor>(result, whole->shape, whole->strides, count, std::move(storage));
+  void* data = out->data;
+  kernel(&data, in, count);
+  return out;
+}
+
+}  // namespace tensorlike

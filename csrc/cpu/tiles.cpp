@@ -1,0 +1,56 @@
+#include "cpu/tiles.h"
+
+#include "cpu/loops.h"
+
+namespace tensorlike {
+namespace {
+
+struct CompiledProgram final : Prepared::Form {
+  TileLoops loops;
+};
+
+TileKernel loop_of(const TileMeaning& meaning) {
+  if (meaning.scalar != nullptr) return meaning.scalar->loops->loops[meaning.dtype];
+  const auto from = static_cast<size_t>(meaning.from);
+  return kernel_table().casts[from][static_cast<size_t>(meaning.dtype)];
+}
+
+std::unique_ptr<CompiledProgram> compile(const TileProgram& program) {
+  auto made = std::make_unique<CompiledProgram>();
+  TileLoops& loops = made->loops;
+  loops.operands = program.operands;
+  for (const TileProgram::Constant& constant : program.constants) {
+    TileLoops::Constant& copied = loops.constants.emplace_back();
+    copied.dtype = constant.dtype;
+    std::copy(std::begin(constant.value), std::end(constant.value), copied.value);
+  }
+  loops.temporaries = program.temporaries;
+  loops.outputs = program.outputs;
+  loops.widest = program.widest;
+  for (const TileInstruction& instruction : program.instructions) {
+    loops.instructions.push_back({loop_of(instruction.meaning), instruction.in, instruction.out});
+  }
+  return made;
+}
+
+}  // namespace
+
+const TileLoops& loops_of(const TileProgram& program) {
+  return program.prepared.form<CompiledProgram>(0, [&] { return compile(program); }).loops;
+}
+
+TileOperand tile_operand(const Array& x, const Dims& shape) {
+  TileOperand operand{x.data, size_of(x.dtype), x.strides};
+  if (!(x.shape == shape)) operand.strides = broadcast_to(x, shape).strides;
+  return operand;
+}
+
+void run_program(const TileProgram& program, const Dims& shape, Arrays operands, Arrays outputs) {
+  SmallVector<TileOperand, 4> from;
+  for (const Array* x : operands) from.push_back(tile_operand(*x, shape));
+  SmallVector<TileOutput, 2> to;
+  for (const Array* out : outputs) to.push_back({out->data, size_of(out->dtype)});
+  run_tiles(loops_of(program), shape, {from.data(), from.size()}, {to.data(), to.size()});
+}
+
+}  // namespace tensorlike

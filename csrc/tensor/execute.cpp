@@ -1,0 +1,90 @@
+// Launching: an op on RawTensors. The driver infers, finds memory and lets the backend compute;
+// what has no kernel where the operands live has a body, which is applied instead.
+#include <optional>
+
+#include "op/infer.h"
+#include "tensor/body.h"
+#include "tensor/kernel_run.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+namespace {
+
+// A view needs no kernel. The inference of an op that has a body may insist on more than that.
+Values run_without_kernel(const Op& op, Args args, RawArgs inputs, const Specs& specs,
+                          Device device) {
+  Values out;
+  if (op.cls.infer != nullptr) {
+    const Specs results = infer(op, specs);
+    if (op.cls.view != nullptr) out = views_of(op, inputs, results);
+    if (!out.empty()) return out;
+  }
+  if (apply_body(op, args, out)) return out;
+  fail(ErrorKind::kDevice, said::op(op.name()), "there must be a kernel or a body for ",
+       to_string(device), said::fix("move the operands: x.to(\"cpu\")"));
+}
+
+// Whether an op says that its results live elsewhere than its operands.
+bool leaves(const Specs& results, Device home) {
+  return !results.empty() && !(results[0].device == home);
+}
+
+void move_all(Values& results, Device device) {
+  for (Ref<Value>& result : results) {
+    result = moved(static_cast<const RawTensor&>(*result), device);
+  }
+}
+
+}  // namespace
+
+void fail_for(const Op& op, const Error& error) {
+  if (!error.fields().op.empty() || error.kind() != ErrorKind::kMemory) throw;
+  ErrorFields fields = error.fields();
+  fields.op = op.name();
+  throw Error(error.kind(), std::move(fields));
+}
+
+bool leaves_alone(const Op& op, Args args) {
+  if (op.scalar == nullptr || !op.scalar->spec.unchanged || args.size() != 1) return false;
+  const DType dtype = static_cast<const RawTensor*>(args[0])->dtype;
+  return dtype != DType::kBool && reduces(*op.scalar->spec.unchanged, kind_of(dtype));
+}
+
+Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
+  SmallVector<RawTensor*, 12> tensors(args.size());
+  SmallVector<const Array*, 12> arrays(args.size());
+  Specs specs(args.size());
+  for (size_t i = 0; i < args.size(); ++i) {
+    arrays[i] = tensors[i] = static_cast<RawTensor*>(args[i]);
+    specs[i] = tensors[i]->spec();
+  }
+  const RawArgs inputs(tensors.data(), tensors.size());
+  const Device home = operands_device(op, specs);
+  const KernelRule& kernel = op.cls.kernel(home);
+  if (!is_computed(op, home) && kernel.foreign == nullptr) {
+    return run_without_kernel(op, args, inputs, specs, home);
+  }
+  Specs results = infer(op, specs);
+  if (kernel.foreign != nullptr) return kernel.foreign(op, inputs, results);
+  const Device there = leaves(results, home) ? results[0].device : home;
+  for (Spec& spec : results) spec.device = home;
+  Values made = views_of(op, inputs, results);
+  if (made.empty()) {
+    Workspace workspace(home);
+    std::optional<KernelRun> run;
+    if (kernel.run != nullptr)
+      run.emplace(op, Arrays(arrays.data(), arrays.size()), results, workspace);
+    if (kernel.sizes != nullptr) run->find_sizes(results);
+    made = place_results(op, inputs, results, donated, holds);
+    SmallVector<const Array*, 2> outputs;
+    for (const Ref<Value>& value : made) outputs.push_back(static_cast<RawTensor*>(value.get()));
+    const Arrays written(outputs.data(), outputs.size());
+    run ? run->run(written) : compute(op, {arrays.data(), arrays.size()}, written, workspace);
+  }
+  if (!(there == home)) move_all(made, there);
+  return made;
+} catch (const Error& error) {
+  fail_for(op, error);
+}
+
+}  // namespace tensorlike

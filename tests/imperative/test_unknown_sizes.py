@@ -167,7 +167,9 @@ def test_known_sizes_near_a_witness_are_not_taken_for_it() -> None:
     with pytest.raises(tl.ParameterError, match="is near a known size"):
         tl.grad(lambda y: F.mean(y))(known)
     y = tl.grad(lambda y: F.mean(y))(x)
-    assert listing.run(y, rows(4, 2), np.zeros(number + 3, np.float32)).tolist() == [[0.125] * 2] * 4
+    assert (
+        listing.run(y, rows(4, 2), np.zeros(number + 3, np.float32)).tolist() == [[0.125] * 2] * 4
+    )
 
 
 def test_values_of_an_unknown_size_are_not_captured() -> None:

@@ -66,6 +66,7 @@ int Program::add(Variable variable) {
   if (variable.other.shape.size() != variable.spec.shape.size()) variable.other = variable.spec;
   variables_.push_back(std::move(variable));
   bound_.clear();
+  is_recorded = true;
   if (has_unknown_sizes()) add_bases(number);
   return number;
 }

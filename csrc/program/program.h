@@ -111,6 +111,9 @@ class Program : public RefCounted {
   std::vector<std::string> lines() const;
   std::string text() const;
 
+  // Whether something was added, or one of its sizes used, since it ran last: until then, eager ops
+  // that make something of its sizes belong to it.
+  bool is_recorded = true;
   // For who embeds the core: the object that stands for this program.
   void* handle = nullptr;
 

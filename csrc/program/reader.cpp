@@ -139,7 +139,7 @@ bool append_creation(const Op& op, Args args, Values& out) {
   Program* program = nullptr;
   const auto look = [&](int64_t number) {
     Program* owner = program == nullptr && !was_written(number) ? program_of(number) : nullptr;
-    if (owner != nullptr && owner->witness_of(number)) program = owner;
+    if (owner != nullptr && owner->is_recorded) program = owner;
   };
   for (const Attr& attr : op.attrs) {
     if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);

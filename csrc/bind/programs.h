@@ -22,6 +22,8 @@ PyObject* said_shape(Value& value);
 PyObject* count_of(PyObject* shape);
 
 int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg);
+// A size of this program was given to an op.
+void use_sizes(PyObject* program);
 void add_programs(PyObject* module);
 void add_sizes(PyObject* module);
 

@@ -38,6 +38,8 @@ Literal literal_of_size(PyObject* object) {
 }
 
 int64_t number_of_size(PyObject* object) {
+  Object owner = own(PyObject_GetAttrString(object, "owner"));
+  use_sizes(owner.get());
   Object first = own(PyObject_GetAttrString(object, "first"));
   const long long number = PyLong_AsLongLong(first.get());
   if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
@@ -55,7 +57,8 @@ PyObject* said_shape(Value& value) {
   Value* inner = &value;
   while (inner->tag == Value::kTracer) inner = static_cast<Tracer*>(inner)->primal.get();
   if (inner->tag != Value::kForeign) return nullptr;
-  return checked(PyObject_GetAttrString(static_cast<ForeignValue*>(inner)->object(), "shape"));
+  Object shape = own(PyObject_GetAttrString(static_cast<ForeignValue*>(inner)->object(), "shape"));
+  return PyTuple_CheckExact(shape.get()) ? shape.release() : nullptr;
 }
 
 PyObject* count_of(PyObject* shape) {

@@ -184,6 +184,7 @@ void Program::check(const Guard& guard, std::span<const Spec> specs) const {
 }
 
 Values Program::run(std::span<const int> results, Args given) {
+  is_recorded = false;
   std::vector<Spec> specs;
   for (Value* value : given) specs.push_back(spec_of("run", *value));
   const auto bound = bind(sizes_of("run", specs));

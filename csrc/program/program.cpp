@@ -66,6 +66,7 @@ int Program::add(Variable variable) {
   if (variable.other.shape.size() != variable.spec.shape.size()) variable.other = variable.spec;
   variables_.push_back(std::move(variable));
   bound_.clear();
+  is_recorded = true;
   if (has_unknown_sizes()) add_bases(number);
   return number;
 }
@@ -135,15 +136,29 @@ void Program::add_bases(int variable) {
       begin = end;
     }
     for (size_t i = 0; i < variables_.size(); ++i) {
-      if (variables_[i].role == Role::kResult) add_bases(static_cast<int>(i));
+      const Variable& known = variables_[i];
+      if (known.role == Role::kResult) add_bases(static_cast<int>(i));
+      note_known(known.spec.shape, known.other.shape);
     }
     return;
   }
+  note_known(added.spec.shape, added.other.shape);
   added.bases.clear();
   for (size_t i = 0; i < added.spec.shape.size(); ++i) {
     const Witness witness{added.spec.shape[i], added.other.shape[i]};
     added.bases.push_back(
         witness.is_known() ? -1 : add_base({witness, dim_of(variable, static_cast<int>(i))}));
+  }
+}
+
+// What a rule may have counted of dimensions that are known, next to each other.
+void Program::note_known(const Dims& shape, const Dims& other) {
+  for (size_t begin = 0; begin < shape.size(); ++begin) {
+    int64_t product = 1;
+    for (size_t i = begin; i < shape.size() && shape[i] == other[i]; ++i) {
+      if (__builtin_mul_overflow(product, shape[i], &product)) break;
+      if (product >= kPlainNumbers) known_.insert(product);
+    }
   }
 }
 

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "program/sizes.h"
@@ -110,6 +111,9 @@ class Program : public RefCounted {
   std::vector<std::string> lines() const;
   std::string text() const;
 
+  // Whether something was added, or one of its sizes used, since it ran last: until then, eager ops
+  // that make something of its sizes belong to it.
+  bool is_recorded = true;
   // For who embeds the core: the object that stands for this program.
   void* handle = nullptr;
 
@@ -132,6 +136,7 @@ class Program : public RefCounted {
   std::string next_name() { return "_" + std::to_string(++names_); }
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
+  void note_known(const Dims& shape, const Dims& other);
   bool leads_to(const Program& other) const;
   int add_base(const Base& base);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
@@ -149,6 +154,7 @@ class Program : public RefCounted {
   std::vector<Root> roots_;
   std::vector<Base> bases_;
   std::vector<Guard> guards_;
+  std::unordered_set<int64_t> known_;  // products of known dimensions of variables
   int names_ = 0;
   std::map<std::vector<int64_t>, std::shared_ptr<const Bound>> bound_;
 };

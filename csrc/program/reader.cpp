@@ -9,6 +9,7 @@ namespace {
 
 constexpr double kExact = 1e-12;  // of a number that is whole but for rounding
 constexpr int64_t kMostParts = 8;
+constexpr int64_t kNear = 2;  // of a count, of which a rule takes one or two away
 
 AttrExpr expression(const AttrExpr& base, const Multiple& multiple) {
   AttrExpr found = base;
@@ -54,6 +55,10 @@ std::optional<AttrExpr> Reader::read(int64_t number) {
     base = &known;
     as_multiple = *multiple;
     second = other;
+  }
+  for (int64_t near = number - kNear; base != nullptr && near <= number + kNear; ++near) {
+    if (program_.known_.contains(near))
+      refuse("is near a known size, and stands for an unknown one");
   }
   if (base != nullptr && was_written(number)) refuse("is written, and stands for an unknown size");
   if (base != nullptr) return expression(base->expr, as_multiple);
@@ -134,7 +139,7 @@ bool append_creation(const Op& op, Args args, Values& out) {
   Program* program = nullptr;
   const auto look = [&](int64_t number) {
     Program* owner = program == nullptr && !was_written(number) ? program_of(number) : nullptr;
-    if (owner != nullptr && owner->witness_of(number)) program = owner;
+    if (owner != nullptr && owner->is_recorded) program = owner;
   };
   for (const Attr& attr : op.attrs) {
     if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);

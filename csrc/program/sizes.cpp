@@ -16,7 +16,7 @@ constexpr int64_t kFirstPrime = 290'000;
 constexpr int64_t kApart = 1'500;    // between witnesses
 constexpr int64_t kSecond = 55'440;  // divisible by all small numbers, as no prime is
 constexpr int64_t kSecondApart = 5'040;
-constexpr int64_t kMostRest = 64;
+constexpr int64_t kMostRest = 16;
 constexpr int64_t kMostFactor = int64_t{1} << 24;
 constexpr int64_t kMostFactorWithRest = 4096;
 
@@ -97,6 +97,8 @@ Witness take_witness(Program& owner) {
 void release_witness(const Witness& witness) {
   const std::lock_guard lock(state().mutex);
   live_witnesses -= static_cast<int>(state().owners.erase(witness.first));
+  std::erase_if(state().written,
+                [&](int64_t number) { return multiple_of(number, witness.first).has_value(); });
   if (live_witnesses > 0) return;
   state().written.clear();
   apply_creation = nullptr;

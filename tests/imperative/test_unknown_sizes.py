@@ -159,6 +159,31 @@ def test_numbers_that_look_like_a_size_are_not_taken_for_one() -> None:
         assert found.run(y, rows(2, 3))[0, 0].item() == np.float32(usual)
 
 
+def test_known_sizes_near_a_witness_are_not_taken_for_it() -> None:
+    listing = Listing()
+    x = tl.Tensor(listing.input("x", (None, 2)))
+    number = x.shape[0].first  # type: ignore[attr-defined]
+    known = tl.Tensor(listing.input("known", (number + 3,)))  # as large as that by chance
+    with pytest.raises(tl.ParameterError, match="is near a known size"):
+        tl.grad(lambda y: F.mean(y))(known)
+    y = tl.grad(lambda y: F.mean(y))(x)
+    assert (
+        listing.run(y, rows(4, 2), np.zeros(number + 3, np.float32)).tolist() == [[0.125] * 2] * 4
+    )
+
+
+def test_eager_calls_of_such_sizes_are_their_own_when_a_listing_has_run() -> None:
+    listing = Listing()
+    x = tl.Tensor(listing.input("x", (None,)))
+    y = x * 2
+    listing.run(y, rows(3))
+    size = x.shape[0].first  # type: ignore[attr-defined]
+    gradient = tl.grad(lambda z: F.mean(z * z))(tl.Tensor(np.ones(size, np.float32)))
+    np.testing.assert_allclose(np.asarray(gradient)[:2], [2 / size] * 2, 1e-6)
+    z = y + tl.zeros((x.shape[0],))
+    assert listing.run(z, rows(4)).tolist() == [0.0, 2.0, 4.0, 6.0]
+
+
 def test_values_of_an_unknown_size_are_not_captured() -> None:
     listing = Listing()
     x = tl.Tensor(listing.input("x", (None, 3)))

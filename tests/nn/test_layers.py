@@ -236,7 +236,7 @@ def test_linear_refuses_gradients_through_an_activation_that_has_none() -> None:
 
 
 def test_the_bias_of_linear_must_not_enlarge_the_product() -> None:
-    with pytest.raises(tl.ShapeError, match=r"^Linear: bias must broadcast to the product"):
+    with pytest.raises(tl.ShapeError, match=r"^Linear: bias must broadcast to"):
         F.linear(Tensor([[1.0]]), Tensor([[1.0]]), Tensor([1.0, 2.0]))
 
 

@@ -41,7 +41,7 @@ LIMITS: Limits = {
         'ops asked for by name ("Elemwise", "Reduce")': {"places": 2},
         "ops asked for by class (== elemwise(), constant(), ...)": {"places": 9},
         "attributes read by position (op.attrs[1])": {"places": 7},
-        "get<std::string> of attributes": {"places": 29},
+        "get<std::string> of attributes": {"places": 24},
         "gradient rules that ask for a kind of value": {"places": 0},
         "EngineMode above the engine": {"places": 3},
         "texts of errors that code looks into": {"places": 20},

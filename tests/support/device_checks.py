@@ -181,6 +181,12 @@ def reading_copies_and_views_refuse() -> None:
     assert x.to("cpu").numpy().tolist() == [[1.0, 2.0]]
     for again in (pickle.loads(pickle.dumps(x)), deepcopy(x), copy(x)):
         assert (again.device, again.tolist()) == (x.device, x.tolist())
+    assert (
+        x[[True]].tolist() == x[np.array([0])].tolist() == x[tl.tensor([0]).to(x.device)].tolist()
+    )
+    assert F.add(x, [1.0, 2.0]).tolist() == (np.array([1.0, 2.0], "float32") + x).tolist()
+    x[[0]] = np.array([[8.0, 9.0]])
+    assert x.tolist() == [[8.0, 9.0]]
     x[0] = 5.0
     x += 1
     assert (x.device, x.tolist()) == ("emulated:0", [[6.0, 6.0]])

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..imperative import DispatchError, ParameterError, RawTensor, ShapeError, Tensor
+from ..imperative import DeviceError, DispatchError, ParameterError, RawTensor, ShapeError, Tensor
 from ..imperative.naming import named as named
 
 
@@ -31,7 +31,7 @@ def elements(x: Any) -> Any:
         return None
     try:
         return np.asarray(x)
-    except DispatchError:
+    except (DeviceError, DispatchError):
         return None
 
 

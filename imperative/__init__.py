@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .._C import ArgumentError as ArgumentError
+from .._C import DeviceError as DeviceError
 from .._C import DispatchError as DispatchError
 from .._C import DTypeError as DTypeError
 from .._C import IndexRangeError as IndexRangeError
@@ -61,6 +62,7 @@ __all__ = [
     "Batched",
     "Carrier",
     "DTypeError",
+    "DeviceError",
     "DispatchError",
     "Dual",
     "Grad",

@@ -32,6 +32,11 @@ def check_state(state: object) -> None:
         )
 
 
+def saved(tensor: Tensor) -> np.ndarray[Any, Any]:
+    """A copy of the elements, from any device."""
+    return np.array((tensor if tensor.device == "cpu" else tensor.to("cpu")).numpy())
+
+
 def loaded(name: str, value: Any, like: Tensor) -> Tensor:
     """A value of a state as the tensor that it is to take the place of.
 
@@ -86,8 +91,9 @@ def _keeps_values(before: Tensor, after: Tensor) -> bool:
 
 
 def set_all(pairs: Sequence[tuple[Tensor, Tensor]]) -> None:
-    """Gives tensors their values: all of them, or, where one fails, none."""
+    """Gives tensors their values, where they live: all of them, or, where one fails, none."""
     with _C.Journal() as journal:
         for tensor, value in pairs:
-            tensor.set_value(value)
+            is_there = value.device == tensor.device
+            tensor.set_value(value if is_there else value.to(tensor.device))
         journal.keep()

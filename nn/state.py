@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..imperative import ArgumentError, ParameterError, Tensor
+from ..imperative import state as states
 from ..imperative.state import check_state, loaded, set_all
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def saved(layer: Layer, layout: str) -> dict[str, np.ndarray[Any, Any]]:
     is_pytorch, swapped = _is_pytorch("state_dict", layout), _swapped(layer)
     state = {}
     for name, value in _own(layer).items():
-        array = np.array(value.detach().numpy())
+        array = states.saved(value.detach())
         if id(value) in swapped:
             if is_pytorch:
                 array = np.ascontiguousarray(array.T)

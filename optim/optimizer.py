@@ -18,7 +18,7 @@ from ..imperative import (
     stop_gradient,
 )
 from ..imperative.naming import named_class
-from ..imperative.state import check_state, loaded, set_all
+from ..imperative.state import check_state, loaded, saved, set_all
 
 # A setting: a number, or a tensor of one element, by which a step can be differentiated.
 Number = float | TensorBase
@@ -87,8 +87,8 @@ class Optimizer:
         state = {"lr": np.array(stop_gradient(self.lr), np.float64)}
         for name, values in self._state().items():
             for index, value in enumerate(values):
-                is_count = isinstance(value, int)
-                state[f"{name}.{index}"] = np.array(value if is_count else value.numpy())
+                array = np.array(value) if isinstance(value, int) else saved(value)
+                state[f"{name}.{index}"] = array
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

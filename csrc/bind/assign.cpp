@@ -125,6 +125,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
     std::vector<int64_t> items;
     if (!parse_items(key, items)) {
       PyObject* args[] = {self, key, value};
+      const DeviceScope scope(device_of(self));  // for what the key and the value become
       Object call = own(PyObject_Vectorcall(hooks.setitem, args, 3, nullptr));
       replace_by_call(self, call.get());
       return;

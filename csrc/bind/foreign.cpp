@@ -154,7 +154,9 @@ Ref<Value> lift_operand(PyObject* object, Value& like) {
     }
     return lift_literal(literal, *under);
   }
-  return as_raw(object, Py_None);
+  Spec spec;
+  const Ref<RawTensor> data = as_raw(object, Py_None);
+  return like.spec(spec) ? moved(*data, spec.device) : data;
 }
 
 }  // namespace tensorlike::bind

@@ -251,6 +251,7 @@ PyObject* get_item(PyObject* self, PyObject* key) {
     if (!parse_items(key, items)) {
       if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, said::op("index"), "not set up");
       PyObject* args[] = {self, key};
+      const DeviceScope scope(device_of(self));  // for what the key becomes
       return PyObject_Vectorcall(hooks.getitem, args, 2, nullptr);
     }
     const Ref<Op> op = index_op("subtensor", std::move(items));

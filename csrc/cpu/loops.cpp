@@ -32,8 +32,7 @@ void find_whole(const Scalar& scalar, ScalarLoops& found) {
     } catch (const Error&) {
       continue;  // a dtype that the function does not take
     }
-    found.whole[dtype] = found.loops[dtype];
-    found.whole_result[dtype] = scalar.result_dtype(dtype);
+    found.whole[dtype] = {found.loops[dtype], scalar.result_dtype(dtype)};
   }
 }
 

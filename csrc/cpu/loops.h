@@ -7,11 +7,14 @@
 namespace tensorlike {
 
 struct ScalarLoops {
-  ByDType<TileKernel> loops;
   // By the dtype that all arguments have: the one loop that computes the whole, where there is
   // one, and the dtype of its result.
-  ByDType<TileKernel> whole;
-  ByDType<DType> whole_result;
+  struct Whole {
+    TileKernel loop = nullptr;
+    DType result = DType::kBool;
+  };
+  ByDType<Whole> whole;
+  ByDType<TileKernel> loops;
 };
 
 struct ReductionLoops {

@@ -224,7 +224,9 @@ Literal fallback(const Scalar& scalar, size_t i) {
 // Whether a scalar function of this dtype is one loop that gives the same dtype.
 bool is_one_loop(const Scalar& scalar, DType dtype) {
   const ScalarLoops* const loops = scalar.loops;
-  return loops != nullptr && loops->whole[dtype] != nullptr && loops->whole_result[dtype] == dtype;
+  if (loops == nullptr) return false;
+  const ScalarLoops::Whole& whole = loops->whole[dtype];
+  return whole.loop != nullptr && whole.result == dtype;
 }
 
 // One call of a scalar function, of arguments that broadcast to the result.
@@ -267,9 +269,10 @@ Finish finish_of(const Scalar& add, const Scalar& activation, const Array& bias,
   Dims strides = bias.strides;
   if (is_right_vector) strides.push_back(0);
   if (is_left_vector) strides.insert(strides.size() - 1, 0);
-  Finish finish{add.loops->whole[bias.dtype], nullptr, {}, bias.data, {},
+  Finish finish{add.loops->whole[bias.dtype].loop, nullptr, {}, bias.data, {},
                 strides[strides.size() - 2]};
-  if (activation.spec.name != "positive") finish.activation = activation.loops->whole[bias.dtype];
+  if (activation.spec.name != "positive")
+    finish.activation = activation.loops->whole[bias.dtype].loop;
   finish.bias_batch = Dims(strides.begin(), strides.end() - 2);
   return finish;
 }

@@ -85,14 +85,15 @@ static Ref<Storage> allocate_for(const Op& op, size_t bytes) try {
 Ref<Value> small_launch(const Op& op, Args args) {
   if (!small_launches_are_direct) return nullptr;
   const Scalar* scalar = op.scalar;
+  const bool may_stay = scalar != nullptr && scalar->spec.unchanged;  // which saves most a call
+  if (may_stay && leaves_alone(op, args)) return Ref<Value>(args[0]);
   const size_t n = args.size();
   if (op.reduction != nullptr && n == 1) return reduce_small(op, raw(args[0]));
   if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
-  if (scalar->spec.unchanged) return nullptr;  // it may need no kernel
   const RawTensor* whole = &raw(args[0]);
   const DType dtype = whole->dtype;
   if (scalar->loops == nullptr) return nullptr;
-  const TileKernel kernel = scalar->loops->whole[dtype];
+  const auto [kernel, result] = scalar->loops->whole[dtype];
   if (kernel == nullptr) return nullptr;
   for (size_t i = 1; i < n; ++i) {
     const RawTensor& x = raw(args[i]);
@@ -124,7 +125,6 @@ Ref<Value> small_launch(const Op& op, Args args) {
       return nullptr;
     }
   }
-  const DType result = scalar->loops->whole_result[dtype];
   Ref<Storage> storage = allocate_for(op, static_cast<size_t>(count) * size_of(result));
   auto out = make_ref<RawTensor>(result, whole->shape, whole->strides, count, std::move(storage));
   void* data = out->data;

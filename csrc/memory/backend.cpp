@@ -29,7 +29,7 @@ Backend* find(Device device) {
 
 }  // namespace
 
-Backend& backend(Device device) {
+Backend& detail::find_backend(Device device) {
   Backend* const found = find(device);
   if (found == nullptr) {
     fail(ErrorKind::kDevice, said::part("device"), "there is no ", to_string(device), ".");
@@ -44,7 +44,11 @@ void register_backend(std::unique_ptr<Backend> made) {
     fail(ErrorKind::kDevice, said::part("device"), to_string(device), " must be a new one.");
   }
   order().push_back(device);
-  if (!device.is_cpu()) is_there_another = true;
+  if (device.is_cpu()) {
+    detail::cpu = made.get();
+  } else {
+    is_there_another = true;
+  }
   table[device.kind][device.index].store(made.release(), std::memory_order_release);
 }
 

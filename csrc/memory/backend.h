@@ -78,8 +78,17 @@ class Backend {
   const Device device;
 };
 
+namespace detail {
+
+inline Backend* cpu = nullptr;  // handed down with the declarations
+Backend& find_backend(Device device);
+
+}  // namespace detail
+
 // The device's; ErrorKind::kDevice where there is no such device.
-Backend& backend(Device device);
+inline Backend& backend(Device device) {
+  return device.is_cpu() && detail::cpu != nullptr ? *detail::cpu : detail::find_backend(device);
+}
 // Adds a device; its kind is known from then on.
 void register_backend(std::unique_ptr<Backend> made);
 // Whether there is one beside the CPU.

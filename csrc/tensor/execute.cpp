@@ -59,7 +59,10 @@ Values execute(const Op& op, Args args, uint32_t donated, int64_t holds) try {
     specs[i] = tensors[i]->spec();
   }
   const RawArgs inputs(tensors.data(), tensors.size());
-  const Device home = operands_device(op, specs);
+  const Device home = args.empty() ? operands_device(op, specs) : tensors[0]->device;
+  for (const RawTensor* x : tensors) {
+    if (!(x->device == home)) operands_device(op, specs);  // refuses them
+  }
   const KernelRule& kernel = op.cls.kernel(home);
   if (!is_computed(op, home) && kernel.foreign == nullptr) {
     return run_without_kernel(op, args, inputs, specs, home);

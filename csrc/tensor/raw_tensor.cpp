@@ -44,7 +44,8 @@ Device device_beside(Args args) {
 Ref<RawTensor> RawTensor::empty(DType dtype, Dims shape, Device device) {
   const int64_t count = element_count(shape);
   Ref<Storage> storage = Storage::allocate(static_cast<size_t>(count) * size_of(dtype), device);
-  return make_ref<RawTensor>(dtype, shape, contiguous_strides(shape), count, std::move(storage));
+  return make_ref<RawTensor>(dtype, shape, contiguous_strides(shape), count, std::move(storage),
+                             device);
 }
 
 Ref<RawTensor> RawTensor::scalar(DType dtype, Literal value, Device device) {
@@ -74,6 +75,7 @@ Ref<RawTensor> contiguous(const RawTensor& x) {
 }
 
 Ref<RawTensor> cast(const RawTensor& x, DType dtype) {
+  registry();  // hands the backends down, if nobody has applied an op yet
   Ref<RawTensor> out = RawTensor::empty(dtype, x.shape, x.device);
   backend(x.device).assign(*out, x);
   return out;

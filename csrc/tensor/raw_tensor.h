@@ -29,13 +29,13 @@ class RawTensor final : public Value, public Array {
         storage(std::move(storage)) {
     device = this->storage->device();
   }
-  // Contiguous, of a count that the caller knows.
+  // Contiguous, of a count that the caller knows, on the device of the storage.
   RawTensor(DType dtype, const Dims& shape, const Dims& strides, int64_t count,
-            Ref<Storage> storage)
+            Ref<Storage> storage, Device device = {})
       : Value(kRaw, raw_tensor_type()),
         Array(dtype, shape, strides, count, storage->data()),
         storage(std::move(storage)) {
-    device = this->storage->device();
+    this->device = device;
   }
   // Without elements until `computation` fills it; in order, if nothing else is known.
   RawTensor(const Spec& spec, Ref<Pending> computation)

@@ -38,7 +38,7 @@ def test_every_op_gives_what_the_cpu_gives(mode: str) -> None:
     passes("every_op_gives_what_the_cpu_gives", mode)
 
 
-@pytest.mark.parametrize("mode", ["sync", "lazy"])
+@pytest.mark.parametrize("mode", ["sync", "async", "lazy"])
 def test_every_gradient_is_what_the_cpu_gives(mode: str) -> None:
     passes("every_gradient_is_what_the_cpu_gives", mode)
 
@@ -53,6 +53,7 @@ def test_layers_and_optimizers_step_as_on_the_cpu(mode: str) -> None:
     [
         "without_kernels_ops_run_through_their_bodies",
         "tensors_are_made_where_it_is_said",
+        "states_are_saved_from_a_device_and_loaded_to_it",
         "moving_is_differentiable",
         "reading_copies_and_views_refuse",
         "operands_live_on_one_device",

@@ -125,6 +125,26 @@ def layers_and_optimizers_step_as_on_the_cpu() -> None:
         assert all(map(_same, found, wanted)), make
 
 
+def states_are_saved_from_a_device_and_loaded_to_it() -> None:
+    with tl.device("emulated"):
+        layer, other = nn.Linear(2, 3), nn.Linear(2, 3)
+        optimizer = optim.Adam(layer.parameters(), lr=0.1)
+    x = tl.ones((1, 2), device="emulated")
+    F.sum(layer(x)).backward()
+    optimizer.step()
+    state = layer.state_dict()
+    assert all(isinstance(value, np.ndarray) for value in state.values())
+    other.load_state_dict(state)
+    assert {p.device for p in other.parameters()} == {"emulated:0"}
+    assert _same(other(x).detach(), layer(x).detach())
+    kept = optimizer.state_dict()
+    optimizer.load_state_dict(kept)
+    again = optimizer.state_dict()
+    assert all(np.array_equal(kept[name], again[name]) for name in kept)
+    F.sum(layer(x)).backward()
+    optimizer.step()
+
+
 def tensors_are_made_where_it_is_said() -> None:
     made = [
         tl.zeros(2, device="emulated"), tl.arange(3, device="emulated:0"),
@@ -181,6 +201,12 @@ def reading_copies_and_views_refuse() -> None:
     assert x.to("cpu").numpy().tolist() == [[1.0, 2.0]]
     for again in (pickle.loads(pickle.dumps(x)), deepcopy(x), copy(x)):
         assert (again.device, again.tolist()) == (x.device, x.tolist())
+    assert (
+        x[[True]].tolist() == x[np.array([0])].tolist() == x[tl.tensor([0]).to(x.device)].tolist()
+    )
+    assert F.add(x, [1.0, 2.0]).tolist() == (np.array([1.0, 2.0], "float32") + x).tolist()
+    x[[0]] = np.array([[8.0, 9.0]])
+    assert x.tolist() == [[8.0, 9.0]]
     x[0] = 5.0
     x += 1
     assert (x.device, x.tolist()) == ("emulated:0", [[6.0, 6.0]])

@@ -52,6 +52,7 @@ def test_layers_and_optimizers_step_as_on_the_cpu(mode: str) -> None:
     "check",
     [
         "without_kernels_ops_run_through_their_bodies",
+        "every_documented_example_holds_on_the_device",
         "tensors_are_made_where_it_is_said",
         "states_are_saved_from_a_device_and_loaded_to_it",
         "moving_is_differentiable",

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import doctest
+import importlib
+import io
 import pickle
+import pkgutil
+import re
 import sys
 from collections.abc import Callable
 from copy import copy, deepcopy
@@ -143,6 +149,29 @@ def states_are_saved_from_a_device_and_loaded_to_it() -> None:
     assert all(np.array_equal(kept[name], again[name]) for name in kept)
     F.sum(layer(x)).backward()
     optimizer.step()
+
+
+def every_documented_example_holds_on_the_device() -> None:
+    """Those of the functional calls, with all tensors that they make on the device."""
+    checker, wrong, tried = doctest.OutputChecker(), [], 0
+    flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    for module in pkgutil.walk_packages(F.__path__, F.__name__ + "."):
+        for name, call in vars(importlib.import_module(module.name)).items():
+            text = call.__doc__ if getattr(call, "__module__", None) == module.name else None
+            names: dict[str, Any] = {}
+            for example in doctest.DocTestParser().get_examples(text or ""):
+                tried += 1
+                said = io.StringIO()
+                try:
+                    with tl.device("emulated"), contextlib.redirect_stdout(said):
+                        exec(compile(example.source, name, "single"), names)
+                except Exception as error:
+                    said.write(f"{type(error).__name__}: {error}")
+                got = re.sub(r"device='emulated:0'(, )?", "", said.getvalue()).replace(", )", ")")
+                want, got = (text.replace("-0j", "+0j") for text in (example.want, got))
+                if not checker.check_output(want, got, flags):
+                    wrong.append(f"{name}: {example.source}{got}")
+    assert tried > 1000 and not wrong, "\n".join(wrong)
 
 
 def tensors_are_made_where_it_is_said() -> None:

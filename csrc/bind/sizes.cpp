@@ -56,8 +56,9 @@ PyObject* said_shape(Value& value) {
   if (live_witnesses == 0) return nullptr;
   Value* inner = &value;
   while (inner->tag == Value::kTracer) inner = static_cast<Tracer*>(inner)->primal.get();
-  if (inner->tag != Value::kForeign) return nullptr;
-  Object shape = own(PyObject_GetAttrString(static_cast<ForeignValue*>(inner)->object(), "shape"));
+  auto* const object = static_cast<PyObject*>(inner->embedded());
+  if (object == nullptr) return nullptr;
+  Object shape = own(PyObject_GetAttrString(object, "shape"));
   return PyTuple_CheckExact(shape.get()) ? shape.release() : nullptr;
 }
 

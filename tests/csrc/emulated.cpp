@@ -22,7 +22,7 @@
 #include "memory/workspace.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
-#include "tape/variable.h"
+#include "program/variable.h"
 #include "tensor/body.h"
 
 namespace tensorlike {

@@ -11,6 +11,7 @@ from .naming import named
 from .tensor import Tensor, TensorLike
 
 
+@named
 def tensor(
     data: TensorLike,
     dtype: Any = None,

@@ -117,8 +117,8 @@ class BatchedCall:
                 value = getattr(self.op, name)
                 after = move(self, value)
                 # Of shapes with another number of sizes, no size is compared: it may be unknown.
-                is_longer = isinstance(after, tuple) and len(after) != len(value)
-                if is_longer or after != value:
+                both = isinstance(after, tuple) and isinstance(value, tuple)
+                if (both and len(after) != len(value)) or after != value:
                     changed[name] = after
         return self.with_attrs(**changed) if changed else self.op
 

@@ -201,6 +201,20 @@ static void place(Function& function, const std::string& name) {
   function.places.push_back(static_cast<size_t>(index));
 }
 
+void Registry::link(Function& function) const {
+  function.op_class = find_op(function.spec.op);
+  if (function.op_class == nullptr) {
+    fail(ErrorKind::kDeclaration, function.spec.name, ": there is no op '", function.spec.op, "'.");
+  }
+  for (const auto& [name, value] : function.spec.fixed) place(function, name);
+  for (const AttrSpec& attr : function.spec.attrs) place(function, attr.name);
+  if (function.op_class == elemwise_ && function.spec.attrs.empty()) {
+    function.shared_op = find_scalar(function.spec.name)->op;
+  } else if (function.spec.attrs.empty()) {
+    function.shared_op = function.make_op({});
+  }
+}
+
 void Registry::link() {
   for (Scalar* scalar : unlinked_scalars_) {
     scalar->op = make_op(*elemwise_, {{"mode", scalar->spec.name}});
@@ -212,20 +226,7 @@ void Registry::link() {
   for (OpClass* op : unlinked_ops_) {
     op->conditions = compile_conditions(op->spec.conditions, op->spec.source);
   }
-  for (Function* function : unlinked_functions_) {
-    function->op_class = find_op(function->spec.op);
-    if (function->op_class == nullptr) {
-      fail(ErrorKind::kDeclaration, function->spec.name, ": there is no op '", function->spec.op,
-           "'.");
-    }
-    for (const auto& [name, value] : function->spec.fixed) place(*function, name);
-    for (const AttrSpec& attr : function->spec.attrs) place(*function, attr.name);
-    if (function->op_class == elemwise_ && function->spec.attrs.empty()) {
-      function->shared_op = find_scalar(function->spec.name)->op;
-    } else if (function->spec.attrs.empty()) {
-      function->shared_op = function->make_op({});
-    }
-  }
+  for (Function* function : unlinked_functions_) link(*function);
   for (Scalar* s : unlinked_scalars_) {
     if (!s->spec.expansion.results.empty())
       s->expansion = compile(s->spec.expansion, s->spec.source);

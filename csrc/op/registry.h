@@ -79,6 +79,7 @@ class Registry {
  private:
   friend Registry& registry();
   Registry();
+  void link(Function& function) const;
   std::shared_ptr<CompiledBody> compile(const Body& body, const std::string& source) const;
   template <class Spec>
   Gradients compile_gradients(const Spec& spec, int inputs, int outputs) const;

@@ -16,7 +16,7 @@ from dataclasses import replace
 from .errors import did_you_mean, shorten
 from .loader import Node, Scalar
 from .model import Arg, AttrDecl
-from .parse import BINARY, COMPARE
+from .operators import BINARY, COMPARE
 from .specs import (
     ArgShape,
     AttrExpr,

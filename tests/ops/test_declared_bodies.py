@@ -140,6 +140,7 @@ def text_again(entry: Entry) -> str:
             args = ", ".join(arg.name for arg in entry.args)
             wanted["expr"] = f"{entry.name}({args})"
             wanted.pop("grad", None)
+            wanted.pop("formula", None)
             if entry.unknown_slopes:
                 wanted["grad"] = dict.fromkeys(entry.unknown_slopes, "unknown")
     else:

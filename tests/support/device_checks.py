@@ -17,12 +17,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tensorlike.imperative.corpus import Example, examples
 
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import TensorBase, nn, optim
 from tensorlike.ops import Elemwise
+from tensorlike.testing.corpus import Example, examples
 
 from .devices import add_devices
 

@@ -53,7 +53,10 @@ NOT_FOR_USERS = re.compile(
 MOST_TIME = 1.0  # of the processor, for one lie
 MOST_KEPT = 1 << 20  # bytes, after the calls of one function
 # What acts on the process, reads a file, takes no argument, or calls all other functions.
-LEFT_OUT = {"set_num_threads", "declare", "enable_grad", "no_grad", "coverage"}
+LEFT_OUT = {
+    "set_num_threads", "declare", "enable_grad", "no_grad", "coverage",
+    "devices", "native_include",  # which take nothing
+}  # fmt: skip
 
 
 @dataclass(frozen=True)

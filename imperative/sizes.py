@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
 from .. import _C
 
@@ -161,4 +161,4 @@ def as_size(x: Any) -> int:
     Raises:
         TypeError: it is neither.
     """
-    return x if isinstance(x, Size) else operator.index(x)  # type: ignore[return-value]
+    return cast(int, x) if isinstance(x, Size) else operator.index(x)

@@ -52,10 +52,9 @@ Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables)
     }
     attrs[index] = std::move(value);
   }
-  if (&cls == &registry().constant()) {
-    const auto& recorded = static_cast<const ConstOp&>(*step.op);
+  if (const auto* constant = dynamic_cast<const ConstOp*>(step.op.get())) {
     const Ref<ConstOp> made = make_ref<ConstOp>(cls, literal_of(attrs[0]));
-    made->dtype = recorded.dtype;
+    made->dtype = constant->dtype;
     std::copy(attrs.begin() + 1, attrs.end(), made->attrs.begin() + 1);
     return made;
   }

@@ -7,11 +7,10 @@ from typing import Any
 from .. import _C
 from ..ops import Copy
 from .arrays import raw_from_dlpack
-from .naming import named
+from .naming import named, named_as
 from .tensor import Tensor, TensorLike
 
 
-@named
 def tensor(
     data: TensorLike,
     dtype: Any = None,
@@ -40,7 +39,7 @@ def tensor(
     """
     made: Tensor = _C.tensor(data, dtype)
     if device is not None and made.device != device:
-        made = made.to(device)
+        made = named_as("tensor", made.to)(device)
     if requires_grad:
         made.requires_grad = True
     return made

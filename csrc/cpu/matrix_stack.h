@@ -122,7 +122,7 @@ void write_identity(T* to, int64_t m, int64_t n) {
 
 // Complex vectors of factors are determined but for a phase each. Here it is the one that makes the
 // first of their (nearly) largest elements real and positive: gradients rest on that (see
-// tape/matrix_terms.h), and no library's way of computing shows. Gives what v was multiplied by.
+// rules/matrix_terms.h), and no library's way of computing shows. Gives what v was multiplied by.
 template <class R>
 Complex<R> turn_vector(Complex<R>* v, int64_t count, int64_t stride) {
   auto size_of = [&](int64_t i) {

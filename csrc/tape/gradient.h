@@ -7,11 +7,6 @@
 
 namespace tensorlike {
 
-class Registry;
-
-// Hands the hand-written gradients and bodies down to the registry.
-void register_gradients(Registry& registry);
-
 // Whether numbers of this dtype have gradients.
 bool is_differentiable(DType dtype);
 

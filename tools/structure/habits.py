@@ -28,7 +28,7 @@ _PATTERNS: dict[str, tuple[str, tuple[str, ...]]] = {
     "attributes read by position (op.attrs[1])": (r"\bop\.attrs\[\d\]", ("csrc",)),
     "get<std::string> of attributes": (r"get<std::string>", ("csrc",)),
     "gradient rules that ask for a kind of value": (
-        r"tag\s*[!=]=\s*Value::k\w+", ("csrc/tape/gradient_",),
+        r"tag\s*[!=]=\s*Value::k\w+", ("csrc/rules/",),
     ),
     "EngineMode above the engine": (
         r"\bEngineMode\b", tuple(f"csrc/{floor}/" for floor in _ABOVE_THE_ENGINE),

@@ -40,7 +40,7 @@ _LISTS = {
 }
 # What a native op is besides those: its declaration, and the files of its own.
 _OWN = ("opdecl/*.yaml", "op/infer_*.cpp", "cpu/*.cpp", "kernels/*_tu.cpp",
-        "tape/gradient_*.cpp", "opdecl/oracle/reference_*.py")  # fmt: skip
+        "rules/*.cpp", "opdecl/oracle/reference_*.py")  # fmt: skip
 
 
 @lru_cache
@@ -83,7 +83,7 @@ def by_hand() -> Table:
         "view": lambda spec: spec.kernel if spec.memory.view else "",
     }
     kinds = ("InferRule", "KernelRule", "GradRule", "ExpandRule", "ViewRule")
-    folders = {"inference": "op/infer*.cpp", "gradient": "tape/gradient_*.cpp",
+    folders = {"inference": "op/infer*.cpp", "gradient": "rules/*.cpp",
                "kernel": "cpu/*.cpp", "view": "op/views.cpp"}  # fmt: skip
     table = Table(
         "rules written by hand",

@@ -8,8 +8,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
 FLOORS = (
-    "bind", "cpu", "kernels", "program", "tape", "dispatch", "engine", "tensor", "op", "memory",
-    "base", "native",
+    "bind", "cpu", "kernels", "program", "rules", "tape", "dispatch", "engine", "tensor", "op",
+    "memory", "base", "native",
 )  # fmt: skip
 # A backend stands beside the floors that know none: what its own may include.
 BACKEND_FLOORS = {

@@ -1,7 +1,6 @@
-// Gradient rules and bodies written in code, by the names that declarations use.
+#include "rules/rules.h"
+
 #include "op/families.h"
-#include "op/registry.h"
-#include "tape/gradient.h"
 
 namespace tensorlike {
 

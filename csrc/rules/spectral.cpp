@@ -3,7 +3,7 @@
 // Sources: M. Giles, An extended collection of matrix derivative results (2008); Z. Wan and S.
 // Zhang, Automatic differentiation for complex valued SVD (2019).
 #include "op/families.h"
-#include "tape/matrix_terms.h"
+#include "rules/matrix_terms.h"
 
 namespace tensorlike {
 namespace {

@@ -1,8 +1,9 @@
 // The gradient of a recurrence: an op, and what that op is step by step in calls.
+#include "op/recurrent.h"
+
 #include "op/families.h"
 #include "op/infer.h"
-#include "op/recurrent.h"
-#include "tape/matrix_terms.h"
+#include "rules/matrix_terms.h"
 
 namespace tensorlike {
 namespace {

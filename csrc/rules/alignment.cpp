@@ -4,7 +4,7 @@
 
 #include "op/families.h"
 #include "op/infer.h"
-#include "tape/matrix_terms.h"
+#include "rules/matrix_terms.h"
 
 namespace tensorlike {
 namespace {

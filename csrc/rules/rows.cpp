@@ -1,9 +1,10 @@
 // Gradients of norms, whose three gradients come from one pass over the rows.
+#include "op/rows.h"
+
 #include <algorithm>
 
 #include "op/families.h"
 #include "op/registry.h"
-#include "op/rows.h"
 #include "tape/gradient.h"
 #include "tensor/body.h"
 

@@ -3,7 +3,7 @@
 // Differentiation of the Cholesky decomposition (2016); G. Golub and V. Pereyra (1973) for least
 // squares.
 #include "op/families.h"
-#include "tape/matrix_terms.h"
+#include "rules/matrix_terms.h"
 
 namespace tensorlike {
 namespace {

@@ -1,6 +1,6 @@
 // Gradients of determinants, their signs and logarithms, and of cofactors.
 #include "op/families.h"
-#include "tape/matrix_terms.h"
+#include "rules/matrix_terms.h"
 
 namespace tensorlike {
 namespace {

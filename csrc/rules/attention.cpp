@@ -1,8 +1,9 @@
 // The gradient of attention: one op. Beside it, as calls of other ops, the body of that op (for
 // second derivatives) and the gradient of a mask.
+#include "op/attention.h"
+
 #include <cmath>
 
-#include "op/attention.h"
 #include "op/families.h"
 #include "op/infer.h"
 #include "op/registry.h"

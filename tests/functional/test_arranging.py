@@ -253,6 +253,15 @@ def test_bad_input_is_refused_in_words(name: str) -> None:
     assert "got" in str(caught.value) or "depends" in str(caught.value)
 
 
+@pytest.mark.parametrize("mode", ("sync", "async", "lazy"))
+def test_what_is_empty_is_split_into_nothing(mode: str) -> None:
+    with tl.engine.mode(mode):
+        x = tl.zeros((0, 2))
+        assert F.unstack(x) == ()
+        assert F.split(x, ()) == ()
+        assert tl.ops.Split(sizes=(), axis=0)(x) == ()
+
+
 def test_reading_and_writing_the_same_memory() -> None:
     x = np.arange(10.0)
     tensor = tl.tensor(x)

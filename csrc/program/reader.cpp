@@ -40,6 +40,8 @@ void Reader::read(Program::Step& step) {
 // A number may be read in several ways, as 2 n + 2 where n + 1 is a dimension too. They must agree.
 std::optional<AttrExpr> Reader::read(int64_t number) {
   if (number > -kPlainNumbers && number < kPlainNumbers) return std::nullopt;
+  // The largest and the smallest numbers say that a bound was left open.
+  if (number > INT64_MAX - kNear || number < kNear - INT64_MAX) return std::nullopt;
   const Program::Base* base = nullptr;
   Multiple as_multiple;
   int64_t second = 0;

@@ -53,7 +53,7 @@ OTHER_VALUES = {
 REFUSED = re.compile(
     r"zero-dimensional tensor has no axis|x must have a dimension; got none"
     r"|vander: x must have one dimension or more|labels must have the shape of x.*x\.shape=\(\)"
-    r"|eps >= 0 must hold|Cast: a complex number has no|writes in place"
+    r"|eps >= 0 must hold|(?:Cast|astype): a complex number has no|writes in place"
     r"|tensordot: the sizes of the axes must agree|not determined; use full_matrices"
     r"|pow: the exponent must not be negative where integers"
 )

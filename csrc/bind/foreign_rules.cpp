@@ -4,6 +4,7 @@
 #include "op/infer.h"
 #include "op/registry.h"
 #include "tensor/body.h"
+#include "tensor/shape_values.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -70,17 +71,7 @@ Specs run_infer(const Op& op, std::span<const Spec> inputs) {
   check_arity(op, inputs.size());
   PyObject* rule = rules_of(op).infer.get();
   if (rule == Py_None) return infer_by_body(op, inputs);
-  Values shapes;
-  SmallVector<Value*, 4> args;
-  for (const Spec& input : inputs) {
-    shapes.push_back(make_ref<ShapeTensor>(input));
-    args.push_back(shapes[shapes.size() - 1].get());
-  }
-  Specs specs;
-  for (const Ref<Value>& value : call(op, rule, {args.data(), args.size()})) {
-    specs.push_back(spec_of(op.name(), *value));
-  }
-  return specs;
+  return specs_on_shapes(op, inputs, [&](Args shapes) { return call(op, rule, shapes); });
 }
 
 }  // namespace

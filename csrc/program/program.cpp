@@ -9,6 +9,7 @@
 #include "program/reader.h"
 #include "tensor/body.h"
 #include "tensor/raw_tensor.h"
+#include "tensor/shape_values.h"
 
 namespace tensorlike {
 namespace {
@@ -41,17 +42,7 @@ Specs infer_any(const Op& op, std::span<const Spec> inputs) {
     Specs found = infer(op, inputs);
     if (!is_open(found)) return found;
   }
-  Values held;
-  SmallVector<Value*, 4> shapes;
-  for (const Spec& spec : inputs) {
-    held.push_back(make_ref<ShapeTensor>(spec));
-    shapes.push_back(held.back().get());
-  }
-  Specs found;
-  for (const Ref<Value>& result : apply(op, {shapes.data(), shapes.size()})) {
-    found.push_back(spec_of(op.name(), *result));
-  }
-  return found;
+  return specs_on_shapes(op, inputs, [&](Args shapes) { return apply(op, shapes); });
 }
 
 Program::~Program() {

@@ -12,6 +12,7 @@
 #include "op/tile_program.h"
 #include "tensor/creation.h"
 #include "tensor/raw_tensor.h"
+#include "tensor/shape_values.h"
 
 namespace tensorlike {
 namespace {
@@ -299,17 +300,8 @@ Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<c
 }
 
 Specs infer_by_body(const Op& op, std::span<const Spec> inputs) {
-  Values shapes;
-  SmallVector<Value*, 4> args;
-  for (const Spec& input : inputs) {
-    shapes.push_back(make_ref<ShapeTensor>(input));
-    args.push_back(shapes[shapes.size() - 1].get());
-  }
-  Specs specs;
-  for (const Ref<Value>& value : run_body(*op.cls.define, op, {args.data(), args.size()})) {
-    specs.push_back(spec_of(op.name(), *value));
-  }
-  return specs;
+  return specs_on_shapes(op, inputs,
+                         [&](Args shapes) { return run_body(*op.cls.define, op, shapes); });
 }
 
 bool apply_body(const Op& op, Args args, Values& out) {

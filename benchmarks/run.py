@@ -33,6 +33,7 @@ import memory  # noqa: E402
 import moving  # noqa: E402
 import networks  # noqa: E402
 import products  # noqa: E402
+import programs  # noqa: E402
 import reductions  # noqa: E402
 import report  # noqa: E402
 import scaling  # noqa: E402
@@ -59,10 +60,12 @@ SUITE: dict[str, Callable[[], Iterator[Case]]] = {
     "attention": products.attention,
     "moving": moving.moving,
     "networks": networks.networks,
+    "programs": programs.programs,
 }
 # Against one peer or a bound: overhead, memory, scaling.
 SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
     "tiny": (tiny.add, tiny.add_recording, tiny.sum_, tiny.gelu, tiny.chain, tiny.python_kind),
+    "executor": (programs.overhead,),
     "large": (large.multiply_add, large.gelu),
     "mlp": (training.mlp,),
     "transforms": (transforms.backward, transforms.grad, transforms.vmap, transforms.hessian),

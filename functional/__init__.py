@@ -15,6 +15,7 @@ from .bessel import *  # noqa: F403
 from .classification import *  # noqa: F403
 from .comparing import *  # noqa: F403
 from .complex_numbers import *  # noqa: F403
+from .control_flow import *  # noqa: F403
 from .covariances import *  # noqa: F403
 from .creation import *  # noqa: F403
 from .ctc import *  # noqa: F403

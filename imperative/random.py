@@ -119,11 +119,17 @@ class Stream:
         key, number = self._next()
         if number > _WORD:
             key = derived_key(key, number >> 32, MORE)
-        return as_int64(key), number & _WORD
+        draw = as_int64(key), number & _WORD
+        if self is default_stream:
+            _C.note_draw(*draw)
+        return draw
 
     def take_key(self, purpose: int = SEED) -> int:
         """A key for one draw, an int64; it counts as a draw."""
-        return as_int64(derived_key(*self._next(), purpose))
+        key = as_int64(derived_key(*self._next(), purpose))
+        if self is default_stream:
+            _C.note_draw(key)
+        return key
 
 
 # Where the stream that is named in it draws in this thread, instead of from its own place.

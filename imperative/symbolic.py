@@ -73,9 +73,29 @@ class Listing(_C.Program):
         self.hold(name, listing)
         self.parts[name] = listing
 
+    def new_part(self, name: str) -> Listing:
+        """An empty program that is a part of this one: for what is read from a file."""
+        self.add_part(name, part := type(self)())
+        return part
+
     def symbol(self, number: int) -> SymbolicTensor:
         """The tensor-like that stands for a variable of the program."""
         return SymbolicTensor(self, number)
+
+    def take(self, value: Any) -> SymbolicTensor:
+        """What a variable of another listing is in this one.
+
+        Raises:
+            DispatchError: nothing, in a listing that is no block.
+        """
+        raise _C.DispatchError(
+            "values of one program must not meet those of another", op="apply", got=f"{value!r}",
+            fix="give it to the program as an input",
+        )  # fmt: skip
+
+    def receiver(self, args: Sequence[SymbolicTensor]) -> Listing:
+        """The listing that an op on such variables is added to: this one, or a block in it."""
+        return self
 
     @property
     def lines(self) -> list[str]:
@@ -156,8 +176,8 @@ class Listing(_C.Program):
             ArgumentError: the bytes are no program, or one that this process cannot make.
         """
         listing = cls()
-        results = program_file.read(data, listing)
-        return listing, tuple(listing.symbol(number) for number in results)
+        results, _ = program_file.read(data, listing)
+        return listing, tuple(map(listing.symbol, results.values()))
 
     def _own(self, x: Any) -> SymbolicTensor:
         """The symbolic tensor under wrappers and tracers."""
@@ -171,11 +191,18 @@ class Listing(_C.Program):
     def __str__(self) -> str:
         """The listing, and its parts under their names."""
         parts = [f"{name}:\n{indent(str(part), '  ')}" for name, part in self.parts.items()]
-        return "\n".join([*self.text_lines(), *parts])
+        held = []
+        for op, _, outputs, _, _ in self.steps():
+            for call in getattr(op, "sub_programs", ()):
+                names = [self.variables()[number][0] for number in outputs]
+                held.append(f"{call} of {', '.join(names)}:\n{indent(call.text(), '  ')}")
+        return "\n".join([*self.text_lines(), *parts, *held])
 
 
 class SymbolicTensor(_C.TensorBase):
     """A name, a shape and a dtype; applying an op to it adds a line to its listing."""
+
+    priority = 10.0
 
     def __init__(self, listing: Listing, number: int) -> None:
         """Made by `Listing.input` and by applying ops."""
@@ -185,7 +212,7 @@ class SymbolicTensor(_C.TensorBase):
     @property
     def name(self) -> str:
         """What it is called in the listing."""
-        return str(self.listing.variables()[self.number][0])
+        return self.listing.variable(self.number)[0]
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -221,5 +248,8 @@ class SymbolicTensor(_C.TensorBase):
 @apply.register
 def apply_symbolic(op: OpBase, *args: SymbolicTensor) -> list[SymbolicTensor]:
     """Infers the outputs and lists the op."""
-    listing = args[0].listing
-    return [listing.symbol(number) for number in listing.append(op, [x.number for x in args])]
+    # Of blocks, one inside of the other, the inner one takes the call.
+    inner = args[0] if len(args) == 1 else max(args, key=lambda x: x.priority)
+    listing = inner.listing.receiver(args)
+    numbers = [x.number if x.listing is listing else listing.take(x).number for x in args]
+    return [listing.symbol(number) for number in listing.append(op, numbers)]

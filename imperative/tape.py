@@ -10,6 +10,7 @@ from typing import Any
 
 from .. import _C
 from .autodiff import enable_grad, no_grad
+from .keeping import keeping
 from .symbolic import Listing
 from .tensor import Tensor
 
@@ -239,7 +240,9 @@ class Tape(_C.TapeLog):
 
 @contextmanager
 def guard() -> Iterator[Tape]:
-    """A block in which ops are recorded for differentiation, whatever is paused outside.
+    """A block in which ops run, and are recorded for differentiation, whatever happens outside.
+
+    Outside, recording may be paused, or a static program be built.
 
     Yields:
         The `Tape` of the block.
@@ -254,8 +257,12 @@ def guard() -> Iterator[Tape]:
         >>> y.requires_grad, len(tape)
         (True, 1)
     """
-    with enable_grad(), Tape() as tape:
-        yield tape
+    token = keeping.set(None)
+    try:
+        with enable_grad(), _C.Recording(None), Tape() as tape:
+            yield tape
+    finally:
+        keeping.reset(token)
 
 
 def to_variable(data: Any, *, stop_gradient: bool = False) -> Any:

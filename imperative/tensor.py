@@ -26,6 +26,7 @@ from .calls import TensorLike as TensorLike
 from .carrier import carried
 from .describing import describe
 from .hooks import HookHandle, register_hook
+from .keeping import keep
 from .levels import is_differentiated, stopped
 from .naming import named
 from .shape_methods import ShapedMethods
@@ -354,6 +355,7 @@ class Parameter(Tensor):
         """Wraps a copy of the data."""
         self = super().__new__(cls, data) if dtype is None else super().__new__(cls, data, dtype)
         self.requires_grad = True
+        keep(self, "parameter")
         return self
 
 

@@ -8,7 +8,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from ..imperative import Parameter, ParameterError, Tensor, no_grad
+from ..imperative import Parameter, ParameterError, Tensor, TensorLike, no_grad
+from ..imperative.keeping import keep
 from ..imperative.naming import ARGUMENT_ERRORS, in_the_name_of, named, named_class
 from .arguments import check_arguments, described, is_ours, refuse_other
 from .param_attr import ParamAttr
@@ -28,6 +29,12 @@ class Buffer(Tensor):
     """
 
     __slots__ = ()
+
+    def __new__(cls, data: TensorLike, dtype: Any = None) -> Buffer:
+        """Wraps a copy of the data."""
+        self = super().__new__(cls, data) if dtype is None else super().__new__(cls, data, dtype)
+        keep(self, "buffer")
+        return self
 
 
 class Layer:

@@ -159,12 +159,11 @@ class RunningStatistics(Layer):
     def update_statistics(self, mean: Tensor, variance: Tensor, count: int) -> None:
         """Moves them towards those of `count` values; the variance without its bias."""
         with no_grad():
-            for running, value, correction in (
-                (self.running_mean, mean, 1.0),
-                (self.running_var, variance, count / (count - 1)),
-            ):
+            # By two ops: a count that is not known yet is no number of Python's.
+            unbiased = variance * count / (count - 1)
+            for running, value in ((self.running_mean, mean), (self.running_var, unbiased)):
                 mean_value = mean_over_examples(stop_gradient(value), running)
-                new = F.reshape(mean_value, (self.num_features,)) * correction
+                new = F.reshape(mean_value, (self.num_features,))
                 moved = running * (1.0 - self.momentum) + new * self.momentum
                 running.set_value(moved)
 

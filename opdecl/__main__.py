@@ -11,9 +11,10 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .compiler.emit_attr_types import emit_attr_types
 from .compiler.emit_coefficients import emit_coefficients
 from .compiler.emit_cuda import emit_cuda
-from .compiler.emit_docs import emit_docs
+from .compiler.emit_docs import emit_attribute_docs, emit_docs
 from .compiler.emit_functional import emit_functional
 from .compiler.emit_methods import emit_methods
 from .compiler.emit_ops import emit_ops
@@ -104,11 +105,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 1
     if options.cpp is not None:
         write_changed(options.cpp, cpp_files(declarations))
+        write_changed(options.cpp, {"attr_types.inc": emit_attr_types()})
         write_changed(options.cpp, {"coefficients.inc": emit_coefficients(load_formulas())})
     if options.cuda is not None:
         write_changed(options.cuda, emit_cuda(code))
     if options.docs is not None:
-        write_changed(options.docs, emit_docs(declarations))
+        pages = {**emit_docs(declarations), "attributes.md": emit_attribute_docs()}
+        write_changed(options.docs, pages)
     if options.check:
         stale = stale_files(ROOT, python_files(declarations, COMPOSED_CALLS))
         for name in stale:

@@ -7,6 +7,7 @@ among those that are imported, and declarations come along as their text.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from .. import _C
@@ -182,12 +183,9 @@ def _all_from_json(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def _to_json(op: str, name: str, value: Any) -> Any:
-    if isinstance(value, _C.RawTensor):
-        return {"array": array_to_json(value)}
-    if isinstance(value, complex):
-        return {"complex": [value.real, value.imag]}
-    if isinstance(value, _C.dtype):
-        return {"dtype": value.name}
+    for tag, (kind, write, _) in TAGGED.items():
+        if isinstance(value, kind):
+            return {tag: write(value)}
     if isinstance(value, (list, tuple)):
         items = [_to_json(op, name, item) for item in value]
         return {"list": items} if isinstance(value, list) else items
@@ -205,15 +203,15 @@ def _from_json(value: Any) -> Any:
         return tuple(map(_from_json, value))
     if not isinstance(value, dict):
         return value
-    ((kind, held),) = value.items()
-    if kind == "complex":
-        real, imaginary = held
-        return complex(real, imaginary)
-    if kind == "list":
+    ((tag, held),) = value.items()
+    if tag == "list":
         return list(map(_from_json, held))
-    if kind == "array":
-        return array_from_json(held)
-    return _dtype(value["dtype"])
+    return TAGGED[tag][2](held)
+
+
+def _complex(parts: Any) -> complex:
+    real, imaginary = parts
+    return complex(real, imaginary)
 
 
 def _dtype(name: str) -> _C.dtype:
@@ -221,3 +219,12 @@ def _dtype(name: str) -> _C.dtype:
     if not isinstance(found, _C.dtype):
         raise TypeError(f"{name} must be a dtype")
     return found
+
+
+# What JSON has no form of stands under a word: its class, how it is written, how it is read. The
+# words of attributes are those of their forms, in opdecl/compiler/attr_types.py.
+TAGGED: Mapping[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "array": (_C.RawTensor, array_to_json, array_from_json),
+    "complex": (complex, lambda value: [value.real, value.imag], _complex),
+    "dtype": (_C.dtype, lambda value: value.name, _dtype),
+}

@@ -85,6 +85,11 @@ def path_of(name: str) -> str:
     return _by_name[name].path if name in _by_name else ""
 
 
+def text_of(name: str) -> str:
+    """The entry of this name that was declared at run time; empty for others."""
+    return _by_name[name].text if name in _by_name else ""
+
+
 def restore(sources: Sources) -> None:
     """Declares what is missing of such entries.
 

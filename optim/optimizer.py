@@ -14,9 +14,11 @@ from ..imperative import (
     ParameterError,
     Tensor,
     TensorBase,
+    autograd,
     replace,
     stop_gradient,
 )
+from ..imperative.keeping import keep, keeping
 from ..imperative.naming import named_class
 from ..imperative.state import check_state, loaded, saved, set_all
 
@@ -28,7 +30,8 @@ class Optimizer:
     """What optimisers share: the parameters, and their gradients.
 
     Args:
-        parameters: tensors that require_grad.
+        parameters: tensors that require_grad; None, while a static program is built: those of the
+            program.
         lr: the learning rate, positive; may be changed between steps. It and the other settings may
             be tensors: a transform differentiates the steps by them.
 
@@ -43,23 +46,91 @@ class Optimizer:
         if cls.__module__ == __name__:
             named_class(cls)
 
-    def __init__(self, parameters: Iterable[Tensor], lr: Number) -> None:
+    def __init__(self, parameters: Iterable[Tensor] | None, lr: Number) -> None:
         """Keeps the parameters."""
+        self.parameters: list[Tensor] = []
+        if parameters is not None or keeping.get() is None:
+            self._take(parameters)
+        _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
+        self.lr = lr
+
+    def minimize(
+        self,
+        loss: Tensor,
+        *,
+        parameters: Iterable[Tensor] | None = None,
+        no_grad_set: Iterable[Any] = (),
+    ) -> list[tuple[Tensor, Tensor]]:
+        """One step that makes a loss smaller: its gradients, and the step that they ask for.
+
+        While a static program is built, both are added to it, for each run of the program to do;
+        the learning rate and the optimiser's state become states of the program.
+
+        Args:
+            loss: of one element, computed from the parameters.
+            parameters: those to be moved; None: those that the optimiser was made with, or else all
+                that the program has.
+            no_grad_set: parameters that are not moved, in a static program by name also.
+
+        Returns:
+            The parameters that moved, and their gradients.
+
+        Raises:
+            ArgumentError: there are no parameters.
+            AutodiffError: the loss depends on none of them.
+
+        Source:
+            Paddle, ``fluid.optimizer.Optimizer.minimize``.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> p = tl.Parameter([1.0])
+            >>> moved = tl.optim.SGD([p], lr=0.25).minimize((p * p).sum())
+            >>> p.tolist()
+            [0.5]
+        """
+        keeper = keeping.get()
+        if parameters is not None or not self.parameters:
+            given = keeper.parameters() if keeper is not None else ()
+            self._take(given if parameters is None else parameters)
+            self._begin()
+        if keeper is None:
+            skipped = {id(x) for x in no_grad_set}
+            moved = [x for x in self.parameters if id(x) not in skipped]
+            found = autograd.grad(loss, moved, allow_unused=True)
+            pairs = [(x, g) for x, g in zip(moved, found, strict=True) if g is not None]
+        else:
+            self._keep_rate(self.parameters[0].dtype)
+            pairs = list(keeper.append_backward(loss, self.parameters, no_grad_set))
+        numbers = {id(x): i for i, x in enumerate(self.parameters)}
+        for parameter, gradient in pairs:
+            self._update(numbers[id(parameter)], parameter, gradient)
+        return pairs
+
+    def _keep_rate(self, dtype: Any) -> None:
+        """Makes the learning rate a state of the program that is being built."""
+        if not isinstance(self.lr, TensorBase):
+            self.lr = Tensor(self.lr, dtype)
+            keep(self.lr, "learning_rate")
+
+    def _begin(self) -> None:
+        """Makes the state, for the parameters."""
+
+    def _take(self, parameters: Iterable[Tensor] | None) -> None:
         name = type(self).__name__
         if isinstance(parameters, Tensor) or not isinstance(parameters, Iterable):
             got = type(parameters).__name__
             raise ParameterError("parameters must be an iterable of tensors", op=name, got=f"{got}")
-        self.parameters = list(parameters)
-        if not self.parameters:
+        taken = list(parameters)
+        if not taken:
             raise ArgumentError("there must be parameters", op=name, got="none")
-        for parameter in self.parameters:
+        for parameter in taken:
             if not isinstance(parameter, Tensor):
                 got = type(parameter).__name__  # type: ignore[unreachable]
                 raise ParameterError("parameters must be tensors", op=name, got=f"{got}")
             if not isinstance(parameter, Parameter) and not parameter.requires_grad:
                 raise ArgumentError("parameters must require_grad", op=name)
-        _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
-        self.lr = lr
+        self.parameters = taken
 
     def zero_grad(self) -> None:
         """Forgets the gradients."""
@@ -157,12 +228,22 @@ class SGD(Optimizer):
         [0.5]
     """
 
-    def __init__(self, parameters: Iterable[Tensor], lr: Number, *, momentum: Number = 0.0) -> None:
+    def __init__(
+        self,
+        parameters: Iterable[Tensor] | None = None,
+        lr: Number = 1e-3,
+        *,
+        momentum: Number = 0.0,
+    ) -> None:
         """Makes the state."""
         super().__init__(parameters, lr)
         _check("SGD", "momentum", momentum, _is_rate, "in [0, 1)")
         self.momentum = momentum
-        self._velocity = [_zeros_like(p) for p in self.parameters] if _is_used(momentum) else []
+        self._begin()
+
+    def _begin(self) -> None:
+        uses = _is_used(self.momentum)
+        self._velocity = [_zeros_like(p, "velocity") for p in self.parameters] if uses else []
 
     def _state(self) -> dict[str, list[Any]]:
         return {"velocity": self._velocity}
@@ -201,7 +282,7 @@ class Adam(Optimizer):
 
     def __init__(
         self,
-        parameters: Iterable[Tensor],
+        parameters: Iterable[Tensor] | None = None,
         lr: Number = 1e-3,
         *,
         betas: tuple[Number, Number] = (0.9, 0.999),
@@ -217,17 +298,22 @@ class Adam(Optimizer):
         self.betas = betas
         self.eps = eps
         self.decay = decay
+        self._begin()
+
+    def _begin(self) -> None:
         self._steps = [0] * len(self.parameters)
-        self._first = [_zeros_like(p) for p in self.parameters]
-        self._second = [_zeros_like(p) for p in self.parameters]
+        self._first = [_zeros_like(p, "moment1") for p in self.parameters]
+        self._second = [_zeros_like(p, "moment2") for p in self.parameters]
+        # In a program, which has no numbers that count runs, the powers of both rates are states.
+        self._powers: list[tuple[Tensor, ...]] = []
+        if keeping.get() is not None:
+            self._powers = [_powers(self.betas) for _ in self.parameters]
 
     def _state(self) -> dict[str, list[Any]]:
         return {"steps": self._steps, "first": self._first, "second": self._second}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
-        self._steps[index] += 1
-        t = self._steps[index]
-        corrections = [1 / (1 - beta**t) for beta in self.betas]
+        corrections = self._corrections(index, parameter.dtype)
         state = (self._first[index], self._second[index])
         # Subtracted here, in Python's precision: 1 - 0.999 in float32 is 1e-5 off.
         rests = [1 - beta for beta in self.betas]
@@ -240,9 +326,30 @@ class Adam(Optimizer):
         else:
             replace((parameter, *state), "adam_step", parameter, gradient, *state, *numbers)
 
+    def _corrections(self, index: int, dtype: Any) -> list[Any]:
+        """What undoes that both averages began at 0."""
+        if not self._powers:
+            self._steps[index] += 1
+            return [1 / (1 - beta ** self._steps[index]) for beta in self.betas]
+        powers = self._powers[index]
+        corrections = [F.astype(1 / (1 - power), dtype) for power in powers]
+        for power, beta in zip(powers, self.betas, strict=True):
+            power *= beta
+        return corrections
 
-def _zeros_like(parameter: Tensor) -> Tensor:
-    return F.full(parameter.shape, 0.0, dtype=parameter.dtype)
+
+def _powers(betas: tuple[Number, Number]) -> tuple[Tensor, ...]:
+    """The rates to the first power, in double precision: 1 - 0.999 in float32 is 1e-5 off."""
+    made = tuple(Tensor(beta, "float64") for beta in betas)
+    for power, kind in zip(made, ("beta1_pow", "beta2_pow"), strict=True):
+        keep(power, kind)
+    return made
+
+
+def _zeros_like(parameter: Tensor, kind: str) -> Tensor:
+    made = F.full(parameter.shape, 0.0, dtype=parameter.dtype)
+    keep(made, kind)
+    return made
 
 
 def _is_rate(number: float) -> bool:

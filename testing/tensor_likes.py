@@ -28,6 +28,7 @@ from ..imperative import (
     vjp,
 )
 from ..imperative.levels import Level, unwrapped
+from ..imperative.sizes import Size
 from ..ops import OpBase
 from ..transforms import jvp, vmap
 from ..transforms.batched_call import UnequalExamplesError
@@ -222,7 +223,12 @@ class _Trial:
                 raise _Skipped from None
             raise
         for y, right in zip(found, self.plain, strict=True):
-            if (tuple(y.shape), y.dtype) != (right.shape, right.dtype):
+            # Sizes that follow from elements are not known there.
+            shape = tuple(
+                known if isinstance(size, Size) else size
+                for size, known in zip(y.shape, right.shape, strict=True)
+            )
+            if (shape, y.dtype) != (right.shape, right.dtype):
                 raise AssertionError(f"says {y.dtype.name}{y.shape} of {right.dtype}{right.shape}")
 
     def another(self) -> None:

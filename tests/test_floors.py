@@ -29,7 +29,7 @@ KNOWN_ARROWS = {
 # Who is above the engine and asks in which mode it is, and how often.
 KNOWN_MODES = {
     "tape/gradient.cpp": 1,  # memory is written over only where launches run at once
-    "program/deferred.cpp": 1,  # the same, of the steps of a C++ program
+    "dispatch/apply.cpp": 1,  # the same, of the steps of a program
     "program/functions.cpp": 1,  # parameters are stepped in place at once, or by launches
 }
 

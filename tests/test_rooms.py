@@ -23,6 +23,10 @@ MAY_IMPORT: dict[str, set[str]] = {
     "transforms": {"opdecl", "ops", "imperative", "functional", "_C"},
     "nn": {"opdecl", "ops", "imperative", "functional", "transforms"},
     "optim": {"opdecl", "ops", "imperative", "functional", "transforms"},
+    "static": {
+        "opdecl", "ops", "inspection", "imperative", "functional", "transforms", "nn", "optim",
+        "_C",
+    },
     "testing": {
         "opdecl", "ops", "inspection", "imperative", "functional", "transforms", "nn", "optim",
         "_C",

@@ -12,6 +12,7 @@ from ..imperative.crossing import own as own
 from ..imperative.levels import Level as Level
 from ..imperative.levels import TransformValue as TransformValue
 from ..imperative.trees import map_tree as map_tree
+from . import batching_control_flow as batching_control_flow
 from .batching import mean_over_examples as mean_over_examples
 from .custom_rules import custom_jvp as custom_jvp
 from .custom_rules import custom_vjp as custom_vjp

@@ -9,14 +9,12 @@ from .. import _C
 from .. import functional as F
 from ..ops import OpBase
 
-_SLICE, _NO_BOUND = 1, -(2**63)  # a whole slice, as the core reads the items of an index
-
 
 class Declared(NamedTuple):
     """What a declaration says of an op for batching."""
 
     batch: str
-    attrs: tuple[tuple[str, str], ...]  # names and types
+    moving: tuple[tuple[str, str, tuple[int, ...]], ...]  # attributes, how, what comes before them
     is_scalar: bool
     is_reduction: bool
     has_body: bool
@@ -111,15 +109,15 @@ class BatchedCall:
         """
         changed: dict[str, Any] = {}
         self._shift = 1 if ndim is None else 1 + ndim - self.ndims[0]
-        for name, kind in self.declared.attrs:
-            move = _MOVES.get(kind)
-            if move is not None:
-                value = getattr(self.op, name)
-                after = move(self, value)
-                # Of shapes with another number of sizes, no size is compared: it may be unknown.
-                both = isinstance(after, tuple) and isinstance(value, tuple)
-                if (both and len(after) != len(value)) or after != value:
-                    changed[name] = after
+        for name, follows, front in self.declared.moving:
+            value = getattr(self.op, name)
+            after = _FOLLOWS[follows](self, value)
+            if front:
+                after = (*front, *after)
+            # Of shapes with another number of sizes, no size is compared: it may be unknown.
+            both = isinstance(after, tuple) and isinstance(value, tuple)
+            if (both and len(after) != len(value)) or after != value:
+                changed[name] = after
         return self.with_attrs(**changed) if changed else self.op
 
     def _axis(self, axis: int) -> int:
@@ -138,30 +136,21 @@ class BatchedCall:
             return first if ndim == 1 else tuple(range(first, first + ndim))
         return self._axis(axes) if isinstance(axes, int) else tuple(map(self._axis, axes))
 
-    def _permutation(self, axes: tuple[int, ...]) -> tuple[int, ...]:
-        return (0, *map(self._axis, axes))
-
     def _shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
         if any(size < 0 for size in shape):
             shape = self.inferred()[0].shape
         return (self.size, *shape)
 
-    def _index(self, items: tuple[int, ...]) -> tuple[int, ...]:
-        return (_SLICE, _NO_BOUND, _NO_BOUND, _NO_BOUND, *items)
-
-    def _widths(self, widths: tuple[int, ...]) -> tuple[int, ...]:
-        return (0, 0, *widths)
+    def _same(self, value: Any) -> Any:
+        return value
 
 
-# By the type of an attribute: what becomes of it where there is an axis more in front.
-_MOVES: Mapping[str, Callable[[BatchedCall, Any], Any]] = {
-    "one_axis": BatchedCall._axis,
-    "axis": BatchedCall._axes,
+# What becomes of an attribute where there is an axis more in front, by the word that the table of
+# attribute types has for it.
+_FOLLOWS: Mapping[str, Callable[[BatchedCall, Any], Any]] = {
     "axes": BatchedCall._axes,
-    "permutation": BatchedCall._permutation,
     "shape": BatchedCall._shape,
-    "index": BatchedCall._index,
-    "widths": BatchedCall._widths,
+    "": BatchedCall._same,
 }
 
 

@@ -113,8 +113,8 @@ def folded(call: BatchedCall) -> Outputs:
     values = [fold(call.mapped(i), 0) for i in range(len(call.values))]
     changed = {
         name: (call.size * shape[0], *shape[1:])
-        for name, kind in call.declared.attrs
-        if kind == "shape" and (shape := getattr(call.op, name))
+        for name, follows, _ in call.declared.moving
+        if follows == "shape" and (shape := getattr(call.op, name))
     }
     op = call.with_attrs(**changed) if changed else call.op
     return [unfold(y, 0, call.size) for y in op(*values)]

@@ -10,25 +10,13 @@ import torch
 
 import tensorlike as tl
 import tensorlike.functional as F
+from tensorlike import static
 
 
 def copy_weights(source: torch.nn.Module, target: tl.nn.Layer) -> None:
-    """Gives our model the weights of PyTorch's, which has its parameters under the same names.
-
-    Our Linear keeps its weights the other way round.
-    """
-    transposed = {f"{name}.weight" for name, part in source.named_modules() if is_linear(part)}
-    target.load_state_dict(
-        {
-            name: (p.detach().T if name in transposed else p.detach()).numpy()
-            for name, p in source.named_parameters()
-        }
-    )
-
-
-def is_linear(part: torch.nn.Module) -> bool:
-    """Whether it keeps a Linear's weights."""
-    return isinstance(part, torch.nn.Linear)
+    """Gives our model the weights of PyTorch's, which has its parameters under the same names."""
+    state = {name: p.detach().numpy() for name, p in source.named_parameters()}
+    target.load_state_dict(state, layout="pytorch")
 
 
 def steps(
@@ -61,6 +49,27 @@ def steps(
 
         return step
 
+    def build_program() -> Callable[[], Any]:
+        main, startup, scope = static.Program(), static.Program(), static.Scope()
+        with static.program_guard(main, startup):
+            network = ours()
+            copy_weights(source(), network)
+            static.keep(network)
+            x = static.data("x", inputs.shape, inputs.dtype.name)
+            wanted = static.data("labels", labels.shape, labels.dtype.name)
+            loss = F.cross_entropy(network(x), wanted)
+            tl.optim.Adam(lr=1e-4, decay=decay).minimize(loss)
+        executor = static.Executor()
+        executor.run(startup, scope=scope)
+        feed = {"x": tl.tensor(inputs), "labels": tl.tensor(labels)}
+
+        def step() -> Any:
+            (found,) = executor.run(main, feed, [loss], scope, return_numpy=False)
+            tl.engine.sync()
+            return found
+
+        return step
+
     def build_theirs(compiles: bool) -> Callable[[], Any]:
         network = source()
         # One kernel for all parameters: PyTorch's fastest.
@@ -79,6 +88,7 @@ def steps(
 
     return {
         "tensorlike": build_ours,
+        "program": build_program,
         "PyTorch": lambda: build_theirs(False),
         "torch.compile": lambda: build_theirs(True),
     }

@@ -14,7 +14,7 @@ AttrSpec config_spec(const OpClass& cls, const std::string& key) {
          "config: the keys must be name, device or dtype",
          said::got("'", key, "'", did_you_mean(key, kKeys)));
   }
-  return {key, key == "dtype" ? "dtype" : "str", true, {}};
+  return {key, attr_type(key == "dtype" ? "dtype" : "str"), true, {}};
 }
 
 }  // namespace tensorlike::bind

@@ -53,12 +53,14 @@ struct Context {
     });
   }
 
-  // Adds the class, with one more method where there is one.
-  static void add(PyObject* module, const char* name, const char* doc, PyMethodDef more = {}) {
+  // Adds the class, with a method or two more where there are such.
+  static void add(PyObject* module, const char* name, const char* doc, PyMethodDef more = {},
+                  PyMethodDef another = {}) {
     static PyMethodDef methods[] = {
         {"__enter__", as_method(enter), METH_NOARGS, nullptr},
         {"__exit__", as_method(exit), METH_VARARGS, nullptr},
         more,
+        another,
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {

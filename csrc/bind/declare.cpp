@@ -81,7 +81,8 @@ std::vector<ArgSpec> args_from(const py::handle& args) {
 std::vector<AttrSpec> attrs_from(const py::handle& attrs) {
   std::vector<AttrSpec> out;
   for (const py::handle& attr : attrs) {
-    out.push_back({attr.attr("name").cast<std::string>(), attr.attr("type").cast<std::string>(),
+    out.push_back({attr.attr("name").cast<std::string>(),
+                   attr_type(attr.attr("type").cast<std::string>()),
                    attr.attr("required").cast<bool>(), attr_from(attr.attr("fallback")),
                    attr.attr("choices").cast<std::vector<std::string>>()});
   }
@@ -99,6 +100,7 @@ AttrExpr expr_from(const py::handle& expr) {
   if (kind == "tuple") out.kind = AttrExpr::Kind::kTuple;
   if (kind == "size") out.kind = AttrExpr::Kind::kSize;
   if (kind == "rank") out.kind = AttrExpr::Kind::kRank;
+  if (kind == "flows") out.kind = AttrExpr::Kind::kFlows;
   if (out.kind == AttrExpr::Kind::kLiteral) out.literal = attr_from(expr.attr("literal"));
   out.attr = expr.attr("attr").cast<std::string>();
   out.slot = expr.attr("slot").cast<int>();
@@ -124,6 +126,7 @@ Body body_from(const py::handle& body) {
     Step& made = out.steps.emplace_back();
     made.call = step.attr("call").cast<std::string>();
     made.args = step.attr("args").cast<std::vector<int>>();
+    made.outputs = step.attr("outputs").cast<int>();
     for (const py::handle& pair : step.attr("attrs")) {
       const auto item = pair.cast<py::tuple>();
       made.attrs.emplace_back(item[0].cast<std::string>(), expr_from(item[1]));
@@ -138,7 +141,8 @@ std::vector<Grad> grads_from(const py::handle& grads) {
   for (const py::handle& grad : grads) {
     out.push_back({grad.attr("input").cast<int>(), body_from(grad.attr("body")),
                    grad.attr("adds_up").cast<bool>(), grad.attr("match").cast<std::string>(),
-                   grad.attr("choice").cast<std::string>()});
+                   grad.attr("choice").cast<std::string>(),
+                   grad.attr("beside").cast<std::vector<int>>()});
   }
   return out;
 }
@@ -240,7 +244,8 @@ OpSpec op_from(const py::handle& spec) {
           conditions_from(spec),
           shapes_from(spec.attr("shapes")),
           spec.attr("effects").cast<std::string>(),
-          spec.attr("source").cast<std::string>()};
+          spec.attr("source").cast<std::string>(),
+          spec.attr("version").cast<int>()};
 }
 
 // The kernel that an op brings, where it does: of Python or of a library.
@@ -267,7 +272,8 @@ void add_spec(const py::handle& spec) {
         spec.attr("outputs").cast<int>(), grads_from(spec.attr("grads")),
         grads_from(spec.attr("complex_grads")), spec.attr("differentiable").cast<bool>(),
         body_from(spec.attr("expansion")), spec.attr("derived").cast<bool>(), unchanged_from(spec),
-        conditions_from(spec), spec.attr("source").cast<std::string>()});
+        conditions_from(spec), spec.attr("linear").cast<std::vector<std::vector<int>>>(),
+        spec.attr("source").cast<std::string>()});
   } else if (kind == "ReductionSpec") {
     target.add(ReductionSpec{
         std::move(name), arg_from(spec.attr("arg")), to_result(spec.attr("result")),

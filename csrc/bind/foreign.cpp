@@ -55,8 +55,8 @@ bool ForeignValue::spec(Spec& out) const {
   const Object shape = find_attribute(object_, names().shape);
   const Object dtype = shape ? find_attribute(object_, names().dtype) : Object();
   if (!shape || !dtype) return false;
-  const std::string owner = Py_TYPE(object_)->tp_name;
-  const Attr dims = to_attr(shape.get(), owner, {"shape", "shape", true, {}});
+  static const AttrSpec kShape{"shape", attr_type("shape"), true, {}};
+  const Attr dims = to_attr(shape.get(), Py_TYPE(object_)->tp_name, kShape);
   const auto* sizes = std::get_if<std::vector<int64_t>>(&dims);
   if (sizes == nullptr) fail_shape(object_, shape.get());
   out.shape = Dims{std::span<const int64_t>(*sizes)};

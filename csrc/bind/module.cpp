@@ -160,6 +160,8 @@ PYBIND11_MODULE(_C, m) {
     add_complex_forms(module);
     add_tapes(module);
     add_programs(module);
+    add_passes(module);
+    add_program_copies(module);
     add_backward(module);
     add_transforms(module);
     add_apply(module);

@@ -83,7 +83,7 @@ Ref<Op> make_const_op(const OpClass& cls, PyObject* args, PyObject* kwargs) {
     op->dtype = to_dtype(dtype);
     op->attrs[1] = *op->dtype;
   }
-  op->attrs[2] = to_attr(device, "Const", {"device", "device", false, {}});
+  op->attrs[2] = to_attr(device, "Const", cls.spec.attrs[2]);
   results_device(*op, Device());  // there must be one of that name
   return op;
 }

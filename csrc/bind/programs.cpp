@@ -1,20 +1,16 @@
-// Program for Python: what listings, records and saved programs are made of.
+// Program for Python: listings, records, saved programs.
 #include "bind/programs.h"
 
 #include "base/place.h"
 #include "bind/rules.h"
-#include "program/dot.h"
 
 namespace tensorlike::bind {
 namespace {
 
 PyTypeObject* program_class = nullptr;
-
 struct ProgramObject {
   PyObject_HEAD Program* program;
 };
-Program& program_in(PyObject* self) { return *reinterpret_cast<ProgramObject*>(self)->program; }
-
 PyObject* program_new(PyTypeObject* cls, PyObject*, PyObject*) {
   return guarded([&] {
     PyObject* self = checked(cls->tp_alloc(cls, 0));
@@ -44,45 +40,10 @@ int program_clear(PyObject* self) {
   return 0;
 }
 
-int to_variable(const Program& program, PyObject* object) {
-  const long number = PyLong_AsLong(object);
-  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
-  if (number < 0 || static_cast<size_t>(number) >= program.variables().size()) {
-    fail(ErrorKind::kIndex, said::op("Program"), "a variable must be of the program",
-         said::got("number ", number));
-  }
-  return static_cast<int>(number);
-}
-
-std::vector<int> to_variables(const Program& program, PyObject* objects) {
-  Object items = own(PySequence_Tuple(objects));
-  std::vector<int> numbers;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
-    numbers.push_back(to_variable(program, PyTuple_GET_ITEM(items.get(), i)));
-  }
-  return numbers;
-}
-
-template <class T, class F>
-PyObject* to_tuple(const T& items, F&& convert) {
-  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
-  Py_ssize_t at = 0;
-  for (const auto& item : items) PyTuple_SET_ITEM(out.get(), at++, checked(convert(item)));
-  return out.release();
-}
-
-PyObject* from_variables(const std::vector<int>& numbers) {
-  return to_tuple(numbers, [](int number) { return PyLong_FromLong(number); });
-}
-
-PyObject* from_text(const std::string& text) {
-  return checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
-}
-
 Program::Dimension to_dimension(PyObject* item) {
   if (item == Py_None) return {};
   if (PyUnicode_Check(item)) return {kUnknownSize, shown(item)};
-  const Attr size = to_attr(item, "Program", {"shape", "int", true, {}});
+  const Attr size = to_attr(item, "Program", {"shape", attr_type("int"), true, {}});
   if (!std::holds_alternative<int64_t>(size)) {
     fail(ErrorKind::kAttribute, said::op("Program"), said::argument("shape"),
          "must hold sizes: integers, None, or names of unknown sizes",
@@ -148,20 +109,6 @@ PyObject* append(PyObject* self, PyObject* args) {
   });
 }
 
-// shape(number) -> a tuple of integers and unknown sizes
-PyObject* shape_of_variable(PyObject* self, PyObject* number) {
-  return guarded([&] {
-    const Program& program = program_in(self);
-    const auto& variable = program.variables()[static_cast<size_t>(to_variable(program, number))];
-    Object out = own(PyTuple_New(static_cast<Py_ssize_t>(variable.spec.shape.size())));
-    for (size_t i = 0; i < variable.spec.shape.size(); ++i) {
-      const Witness size{variable.spec.shape[i], variable.other.shape[i]};
-      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_witness(size, program)));
-    }
-    return out.release();
-  });
-}
-
 // compare(a, b, how): what the witnesses of sizes say; the program remembers that it was asked.
 PyObject* compare(PyObject* self, PyObject* args) {
   long long a = 0, b = 0;
@@ -180,21 +127,6 @@ PyObject* require(PyObject* self, PyObject* args) {
   return guarded([&] {
     program_in(self).require(a, b, how, answer != 0, place);
     return Py_NewRef(Py_None);
-  });
-}
-
-PyObject* dtype_of_variable(PyObject* self, PyObject* number) {
-  return guarded([&] {
-    const Program& program = program_in(self);
-    const auto& variable = program.variables()[static_cast<size_t>(to_variable(program, number))];
-    return from_dtype(variable.spec.dtype);
-  });
-}
-
-PyObject* describe(PyObject* self, PyObject* number) {
-  return guarded([&] {
-    const Program& program = program_in(self);
-    return from_text(program.describe(to_variable(program, number)));
   });
 }
 
@@ -227,92 +159,9 @@ PyObject* run(PyObject* self, PyObject* args) {
 // bind(sizes) -> the ops for these sizes
 PyObject* bind_sizes(PyObject* self, PyObject* sizes) {
   return guarded([&] {
-    const Attr numbers = to_attr(sizes, "bind", {"sizes", "sizes", true, {}});
+    const Attr numbers = to_attr(sizes, "bind", {"sizes", attr_type("sizes"), true, {}});
     const auto bound = program_in(self).bind(std::get<std::vector<int64_t>>(numbers));
-    return to_tuple(bound->ops, [](const Ref<const Op>& op) { return from_op(*op); });
-  });
-}
-
-PyObject* from_expression(const AttrExpr& expr) {
-  switch (expr.kind) {
-    case AttrExpr::Kind::kDim:
-      return checked(Py_BuildValue("(sii)", "size", expr.slot, expr.dim));
-    case AttrExpr::Kind::kLiteral:
-      return from_attr(expr.literal);
-    default:
-      break;
-  }
-  Object parts = own(to_tuple(expr.parts, from_expression));
-  const char* kind = expr.kind == AttrExpr::Kind::kTuple ? "tuple" : expr.attr.c_str();
-  return checked(Py_BuildValue("(sO)", kind, parts.get()));
-}
-
-// steps() -> (op, inputs, outputs, place, {attribute: expression}) for each
-PyObject* steps(PyObject* self, PyObject*) {
-  return guarded([&] {
-    return to_tuple(program_in(self).steps(), [](const Program::Step& step) {
-      Object exprs = own(PyDict_New());
-      for (const auto& [index, expr] : step.exprs) {
-        Object value = own(from_expression(expr));
-        if (std::holds_alternative<double>(step.op->attrs[index])) {
-          value = own(Py_BuildValue("(s(O))", "float", value.get()));
-        }
-        const std::string& name = step.op->cls.spec.attrs[index].name;
-        check(PyDict_SetItemString(exprs.get(), name.c_str(), value.get()));
-      }
-      return Py_BuildValue("(NNNNO)", from_op(*step.op), from_variables(step.inputs),
-                           from_variables(step.outputs), from_text(step.place), exprs.get());
-    });
-  });
-}
-
-// variables() -> (name, role, value or None) for each
-PyObject* variables(PyObject* self, PyObject*) {
-  return guarded([&] {
-    return to_tuple(program_in(self).variables(), [](const Program::Variable& variable) {
-      static constexpr const char* kRoles[] = {"input", "captured", "result"};
-      Object value = own(variable.value ? from_value(variable.value) : Py_NewRef(Py_None));
-      return Py_BuildValue("(NsO)", from_text(variable.name),
-                           kRoles[static_cast<size_t>(variable.role)], value.get());
-    });
-  });
-}
-
-// guards() -> (a, b, how, answer, place) for each
-PyObject* guards(PyObject* self, PyObject*) {
-  return guarded([&] {
-    return to_tuple(program_in(self).guards(), [](const Program::Guard& guard) {
-      return Py_BuildValue("(NNsNN)", from_expression(guard.a), from_expression(guard.b),
-                           guard.how.c_str(), PyBool_FromLong(guard.answer),
-                           from_text(guard.place));
-    });
-  });
-}
-
-PyObject* sizes(PyObject* self, PyObject*) {
-  return guarded([&] {
-    const Program& program = program_in(self);
-    Object out = own(PyList_New(0));
-    const std::vector<std::string> names = program.unknown_sizes();
-    for (size_t i = 0; i < names.size(); ++i) {
-      const auto [variable, dimension] = program.place_of_size(i);
-      Object item = own(Py_BuildValue("(Nii)", from_text(names[i]), variable, dimension));
-      check(PyList_Append(out.get(), item.get()));
-    }
-    return out.release();
-  });
-}
-
-PyObject* lines(PyObject* self, PyObject*) {
-  return guarded([&] { return to_tuple(program_in(self).lines(), from_text); });
-}
-
-// to_dot(title) -> a graph in Graphviz's language
-PyObject* dot(PyObject* self, PyObject* title) {
-  return guarded([&] {
-    Picture picture(Picture::Labels::kWhole);
-    picture.add(program_in(self), shown(title));
-    return from_text(picture.text());
+    return to_tuple_of(bound->ops, [](const Ref<const Op>& op) { return from_op(*op); });
   });
 }
 
@@ -336,34 +185,34 @@ PyObject* add_part(PyObject* self, PyObject* args) {
   });
 }
 
-PyMethodDef program_methods[] = {
+const PyMethodDef program_methods[] = {
     {"add_input", add_input, METH_VARARGS, "add_input(name, shape, dtype): its number."},
     {"capture", capture, METH_VARARGS, "capture(value, name=''): the number of a value."},
     {"append", append, METH_VARARGS,
      "append(op, inputs, outputs=None, place=None): the numbers of an op's results."},
-    {"shape", as_method(shape_of_variable), METH_O, "The shape of a variable."},
-    {"dtype", as_method(dtype_of_variable), METH_O, "The dtype of a variable."},
-    {"describe", as_method(describe), METH_O, "Dtype and shape of a variable, as it is printed."},
     {"bind", as_method(bind_sizes), METH_O, "bind(sizes): the ops for these sizes."},
     {"values", run, METH_VARARGS, "values(results, inputs): runs the program."},
-    {"steps", as_method(steps), METH_NOARGS, "All ops, with what they read and make."},
-    {"variables", as_method(variables), METH_NOARGS, "All variables."},
-    {"sizes", as_method(sizes), METH_NOARGS, "The unknown sizes."},
-    {"text_lines", as_method(lines), METH_NOARGS, "The program, line by line."},
-    {"to_dot", as_method(dot), METH_O, "to_dot(title): the program as a graph."},
     {"compare", compare, METH_VARARGS, "compare(a, b, how): what is known of two sizes."},
     {"require", require, METH_VARARGS, "require(a, b, how, answer, place): a guard."},
-    {"guards", as_method(guards), METH_NOARGS, "What was asked of sizes."},
     {"rename", rename_variable, METH_VARARGS, "rename(number, name): another name."},
     {"hold", add_part, METH_VARARGS, "hold(name, program): a program that attributes of ops name."},
-    {nullptr, nullptr, 0, nullptr},
+    {"write_file", write_file, METH_VARARGS, "write_file(results, weights, language): bytes."},
+    {"read_file", read_file, METH_VARARGS, "read_file(data, language): results, weights."},
 };
+
+PyMethodDef* all_methods() {
+  static std::vector<PyMethodDef> methods = program_views();
+  methods.insert(methods.end(), std::begin(program_methods), std::end(program_methods));
+  methods.push_back({nullptr, nullptr, 0, nullptr});
+  return methods.data();
+}
+
 PyType_Slot program_slots[] = {
     {Py_tp_new, as_slot(program_new)},
     {Py_tp_dealloc, as_slot(program_dealloc)},
     {Py_tp_traverse, as_slot(program_traverse)},
     {Py_tp_clear, as_slot(program_clear)},
-    {Py_tp_methods, program_methods},
+    {Py_tp_methods, all_methods()},
     {0, nullptr},
 };
 PyType_Spec program_spec = {"tensorlike._C.Program", sizeof(ProgramObject), 0,
@@ -386,6 +235,35 @@ std::string print_op(const Op& op) {
 
 }  // namespace
 
+Program& program_in(PyObject* self) { return *reinterpret_cast<ProgramObject*>(self)->program; }
+
+Program& to_program(PyObject* object) {
+  if (PyObject_TypeCheck(object, program_class) == 0) {
+    fail(ErrorKind::kAttribute, said::op("Program"), "must be a program",
+         said::got(Py_TYPE(object)->tp_name));
+  }
+  return program_in(object);
+}
+
+int to_variable(const Program& program, PyObject* object) {
+  const long number = PyLong_AsLong(object);
+  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  if (number < 0 || static_cast<size_t>(number) >= program.variables().size()) {
+    fail(ErrorKind::kIndex, said::op("Program"), "a variable must be of the program",
+         said::got("number ", number));
+  }
+  return static_cast<int>(number);
+}
+
+std::vector<int> to_variables(const Program& program, PyObject* objects) {
+  Object items = own(PySequence_Tuple(objects));
+  std::vector<int> numbers;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    numbers.push_back(to_variable(program, PyTuple_GET_ITEM(items.get(), i)));
+  }
+  return numbers;
+}
+
 void use_sizes(PyObject* program) { program_in(program).is_recorded = true; }
 
 void add_programs(PyObject* module) {
@@ -393,6 +271,8 @@ void add_programs(PyObject* module) {
   symbol_of = make_symbol;
   text_of_op = print_op;
   add_sizes(module);
+  add_scopes(module);
+  add_stretches(module);
 }
 
 }  // namespace tensorlike::bind

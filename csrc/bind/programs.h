@@ -18,13 +18,45 @@ PyObject* from_number(int64_t number);
 // be unknown; null for any other.
 PyObject* said_shape(Value& value);
 
+// The program of an object of the class Program, and numbers of its variables.
+Program& program_in(PyObject* self);
+Program& to_program(PyObject* object);
+int to_variable(const Program& program, PyObject* object);
+std::vector<int> to_variables(const Program& program, PyObject* objects);
+
+template <class T, class F>
+PyObject* to_tuple_of(const T& items, F&& convert) {
+  Object out = own(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
+  Py_ssize_t at = 0;
+  for (const auto& item : items) PyTuple_SET_ITEM(out.get(), at++, checked(convert(item)));
+  return out.release();
+}
+inline PyObject* from_variables(const std::vector<int>& numbers) {
+  return to_tuple_of(numbers, [](int number) { return PyLong_FromLong(number); });
+}
+inline PyObject* from_text(const std::string& text) {
+  return checked(PyUnicode_FromStringAndSize(text.data(), static_cast<Py_ssize_t>(text.size())));
+}
+// The methods that read a program.
+std::vector<PyMethodDef> program_views();
+
 // The number of elements, a size where one in the shape is unknown.
 PyObject* count_of(PyObject* shape);
+
+// The program that an object of its class holds, and a number of one of its variables.
+Program& program_in(PyObject* object);
+int to_variable(const Program& program, PyObject* object);
+PyObject* write_file(PyObject* self, PyObject* args);
+PyObject* read_file(PyObject* self, PyObject* args);
 
 int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg);
 // A size of this program was given to an op.
 void use_sizes(PyObject* program);
 void add_programs(PyObject* module);
+void add_passes(PyObject* module);
 void add_sizes(PyObject* module);
+void add_scopes(PyObject* module);
+void add_program_copies(PyObject* module);
+void add_stretches(PyObject* module);
 
 }  // namespace tensorlike::bind

@@ -133,6 +133,11 @@ void end_journal(bool undoes) {
   if (undoes) rebind_all(ended.entries);
 }
 
+const Bindings& journal_entries() {
+  static const Bindings none;
+  return state().journals.empty() ? none : state().journals.back().entries;
+}
+
 bool is_same_value(const Value& x, const Value& y) {
   return &x == &y || (object_of(x) != nullptr && object_of(x) == object_of(y));
 }

@@ -25,6 +25,8 @@ void rebind_all(const Bindings& bindings);
 // again, if it `undoes`.
 void begin_journal();
 void end_journal(bool undoes);
+// Those of the innermost: wrappers, and what they were bound to when it began.
+const Bindings& journal_entries();
 // Whether both are one value, which several objects may stand for.
 bool is_same_value(const Value& x, const Value& y);
 

@@ -38,6 +38,17 @@ PyObject* journal_keep(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+// rebound() -> [tensor]; of the innermost block
+PyObject* journal_rebound(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object rows = own(PyList_New(0));
+    for (const auto& [tensor, value] : journal_entries()) {
+      check(PyList_Append(rows.get(), tensor.get()));
+    }
+    return rows.release();
+  });
+}
+
 // Holding(pairs): each Tensor is bound to the value beside it, and afterwards to its own again.
 class Holding {
  public:
@@ -111,7 +122,9 @@ PyObject* holding_changed(PyObject* self, PyObject*) {
 void add_rebinding_blocks(PyObject* module) {
   Context<JournalBlock>::add(module, "tensorlike._C.Journal",
                              "Journal(): what Tensors are bound to in a block is taken back.",
-                             {"keep", as_method(journal_keep), METH_NOARGS, "It stays."});
+                             {"keep", as_method(journal_keep), METH_NOARGS, "It stays."},
+                             {"rebound", as_method(journal_rebound), METH_NOARGS,
+                              "The older Tensors that were bound to something else so far."});
   Context<Holding>::add(module, "tensorlike._C.Holding",
                         "Holding(pairs): Tensors hold other values in a block.",
                         {"changed", as_method(holding_changed), METH_NOARGS,

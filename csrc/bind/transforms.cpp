@@ -50,17 +50,20 @@ PyObject* push(PyObject*, PyObject* args) {
   });
 }
 
-// declared(op) -> (batch, ((attribute, type), ...), is_scalar, is_reduction, has_body)
+// declared(op) -> (batch, ((attribute, follows, front), ...), is_scalar, is_reduction, has_body);
+// of those attributes that follow an axis of examples in front, see opdecl/compiler/attr_types.py
 PyObject* declared(PyObject*, PyObject* op_object) {
   return guarded([&]() -> PyObject* {
     const Ref<Op> op = to_op(op_object);
     const OpSpec& spec = op->cls.spec;
-    Object attrs = own(PyTuple_New(static_cast<Py_ssize_t>(spec.attrs.size())));
-    for (size_t i = 0; i < spec.attrs.size(); ++i) {
-      PyTuple_SET_ITEM(
-          attrs.get(), static_cast<Py_ssize_t>(i),
-          checked(Py_BuildValue("(ss)", spec.attrs[i].name.c_str(), spec.attrs[i].type.c_str())));
+    Object moving = own(PyList_New(0));
+    for (const AttrSpec& attr : spec.attrs) {
+      if (attr.type->follows.empty() && attr.type->front.empty()) continue;
+      Object item = own(Py_BuildValue("(ssN)", attr.name.c_str(), attr.type->follows.data(),
+                                      from_attr(attr.type->front)));
+      check(PyList_Append(moving.get(), item.get()));
     }
+    Object attrs = own(PyList_AsTuple(moving.get()));
     return Py_BuildValue(
         "(sOOOO)", spec.batch.c_str(), attrs.get(), op->scalar != nullptr ? Py_True : Py_False,
         op->reduction != nullptr ? Py_True : Py_False, op->has_body() ? Py_True : Py_False);

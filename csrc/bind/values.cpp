@@ -111,7 +111,8 @@ PyObject* shape_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
     return nullptr;
   }
   return guarded([&] {
-    const Attr dims = to_attr(shape, "ShapeTensor", {"shape", "shape", true, {}});
+    static const AttrSpec kShape{"shape", attr_type("shape"), true, {}};
+    const Attr dims = to_attr(shape, "ShapeTensor", kShape);
     if (std::holds_alternative<Nothing>(dims)) {
       fail(ErrorKind::kAttribute, said::op("ShapeTensor"), said::argument("shape"),
            "must be of type shape", said::got("None"));

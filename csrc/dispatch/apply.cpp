@@ -43,6 +43,19 @@ Values apply(const Op& op, Args args) {
   return apply_any(op, args);
 }
 
+Values apply_donating(const Op& op, Args args, uint32_t donated) {
+  if (Ref<Value> out = apply_small(op, args)) {
+    Values results;
+    results.push_back(std::move(out));
+    return results;
+  }
+  const bool may_take = donated != 0 && op.cls.plain.load(std::memory_order_relaxed) &&
+                        engine_options().mode == EngineMode::kSync &&
+                        tags_of(args) == Value::kRaw && !leaves_alone(op, args);
+  const bool has_kernel = op.scalar != nullptr || op.reduction != nullptr || op.cls.has_kernel();
+  return may_take && has_kernel ? launch(op, args, donated, 1) : apply_any(op, args);
+}
+
 Ref<Value> apply_one(const Op& op, Args args) {
   if (Ref<Value> out = apply_small(op, args)) return out;
   return std::move(apply_any(op, args)[0]);

@@ -121,4 +121,8 @@ bool apply_tracer(const Op& op, Args args, Values& out);
 // no rule of a user's can have a say; null everywhere else. Never lets the GIL go.
 Ref<Value> apply_small(const Op& op, Args args);
 
+// `apply`, where the caller alone holds the arguments whose bits are set, once each, and lets them
+// go: their memory may be written over.
+Values apply_donating(const Op& op, Args args, uint32_t donated);
+
 }  // namespace tensorlike

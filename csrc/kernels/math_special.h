@@ -152,6 +152,8 @@ inline double zeta(double x, double q) {
   if (x == 1) return kSpecialInfinity;
   if (q <= 0) return q == vm::floor(q) ? kSpecialInfinity : kSpecialNan;
   if (x == kSpecialInfinity) return q < 1 ? x : (q == 1 ? 1.0 : 0.0);
+  // The other terms are below a unit; q^-x alone may be a denormal, with few digits.
+  if (q > 1e20) return vm::pow(q, 1 - x) / (x - 1);
   constexpr int kTerms = 12;
   double head = 0;
   for (int k = kTerms; k-- > 1;) head += vm::pow(q + k, -x);  // the smallest first

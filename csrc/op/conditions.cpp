@@ -32,7 +32,7 @@ std::string shown(const CompiledBody& body, std::span<const Given> inputs, const
           return std::find(step.args.begin(), step.args.end(), static_cast<int>(i)) !=
                  step.args.end();
         });
-    if (!is_read) continue;
+    if (!is_read || !inputs[i]) continue;
     const std::string value = std::visit([](auto v) { return to_string(Attr(v)); }, *inputs[i]);
     out += (out.empty() ? "" : ", ") + names[i].name + "=" + value;
   }
@@ -44,7 +44,8 @@ void check(const std::string& name, std::span<const CompiledCondition> condition
            std::span<const Given> inputs, const Names& names) {
   for (const CompiledCondition& condition : conditions) {
     const Given holds = evaluate(*condition.body, inputs);
-    if (!holds || std::get<bool>(*holds)) continue;
+    const bool* answer = holds ? std::get_if<bool>(&*holds) : nullptr;
+    if (answer == nullptr || *answer) continue;
     fail(ErrorKind::kAttribute, said::op(name), condition.text, " must hold",
          said::got(shown(*condition.body, inputs, names)));
   }

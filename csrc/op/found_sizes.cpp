@@ -31,11 +31,11 @@ int64_t FoundSizes::number(const AttrExpr& expr) const {
     case AttrExpr::Kind::kSize:
       return sizes_[static_cast<size_t>(expr.slot)];
     case AttrExpr::Kind::kRank:
-      return static_cast<int64_t>(inputs_[static_cast<size_t>(expr.slot)].shape.size());
+      return static_cast<int64_t>(spec_of_arg(expr.slot).shape.size());
     case AttrExpr::Kind::kShape:  // how many elements there are
-      return element_count(inputs_[static_cast<size_t>(expr.slot)].shape);
+      return element_count(spec_of_arg(expr.slot).shape);
     case AttrExpr::Kind::kDim: {
-      const Dims& shape = inputs_[static_cast<size_t>(expr.slot)].shape;
+      const Dims& shape = spec_of_arg(expr.slot).shape;
       return shape[axis_of(expr.parts[0], shape.size())];
     }
     case AttrExpr::Kind::kArithmetic:

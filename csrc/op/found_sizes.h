@@ -42,14 +42,28 @@ class FoundSizes {
 
   FoundSizes(const Op& op, Inputs inputs)
       : op_(op), spec_(op.cls.spec), shapes_(op.cls.spec.shapes), inputs_(inputs) {
-    for (int i = 0; i < shapes_.sizes; ++i) size_places_[i].arg = nullptr;
-    for (int i = 0; i < shapes_.groups; ++i) group_places_[i].arg = nullptr;
+    for (int i = 0; i < shapes_.sizes; ++i) {
+      size_places_[i].arg = nullptr;
+      sizes_[i] = 0;
+    }
+    for (int i = 0; i < shapes_.groups; ++i) {
+      group_places_[i].arg = nullptr;
+      groups_[i] = {nullptr, 0};
+    }
   }
 
  protected:
   bool is_given(const ArgShape& arg) const { return static_cast<size_t>(arg.arg) < inputs_.size(); }
   const Dims& shape_of_arg(const ArgShape& arg) const {
     return inputs_[static_cast<size_t>(arg.arg)].shape;
+  }
+  // Of an argument that the results need, where it may be left out.
+  const Spec& spec_of_arg(int arg) const {
+    if (static_cast<size_t>(arg) >= inputs_.size()) {
+      fail(ErrorKind::kDispatch, said::op(op_.name()), "the argument ",
+           spec_.args[static_cast<size_t>(arg)].name, " is needed");
+    }
+    return inputs_[static_cast<size_t>(arg)];
   }
   const std::string& name_of_arg(const ArgShape& arg) const {
     return spec_.args[static_cast<size_t>(arg.arg)].name;
@@ -90,7 +104,7 @@ class FoundSizes {
   const OpSpec& spec_;
   const ShapeSpec& shapes_;
   const Inputs inputs_;
-  // Not set before they are found: this is on the way of small launches.
+  // Of names that are there alone: this is on the way of small launches.
   int64_t sizes_[kMostNames];
   struct Run {
     const int64_t* data;

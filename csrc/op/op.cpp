@@ -37,43 +37,6 @@ const char* describe(Category category) {
   return "boolean";
 }
 
-bool is_of(const Attr& value, std::string_view type) {
-  const bool is_none = std::holds_alternative<Nothing>(value);
-  const bool is_int = std::holds_alternative<int64_t>(value);
-  const bool is_ints = std::holds_alternative<std::vector<int64_t>>(value);
-  if (type == "bool") return std::holds_alternative<bool>(value);
-  if (type == "int" || type == "one_axis") return is_int;
-  if (type == "float") return std::holds_alternative<double>(value);
-  if (type == "str") return std::holds_alternative<std::string>(value);
-  if (type == "dtype") return std::holds_alternative<DType>(value);
-  if (type == "device") return std::holds_alternative<std::string>(value);
-  if (type == "axis") return is_none || is_int || is_ints;
-  if (type == "padding") return is_ints || std::holds_alternative<std::string>(value);
-  if (is_list_of_ints(type) || type == "index") return is_ints;
-  if (type == "scalar") {
-    return is_int || std::holds_alternative<double>(value) || std::holds_alternative<bool>(value) ||
-           std::holds_alternative<std::complex<double>>(value) ||
-           std::holds_alternative<uint64_t>(value);
-  }
-  return true;
-}
-
-// Accepts what users write for an attribute: an int for a float, or for a one-element shape.
-void coerce(Attr& value, const AttrSpec& spec) {
-  if (spec.type == "float" && std::holds_alternative<int64_t>(value)) {
-    value = static_cast<double>(std::get<int64_t>(value));
-  }
-  const bool takes_ints = is_list_of_ints(spec.type) || spec.type == "padding";
-  if (takes_ints && std::holds_alternative<int64_t>(value)) {
-    value = std::vector<int64_t>{std::get<int64_t>(value)};
-  }
-  if (spec.type == "dtype" && std::holds_alternative<std::string>(value)) {
-    for (int d = 0; d < kDTypeCount; ++d) {
-      if (kDTypes[d].name == std::get<std::string>(value)) value = static_cast<DType>(d);
-    }
-  }
-}
-
 }  // namespace
 
 void fail_category(const std::string& op, const ArgSpec& arg, DType got) {
@@ -337,12 +300,12 @@ Ref<Op> completed(Ref<Op> op, uint64_t given) {
            " is required; give ", specs[i].name, "=....");
     }
     if (!is_given) op->attrs[i] = specs[i].fallback;
-    coerce(op->attrs[i], specs[i]);
+    const bool is_right = specs[i].type->take(op->attrs[i]);
     check_word(cls, specs[i], op->attrs[i]);
-    if (!is_given || is_of(op->attrs[i], specs[i].type)) continue;
+    if (!is_given || is_right) continue;
     if (specs[i].required || !(op->attrs[i] == specs[i].fallback)) {
       fail(ErrorKind::kAttribute, said::op(cls.name()), said::argument(specs[i].name),
-           "must be of type ", specs[i].type, said::got(to_string(op->attrs[i])));
+           "must be of type ", specs[i].type->called, said::got(to_string(op->attrs[i])));
     }
   }
   const Registry& names = registry();

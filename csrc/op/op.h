@@ -85,6 +85,7 @@ struct CompiledGrad {
   int input = 0;
   std::shared_ptr<CompiledBody> body;
   bool adds_up = false;
+  std::vector<int> beside = {};  // the inputs whose gradients are the body's further results
 };
 
 // What both kinds of mode (and ops with declared gradients) share.
@@ -93,6 +94,7 @@ struct Gradients {
   std::vector<CompiledGrad> rules;
   uint32_t inputs_read = 0;  // which values the rules read: the others are not kept alive
   uint32_t outputs_read = 0;
+  int outputs = 1;  // how many the rules count, and as many cotangents
   // Where an input or output is complex; null: the same.
   std::shared_ptr<const Gradients> complex = nullptr;
   // By the values of the attribute of this number, where rules differ between them.
@@ -268,12 +270,17 @@ struct CompiledStep {
   std::vector<std::pair<int, AttrExpr>> attrs;  // index into function->spec.attrs
   Ref<Op> op;                                   // when no attribute depends on the run
   int outputs = 1;
+  enum class Kind : uint8_t { kCall, kSize, kAttribute, kChoice, kRefusal };
+  Kind kind = Kind::kCall;
+  int slot = 0;                  // of its first result
+  std::vector<uint32_t> linear;  // groups of args (bits): zeros for one of them give zeros
 };
 
 struct CompiledBody {
   Body body;
   std::vector<CompiledStep> steps;
   bool is_elementwise = false;  // every step is a scalar function
+  bool has_choices = false;
 };
 
 }  // namespace tensorlike

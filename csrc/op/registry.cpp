@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 #include <tuple>
+#include <utility>
 
 #include "op/reduction_program.h"
 #include "op/shapes.h"
@@ -49,13 +50,14 @@ Registry::Registry() {
   constant.name = "Const";
   constant.args = {{"x", Category::kAll, true}};
   constant.differentiable = false;
-  constant.attrs = {
-      {"value", "any", true, {}}, {"dtype", "dtype", false, {}}, {"device", "device", false, {}}};
+  constant.attrs = {{"value", attr_type("any"), true, {}},
+                    {"dtype", attr_type("dtype"), false, {}},
+                    {"device", attr_type("device"), false, {}}};
   add(std::move(constant));
   const_ = ops_.find("Const")->second.get();
   // The call by which a body applies the scalar function that an attribute names.
   add(FunctionSpec{
-      "elemwise", "Elemwise", {}, {{"x", Category::kAll}}, {{"mode", "str", true, {}}}});
+      "elemwise", "Elemwise", {}, {{"x", Category::kAll}}, {{"mode", attr_type("str"), true, {}}}});
 }
 
 void Registry::add(ScalarSpec spec) {
@@ -65,6 +67,7 @@ void Registry::add(ScalarSpec spec) {
     if (source.scalar != nullptr) source.scalar(*scalar);
   }
   unlinked_scalars_.push_back(scalar.get());
+  if (has_built_in_) added_.emplace_back(scalar.get());
   scalars_.emplace(scalar->spec.name, std::move(scalar));
 }
 
@@ -72,6 +75,7 @@ void Registry::add(ReductionSpec spec) {
   check_new(find_reduction(spec.name), spec.name, spec.source);
   auto reduction = std::make_unique<Reduction>(std::move(spec));
   unlinked_reductions_.push_back(reduction.get());
+  if (has_built_in_) added_.emplace_back(reduction.get());
   reductions_.emplace(reduction->spec.name, std::move(reduction));
 }
 
@@ -98,7 +102,7 @@ void Registry::add(OpSpec spec, OwnRules own) {
     op->infer = infer_declared;
   }
   for (size_t i = 0; i < op->spec.attrs.size(); ++i) {
-    if (op->spec.attrs[i].type == "device") op->device_attr = static_cast<int>(i);
+    if (op->spec.attrs[i].type == attr_type("device")) op->device_attr = static_cast<int>(i);
   }
   if (!op->spec.grad.empty()) {
     if (const GradRule* rule = rules.grad(op->spec.grad)) op->grad = *rule;
@@ -125,6 +129,7 @@ void Registry::add(OpSpec spec, OwnRules own) {
   }
   op_order_.push_back(op.get());
   unlinked_ops_.push_back(op.get());
+  if (has_built_in_) added_.emplace_back(op.get());
   ops_.emplace(op->spec.name, std::move(op));
 }
 
@@ -146,6 +151,7 @@ void Registry::add(FunctionSpec spec) {
   auto function = std::make_unique<Function>();
   function->spec = std::move(spec);
   unlinked_functions_.push_back(function.get());
+  if (has_built_in_) added_.emplace_back(function.get());
   function_order_.push_back(function.get());
   functions_.emplace(function->spec.name, std::move(function));
 }
@@ -154,9 +160,11 @@ template <class Spec>
 Gradients Registry::compile_gradients(const Spec& spec, int inputs, int outputs) const {
   Gradients out;
   out.differentiable = spec.differentiable;
+  out.outputs = outputs;
   compile_rules(spec.grads, inputs, outputs, spec.source, out);
   if (!spec.complex_grads.empty()) {
     auto found = std::make_shared<Gradients>();
+    found->outputs = outputs;
     compile_rules(spec.complex_grads, inputs, outputs, spec.source, *found);
     out.complex = std::move(found);
   }
@@ -167,6 +175,13 @@ Gradients Registry::compile_gradients(const Spec& spec, int inputs, int outputs)
 static void read_all_of_last(int args, Gradients& out) {
   const uint32_t last = 1U << (args - 1);
   if ((out.inputs_read & last) != 0) out.inputs_read |= ~(last - 1);
+}
+
+// How many outputs rules speak of: where attributes decide how many there are, the most.
+static int counted_outputs(const OpSpec& op) {
+  size_t most = 1;
+  for (const ShapeCase& each : op.shapes.cases) most = std::max(most, each.results.size());
+  return op.outputs >= 0 ? std::max(op.outputs, 1) : static_cast<int>(most);
 }
 
 // The rules by the values of an attribute, where any of them is for one value alone.
@@ -186,6 +201,7 @@ static void split_choices(const OpClass& op, const std::vector<Grad>& grads, Gra
     }
     auto found = std::make_shared<Gradients>();
     found->differentiable = out.differentiable;
+    found->outputs = out.outputs;
     fill(own, *found);
     out.choices.emplace_back(choice, std::move(found));
   }
@@ -248,16 +264,21 @@ void Registry::link() {
   for (OpClass* op : unlinked_ops_) {
     if (!op->spec.define.results.empty()) op->define = compile(op->spec.define, op->spec.source);
     const int args = static_cast<int>(op->spec.args.size());
-    const int outputs = std::max(op->spec.outputs, 1);
+    const int outputs = counted_outputs(op->spec);
+    const bool is_many = !op->spec.args.empty() && op->spec.args.back().variadic;
     op->gradients = compile_gradients(op->spec, args, outputs);
-    split_choices(*op, op->spec.grads, op->gradients,
-                  [&](const std::vector<Grad>& grads, Gradients& out) {
-                    compile_rules(grads, args, outputs, op->spec.source, out);
-                    const bool is_many = !op->spec.args.empty() && op->spec.args.back().variadic;
-                    if (is_many) read_all_of_last(args, out);
-                  });
-    if (!op->spec.args.empty() && op->spec.args.back().variadic)
-      read_all_of_last(args, op->gradients);
+    auto finish = [&](const std::vector<Grad>& all, Gradients& gradients) {
+      split_choices(*op, all, gradients, [&](const std::vector<Grad>& grads, Gradients& out) {
+        compile_rules(grads, args, outputs, op->spec.source, out);
+        if (is_many) read_all_of_last(args, out);
+      });
+      if (is_many) read_all_of_last(args, gradients);
+    };
+    finish(op->spec.grads, op->gradients);
+    if (op->gradients.complex == nullptr) continue;
+    auto complex = std::make_shared<Gradients>(*op->gradients.complex);
+    finish(op->spec.complex_grads, *complex);
+    op->gradients.complex = std::move(complex);
   }
   unlinked_scalars_.clear();
   unlinked_reductions_.clear();
@@ -265,21 +286,55 @@ void Registry::link() {
   unlinked_functions_.clear();
 }
 
+static CompiledStep::Kind kind_of_step(std::string_view call) {
+  using Kind = CompiledStep::Kind;
+  if (call == "size") return Kind::kSize;
+  if (call == "attribute") return Kind::kAttribute;
+  if (call == "if") return Kind::kChoice;
+  return call == "raise" ? Kind::kRefusal : Kind::kCall;
+}
+
+// The groups of a step's arguments that its function is linear in.
+static std::vector<uint32_t> linear_args(const Step& step, const Scalar* scalar,
+                                         const Reduction* reduction, const Function* function) {
+  if (reduction != nullptr && reduction->spec.linear) return {1U};
+  const OpClass* const op = function == nullptr ? nullptr : function->op_class;
+  if (scalar == nullptr && op == nullptr) return {};
+  const std::vector<ArgSpec>& args = scalar != nullptr ? scalar->spec.args : op->spec.args;
+  std::vector<uint32_t> groups;
+  for (const auto& members : scalar != nullptr ? scalar->spec.linear : op->spec.linear) {
+    uint32_t& group = groups.emplace_back(0);
+    for (int member : members) {
+      const bool is_many = args[static_cast<size_t>(member)].variadic;
+      const size_t first = static_cast<size_t>(member);
+      const size_t last = is_many ? std::min<size_t>(step.args.size(), 32) : first + 1;
+      for (size_t i = first; i < last; ++i) group |= 1U << i;
+    }
+  }
+  return groups;
+}
+
 std::shared_ptr<CompiledBody> Registry::compile(const Body& body, const std::string& source) const {
   auto compiled = std::make_shared<CompiledBody>();
   compiled->body = body;
   compiled->is_elementwise = true;
+  int slot = body.inputs + static_cast<int>(body.constants.size());
   for (const Step& step : body.steps) {
     CompiledStep& out = compiled->steps.emplace_back();
     out.args = step.args;
-    if (step.call == "size" || step.call == "attribute") {
+    out.outputs = step.outputs;
+    out.slot = std::exchange(slot, slot + step.outputs);
+    out.kind = kind_of_step(step.call);
+    if (out.kind != CompiledStep::Kind::kCall) {
       compiled->is_elementwise = false;
+      if (out.kind == CompiledStep::Kind::kChoice) compiled->has_choices = true;
       if (!step.attrs.empty()) out.attrs.emplace_back(0, step.attrs[0].second);
       continue;
     }
     // Derived scalars have no functional call of their own.
     const Scalar* scalar = find_scalar(step.call);
     out.function = find_function(step.call);
+    out.linear = linear_args(step, scalar, find_reduction(step.call), out.function);
     if (scalar != nullptr) {
       out.op = scalar->op;
       continue;
@@ -319,7 +374,7 @@ std::vector<CompiledCondition> Registry::compile_conditions(
 void Registry::compile_rules(const std::vector<Grad>& grads, int inputs, int outputs,
                              const std::string& source, Gradients& out) const {
   for (const Grad& grad : grads) {
-    out.rules.push_back({grad.input, compile(grad.body, source), grad.adds_up});
+    out.rules.push_back({grad.input, compile(grad.body, source), grad.adds_up, grad.beside});
     auto read = [&](int slot) {
       if (slot < inputs) {
         out.inputs_read |= 1U << slot;
@@ -382,6 +437,7 @@ Registry& registry() {
     is_filling = true;
     register_builtin(*instance);
     instance->link();
+    instance->has_built_in_ = true;
     is_filling = false;
     return true;
   }();

@@ -54,6 +54,11 @@ class Registry {
   // Resolves the names in what was added since the last call. Entries may refer to later ones, so
   // this follows a whole set of them.
   void link();
+  // Adds and links all of them; an error leaves the registry as it was.
+  void add_all(std::vector<AnySpec> specs);
+  // What was added after the built-in declarations, in order.
+  using Entry = std::variant<const Scalar*, const Reduction*, const OpClass*, const Function*>;
+  const std::vector<Entry>& added() const { return added_; }
   // Where the kernels of a kind of device come from, for what is declared already and for what
   // comes. Other kinds may have the CPU's, which come first.
   void add_kernels(uint8_t kind, const KernelSource& source);
@@ -79,6 +84,7 @@ class Registry {
  private:
   friend Registry& registry();
   Registry();
+  void remove_from(size_t first_added);
   void link(Function& function) const;
   std::shared_ptr<CompiledBody> compile(const Body& body, const std::string& source) const;
   template <class Spec>
@@ -99,6 +105,8 @@ class Registry {
   std::vector<Reduction*> unlinked_reductions_;
   std::vector<OpClass*> unlinked_ops_;
   std::vector<Function*> unlinked_functions_;
+  std::vector<Entry> added_;
+  bool has_built_in_ = false;
   OpClass* elemwise_ = nullptr;
   OpClass* reduce_ = nullptr;
   OpClass* const_ = nullptr;

@@ -233,7 +233,7 @@ class Inference : public FoundSizes {
       case ResultShape::Of::kGiven:
         return result.dtype;
       case ResultShape::Of::kArg: {
-        const DType dtype = inputs_[from].dtype;
+        const DType dtype = spec_of_arg(result.from).dtype;
         const bool is_cast = is_floating(spec_.args[from].category);
         return is_cast && kind_of(dtype) < Kind::kFloating ? DType::kFloat32 : dtype;
       }

@@ -6,43 +6,12 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <utility>
-#include <variant>
 #include <vector>
 
-#include "base/dtype.h"
+#include "op/attr.h"
 
 namespace tensorlike {
-
-// Python's None. It has a copy constructor, unlike std::monostate, because a variant of which all
-// alternatives are trivial, vectors or strings crashes in libstdc++ 12 where a copy finds no
-// memory: such a variant is thought never to be without a value.
-struct Nothing {
-  Nothing() = default;
-  Nothing(const Nothing&) noexcept {}
-  Nothing& operator=(const Nothing&) noexcept { return *this; }
-  bool operator==(const Nothing&) const { return true; }
-};
-
-// The value of an op's attribute. `uint64_t` is an integer beyond int64.
-using Attr = std::variant<Nothing, bool, int64_t, double, std::string, std::vector<int64_t>, DType,
-                          std::complex<double>, uint64_t>;
-
-inline bool is_number(const Attr& attr) {
-  return std::holds_alternative<bool>(attr) || std::holds_alternative<int64_t>(attr) ||
-         std::holds_alternative<double>(attr) || std::holds_alternative<uint64_t>(attr) ||
-         std::holds_alternative<std::complex<double>>(attr);
-}
-
-// A number among attributes as a literal.
-inline Literal literal_of(const Attr& attr) {
-  if (const auto* value = std::get_if<bool>(&attr)) return *value;
-  if (const auto* value = std::get_if<int64_t>(&attr)) return *value;
-  if (const auto* value = std::get_if<double>(&attr)) return *value;
-  if (const auto* value = std::get_if<uint64_t>(&attr)) return *value;
-  return std::get<std::complex<double>>(attr);
-}
 
 // The Array API standard's dtype categories, and what has an order: real numbers and booleans.
 enum class Category : uint8_t {
@@ -68,9 +37,9 @@ enum class Result : uint8_t {
 };
 
 // A step's attribute: a literal, the value of an attribute of the op whose rule this is, the shape
-// of a slot, one dimension of it, its dtype, arithmetic on such parts, or a tuple of them. In
-// declared shapes a slot is an argument, a dimension may be that along an axis which is calculated
-// (the one part), and there are the sizes and ranks that patterns have found.
+// of a slot, one dimension, rank or dtype of it, whether anything flows into it, arithmetic on such
+// parts, or a tuple of them. In declared shapes a slot is an argument, a dimension may be that
+// along a calculated axis (the one part), and there are the sizes that patterns have found.
 struct AttrExpr {
   enum class Kind : uint8_t {
     kLiteral,
@@ -81,7 +50,8 @@ struct AttrExpr {
     kArithmetic,
     kTuple,
     kSize,
-    kRank
+    kRank,
+    kFlows
   };
   Kind kind = Kind::kLiteral;
   Attr literal = {};
@@ -96,6 +66,7 @@ inline AttrExpr attr(std::string name) { return {AttrExpr::Kind::kAttr, {}, std:
 inline AttrExpr shape_of(int slot) { return {AttrExpr::Kind::kShape, {}, {}, slot}; }
 inline AttrExpr dim_of(int slot, int dim) { return {AttrExpr::Kind::kDim, {}, {}, slot, dim}; }
 inline AttrExpr dtype_of_slot(int slot) { return {AttrExpr::Kind::kDType, {}, {}, slot}; }
+inline AttrExpr flows_into(int slot) { return {AttrExpr::Kind::kFlows, {}, {}, slot}; }
 inline AttrExpr arithmetic(std::string function, std::vector<AttrExpr> parts) {
   return {AttrExpr::Kind::kArithmetic, {}, std::move(function), 0, 0, std::move(parts)};
 }
@@ -114,8 +85,9 @@ inline AttrExpr dim_along(int slot, std::string name, AttrExpr axis) {
 }
 
 // One functional call of a body: `call` is a functional name ("mul", "sum", "matmul"), or a
-// pseudo-call whose result is a literal: "size", the number of elements of its slot, and
-// "attribute", the number that an attribute of the op is.
+// pseudo-call: "size", the number of elements of its slot, and "attribute", the number that an
+// attribute of the op is, are literals; "if" is the first of two slots where its attribute holds,
+// else the second; "raise" is an error.
 struct Step {
   std::string call;
   std::vector<int> args;
@@ -136,13 +108,15 @@ struct Body {
 // the outputs' cotangents; what it does not read is not kept alive. Specs hold `complex_grads`
 // where an input or output that is complex needs other ones than `grads`. A rule that `adds_up` has
 // one input more: what has arrived for the op's input so far, to which it adds. Of several rules of
-// an input, each is for one value, `choice`, of the attribute `match`.
+// an input, each is for one value, `choice`, of the attribute `match`. The further results of the
+// body are the gradients of the inputs `beside`.
 struct Grad {
   int input = 0;
   Body body;
   bool adds_up = false;
   std::string match = {};
   std::string choice = {};
+  std::vector<int> beside = {};
 };
 
 // What must hold of numbers that are given: of arguments of a scalar function, or of attributes of
@@ -174,6 +148,7 @@ struct ScalarSpec {
   bool derived = false;  // a derivative that the generator fused: see Op::is_fused
   std::optional<Category> unchanged = {};  // the numbers that come out as they are
   std::vector<Condition> conditions = {};
+  std::vector<std::vector<int>> linear = {};  // as that of an OpSpec
   std::string source = {};
 };
 
@@ -199,17 +174,11 @@ struct ReductionSpec {
 
 struct AttrSpec {
   std::string name;
-  std::string type;  // "bool", "int", "float", "str", "dtype", "axis", "axes", "shape", "any" ...
+  const AttrType* type;
   bool required = true;
   Attr fallback = {};
   std::vector<std::string> choices = {};  // the words that it may be, where those are declared
 };
-
-// The types of attributes that hold integers, one of which may stand for a list of it alone.
-inline bool is_list_of_ints(std::string_view type) {
-  return type == "axes" || type == "shape" || type == "sizes" || type == "widths" ||
-         type == "permutation";
-}
 
 // In which dtype a kernel computes: inputs that are declared to hold numbers with fractions come in
 // it, outputs are converted from it.
@@ -310,6 +279,7 @@ struct OpSpec {
   ShapeSpec shapes = {};     // no cases: `infer`, or the body
   std::string effects = {};  // "random": a draw, which nobody may repeat or do before its time
   std::string source = {};
+  int version = 1;  // of an older one than the newest, the name is `NameV1`
 };
 
 // A functional call: positional tensor-likes, keyword attributes, and the op that they make.
@@ -320,5 +290,7 @@ struct FunctionSpec {
   std::vector<ArgSpec> args = {};
   std::vector<AttrSpec> attrs = {};
 };
+
+using AnySpec = std::variant<ScalarSpec, ReductionSpec, OpSpec, FunctionSpec>;
 
 }  // namespace tensorlike

@@ -1,4 +1,4 @@
-// Binding a program to sizes, and running it.
+// Binding a program to sizes.
 #include <algorithm>
 
 #include "op/registry.h"
@@ -65,14 +65,15 @@ Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables)
   return make_op(cls, std::move(named));
 }
 
-std::vector<int64_t> Program::sizes_of(const char* who, std::span<const Spec> given) const {
-  if (given.size() != inputs_.size()) {
-    fail(ErrorKind::kShape, said::op(who), "one value for each of ", inputs_.size(),
+std::vector<int64_t> Program::sizes_of(const char* who, std::span<const int> variables,
+                                       std::span<const Spec> given) const {
+  if (given.size() != variables.size()) {
+    fail(ErrorKind::kShape, said::op(who), "one value for each of ", variables.size(),
          " inputs is needed", said::got(given.size()));
   }
   std::vector<int64_t> sizes(roots_.size(), kUnknownSize);
   for (size_t i = 0; i < given.size(); ++i) {
-    const Variable& wanted = variables_[static_cast<size_t>(inputs_[i])];
+    const Variable& wanted = variables_[static_cast<size_t>(variables[i])];
     bool fits = given[i].shape.size() == wanted.spec.shape.size();
     for (size_t k = 0; fits && k < given[i].shape.size(); ++k) {
       const int64_t size = given[i].shape[k];
@@ -84,18 +85,19 @@ std::vector<int64_t> Program::sizes_of(const char* who, std::span<const Spec> gi
       const auto root = std::find_if(roots_.begin(), roots_.end(), [&](const Root& candidate) {
         return candidate.witness == witness;
       });
+      if (root == roots_.end()) continue;
       int64_t& known = sizes[static_cast<size_t>(root - roots_.begin())];
       fits = known == kUnknownSize || known == size;
       if (!fits) {
         fail(ErrorKind::kShape, said::op(who), said::argument(wanted.name), "must have the shape ",
-             shape_text(*this, inputs_[i]), " with ", root->name, "=", known,
+             shape_text(*this, variables[i]), " with ", root->name, "=", known,
              said::got(to_string(given[i].shape)));
       }
       known = size;
     }
     if (!fits) {
       fail(ErrorKind::kShape, said::op(who), said::argument(wanted.name), "must have the shape ",
-           shape_text(*this, inputs_[i]), said::got(to_string(given[i].shape)));
+           shape_text(*this, variables[i]), said::got(to_string(given[i].shape)));
     }
     if (given[i].dtype != wanted.spec.dtype) {
       fail(ErrorKind::kDType, said::op(who), said::argument(wanted.name), "must be ",
@@ -107,6 +109,13 @@ std::vector<int64_t> Program::sizes_of(const char* who, std::span<const Spec> gi
 
 std::shared_ptr<const Program::Bound> Program::bind(const std::vector<int64_t>& sizes) {
   if (const auto known = bound_.find(sizes); known != bound_.end()) return known->second;
+  if (is_bound_late()) {
+    const Root& root = found_[0];
+    fail(ErrorKind::kShape, said::op("bind"),
+         said::argument(variables_[static_cast<size_t>(root.variable)].name),
+         "must not have a size that follows from elements", said::got(describe(root.variable)),
+         said::fix("run the program"));
+  }
   auto made = std::make_shared<Bound>();
   made->ops.reserve(steps_.size());
   if (!has_unknown_sizes()) {
@@ -142,6 +151,8 @@ std::shared_ptr<const Program::Bound> Program::bind(const std::vector<int64_t>& 
     }
   }
   for (const Guard& guard : guards_) check(guard, made->specs);
+  // What stands for another program's sizes stands for them as long as that lives.
+  if (live_witnesses > 0 && std::any_of(sizes.begin(), sizes.end(), program_of)) return made;
   if (bound_.size() >= kMostBound) bound_.clear();
   return bound_[sizes] = made;
 }
@@ -166,10 +177,35 @@ void Program::check_sizes(const Step& step, std::span<const Spec> specs) const {
   }
 }
 
+Ref<const Op> Program::op_late(const Step& step, std::span<const Spec> specs) const {
+  try {
+    return op_for(step, specs);
+  } catch (const Error& error) {
+    rethrow(error, step.place);
+  }
+}
+
+void Program::check_late(const Step& step, std::span<const Spec> specs) const {
+  try {
+    check_sizes(step, specs);
+  } catch (const Error& error) {
+    rethrow(error, step.place);
+  }
+}
+
 void Program::check(const Guard& guard, std::span<const Spec> specs) const {
   const int64_t a = whole(guard.a, specs);
   const int64_t b = whole(guard.b, specs);
-  if (holds(a, b, guard.how) == guard.answer) return;
+  if (holds(a, b, guard.how) == guard.answer) {
+    // Run on another program's variables, it is a part of that, and asks the same of its sizes.
+    for (int64_t number : {a, b}) {
+      Program* owner = live_witnesses > 0 ? program_of(number) : nullptr;
+      if (owner == nullptr || owner == this || !owner->is_recorded) continue;
+      owner->require(a, b, guard.how, guard.answer, guard.place);
+      return;
+    }
+    return;
+  }
   ErrorFields fields;
   fields.op = "run";
   fields.argument = "sizes";
@@ -180,40 +216,6 @@ void Program::check(const Guard& guard, std::span<const Spec> specs) const {
   fields.fix = "record a program for such sizes";
   fields.place = guard.place;
   throw Error(ErrorKind::kShape, std::move(fields));
-}
-
-Values Program::run(std::span<const int> results, Args given) {
-  is_recorded = false;
-  std::vector<Spec> specs;
-  for (Value* value : given) specs.push_back(spec_of("run", *value));
-  const auto bound = bind(sizes_of("run", specs));
-  std::vector<int> readers(variables_.size(), 0);
-  for (const Step& step : steps_) {
-    for (int input : step.inputs) ++readers[static_cast<size_t>(input)];
-  }
-  for (int result : results) ++readers[static_cast<size_t>(result)];
-  std::vector<Ref<Value>> values(variables_.size());
-  for (size_t i = 0; i < variables_.size(); ++i) values[i] = variables_[i].value;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    values[static_cast<size_t>(inputs_[i])] = Ref<Value>(given[i]);
-  }
-  SmallVector<Value*, 8> args;
-  for (size_t at = 0; at < steps_.size(); ++at) {
-    const Step& step = steps_[at];
-    args.clear();
-    for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
-    Values found = apply(*bound->ops[at], {args.data(), args.size()});
-    for (int input : step.inputs) {
-      if (--readers[static_cast<size_t>(input)] == 0) values[static_cast<size_t>(input)] = nullptr;
-    }
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const size_t output = static_cast<size_t>(step.outputs[i]);
-      if (readers[output] > 0) values[output] = std::move(found[i]);
-    }
-  }
-  Values out;
-  for (int result : results) out.push_back(values[static_cast<size_t>(result)]);
-  return out;
 }
 
 }  // namespace tensorlike

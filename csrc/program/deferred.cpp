@@ -61,12 +61,8 @@ bool is_known(const Specs& specs) {
 Values compute(const Op& op, std::vector<Ref<RawTensor>>& held, bool may_take) {
   SmallVector<Value*, 4> args;
   for (const Ref<RawTensor>& value : held) args.push_back(value.get());
-  const Args all(args.data(), args.size());
-  const bool is_direct =
-      may_take && !args.empty() && op.cls.plain && engine_options().mode == EngineMode::kSync &&
-      (op.scalar != nullptr || static_cast<bool>(op.cls.kernel(held[0]->device)));
-  return is_direct ? launch(op, all, (uint32_t{1} << std::min<size_t>(args.size(), 31)) - 1, 1)
-                   : apply(op, all);
+  const uint32_t all = (uint32_t{1} << std::min<size_t>(args.size(), 31)) - 1;
+  return apply_donating(op, {args.data(), args.size()}, may_take ? all : 0);
 }
 
 bool apply_symbol(const Op& op, Args args, Values& out) {

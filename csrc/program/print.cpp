@@ -97,9 +97,14 @@ std::vector<std::string> Program::lines() const {
     if (variable.role == Role::kResult) continue;
     std::string made = variable.name + ": " + describe(static_cast<int>(i));
     if (variable.role == Role::kCaptured) made += "  # captured " + variable.note;
+    if (variable.role == Role::kState) made += "  # state";
     out.push_back(std::move(made));
   }
   steps_before(variables_.size());
+  for (const auto& [state, value] : assigned_) {
+    out.push_back(variables_[static_cast<size_t>(state)].name + " <- " +
+                  variables_[static_cast<size_t>(value)].name);
+  }
   return out;
 }
 

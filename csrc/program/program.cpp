@@ -16,12 +16,6 @@ namespace {
 
 constexpr int kHighestPower = 3;  // of unknown sizes in one number
 
-bool is_open(const Specs& specs) {
-  return std::any_of(specs.begin(), specs.end(), [](const Spec& spec) {
-    return std::find(spec.shape.begin(), spec.shape.end(), kUnknownSize) != spec.shape.end();
-  });
-}
-
 std::string replaced(std::string message, const std::string& from, const std::string& to) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
   for (size_t at = 0; (at = message.find(from, at)) != std::string::npos; at += to.size()) {
@@ -38,17 +32,17 @@ std::string replaced(std::string message, const std::string& from, const std::st
 
 Specs infer_any(const Op& op, std::span<const Spec> inputs) {
   const bool has_rule = op.scalar != nullptr || op.reduction != nullptr || op.cls.infer != nullptr;
-  if (has_rule && op.cls.plain.load(std::memory_order_relaxed)) {
-    Specs found = infer(op, inputs);
-    if (!is_open(found)) return found;
-  }
+  if (has_rule && op.cls.plain.load(std::memory_order_relaxed)) return infer(op, inputs);
   return specs_on_shapes(op, inputs, [&](Args shapes) { return apply(op, shapes); });
 }
 
 Program::~Program() {
+  if (origin_) return;
   std::set<int64_t> released;
-  for (const Root& root : roots_) {
-    if (released.insert(root.witness.first).second) release_witness(root.witness);
+  for (const auto* roots : {&roots_, &found_}) {
+    for (const Root& root : *roots) {
+      if (released.insert(root.witness.first).second) release_witness(root.witness);
+    }
   }
 }
 
@@ -56,7 +50,7 @@ int Program::add(Variable variable) {
   const int number = static_cast<int>(variables_.size());
   if (variable.other.shape.size() != variable.spec.shape.size()) variable.other = variable.spec;
   variables_.push_back(std::move(variable));
-  bound_.clear();
+  forget_runs();
   is_recorded = true;
   if (has_unknown_sizes()) add_bases(number);
   return number;
@@ -77,6 +71,7 @@ Witness Program::witness_of_dimension(const Dimension& dimension, int variable, 
   }
   const Witness made = take_witness(*this);
   roots_.push_back({dimension.name, made, variable, index});
+  has_new_size_ = true;
   return made;
 }
 
@@ -101,45 +96,76 @@ int Program::capture(Ref<Value> value, const Spec& spec, std::string note, std::
          said::got("one made of an unknown size"),
          said::fix("make it of values of the program, as zeros_like(x) is"));
   }
-  if (name.empty()) name = next_name();
-  return add({std::move(name), spec, spec, Role::kCaptured, std::move(value), std::move(note)});
+  if (!name.empty()) {
+    return add({std::move(name), spec, spec, Role::kCaptured, std::move(value), std::move(note)});
+  }
+  const auto [known, is_new] =
+      captured_.try_emplace(value.get(), static_cast<int>(variables_.size()));
+  if (!is_new) return known->second;
+  return add({next_name(), spec, spec, Role::kCaptured, std::move(value), std::move(note)});
 }
 
 // What a number may be made of: products of the inputs' unknown sizes, and unknown dimensions.
 void Program::add_bases(int variable) {
   Variable& added = variables_[static_cast<size_t>(variable)];
-  if (added.role == Role::kInput) {
-    bases_.clear();
-    for (const Root& root : roots_) {
-      add_base({root.witness, dim_of(root.variable, root.dimension)});
-    }
-    size_t begin = 0;
-    for (int power = 2; power <= kHighestPower; ++power) {
-      const size_t end = bases_.size();
-      for (size_t i = begin; i < end; ++i) {
-        for (size_t r = 0; r < roots_.size(); ++r) {
-          const Base base = bases_[i];
-          add_base({{base.witness.first * bases_[r].witness.first,
-                     base.witness.second * bases_[r].witness.second},
-                    arithmetic("multiply", {base.expr, bases_[r].expr})});
-        }
-      }
-      begin = end;
-    }
-    for (size_t i = 0; i < variables_.size(); ++i) {
-      const Variable& known = variables_[i];
-      if (known.role == Role::kResult) add_bases(static_cast<int>(i));
-      note_known(known.spec.shape, known.other.shape);
-    }
-    return;
+  if (added.role == Role::kInput && has_new_size_) {
+    has_new_size_ = false;
+    return rebuild_bases();
   }
   note_known(added.spec.shape, added.other.shape);
+  if (added.role == Role::kInput) return;
   added.bases.clear();
   for (size_t i = 0; i < added.spec.shape.size(); ++i) {
     const Witness witness{added.spec.shape[i], added.other.shape[i]};
     added.bases.push_back(
         witness.is_known() ? -1 : add_base({witness, dim_of(variable, static_cast<int>(i))}));
   }
+}
+
+void Program::rebuild_bases() {
+  bases_.clear();
+  for (const auto* roots : {&roots_, &found_}) {
+    for (const Root& root : *roots) {
+      add_base({root.witness, dim_of(root.variable, root.dimension)});
+    }
+  }
+  const size_t count = bases_.size();
+  size_t begin = 0;
+  for (int power = 2; power <= kHighestPower; ++power) {
+    const size_t end = bases_.size();
+    for (size_t i = begin; i < end; ++i) {
+      for (size_t r = 0; r < count; ++r) {
+        const Base base = bases_[i];
+        add_base({{base.witness.first * bases_[r].witness.first,
+                   base.witness.second * bases_[r].witness.second},
+                  arithmetic("multiply", {base.expr, bases_[r].expr})});
+      }
+    }
+    begin = end;
+  }
+  for (size_t i = 0; i < variables_.size(); ++i) {
+    const Variable& known = variables_[i];
+    if (known.role == Role::kResult) add_bases(static_cast<int>(i));
+    note_known(known.spec.shape, known.other.shape);
+  }
+}
+
+void Program::open_sizes(Specs& specs, Specs& others) {
+  const size_t known = found_.size();
+  for (size_t i = 0; i < specs.size(); ++i) {
+    for (size_t k = 0; k < specs[i].shape.size(); ++k) {
+      if (specs[i].shape[k] != kUnknownSize) continue;
+      if (origin_) {
+        fail(ErrorKind::kShape, said::op("insert"),
+             "a pass must not add an op whose sizes follow from elements");
+      }
+      const Witness made = take_witness(*this);
+      found_.push_back({"", made, static_cast<int>(variables_.size() + i), static_cast<int>(k)});
+      specs[i].shape[k] = made.first;
+      others[i].shape[k] = made.second;
+    }
+  }
+  if (found_.size() > known) rebuild_bases();
 }
 
 // What a rule may have counted of dimensions that are known, next to each other.
@@ -162,25 +188,39 @@ int Program::add_base(const Base& base) {
 }
 
 std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std::string place) {
-  Step step{Ref<const Op>(&op), {}, {inputs.begin(), inputs.end()}, {}, std::move(place)};
+  return append({Ref<const Op>(&op), {}, {inputs.begin(), inputs.end()}, {}, std::move(place)},
+                true);
+}
+
+std::vector<int> Program::append(Step step) { return append(std::move(step), false); }
+
+std::vector<int> Program::append(Step step, bool reads_attributes) {
+  const Op& op = *step.op;
   try {
     Specs given;
-    for (int input : inputs) given.push_back(variables_[static_cast<size_t>(input)].spec);
-    const Specs specs = infer_any(op, given);
-    if (!has_unknown_sizes()) return finish(std::move(step), specs, specs);
-    Reader(*this, &op).read(step);
+    for (int input : step.inputs) given.push_back(variables_[static_cast<size_t>(input)].spec);
+    Specs specs = infer_any(op, given);
+    if (!has_unknown_sizes()) {
+      Specs others = specs;
+      open_sizes(specs, others);
+      return finish(std::move(step), specs, others);
+    }
+    if (reads_attributes) Reader(*this, &op).read(step);
     Specs other_given;
-    for (int input : inputs) other_given.push_back(variables_[static_cast<size_t>(input)].other);
+    for (int input : step.inputs) {
+      other_given.push_back(variables_[static_cast<size_t>(input)].other);
+    }
     std::vector<Spec> others;
     if (!step.exprs.empty()) {
       for (const Variable& variable : variables_) others.push_back(variable.other);
     }
-    const Specs other = infer_any(*op_for(step, others), other_given);
+    Specs other = infer_any(*op_for(step, others), other_given);
     for (size_t i = 0; i < specs.size(); ++i) {
       if (i < other.size() && other[i].shape.size() == specs[i].shape.size()) continue;
       fail(ErrorKind::kShape, said::op(op.name()),
            "the number of dimensions must not depend on an unknown size");
     }
+    open_sizes(specs, other);
     return finish(std::move(step), specs, other);
   } catch (const Error& error) {
     if (!has_unknown_sizes()) throw;
@@ -195,11 +235,13 @@ std::vector<int> Program::append(const Op& op, std::span<const int> inputs, std:
 }
 
 std::vector<int> Program::finish(Step step, const Specs& specs, const Specs& others) {
+  if (!aside_.empty()) take_back(step.inputs);
   step.before = static_cast<int>(variables_.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     step.outputs.push_back(add({next_name(), specs[i], others[i], Role::kResult}));
   }
   steps_.push_back(std::move(step));
+  ++version_;
   return steps_.back().outputs;
 }
 
@@ -218,6 +260,7 @@ void Program::add_part(std::string name, Ref<Program> part) {
 }
 
 void Program::release_values() {
+  captured_.clear();
   for (Variable& variable : variables_) variable.value = nullptr;
 }
 

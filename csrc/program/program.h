@@ -6,20 +6,26 @@
 // whole program again.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
+#include "program/draws.h"
 #include "program/sizes.h"
 #include "tensor/value.h"
 
 namespace tensorlike {
 
+struct ProgramFile;
+
 class Program : public RefCounted {
  public:
-  enum class Role : uint8_t { kInput, kCaptured, kResult };
+  // A state stays between runs, under its name: a parameter, a moment, a running mean.
+  enum class Role : uint8_t { kInput, kCaptured, kResult, kState };
 
   struct Variable {
     std::string name;
@@ -48,18 +54,37 @@ class Program : public RefCounted {
 
   Program() = default;
   ~Program() override;
+  // One that was saved: see file.h.
+  static ProgramFile load(const std::string& path);
 
   int add_input(std::string name, DType dtype, std::span<const Dimension> dimensions);
   // A value from outside: a parameter, or a constant. Without a name it gets the next number.
   int capture(Ref<Value> value, const Spec& spec, std::string note, std::string name = {});
+  int add_state(std::string name, const Spec& spec);
+  // A new state that starts as a variable is, a captured value or what steps make of no input: they
+  // go to `startup`, with a state of the same name to which they are assigned.
+  // ErrorKind::kArgument where they read an input, or a state.
+  int keep(int variable, std::string name, Program& startup);
+  // The same of a value from outside.
+  int keep(Ref<Value> value, const Spec& spec, std::string name, Program& startup);
+  // The state is this variable, of the same shape and dtype, after a run; the last one counts.
+  void assign(int state, int variable);
   // Adds an op, and says where its results are; bad inputs are refused as the op refuses them.
   std::vector<int> append(const Op& op, std::span<const int> inputs, std::string place);
   // The same where it is known what comes out.
   std::vector<int> append(const Op& op, std::span<const int> inputs, std::string place,
                           const Specs& outputs);
+  // A step as it was recorded before: what its expressions say depends on unknown sizes, and the op
+  // has the attributes for the first witnesses.
+  std::vector<int> append(Step step);
   // A program that attributes of ops name.
   void add_part(std::string name, Ref<Program> part);
   void rename(int variable, std::string name);
+  // What nobody names is called by numbers above this one: of a program that takes over the names
+  // of another.
+  void reserve_names(int count) {
+    if (count > names_) names_ = count;
+  }
   // What somebody asked of numbers that stand for unknown sizes, and was told by the witnesses;
   // `bind` refuses sizes for which the answer is another. `how` is one of == < <=.
   bool compare(int64_t a, int64_t b, const std::string& how, std::string place);
@@ -71,21 +96,31 @@ class Program : public RefCounted {
     std::string place;
   };
   void require(int64_t a, int64_t b, const std::string& how, bool answer, std::string place);
+  void require(Guard guard);
   const std::vector<Guard>& guards() const { return guards_; }
   // Lets captured values go: of a program that nobody can run any more.
   void release_values();
 
   const std::vector<Variable>& variables() const { return variables_; }
-  const std::vector<Step>& steps() const { return steps_; }
+  const std::deque<Step>& steps() const { return steps_; }
+  // Another one after each change of the steps.
+  uint64_t version() const { return version_; }
   const std::vector<int>& inputs() const { return inputs_; }
+  const std::vector<int>& states() const { return states_; }
+  // What states are after a run, of those that change.
+  const std::map<int, int>& assigned() const { return assigned_; }
   const std::map<std::string, Ref<Program>>& parts() const { return parts_; }
-  bool has_unknown_sizes() const { return !roots_.empty(); }
+  bool has_unknown_sizes() const { return !roots_.empty() || !found_.empty(); }
+  // Whether sizes follow from elements, as that of `unique_values` does: they are known when its
+  // result is there, so that such a program is bound step by step as it runs.
+  bool is_bound_late() const { return !found_.empty(); }
   // The unknown sizes of the inputs: their names, in the order in which `bind` takes them.
   std::vector<std::string> unknown_sizes() const;
   // Where such a size was first met: an input's variable, and its dimension.
   std::pair<int, int> place_of_size(size_t number) const;
 
   // The ops of all steps for these sizes; kept, so that the same sizes cost nothing again.
+  // ErrorKind::kShape where sizes follow from elements.
   struct Bound {
     std::vector<Ref<const Op>> ops;
     std::vector<Spec> specs;  // of all variables
@@ -93,11 +128,17 @@ class Program : public RefCounted {
   std::shared_ptr<const Bound> bind(const std::vector<int64_t>& sizes);
   // The sizes that values of these specs give; ErrorKind::kShape, or kDType, where one does not
   // fit. `who` is named in errors.
-  std::vector<int64_t> sizes_of(const char* who, std::span<const Spec> given) const;
+  std::vector<int64_t> sizes_of(const char* who, std::span<const Spec> given) const {
+    return sizes_of(who, inputs_, given);
+  }
+  // The same of values for some variables; what follows from other sizes is not looked at.
+  std::vector<int64_t> sizes_of(const char* who, std::span<const int> variables,
+                                std::span<const Spec> given) const;
 
-  // What the program gives when it is applied to tensor-likes of any kind, one for each input: the
-  // values of some of its variables. A value that nobody reads any more is dropped at once.
-  Values run(std::span<const int> results, Args given);
+  // What the program gives when it is applied to tensor-likes of any kind, one for each input and
+  // for each state: the values of some of its variables. A value that nobody reads any more is
+  // dropped at once.
+  Values run(std::span<const int> results, Args given, Args states = {});
 
   // The two numbers that a number made of unknown sizes stands for; none where it is plain.
   std::optional<Witness> witness_of(int64_t number) const;
@@ -114,11 +155,16 @@ class Program : public RefCounted {
   // Whether something was added, or one of its sizes used, since it ran last: until then, eager ops
   // that make something of its sizes belong to it.
   bool is_recorded = true;
+  // The draws that were taken from the process's stream while it was recorded: each run takes new
+  // ones in their place. What somebody drew by a seed of their own is drawn again as it was.
+  DrawSet draws;
   // For who embeds the core: the object that stands for this program.
   void* handle = nullptr;
 
  private:
+  friend class Graph;
   friend class Reader;
+  friend class Stretch;
   struct Root {
     std::string name;
     Witness witness;
@@ -131,16 +177,34 @@ class Program : public RefCounted {
     AttrExpr expr;
   };
 
+  struct Schedule;
+  std::shared_ptr<const Schedule> schedule(std::span<const int> results);
+  std::vector<Ref<Value>> values_before(Args given, Args states) const;
+  const Ref<Value>& value_after(int result, const std::vector<Ref<Value>>& values) const;
   int add(Variable variable);
+  std::vector<int> append(Step step, bool reads_attributes);
+  std::vector<size_t> slice(int variable) const;
+  void set_aside(const std::vector<size_t>& steps);
+  void take_back(std::span<const int> variables);
   void check(const Guard& guard, std::span<const Spec> specs) const;
   std::string next_name() { return "_" + std::to_string(++names_); }
   Witness witness_of_dimension(const Dimension& dimension, int variable, int index);
   void add_bases(int variable);
+  void rebuild_bases();
+  // What was worked out for runs is so no more.
+  void forget_runs() {
+    bound_.clear();
+    schedules_.clear();
+  }
+  // Gives witnesses to sizes that follow from elements.
+  void open_sizes(Specs& specs, Specs& others);
   void note_known(const Dims& shape, const Dims& other);
   bool leads_to(const Program& other) const;
   int add_base(const Base& base);
   // ErrorKind::kShape where a step gave other sizes than those that were recorded.
   void check_sizes(const Step& step, std::span<const Spec> specs) const;
+  Ref<const Op> op_late(const Step& step, std::span<const Spec> specs) const;
+  void check_late(const Step& step, std::span<const Spec> specs) const;
   std::vector<int> finish(Step step, const Specs& specs, const Specs& others);
   // An error in terms of the program: its own names of sizes, and the line of the step.
   [[noreturn]] void rethrow(const Error& error, const std::string& place) const;
@@ -148,29 +212,35 @@ class Program : public RefCounted {
   std::string text_of(const AttrExpr& expr) const;
 
   std::vector<Variable> variables_;
-  std::vector<Step> steps_;
+  std::deque<Step> steps_;  // whose elements stay where they are while others are added
+  uint64_t version_ = 0;
+  std::vector<Step> aside_;  // that nobody reads: what they make is kept from run to run
   std::vector<int> inputs_;
+  std::vector<int> states_;
+  std::map<int, int> assigned_;
+  std::unordered_map<const Value*, int> captured_;  // of those that were not named
   std::map<std::string, Ref<Program>> parts_;
+  Ref<const Program> origin_ = {};  // whose unknown sizes these are, of one that a pass rewrote
   std::vector<Root> roots_;
+  std::vector<Root> found_;  // sizes that follow from elements
   std::vector<Base> bases_;
+  bool has_new_size_ = false;  // of which `bases_` are not made yet
   std::vector<Guard> guards_;
   std::unordered_set<int64_t> known_;  // products of known dimensions of variables
   int names_ = 0;
   std::map<std::vector<int64_t>, std::shared_ptr<const Bound>> bound_;
+  static constexpr size_t kMostSchedules = 8;
+  std::vector<std::shared_ptr<const Schedule>> schedules_;  // of the results that were asked for
 };
 
 // Shapes and dtypes of an op's results, as tensor-likes without elements get them: ops and rules
-// written outside of the core included.
+// written outside of the core included. A size that follows from elements is kUnknownSize.
 Specs infer_any(const Op& op, std::span<const Spec> inputs);
 
 // The attribute for variables of these specs.
 Attr evaluate(const AttrExpr& expr, std::span<const Spec> variables);
 // The op with attributes for variables of these specs; the step's own where it has no expressions.
 Ref<const Op> op_for(const Program::Step& step, std::span<const Spec> variables);
-
-// An op on RawTensors, or on nothing, that makes something of an unknown size is part of that
-// size's program.
-bool append_creation(const Op& op, Args args, Values& out);
 
 // What whoever embeds the core knows of programs: the tensor-like that stands for a variable, and
 // how an op is printed that was written elsewhere.

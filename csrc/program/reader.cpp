@@ -133,35 +133,12 @@ void Program::require(int64_t a, int64_t b, const std::string& how, bool answer,
     const auto found = reader.read(number);
     return found ? *found : literal(number);
   };
-  guards_.push_back({expression_of(a), expression_of(b), how, answer, std::move(place)});
-  bound_.clear();
+  require({expression_of(a), expression_of(b), how, answer, std::move(place)});
 }
 
-bool append_creation(const Op& op, Args args, Values& out) {
-  Program* program = nullptr;
-  const auto look = [&](int64_t number) {
-    Program* owner = program == nullptr && !was_written(number) ? program_of(number) : nullptr;
-    if (owner != nullptr && owner->is_recorded) program = owner;
-  };
-  for (const Attr& attr : op.attrs) {
-    if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);
-    if (const auto* number = std::get_if<double>(&attr); number && std::fabs(*number) < 0x1p53) {
-      if (*number == std::trunc(*number)) look(static_cast<int64_t>(*number));
-    }
-    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attr)) {
-      for (int64_t number : *numbers) look(number);
-    }
-  }
-  if (program == nullptr || symbol_of == nullptr) return false;
-  std::vector<int> inputs;
-  for (Value* arg : args) {
-    if (arg->tag != Value::kRaw) return false;
-    inputs.push_back(program->capture(Ref<Value>(arg), spec_of(op.name(), *arg), "RawTensor"));
-  }
-  for (int variable : program->append(op, inputs, place_of_user())) {
-    out.push_back(symbol_of(*program, variable));
-  }
-  return true;
+void Program::require(Guard guard) {
+  guards_.push_back(std::move(guard));
+  forget_runs();
 }
 
 }  // namespace tensorlike

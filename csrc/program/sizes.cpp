@@ -5,9 +5,10 @@
 #include <map>
 #include <mutex>
 #include <set>
+#include <vector>
 
 #include "program/program.h"
-#include "tensor/creation.h"
+#include "program/recording.h"
 
 namespace tensorlike {
 namespace {
@@ -24,6 +25,7 @@ struct State {
   std::mutex mutex;
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
   std::set<int64_t> written;
+  std::vector<int64_t> primes;
 };
 
 State& state() {
@@ -72,15 +74,31 @@ std::optional<Multiple> multiple_of(int64_t number, int64_t base) {
   return Multiple{factor, rest};
 }
 
+// The first witnesses there are: each `kApart` from the others, and near no multiple of one. Those
+// that were found before are kept: programs that follow from others take many.
+static int64_t first_witness(State& own, size_t index) {
+  const auto is_near = [&](int64_t prime) {
+    return std::any_of(own.primes.begin(), own.primes.end(), [&](int64_t known) {
+      for (int64_t near = prime - kMostRest; near <= prime + kMostRest; near += kMostRest) {
+        if (multiple_of(near, known)) return true;
+      }
+      return false;
+    });
+  };
+  while (own.primes.size() <= index) {
+    int64_t prime = own.primes.empty() ? kFirstPrime : own.primes.back() + kApart;
+    while (!is_prime(prime) || is_near(prime) || is_near_to_usual_numbers(prime)) ++prime;
+    own.primes.push_back(prime);
+  }
+  return own.primes[index];
+}
+
 Witness take_witness(Program& owner) {
   State& own = state();
   const std::lock_guard lock(own.mutex);
-  int64_t prime = kFirstPrime;
-  const auto is_taken = [&](int64_t number) {
-    const auto after = own.owners.lower_bound(number - kApart);
-    return after != own.owners.end() && after->first < number + kApart;
-  };
-  while (!is_prime(prime) || is_taken(prime) || is_near_to_usual_numbers(prime)) ++prime;
+  size_t index = 0;
+  while (own.owners.contains(first_witness(own, index))) ++index;
+  const int64_t prime = first_witness(own, index);
   int64_t second = kSecond;
   for (bool is_free = false; !is_free;) {
     is_free = std::none_of(own.owners.begin(), own.owners.end(),
@@ -89,24 +107,25 @@ Witness take_witness(Program& owner) {
   }
   const Witness made{prime, second};
   own.owners[prime] = {made, &owner};
-  ++live_witnesses;
-  apply_creation = append_creation;
+  if (live_witnesses++ == 0) watch_creations(1);
   return made;
 }
 
 void release_witness(const Witness& witness) {
   const std::lock_guard lock(state().mutex);
-  live_witnesses -= static_cast<int>(state().owners.erase(witness.first));
+  const int released = static_cast<int>(state().owners.erase(witness.first));
+  if (released > 0 && (live_witnesses -= released) == 0) watch_creations(-1);
   std::erase_if(state().written,
                 [&](int64_t number) { return multiple_of(number, witness.first).has_value(); });
   if (live_witnesses > 0) return;
   state().written.clear();
-  apply_creation = nullptr;
 }
 
 Program* program_of(int64_t number) {
   if (number > -kPlainNumbers && number < kPlainNumbers) return nullptr;
   const std::lock_guard lock(state().mutex);
+  const auto itself = state().owners.find(number);
+  if (itself != state().owners.end()) return itself->second.second;
   for (const auto& [prime, entry] : state().owners) {
     if (entry.second->witness_of(number)) return entry.second;
   }

@@ -44,15 +44,17 @@ size_t counted_inputs(const GradCall& call) {
 }
 
 // What is known of the slots whose values were not kept.
-std::vector<Spec> slot_specs(const GradCall& call) {
+std::vector<Spec> slot_specs(const GradCall& call, size_t outputs) {
   std::vector<Spec> specs;
   const size_t count = counted_inputs(call);
-  specs.reserve(count + 2 * call.outputs.size());
+  specs.reserve(count + 2 * outputs);
   for (size_t i = 0; i < count; ++i) {
     specs.push_back(i < call.inputs.size() ? call.node.input_spec(i) : Spec());
   }
-  const size_t outputs = call.outputs.size();  // and as many cotangents
-  for (size_t i = 0; i < 2 * outputs; ++i) specs.push_back(call.node.outputs[i % outputs]);
+  for (size_t i = 0; i < 2 * outputs; ++i) {  // and as many cotangents
+    const size_t output = i % outputs;
+    specs.push_back(output < call.outputs.size() ? call.node.outputs[output] : Spec());
+  }
   return specs;
 }
 
@@ -85,15 +87,12 @@ class Rules {
     if (is_many) many_ = call.inputs.subspan(std::min(count - 1, call.inputs.size()));
     const size_t single = count - (is_many ? 1 : 0);
     for (size_t i = 0; i < count; ++i) slots_.push_back(i < single ? call.inputs[i] : nullptr);
-    for (Value* output : call.outputs) slots_.push_back(output);
-    for (size_t i = 0; i < call.cotangents.size(); ++i) {
-      Value* cotangent = call.cotangents[i];
-      if (cotangent == nullptr) {
-        Value* like = *std::find_if(call.cotangents.begin(), call.cotangents.end(),
-                                    [](Value* v) { return v != nullptr; });
-        held_.push_back(zeros(call.node.outputs[i], *like));
-        cotangent = held_.back().get();
-      }
+    for (size_t i = 0; i < outputs(); ++i) {
+      slots_.push_back(i < call.outputs.size() ? call.outputs[i] : nullptr);
+    }
+    for (size_t i = 0; i < outputs(); ++i) {
+      Value* const cotangent = i < call.cotangents.size() ? call.cotangents[i] : nullptr;
+      if (cotangent == nullptr) absent_ |= uint64_t{1} << slots_.size();
       slots_.push_back(cotangent);
     }
   }
@@ -101,27 +100,71 @@ class Rules {
   void run() {
     const CompiledGrad* last = nullptr;
     for (const CompiledGrad& rule : gradients_.rules) {
-      if (call_.wants(static_cast<size_t>(rule.input))) last = &rule;
+      if (wanted_of(rule) != 0) last = &rule;
     }
     for (const CompiledGrad& rule : gradients_.rules) {
-      const size_t input = static_cast<size_t>(rule.input);
-      if (call_.wants(input)) call_.result(input) = result(rule, &rule == last);
+      const uint64_t wanted = wanted_of(rule);
+      if (wanted == 0) continue;
+      if (rule.beside.empty()) {
+        call_.result(static_cast<size_t>(rule.input)) = result(rule, &rule == last);
+        continue;
+      }
+      Values found = results(rule, wanted);
+      call_.result(static_cast<size_t>(rule.input)) = std::move(found[0]);
+      for (size_t i = 0; i < rule.beside.size(); ++i) {
+        call_.result(static_cast<size_t>(rule.beside[i])) = std::move(found[i + 1]);
+      }
     }
   }
 
  private:
+  size_t outputs() const { return static_cast<size_t>(gradients_.outputs); }
+  bool is_absent(size_t slot) const { return slot < 64 && (absent_ >> slot & 1U) != 0; }
+
+  // Which results of a rule are asked for, a bit each.
+  uint64_t wanted_of(const CompiledGrad& rule) const {
+    uint64_t wanted = call_.wants(static_cast<size_t>(rule.input)) ? 1 : 0;
+    for (size_t i = 0; i < rule.beside.size(); ++i) {
+      if (call_.wants(static_cast<size_t>(rule.beside[i]))) wanted |= uint64_t{2} << i;
+    }
+    const size_t count = rule.beside.size() + 1;
+    const uint64_t all = (uint64_t{1} << count) - 1;
+    return wanted == all ? ~uint64_t{0} : wanted;
+  }
+
+  Values results(const CompiledGrad& rule, uint64_t wanted) {
+    BodyCall call{*rule.body, call_.op, {slots_.data(), slots_.size()}, all_specs()};
+    call.many = many_;
+    call.last = last_;
+    call.absent = rule.body->has_choices || reads_absent(rule) ? absent_ : 0;
+    call.wanted = wanted;
+    call.is_rule = true;
+    return run_body(call);
+  }
+
+  // Null where it is zero because of cotangents that are absent.
   Ref<Value> result(const CompiledGrad& rule, bool is_last) {
     const Body& body = rule.body->body;
     if (rule.body->steps.empty() && body.constants.empty()) {
       if (body.results.empty()) refuse_unknown(call_.op, static_cast<size_t>(rule.input));
       return Ref<Value>(slots_[static_cast<size_t>(body.results[0])]);
     }
-    if (is_one_call(*rule.body) &&
-        (only_step(*rule.body) || rule.body->steps[0].function != nullptr))
-      return of_step(rule, is_last);
-    const std::vector<Spec>& specs = all_specs();
-    return run_body(*rule.body, call_.op, {slots_.data(), slots_.size()},
-                    {specs.data(), specs.size()}, many_, last_)[0];
+    const bool is_call =
+        is_one_call(*rule.body) && (only_step(*rule.body) || rule.body->steps[0].function);
+    if (is_call && !reads_absent(rule)) return of_step(rule, is_last);
+    return results(rule, ~uint64_t{0})[0];
+  }
+
+  bool reads_absent(const CompiledGrad& rule) const {
+    if (absent_ == 0) return false;
+    auto any = [this](const std::vector<int>& slots) {
+      return std::any_of(slots.begin(), slots.end(),
+                         [this](int slot) { return is_absent(static_cast<size_t>(slot)); });
+    };
+    const std::vector<CompiledStep>& steps = rule.body->steps;
+    return any(rule.body->body.results) ||
+           std::any_of(steps.begin(), steps.end(),
+                       [&](const auto& step) { return any(step.args); });
   }
 
   // The one call that a rule is, over what nobody needs any more: the total, or a cotangent.
@@ -140,7 +183,7 @@ class Rules {
         given_up |= 1U << args.size();
         args.push_back(total.get());
       } else {
-        const bool is_cotangent = place + call_.cotangents.size() >= slots_.size();
+        const bool is_cotangent = place + outputs() >= slots_.size();
         if (call_.gives_up && is_last && is_cotangent) given_up |= 1U << args.size();
         args.push_back(slots_[place]);
       }
@@ -159,7 +202,7 @@ class Rules {
 
   // Made once for all rules.
   const std::vector<Spec>& all_specs() {
-    if (specs_.empty()) specs_ = slot_specs(call_);
+    if (specs_.empty()) specs_ = slot_specs(call_, outputs());
     return specs_;
   }
 
@@ -167,7 +210,7 @@ class Rules {
   GradCall& call_;
   std::vector<Spec> specs_;
   SmallVector<Value*, 8> slots_;
-  Values held_;
+  uint64_t absent_ = 0;  // slots, a bit each: cotangents of zero that nobody has made
   Args many_;
   int last_ = -1;  // the slot that stands for many
 };
@@ -214,35 +257,9 @@ void run_reduction(GradCall& call) {
 
 }  // namespace
 
-Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
-                std::span<const NamedAttr> attrs) {
-  const Function* f = registry().find_function(function);
-  std::vector<Attr> values;
-  if (!f->shared_op) {
-    values.reserve(f->spec.attrs.size());
-    for (const AttrSpec& spec : f->spec.attrs) {
-      const auto given = std::find_if(attrs.begin(), attrs.end(), [&](const NamedAttr& attr) {
-        return attr.first == spec.name;
-      });
-      values.push_back(given == attrs.end() ? spec.fallback : given->second);
-    }
-  }
-  const Ref<Op> op = f->shared_op ? f->shared_op : f->make_op(std::move(values));
-  SmallVector<Value*, 4> pointers(args.begin(), args.end());
-  return apply(*op, {pointers.data(), pointers.size()})[0];
-}
-
 Ref<Value> conjugate(Value& x) {
   const bool is_real = kind_of(spec_of("gradient", x).dtype) != Kind::kComplex;
   return is_real ? Ref<Value>(&x) : call("conj", {&x});
-}
-
-Ref<Value> zeros(const Spec& spec, Value& like) {
-  Ref<Value> zero = lift_literal(int64_t{0}, like);
-  if (spec_of("zeros", *zero).dtype != spec.dtype) {
-    zero = call("astype", {zero.get()}, {{"dtype", spec.dtype}});
-  }
-  return call("broadcast_to", {zero.get()}, {{"shape", as_ints(spec.shape)}});
 }
 
 Ref<Value> fit(Ref<Value> value, const Spec& spec) {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "tape/tape.h"
+#include "tensor/body.h"
 
 namespace tensorlike {
 
@@ -73,15 +74,6 @@ void replay(GradCall& call);
 // x, conjugated where it is complex: rules written in code pull dy back by the adjoint.
 Ref<Value> conjugate(Value& x);
 
-// Functional calls for rules written in C++.
-using NamedAttr = std::pair<std::string_view, Attr>;
-Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
-                std::span<const NamedAttr> attrs);
-inline Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
-                       std::initializer_list<NamedAttr> attrs = {}) {
-  return call(function, args, std::span<const NamedAttr>(attrs.begin(), attrs.size()));
-}
-
 // The op's result; in the memory of one of the arguments given up (a bit each) where it fits and
 // nobody else than the caller, who holds it once, has it.
 Ref<Value> apply_over(const Op& op, Args args, uint32_t given_up);
@@ -91,7 +83,5 @@ Ref<Value> apply_over(const Op& op, Ref<Value> first, Args others);
 // A gradient of `value`'s shape summed or broadcast, and cast, to `spec`: its real part, where only
 // that can move.
 Ref<Value> fit(Ref<Value> value, const Spec& spec);
-// Zeros of this spec, as the kind of tensor-like that `like` is.
-Ref<Value> zeros(const Spec& spec, Value& like);
 
 }  // namespace tensorlike

@@ -1,15 +1,13 @@
 #include "tensor/body.h"
 
 #include <algorithm>
-#include <cmath>
-#include <optional>
 
 #include "base/shape.h"
 #include "op/conditions.h"
 #include "op/infer.h"
 #include "op/registry.h"
-#include "op/shapes.h"
 #include "op/tile_program.h"
+#include "tensor/body_plan.h"
 #include "tensor/creation.h"
 #include "tensor/raw_tensor.h"
 #include "tensor/shape_values.h"
@@ -23,52 +21,20 @@ struct Slot {
   Literal literal = {};
 };
 
-double calculate(const std::string& function, double a, double b) {
-  if (function == "add") return a + b;
-  if (function == "subtract") return a - b;
-  if (function == "multiply") return a * b;
-  if (function == "divide") return a / b;
-  const double down = std::floor(a / b);
-  return function == "remainder" ? a - down * b : down;
-}
-
-double real_number(const Op& op, const Literal& literal) {
-  if (std::holds_alternative<std::complex<double>>(literal))
-    fail_calculation(op, "be on real numbers");
-  return std::visit(
-      [](auto value) {
-        if constexpr (std::is_same_v<decltype(value), std::complex<double>>) {
-          return value.real();
-        } else {
-          return static_cast<double>(value);
-        }
-      },
-      literal);
-}
-
-// What Python's operator gives for two numbers.
-Attr calculate(const Op& op, const std::string& function, const Literal& a, const Literal& b) {
-  auto whole = [](const Literal& literal) -> std::optional<int64_t> {
-    if (const auto* value = std::get_if<bool>(&literal)) return *value ? 1 : 0;
-    if (const auto* value = std::get_if<int64_t>(&literal)) return *value;
-    return std::nullopt;
-  };
-  const auto x = whole(a);
-  const auto y = whole(b);
-  if (x && y && function != "divide") return calculate(op, function, *x, *y);
-  return calculate(function, real_number(op, a), real_number(op, b));
-}
-
-class Run {
+class Run final : public StepAttrs {
  public:
-  Run(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs,
-      Args many = {}, int last = -1)
-      : body_(body), op_(op), specs_(specs), variadic_(last) {
-    for (Value* value : many) many_.push_back(Ref<Value>(value));
+  Run(const BodyCall& call)
+      : StepAttrs(call.op),
+        body_(call.body),
+        plan_(call),
+        specs_(call.specs),
+        variadic_(call.last) {
+    for (Value* value : call.many) many_.push_back(Ref<Value>(value));
+    Args inputs = call.inputs;
     // The last argument of an op may stand for any number: its slot, then, for all of them.
-    const size_t count = static_cast<size_t>(body.body.inputs);
-    const bool is_variadic = op.scalar == nullptr && op.cls.define.get() == &body &&
-                             !op.cls.spec.args.empty() && op.cls.spec.args.back().variadic;
+    const size_t count = static_cast<size_t>(body_.body.inputs);
+    const bool is_variadic = op_.scalar == nullptr && op_.cls.define.get() == &body_ &&
+                             !op_.cls.spec.args.empty() && op_.cls.spec.args.back().variadic;
     if (is_variadic) {
       variadic_ = static_cast<int>(count) - 1;
       for (size_t i = count - 1; i < inputs.size(); ++i) many_.push_back(Ref<Value>(inputs[i]));
@@ -76,16 +42,26 @@ class Run {
     }
     for (Value* input : inputs) slots_.push_back({Ref<Value>(input), {}});
     if (inputs.size() < count) slots_.push_back({});
-    for (const auto& constant : body.body.constants) slots_.push_back({nullptr, constant});
+    for (const auto& constant : body_.body.constants) slots_.push_back({nullptr, constant});
   }
 
   Values results() {
-    for (const CompiledStep& step : body_.steps) run(step);
+    if (plan_.is_needed()) plan_.make(*this);
+    if (!body_.steps.empty()) {
+      slots_.resize(static_cast<size_t>(body_.steps.back().slot + body_.steps.back().outputs));
+    }
+    for (const CompiledStep& step : body_.steps) {
+      if (plan_.runs(step)) run(step);
+    }
     Values out;
-    for (int slot : body_.body.results) {
+    for (size_t i = 0; i < body_.body.results.size(); ++i) {
+      const int slot = body_.body.results[i];
       Slot& result = slots_[static_cast<size_t>(slot)];
-      if (!result.value) result.value = lift_literal(result.literal, *reference());
-      out.push_back(result.value);
+      const bool is_left_out = !plan_.is_wanted(i) || (plan_.is_made() && plan_.is_absent(slot));
+      if (!is_left_out && !result.value) {
+        result.value = lift_literal(result.literal, *reference());
+      }
+      out.push_back(is_left_out ? nullptr : result.value);
     }
     return out;
   }
@@ -100,30 +76,42 @@ class Run {
   }
 
  private:
+  Slot& slot(int number) { return slots_[static_cast<size_t>(number)]; }
+  bool is_constant(int number) const {
+    const int inputs = body_.body.inputs;
+    return number >= inputs && number < inputs + static_cast<int>(body_.body.constants.size());
+  }
+
   void run(const CompiledStep& step) {
-    if (step.function == nullptr && !step.op) {  // size, attribute
-      slots_.push_back({nullptr, step.attrs.empty() ? element_count(spec(step.args[0]).shape)
-                                                    : number(step.attrs[0].second)});
-      return;
+    if (plan_.is_made() && stands_for_another(step)) return;
+    switch (step.kind) {
+      case CompiledStep::Kind::kSize:
+        slot(step.slot).literal = element_count(spec(step.args[0]).shape);
+        return;
+      case CompiledStep::Kind::kAttribute:
+        slot(step.slot).literal = number(step.attrs[0].second);
+        return;
+      case CompiledStep::Kind::kRefusal:
+        fail(ErrorKind::kAutodiff, said::op(op_.name()),
+             std::get<std::string>(step.attrs[0].second.literal));
+      case CompiledStep::Kind::kChoice:  // made by the plan
+      case CompiledStep::Kind::kCall:
+        break;
     }
-    if (fold_numbers(step)) return;
-    Value* like = nullptr;
-    for (int slot : step.args) {
-      Value* value = slots_[static_cast<size_t>(slot)].value.get();
-      if (value != nullptr && (like == nullptr || value->priority() > like->priority())) {
-        like = value;
-      }
-    }
-    if (like == nullptr) like = reference();
+    if (!fold_numbers(step)) apply_step(step);
+  }
+
+  void apply_step(const CompiledStep& step) {
+    Value* const like = reference(step);
     SmallVector<Ref<Value>, 4> lifted;
     SmallVector<Value*, 4> args;
-    for (int slot : step.args) {
-      if (slot == variadic_) {
+    for (int number : step.args) {
+      if (number == variadic_) {
         for (const Ref<Value>& value : many_) args.push_back(value.get());
         continue;
       }
-      Slot& s = slots_[static_cast<size_t>(slot)];
-      lifted.push_back(s.value ? s.value : lift_literal(s.literal, *like));
+      lifted.push_back(slot(number).value ? slot(number).value
+                                          : lift_literal(slot(number).literal, *like));
       args.push_back(lifted.back().get());
     }
     Ref<Op> made;
@@ -141,128 +129,163 @@ class Run {
       args.push_back(lifted.back().get());
     }
     if (op->scalar != nullptr && !op->scalar->conditions.empty()) check_given(step, *op->scalar);
-    slots_.push_back({apply(*op, {args.data(), args.size()})[0], {}});
+    Values results = apply(*op, {args.data(), args.size()});
+    if (results.size() < static_cast<size_t>(step.outputs)) {
+      fail(ErrorKind::kDeclaration, said::op(op_.name()), op->name(), " must have ", step.outputs,
+           " results here", said::got(results.size()));
+    }
+    for (int k = 0; k < step.outputs; ++k) {
+      slot(step.slot + k).value = std::move(results[static_cast<size_t>(k)]);
+    }
+  }
+
+  // What the plan says of a step: it is another slot. Zeros that a step reads are made here.
+  bool stands_for_another(const CompiledStep& step) {
+    const int same = plan_.same_as(step);
+    if (same >= 0) {
+      slot(step.slot) = slot(same);
+      const bool is_sum = step.kind == CompiledStep::Kind::kCall;
+      if (is_sum && plan_.needs_shape(step.slot)) spread(step, same);
+      return true;
+    }
+    for (int number : step.args) {
+      if (!slot(number).value && !is_constant(number) && plan_.is_absent(number)) {
+        make_zeros(number);
+      }
+    }
+    return false;
+  }
+
+  void make_zeros(int number) {
+    const int from = chosen(number);
+    if (is_constant(from)) {
+      slot(number).literal = slot(from).literal;
+    } else {
+      slot(number).value = zeros(spec(number), *reference());
+    }
+  }
+
+  // A sum has the shape that zeros would have spread it to.
+  void spread(const CompiledStep& step, int same) {
+    if (!slot(same).value) return;
+    const Specs both = {spec(step.args[0]), spec(step.args[1])};
+    const Dims shape = infer(*step.op, both)[0].shape;
+    if (shape == spec(same).shape) return;
+    slot(step.slot).value = call("broadcast_to", {slot(same).value.get()},
+                                 {{"shape", std::vector<int64_t>(shape.begin(), shape.end())}});
   }
 
   // A scalar function of numbers alone is a number.
   bool fold_numbers(const CompiledStep& step) {
     if (!step.op || step.op->scalar == nullptr || step.args.empty()) return false;
     SmallVector<Literal, 4> numbers;
-    for (int slot : step.args) {
-      const Slot& s = slots_[static_cast<size_t>(slot)];
-      if (s.value || slot < body_.body.inputs) return false;
+    for (int number : step.args) {
+      const Slot& s = slot(number);
+      if (s.value || number < body_.body.inputs) return false;
       numbers.push_back(s.literal);
     }
+    Slot& result = slot(step.slot);
     const std::string& name = step.op->scalar->spec.name;
     if (name == "divide" || name == "subtract" || name == "multiply") {
-      slots_.push_back({nullptr, literal_of(calculate(op_, name, numbers[0], numbers[1]))});
+      result.literal = literal_of(calculate(op_, name, numbers[0], numbers[1]));
       return true;
     }
     const auto folded = fold(*step.op->scalar, {numbers.data(), numbers.size()});
-    if (folded) slots_.push_back({nullptr, *folded});
+    if (folded) result.literal = *folded;
     return folded.has_value();
   }
 
   // Numbers that the body gives a scalar function are checked as those of a call are.
   void check_given(const CompiledStep& step, const Scalar& scalar) {
     SmallVector<Given, 4> given;
-    for (int slot : step.args) {
-      const Slot& s = slots_[static_cast<size_t>(slot)];
-      given.push_back(s.value ? Given() : Given(s.literal));
+    for (int number : step.args) {
+      given.push_back(slot(number).value ? Given() : Given(slot(number).literal));
     }
     check_numbers(scalar, {given.data(), given.size()});
   }
 
-  Attr evaluate(const AttrExpr& expr) {
-    switch (expr.kind) {
-      case AttrExpr::Kind::kLiteral:
-        return expr.literal;
-      case AttrExpr::Kind::kAttr:
-        return op_.attr(expr.attr);
-      case AttrExpr::Kind::kDType:
-        return spec(expr.slot).dtype;
-      case AttrExpr::Kind::kShape: {
-        const Dims shape = spec(expr.slot).shape;
-        return std::vector<int64_t>(shape.begin(), shape.end());
+  bool flows(int number) const override { return !plan_.is_absent(number); }
+
+  Spec spec(int number) override {
+    const size_t index = static_cast<size_t>(number);
+    if (index < slots_.size() && slots_[index].value) {
+      return spec_of(op_.name(), *slots_[index].value);
+    }
+    if (index < specs_.size()) return specs_[index];
+    return is_constant(number) ? Spec{default_dtype(kind_of(slot(number).literal)), {}, device()}
+                               : inferred(number);
+  }
+
+  // Of a slot whose step has not run.
+  Spec inferred(int number) {
+    for (const auto& [known, spec] : inferred_) {
+      if (known == number) return spec;
+    }
+    const CompiledStep& step = plan_.step_of(number);
+    const bool is_plain_number =
+        step.kind == CompiledStep::Kind::kSize || step.kind == CompiledStep::Kind::kAttribute;
+    Spec found;
+    found.device = device();
+    if (step.kind == CompiledStep::Kind::kChoice) {
+      found = spec(plan_.same_as(step));
+    } else if (!is_plain_number) {
+      found = infer_step(step)[static_cast<size_t>(number - step.slot)];
+    }
+    inferred_.emplace_back(number, found);
+    return found;
+  }
+
+  Specs infer_step(const CompiledStep& step) {
+    Specs specs;
+    SmallVector<int, 4> numbers;
+    for (int arg : step.args) {
+      const int number = chosen(arg);
+      numbers.push_back(number);
+      if (number == variadic_) {
+        for (const Ref<Value>& value : many_) specs.push_back(spec_of(op_.name(), *value));
+      } else {
+        specs.push_back(is_constant(number) ? Spec{DType::kFloat32, {}, device()} : spec(number));
       }
-      case AttrExpr::Kind::kArithmetic: {
-        if (is_of_list(expr.attr)) return of_list(expr);
-        SmallVector<Literal, 4> parts;
-        for (const AttrExpr& part : expr.parts) parts.push_back(number(part));
-        return calculate(op_, expr.attr, parts[0], parts[1]);
+    }
+    // A number takes the dtype of what it stands beside.
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      if (!is_constant(numbers[i])) continue;
+      const Kind kind = kind_of(slot(numbers[i]).literal);
+      specs[i].dtype = default_dtype(kind);
+      for (size_t k = 0; k < numbers.size(); ++k) {
+        if (!is_constant(numbers[k])) specs[i].dtype = literal_dtype(kind, specs[k].dtype);
       }
-      case AttrExpr::Kind::kTuple: {
-        std::vector<int64_t> elements;
-        for (const AttrExpr& part : expr.parts) elements.push_back(whole_number(part));
-        return elements;
+    }
+    const Ref<Op> op = step.op ? step.op : make(step);
+    return infer(*op, specs);
+  }
+
+  // The slot itself, or that which a choice took.
+  int chosen(int number) const {
+    while (number >= body_.body.inputs && !is_constant(number)) {
+      const CompiledStep& step = plan_.step_of(number);
+      if (step.kind != CompiledStep::Kind::kChoice) break;
+      number = plan_.same_as(step);
+    }
+    return number;
+  }
+
+  // A value that says what kind of tensor-like the numbers among a step's arguments become.
+  Value* reference(const CompiledStep& step) {
+    Value* like = nullptr;
+    for (int number : step.args) {
+      Value* value = slot(number).value.get();
+      if (value != nullptr && (like == nullptr || value->priority() > like->priority())) {
+        like = value;
       }
-      case AttrExpr::Kind::kRank:
-        return static_cast<int64_t>(spec(expr.slot).shape.size());
-      case AttrExpr::Kind::kDim:
-      case AttrExpr::Kind::kSize:  // of declared shapes alone
-        break;
     }
-    const Dims shape = spec(expr.slot).shape;
-    const int64_t ndim = static_cast<int64_t>(shape.size());
-    const int64_t axis = expr.parts.empty() ? expr.dim : whole_number(expr.parts[0]);
-    return shape[static_cast<size_t>(normalize_axis(op_.name(), axis, ndim))];
+    return like != nullptr ? like : reference();
   }
 
-  // Functions of lists: the inverse of a permutation, a shape with another size along an axis, how
-  // many elements a shape has; and the permutation of a rank that swaps the last two axes.
-  static bool is_of_list(const std::string& function) {
-    return function == "inverse" || function == "resized" || function == "size" ||
-           function == "swapped";
-  }
+  // Where numbers become tensors.
+  Device device() { return spec_of(op_.name(), *reference()).device; }
 
-  Attr of_list(const AttrExpr& expr) {
-    if (expr.attr == "swapped") {
-      std::vector<int64_t> axes(static_cast<size_t>(whole_number(expr.parts[0])));
-      for (size_t i = 0; i < axes.size(); ++i) axes[i] = static_cast<int64_t>(i);
-      std::swap(axes[axes.size() - 1], axes[axes.size() - 2]);
-      return axes;
-    }
-    auto list = std::get<std::vector<int64_t>>(evaluate(expr.parts[0]));
-    if (expr.attr == "size") return element_count(list);
-    const auto ndim = static_cast<int64_t>(list.size());
-    if (expr.attr == "resized") {
-      const int64_t axis = normalize_axis(op_.name(), whole_number(expr.parts[1]), ndim);
-      list[static_cast<size_t>(axis)] = whole_number(expr.parts[2]);
-      return list;
-    }
-    std::vector<int64_t> inverse(list.size());
-    for (size_t i = 0; i < list.size(); ++i) {
-      inverse[static_cast<size_t>(normalize_axis(op_.name(), list[i], ndim))] =
-          static_cast<int64_t>(i);
-    }
-    return inverse;
-  }
-
-  // A number among the attributes.
-  Literal number(const AttrExpr& expr) {
-    const Attr value = evaluate(expr);
-    if (!is_number(value)) {
-      fail(ErrorKind::kAttribute, said::op(op_.name()), expr.attr,
-           " must be a number, since the body computes with it", said::got(to_string(value)));
-    }
-    return literal_of(value);
-  }
-
-  int64_t whole_number(const AttrExpr& expr) {
-    const Attr value = evaluate(expr);
-    if (const auto* whole = std::get_if<int64_t>(&value)) return *whole;
-    fail(ErrorKind::kAttribute, said::op(op_.name()), expr.attr,
-         " must be an integer, since the body makes a tuple with it", said::got(to_string(value)));
-  }
-
-  Spec spec(int slot) {
-    const size_t index = static_cast<size_t>(slot);
-    if (slots_[index].value) return spec_of(op_.name(), *slots_[index].value);
-    return specs_[index];
-  }
-
-  // A value that says what kind of tensor-like a lone literal becomes: the last one that may hold
-  // fractions, as cotangents do.
+  // The same of a lone literal: the last value that may hold fractions, as cotangents do.
   Value* reference() {
     Value* found = nullptr;
     for (Slot& slot : slots_) {
@@ -272,42 +295,47 @@ class Run {
                              kind_of(spec_of(op_.name(), *slot.value).dtype) >= Kind::kFloating;
       if (is_first || is_better) found = slot.value.get();
     }
+    if (found == nullptr) {
+      fail(ErrorKind::kDeclaration, said::op(op_.name()),
+           "the body must have a tensor among its arguments");
+    }
     return found;
   }
 
   const CompiledBody& body_;
-  const Op& op_;
+  BodyPlan plan_;
   std::span<const Spec> specs_;
   SmallVector<Slot, 8> slots_;
   int variadic_;
   std::vector<Ref<Value>> many_;
+  std::vector<std::pair<int, Spec>> inferred_;
 };
 
 }  // namespace
 
 Ref<Op> step_op(const CompiledStep& step, const Op& op, std::span<const Spec> specs) {
-  SmallVector<Value*, 8> none(specs.size(), nullptr);
   static const CompiledBody empty;
-  return Run(empty, op, {none.data(), none.size()}, specs).make(step);
+  return Run({empty, op, {}, specs}).make(step);
 }
 
-Values run_body(const CompiledBody& body, const Op& op, Args inputs, std::span<const Spec> specs,
-                Args many, int last) {
+Values run_body(const BodyCall& call) {
+  const Op& op = call.op;
   const CompiledBody* own = op.scalar != nullptr ? op.scalar->expansion.get() : op.cls.define.get();
-  if (&body == own) check_arity(op, inputs.size());  // a gradient's takes more than the arguments
-  const DeviceScope scope(device_beside(inputs));
-  return Run(body, op, inputs, specs, many, last).results();
+  // A gradient's takes more than the arguments.
+  if (&call.body == own) check_arity(op, call.inputs.size());
+  const DeviceScope scope(device_beside(call.inputs));
+  return Run(call).results();
 }
 
 Specs infer_by_body(const Op& op, std::span<const Spec> inputs) {
   return specs_on_shapes(op, inputs,
-                         [&](Args shapes) { return run_body(*op.cls.define, op, shapes); });
+                         [&](Args shapes) { return run_body({*op.cls.define, op, shapes}); });
 }
 
 bool apply_body(const Op& op, Args args, Values& out) {
   const bool is_scalar = op.scalar != nullptr;
   if (const auto& body = is_scalar ? op.scalar->expansion : op.cls.define; body != nullptr) {
-    out = run_body(*body, op, args);
+    out = run_body({*body, op, args});
     return true;
   }
   if (op.cls.expand != nullptr) {

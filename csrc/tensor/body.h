@@ -5,11 +5,24 @@
 
 namespace tensorlike {
 
-// `op` supplies the attributes that the body names. Inputs that the body does not read may be null
-// where `specs` gives their shape and dtype. `last` is the slot of an argument that stands for
-// `many`, where the body's inputs are more than the op's.
-Values run_body(const CompiledBody& body, const Op& op, Args inputs,
-                std::span<const Spec> specs = {}, Args many = {}, int last = -1);
+struct BodyCall {
+  const CompiledBody& body;
+  const Op& op;                      // supplies the attributes that the body names
+  Args inputs;                       // null where the body does not read one, or it is absent
+  std::span<const Spec> specs = {};  // of inputs that are null, as far as it asks for them
+  // What the last argument of the op stands for, and its slot, where the inputs are more than the
+  // op's.
+  Args many = {};
+  int last = -1;
+  uint64_t absent = 0;             // bit i: input i is zeros that nobody has made
+  uint64_t wanted = ~uint64_t{0};  // bit i: somebody asks for result i
+  // Of a gradient: results are fitted to a shape afterwards, and null stands for zeros.
+  bool is_rule = false;
+};
+
+// The results; null for those that nobody asks for, and in a rule for zeros because of what is
+// absent.
+Values run_body(const BodyCall& call);
 
 // The op of a step, whose attributes depend on nothing but specs of inputs.
 Ref<Op> step_op(const CompiledStep& step, const Op& op, std::span<const Spec> specs);
@@ -25,6 +38,18 @@ Values apply(const Op& op, Args args);
 
 // The result of an op that has one.
 Ref<Value> apply_one(const Op& op, Args args);
+
+// Functional calls for what is written in C++.
+using NamedAttr = std::pair<std::string_view, Attr>;
+Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
+                std::span<const NamedAttr> attrs);
+inline Ref<Value> call(std::string_view function, std::initializer_list<Value*> args,
+                       std::initializer_list<NamedAttr> attrs = {}) {
+  return call(function, args, std::span<const NamedAttr>(attrs.begin(), attrs.size()));
+}
+
+// Zeros of this spec, as the kind of tensor-like that `like` is.
+Ref<Value> zeros(const Spec& spec, Value& like);
 
 // A literal as the kind of tensor-like that `like` is.
 Ref<Value> lift_literal(Literal literal, Value& like);

@@ -266,12 +266,12 @@ from .reduction import prod as prod
 from .reduction import sum as sum
 from .reduction import sumabs as sumabs
 from .reduction import sumsq as sumsq
+from .scan import cumulative as cumulative
 from .scan import cumulative_max as cumulative_max
 from .scan import cumulative_min as cumulative_min
 from .scan import cumulative_prod as cumulative_prod
 from .scan import cumulative_sum as cumulative_sum
 from .scan import logcumsumexp as logcumsumexp
-from .scan import scan as scan
 from .sorting import argsort as argsort
 from .sorting import searchsorted as searchsorted
 from .sorting import sort as sort
@@ -355,6 +355,7 @@ __all__ = [
     "cross_entropy_rows",
     "ctc",
     "ctc_grad",
+    "cumulative",
     "cumulative_max",
     "cumulative_min",
     "cumulative_prod",
@@ -502,7 +503,6 @@ __all__ = [
     "rms_norm_grad",
     "round",
     "rsqrt",
-    "scan",
     "scatter_add",
     "scatter_set",
     "searchsorted",

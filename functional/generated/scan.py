@@ -13,7 +13,7 @@ from ...imperative import Tensor, TensorLike, native
 
 # opdecl/scan.yaml: Scan
 @native
-def scan(
+def cumulative(
     x: TensorLike,
     mode: Literal[
         "cumulative_sum", "cumulative_prod", "cumulative_max", "cumulative_min", "logcumsumexp"
@@ -43,7 +43,7 @@ def scan(
     Example:
         >>> import tensorlike as tl
         >>> x = tl.tensor([1, 3, 2])
-        >>> tl.functional.scan(x, mode="cumulative_sum").tolist()
+        >>> tl.functional.cumulative(x, mode="cumulative_sum").tolist()
         [1, 4, 6]
     """
     ...

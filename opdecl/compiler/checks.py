@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .attr_types import ATTR_TYPES, CALCULATED
 from .errors import did_you_mean, listing
 from .expression import (
+    CHOICE,
     CONSTANTS,
     ELEMWISE,
+    PSEUDO,
+    REFUSAL,
+    RESULT,
     SIZE,
     Attr,
     AttrLiteral,
@@ -24,8 +29,8 @@ from .expression import (
     Num,
     topological,
 )
-from .fields import ATTR_TYPES
 from .model import Arg, AttrDecl, Category, Entry, Formula
+from .operators import COMPARE
 from .parse import suggest_function
 
 KINDS: Mapping[Category, frozenset[int]] = {
@@ -40,10 +45,7 @@ KINDS: Mapping[Category, frozenset[int]] = {
     Category.BOOLEAN: frozenset([0]),
 }
 FIXED_RANKS = {"bool": 0, "int64": 1, "complex": 3}  # of results that don't follow the arguments
-# The types of attributes that are numbers, and the rank of those.
-NUMBER_TYPES: Mapping[str, int | None] = {
-    "bool": 0, "int": 1, "one_axis": 1, "float": 2, "scalar": None,
-}  # fmt: skip
+CONDITIONS = frozenset([*COMPARE.values(), "logical_and", "logical_or", "logical_not"])
 RANK_WORDS = ("boolean", "integer", "real floating-point", "complex")
 
 
@@ -55,24 +57,38 @@ class Scope:
     functions: Mapping[str, Entry]
     attrs: Mapping[str, str] = field(default_factory=dict)  # attributes of the op, their types
     is_scalar: bool = False
+    is_rule: bool = False  # of gradients
+
+
+def _is_number(name: str, scope: Scope) -> bool:
+    """Whether it is an attribute that stands for a number."""
+    return name in scope.attrs and ATTR_TYPES[scope.attrs[name]].number is not None
 
 
 def check_formula(formula: Formula, scope: Scope) -> list[str]:
     """The mistakes of an expression or body."""
     mistakes: list[str] = []
     ranks: dict[Expr, int | None] = {}
-    for node in topological(formula.results):
+    nodes = topological(formula.results)
+    counts = {
+        node.args[0]: node.attrs[1][1].literal
+        for node in nodes
+        if isinstance(node, Call) and node.function == RESULT
+    }
+    for node in nodes:
         if isinstance(node, Num):
             ranks[node] = (bool, int, float).index(type(node.value))
         elif isinstance(node, Name):
             ranks[node] = scope.names.get(node.id)
-            if scope.attrs.get(node.id) in NUMBER_TYPES and not scope.is_scalar:
-                ranks[node] = NUMBER_TYPES[scope.attrs[node.id]]
+            if _is_number(node.id, scope) and not scope.is_scalar:
+                ranks[node] = ATTR_TYPES[scope.attrs[node.id]].rank
             elif node.id not in scope.names:
                 known = [*scope.names, *scope.functions, *CONSTANTS]
                 mistakes.append(_unknown_name(node.id, scope, known))
+        elif isinstance(node, Call) and node.function in PSEUDO:
+            ranks[node] = _check_pseudo(node, scope, ranks, mistakes)
         elif isinstance(node, Call):
-            ranks[node] = _check_call(node, scope, ranks, mistakes)
+            ranks[node] = _check_call(node, scope, ranks, mistakes, counts.get(node))
     return list(dict.fromkeys(mistakes))
 
 
@@ -85,8 +101,35 @@ def _unknown_name(name: str, scope: Scope, known: list[str]) -> str:
     return f"unknown name {name!r}{did_you_mean(name, known)}"
 
 
-def _check_call(
+def _check_pseudo(
     node: Call, scope: Scope, ranks: Mapping[Expr, int | None], mistakes: list[str]
+) -> int | None:
+    """A choice, one of several results, or a refusal; the reader of op bodies alone makes them."""
+    if node.function == CHOICE:
+        mistakes += _unknown_attrs("if", node.attrs[0][1], scope)
+    is_of_rules = any(part.kind == "flows" for _, attr in node.attrs for part in attr.walk())
+    if (node.function == REFUSAL or is_of_rules) and not scope.is_rule:
+        mistakes.append("`refused` and `flows` are for gradient rules alone")
+    known = [ranks[arg] for arg in node.args]
+    found = [rank for rank in known if rank is not None]
+    return max(found) if node.function == CHOICE and len(found) == len(known) else None
+
+
+def _unknown_attrs(name: str, attr: Attr, scope: Scope) -> list[str]:
+    parts = (part.name for part in attr.walk() if part.kind == "attr")
+    return [
+        f"{name}={part}: there is no attribute {part!r}{did_you_mean(part, scope.attrs)}"
+        for part in parts
+        if part not in scope.attrs
+    ]
+
+
+def _check_call(
+    node: Call,
+    scope: Scope,
+    ranks: Mapping[Expr, int | None],
+    mistakes: list[str],
+    results: AttrLiteral = None,
 ) -> int | None:
     name = node.function
     if name == SIZE and name not in scope.functions:
@@ -106,8 +149,10 @@ def _check_call(
     if scope.is_scalar and entry.kind != "scalar":
         mistakes.append(f"{name} is of kind {entry.kind!r}; only scalar functions fit here")
         return None
-    if entry.output_count != 1:
+    if results is None and entry.output_count != 1:
         mistakes.append(f"{name} does not have exactly one output, so it cannot be called here")
+    elif results is not None and entry.output_count not in (-1, results):
+        mistakes.append(f"{name} has {entry.output_count} results; got {results} names")
     _check_arity(node, entry, mistakes)
     _check_attrs(node, entry, scope, mistakes)
     return _check_ranks(node, entry, ranks, mistakes)
@@ -138,13 +183,8 @@ def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) ->
             hint = did_you_mean(name, known)
             what = f"; it has {listing(known)}" if known and not hint else ""
             mistakes.append(f"{node.function} has no attribute {name!r}{hint}{what}")
-        elif unknown := [
-            part.name
-            for part in attr.walk()
-            if part.kind == "attr" and part.name not in scope.attrs
-        ]:
-            hint = did_you_mean(unknown[0], scope.attrs)
-            mistakes.append(f"{name}={unknown[0]}: there is no attribute {unknown[0]!r}{hint}")
+        elif unknown := _unknown_attrs(name, attr, scope):
+            mistakes.append(unknown[0])
         else:
             mistakes += _wrong_attr(node.function, known[name], name, attr)
             mistakes += _wrong_parts(node.function, name, attr, scope)
@@ -157,23 +197,20 @@ def _check_attrs(node: Call, entry: Entry, scope: Scope, mistakes: list[str]) ->
 
 
 def _wrong_attr(function: str, decl: AttrDecl, name: str, attr: Attr) -> list[str]:
-    kind = decl.type
-    numbers = ("int", "one_axis", "axis", "float", "any", "scalar")
-    fits = {
-        "shape": ("shape", "sizes", "any"), "dim": numbers, "dtype": ("dtype", "any"),
-        "arithmetic": numbers, "size": numbers,
-        "list": ("axes", "shape", "sizes", "permutation", "any"),
-        "tuple": ("axis", "axes", "shape", "sizes", "widths", "permutation", "padding", "any"),
-    }  # fmt: skip
-    if attr.kind in fits:
-        is_right = kind in fits[attr.kind]
-        words = ATTR_TYPES[kind][1] if kind not in fits else kind
-        shown = {"dim": "shape(...)[i]", "arithmetic": "a number", "tuple": "a tuple",
-                 "list": f"{attr.name}(...)"}  # fmt: skip
+    kind = ATTR_TYPES[decl.type]
+    if attr.kind == "arithmetic" and attr.name in CONDITIONS:
+        is_right, words, got = kind.name in ("bool", "any"), kind.default_words, "a condition"
+    elif attr.kind in CALCULATED:
+        is_right = attr.kind in kind.calculated
+        words = kind.name if kind.name in kind.calculated else kind.default_words
+        shown = {"dim": "shape(...)[i]", "rank": "ndim(...)", "arithmetic": "a number",
+                 "tuple": "a tuple", "list": f"{attr.name}(...)"}  # fmt: skip
         got = shown.get(attr.kind, f"{attr.kind}(...)")
     elif attr.kind == "literal":
-        accepts, words = ATTR_TYPES[kind]
-        is_right, got = accepts(attr.literal), _shown(attr.literal)
+        is_right, words = kind.accepts(attr.literal), kind.default_words
+        got = _shown(attr.literal)
+        if kind.name == "index":  # written between brackets
+            is_right = is_right or isinstance(attr.literal, tuple)
         if decl.choices:
             is_right, words = attr.literal in decl.choices, listing(decl.choices)
     else:
@@ -188,9 +225,11 @@ def _wrong_parts(function: str, name: str, attr: Attr, scope: Scope) -> list[str
     calculated = (outer for outer in attr.walk() if outer.kind in ("arithmetic", "tuple"))
     for part in (inner for outer in calculated for inner in outer.parts):
         is_number = (
-            part.kind in ("arithmetic", "dim", "size")
+            part.kind in ("arithmetic", "dim", "size", "rank")
+            or (attr.kind == "tuple" and part.name == "sliced")
+            or (attr.kind == "tuple" and part.kind == "shape")
             or (part.kind == "literal" and type(part.literal) in (int, float))
-            or (part.kind == "attr" and scope.attrs[part.name] in NUMBER_TYPES)
+            or (part.kind == "attr" and _is_number(part.name, scope))
         )
         if not is_number:
             got = _shown(part.literal) if part.kind == "literal" else part.name or part.kind

@@ -41,8 +41,10 @@ def number_literal(value: Value, kind: str = "double") -> str:
     """A number; `kind` is the type whose infinity is meant."""
     if isinstance(value, bool):
         return "true" if value else "false"
+    if value == -(2**63):
+        return "std::numeric_limits<int64_t>::min()"
     if isinstance(value, int):
-        return str(value)
+        return str(value) if value != -(2**63) else "std::numeric_limits<int64_t>::min()"
     if math.isnan(value):
         return f"std::numeric_limits<{kind}>::quiet_NaN()"
     if math.isinf(value):
@@ -58,7 +60,7 @@ def attr_literal(value: AttrLiteral) -> str:
     if isinstance(value, str):
         return f"std::string{{{text_literal(value)}}}"
     if isinstance(value, tuple):
-        return f"std::vector<int64_t>{{{', '.join(str(item) for item in value)}}}"
+        return f"std::vector<int64_t>{{{', '.join(map(number_literal, value))}}}"
     text = number_literal(value)
     return f"int64_t{{{text}}}" if type(value) is int else text
 

@@ -116,6 +116,8 @@ def attr_text(attr: AttrExpr) -> str:
             return f"dim_of({attr.slot}, {attr.dim})"
         case "dtype":
             return f"dtype_of_slot({attr.slot})"
+        case "flows":
+            return f"flows_into({attr.slot})"
         case "arithmetic":
             return f"arithmetic({text_literal(attr.attr)}, {braces(map(attr_text, attr.parts))})"
         case "tuple":

@@ -65,9 +65,14 @@ def _scalar(spec: ScalarSpec) -> str:
             ("derived", "true" if spec.derived else ""),
             ("unchanged", f"Category::{CATEGORIES[spec.unchanged].cpp}" if spec.unchanged else ""),
             ("conditions", list_text(map(_condition, spec.conditions))),
+            ("linear", _groups(spec.linear)),
             ("source", _text(spec.source)),
         ],
     )
+
+
+def _groups(groups: tuple[tuple[int, ...], ...]) -> str:
+    return list_text(braces(map(str, group)) for group in groups)
 
 
 def _reduction(spec: ReductionSpec) -> str:
@@ -104,13 +109,14 @@ def _op(spec: OpSpec) -> str:
             ("differentiable", "" if spec.differentiable else "false"),
             ("define", _body(spec.define)),
             ("expand", _text(spec.expand)),
-            ("linear", list_text(braces(map(str, group)) for group in spec.linear)),
+            ("linear", _groups(spec.linear)),
             ("batch", _text(spec.batch)),
             ("memory", _memory(spec.memory)),
             ("conditions", list_text(map(_condition, spec.conditions))),
             ("shapes", shapes_text(spec.shapes)),
             ("effects", _text(spec.effects)),
             ("source", _text(spec.source)),
+            ("version", str(spec.version) if spec.version != 1 else ""),
         ],
     )
 
@@ -152,7 +158,7 @@ def _arg(arg: ArgSpec) -> str:
 
 
 def _attr_spec(attr: AttrSpec) -> str:
-    fields = [text_literal(attr.name), text_literal(attr.type)]
+    fields = [text_literal(attr.name), f"attr_type({text_literal(attr.type)})"]
     if not attr.required:
         fields.append("false")
         if attr.fallback is not None or attr.choices:
@@ -166,12 +172,14 @@ def _attr_spec(attr: AttrSpec) -> str:
 
 def _grad(grad: Grad) -> str:
     fields = [str(grad.input), _body(grad.body) or "Body{}"]
-    if grad.adds_up or grad.match:
+    if grad.adds_up or grad.match or grad.beside:
         fields += [
             number_literal(grad.adds_up),
             text_literal(grad.match),
             text_literal(grad.choice),
         ]
+    if grad.beside:
+        fields.append(braces(map(str, grad.beside)))
     return f"Grad{braces(fields)}"
 
 
@@ -199,7 +207,9 @@ def _body(body: Body) -> str:
 
 def _step(step: Step) -> str:
     fields = [text_literal(step.call), braces(map(str, step.args))]
-    if step.attrs:
+    if step.attrs or step.outputs != 1:
         pairs = (braces([text_literal(name), attr_text(attr)]) for name, attr in step.attrs)
         fields.append(braces(pairs))
+    if step.outputs != 1:
+        fields.append(str(step.outputs))
     return "Step" + braces(fields)

@@ -22,7 +22,19 @@ from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from .expression import SIZE, Attr, Attrs, Call, Expr, Name, Num, names_read, rebuild, topological
+from .expression import (
+    CHOICE,
+    SIZE,
+    Attr,
+    Attrs,
+    Call,
+    Expr,
+    Name,
+    Num,
+    names_read,
+    rebuild,
+    topological,
+)
 from .model import (
     Entry,
     Formula,
@@ -192,6 +204,25 @@ def conjugated(rule: Expr, names: frozenset[str]) -> Expr:
         return Call(function, args, tuple((name, _plain_attr(attr)) for name, attr in attrs))
 
     (found,) = rebuild([rule], {name: Call("conj", (Name(name),)) for name in names}, build)
+    return found
+
+
+def of_real_numbers(rule: Expr) -> Expr:
+    """What a rule for complex numbers is where all are real: they are their own conjugates."""
+
+    def build(function: str, args: tuple[Expr, ...], attrs: Attrs) -> Expr:
+        if function in ("conj", "real"):
+            return args[0]
+        if function == "imag":
+            return ZERO
+        if function in ("subtract", CHOICE) and args[0] == args[1]:
+            return ZERO if function == "subtract" else args[0]
+        if function == "matmul" and any(map(is_zero, args)):
+            return ZERO
+        is_short = function in ("add", "subtract", "multiply", "divide") and any(map(is_zero, args))
+        return simplify(function, args, attrs) if is_short else Call(function, args, attrs)
+
+    (found,) = rebuild([rule], {}, build)
     return found
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..oracle.reference import Reference
+from .attr_types import ATTR_TYPES, AttrType
 from .examples import example_lines
 from .lower import batch_rule
 from .model import (
@@ -56,6 +57,7 @@ def _index(declarations: Declarations) -> str:
     for stem in declarations.stems:
         lines.append(f"- [{stem}]({stem}.md)")
     lines += [f"- {raw.name}: by hand, in `{raw.written_in}`" for raw in declarations.raw]
+    lines.append("- [types of attributes](attributes.md)")
     columns = ["call", "op", "kernel", "gradient", "tangent", "examples", "inference", "method"]
     lines += ["", "| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     for entry in declarations.functions.values():
@@ -66,6 +68,27 @@ def _index(declarations: Declarations) -> str:
         cells += [_inference(entry), method]
         lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
+
+
+def emit_attribute_docs() -> str:
+    """The types of attributes: what declarations call them, what calls give and ops hold."""
+    columns = ["type", "is", "a call gives", "an op holds", "its default", "over examples"]
+    lines = [*_header("opdecl/compiler/attr_types.py"), "# Types of attributes", ""]
+    lines += ["| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
+    for kind in ATTR_TYPES.values():
+        given, held = kind.given_annotation, kind.held_annotation
+        cells = [f"`{kind.name}`", kind.doc, f"`{given}`", f"`{held}`", kind.default_words]
+        cells += [_moved(kind)]
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def _moved(kind: AttrType) -> str:
+    """What becomes of it where there is an axis of examples in front."""
+    words = {"axes": "axes move", "shape": "one size more in front", "": "stays"}[kind.follows]
+    if not kind.front:
+        return words
+    return f"{words}, an item for all in front" if kind.follows else "an item for all in front"
 
 
 def _kernel(entry: Entry) -> str:

@@ -8,7 +8,7 @@ from .evaluate import Evaluator
 from .examples import example_lines
 from .model import AttrDecl, Entry, ReductionEntry
 from .python_text import (
-    ACCEPTED,
+    annotation,
     describe_args,
     describe_errors,
     describe_result,
@@ -21,7 +21,6 @@ from .python_text import (
     parameter,
     section,
     signature,
-    type_of,
 )
 from .registry import Declarations
 
@@ -122,4 +121,4 @@ def parameters_of(entry: Entry) -> list[str]:
 def _accepted(attr: AttrDecl, entry: Entry) -> str:
     if attr.type == "axis" and isinstance(entry, ReductionEntry) and entry.is_native:
         return "int | None"
-    return type_of(attr, ACCEPTED)
+    return annotation(attr, is_held=False)

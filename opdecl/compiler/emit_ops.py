@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from .lower import ELEMWISE, REDUCE
 from .model import AXIS, KEEPDIMS, SUM_DTYPE, AttrDecl, OpEntry
 from .python_text import (
-    HELD,
     WIDTH,
+    annotation,
     describe_args,
     describe_attrs,
     describe_errors,
@@ -20,7 +20,6 @@ from .python_text import (
     natural_key,
     parameter,
     section,
-    words_of,
     wrapped,
 )
 from .registry import Declarations
@@ -81,9 +80,10 @@ def _as_ruff(name: str) -> tuple[bool, list[tuple[int, str]]]:
 def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl], version: int = 1) -> list[str]:
     said = f", version={version}" if version > 1 else ""
     lines = [f'class {name}(OpBase, native="{name}"{said}):', *doc, "", "    __slots__ = ()"]
-    lines += [line for attr in attrs for line in wrapped(f"{attr.name}: {_held(attr)}", "    ")]
+    typed = [(attr, annotation(attr, is_held=True)) for attr in attrs]
+    lines += [line for attr, kind in typed for line in wrapped(f"{attr.name}: {kind}", "    ")]
     lines += ["", "    if TYPE_CHECKING:", ""]
-    parameters = [parameter(attr, _held(attr)) for attr in attrs]
+    parameters = [parameter(attr, kind) for attr, kind in typed]
     parameters = ["self", "*", *parameters] if parameters else ["self"]
     one = f"        def __init__({', '.join(parameters)}) -> None: ..."
     if len(one) <= WIDTH:
@@ -93,12 +93,6 @@ def _class(name: str, doc: list[str], attrs: Sequence[AttrDecl], version: int = 
     each = [line for item in parameters for line in wrapped(f"{item},", indent)]
     body = [inner] if len(inner) <= WIDTH else each
     return [*lines, "        def __init__(", *body, "        ) -> None: ..."]
-
-
-def _held(attr: AttrDecl) -> str:
-    kind = words_of(attr) if attr.choices else HELD[attr.type]
-    is_optional = not attr.is_required and attr.default is None
-    return f"{kind} | None" if is_optional and "None" not in kind and kind != "object" else kind
 
 
 def _emit_op(entry: OpEntry) -> list[str]:

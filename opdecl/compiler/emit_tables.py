@@ -5,7 +5,9 @@ Each YAML file gives a C++ file of its own, so that a change of one compiles lit
 
 from __future__ import annotations
 
+from .cpp import text_literal
 from .cpp_specs import spec_text
+from .identities import load_identities
 from .lower import ELEMWISE, REDUCE
 from .registry import Declarations
 
@@ -35,7 +37,13 @@ def emit_tables(declarations: Declarations) -> dict[str, str]:
     lines += [f"  register_{floor}(registry);" for floor in _FLOORS]
     lines += [f"  registry.add({spec_text(spec)});" for spec in (ELEMWISE, REDUCE)]
     lines += [f"  register_{stem}(registry);" for stem in stems]
-    files["tables.cpp"] = _file([*lines, "}"])
+    for identity in load_identities(declarations):
+        sides = f"{spec_text(identity.before)}, {spec_text(identity.after)}"
+        holds = f"IdentitySpec::Holds::{identity.holds}"
+        lines.append(
+            f"  add_identity(IdentitySpec{{{text_literal(identity.text)}, {holds}, {sides}}});"
+        )
+    files["tables.cpp"] = '#include "op/identities.h"\n' + _file([*lines, "}"])
     return files
 
 

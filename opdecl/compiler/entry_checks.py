@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from .attr_types import ATTR_TYPES
 from .checks import RANK_WORDS, Scope, check_formula, check_one_type, value_types
 from .derivative import missing_gradients
 from .errors import Place, Problems
@@ -12,7 +13,6 @@ from .expression import TOTAL, Call, Expr, Name, functions_called, names_read, t
 from .model import (
     NUMPY_NAME,
     Arg,
-    Category,
     DefinedOp,
     Entry,
     Formula,
@@ -23,15 +23,6 @@ from .model import (
     takes_complex,
 )
 from .parse import parse_expression
-
-# The types of attributes of which a condition may speak, and what numbers they are.
-NUMBER_CATEGORIES: Mapping[str, Category] = {
-    "bool": Category.BOOLEAN,
-    "int": Category.INTEGER,
-    "one_axis": Category.INTEGER,
-    "float": Category.REAL_FLOATING,
-    "scalar": Category.REAL_NUMERIC,
-}
 
 
 class EntryChecks:
@@ -88,8 +79,8 @@ class EntryChecks:
         entry = self.entry
         args = entry.args
         if isinstance(entry, OpEntry):
-            numbers = [attr for attr in entry.own_attrs if attr.type in NUMBER_CATEGORIES]
-            args = tuple(Arg(attr.name, NUMBER_CATEGORIES[attr.type]) for attr in numbers)
+            numbers = [(attr.name, ATTR_TYPES[attr.type].number) for attr in entry.own_attrs]
+            args = tuple(Arg(name, number) for name, number in numbers if number is not None)
         names = {arg.name: arg.category.rank for arg in args}
         for formula in entry.requires:
             scope = Scope(names, self.functions, is_scalar=True)
@@ -115,7 +106,8 @@ class EntryChecks:
 
     def check_rules(self) -> None:
         entry = self.entry
-        own = entry.complex_grad.rules if entry.complex_grad is not None else ()
+        each = entry.complex_grad.each if entry.complex_grad is not None else ()
+        own = [rule for rules in each for rule in rules.rules]
         if own and not takes_complex(entry):
             text = "complex_grad: no argument takes complex numbers; write `grad:`"
             self.refuse(entry.place, text)
@@ -146,7 +138,7 @@ class EntryChecks:
                 given = zip(outputs, case.results, strict=False)
                 names |= {name: 1 for name, result in given if result.dtype == "int64"}
         attrs = {attr.name: attr.type for attr in entry.attrs}
-        return Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry))
+        return Scope(names, self.functions, attrs, isinstance(entry, ScalarEntry), is_rule=True)
 
     def check_rule(self, key: str, arg: str, formula: Formula | None, scope: Scope) -> bool:
         if formula is None:

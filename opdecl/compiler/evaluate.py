@@ -12,9 +12,10 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeAlias
 
-from .expression import ELEMWISE, SIZE, Attr, Call, Expr, Name, Num, topological
+from .expression import CHOICE, ELEMWISE, RESULT, SIZE, Attr, Call, Expr, Name, Num, topological
 from .model import NUMPY_NAME, DefinedOp, Entry, ReductionEntry, ScalarEntry
 from .parse import parse_expression
+from .rule_reader import NO_BOUND
 
 Array: TypeAlias = Any  # numpy.ndarray; NumPy is imported where it is used
 
@@ -84,7 +85,12 @@ class Evaluator:
                 if name == ELEMWISE:
                     name = given.pop("mode")
                     args += [arg.default for arg in self.functions[name].args[1:]]
-                values[node] = self.call(name, *args, **given)
+                if name == CHOICE:
+                    values[node] = args[0] if given["when"] else args[1]
+                elif name == RESULT:
+                    values[node] = args[0][given["number"]]
+                else:
+                    values[node] = self.call(name, *args, **given)
         return tuple(values[result] for result in results)
 
     def _native(self, entry: Entry, args: Sequence[Array], attrs: Mapping[str, Any]) -> Any:
@@ -163,7 +169,7 @@ def _attr(attr: Attr, values: Mapping[Expr, Any], attrs: Mapping[str, Any]) -> A
     if attr.kind in ("arithmetic", "list"):
         return OPERATORS[attr.name](*parts)
     if attr.kind == "tuple":
-        return tuple(parts)
+        return tuple(n for part in parts for n in (part if isinstance(part, tuple) else (part,)))
     if attr.of is None:
         return attr.literal if attr.kind == "literal" else attrs[attr.name]
     value = np.asarray(values[attr.of])
@@ -182,6 +188,9 @@ def _resized(shape: tuple[int, ...], axis: int, size: int) -> tuple[int, ...]:
 OPERATORS: Mapping[str, Callable[..., Any]] = {
     "inverse": lambda axes: tuple(sorted(range(len(axes)), key=lambda i: axes[i] % len(axes))),
     "resized": _resized,
+    "sliced": lambda shape, start, stop: shape[
+        (None if start == NO_BOUND else start) : (None if stop == NO_BOUND else stop)
+    ],
     "swapped": lambda rank: (*range(rank - 2), rank - 1, rank - 2),
     "add": operator.add,
     "subtract": operator.sub,
@@ -189,4 +198,15 @@ OPERATORS: Mapping[str, Callable[..., Any]] = {
     "divide": operator.truediv,
     "floor_divide": operator.floordiv,
     "remainder": operator.mod,
+    "minimum": min,
+    "maximum": max,
+    "equal": operator.eq,
+    "not_equal": operator.ne,
+    "less": operator.lt,
+    "less_equal": operator.le,
+    "greater": operator.gt,
+    "greater_equal": operator.ge,
+    "logical_and": lambda a, b: a and b,
+    "logical_or": lambda a, b: a or b,
+    "logical_not": operator.not_,
 }

@@ -83,6 +83,14 @@ TOTAL = "total"
 ELEMWISE = "elemwise"
 
 
+# Pseudo-calls of bodies and rules, which no function's name can be: one of two values, by a
+# condition on attributes and shapes; one of several results of a call; an error.
+CHOICE = "if"
+RESULT = "[]"
+REFUSAL = "raise"
+PSEUDO = frozenset([CHOICE, RESULT, REFUSAL])
+
+
 def _digest(*parts: bytes | str) -> bytes:
     state = blake2b(digest_size=16)
     for part in parts:
@@ -128,7 +136,8 @@ class Name(Expr):
 
 
 # Functions that give lists, by the number of their arguments: the inverse of a permutation, a shape
-# with another size along an axis, the permutation of so many axes that swaps the last two.
+# with another size along an axis, the permutation of so many axes that swaps the last two. What
+# `sliced` is of a list is written `*shape(x)[:-1]`.
 LISTS: Mapping[str, int] = {"inverse": 1, "resized": 3, "swapped": 1}
 
 
@@ -139,8 +148,8 @@ class Attr:
     kind is "literal" (`literal`), "attr" (the attribute `name` of the op whose body this is),
     "shape" or "dtype" (of the node `of`), "dim" (number `dim` of the shape of `of`), "arithmetic"
     (the function `name` of the `parts`), "list" (the same, of what gives lists: LISTS), "size" (the
-    elements of `of`), "rank" (of `of`) or "tuple" (of the `parts`). A "dim" with a part is along
-    the axis that this says.
+    elements of `of`), "rank" (of `of`), "flows" (whether anything flows into `of`) or "tuple" (of
+    the `parts`). A "dim" with a part is along the axis that this says.
     """
 
     kind: str
@@ -243,4 +252,4 @@ def names_read(roots: Iterable[Expr]) -> set[str]:
 def functions_called(roots: Iterable[Expr]) -> list[str]:
     """The functions that the expressions call, in the order of first use."""
     calls = (node.function for node in topological(roots) if isinstance(node, Call))
-    return list(dict.fromkeys(calls))
+    return [function for function in dict.fromkeys(calls) if function not in PSEUDO]

@@ -9,19 +9,18 @@ from __future__ import annotations
 import keyword
 import math
 import re
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from collections.abc import Mapping as DictLike
 from itertools import pairwise
 from types import MappingProxyType
 from typing import TypeAlias
 
-from .attr_types import ATTR_TYPES as ATTR_TYPES
-from .attr_types import is_int
+from .attr_types import ATTR_TYPES, is_int
 from .errors import Place, Problems, did_you_mean, listing, shorten
 from .expression import CONSTANTS, ELEMWISE, SIZE, AttrLiteral
 from .loader import Mapping, Node, Scalar, Sequence
 from .model import CATEGORIES, Arg, AttrDecl, Category, Formula
-from .parse import FORMS, parse_body
+from .parse import FORMS, Parsed, Reader, parse_body
 
 WORD = re.compile(r"[a-z][a-z0-9_]*\Z")
 CLASS = re.compile(r"[A-Z][A-Za-z0-9]*\Z")
@@ -171,7 +170,12 @@ class Fields:
         return self.word(key, default)
 
     def formula(
-        self, key: str, node: Node | None, taken: Collection[str] = (), results: int | None = 1
+        self,
+        key: str,
+        node: Node | None,
+        taken: Collection[str] = (),
+        results: int | None = 1,
+        reader: Callable[[Parsed, Collection[str]], Reader] = Reader,
     ) -> Formula | None:
         """An expression or body; `results` is the number of its results (None: any)."""
         if node is None:
@@ -179,7 +183,7 @@ class Fields:
         if not isinstance(node, Scalar):
             self.refuse(node.place, f"{key}: an expression is expected; got a {_kind_of(node)}")
             return None
-        parsed = parse_body(node.text, taken)
+        parsed = parse_body(node.text, taken, reader)
         first = node.place.line + node.is_block
         for line, text in parsed.mistakes:
             self.refuse(Place(node.place.path, first + line), f"{key}: {text}")
@@ -335,7 +339,6 @@ class Fields:
         return None if wrong else AttrDecl(name, text, default is None, value, doc, words)
 
     def default(self, name: str, kind: str, node: Node) -> AttrLiteral:
-        accepts, words = ATTR_TYPES[kind]
         value: object = ()
         got = f"a {_kind_of(node)}"
         if isinstance(node, Scalar):
@@ -347,10 +350,11 @@ class Fields:
             value = object()
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             value = object()
-        if not accepts(value) or not isinstance(value, (type(None), bool, int, float, str, tuple)):
+        if not ATTR_TYPES[kind].accepts(value):
+            words = ATTR_TYPES[kind].default_words
             self.refuse(node.place, f"attrs: {name}: the default must be {words}; got {got}")
             return None
-        return float(value) if kind == "float" and isinstance(value, int) else value
+        return ATTR_TYPES[kind].held(value)
 
 
 def _choices(name: str, kind: str, inner: Fields, default: object) -> tuple[str, ...]:

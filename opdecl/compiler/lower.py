@@ -14,18 +14,15 @@ from dataclasses import dataclass, replace
 from .checks import is_condition
 from .derivative import Differentiator, declared_rules
 from .expression import (
-    ATTRIBUTE,
     TOTAL,
-    Attr,
     Call,
     Expr,
     Name,
-    Num,
-    Value,
     names_read,
     rebuild,
     topological,
 )
+from .lower_bodies import lower_body, sharing
 from .model import (
     HANDWRITTEN,
     Arg,
@@ -46,7 +43,6 @@ from .reductions import derived_rule
 from .simplify import is_zero, simplify_forward
 from .specs import (
     ArgSpec,
-    AttrExpr,
     AttrSpec,
     Body,
     Condition,
@@ -56,7 +52,6 @@ from .specs import (
     ReductionSpec,
     ScalarSpec,
     Spec,
-    Step,
 )
 
 
@@ -70,44 +65,6 @@ class DerivedScalar:
     of: ScalarEntry
     of_arg: str
     is_complex: bool = False
-
-
-def lower_body(results: Sequence[Expr], inputs: Sequence[str]) -> Body:
-    """Numbers the nodes below `results`; names that are no inputs are attributes of the op."""
-    order = topological(results)
-    slots: dict[Expr, int] = {Name(name): i for i, name in enumerate(inputs)}
-    constants: list[Value] = []
-    for node in order:
-        if isinstance(node, Num):
-            slots[node] = len(inputs) + len(constants)
-            constants.append(node.value)
-    steps: list[Step] = []
-    for node in order:
-        if isinstance(node, Name) and node not in slots:
-            slots[node] = len(inputs) + len(constants) + len(steps)
-            steps.append(Step(ATTRIBUTE, (), ((node.id, AttrExpr("attr", attr=node.id)),)))
-        elif isinstance(node, Call):
-            slots[node] = len(inputs) + len(constants) + len(steps)
-            attrs = tuple((name, _lower_attr(attr, slots)) for name, attr in node.attrs)
-            steps.append(Step(node.function, tuple(slots[arg] for arg in node.args), attrs))
-    return Body(
-        len(inputs), tuple(constants), tuple(steps), tuple(slots[result] for result in results)
-    )
-
-
-def _lower_attr(attr: Attr, slots: dict[Expr, int]) -> AttrExpr:
-    if attr.kind == "literal":
-        return AttrExpr("literal", literal=attr.literal)
-    parts = tuple(_lower_attr(part, slots) for part in attr.parts)
-    if attr.kind in ("arithmetic", "tuple", "list"):
-        kind = attr.kind if attr.kind == "tuple" else "arithmetic"
-        return AttrExpr(kind, attr=attr.name, parts=parts)
-    if attr.kind == "size" and attr.of is not None:
-        shape = AttrExpr("shape", slot=slots[attr.of])
-        return AttrExpr("arithmetic", attr="size", parts=(shape,))
-    if attr.kind == "attr" or attr.of is None:
-        return AttrExpr("attr", attr=attr.name)
-    return AttrExpr(attr.kind, slot=slots[attr.of], dim=attr.dim, parts=parts)
 
 
 def arg_spec(arg: Arg) -> ArgSpec:
@@ -196,6 +153,7 @@ class Lowering:
             expansion=lower_body(scalar_results(entry), own) if entry.outputs else Body(),
             unchanged=entry.unchanged.text if entry.unchanged is not None else "",
             conditions=_conditions(entry, own),
+            linear=_linear_groups(entry),
             source=str(entry.place),
         )
         return [*(self._lower_derived(item) for item in self.derived_scalars(entry)), spec]
@@ -229,25 +187,33 @@ class Lowering:
     def _rule_grads(self, entry: Entry, is_complex: bool = False) -> tuple[Grad, ...]:
         if entry.grad is None or not entry.grad.choices:
             return self._grads_of(entry, is_complex)
+        others = dict(entry.complex_grad.choices) if entry.complex_grad is not None else {}
         return tuple(
             replace(grad, match=entry.grad.match, choice=choice)
             for choice, rules in entry.grad.choices
-            for grad in self._grads_of(replace(entry, grad=rules), is_complex)
+            for grad in self._grads_of(
+                replace(entry, grad=rules, complex_grad=others.get(choice, entry.complex_grad)),
+                is_complex,
+            )
         )
 
     def _grads_of(self, entry: Entry, is_complex: bool) -> tuple[Grad, ...]:
-        rules = declared_rules(entry, is_complex)
+        declared = declared_rules(entry, is_complex)
         inputs = self._rule_inputs(entry)
         grads = []
+        rules: dict[int, Expr] = {}
         for i, arg in enumerate(entry.args):
-            rule = rules.get(arg.name)
+            rule = declared.get(arg.name)
             if arg.name in entry.unknown_slopes:
                 grads.append(Grad(i, Body(len(inputs))))
+            elif rule is not None and Name(TOTAL) in topological([rule]):
+                grads.append(Grad(i, lower_body([rule], [*inputs, TOTAL]), True))
             elif rule is not None:
-                adds_up = Name(TOTAL) in topological([rule])
-                names = [*inputs, TOTAL] if adds_up else inputs
-                grads.append(Grad(i, lower_body([rule], names), adds_up))
-        return tuple(grads)
+                rules[i] = rule
+        for first, *beside in sharing(rules):
+            body = lower_body([rules[i] for i in (first, *beside)], inputs)
+            grads.append(Grad(first, body, beside=tuple(beside)))
+        return tuple(sorted(grads, key=lambda grad: grad.input))
 
     def _complex_rule_grads(self, entry: Entry) -> tuple[Grad, ...]:
         """Where they differ from those of real numbers."""
@@ -311,16 +277,14 @@ class Lowering:
             differentiable=is_differentiable(entry),
             define=define,
             expand=entry.expand,
-            linear=tuple(
-                tuple(i for i, arg in enumerate(entry.args) if arg.name in group)
-                for group in entry.linear
-            ),
+            linear=_linear_groups(entry),
             batch=batch_rule(entry),
             memory=entry.memory.spec([arg.name for arg in entry.args]),
             conditions=_conditions(entry, [attr.name for attr in entry.own_attrs]),
             shapes=entry.shapes,
             effects=entry.effects,
             source=str(entry.place),
+            version=entry.version,
             library=entry.library,
         )
 
@@ -339,6 +303,12 @@ def _conditions(entry: Entry, inputs: Sequence[str]) -> tuple[Condition, ...]:
     return tuple(
         Condition(to_infix(formula.results[0]), lower_body(formula.results, inputs))
         for formula in entry.requires
+    )
+
+
+def _linear_groups(entry: ScalarEntry | OpEntry) -> tuple[tuple[int, ...], ...]:
+    return tuple(
+        tuple(i for i, arg in enumerate(entry.args) if arg.name in group) for group in entry.linear
     )
 
 
@@ -362,10 +332,9 @@ def lower_attrs(entry: Entry) -> tuple[AttrSpec, ...]:
 
 def _attr_specs(attrs: Sequence[AttrDecl]) -> tuple[AttrSpec, ...]:
     return tuple(
-        AttrSpec(attr.name, "str" if attr.choices else attr.type, attr.is_required, attr.default,
-                 attr.choices)
+        AttrSpec(attr.name, attr.type, attr.is_required, attr.default, attr.choices)
         for attr in attrs
-    )  # fmt: skip
+    )
 
 
 def lower_function(entry: Entry) -> FunctionSpec:

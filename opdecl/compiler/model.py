@@ -182,6 +182,7 @@ class ScalarEntry(Entry):
     outputs: tuple[Output, ...] = ()
     unchanged: Category | None = None  # the numbers that come out as they are
     formulas: tuple[FormulaText, ...] = ()  # of a native one, for devices without its kernel
+    linear: tuple[tuple[str, ...], ...] = ()  # groups: linear in each by itself
 
     @property
     def kind(self) -> str:
@@ -257,6 +258,7 @@ class OpEntry(Entry):
     memory: Memory = NO_WISHES
     shapes: ShapeSpec = NO_SHAPES
     effects: str = ""  # "random": nobody may repeat it, or do it before its time
+    flops: str = ""  # what its products cost, from shapes and attributes
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
     version: int = 1
@@ -349,12 +351,15 @@ class RawOp(Entry):
 def rule_names(entry: Entry) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names of the outputs and of their cotangents in the rules of `grad`.
 
-    One output is `y`, or `out` where an argument is called `y`; several are `y0`, `y1`, ...
+    One output is `y`, or `out` where an argument is called `y`; several are `y0`, `y1`, ... So are
+    those whose number attributes decide: as many as there are at most.
     """
     if entry.output_count == 1:
         taken = any(arg.name == "y" for arg in entry.args)
         return ("out" if taken else "y",), ("dy",)
-    count = max(entry.output_count, 0)
+    cases = entry.shapes.cases if isinstance(entry, OpEntry) else ()
+    count = max([entry.output_count, *(len(case.results) for case in cases)])
+    count = max(count, 0)
     return tuple(f"y{i}" for i in range(count)), tuple(f"dy{i}" for i in range(count))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from .expression import Attr, AttrLiteral, Call, Expr, Name, Num, topological
+from .expression import CHOICE, RESULT, Attr, AttrLiteral, Call, Expr, Name, Num, topological
 
 MAX_PRINTED = 2_000
 
@@ -15,6 +15,9 @@ INFIX: Mapping[str, tuple[str, int]] = {
     "bitwise_right_shift": (">>", 5), "add": ("+", 6), "subtract": ("-", 6),
     "multiply": ("*", 7), "divide": ("/", 7), "floor_divide": ("//", 7), "remainder": ("%", 7),
     "matmul": ("@", 7),
+}  # fmt: skip
+CONDITIONS: Mapping[str, str] = {
+    "logical_and": "{} and {}", "logical_or": "{} or {}", "logical_not": "not {}",
 }  # fmt: skip
 PREFIX: Mapping[str, str] = {"negative": "-", "bitwise_invert": "~"}
 UNARY, POWER, ATOM = 8, 9, 10
@@ -74,6 +77,11 @@ class _Printer:
 
     def attr(self, attr: Attr) -> tuple[str, int]:
         """An attribute's text and how tightly it binds."""
+        if attr.kind == "arithmetic" and attr.name in CONDITIONS:
+            parts = [f"({text})" for text, _ in map(self.attr, attr.parts)]
+            return CONDITIONS[attr.name].format(*parts), 0
+        if attr.kind == "arithmetic" and attr.name not in INFIX:
+            return f"{attr.name[:3]}({', '.join(self.attr(part)[0] for part in attr.parts)})", ATOM
         if attr.kind == "arithmetic":
             sign, level = INFIX[attr.name]
             left, right = (self.attr(part) for part in attr.parts)
@@ -86,7 +94,7 @@ class _Printer:
             parts = [self.attr(part)[0] for part in attr.parts]
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})", ATOM
         if attr.of is not None:
-            form = "shape" if attr.kind == "dim" else attr.kind
+            form = {"dim": "shape", "rank": "ndim"}.get(attr.kind, attr.kind)
             dim = self.attr(attr.parts[0])[0] if attr.parts else str(attr.dim)
             index = f"[{dim}]" if attr.kind == "dim" else ""
             return f"{form}({self.done[attr.of][0]}){index}", ATOM
@@ -129,6 +137,11 @@ class _Infix(_Printer):
                 sign, level = INFIX[node.function]
                 left = self.at(a, level + (level == 1))  # comparisons do not chain
                 return f"{left} {sign} {self.at(b, level + 1)}", level
+        if node.function == CHOICE:
+            then, other = (self.at(arg, UNARY) for arg in node.args)
+            return f"{then} if {self.attr(node.attrs[0][1])[0]} else {other}", 0
+        if node.function == RESULT:
+            return f"{self.done[node.args[0]][0]}[{node.attrs[0][1].literal}]", ATOM
         parts = [self.done[arg][0] for arg in node.args] + self.attrs(node)
         return f"{node.function}({', '.join(parts)})", ATOM
 
@@ -157,6 +170,8 @@ class _Latex(_Printer):
     def call(self, node: Call) -> tuple[str, int]:
         name, args = node.function, node.args
         plain = [self.done[arg][0] for arg in args]
+        if name == RESULT:
+            return rf"{{{plain[0]}}}_{{{node.attrs[0][1].literal}}}", ATOM
         match name, len(args):
             case "divide", 2:
                 return rf"\frac{{{plain[0]}}}{{{plain[1]}}}", ATOM

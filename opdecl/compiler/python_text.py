@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 
+from .attr_types import ATTR_TYPES
 from .errors import listing
 from .expression import names_read
 from .model import (
@@ -22,38 +23,6 @@ from .printing import body_text, to_infix
 
 WIDTH = 100
 
-# The Python type of an attribute: as an op holds it, and as a functional call accepts it.
-HELD: Mapping[str, str] = {
-    "bool": "bool",
-    "int": "int",
-    "float": "float",
-    "str": "str",
-    "choice": "str",
-    "dtype": "object",
-    "device": "str | None",
-    "axis": "int | tuple[int, ...] | None",
-    "one_axis": "int",
-    "axes": "tuple[int, ...]",
-    "shape": "tuple[int, ...]",
-    "sizes": "tuple[int, ...]",
-    "widths": "tuple[int, ...]",
-    "permutation": "tuple[int, ...]",
-    "padding": "str | tuple[int, ...]",
-    "scalar": "bool | int | float",
-    "index": "tuple[int, ...]",
-    "any": "object",
-}
-ACCEPTED: Mapping[str, str] = {
-    **HELD,
-    "axis": "int | Sequence[int] | None",
-    "axes": "int | Sequence[int]",
-    "shape": "int | Sequence[int]",
-    "sizes": "int | Sequence[int]",
-    "widths": "int | Sequence[int]",
-    "permutation": "int | Sequence[int]",
-    "padding": "str | int | Sequence[int]",
-    "index": "Sequence[int]",
-}
 DTYPES: Mapping[Category, str] = {
     Category.ALL: "any dtype",
     Category.NUMERIC: "numeric or boolean",
@@ -69,11 +38,13 @@ DTYPES: Mapping[Category, str] = {
 STRICT = (Category.INTEGER, Category.INTEGER_OR_BOOLEAN, Category.BOOLEAN)
 
 
-def type_of(attr: AttrDecl, table: Mapping[str, str]) -> str:
-    """The attribute's Python type; a number or a flag that may be left out may be None too."""
-    is_optional = attr.type in ("bool", "scalar") and not attr.is_required and attr.default is None
-    kind = table[attr.type] if not attr.choices else words_of(attr)
-    return f"{kind} | None" if is_optional else kind
+def annotation(attr: AttrDecl, is_held: bool) -> str:
+    """The attribute's Python type, as an op holds it or as a functional call takes it."""
+    row = ATTR_TYPES[attr.type]
+    kind = row.held_annotation if is_held else row.given_annotation
+    kind = words_of(attr) if attr.choices else kind
+    is_optional = not attr.is_required and attr.default is None
+    return f"{kind} | None" if is_optional and "None" not in kind and kind != "object" else kind
 
 
 def words_of(attr: AttrDecl) -> str:
@@ -114,8 +85,6 @@ def parameter(attr: AttrDecl, kind: str) -> str:
     """An attribute as a parameter."""
     if attr.is_required:
         return f"{attr.name}: {kind}"
-    if attr.default is None and "None" not in kind and kind != "object":
-        kind += " | None"
     return f"{attr.name}: {kind} = {literal(attr.default)}"
 
 

@@ -40,19 +40,20 @@ from .read_parts import (
     refuse_variadic,
     rule_names,
 )
+from .rule_reader import reserved_words
 from .versions import newest_versions, version_in, versioned_name
 
 # A scalar function of so many arguments is a method of Tensor, unless it says otherwise.
 _MOST_OF_A_METHOD = 2
 SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
 KEYS: Mapping[str, tuple[str, ...]] = {
-    "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires", "formula"),
+    "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires", "formula", "linear"),
     "reduction": (
         "reduction", *SHARED, "map", "combine", "init", "finish", "native", "identity",
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "expand", "kernel", "infer", "linear", "batch",
-        "view", "memory", "shapes", "effects",
+        "view", "memory", "shapes", "effects", "flops",
         "function", "calls", "requires", "version",
     ),
 }  # fmt: skip
@@ -120,7 +121,7 @@ def _read_entry(
     is_plain = isinstance(name_node, Scalar) and name_node.is_plain
     is_raw = kind == "op" and RAW in node.items
     wrong = check_name(name, is_plain, CLASS if kind == "op" else WORD, may_be_built_in=is_raw)
-    if not wrong and name in FORMS:
+    if not wrong and (name in FORMS or name in reserved_words()):
         wrong = f"{name!r} cannot be a name: it has a meaning in expressions"
     is_older = kind == "op" and version_in(node) < newest[name]
     own = versioned_name(name, version_in(node)) if is_older else name
@@ -162,6 +163,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         outputs=outputs,
         unchanged=_unchanged(fields, args, len(outputs)),
         formulas=_formulas(fields),
+        linear=fields.groups("linear", [arg.name for arg in args]),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .costs import read_flops
 from .errors import did_you_mean, listing, shorten
 from .fields import MISSING, WORD, Fields, check_name
 from .loader import Mapping as MappingNode
@@ -36,9 +37,12 @@ from .read_parts import (
     read_memory,
     read_numpy,
     read_shapes,
+    real_rules,
     refuse_variadic,
 )
+from .rule_reader import RuleReader, reserved_words
 from .shapes import given_dtype
+from .specs import ShapeSpec
 from .versions import MAX_VERSION
 
 DEVICES = ("cpu",)
@@ -70,12 +74,10 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
     args = fields.args(needs_some=False)
     refuse_variadic(fields, args, allow_last=True)
     attrs = fields.attrs()
-    for attr in attrs:
-        if attr.name in [arg.name for arg in args]:
-            fields.refuse(fields.place("attrs"), f"attrs: {attr.name!r} is an argument already")
+    _refuse_shared_names(fields, args, attrs)
     taken = [*(arg.name for arg in args), *(attr.name for attr in attrs)]
     outputs = _output_count(fields)
-    define = fields.formula("define", fields.get("define"), taken, max(outputs, 1))
+    define = fields.formula("define", fields.get("define"), taken, max(outputs, 1), RuleReader)
     is_native = fields.get("define") is None
     kernels = _kernels(fields, snake_case(name), is_native)
     is_python = any(":" in kernel for _, kernel in kernels)
@@ -85,7 +87,7 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
     if shapes.cases and fields.get("infer") is not None:
         fields.refuse(fields.place("infer"), "infer: `shapes` says it already; leave out one")
     own_rule = snake_case(name) if kernels and not is_python and not shapes.cases else ""
-    numbered = [f"y{i}" for i in range(outputs)] if outputs > 1 else ["y"]
+    grad, complex_grad = _grads(fields, args, taken, outputs, shapes)
     shared = {
         "name": name,
         "place": fields.mapping.place,
@@ -93,8 +95,8 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "doc": doc,
         "see": fields.text("see"),
         "numpy": read_numpy(fields),
-        "grad": read_grad(fields, args, [*taken, *numbered, "dy"], allow_handwritten=True),
-        "complex_grad": read_complex_grad(fields, args, [*taken, *numbered, "dy"]),
+        "grad": grad,
+        "complex_grad": complex_grad,
         "result": fields.choice("result", OP_RESULTS, given_dtype(shapes)),
         "is_method": fields.flag("method", False),
         "example": example,
@@ -109,7 +111,8 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "memory": read_memory(fields, [arg.name for arg in args]),
         "shapes": shapes,
         "effects": fields.choice("effects", EFFECTS, ""),
-        "call": fields.word("function", snake_case(name)),
+        "flops": read_flops(fields, args, attrs, {"y", *(f"y{i}" for i in range(outputs))}),
+        "call": _function(fields, name),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),
         "newest": newest,
@@ -119,9 +122,42 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
     if define is not None:
         return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
     native = NativeOp(**shared)  # type: ignore[arg-type]
-    if fields.get("grad") is None and not native.expand and is_differentiable(native):
+    if (
+        native.grad is None
+        and fields.get("grad") is None
+        and not native.expand
+        and is_differentiable(native)
+    ):
         native = replace(native, grad=GradRules(HANDWRITTEN))
     return native
+
+
+def _refuse_shared_names(
+    fields: Fields, args: tuple[Arg, ...], attrs: tuple[AttrDecl, ...]
+) -> None:
+    for attr in attrs:
+        if attr.name in [arg.name for arg in args]:
+            fields.refuse(fields.place("attrs"), f"attrs: {attr.name!r} is an argument already")
+
+
+def _function(fields: Fields, name: str) -> str:
+    call = fields.word("function", snake_case(name))
+    if call in reserved_words():
+        text = f"function: {call!r} cannot be a name: it has a meaning in expressions"
+        fields.refuse(fields.place("function"), text)
+    return call
+
+
+def _grads(
+    fields: Fields, args: tuple[Arg, ...], taken: list[str], outputs: int, shapes: ShapeSpec
+) -> tuple[GradRules | None, GradRules | None]:
+    """`grad` and `complex_grad`, which alone serves real numbers too."""
+    most = max([outputs, *(len(case.results) for case in shapes.cases)])
+    numbered = [f"y{i}" for i in range(most)] if outputs != 1 else ["y"]
+    names = [*taken, *numbered, "dy"]
+    others = read_complex_grad(fields, args, names)
+    own = read_grad(fields, args, names, allow_handwritten=True)
+    return real_rules(others) if fields.get("grad") is None else own, others
 
 
 def _version(fields: Fields) -> int:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
+from .derivative import of_real_numbers
 from .errors import did_you_mean, listing, shorten
 from .fields import Fields
 from .loader import Mapping as MappingNode
@@ -21,6 +23,8 @@ from .model import (
     Formula,
     GradRules,
 )
+from .parse import Reader
+from .rule_reader import RuleReader
 from .shapes import ShapeMistake, ShapeReader, text_of
 from .specs import ShapeSpec
 
@@ -166,17 +170,32 @@ def _rules(
     known = [arg.name for arg in args]
     rules: list[tuple[str, Formula | None]] = []
     unknown: list[str] = []
-    for name, value in node.items.items():
-        if name not in known:
-            hint = did_you_mean(name, known)
-            fields.refuse(node.keys[name].place, f"{key}: there is no argument {name!r}{hint}")
+    for text, value in node.items.items():
+        names = [name.strip() for name in text.split(",")]
+        if wrong := [name for name in names if name not in known]:
+            hint = did_you_mean(wrong[0], known)
+            fields.refuse(node.keys[text].place, f"{key}: there is no argument {wrong[0]!r}{hint}")
         elif isinstance(value, Scalar) and value.text == NONE:
-            rules.append((name, None))
+            rules += [(name, None) for name in names]
         elif isinstance(value, Scalar) and value.text == UNKNOWN:
-            unknown.append(name)
+            unknown += names
         else:
-            rules.append((name, fields.formula(f"{key} {name}", value, taken)))
+            rules += _rules_of(fields, f"{key} {text}", names, value, taken)
     return GradRules("rules", tuple(rules), tuple(unknown))
+
+
+def _rules_of(
+    fields: Fields, key: str, names: list[str], value: Node, taken: Collection[str]
+) -> list[tuple[str, Formula | None]]:
+    """The rules of one text: `x1, x2: |` ends in a tuple, the gradients of both."""
+    reader = RuleReader if "op" in fields.mapping.items else Reader
+    found = fields.formula(key, value, taken, len(names), reader)
+    if found is None or len(found.results) != len(names):
+        return [(name, found) for name in names]
+    return [
+        (name, replace(found, results=(result,)))
+        for name, result in zip(names, found.results, strict=True)
+    ]
 
 
 def read_complex_grad(
@@ -184,6 +203,18 @@ def read_complex_grad(
 ) -> GradRules | None:
     """The rules where complex numbers flow; the others hold there as those of real numbers do."""
     return read_grad(fields, args, taken, allow_handwritten=False, key="complex_grad")
+
+
+def real_rules(rules: GradRules | None) -> GradRules | None:
+    """The rules of real numbers, where those of complex ones are written alone."""
+    if rules is None:
+        return None
+    found = tuple(
+        (name, rule and replace(rule, results=tuple(map(of_real_numbers, rule.results))))
+        for name, rule in rules.rules
+    )
+    choices = tuple((word, real_rules(inner) or inner) for word, inner in rules.choices)
+    return replace(rules, rules=found, choices=choices)
 
 
 def read_example(

@@ -13,6 +13,7 @@ import ast
 from collections.abc import Sequence
 from dataclasses import replace
 
+from .attr_types import ATTR_TYPES
 from .errors import did_you_mean, shorten
 from .loader import Node, Scalar
 from .model import Arg, AttrDecl
@@ -34,8 +35,6 @@ DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # fmt: skip
 COUNTERPARTS = ("real", "complex")
 PARTS = ("resized", "reduced", "reduced_some")
-AXIS_TYPES = ("one_axis", "axis", "axes")
-NUMBER_TYPES = ("int", "bool", "one_axis")
 UNKNOWN = "unknown"
 ARITHMETIC = ("add", "subtract", "multiply", "floor_divide", "remainder")
 ALWAYS = AttrExpr("literal", literal=True)
@@ -78,7 +77,7 @@ class ShapeReader:
         implied = tuple(
             ArgShape(0, parts=(ShapePart("reduced", axis=AttrExpr("attr", attr=attr.name)),))
             for attr in self.attrs.values()
-            if attr.type in AXIS_TYPES and attr.name not in used
+            if ATTR_TYPES[attr.type].names_axes and attr.name not in used
         )
         return ShapeCase(when, (*found, *implied), results, " ".join(text.split()))
 
@@ -203,7 +202,7 @@ class ShapeReader:
 
     def axes(self, node: ast.expr) -> AttrExpr:
         attr = self.attrs.get(node.id) if isinstance(node, ast.Name) else None
-        if attr is not None and attr.type in AXIS_TYPES:
+        if attr is not None and ATTR_TYPES[attr.type].names_axes:
             return AttrExpr("attr", attr=attr.name)
         raise ShapeMistake(f"an attribute that names axes is expected; got {ast.unparse(node)}")
 

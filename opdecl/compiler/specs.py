@@ -19,8 +19,9 @@ from .expression import AttrLiteral, Value
 class AttrExpr:
     """A step's attribute: kind is "literal", "attr", "shape", "dim", "dtype", "arithmetic" (of the
     function `attr` on the `parts`) or "tuple" (of the `parts`). In declared shapes a slot is an
-    argument, a "dim" may be along the axis that its one part gives, and there are "size", number
-    `slot` of those that patterns name, and "rank".
+    argument, a "dim" may be along the axis that its one part gives, and there is "size", number
+    `slot` of those that patterns name. "rank" is that of a slot, "flows" whether anything flows
+    into it.
     """
 
     kind: str
@@ -33,11 +34,12 @@ class AttrExpr:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One functional call, or a pseudo-call: `size`, `attribute`."""
+    """One functional call, or a pseudo-call: `size`, `attribute`, `if`, `raise`."""
 
     call: str
     args: tuple[int, ...]
     attrs: tuple[tuple[str, AttrExpr], ...] = ()
+    outputs: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +57,8 @@ class Grad:
     """The gradient of one input; the body reads inputs, outputs and cotangents.
 
     It has no results where the slope is declared to be unknown. A rule that `adds_up` reads what
-    has arrived so far, too. Of several rules, each is for one value of the attribute `match`.
+    has arrived so far, too. Of several rules, each is for one value of the attribute `match`. The
+    further results of a body are the gradients of the inputs `beside`.
     """
 
     input: int
@@ -63,6 +66,7 @@ class Grad:
     adds_up: bool = False
     match: str = ""
     choice: str = ""
+    beside: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +103,7 @@ class ScalarSpec:
     derived: bool = False
     unchanged: str = ""  # the category of numbers that come out as they are
     conditions: tuple[Condition, ...] = ()
+    linear: tuple[tuple[int, ...], ...] = ()
     source: str = ""
 
 
@@ -230,6 +235,7 @@ class OpSpec:
     shapes: ShapeSpec = NO_SHAPES
     effects: str = ""
     source: str = ""
+    version: int = 1
     library: str = ""  # the file that has its kernel; not part of what the core keeps
 
 

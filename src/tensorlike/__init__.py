@@ -104,7 +104,9 @@ _LATE_MODULES = {
     "nn": ".nn",
     "optim": ".optim",
     "special": ".functional.special",
+    "static": ".static",
     "testing": ".testing",
+    "viz": ".static.pictures",
 }
 _LATE_NAMES = {
     "build_info": ".installation",
@@ -126,6 +128,7 @@ if _typing.TYPE_CHECKING:
     from .functional import linalg as linalg
     from .functional import special as special
     from . import testing as testing
+    from .static import pictures as viz
     from .installation import build_info as build_info
     from .installation import native_include as native_include
     from .imperative import autograd as autograd
@@ -248,6 +251,7 @@ __all__ = sorted(
         "to_variable",
         "transforms",
         "value_and_grad",
+        "viz",
         "vjp",
         "result_type",
         "isdtype",

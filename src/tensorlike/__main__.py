@@ -2,6 +2,7 @@
 
     python -m tensorlike cmake-dir             the folder for CMake's tensorlike_DIR
     python -m tensorlike native-include        the folder of tensorlike_native.h
+    python -m tensorlike run-path              tl-run, which runs saved programs without Python
     python -m tensorlike cpp-functions         which functions C++ programs call by name
     python -m tensorlike draw TAPE.dot OUT.svg a graph that a tape wrote, as a picture
 """
@@ -29,6 +30,21 @@ def cmake_dir() -> Path:
             f"{folder}; install it by pip, with TENSORLIKE_CPP_PACKAGE on."
         )
     return folder
+
+
+def run_path() -> Path:
+    """The program tl-run.
+
+    Raises:
+        FileNotFoundError: this installation has none.
+    """
+    program = Path(_C.__file__).resolve().parent / "bin" / "tl-run"
+    if not program.exists():
+        raise FileNotFoundError(
+            f"run-path: the package must have been installed with its programs; there is no "
+            f"{program}; install it by pip."
+        )
+    return program
 
 
 def cpp_functions() -> str:
@@ -61,6 +77,8 @@ def main(arguments: list[str]) -> int:
             print(cmake_dir())
         elif arguments == ["native-include"]:
             print(native_include())
+        elif arguments == ["run-path"]:
+            print(run_path())
         elif arguments == ["cpp-functions"]:
             print(cpp_functions())
         elif len(arguments) == 3 and arguments[0] == "draw":

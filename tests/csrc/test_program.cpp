@@ -2,6 +2,7 @@
 #include "op/registry.h"
 #include "program/dot.h"
 #include "program/program.h"
+#include "program/stretch.h"
 #include "tape_support.h"
 #include "tensor/raw_tensor.h"
 
@@ -49,6 +50,31 @@ void test_a_program_is_bound_to_sizes_and_run() {
   const auto first = recorded.program->bind({5});
   expect(first == recorded.program->bind({5}), "the same sizes are bound once");
   expect(first->specs.back().shape == Dims({10}), "shapes of all variables are known then");
+}
+
+void test_a_stretch_runs_what_lies_between() {
+  const Recorded recorded;
+  const int product = recorded.program->steps()[0].outputs[0];
+  Stretch part(recorded.program, {product}, {recorded.flat, product});
+  for (int64_t batch : {2, 0}) {
+    const Ref<RawTensor> given = ones_of(batch, 2);
+    Value* values[] = {given.get()};
+    const Values found = part.run(values);
+    const auto& y = static_cast<const RawTensor&>(*found[0]);
+    expect(y.shape == Dims({batch * 2}), "the sizes follow from what is given");
+    expect(found[1].get() == given.get(), "what is given may be asked for");
+    const Spec spec = given->spec();
+    expect(part.infer({&spec, 1})[0].shape == y.shape, "shapes are known without running");
+  }
+  // Steps that are added later change nothing.
+  const int more = recorded.program->append(*op("relu"), std::vector<int>{recorded.flat}, "b:1")[0];
+  const Ref<RawTensor> given = ones_of(1, 2);
+  Value* values[] = {given.get()};
+  expect(part.run(values).size() == 2, "the same results as before");
+  Stretch longer(recorded.program, {product}, {more});
+  expect(longer.run(values).size() == 1, "and the new ones");
+  expect_error(error_of([&] { Stretch(recorded.program, {}, {product}); }),
+               "program: x must be given, since results depend on it", "an input that is missing");
 }
 
 void test_a_program_is_printed_and_drawn() {
@@ -123,6 +149,7 @@ void test_usual_numbers_are_near_no_witness() {
 
 int main() {
   tensorlike::tape::test_a_program_is_bound_to_sizes_and_run();
+  tensorlike::tape::test_a_stretch_runs_what_lies_between();
   tensorlike::tape::test_a_program_is_printed_and_drawn();
   tensorlike::tape::test_wrong_inputs_and_sizes_are_refused();
   tensorlike::tape::test_witnesses_are_given_back();

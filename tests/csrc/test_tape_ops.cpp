@@ -12,18 +12,10 @@
 namespace tensorlike::tape {
 namespace {
 
-// Values for what has no default, by the type of the attribute.
-Attr some_attribute(const std::string& type, const std::vector<int64_t>& list) {
-  if (type == "bool") return true;
-  if (type == "float") return 0.5;
-  if (type == "scalar") return 1.0;
-  if (type == "dtype") return DType::kFloat32;
-  if (type == "permutation") return std::vector<int64_t>{1, 0};
-  if (type == "widths") return std::vector<int64_t>{1, 0, 0, 1};
-  if (is_list_of_ints(type) || type == "padding" || type == "axis") return list;
-  if (type == "index") return std::vector<int64_t>{0, 1, 0, 0};
-  if (type == "str") return std::string(list[0] == 2 ? "sum" : "cumulative_sum");
-  return int64_t{1};
+// Values for what has no default: the words of a choice, else the examples of the type.
+std::vector<Attr> some_values(const AttrSpec& spec) {
+  if (spec.choices.empty()) return spec.type->examples;
+  return {spec.choices.begin(), spec.choices.end()};
 }
 
 // Inputs of several kinds, one of which most ops take: a letter for the dtype, and dimensions. The
@@ -153,17 +145,19 @@ bool is_given(const Function& function, const AttrSpec& spec) {
   const bool has_window = std::any_of(
       all.begin(), all.end(), [](const AttrSpec& other) { return other.name == "kernel_size"; });
   return spec.required || spec.name == "kernel_size" ||
-         (spec.name == "output_size" && spec.type == "sizes" && !has_window);
+         (spec.name == "output_size" && spec.type == attr_type("sizes") && !has_window);
 }
 
-// Whether the function takes these inputs; the tape must agree then.
-bool check(const Function& function, const std::vector<const char*>& kind,
-           const std::vector<int64_t>& list) {
+// Whether the function takes these inputs, and of each attribute's values that of this number, or
+// the last; the tape must agree then.
+bool check(const Function& function, const std::vector<const char*>& kind, size_t number) {
   Attributes attributes;
   std::vector<Attr> values;
   for (const AttrSpec& spec : function.spec.attrs) {
-    if (is_given(function, spec))
-      attributes.emplace_back(spec.name, some_attribute(spec.type, list));
+    if (is_given(function, spec)) {
+      const std::vector<Attr> some = some_values(spec);
+      attributes.emplace_back(spec.name, some[std::min(number, some.size() - 1)]);
+    }
     values.push_back(is_given(function, spec) ? attributes.back().second : spec.fallback);
   }
   std::vector<Ref<RawTensor>> inputs;
@@ -191,15 +185,13 @@ bool check(const Function& function, const std::vector<const char*>& kind,
 
 bool check(const Function& function) {
   bool is_taken = false;
-  const bool has_lists = std::any_of(
-      function.spec.attrs.begin(), function.spec.attrs.end(), [&](const AttrSpec& spec) {
-        return is_given(function, spec) && (is_list_of_ints(spec.type) || spec.type == "str");
-      });
+  size_t most = 1;
+  for (const AttrSpec& spec : function.spec.attrs) {
+    if (is_given(function, spec)) most = std::max(most, some_values(spec).size());
+  }
   for (const std::vector<const char*>& kind : kKinds) {
-    for (const std::vector<int64_t>& list :
-         {std::vector<int64_t>{2, 2}, {1}, {0}, {1, 1}, {1, 1, 1}, {0, 1}}) {
-      is_taken = check(function, kind, list) || is_taken;
-      if (!has_lists) break;
+    for (size_t number = 0; number < most; ++number) {
+      is_taken = check(function, kind, number) || is_taken;
     }
   }
   return is_taken;

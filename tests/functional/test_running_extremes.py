@@ -152,9 +152,9 @@ def test_gradients_of_running_sums_of_exponentials_do_not_overflow(reverse: bool
 def test_modes_and_dtypes_are_checked() -> None:
     x = tl.tensor(np.arange(3))
     with pytest.raises(
-        tl.ParameterError, match=r"^Scan: mode must be 'cumulative_sum', .*; got 'sum'\.$"
+        tl.ParameterError, match=r"^cumulative: mode must be 'cumulative_sum', .*; got 'sum'\.$"
     ):
-        F.scan(x, mode="sum")
+        F.cumulative(x, mode="sum")
     with pytest.raises(
         tl.DTypeError, match=r"^logcumsumexp: dtype must be floating-point for logcumsumexp"
     ):

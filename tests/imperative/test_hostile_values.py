@@ -49,7 +49,7 @@ TEXTS: list[Callable[[], object]] = [
     lambda: tl.Tensor(1.0, **{HALF: 1}),
     lambda: F.sum(tl.ones(2), **{HALF: 1}),
     lambda: F.concat([tl.ones(2)], **{HALF: 1}),
-    lambda: F.scan(tl.ones(2), mode=HALF) if hasattr(F, "scan") else F.pad(tl.ones(2), HALF),
+    lambda: F.cumulative(tl.ones(2), mode=HALF),
     lambda: tl.num_threads(**{HALF: 1}),
     lambda: tl.set_num_threads(**{HALF: 1}),
     lambda: tl.memory.stats(**{HALF: 1}),

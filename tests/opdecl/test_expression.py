@@ -20,7 +20,7 @@ from tensorlike.opdecl.compiler.expression import (
     rebuild,
     topological,
 )
-from tensorlike.opdecl.compiler.lower import lower_body
+from tensorlike.opdecl.compiler.lower_bodies import lower_body
 from tensorlike.opdecl.compiler.model import ScalarEntry
 from tensorlike.opdecl.compiler.parse import parse_body, parse_expression
 from tensorlike.opdecl.compiler.printing import to_infix, to_latex

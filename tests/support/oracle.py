@@ -101,7 +101,7 @@ def tolerances(
             doubled = 2 * np.spacing(parts.astype(dtype)).astype(exact[0].dtype)
             units = [np.where(inputs[0] < 0, np.fmax(doubled, units[0]), units[0])]
         if entry.name in SWINGING:
-            swing = np.fmin(np.sqrt(2 / (np.pi * np.abs(inputs[0]))), 1).astype(dtype)
+            swing = np.fmin(np.sqrt(2 / np.pi) / np.sqrt(np.abs(inputs[0])), 1).astype(dtype)
             units = [np.fmax(np.spacing(swing).astype(exact[0].dtype), units[0])]
         if entry.name in INCOMPLETE:
             size = np.nan_to_num(np.abs(np.log(exact[0])), posinf=0.0)

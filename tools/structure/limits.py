@@ -23,7 +23,7 @@ LIMITS: Limits = {
     "rules written by hand": {
         "inference": {"op classes": 33},
         "kernel": {"op classes": 75},
-        "gradient": {"op classes": 28},
+        "gradient": {"op classes": 17},
         "body": {"op classes": 3},
         "view": {"op classes": 6},
     },
@@ -54,7 +54,7 @@ LIMITS: Limits = {
         "F.gelu(x)": {"Python frames": 0, "C++ functions": 9},
         "y.backward()": {"Python frames": 1, "C++ functions": 19},
         "grad(f)(x), three ops": {"Python frames": 40, "C++ functions": 25},
-        "declare, a scalar": {"Python files": 24, "C++ functions": 10},
+        "declare, a scalar": {"Python files": 26, "C++ functions": 10},
     },
     "ops of a gradient": {
         "gelu": {"plain": 1, "on a Listing": 1, "on a Carrier": 1},

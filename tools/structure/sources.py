@@ -8,17 +8,18 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
 FLOORS = (
-    "bind", "cpu", "kernels", "program", "rules", "tape", "dispatch", "engine", "tensor", "op",
-    "memory", "base", "native",
+    "run", "bind", "cpu", "kernels", "program", "rules", "tape", "dispatch", "engine", "tensor",
+    "op", "memory", "base", "native",
 )  # fmt: skip
 # A backend stands beside the floors that know none: what its own may include.
 BACKEND_FLOORS = {
     "cpu": ("cpu", "kernels", "tensor", "op", "memory", "base"),
     "kernels": ("kernels", "base"),
+    "run": ("run", "program", "tape", "dispatch", "tensor", "op", "memory", "base"),
 }
 ROOMS = (
-    "imperative", "inspection", "functional", "transforms", "nn", "optim", "ops", "opdecl",
-    "testing", "src",
+    "imperative", "inspection", "functional", "transforms", "nn", "optim", "static", "ops",
+    "opdecl", "testing", "src",
 )  # fmt: skip
 BESIDE = ("tests", "benchmarks", "examples", "docs", "tools")
 CODE = (".py", ".pyi", ".h", ".cpp", ".yaml")

@@ -1,0 +1,76 @@
+"""Training steps as static programs, which an executor runs; the same models as networks.py."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+from cases import Case
+from compare import Contender, Result, Settings, time_in_turns
+from models import cnn, gpt, lstm, mlp
+from peers import COMPILED, JAX, OURS, TORCH, Build, jax
+
+import tensorlike as tl
+from tensorlike import static
+
+EAGER = "tensorlike, at once"
+PROGRAM = "program"
+OPS = 1000
+
+
+def programs() -> Iterator[Case]:
+    """Each beside the peers, and beside our own steps at once."""
+    for title, model, bar in (
+        ("MLP 784-1024-1024-10, batch 256, Adam step", mlp, 0.8),
+        ("CNN, 32 and 64 channels, batch 64 of 28 x 28, step", cnn, 0.8),
+        ("LSTM, 2 layers of 256, batch 32, 64 steps in time, step", lstm, 0.5),
+        ("GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step", gpt, 0.8),
+    ):
+        yield Case(
+            name=f"{title}, as a program",
+            bar=bar,
+            builds=lambda model=model: _contenders(model),
+            given=lambda model=model: {EAGER: model.builds()[OURS]},
+            tolerance=1e-3,
+        )
+
+
+def _contenders(model: Any) -> dict[str, Build]:
+    found = dict(model.builds())
+    made = {OURS: found[PROGRAM], TORCH: found[TORCH], COMPILED: found[COMPILED]}
+    if model is mlp and jax is not None:
+        made[JAX] = lambda: mlp.jax_step(jax)
+    return made
+
+
+def overhead(settings: Settings) -> list[Result]:
+    """A thousand additions of eight elements: all that is not arithmetic, with the op itself."""
+    with static.program_guard(static.Program(), static.Program()) as main:
+        x = static.data("x", (8,))
+        y = x
+        for _ in range(OPS):
+            y = y + x
+    given = tl.tensor(np.ones(8, np.float32))
+    executor = static.Executor()
+    names = {
+        "run": executor.run, "main": main, "feed": {"x": given}, "ys": [y], "x": given,
+        "at_once": _at_once,
+    }  # fmt: skip
+    timings = time_in_turns(
+        {
+            OURS: Contender("run(main, feed, ys, return_numpy=False)[0]", names),
+            EAGER: Contender("at_once(x)", names),
+        },
+        settings,
+    )
+    (row,) = timings.results(f"{OPS} additions of 8 elements, per op", {EAGER: None}, per=OPS)
+    return [dataclasses.replace(row, bar=0.15e-6, bar_is_absolute=True)]
+
+
+def _at_once(x: Any) -> Any:
+    y = x
+    for _ in range(OPS):
+        y = y + x
+    return y

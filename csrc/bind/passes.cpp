@@ -1,0 +1,226 @@
+// Passes for Python, one at a time: the order, the switches and the texts are its own.
+#include "program/passes.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "bind/programs.h"
+#include "program/recording.h"
+
+namespace tensorlike::bind {
+namespace {
+
+std::vector<int> to_numbers(const Program& program, PyObject* objects) {
+  Object items = own(PySequence_Tuple(objects));
+  std::vector<int> numbers;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+    const long number = PyLong_AsLong(PyTuple_GET_ITEM(items.get(), i));
+    if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+    if (number < 0 || static_cast<size_t>(number) >= program.variables().size()) {
+      fail(ErrorKind::kIndex, said::op("optimize"), "a result must be of the program",
+           said::got("number ", number));
+    }
+    numbers.push_back(static_cast<int>(number));
+  }
+  return numbers;
+}
+
+Object from_numbers(const std::vector<int>& numbers) {
+  Object tuple = own(PyTuple_New(static_cast<Py_ssize_t>(numbers.size())));
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    PyTuple_SET_ITEM(tuple.get(), static_cast<Py_ssize_t>(i), checked(PyLong_FromLong(numbers[i])));
+  }
+  return tuple;
+}
+
+// What passes compute is no part of a program that is being built.
+class Unrecorded {
+ public:
+  Unrecorded() : before_(record_in(nullptr)) {}
+  ~Unrecorded() { record_in(before_); }
+  Unrecorded(const Unrecorded&) = delete;
+  Unrecorded& operator=(const Unrecorded&) = delete;
+
+ private:
+  Program* before_;
+};
+
+// run_pass(name, program, results, level, empty) -> (results, changes, nanoseconds)
+PyObject* run_pass_by_name(PyObject*, PyObject* args) {
+  const char* name = nullptr;
+  PyObject *source = nullptr, *results = nullptr, *empty = nullptr;
+  int level = 0;
+  if (PyArg_ParseTuple(args, "sOOiO", &name, &source, &results, &level, &empty) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    const Ref<Program> program(&to_program(source));
+    const std::vector<int> numbers = to_numbers(*program, results);
+    const Unrecorded unrecorded;
+    PassReport report;
+    const std::vector<int> found =
+        run_pass(find_pass(name), *program, numbers, static_cast<OptLevel>(std::clamp(level, 0, 2)),
+                 to_program(empty), report);
+    const Object tuple = from_numbers(found);
+    return checked(Py_BuildValue("(OiL)", tuple.get(), report.changes,
+                                 static_cast<long long>(report.nanoseconds)));
+  });
+}
+
+// passes() -> (name, what it does, the level from which it runs) of each, in their order
+PyObject* list_passes(PyObject*, PyObject*) {
+  return guarded([&] {
+    Object out = own(PyList_New(0));
+    for (const Pass& pass : passes()) {
+      Object item =
+          own(Py_BuildValue("(ssi)", std::string(pass.name).c_str(), std::string(pass.what).c_str(),
+                            static_cast<int>(pass.least)));
+      check(PyList_Append(out.get(), item.get()));
+    }
+    return out.release();
+  });
+}
+
+// verify(program, results): ArgumentError where it is no program.
+PyObject* verify_program(PyObject*, PyObject* args) {
+  PyObject *source = nullptr, *results = nullptr;
+  if (PyArg_ParseTuple(args, "OO", &source, &results) == 0) return nullptr;
+  return guarded([&] {
+    const Program& program = to_program(source);
+    verify(program, to_numbers(program, results));
+    return Py_NewRef(Py_None);
+  });
+}
+
+// A graph under a user's hands.
+struct GraphObject {
+  PyObject_HEAD Graph* graph;
+};
+Graph& graph_in(PyObject* self) { return *reinterpret_cast<GraphObject*>(self)->graph; }
+
+// Graph(program, results)
+PyObject* graph_new(PyTypeObject* cls, PyObject* args, PyObject*) {
+  PyObject *source = nullptr, *results = nullptr;
+  if (PyArg_ParseTuple(args, "OO", &source, &results) == 0) return nullptr;
+  return guarded([&] {
+    const Program& program = to_program(source);
+    auto graph = std::make_unique<Graph>(program, to_numbers(program, results));
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    reinterpret_cast<GraphObject*>(self)->graph = graph.release();
+    return self;
+  });
+}
+
+void graph_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  delete &graph_in(self);
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+int to_number(const Graph& graph, PyObject* object) {
+  const long number = PyLong_AsLong(object);
+  if (number == -1 && PyErr_Occurred() != nullptr) throw PythonError();
+  if (number < 0 || static_cast<size_t>(number) >= graph.variables().size()) {
+    fail(ErrorKind::kIndex, said::op("Graph"), "a variable must be of the program",
+         said::got("number ", number));
+  }
+  return static_cast<int>(number);
+}
+
+// steps() -> (op, inputs, outputs, place) of each
+PyObject* graph_steps(PyObject* self, PyObject*) {
+  return guarded([&] {
+    Object out = own(PyList_New(0));
+    for (const Program::Step& step : graph_in(self).steps()) {
+      Object inputs = from_numbers(step.inputs), outputs = from_numbers(step.outputs);
+      Object item = own(Py_BuildValue("(NOOs)", from_op(*step.op), inputs.get(), outputs.get(),
+                                      step.place.c_str()));
+      check(PyList_Append(out.get(), item.get()));
+    }
+    return out.release();
+  });
+}
+
+// insert(place, op, inputs, line) -> the numbers of its results
+PyObject* graph_insert(PyObject* self, PyObject* args) {
+  Py_ssize_t place = 0;
+  PyObject *op = nullptr, *inputs = nullptr;
+  const char* line = "";
+  if (PyArg_ParseTuple(args, "nOOs", &place, &op, &inputs, &line) == 0) return nullptr;
+  return guarded([&] {
+    Graph& graph = graph_in(self);
+    if (place < 0 || static_cast<size_t>(place) > graph.steps().size()) {
+      fail(ErrorKind::kIndex, said::op("Graph"), said::argument("place"),
+           "must be that of a step, or the end", said::got(place));
+    }
+    Object items = own(PySequence_Tuple(inputs));
+    std::vector<int> numbers;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      numbers.push_back(to_number(graph, PyTuple_GET_ITEM(items.get(), i)));
+    }
+    return from_numbers(graph.insert(static_cast<size_t>(place), *to_op(op), numbers, line))
+        .release();
+  });
+}
+
+// replace(from, to): whoever reads the one reads the other instead
+PyObject* graph_replace(PyObject* self, PyObject* args) {
+  PyObject *from = nullptr, *to = nullptr;
+  if (PyArg_ParseTuple(args, "OO", &from, &to) == 0) return nullptr;
+  return guarded([&] {
+    Graph& graph = graph_in(self);
+    const int a = to_number(graph, from), b = to_number(graph, to);
+    if (!graph.is_same_kind(a, b)) {
+      fail(ErrorKind::kShape, said::op("Graph"), said::argument("replace"),
+           "must put a value of the same shape and dtype in the place of another",
+           said::got(text(to_string(graph.variable(a).spec), " and ",
+                          to_string(graph.variable(b).spec))));
+    }
+    graph.replace(a, b);
+    return Py_NewRef(Py_None);
+  });
+}
+
+// finish(empty) -> the results' numbers in the new program, without what nobody reads
+PyObject* graph_finish(PyObject* self, PyObject* empty) {
+  return guarded([&] {
+    Graph& graph = graph_in(self);
+    graph.keep(graph.live_steps());
+    graph.finish(to_program(empty));
+    return from_numbers(graph.finished_results()).release();
+  });
+}
+
+PyMethodDef graph_methods[] = {
+    {"steps", as_method(graph_steps), METH_NOARGS, "The op, inputs, outputs and line of each."},
+    {"insert", graph_insert, METH_VARARGS, "insert(place, op, inputs, line): its results."},
+    {"replace", graph_replace, METH_VARARGS, "replace(from, to): for all who read it."},
+    {"finish", as_method(graph_finish), METH_O, "finish(empty): the results' numbers there."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyType_Slot graph_slots[] = {
+    {Py_tp_new, as_slot(graph_new)},
+    {Py_tp_dealloc, as_slot(graph_dealloc)},
+    {Py_tp_methods, graph_methods},
+    {0, nullptr},
+};
+PyType_Spec graph_spec = {"tensorlike._C.Graph", sizeof(GraphObject), 0, Py_TPFLAGS_DEFAULT,
+                          graph_slots};
+
+PyMethodDef functions[] = {
+    {"run_pass", run_pass_by_name, METH_VARARGS,
+     "run_pass(name, program, results, level, empty): results, changes and nanoseconds."},
+    {"list_passes", list_passes, METH_NOARGS, "All passes: name, what, least level."},
+    {"verify_program", verify_program, METH_VARARGS, "verify_program(program, results)"},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_passes(PyObject* module) {
+  add_type(module, graph_spec, nullptr);
+  check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,174 @@
+// Stretch for Python: a program, or a part of it, as ops run it.
+#include "bind/programs.h"
+#include "bind/rules.h"
+#include "program/stretch.h"
+
+namespace tensorlike::bind {
+namespace {
+
+struct StretchObject {
+  PyObject_HEAD Stretch* stretch;
+};
+Stretch& stretch_in(PyObject* self) { return *reinterpret_cast<StretchObject*>(self)->stretch; }
+
+// Stretch(program, given, results)
+PyObject* stretch_new(PyTypeObject* cls, PyObject* args, PyObject*) {
+  PyObject *program = nullptr, *given = nullptr, *results = nullptr;
+  if (PyArg_ParseTuple(args, "OOO", &program, &given, &results) == 0) return nullptr;
+  return guarded([&] {
+    const Ref<Program> held(&to_program(program));
+    Ref<Stretch> made =
+        make_ref<Stretch>(held, to_variables(*held, given), to_variables(*held, results));
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    reinterpret_cast<StretchObject*>(self)->stretch = made.detach();
+    return self;
+  });
+}
+
+void stretch_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  stretch_in(self).release();
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+// run(values) -> the values of the results; wrappers are not taken off.
+PyObject* stretch_run(PyObject* self, PyObject* values) {
+  return guarded([&] {
+    const Ref<Stretch> held(&stretch_in(self));
+    Object items = own(PySequence_Tuple(values));
+    Values given;
+    SmallVector<Value*, 4> pointers;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      given.push_back(as_argument(PyTuple_GET_ITEM(items.get(), i)));
+      pointers.push_back(given.back().get());
+    }
+    return values_to_tuple(held->run({pointers.data(), pointers.size()}));
+  });
+}
+
+// call(*tensors) -> the results as Tensors, one or a tuple, where all are Tensors of plain values;
+// else NotImplemented.
+PyObject* stretch_call(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+  return guarded([&]() -> PyObject* {
+    SmallVector<Value*, 4> values;
+    bool is_plain = dispatcher().is_wrapper_plain();
+    for (Py_ssize_t i = 0; i < n && is_plain; ++i) {
+      is_plain = is_own_wrapper(Py_TYPE(args[i])) && value_of(args[i])->tag == Value::kRaw;
+      if (is_plain) values.push_back(value_of(args[i]));
+    }
+    if (!is_plain) return Py_NewRef(Py_NotImplemented);
+    const Ref<Stretch> held(&stretch_in(self));
+    Values kept;  // while the steps run, a Tensor may be bound to something else
+    for (Value* value : values) kept.push_back(Ref<Value>(value));
+    const Values found = held->run({values.data(), values.size()});
+    return found.size() == 1 ? wrap(found[0], types.tensor) : to_tuple(found, types.tensor);
+  });
+}
+
+// infer(values) -> a ShapeTensor for each result
+PyObject* stretch_infer(PyObject* self, PyObject* values) {
+  return guarded([&] {
+    const Ref<Stretch> held(&stretch_in(self));
+    Object items = own(PySequence_Tuple(values));
+    std::vector<Spec> specs;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      specs.push_back(spec_of("program", *to_value(PyTuple_GET_ITEM(items.get(), i))));
+    }
+    Values found;
+    for (Spec& spec : held->infer(specs)) found.push_back(make_ref<ShapeTensor>(std::move(spec)));
+    return values_to_tuple(found);
+  });
+}
+
+// shapes_for(variables, sizes) -> the shape of each, for these sizes of the program
+PyObject* stretch_shapes_for(PyObject* self, PyObject* args) {
+  PyObject *variables = nullptr, *sizes = nullptr;
+  if (PyArg_ParseTuple(args, "OO", &variables, &sizes) == 0) return nullptr;
+  return guarded([&] {
+    const Ref<Stretch> held(&stretch_in(self));
+    const std::vector<int> numbers = to_variables(*held->program, variables);
+    // Not as an attribute: these stand for unknown sizes, and nobody wrote them.
+    Object items = own(PySequence_Tuple(sizes));
+    std::vector<int64_t> given;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(items.get()); ++i) {
+      given.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(items.get(), i)));
+      if (PyErr_Occurred() != nullptr) throw PythonError();
+    }
+    const Specs found = held->specs_for(numbers, given);
+    Object out = own(PyTuple_New(static_cast<Py_ssize_t>(found.size())));
+    for (size_t i = 0; i < found.size(); ++i) {
+      PyTuple_SET_ITEM(out.get(), static_cast<Py_ssize_t>(i), checked(from_dims(found[i].shape)));
+    }
+    return out.release();
+  });
+}
+
+PyObject* stretch_draws(PyObject* self, void*) { return PyBool_FromLong(stretch_in(self).draws()); }
+
+PyMethodDef stretch_methods[] = {
+    {"run", as_method(stretch_run), METH_O, "run(values): the values of the results."},
+    {"call", as_method(stretch_call), METH_FASTCALL,
+     "call(*tensors): the results as Tensors; NotImplemented unless all hold plain values."},
+    {"infer", as_method(stretch_infer), METH_O, "infer(values): what results are, as shapes."},
+    {"shapes_for", stretch_shapes_for, METH_VARARGS, "shapes_for(variables, sizes): shapes."},
+    {nullptr, nullptr, 0, nullptr},
+};
+PyGetSetDef stretch_getset[] = {
+    {"draws", stretch_draws, nullptr, "Whether each run draws random numbers anew.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot stretch_slots[] = {
+    {Py_tp_new, as_slot(stretch_new)},
+    {Py_tp_dealloc, as_slot(stretch_dealloc)},
+    {Py_tp_methods, stretch_methods},
+    {Py_tp_getset, stretch_getset},
+    {0, nullptr},
+};
+PyType_Spec stretch_spec = {"tensorlike._C.Stretch", sizeof(StretchObject), 0, Py_TPFLAGS_DEFAULT,
+                            stretch_slots};
+
+// is_random(op): whether it draws random numbers.
+PyObject* is_random(PyObject*, PyObject* op) {
+  return guarded([&] { return PyBool_FromLong(to_op(op)->cls.spec.effects == "random"); });
+}
+
+// row_of(x) -> a ShapeTensor of a row along the first axis of x
+PyObject* row_of(PyObject*, PyObject* x) {
+  return guarded([&] {
+    Spec spec = spec_of("scan", *to_value(x));
+    if (spec.shape.empty()) {
+      fail(ErrorKind::kShape, said::op("scan"), said::argument("xs"),
+           "must have an axis to go along", said::got("a scalar"));
+    }
+    spec.shape = Dims(spec.shape.begin() + 1, spec.shape.end());
+    return from_value(make_ref<ShapeTensor>(std::move(spec)));
+  });
+}
+
+// rows_of(y, x) -> a ShapeTensor of as many y as x has rows
+PyObject* rows_of(PyObject*, PyObject* args) {
+  PyObject *y = nullptr, *x = nullptr;
+  if (PyArg_ParseTuple(args, "OO", &y, &x) == 0) return nullptr;
+  return guarded([&] {
+    Spec spec = spec_of("scan", *to_value(y));
+    spec.shape.insert(0, spec_of("scan", *to_value(x)).shape[0]);
+    return from_value(make_ref<ShapeTensor>(std::move(spec)));
+  });
+}
+
+PyMethodDef functions[] = {
+    {"row_of", row_of, METH_O, "row_of(x): what a row of x is, as a ShapeTensor."},
+    {"rows_of", rows_of, METH_VARARGS, "rows_of(y, x): as many y as x has rows, as a ShapeTensor."},
+    {"is_random", is_random, METH_O, "is_random(op): whether it draws random numbers."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_stretches(PyObject* module) {
+  add_type(module, stretch_spec, nullptr);
+  check(PyModule_AddFunctions(module, functions));
+}
+
+}  // namespace tensorlike::bind

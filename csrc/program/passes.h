@@ -1,0 +1,68 @@
+// Passes: each turns a program into one that gives the same values, for less. One is a function
+// over a Graph in a file of its own (pass_*.cpp); `passes` has them in their order.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "program/graph.h"
+
+namespace tensorlike {
+
+// How far passes may go. kUsual: results are the same but for rounding, where a fused op takes the
+// place of what was written out; all other changes keep every bit. kReal: identities of real
+// numbers, too, that floats know in part, as log(exp(x)) is x.
+enum class OptLevel : uint8_t { kNone, kUsual, kReal };
+
+struct Pass {
+  std::string_view name;
+  std::string_view what;
+  OptLevel least;  // at which it runs
+  // Gives how many places it changed.
+  int (*run)(Graph& graph, OptLevel level);
+};
+
+// All of them, in the order in which they run.
+std::span<const Pass> passes();
+// ErrorKind::kArgument for a name that there is not.
+const Pass& find_pass(std::string_view name);
+
+struct PassReport {
+  std::string name;
+  int changes = 0;
+  int64_t nanoseconds = 0;
+  std::string before, after;  // the program, where it was asked for
+};
+
+struct OptimizeOptions {
+  OptLevel level = OptLevel::kUsual;
+  std::vector<std::string> off = {};  // names of passes that do not run
+  bool keeps_texts = false;
+  bool verifies = false;  // after each pass
+};
+
+struct Optimized {
+  Ref<Program> program;
+  std::vector<int> results;
+  std::vector<PassReport> reports;
+};
+
+// One pass over a program, whose result fills an empty one; the results' numbers in it.
+std::vector<int> run_pass(const Pass& pass, const Program& source, std::span<const int> results,
+                          OptLevel level, Program& empty, PassReport& report);
+Optimized optimize(const Program& source, std::span<const int> results,
+                   const OptimizeOptions& options = {});
+
+// That a program is one: what a step reads is made before, once; its results are inferred to be
+// what is written; states become values of their kind. ErrorKind::kArgument where it is not.
+void verify(const Program& program, std::span<const int> results);
+
+int remove_dead_code(Graph& graph, OptLevel level);
+int fold_constants(Graph& graph, OptLevel level);
+int apply_identities(Graph& graph, OptLevel level);
+int share_subexpressions(Graph& graph, OptLevel level);
+int fuse_bodies(Graph& graph, OptLevel level);
+
+}  // namespace tensorlike

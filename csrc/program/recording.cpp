@@ -1,0 +1,66 @@
+#include "program/recording.h"
+
+#include <cmath>
+
+#include "base/place.h"
+#include "op/op.h"
+#include "program/sizes.h"
+#include "tensor/creation.h"
+
+namespace tensorlike {
+namespace {
+
+std::atomic<int> watchers = 0;
+thread_local Program* current = nullptr;
+
+}  // namespace
+
+bool append_creation(const Op& op, Args args, Values& out) {
+  Program* program = nullptr;
+  const auto look = [&](int64_t number) {
+    Program* owner = program == nullptr && !was_written(number) ? program_of(number) : nullptr;
+    if (owner != nullptr && owner->is_recorded) program = owner;
+  };
+  for (const Attr& attr : op.attrs) {
+    if (const auto* whole = std::get_if<int64_t>(&attr)) look(*whole);
+    if (const auto* number = std::get_if<double>(&attr); number && std::fabs(*number) < 0x1p53) {
+      if (*number == std::trunc(*number)) look(static_cast<int64_t>(*number));
+    }
+    if (const auto* numbers = std::get_if<std::vector<int64_t>>(&attr)) {
+      for (int64_t number : *numbers) look(number);
+    }
+  }
+  if (program == nullptr && args.empty()) program = current;
+  // An op that has no rule is inferred by applying it, on nothing as well: once.
+  static thread_local const Op* added = nullptr;
+  if (program == nullptr || symbol_of == nullptr || added == &op) return false;
+  struct Adding {
+    const Op* const before = added;
+    ~Adding() { added = before; }
+  } const adding;
+  added = &op;
+  std::vector<int> inputs;
+  for (Value* arg : args) {
+    if (arg->tag != Value::kRaw) return false;
+    inputs.push_back(program->capture(Ref<Value>(arg), spec_of(op.name(), *arg), "RawTensor"));
+  }
+  for (int variable : program->append(op, inputs, place_of_user())) {
+    out.push_back(symbol_of(*program, variable));
+  }
+  return true;
+}
+
+void note_draw(const Draw& draw, bool is_key_alone) {
+  if (current != nullptr) current->draws.insert({draw, is_key_alone});
+}
+
+void watch_creations(int change) {
+  apply_creation = (watchers += change) > 0 ? append_creation : nullptr;
+}
+
+Program* record_in(Program* program) {
+  watch_creations((program != nullptr ? 1 : 0) - (current != nullptr ? 1 : 0));
+  return std::exchange(current, program);
+}
+
+}  // namespace tensorlike

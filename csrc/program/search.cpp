@@ -1,0 +1,390 @@
+#include "program/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "tensor/body.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr int kMostRounds = 8;
+
+size_t at(int number) { return static_cast<size_t>(number); }
+
+// What was found as an attribute of one op, as one of another may hold it.
+Attr converted(const Attr& found, const AttrSpec& spec) {
+  const auto* list = std::get_if<std::vector<int64_t>>(&found);
+  const bool is_list = spec.type->holds.has(Form::kInts) && !spec.type->holds.has(Form::kInt);
+  if (list != nullptr && list->size() == 1 && !is_list) return (*list)[0];
+  return found;
+}
+
+bool takes(Category category, DType dtype) {
+  const Kind kind = kind_of(dtype);
+  switch (category) {
+    case Category::kBoolean:
+      return kind == Kind::kBool;
+    case Category::kInteger:
+      return kind == Kind::kInteger;
+    case Category::kIntegerOrBoolean:
+      return kind <= Kind::kInteger;
+    case Category::kRealFloating:
+      return kind == Kind::kFloating;
+    case Category::kFloating:
+      return kind >= Kind::kFloating;
+    case Category::kRealNumeric:
+      return kind == Kind::kInteger || kind == Kind::kFloating;
+    case Category::kRealOrBoolean:
+      return kind != Kind::kComplex;
+    case Category::kNumeric:
+      return kind != Kind::kBool;
+    case Category::kAll:
+      break;
+  }
+  return true;
+}
+
+}  // namespace
+
+Search::Search(Graph& graph, Patterns& patterns, bool is_literal, bool takes_all)
+    : graph_(graph), patterns_(patterns), takes_all_(takes_all), terms_(is_literal) {}
+
+std::vector<int> Search::terms_of_step(const Program::Step& step) {
+  std::vector<int> args, found;
+  for (int input : step.inputs) args.push_back(term_[at(input)]);
+  const ConstOp* constant = as_constant(*step.op);
+  const bool is_array = constant != nullptr && constant->array;  // which no two share
+  if (is_pure(*step.op) && !args.empty() && !is_array) {
+    try {
+      found = terms_.apply(*step.op, args);
+    } catch (const Error&) {
+      found.clear();
+    }
+  }
+  if (found.size() == step.outputs.size()) return found;
+  found.clear();
+  for (int output : step.outputs) {
+    found.push_back(terms_.leaf(output, graph_.variable(output).spec));
+  }
+  return found;
+}
+
+void Search::name_terms() {
+  const size_t count = graph_.variables().size();
+  term_.assign(count, -1);
+  for (size_t i = 0; i < count; ++i) {
+    const Program::Variable& variable = graph_.variables()[i];
+    const int number = static_cast<int>(i);
+    if (variable.role == Program::Role::kResult) continue;
+    term_[i] = variable.role == Program::Role::kCaptured && variable.value
+                   ? terms_.constant(*variable.value, number)
+                   : terms_.leaf(number, variable.spec);
+    variables_[term_[i]].push_back(number);
+  }
+  for (const Program::Step& step : graph_.steps()) {
+    const std::vector<int> found = terms_of_step(step);
+    for (size_t i = 0; i < found.size(); ++i) {
+      term_[at(step.outputs[i])] = found[i];
+      variables_[found[i]].push_back(step.outputs[i]);
+    }
+  }
+}
+
+// A literal beside what is computed is the same beside anything of that dtype: an input, say, so
+// that it does not look like a reader of what it stands beside.
+void Search::free_literals() {
+  for (Program::Step& step : graph_.steps()) {
+    if (as_constant(*step.op) == nullptr || step.inputs.size() != 1) continue;
+    const Spec& beside = graph_.variable(step.inputs[0]).spec;
+    if (graph_.variable(step.inputs[0]).role != Program::Role::kResult) continue;
+    for (size_t i = 0; i < graph_.variables().size(); ++i) {
+      const Program::Variable& other = graph_.variables()[i];
+      const bool is_given = other.role != Program::Role::kResult;
+      if (!is_given || other.spec.dtype != beside.dtype) continue;
+      if (!(other.spec.device == beside.device)) continue;
+      step.inputs[0] = static_cast<int>(i);
+      break;
+    }
+  }
+}
+
+int Search::run() {
+  free_literals();
+  name_terms();
+  makers_ = graph_.makers();
+  is_open_ = graph_.live_steps();
+  readers_.assign(graph_.variables().size(), 0);
+  for (size_t i = 0; i < is_open_.size(); ++i) {
+    if (!is_open_[i]) continue;
+    for (int input : graph_.steps()[i].inputs) ++readers_[at(input)];
+  }
+  const std::vector<int> all = graph_.readers();
+  std::vector<int> from_steps(all.size(), 0);
+  for (const Program::Step& step : graph_.steps()) {
+    for (int input : step.inputs) ++from_steps[at(input)];
+  }
+  for (size_t i = 0; i < all.size(); ++i) readers_[i] += all[i] - from_steps[i];
+  int changes = 0;
+  for (size_t place = is_open_.size(); place-- > 0;) {
+    if (!is_open_[place] || !is_root(graph_.steps()[place])) continue;
+    const auto found = best_at(place);
+    if (found && put(place, *found)) ++changes;
+  }
+  return changes;
+}
+
+bool Search::is_root(const Program::Step& step) const {
+  return is_pure(*step.op) && !step.outputs.empty() && !is_literal_step(step);
+}
+
+bool Search::is_literal_step(const Program::Step& step) const {
+  return !step.outputs.empty() && terms_[term_[at(step.outputs[0])]].kind == Term::Kind::kNumber;
+}
+
+std::optional<Search::Found> Search::best_at(size_t place) {
+  const int root = term_[at(graph_.steps()[place].outputs[0])];
+  std::optional<Found> best;
+  for (size_t index : patterns_.candidates(terms_[root])) {
+    auto found = found_at(place, patterns_[index]);
+    if (!found) continue;
+    if (!best || found->ops > best->ops) best = std::move(found);
+  }
+  return best;
+}
+
+// The variable that has a term, and is there before a step.
+int Search::variable_of(int term, size_t before) const {
+  const auto found = variables_.find(term);
+  if (found == variables_.end()) return -1;
+  for (int number : found->second) {
+    const int maker = makers_[at(number)];
+    const bool is_given = graph_.variable(number).role != Program::Role::kResult;
+    if (is_given || (maker >= 0 && at(maker) < before)) return number;
+  }
+  return -1;
+}
+
+Ref<const Op> Search::op_with(const Pattern& pattern, const Match& match) const {
+  const OpClass& cls = pattern.op->cls;
+  if (pattern.op->scalar != nullptr) return pattern.op;
+  Ref<Op> made = make_ref<Op>(cls);
+  std::vector<std::pair<std::string, Attr>> named;
+  for (size_t i = 0; i < cls.spec.attrs.size(); ++i) {
+    const AttrSpec& spec = cls.spec.attrs[i];
+    Attr value = pattern.op->attrs[i];
+    const bool is_tried = spec.type->name == "bool" || !spec.choices.empty();
+    if (match.attrs[i]) {
+      value = converted(*match.attrs[i], spec);
+    } else if (!spec.required && !is_tried) {
+      value = spec.fallback;
+    }
+    made->attrs.push_back(value);
+    named.emplace_back(spec.name, std::move(value));
+  }
+  if (pattern.identity != nullptr) return made;
+  return make_op(cls, std::move(named));
+}
+
+std::optional<Search::Found> Search::found_at(size_t place, const Pattern& pattern) {
+  const Program::Step& step = graph_.steps()[place];
+  const auto match = patterns_.match(pattern, terms_, term_[at(step.outputs[0])]);
+  if (!match) return std::nullopt;
+  Found found{&pattern, {}, match->holes, {}, {}, {}, 0, 0};
+  DType beside = graph_.variable(step.outputs[0]).spec.dtype;
+  for (int hole : found.holes) {
+    if (hole >= 0) beside = terms_[hole].spec.dtype;
+  }
+  for (size_t i = 0; i < found.holes.size(); ++i) {
+    if (found.holes[i] < 0) found.holes[i] = terms_.number(*pattern.fixed[i], {beside, {}, {}});
+    const Term& term = terms_[found.holes[i]];
+    found.args.push_back(variable_of(found.holes[i], place));
+    if (found.args[i] < 0 && term.kind != Term::Kind::kNumber) return std::nullopt;
+    if (found.args[i] >= 0 && !takes(pattern.args()[i].category, term.spec.dtype)) {
+      return std::nullopt;
+    }
+  }
+  try {
+    found.op = op_with(pattern, *match);
+    const bool is_single = pattern.results.size() == 1;
+    if (!is_single && !is_it(found, step)) return std::nullopt;
+    measure(place, found);
+    if (takes_all_ ? found.gone < 2 || found.gone != found.ops : found.gone < 1) {
+      return std::nullopt;
+    }
+    if (is_single ? !is_it(found, step) : is_read_before(place, found)) return std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+  return found;
+}
+
+// What the body means for these arguments and attributes is what the step means.
+bool Search::is_it(Found& found, const Program::Step& step) {
+  const std::vector<int> made = terms_.through_body(*found.op, found.holes, found.pattern->choices,
+                                                    found.pattern->keeps_inner);
+  for (size_t i = 1; i < made.size(); ++i) {
+    const auto same = variables_.find(made[i]);
+    found.others.push_back(same == variables_.end() ? -1 : same->second[0]);
+  }
+  return !made.empty() && made[0] == term_[at(step.outputs[0])];
+}
+
+// Whether somebody reads a further result before the op can stand.
+bool Search::is_read_before(size_t place, const Found& found) const {
+  for (size_t i = 0; i < place; ++i) {
+    if (std::find(found.steps.begin(), found.steps.end(), i) != found.steps.end()) continue;
+    for (int input : graph_.steps()[i].inputs) {
+      if (std::find(found.others.begin(), found.others.end(), input) != found.others.end()) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+// The steps between the arguments and the result.
+void Search::measure(size_t place, Found& found) const {
+  std::vector<size_t> open{place};
+  for (size_t i = 0; i < open.size(); ++i) {
+    for (int input : graph_.steps()[open[i]].inputs) {
+      const bool is_arg =
+          std::find(found.args.begin(), found.args.end(), input) != found.args.end();
+      const int maker = makers_[at(input)];
+      if (is_arg || maker < 0) continue;
+      if (std::find(open.begin(), open.end(), at(maker)) == open.end()) open.push_back(at(maker));
+    }
+  }
+  found.steps = std::move(open);
+  std::sort(found.steps.begin(), found.steps.end(), std::greater<>());
+  std::unordered_map<int, int> lost;
+  for (size_t one : found.steps) {
+    const Program::Step& step = graph_.steps()[one];
+    const bool is_op = !is_literal_step(step);
+    if (is_op) ++found.ops;
+    const bool is_gone =
+        one == place || std::all_of(step.outputs.begin(), step.outputs.end(), [&](int output) {
+          const bool is_other =
+              std::find(found.others.begin(), found.others.end(), output) != found.others.end();
+          return is_other || lost[output] == readers_[at(output)];
+        });
+    if (!is_gone) continue;
+    if (is_op) ++found.gone;
+    for (int input : step.inputs) ++lost[input];
+  }
+}
+
+int Search::emit_number(size_t& place, double number, const Found& found, const std::string& line) {
+  for (int like : found.args) {
+    if (like < 0) continue;
+    const double whole = std::trunc(number);
+    const bool is_whole =
+        whole == number && kind_of(graph_.variable(like).spec.dtype) == Kind::kInteger;
+    const Ref<ConstOp> op =
+        const_op(is_whole ? Literal(static_cast<int64_t>(whole)) : Literal(number));
+    return graph_.insert(place++, *op, std::vector<int>{like}, line)[0];
+  }
+  return -1;
+}
+
+int Search::emit_term(size_t& place, const Terms& terms, int id, const Found& found,
+                      const std::string& line, std::unordered_map<int, int>& made) {
+  const Term& term = terms[id];
+  if (term.kind == Term::Kind::kLeaf) return term.leaf;
+  if (const auto known = made.find(id); known != made.end()) return known->second;
+  if (term.kind == Term::Kind::kNumber) {
+    return made[id] = emit_number(place, term.number, found, line);
+  }
+  std::vector<int> inputs;
+  for (const Term::Part& part : term.parts) {
+    inputs.push_back(emit_term(place, terms, part.term, found, line, made));
+  }
+  return made[id] = graph_.insert(place++, *term.op, inputs, line)[at(term.output)];
+}
+
+std::vector<int> Search::emit(size_t& place, const Found& found, const std::string& line) {
+  if (found.pattern->identity == nullptr) {
+    std::vector<int> inputs = found.args;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] < 0) inputs[i] = emit_number(place, terms_[found.holes[i]].number, found, line);
+    }
+    return graph_.insert(place++, *found.op, inputs, line);
+  }
+  Terms terms(true);
+  std::vector<int> args;
+  for (size_t i = 0; i < found.args.size(); ++i) {
+    const int number = found.args[i];
+    args.push_back(number < 0 ? terms.number(terms_[found.holes[i]].number, {})
+                              : terms.leaf(number, graph_.variable(number).spec));
+  }
+  const Ref<Op> op = make_ref<Op>(found.pattern->identity->to);
+  op->attrs = found.op->attrs;
+  std::unordered_map<int, int> made;
+  const int result = terms.through_body(*op, args, {})[0];
+  return {emit_term(place, terms, result, found, line, made)};
+}
+
+bool Search::put(size_t place, const Found& found) {
+  const Program::Step step = graph_.steps()[place];
+  const size_t before = graph_.steps().size();
+  size_t end = place;
+  std::vector<int> made;
+  try {
+    made = emit(end, found, step.place);
+  } catch (const Error&) {
+    made.clear();
+  }
+  const size_t added = graph_.steps().size() - before;
+  const size_t ops = static_cast<size_t>(
+      std::count_if(graph_.steps().begin() + static_cast<std::ptrdiff_t>(place),
+                    graph_.steps().begin() + static_cast<std::ptrdiff_t>(place + added),
+                    [](const Program::Step& one) { return as_constant(*one.op) == nullptr; }));
+  const bool fits =
+      !made.empty() && ops < found.gone && graph_.is_same_kind(made[0], step.outputs[0]);
+  makers_.resize(graph_.variables().size(), -1);
+  readers_.resize(graph_.variables().size(), 0);
+  term_.resize(graph_.variables().size(), -1);
+  if (!fits) {  // what was added is read by nobody
+    graph_.remove(place, added);
+    return false;
+  }
+  if (made[0] >= 0 && added > 0) graph_.rename(made[0], graph_.variable(step.outputs[0]).name);
+  for (int number : found.args) {
+    if (number >= 0) ++readers_[at(number)];
+  }
+  readers_[at(made[0])] += readers_[at(step.outputs[0])];
+  graph_.replace(step.outputs[0], made[0]);
+  for (size_t i = 0; i < found.others.size(); ++i) {
+    const int other = found.others[i];
+    if (other < 0 || !graph_.is_same_kind(other, made[i + 1])) continue;
+    graph_.rename(made[i + 1], graph_.variable(other).name);
+    readers_[at(made[i + 1])] += readers_[at(other)];
+    graph_.replace(other, made[i + 1]);
+  }
+  for (size_t one : found.steps) {
+    const Program::Step& gone = graph_.steps()[one < place ? one : one + added];
+    const bool is_gone =
+        one == place || std::all_of(gone.outputs.begin(), gone.outputs.end(),
+                                    [&](int output) { return readers_[at(output)] == 0; });
+    if (!is_gone) continue;
+    is_open_[one] = false;
+    for (int input : gone.inputs) --readers_[at(input)];
+  }
+  return true;
+}
+
+int rewrite(Graph& graph, Patterns& patterns, bool is_literal, bool takes_all) {
+  const std::vector<int> dead = graph.dead_results();
+  int changes = 0;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const int made = Search(graph, patterns, is_literal, takes_all).run();
+    if (made == 0) break;
+    changes += made;
+    graph.keep(graph.live_steps(dead));
+  }
+  return changes;
+}
+
+}  // namespace tensorlike

@@ -1,0 +1,45 @@
+// What lies between variables of a program: the steps that make some of them of others. It is what
+// runs where a program is an op, whole or a part of it, as its gradient is.
+#pragma once
+
+#include <vector>
+
+#include "program/program.h"
+
+namespace tensorlike {
+
+class Stretch : public RefCounted {
+ public:
+  // ErrorKind::kArgument where a result depends on an input or a state that is not given, and where
+  // what is given does not say an unknown size.
+  Stretch(Ref<Program> program, std::vector<int> given, std::vector<int> results);
+
+  // The values of the results, of tensor-likes of any kind for what is given. A value that nobody
+  // reads any more is dropped at once.
+  Values run(Args given);
+  Specs infer(std::span<const Spec> given);
+  // What variables are for these sizes, which are those of the program's unknown ones.
+  Specs specs_for(std::span<const int> variables, const std::vector<int64_t>& sizes) const;
+  // Whether steps of it draw random numbers anew in each run.
+  bool draws() const { return draws_; }
+
+  const Ref<Program> program;
+  const std::vector<int> given;
+  const std::vector<int> results;
+
+ private:
+  struct Planned {
+    size_t step;              // of the program
+    std::vector<int> dying;   // variables that nobody reads afterwards
+    std::vector<bool> reads;  // of each output: whether anybody does
+  };
+  void plan();
+  std::shared_ptr<const Program::Bound> bind(std::span<const Spec> specs);
+
+  std::vector<Planned> planned_;
+  std::vector<int> constants_;  // captured values that are read
+  uint64_t version_ = 0;        // of the program when that was planned
+  bool draws_ = false;
+};
+
+}  // namespace tensorlike

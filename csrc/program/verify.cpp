@@ -1,0 +1,102 @@
+// That a program is one, as every pass must leave it.
+#include "program/passes.h"
+
+namespace tensorlike {
+namespace {
+
+class Verifier {
+ public:
+  explicit Verifier(const Program& program)
+      : program_(program), is_made_(program.variables().size(), false) {}
+
+  void check(std::span<const int> results) {
+    for (size_t i = 0; i < is_made_.size(); ++i) {
+      is_made_[i] = program_.variables()[i].role != Program::Role::kResult;
+    }
+    for (int number : program_.inputs()) check_role(number, Program::Role::kInput);
+    for (int number : program_.states()) check_role(number, Program::Role::kState);
+    for (const Program::Step& step : program_.steps()) check(step);
+    for (int result : results) check_is_made(result, "a result");
+    for (const auto& [state, value] : program_.assigned()) {
+      check_role(state, Program::Role::kState);
+      check_is_made(value, "what a state becomes");
+      const auto& kept = variable(state);
+      if (kept.spec.dtype != variable(value).spec.dtype ||
+          !(kept.spec.shape == variable(value).spec.shape)) {
+        refuse(kept.name, "must stay " + program_.describe(state), program_.describe(value));
+      }
+    }
+    for (const auto& [name, part] : program_.parts()) verify(*part, {});
+  }
+
+ private:
+  [[noreturn]] static void refuse(const std::string& what, const std::string& must,
+                                  const std::string& got) {
+    fail(ErrorKind::kArgument, said::op("verify"), said::argument(what), must, said::got(got));
+  }
+
+  const Program::Variable& variable(int number) const {
+    return program_.variables()[static_cast<size_t>(number)];
+  }
+
+  void check_number(int number, const char* what) const {
+    if (number >= 0 && static_cast<size_t>(number) < is_made_.size()) return;
+    refuse(what, "must be a variable of the program", "number " + std::to_string(number));
+  }
+
+  void check_role(int number, Program::Role role) const {
+    check_number(number, "an input or a state");
+    if (variable(number).role != role)
+      refuse(variable(number).name, "must have its role", "another");
+  }
+
+  void check_is_made(int number, const char* what) const {
+    check_number(number, what);
+    if (!is_made_[static_cast<size_t>(number)]) {
+      refuse(variable(number).name, "must be made before it is read", what);
+    }
+  }
+
+  void check_expr(const AttrExpr& expr) const {
+    if (expr.kind == AttrExpr::Kind::kDim) check_is_made(expr.slot, "a size");
+    for (const AttrExpr& part : expr.parts) check_expr(part);
+  }
+
+  void check(const Program::Step& step) {
+    const std::string name = step.op->name();
+    Specs given, others;
+    for (int input : step.inputs) {
+      check_is_made(input, name.c_str());
+      given.push_back(variable(input).spec);
+    }
+    for (const auto& [index, expr] : step.exprs) check_expr(expr);
+    const Specs found = infer_any(*step.op, given);
+    if (found.size() != step.outputs.size()) {
+      refuse(name, "must have as many results as it gives", std::to_string(step.outputs.size()));
+    }
+    for (size_t i = 0; i < found.size(); ++i) {
+      const int output = step.outputs[i];
+      check_number(output, "a result of a step");
+      if (is_made_[static_cast<size_t>(output)]) {
+        refuse(variable(output).name, "must be made once", name);
+      }
+      if (found[i].dtype != variable(output).spec.dtype ||
+          !(found[i].shape == variable(output).spec.shape)) {
+        refuse(variable(output).name, "must be what the op gives: " + to_string(found[i]),
+               to_string(variable(output).spec));
+      }
+      is_made_[static_cast<size_t>(output)] = true;
+    }
+  }
+
+  const Program& program_;
+  std::vector<bool> is_made_;
+};
+
+}  // namespace
+
+void verify(const Program& program, std::span<const int> results) {
+  Verifier(program).check(results);
+}
+
+}  // namespace tensorlike

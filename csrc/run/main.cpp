@@ -1,0 +1,173 @@
+// tl-run: runs a saved program on arrays, without Python.
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <iostream>
+
+#include "base/pool.h"
+#include "program/file.h"
+#include "program/functions.h"
+#include "run/npy.h"
+
+namespace tensorlike::run {
+namespace {
+
+constexpr const char* kUsage =
+    "tl-run PROGRAM.tlp [OPTION...]\n"
+    "\n"
+    "  --input NAME=FILE.npy    feeds an input\n"
+    "  --output NAME=FILE.npy   writes a result; those without a file are printed\n"
+    "  --weights OTHER.tlp      values of states from another file\n"
+    "  --steps N                runs N times on the same inputs, as training does\n"
+    "  --save FILE.tlp          saves the program with its states as they are then\n"
+    "  --bench N                times N runs after one that is not timed\n"
+    "  --threads N              computes on so many threads\n"
+    "  --print                  prints the program, too\n";
+
+struct Options {
+  std::string program, save;
+  std::vector<std::string> weights;
+  std::vector<std::pair<std::string, std::string>> inputs, outputs;  // names and files
+  int steps = 1, bench = 0, threads = 0;
+  bool prints = false;
+};
+
+[[noreturn]] void refuse(const std::string& must, const std::string& got) {
+  fail(ErrorKind::kArgument, said::op("tl-run"), must, said::got(got),
+       said::fix("tl-run --help lists the options"));
+}
+
+std::pair<std::string, std::string> named(const std::string& option, const std::string& text) {
+  const size_t at = text.find('=');
+  if (at == std::string::npos || at == 0) refuse(option + " must be NAME=FILE", text);
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+int count(const std::string& option, const std::string& text) {
+  const bool is_number =
+      !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
+  if (!is_number || std::stoi(text) == 0) refuse(option + " must be a number from 1", text);
+  return std::stoi(text);
+}
+
+Options read_options(const std::vector<std::string>& arguments) {
+  Options options;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--print") {
+      options.prints = true;
+      continue;
+    }
+    if (!word.starts_with("--")) {
+      if (!options.program.empty()) refuse("there must be one program", word);
+      options.program = word;
+      continue;
+    }
+    if (i + 1 == arguments.size()) refuse("an option must have a value", word);
+    const std::string& value = arguments[++i];
+    if (word == "--input") {
+      options.inputs.push_back(named(word, value));
+    } else if (word == "--output") {
+      options.outputs.push_back(named(word, value));
+    } else if (word == "--weights") {
+      options.weights.push_back(value);
+    } else if (word == "--save") {
+      options.save = value;
+    } else if (word == "--steps") {
+      options.steps = count(word, value);
+    } else if (word == "--bench") {
+      options.bench = count(word, value);
+    } else if (word == "--threads") {
+      options.threads = count(word, value);
+    } else {
+      refuse("there must be such an option", word);
+    }
+  }
+  if (options.program.empty()) refuse("there must be a program", "none");
+  return options;
+}
+
+const RawTensor& elements(const Values& values, size_t at) {
+  const auto& x = static_cast<const RawTensor&>(*values[at]);
+  return x.ready("tl-run");
+}
+
+void give(const Options& options, const ProgramFile& file, const Values& found) {
+  for (const auto& [name, path] : options.outputs) {
+    bool is_there = false;
+    for (size_t i = 0; i < found.size(); ++i) {
+      if (file.results[i].first != name) continue;
+      write_npy(path, elements(found, i));
+      is_there = true;
+    }
+    std::string known;
+    for (const auto& [each, number] : file.results) known += (known.empty() ? "" : ", ") + each;
+    if (!is_there) refuse("--output must name one of the results: " + known, name);
+  }
+  for (size_t i = 0; i < found.size(); ++i) {
+    const auto is_it = [&](const auto& output) { return output.first == file.results[i].first; };
+    if (std::any_of(options.outputs.begin(), options.outputs.end(), is_it)) continue;
+    const RawTensor& x = elements(found, i);
+    std::cout << file.results[i].first << ": " << to_string(x.spec()) << "\n";
+    tape::operator<<(std::cout, x) << "\n";
+  }
+}
+
+void save(const Options& options, ProgramFile& file) {
+  for (const auto& [name, value] : file.scope().values()) {
+    file.weights[name] = Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
+  }
+  save_program(file, options.save);
+}
+
+void bench(const Options& options, const std::function<Values()>& run) {
+  std::vector<double> times;
+  for (int i = 0; i < options.bench; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const Values found = run();
+    for (size_t k = 0; k < found.size(); ++k) elements(found, k);
+    times.push_back(
+        std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin)
+            .count());
+  }
+  std::sort(times.begin(), times.end());
+  std::cout << "bench: " << times.size() << " runs, fastest " << times.front() << " us, median "
+            << times[times.size() / 2] << " us\n";
+}
+
+void run(const Options& options) {
+  if (options.threads > 0) set_num_threads(options.threads);
+  ProgramFile file = Program::load(options.program);
+  for (const std::string& path : options.weights) {
+    for (const auto& [name, tensor] : Program::load(path).weights) file.scope().set(name, tensor);
+  }
+  if (options.prints) std::cout << file.program->text() << "\n";
+  Feeds feeds;
+  for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));
+  const std::vector<int> results = file.numbers();
+  const auto once = [&] { return execute(*file.program, feeds, results, file.scope()); };
+  Values found = once();
+  for (int i = 1; i < options.steps; ++i) found = once();
+  give(options, file, found);
+  if (!options.save.empty()) save(options, file);
+  if (options.bench > 0) bench(options, once);
+}
+
+int main_of(const std::vector<std::string>& arguments) {
+  if (arguments.empty() || arguments[0] == "--help") {
+    std::fputs(kUsage, arguments.empty() ? stderr : stdout);
+    return arguments.empty() ? 2 : 0;
+  }
+  try {
+    run(read_options(arguments));
+    return 0;
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 1;
+  }
+}
+
+}  // namespace
+}  // namespace tensorlike::run
+
+int main(int count, char** words) { return tensorlike::run::main_of({words + 1, words + count}); }

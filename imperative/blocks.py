@@ -1,0 +1,219 @@
+"""Block: a program that is recorded inside of another, by a function of Python.
+
+What the function reads from outside becomes an input of the block: variables of the program around,
+and whatever belongs to a transform. So a block is a closed program, and the op that holds it is
+applied to what it reads. Arrays are constants of the block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .. import _C
+from .levels import Level, TransformValue, unwrapped
+from .sizes import Size
+from .sub_programs import Call, sub_programs_of
+from .symbolic import Listing, SymbolicTensor
+
+
+class BlockTensor(SymbolicTensor):
+    """A variable of a block. It takes what stands beside it into the block."""
+
+    listing: Block
+
+    def __init__(self, listing: Block, number: int) -> None:
+        """Made by the block; above what belongs to the transforms around it."""
+        super().__init__(listing, number)
+        self.priority = 100.0 + listing.level.number
+
+    def lift(self, other: Any) -> SymbolicTensor:
+        """A value from outside, as an input of the block."""
+        return self.listing.take(other)
+
+
+class Block(Listing):
+    """A program that is being recorded inside of another.
+
+    Attributes:
+        level: where it lies among the transforms that are going on.
+        outer: what it reads from outside, in the order of the inputs.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.level = Level()
+        self.outer: list[Any] = []
+        self._taken: dict[Any, int] = {}
+        self._sizes: dict[Any, str] = {}
+        self._outer_sizes: dict[str, Size] = {}
+
+    def __enter__(self) -> Block:
+        """Recording begins."""
+        self.level.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        """It ends."""
+        self.level.__exit__(*exc)
+
+    def symbol(self, number: int) -> BlockTensor:
+        """The tensor-like that stands for a variable of the block."""
+        return BlockTensor(self, number)
+
+    def like(self, x: Any, name: str, shape: Sequence[Any] | None = None) -> SymbolicTensor:
+        """An input of the shape and dtype of a value outside.
+
+        Args:
+            x: the value.
+            name: of the input.
+            shape: another shape.
+        """
+        given = x.shape if shape is None else shape
+        return self.input(name, [self.size_name(size) for size in given], x.dtype)
+
+    def size_name(self, size: Any) -> Any:
+        """A size of the outside as inputs take it: an unknown one has a name."""
+        if not isinstance(size, Size):
+            return size
+        key = (id(size.owner), size.first, size.second)
+        name = self._sizes.setdefault(key, f"size_{len(self._sizes)}")
+        self._outer_sizes[name] = size
+        return name
+
+    def outer_size(self, size: Any) -> Any:
+        """What a size of an input is outside."""
+        if not isinstance(size, Size):
+            return size
+        for name, variable, axis in self.sizes():
+            own: Any = self.shape(variable)[axis]
+            if own.first == size.first:
+                return self._outer_sizes[name]
+        raise _C.ShapeError("must be a size of an input of the block", op="Block", got="another")
+
+    def take(self, value: Any) -> SymbolicTensor:
+        """A value of any kind as a variable of the block: its own, a constant, or an input.
+
+        Raises:
+            AutodiffError: it carries gradients that were asked for inside of the block.
+        """
+        if isinstance(value, SymbolicTensor) and value.listing is self:
+            return value
+        if isinstance(value, _C.RawTensor):
+            return self.symbol(self.capture(value))
+        bottom = value
+        while isinstance(bottom, (_C.Tracer, TransformValue)):
+            bottom = bottom.primal if isinstance(bottom, _C.Tracer) else bottom.inner
+        if isinstance(bottom, SymbolicTensor) and bottom.listing is self:
+            raise _C.AutodiffError(
+                "gradients inside of a block must be taken by functions", op="Block",
+                got="a tensor of it that requires_grad", fix="use grad(function)(x)",
+            )  # fmt: skip
+        key = key_of(value)
+        if key not in self._taken:
+            name = getattr(bottom, "name", None) or f"outer_{len(self.outer)}"
+            self._taken[key] = self.like(value, name).number
+            self.outer.append(value)  # which holds it, so that no other has its number
+        return self.symbol(self._taken[key])
+
+    def taken(self, key: Any) -> int:
+        """The variable that stands for a value of the outside by now."""
+        return self._taken[key]
+
+    def rebind(self, key: Any, number: int) -> None:
+        """From here on another variable stands for a value of the outside."""
+        self._taken[key] = number
+
+    def forget(self) -> None:
+        """Nothing is taken from outside any more: lets it go."""
+        self.outer.clear()
+        self._taken.clear()
+        self._outer_sizes.clear()
+
+    def number(self, x: Any) -> int:
+        """The variable of the block that a result is."""
+        return self.take(unwrapped(x)).number
+
+    def refuse_draws(self, who: str) -> None:
+        """Raises if ops of the block draw random numbers, which each run and step would repeat.
+
+        Raises:
+            ArgumentError: one does.
+        """
+        for step in self.applied():
+            if _C.is_random(step.op) or any(call.draws for call in sub_programs_of(step.op)):
+                raise _C.ArgumentError(
+                    "its functions must not draw random numbers in a program", op=who,
+                    got=f"{step.op}", fix="draw them outside, and give them as arguments",
+                )  # fmt: skip
+
+
+def record_block(
+    function: Callable[..., Sequence[Any]], inputs: Sequence[tuple[str, Any, Any]], who: str
+) -> tuple[Block, list[SymbolicTensor], list[int]]:
+    """Runs a function on variables of a new block.
+
+    Args:
+        function: from tensors to a sequence of them.
+        inputs: for each argument a name, a value like it, and its shape, or None: the value's.
+        who: the call, for errors.
+
+    Returns:
+        The block, its inputs, and the numbers of the results.
+
+    Raises:
+        ArgumentError: a tensor from outside is set in it, or random numbers are drawn.
+    """
+    from .tensor import Tensor
+
+    block = Block()
+    with block, _C.Recording(block), _C.Journal() as journal:
+        given = [block.like(x, name, shape) for name, x, shape in inputs]
+        numbers = [block.number(y) for y in function(*map(Tensor, given))]
+        for tensor in journal.rebound():
+            value = unwrapped(tensor)
+            if isinstance(value, BlockTensor) and value.listing is block:
+                raise _C.ArgumentError(
+                    "its functions must not set tensors of the outside", op=who,
+                    got=f"one that became {value!r}", fix="return the value, or carry it along",
+                )  # fmt: skip
+    block.refuse_draws(who)
+    return block, given, numbers
+
+
+def closed(
+    parts: Sequence[tuple[Block, Sequence[SymbolicTensor], Sequence[int]]],
+) -> tuple[list[Call], list[Any]]:
+    """Blocks as calls that are all given the same values from outside, after their inputs.
+
+    Returns:
+        A call for each block, and the values.
+    """
+    outer = list({key_of(x): x for block, _, _ in parts for x in block.outer}.values())
+    calls = []
+    for block, given, numbers in parts:
+        taken = [block.take(x) for x in outer]
+        calls.append(Call(block, [*(x.number for x in given), *(x.number for x in taken)], numbers))
+    for block, _, _ in parts:
+        block.forget()
+    return calls, outer
+
+
+def key_of(value: Any) -> Any:
+    """What is equal for values that are the same."""
+    if isinstance(value, SymbolicTensor):
+        return id(value.listing), value.number
+    return id(value)
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether a value stands for one of a program, or has no elements at all."""
+    while True:
+        if isinstance(x, _C.TensorWrapper):
+            x = x.__wrapped__
+        elif isinstance(x, _C.Tracer):
+            x = x.primal
+        elif isinstance(x, TransformValue):
+            x = x.inner
+        else:
+            return isinstance(x, (SymbolicTensor, _C.ShapeTensor))

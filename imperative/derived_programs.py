@@ -1,0 +1,90 @@
+"""Derived: a program that follows from another, while it is recorded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from .. import _C
+from ..ops import Fill
+from .sizes import Size
+from .symbolic import Listing, SymbolicTensor
+
+
+class Derived:
+    """A program that is derived from another, with variables like those that a call is given.
+
+    Args:
+        call: of the other program: `sub_programs.Call`.
+        examples: the number of examples, an axis in front of what is mapped; None: no such axis.
+        is_mapped: what has it.
+    """
+
+    def __init__(self, call: Any, examples: Any = None, is_mapped: tuple[bool, ...] = ()) -> None:
+        self.listing = Listing()
+        if call.stretch.draws:
+            _C.copy_draws(call.program, self.listing)
+        self._call = call
+        self._source = call.program
+        self._leads = [examples if m else None for m in is_mapped] or [None] * len(call.given)
+        self._names = self._names_of_sizes()
+        names = self._source.variables()
+        found: list[SymbolicTensor | None] = []
+        for number, lead in zip(call.given, self._leads, strict=True):
+            dims = self._dims(number, lead)
+            found.append(
+                None
+                if dims is None
+                else self.listing.input(names[number][0], dims, self._source.dtype(number))
+            )
+        # Shapes that follow from sizes of others; only what is given stands for such a variable.
+        with self.recording():
+            self.symbols: list[Any] = [
+                self._following(number, lead) if symbol is None else symbol
+                for symbol, number, lead in zip(found, call.given, self._leads, strict=True)
+            ]
+
+    def _names_of_sizes(self) -> dict[int, str]:
+        named = {}
+        for i, (name, variable, axis) in enumerate(self._source.sizes()):
+            size: Any = self._source.shape(variable)[axis]
+            named[size.first] = name or f"size_{i}"
+        return named
+
+    def _dims(self, number: int, lead: Any) -> list[Any] | None:
+        dims: list[Any] = []
+        if lead is not None:
+            dims.append("examples" if isinstance(lead, Size) else lead)
+        sizes: tuple[Any, ...] = self._source.shape(number)
+        for size in sizes:
+            known = self._names.get(size.first) if isinstance(size, Size) else size
+            if known is None:
+                return None
+            dims.append(known)
+        return dims
+
+    def _following(self, number: int, lead: Any) -> Any:
+        own = {name: self.listing.shape(v)[axis] for name, v, axis in self.listing.sizes()}
+        roots: list[Any] = [own[name] for name in self._names.values()]
+        first, second = (
+            self._call.stretch.shapes_for((number,), [getattr(root, which) for root in roots])[0]
+            for which in ("first", "second")
+        )
+        pairs = zip(first, second, strict=True)
+        dims: list[Any] = [a if a == b else Size(a, b, self.listing) for a, b in pairs]
+        if lead is not None:
+            dims.insert(0, own["examples"] if isinstance(lead, Size) else lead)
+        return Fill(shape=tuple(dims), fill_value=0, dtype=self._source.dtype(number))()[0]
+
+    @contextmanager
+    def recording(self) -> Iterator[Listing]:
+        """A block in which what is made of nothing belongs to the program."""
+        with _C.Recording(self.listing):
+            yield self.listing
+
+    def number(self, value: Any) -> int:
+        """The variable that a value is: one of the program, or a constant."""
+        if isinstance(value, SymbolicTensor) and value.listing is self.listing:
+            return value.number
+        return self.listing.capture(value)

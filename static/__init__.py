@@ -1,0 +1,80 @@
+"""Static programs: built by the calls that would run at once elsewhere, then run many times."""
+
+from __future__ import annotations
+
+from . import transpilers as transpilers
+from .backward import append_backward as append_backward
+from .block import Block as Block
+from .compiled import CompiledProgram as CompiledProgram
+from .compiled import Graph as Graph
+from .compiled import PassReport as PassReport
+from .compiled import list_passes as list_passes
+from .control_flow import IfElse as IfElse
+from .control_flow import StaticRNN as StaticRNN
+from .control_flow import While as While
+from .control_flow import assign as assign
+from .executor import CPUPlace as CPUPlace
+from .executor import Executor as Executor
+from .executor import Scope as Scope
+from .executor import global_scope as global_scope
+from .executor import scope_guard as scope_guard
+from .files import load as load
+from .files import save as save
+from .guard import data as data
+from .guard import default_main_program as default_main_program
+from .guard import default_startup_program as default_startup_program
+from .guard import disable_static as disable_static
+from .guard import enable_static as enable_static
+from .guard import keep as keep
+from .guard import program_guard as program_guard
+from .layers import batch_norm as batch_norm
+from .layers import conv2d as conv2d
+from .layers import embedding as embedding
+from .layers import fc as fc
+from .operator import Operator as Operator
+from .program import Program as Program
+from .program import Variable as Variable
+from .program_op import ProgramOp as ProgramOp
+from .program_op import program_op as program_op
+
+__all__ = [
+    "Block",
+    "CPUPlace",
+    "CompiledProgram",
+    "Executor",
+    "Graph",
+    "IfElse",
+    "Operator",
+    "PassReport",
+    "Program",
+    "ProgramOp",
+    "Scope",
+    "StaticRNN",
+    "Variable",
+    "While",
+    "append_backward",
+    "assign",
+    "batch_norm",
+    "conv2d",
+    "data",
+    "default_main_program",
+    "default_startup_program",
+    "disable_static",
+    "embedding",
+    "enable_static",
+    "fc",
+    "global_scope",
+    "keep",
+    "list_passes",
+    "load",
+    "program_guard",
+    "program_op",
+    "save",
+    "scope_guard",
+    "transpilers",
+]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

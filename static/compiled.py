@@ -1,0 +1,229 @@
+"""CompiledProgram: a program after passes, which are listed, switched off, timed and compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from difflib import unified_diff
+from time import perf_counter_ns
+from typing import Any, NamedTuple, TypeAlias
+
+from .. import _C
+from ..imperative import Listing
+from ..imperative.trees import leaves_of, map_tree
+from .numbers import number_in
+
+
+class PassReport(NamedTuple):
+    """What a pass did: how many places it changed, how long it took, the program around it."""
+
+    name: str
+    changes: int
+    microseconds: float
+    before: str
+    after: str
+
+
+class Step(NamedTuple):
+    """An op of a graph: the numbers of what it reads and makes, the user's line."""
+
+    op: Any
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    line: str
+
+
+class Graph:
+    """A program under a pass that is written in Python.
+
+    What nobody reads any more is dropped when the pass is over.
+    """
+
+    def __init__(self, program: Listing, results: Sequence[int]) -> None:
+        """Made for each pass."""
+        self.program = program
+        self.changes = 0
+        self._graph = _C.Graph(program, tuple(results))
+
+    def steps(self) -> list[Step]:
+        """The steps as they are now, in order."""
+        return [Step(*step) for step in self._graph.steps()]
+
+    def insert(self, place: int, op: Any, inputs: Sequence[int], line: str = "") -> tuple[int, ...]:
+        """Adds an op before the step at a place; the numbers of what it makes."""
+        return self._graph.insert(place, op, tuple(inputs), line)
+
+    def replace(self, old: int, new: int) -> None:
+        """Whoever reads the one variable reads the other from now on.
+
+        Raises:
+            ShapeError: it is of another shape or dtype.
+        """
+        self._graph.replace(old, new)
+        self.changes += 1
+
+    def finish(self) -> tuple[Listing, tuple[int, ...]]:
+        """The new program, and the numbers of its results."""
+        made = _empty_like(self.program)
+        return made, self._graph.finish(made)
+
+
+PassFunction: TypeAlias = Callable[[Graph], None]
+
+
+class CompiledProgram:
+    """A program that runs as passes have made it; its results are the same.
+
+    Args:
+        program: a `Program`, or a `Listing`. It stays as it is.
+        passes: names of passes and functions of a `Graph`, in their order; None: all that there
+            are, `list_passes`.
+        opt_level: 0: no pass runs; 1: what changes nothing but the rounding of what a fused op
+            computes; 2: identities of real numbers, too, which floats know in part: log(exp(x)) is
+            x, even where exp(x) overflows.
+
+    Raises:
+        ArgumentError: there is no such pass.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> from tensorlike.static import CompiledProgram
+        >>> listing = tl.Listing()
+        >>> x = listing.input("x", (2,))
+        >>> y = x * tl.functional.sigmoid(x)
+        >>> compiled = CompiledProgram(listing)
+        >>> print(compiled.text(y))
+        x: float32(2,)
+        _2 = Elemwise(mode='silu')(x)  # float32(2,)
+    """
+
+    def __init__(
+        self,
+        program: Listing,
+        passes: Iterable[str | PassFunction] | None = None,
+        *,
+        opt_level: int = 1,
+    ) -> None:
+        """Nothing runs before results are known."""
+        self.program = program
+        self.opt_level = opt_level
+        known = [name for name, _, _ in list_passes()]
+        self._passes = tuple(known if passes is None else passes)
+        for one in self._passes:
+            if isinstance(one, str) and one not in known:
+                raise _C.ArgumentError(
+                    f"must be functions, or names among {', '.join(known)}",
+                    op="CompiledProgram", argument="passes", got=repr(one),
+                )  # fmt: skip
+        self._made: dict[Any, tuple[Listing, tuple[int, ...], tuple[PassReport, ...]]] = {}
+        self._reports: tuple[PassReport, ...] = ()
+
+    @property
+    def passes(self) -> tuple[str, ...]:
+        """The names of the passes, in their order."""
+        return tuple(one if isinstance(one, str) else one.__name__ for one in self._passes)
+
+    def without(self, *names: str) -> CompiledProgram:
+        """The same program with some passes switched off.
+
+        Raises:
+            ArgumentError: a name is none of a pass.
+        """
+        for name in names:
+            if name not in self.passes:
+                raise _C.ArgumentError(
+                    f"must be among {', '.join(self.passes)}",
+                    op="without", argument="names", got=repr(name),
+                )  # fmt: skip
+        kept = [
+            one for one, name in zip(self._passes, self.passes, strict=True) if name not in names
+        ]
+        return CompiledProgram(self.program, kept, opt_level=self.opt_level)
+
+    def optimised(self, asked: Sequence[Any]) -> tuple[Listing, list[int]]:
+        """The program that gives these results, and their numbers in it.
+
+        Args:
+            asked: variables of the program, or their names.
+        """
+        program, numbers = self._compiled([self._number(x) for x in asked])
+        return program, list(numbers)
+
+    def run(self, results: Any, /, *inputs: Any) -> Any:
+        """What `Listing.run` gives, by the optimised program."""
+        leaves = list(leaves_of(results))
+        program, numbers = self.optimised(leaves)
+        found = iter(program.run([program.symbol(number) for number in numbers], *inputs))
+        return map_tree(lambda _: next(found), results)
+
+    def text(self, results: Any) -> str:
+        """The optimised program, line by line."""
+        return str(self.optimised(list(leaves_of(results)))[0])
+
+    def report(self) -> tuple[PassReport, ...]:
+        """What each pass did when the program was optimised last."""
+        return self._reports
+
+    def diff(self, name: str) -> str:
+        """The lines that a pass took away and put in, when the program was optimised last.
+
+        Raises:
+            ArgumentError: it did not run.
+        """
+        for report in self._reports:
+            if report.name == name:
+                lines = unified_diff(
+                    report.before.splitlines(), report.after.splitlines(),
+                    "before", f"after {name}", lineterm="",
+                )  # fmt: skip
+                return "\n".join(lines)
+        raise _C.ArgumentError(
+            "must be a pass that ran", op="diff", argument="name", got=repr(name)
+        )
+
+    def _number(self, x: Any) -> int:
+        return number_in(self.program, x)
+
+    def _compiled(self, numbers: Sequence[int]) -> tuple[Listing, tuple[int, ...]]:
+        states = tuple(sorted(_C.assigned_states(self.program).items()))
+        key = (tuple(numbers), len(self.program.variables()), len(self.program.steps()), states)
+        if key not in self._made:
+            self._made[key] = self._optimise(tuple(numbers))
+        program, found, self._reports = self._made[key]
+        return program, found
+
+    def _optimise(
+        self, numbers: tuple[int, ...]
+    ) -> tuple[Listing, tuple[int, ...], tuple[PassReport, ...]]:
+        program, reports = self.program, []
+        # Steps that are there twice to save memory are not to be made one.
+        spared = {"cse"} if getattr(program, "recomputed", ()) else set()
+        for one in self._passes:
+            if one in spared:
+                continue
+            before = str(program)
+            if isinstance(one, str):
+                made = _empty_like(program)
+                numbers, changes, nanoseconds = _C.run_pass(
+                    one, program, numbers, self.opt_level, made
+                )
+                program, name = made, one
+            else:
+                begin = perf_counter_ns()
+                graph = Graph(program, numbers)
+                one(graph)
+                program, numbers = graph.finish()
+                changes, nanoseconds = graph.changes, perf_counter_ns() - begin
+                name = one.__name__
+            reports.append(PassReport(name, changes, nanoseconds / 1000, before, str(program)))
+        return program, numbers, tuple(reports)
+
+
+def list_passes() -> list[tuple[str, str, int]]:
+    """Name, purpose and least level of each pass that there is, in their order."""
+    return _C.list_passes()
+
+
+def _empty_like(program: Listing) -> Listing:
+    made = type(program)()
+    made.parts.update(program.parts)
+    return made

@@ -1,0 +1,84 @@
+"""Pictures of programs: one page of HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import tempfile
+import webbrowser
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from ... import _C
+from ...inspection.files import replace_file
+from ..program import Program
+from .page import page
+from .rows import rows_of
+
+__all__ = ["show"]
+
+# A program, or its text.
+Shown = Program | str
+
+
+def show(
+    program: Program,
+    path: str | PathLike[str] | None = None,
+    *,
+    passes: Sequence[tuple[str, Shown, Shown] | Any] = (),
+    sizes: int | Mapping[str, int] = 32,
+) -> Path:
+    """Writes a page that shows a program, and opens it where no file is named.
+
+    The page has the steps, folded by phase and layer, with shapes, costs, the user's lines and the
+    declarations of their ops; a field to search them; the graph, of a program that is not too
+    large; and what each pass changed, side by side. It is one file, and reads nothing else.
+
+    Args:
+        program: what is shown.
+        path: the file; None: one of its own, which the browser opens.
+        passes: for each pass its name, and the program, or its text, before and after it; or what
+            a `CompiledProgram` reports of its passes.
+        sizes: numbers for unknown sizes, for all of them or by name: costs are those for these.
+
+    Returns:
+        The file.
+
+    Raises:
+        ParameterError: the program is none.
+        OSError: the file cannot be written.
+
+    Example:
+        >>> import tempfile
+        >>> import tensorlike as tl
+        >>> from tensorlike import static
+        >>> with static.program_guard(static.Program(), static.Program()) as main:
+        ...     y = tl.nn.Linear(2, 1)(static.data("x", (None, 2)))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     tl.viz.show(main, f"{folder}/main.html", sizes=64).name
+        'main.html'
+    """
+    if not isinstance(program, Program):
+        raise _C.ParameterError(
+            "must be a Program", op="show", argument="program", got=type(program).__name__
+        )
+    names = [name for name, _, _ in program.sizes()]
+    given = dict.fromkeys(names, sizes) if isinstance(sizes, int) else dict(sizes)
+    texts = [_texts(one) for one in passes]
+    data = page(program, rows_of(program, given), given, texts).encode()
+    target = Path(tempfile.mkdtemp(prefix="tensorlike-"), "program.html") if path is None else path
+    replace_file(target, data)
+    if path is None:
+        webbrowser.open(Path(target).absolute().as_uri())
+    return Path(target)
+
+
+def _texts(one: Any) -> tuple[str, str, str]:
+    """The name of a pass, and the program's text before and after it."""
+    name, before, after = (one.name, one.before, one.after) if hasattr(one, "before") else one
+    return str(name), str(before), str(after)
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -1,0 +1,106 @@
+"""Files of programs that somebody has broken: no crash, no hang, no code, little memory."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from support.apart import run_apart
+
+BATCH = 2_500
+MOST_MEMORY = 600 << 20  # bytes; the package alone takes a sixth
+
+
+def read_mutants(first: int, count: int) -> dict[str, Any]:
+    """What reading so many says, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-m", "support.program_mutants", str(first),
+         str(count)],
+        capture_output=True, text=True, timeout=1_700, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+@pytest.mark.parametrize("batch", range(2))
+def test_mutants_end_in_an_error_or_in_a_program(batch: int) -> None:
+    found = read_mutants(batch * BATCH, BATCH)
+    assert found["refused"] > BATCH // 2
+    assert found["ran"] > BATCH // 50
+    assert found["memory"] < MOST_MEMORY
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3_000)
+@pytest.mark.parametrize("batch", range(20))
+def test_two_hundred_thousand_mutants(batch: int) -> None:
+    count = 10_000
+    found = read_mutants(1_000_000 + batch * count, count)
+    assert found["refused"] > count // 2
+    assert found["memory"] < MOST_MEMORY
+
+
+LARGE = """
+from support.program_files import no_tensors, sealed
+count = 600_000 // len(part)
+first, last = "{}" if part.startswith('""') else "[]"
+text = (first + part * count + part.rstrip(",") + last).encode()
+tensors = len(text).to_bytes(8, "little") + text
+data = sealed(text, no_tensors()) if is_structure else sealed(b"{}", tensors)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+try:
+    tl.Listing.from_bytes(data)
+except tl.ArgumentError as error:
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before, len(data), error)
+"""
+
+
+@pytest.mark.parametrize("part", ["[],", "0,", '"":0,', '"a",', "[[0]],", '{"a":[]},', ":,["])
+@pytest.mark.parametrize("is_structure", [True, False])
+def test_memory_is_a_small_multiple_of_the_file(part: str, is_structure: bool) -> None:
+    printed = run_apart(f"part = {part!r}\nis_structure = {is_structure!r}\n{LARGE}")
+    memory, size, said = printed.split(" ", 2)
+    assert int(memory) < 16 * int(size)
+    assert said.startswith("load: the bytes must be a program")
+
+
+MANY = """
+from support.program_files import joined
+program = {"sizes": [], "lines": [], "assigned": [], "guards": [], "parts": {}}
+whole = {"program": program, "results": [], "sources": [], "declarations": [], "weights": []}
+if what == "parts of declarations":
+    whole["declarations"] = [{"op": {"name": "Many", "shapes": {"cases": [{}] * 300_000}}}]
+elif what == "declarations":
+    whole["declarations"] = [{"function": {"name": f"many_{i}"}} for i in range(30_000)]
+elif what == "guards":
+    program["guards"] = [[0, 0, "<", True, ""]] * 50_000 + [7]
+elif what == "parts":
+    program["parts"] = {str(i): program | {"parts": {}} for i in range(20_000)} | {"x": 7}
+elif what == "sources":
+    whole["sources"] = [["a", "b\\n"]] * 80_000
+else:
+    shape = {"dtype": "float32", "shape": []}
+    program["lines"] = [{what: "x", **shape} for i in range(20_000)] + [7]
+data = joined(whole)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+try:
+    tl.Listing.from_bytes(data)
+except tl.ArgumentError as error:
+    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before, len(data), error)
+"""
+
+
+@pytest.mark.parametrize(
+    "what",
+    ["parts of declarations", "declarations", "guards", "parts", "sources", "input", "state"],
+)
+def test_memory_is_a_small_multiple_of_what_is_there_often(what: str) -> None:
+    memory, size, said = run_apart(f"what = {what!r}\n{MANY}").split(" ", 2)
+    assert int(memory) < 64 * int(size)
+    assert said.startswith("load: the bytes must be a program")

@@ -1,6 +1,5 @@
 #include "op/identities.h"
 
-#include <algorithm>
 #include <unordered_map>
 
 #include "op/registry.h"
@@ -11,41 +10,6 @@ namespace {
 std::vector<IdentitySpec>& declared() {
   static auto& specs = *new std::vector<IdentitySpec>;
   return specs;
-}
-
-// A body with its calls resolved; their ops are made when it runs.
-std::shared_ptr<CompiledBody> resolved(const Body& body, const std::string& source) {
-  auto made = std::make_shared<CompiledBody>();
-  made->body = body;
-  int slot = body.inputs + static_cast<int>(body.constants.size());
-  for (const Step& step : body.steps) {
-    CompiledStep& out = made->steps.emplace_back();
-    out.args = step.args;
-    out.outputs = step.outputs;
-    out.slot = std::exchange(slot, slot + step.outputs);
-    if (step.call == "size") out.kind = CompiledStep::Kind::kSize;
-    if (step.call == "attribute") out.kind = CompiledStep::Kind::kAttribute;
-    const bool is_number = step.call == "size" || step.call == "attribute";
-    out.function = is_number ? nullptr : registry().find_function(step.call);
-    if (is_number) {
-      if (!step.attrs.empty()) out.attrs.emplace_back(0, step.attrs[0].second);
-      continue;
-    }
-    if (out.function == nullptr) {
-      fail(ErrorKind::kDeclaration, source, ": there is no function '", step.call, "'.");
-    }
-    out.op = out.function->shared_op;
-    const std::vector<AttrSpec>& specs = out.function->spec.attrs;
-    for (const auto& [name, expr] : step.attrs) {
-      const auto at = std::find_if(specs.begin(), specs.end(),
-                                   [&n = name](const AttrSpec& spec) { return spec.name == n; });
-      if (at == specs.end()) {
-        fail(ErrorKind::kDeclaration, source, ": ", step.call, " has no attribute '", name, "'.");
-      }
-      out.attrs.emplace_back(static_cast<int>(at - specs.begin()), expr);
-    }
-  }
-  return made;
 }
 
 // What tells an op from others: the scalar function, the reduction, or the class.
@@ -80,15 +44,15 @@ struct Tables {
   std::unordered_map<const Scalar*, bool> commuting;                 // whether to the last bit
 
   Tables() {
-    registry();
+    const Registry& calls = registry();
     for (IdentitySpec& spec : declared()) {
       identities.push_back(std::make_unique<Identity>(std::move(spec)));
       Identity& identity = *identities.back();
-      identity.from.define = resolved(identity.spec.from.define, identity.spec.text);
-      identity.to.define = resolved(identity.spec.to.define, identity.spec.text);
+      identity.from.define = calls.compile(identity.spec.from.define, identity.spec.text);
+      identity.to.define = calls.compile(identity.spec.to.define, identity.spec.text);
       const CompiledBody& from = *identity.from.define;
       if (is_swapped_call(from.body, identity.to.define->body)) {
-        commuting[registry().find_scalar(from.body.steps[0].call)] =
+        commuting[calls.find_scalar(from.body.steps[0].call)] =
             identity.spec.holds == IdentitySpec::Holds::kExactly;
       } else if (identity.spec.holds == IdentitySpec::Holds::kByDefinition) {
         definitions[meaning_of(*from.steps[0].function)] = identity.to.define.get();

@@ -279,7 +279,6 @@ struct CompiledStep {
 struct CompiledBody {
   Body body;
   std::vector<CompiledStep> steps;
-  bool is_elementwise = false;  // every step is a scalar function
   bool has_choices = false;
 };
 

@@ -238,18 +238,18 @@ class FileReader {
              "', or twice");
       }
       const bool is_array =
-          holds_any(cls) && name == "value" && (*at).is(Json::Kind::kObject) && is_array_form(*at);
+          is_constant(cls) && name == "value" && (*at).is(Json::Kind::kObject) && is_array_form(*at);
       if (is_array) array = read_array(*at);
       attrs.emplace_back(name, is_array ? Attr() : read_attr(*at));
     }
     if (fields.has("sizes")) read_sizes(place, cls, fields.at("sizes"), attrs, exprs);
-    if (holds_any(cls)) return make_constant(cls, attrs, std::move(array));
+    if (is_constant(cls)) return make_constant(cls, attrs, std::move(array));
     return make_op(cls, std::move(attrs));
   }
 
-  // Whether it is the class of constants: no other has an attribute that may be anything.
-  static bool holds_any(const OpClass& cls) {
-    return !cls.spec.attrs.empty() && cls.spec.attrs[0].type->name == "any";
+  // Whether it is the class of constants, which hold a number or an array.
+  static bool is_constant(const OpClass& cls) {
+    return &cls == &registry().constant();
   }
   static bool is_array_form(const Json::Value& value) {
     const Json::Parts parts = value.object("a value");

@@ -23,6 +23,9 @@ class Graph {
   std::vector<Program::Step>& steps() { return steps_; }
   const std::vector<Program::Step>& steps() const { return steps_; }
   const std::vector<int>& results() const { return results_; }
+  bool has_unknown_sizes() const { return work_->has_unknown_sizes(); }
+  // As Program::witness_of has it.
+  std::optional<Witness> witness_of(int64_t number) const { return work_->witness_of(number); }
 
   // How many readers each variable has: steps, results and states.
   std::vector<int> readers() const;

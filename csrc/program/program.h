@@ -178,9 +178,14 @@ class Program : public RefCounted {
   };
 
   struct Schedule;
+  class LateSizes;
+  // What makes the results of what is given; `runs_all`: and all other steps.
+  // ErrorKind::kArgument where a result depends on an input or a state that is not given.
+  std::shared_ptr<const Schedule> plan(std::span<const int> given, std::span<const int> results,
+                                       bool runs_all) const;
   std::shared_ptr<const Schedule> schedule(std::span<const int> results);
-  std::vector<Ref<Value>> values_before(Args given, Args states) const;
-  const Ref<Value>& value_after(int result, const std::vector<Ref<Value>>& values) const;
+  // Null: sizes follow from elements.
+  Values run(const Schedule& schedule, Args given, const Bound* bound);
   int add(Variable variable);
   std::vector<int> append(Step step, bool reads_attributes);
   std::vector<size_t> slice(int variable) const;

@@ -1,75 +1,77 @@
 // Running a program on tensor-likes.
-#include <algorithm>
+#include <optional>
 
 #include "dispatch/dispatcher.h"
 #include "program/draws.h"
-#include "program/program.h"
+#include "program/schedule.h"
 #include "tensor/body.h"
-#include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 
-// What a run for these results does besides applying ops, for each step.
-struct Program::Schedule {
-  struct Turn {
-    uint32_t donated = 0;         // inputs that nobody reads later, and that the run itself made
-    std::vector<int> drops = {};  // variables that are dropped after it
-  };
-  std::vector<int> results;
-  std::vector<Turn> turns;
+// What a run knows of sizes that follow from elements: specs of what is there.
+class Program::LateSizes {
+ public:
+  LateSizes(const Program& program, const std::vector<Ref<Value>>& values)
+      : program_(program), specs_(values.size()) {
+    for (size_t i = 0; i < values.size(); ++i) note(i, values[i].get());
+  }
+  void note(size_t variable, Value* value) {
+    if (value != nullptr) specs_[variable] = spec_of("run", *value);
+  }
+  Ref<const Op> op(const Step& step) const { return program_.op_late(step, specs_); }
+  void note(const Step& step, const Values& found) {
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+      note(static_cast<size_t>(step.outputs[i]), found[i].get());
+    }
+    program_.check_late(step, specs_);
+  }
+  void check_guards() const {
+    for (const Guard& guard : program_.guards_) program_.check(guard, specs_);
+  }
+
+ private:
+  const Program& program_;
+  std::vector<Spec> specs_;  // of all variables
 };
 
-std::shared_ptr<const Program::Schedule> Program::schedule(std::span<const int> results) {
-  const auto is_it = [&](const auto& known) {
-    return std::equal(known->results.begin(), known->results.end(), results.begin(), results.end());
-  };
-  const auto known = std::find_if(schedules_.begin(), schedules_.end(), is_it);
-  if (known != schedules_.end()) return *known;
-  auto made = std::make_shared<Schedule>();
-  made->results.assign(results.begin(), results.end());
-  made->turns.resize(steps_.size());
-  std::vector<bool> is_needed(variables_.size(), false);
-  for (int result : results) is_needed[static_cast<size_t>(result)] = true;
-  for (size_t at = steps_.size(); at-- > 0;) {
-    const Step& step = steps_[at];
-    Schedule::Turn& turn = made->turns[at];
-    for (int output : step.outputs) {
-      if (!is_needed[static_cast<size_t>(output)]) turn.drops.push_back(output);
-    }
-    for (size_t i = 0; i < step.inputs.size(); ++i) {
-      const int input = step.inputs[i];
-      const size_t number = static_cast<size_t>(input);
-      if (is_needed[number]) continue;
-      if (std::find(turn.drops.begin(), turn.drops.end(), input) == turn.drops.end()) {
-        turn.drops.push_back(input);
-      }
-      if (variables_[number].role == Role::kResult && i < 32) turn.donated |= uint32_t{1} << i;
-    }
-    for (int input : step.inputs) is_needed[static_cast<size_t>(input)] = true;
-  }
-  if (schedules_.size() >= kMostSchedules) schedules_.clear();
-  schedules_.push_back(made);
-  return made;
-}
-
-std::vector<Ref<Value>> Program::values_before(Args given, Args states) const {
+Values Program::run(const Schedule& schedule, Args given, const Bound* bound) {
   std::vector<Ref<Value>> values(variables_.size());
-  for (size_t i = 0; i < variables_.size(); ++i) values[i] = variables_[i].value;
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    values[static_cast<size_t>(inputs_[i])] = Ref<Value>(given[i]);
+  for (int constant : schedule.constants) {
+    values[static_cast<size_t>(constant)] = variables_[static_cast<size_t>(constant)].value;
   }
-  for (size_t i = 0; i < states_.size(); ++i) {
-    values[static_cast<size_t>(states_[i])] = Ref<Value>(states[i]);
+  for (size_t i = 0; i < schedule.given.size(); ++i) {
+    values[static_cast<size_t>(schedule.given[i])] = Ref<Value>(given[i]);
   }
-  return values;
-}
-
-const Ref<Value>& Program::value_after(int result, const std::vector<Ref<Value>>& values) const {
-  const Ref<Value>& found = values[static_cast<size_t>(result)];
-  if (found) return found;
-  fail(ErrorKind::kArgument, said::op("run"),
-       said::argument(variables_[static_cast<size_t>(result)].name), "must have a value",
-       said::got("none"), said::fix("run the startup program first"));
+  std::optional<LateSizes> late;
+  if (bound == nullptr) late.emplace(*this, values);
+  SmallVector<Value*, 8> args;
+  Draws draws_of_run(draws);
+  for (const Schedule::Turn& turn : schedule.turns) {
+    const Step& step = steps_[turn.step];
+    args.clear();
+    for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
+    const Ref<const Op> op =
+        draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
+    Values found = apply_donating(*op, {args.data(), args.size()}, turn.donated);
+    if (late) late->note(step, found);
+    for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
+    for (size_t i = 0; i < turn.writes.size(); ++i) {
+      if (turn.writes[i] < 0) continue;
+      values[static_cast<size_t>(turn.writes[i])] = std::move(found[i]);
+    }
+  }
+  if (late) late->check_guards();
+  Values out;
+  for (int result : schedule.results) {
+    const Ref<Value>& found = values[static_cast<size_t>(result)];
+    if (!found) {
+      fail(ErrorKind::kArgument, said::op("run"),
+           said::argument(variables_[static_cast<size_t>(result)].name), "must have a value",
+           said::got("none"), said::fix("run the startup program first"));
+    }
+    out.push_back(found);
+  }
+  return out;
 }
 
 Values Program::run(std::span<const int> results, Args given, Args states) {
@@ -84,38 +86,11 @@ Values Program::run(std::span<const int> results, Args given, Args states) {
   for (Value* value : given) specs.push_back(spec_of("run", *value));
   const std::vector<int64_t> sizes = sizes_of("run", specs);
   const auto bound = is_bound_late() ? nullptr : bind(sizes);
-  const auto turns = schedule(results);
-  std::vector<Ref<Value>> values = values_before(given, states);
-  std::vector<Spec> found_specs(is_bound_late() ? variables_.size() : 0);
-  const auto note_spec = [&](size_t variable) {
-    if (found_specs.empty() || !values[variable]) return;
-    found_specs[variable] = spec_of("run", *values[variable]);
-  };
-  for (size_t i = 0; i < found_specs.size(); ++i) note_spec(i);
-  SmallVector<Value*, 8> args;
-  Draws draws_of_run(draws);
+  std::vector<Value*> all(given.begin(), given.end());
+  all.insert(all.end(), states.begin(), states.end());
   // It may be run on its own variables, and grow meanwhile.
-  for (size_t at = 0, count = steps_.size(); at < count; ++at) {
-    const Step& step = steps_[at];
-    args.clear();
-    for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
-    const Ref<const Op> op = draws_of_run.anew(bound ? bound->ops[at] : op_late(step, found_specs));
-    const Schedule::Turn& turn = turns->turns[at];
-    Values found = apply_donating(*op, {args.data(), args.size()}, turn.donated);
-    for (size_t i = 0; i < step.outputs.size(); ++i) {
-      const size_t output = static_cast<size_t>(step.outputs[i]);
-      if (!bound) found_specs[output] = spec_of("run", *found[i]);
-      values[output] = std::move(found[i]);
-    }
-    for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
-    if (!bound) check_late(step, found_specs);
-  }
-  if (!bound) {
-    for (const Guard& guard : guards_) check(guard, found_specs);
-  }
-  Values out;
-  for (int result : results) out.push_back(value_after(result, values));
-  return out;
+  const auto kept = schedule(results);
+  return run(*kept, all, bound.get());
 }
 
 }  // namespace tensorlike

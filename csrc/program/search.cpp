@@ -50,16 +50,18 @@ bool takes(Category category, DType dtype) {
 }  // namespace
 
 Search::Search(Graph& graph, Patterns& patterns, bool is_literal, bool takes_all)
-    : graph_(graph), patterns_(patterns), takes_all_(takes_all), terms_(is_literal) {}
+    : graph_(graph), patterns_(patterns), takes_all_(takes_all), first_(is_literal) {
+  if (graph.has_unknown_sizes()) second_ = std::make_unique<Meanings>(is_literal);
+}
 
-std::vector<int> Search::terms_of_step(const Program::Step& step) {
+std::vector<int> Search::terms_of_step(const Program::Step& step, Meanings& meanings) {
   std::vector<int> args, found;
-  for (int input : step.inputs) args.push_back(term_[at(input)]);
+  for (int input : step.inputs) args.push_back(meanings.of[at(input)]);
   const ConstOp* constant = as_constant(*step.op);
   const bool is_array = constant != nullptr && constant->array;  // which no two share
   if (is_pure(*step.op) && !args.empty() && !is_array) {
     try {
-      found = terms_.apply(*step.op, args);
+      found = meanings.terms.apply(*op_for(step, meanings.specs), args);
     } catch (const Error&) {
       found.clear();
     }
@@ -67,29 +69,24 @@ std::vector<int> Search::terms_of_step(const Program::Step& step) {
   if (found.size() == step.outputs.size()) return found;
   found.clear();
   for (int output : step.outputs) {
-    found.push_back(terms_.leaf(output, graph_.variable(output).spec));
+    found.push_back(meanings.terms.leaf(output, meanings.specs[at(output)]));
   }
   return found;
 }
 
-void Search::name_terms() {
-  const size_t count = graph_.variables().size();
-  term_.assign(count, -1);
-  for (size_t i = 0; i < count; ++i) {
-    const Program::Variable& variable = graph_.variables()[i];
-    const int number = static_cast<int>(i);
+void Search::name_terms(Meanings& meanings, bool is_second) {
+  meanings.of.assign(graph_.variables().size(), -1);
+  for (const Program::Variable& variable : graph_.variables()) {
+    const int number = static_cast<int>(meanings.specs.size());
+    meanings.specs.push_back(is_second ? variable.other : variable.spec);
     if (variable.role == Program::Role::kResult) continue;
-    term_[i] = variable.role == Program::Role::kCaptured && variable.value
-                   ? terms_.constant(*variable.value, number)
-                   : terms_.leaf(number, variable.spec);
-    variables_[term_[i]].push_back(number);
+    meanings.of[at(number)] = variable.role == Program::Role::kCaptured && variable.value
+                                  ? meanings.terms.constant(*variable.value, number)
+                                  : meanings.terms.leaf(number, meanings.specs.back());
   }
   for (const Program::Step& step : graph_.steps()) {
-    const std::vector<int> found = terms_of_step(step);
-    for (size_t i = 0; i < found.size(); ++i) {
-      term_[at(step.outputs[i])] = found[i];
-      variables_[found[i]].push_back(step.outputs[i]);
-    }
+    const std::vector<int> found = terms_of_step(step, meanings);
+    for (size_t i = 0; i < found.size(); ++i) meanings.of[at(step.outputs[i])] = found[i];
   }
 }
 
@@ -113,7 +110,11 @@ void Search::free_literals() {
 
 int Search::run() {
   free_literals();
-  name_terms();
+  name_terms(first_, false);
+  if (second_) name_terms(*second_, true);
+  for (size_t i = 0; i < term_.size(); ++i) {
+    if (term_[i] >= 0) variables_[term_[i]].push_back(static_cast<int>(i));
+  }
   makers_ = graph_.makers();
   is_open_ = graph_.live_steps();
   readers_.assign(graph_.variables().size(), 0);
@@ -229,7 +230,50 @@ bool Search::is_it(Found& found, const Program::Step& step) {
     const auto same = variables_.find(made[i]);
     found.others.push_back(same == variables_.end() ? -1 : same->second[0]);
   }
-  return !made.empty() && made[0] == term_[at(step.outputs[0])];
+  if (made.empty() || made[0] != term_[at(step.outputs[0])]) return false;
+  return !second_ || is_it_for_second(found, step);
+}
+
+// The same for the second witnesses, with whatever attributes and numbers were found for the first.
+bool Search::is_it_for_second(const Found& found, const Program::Step& step) {
+  Ref<const Op> op = found.op;
+  if (op->scalar == nullptr) {
+    const Ref<Op> made = make_ref<Op>(op->cls);
+    for (const Attr& attr : op->attrs) made->attrs.push_back(for_second(attr));
+    op = made;
+  }
+  std::vector<int> holes;
+  for (size_t i = 0; i < found.holes.size(); ++i) {
+    const Term& hole = terms_[found.holes[i]];
+    if (found.args[i] >= 0) {
+      holes.push_back(second_->of[at(found.args[i])]);
+      continue;
+    }
+    Spec spec = hole.spec;
+    for (int64_t& size : spec.shape) size = for_second(size);
+    holes.push_back(second_->terms.number(hole.number, spec));
+  }
+  const std::vector<int> made =
+      second_->terms.through_body(*op, holes, found.pattern->choices, found.pattern->keeps_inner);
+  if (made.empty() || made[0] != second_->of[at(step.outputs[0])]) return false;
+  for (size_t i = 0; i < found.others.size(); ++i) {
+    if (found.others[i] >= 0 && made[i + 1] != second_->of[at(found.others[i])]) return false;
+  }
+  return true;
+}
+
+int64_t Search::for_second(int64_t number) const {
+  const auto witness = graph_.witness_of(number);
+  return witness ? witness->second : number;
+}
+
+Attr Search::for_second(const Attr& attr) const {
+  Attr out = attr;
+  if (auto* number = std::get_if<int64_t>(&out)) *number = for_second(*number);
+  if (auto* numbers = std::get_if<std::vector<int64_t>>(&out)) {
+    for (int64_t& number : *numbers) number = for_second(number);
+  }
+  return out;
 }
 
 // Whether somebody reads a further result before the op can stand.

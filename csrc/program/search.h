@@ -1,6 +1,8 @@
 // Finding patterns in a program, and putting what they stand for in their place.
 #pragma once
 
+#include <memory>
+
 #include "program/graph.h"
 #include "program/patterns.h"
 
@@ -28,13 +30,24 @@ class Search {
   };
 
   void free_literals();
-  void name_terms();
-  std::vector<int> terms_of_step(const Program::Step& step);
+  // What variables mean for one of the two witnesses of their unknown sizes.
+  struct Meanings {
+    explicit Meanings(bool is_literal) : terms(is_literal) {}
+    Terms terms;
+    std::vector<int> of = {};      // terms of variables
+    std::vector<Spec> specs = {};  // of variables
+  };
+
+  void name_terms(Meanings& meanings, bool is_second);
+  static std::vector<int> terms_of_step(const Program::Step& step, Meanings& meanings);
   bool is_root(const Program::Step& step) const;
   std::optional<Found> best_at(size_t place);
   std::optional<Found> found_at(size_t place, const Pattern& pattern);
   Ref<const Op> op_with(const Pattern& pattern, const Match& match) const;
   bool is_it(Found& found, const Program::Step& step);
+  bool is_it_for_second(const Found& found, const Program::Step& step);
+  Attr for_second(const Attr& attr) const;
+  int64_t for_second(int64_t number) const;
   bool is_read_before(size_t place, const Found& found) const;
   int variable_of(int term, size_t before) const;
   void measure(size_t place, Found& found) const;
@@ -48,8 +61,12 @@ class Search {
   Graph& graph_;
   Patterns& patterns_;
   const bool takes_all_;
-  Terms terms_;
-  std::vector<int> term_;      // of each variable
+  Meanings first_;
+  // A number that was made of an unknown size looks like any other, but is another one here; null:
+  // all sizes are known.
+  std::unique_ptr<Meanings> second_;
+  Terms& terms_ = first_.terms;
+  std::vector<int>& term_ = first_.of;
   std::vector<int> makers_;    // of each variable
   std::vector<int> readers_;   // of each variable, among steps that are needed
   std::vector<bool> is_open_;  // of each step: it is needed, and no part of what was found

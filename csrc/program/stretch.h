@@ -21,25 +21,18 @@ class Stretch : public RefCounted {
   // What variables are for these sizes, which are those of the program's unknown ones.
   Specs specs_for(std::span<const int> variables, const std::vector<int64_t>& sizes) const;
   // Whether steps of it draw random numbers anew in each run.
-  bool draws() const { return draws_; }
+  bool draws() const;
 
   const Ref<Program> program;
   const std::vector<int> given;
   const std::vector<int> results;
 
  private:
-  struct Planned {
-    size_t step;              // of the program
-    std::vector<int> dying;   // variables that nobody reads afterwards
-    std::vector<bool> reads;  // of each output: whether anybody does
-  };
   void plan();
   std::shared_ptr<const Program::Bound> bind(std::span<const Spec> specs);
 
-  std::vector<Planned> planned_;
-  std::vector<int> constants_;  // captured values that are read
-  uint64_t version_ = 0;        // of the program when that was planned
-  bool draws_ = false;
+  std::shared_ptr<const Program::Schedule> schedule_;
+  uint64_t version_ = 0;  // of the program when that was planned
 };
 
 }  // namespace tensorlike

@@ -237,6 +237,25 @@ def test_an_op_declared_at_run_time_is_found() -> None:
     assert optimised(written, X) == ["CenteredScale"]
 
 
+def test_a_number_that_an_unknown_size_makes_is_no_attribute() -> None:
+    tl.declare(
+        """
+- op: ScaledSum
+  args: [x: real floating-point]
+  attrs: {axis: {type: int, default: -1}, k: {type: float, default: 2.0}}
+  define: sum(x * k, axis=axis)
+  doc: Of a test.
+"""
+    )
+
+    def over(axis: int) -> Callable[..., Any]:
+        return lambda x: F.mean(x + x, axis=axis)
+
+    assert optimised(over(0), X) == ["ScaledSum"]
+    assert optimised(over(1), ROWS) == ["ScaledSum"]
+    assert "ScaledSum" not in optimised(over(0), ROWS)
+
+
 def test_what_is_read_elsewhere_is_computed() -> None:
     def written(x: Any) -> Any:
         e = F.exp(x)

@@ -23,6 +23,7 @@ from .compiler.emit_scalars import emit_scalars
 from .compiler.emit_tables import emit_tables
 from .compiler.errors import DeclarationError
 from .compiler.formula_reader import load_formulas
+from .compiler.identities import IdentitySpec, load_identities
 from .compiler.registry import ROOM, Declarations, load_builtin
 from .compiler.scalar_code import all_code
 
@@ -30,10 +31,12 @@ ROOT = ROOM.parent
 COMPOSED_CALLS = ROOM.resolve().parent / "functional"
 
 
-def cpp_files(declarations: Declarations) -> dict[str, str]:
+def cpp_files(
+    declarations: Declarations, identities: Sequence[IdentitySpec] = ()
+) -> dict[str, str]:
     """The generated C++ by file name."""
     files = {
-        **emit_tables(declarations),
+        **emit_tables(declarations, identities),
         "reductions.inc": emit_reductions(declarations),
     }
     for stem in declarations.stems:
@@ -99,12 +102,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         declarations = load_builtin()
+        identities = load_identities(declarations)
         code = all_code(declarations)
     except DeclarationError as error:
         print(error, file=sys.stderr)
         return 1
     if options.cpp is not None:
-        write_changed(options.cpp, cpp_files(declarations))
+        write_changed(options.cpp, cpp_files(declarations, identities))
         write_changed(options.cpp, {"attr_types.inc": emit_attr_types()})
         write_changed(options.cpp, {"coefficients.inc": emit_coefficients(load_formulas())})
     if options.cuda is not None:

@@ -5,9 +5,11 @@ Each YAML file gives a C++ file of its own, so that a change of one compiles lit
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .cpp import text_literal
 from .cpp_specs import spec_text
-from .identities import load_identities
+from .identities import IdentitySpec
 from .lower import ELEMWISE, REDUCE
 from .registry import Declarations
 
@@ -27,7 +29,9 @@ _HEAD = (
 _FLOORS = ("cpu", "gradients")
 
 
-def emit_tables(declarations: Declarations) -> dict[str, str]:
+def emit_tables(
+    declarations: Declarations, identities: Sequence[IdentitySpec] = ()
+) -> dict[str, str]:
     """The texts of tables.cpp and of tables_<stem>.cpp, by their names."""
     stems = declarations.stems
     files = {f"tables_{stem}.cpp": _table(declarations, stem) for stem in stems}
@@ -37,13 +41,14 @@ def emit_tables(declarations: Declarations) -> dict[str, str]:
     lines += [f"  register_{floor}(registry);" for floor in _FLOORS]
     lines += [f"  registry.add({spec_text(spec)});" for spec in (ELEMWISE, REDUCE)]
     lines += [f"  register_{stem}(registry);" for stem in stems]
-    for identity in load_identities(declarations):
+    for identity in identities:
         sides = f"{spec_text(identity.before)}, {spec_text(identity.after)}"
         holds = f"IdentitySpec::Holds::{identity.holds}"
         lines.append(
             f"  add_identity(IdentitySpec{{{text_literal(identity.text)}, {holds}, {sides}}});"
         )
-    files["tables.cpp"] = '#include "op/identities.h"\n' + _file([*lines, "}"])
+    head = '#include "op/identities.h"\n' if identities else ""
+    files["tables.cpp"] = head + _file([*lines, "}"])
     return files
 
 

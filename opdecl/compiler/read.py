@@ -147,6 +147,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
     names = [f"y{i}" for i in range(len(outputs))] if len(outputs) > 1 else ["y"]
     taken = rule_names(args, names)
     result = fields.choice("result", SCALAR_RESULTS, "same")
+    unchanged = _unchanged(fields, args, len(outputs))
     return ScalarEntry(
         name=name,
         place=fields.mapping.place,
@@ -161,10 +162,20 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         example=read_example(fields, args, ()),
         requires=read_requires(fields),
         outputs=outputs,
-        unchanged=_unchanged(fields, args, len(outputs)),
+        unchanged=unchanged,
         formulas=_formulas(fields),
-        linear=fields.groups("linear", [arg.name for arg in args]),
+        linear=_linear(fields, args, unchanged),
     )
+
+
+def _linear(
+    fields: Fields, args: tuple[Arg, ...], unchanged: Category | None
+) -> tuple[tuple[str, ...], ...]:
+    """What is written; a function that gives back its argument is linear in it."""
+    written = fields.groups("linear", [arg.name for arg in args])
+    if not written and unchanged is not None and unchanged.is_differentiable:
+        return ((args[0].name,),)
+    return written
 
 
 def _formulas(fields: Fields) -> tuple[FormulaText, ...]:

@@ -30,13 +30,13 @@ def lines_of(entry: Entry) -> int:
 
 
 def test_declarations_stay_short() -> None:
-    """Six lines were asked for the median of all; seven since scalars say what they are linear in."""
+    """Six lines for the median of all, as asked; ops take more: attributes, shapes, an example."""
     counts = {kind: [lines_of(e) for e in DECLARED.entries if e.kind == kind] for kind in KINDS}
     assert min(counts["scalar"]) >= 3
     assert statistics.median(counts["scalar"]) <= 5
     assert statistics.median(counts["reduction"]) <= 5
     assert statistics.median(counts["op"]) <= 14
-    assert statistics.median([n for kind in KINDS for n in counts[kind]]) <= 7
+    assert statistics.median([n for kind in KINDS for n in counts[kind]]) <= 6
 
 
 def test_only_native_ops_need_a_second_file() -> None:

@@ -237,8 +237,8 @@ class FileReader {
         fail(ErrorKind::kArgument, cls.name(), " must not have the attribute '", name,
              "', or twice");
       }
-      const bool is_array =
-          is_constant(cls) && name == "value" && (*at).is(Json::Kind::kObject) && is_array_form(*at);
+      const bool is_array = is_constant(cls) && name == "value" && (*at).is(Json::Kind::kObject) &&
+                            is_array_form(*at);
       if (is_array) array = read_array(*at);
       attrs.emplace_back(name, is_array ? Attr() : read_attr(*at));
     }
@@ -248,9 +248,7 @@ class FileReader {
   }
 
   // Whether it is the class of constants, which hold a number or an array.
-  static bool is_constant(const OpClass& cls) {
-    return &cls == &registry().constant();
-  }
+  static bool is_constant(const OpClass& cls) { return &cls == &registry().constant(); }
   static bool is_array_form(const Json::Value& value) {
     const Json::Parts parts = value.object("a value");
     return parts.size() == 2 && (*parts.begin()).text("a key") == "array";

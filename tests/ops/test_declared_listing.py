@@ -18,18 +18,17 @@ def test_P12_what_a_listing_recorded_gives_the_same_bits_on_values(case: Case) -
     listing = tl.Listing()
     inputs = [listing.input(f"x{i}", x.shape, x.dtype) for i, x in enumerate(values)]
     pending = iter(inputs)
-    try:
-        symbols = case.call(lambda _: next(pending))
-    except tl.ShapeError as error:
-        assert depends_on_elements(case), error
-        assert "depends on the elements" in str(error)
-        return
+    symbols = case.call(lambda _: next(pending))
     raws = iter(values)
     eager = case.call(lambda _: next(raws))
     replayed = listing.run(symbols, *values)
     assert len(eager) == len(replayed) == len(symbols)
     for symbol, wanted, found in zip(symbols, eager, replayed, strict=True):
-        assert (symbol.shape, symbol.dtype) == (wanted.shape, wanted.dtype)
+        assert symbol.dtype == wanted.dtype
+        sizes = list(zip(symbol.shape, wanted.shape, strict=True))
+        known = [(size, of_values) for size, of_values in sizes if isinstance(size, int)]
+        assert known == sizes or depends_on_elements(case)
+        assert all(size == of_values for size, of_values in known)
         assert same_bits(found, wanted)
 
 

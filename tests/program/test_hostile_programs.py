@@ -53,11 +53,11 @@ first, last = "{}" if part.startswith('""') else "[]"
 text = (first + part * count + part.rstrip(",") + last).encode()
 tensors = len(text).to_bytes(8, "little") + text
 data = sealed(text, no_tensors()) if is_structure else sealed(b"{}", tensors)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+before = most_memory()
 try:
     tl.Listing.from_bytes(data)
 except tl.ArgumentError as error:
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before, len(data), error)
+    print(most_memory() - before, len(data), error)
 """
 
 
@@ -88,11 +88,11 @@ else:
     shape = {"dtype": "float32", "shape": []}
     program["lines"] = [{what: "x", **shape} for i in range(20_000)] + [7]
 data = joined(whole)
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
+before = most_memory()
 try:
     tl.Listing.from_bytes(data)
 except tl.ArgumentError as error:
-    print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10) - before, len(data), error)
+    print(most_memory() - before, len(data), error)
 """
 
 

@@ -25,9 +25,7 @@ import numpy as np
 import tensorlike as tl
 from tensorlike import _C, functional as F
 warnings.simplefilter("ignore", DeprecationWarning)  # forks beside threads are what we test
-def resident():
-    with open("/proc/self/statm") as file:
-        return int(file.read().split()[1]) * resource.getpagesize()
+from support.memory import most_memory, resident
 """
 
 

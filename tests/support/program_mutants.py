@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import json
 import random
-import resource
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -19,6 +18,7 @@ import numpy as np
 
 import tensorlike as tl
 import tensorlike.functional as F
+from support.memory import most_memory
 from support.program_files import joined, sealed, split
 
 VALUES: tuple[Any, ...] = (
@@ -193,11 +193,6 @@ def run(program: tl.Listing, results: Any) -> None:
         if role == "input":
             given.append(tl.ones(tuple(shape), dtype=program.dtype(number)))
     program.run(list(results), *given)
-
-
-def most_memory() -> int:
-    """What this process has used at most, in bytes."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
 
 
 def main(first: int, count: int) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
-from .levels import Level, TransformValue, unwrapped
+from .levels import Level, layers, unwrapped
 from .sizes import Size
 from .sub_programs import Call, sub_programs_of
 from .symbolic import Listing, SymbolicTensor
@@ -101,9 +101,7 @@ class Block(Listing):
             return value
         if isinstance(value, _C.RawTensor):
             return self.symbol(self.capture(value))
-        bottom = value
-        while isinstance(bottom, (_C.Tracer, TransformValue)):
-            bottom = bottom.primal if isinstance(bottom, _C.Tracer) else bottom.inner
+        *_, bottom = layers(value)
         if isinstance(bottom, SymbolicTensor) and bottom.listing is self:
             raise _C.AutodiffError(
                 "gradients inside of a block must be taken by functions", op="Block",
@@ -208,12 +206,4 @@ def key_of(value: Any) -> Any:
 
 def is_symbolic(x: Any) -> bool:
     """Whether a value stands for one of a program, or has no elements at all."""
-    while True:
-        if isinstance(x, _C.TensorWrapper):
-            x = x.__wrapped__
-        elif isinstance(x, _C.Tracer):
-            x = x.primal
-        elif isinstance(x, TransformValue):
-            x = x.inner
-        else:
-            return isinstance(x, (SymbolicTensor, _C.ShapeTensor))
+    return any(isinstance(part, (SymbolicTensor, _C.ShapeTensor)) for part in layers(x))

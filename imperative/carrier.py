@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from .. import _C
 from ..ops import OpBase
 from .dispatch import apply
-from .levels import TransformValue, is_differentiated, stopped, unwrapped
+from .levels import TransformValue, is_differentiated, layers, stopped, unwrapped
 
 Self = TypeVar("Self", bound="Carrier")
 
@@ -213,16 +213,10 @@ def _goes_around(outer: type[Carrier], inner: type) -> bool:
 
 def _parts(x: Any) -> Iterator[Any]:
     """What a value is made around, from the outside in."""
-    while True:
-        if isinstance(x, Carrier):
-            x = x.value
-        elif isinstance(x, TransformValue):
-            x = x.inner
-        elif isinstance(x, _C.Tracer):
-            x = x.primal
-        else:
-            return
-        yield x
+    while isinstance(x, Carrier):
+        for part in layers(x.value):
+            yield part
+        x = part
 
 
 def carried(x: Any) -> Any:

@@ -15,7 +15,7 @@ from ..ops import OpBase
 from .carrier import Carrier
 from .dispatch import apply
 from .dual import Dual, taken_apart
-from .levels import TransformValue, innermost_value
+from .levels import TransformValue, innermost_value, layers
 from .sub_programs import Call, Flags, filled, in_places, wanted_of
 from .tensor import Tensor
 
@@ -83,17 +83,7 @@ def is_known(xs: Sequence[Any]) -> bool:
 
 def has_examples(x: Any) -> bool:
     """Whether a value differs between the examples of a `vmap`."""
-    while True:
-        if hasattr(x, "batch") and isinstance(x, TransformValue):
-            return True
-        if isinstance(x, _C.TensorWrapper):
-            x = x.__wrapped__
-        elif isinstance(x, _C.Tracer):
-            x = x.primal
-        elif isinstance(x, TransformValue):
-            x = x.inner
-        else:
-            return False
+    return any(isinstance(part, TransformValue) and hasattr(part, "batch") for part in layers(x))
 
 
 def truth(predicate: Any) -> bool:

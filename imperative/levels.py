@@ -7,7 +7,7 @@ ones. A level ends with the `with` block that began it, whatever happens inside.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from .. import _C
@@ -157,6 +157,20 @@ def under_leaves(value: Any, number: int) -> Any:
     while isinstance(value, _C.Tracer) and value.level == number + 1:
         value = value.primal
     return value
+
+
+def layers(value: Any) -> Iterator[Any]:
+    """A value, then what is inside of it: what wrappers, tapes and transforms have put away."""
+    while True:
+        yield value
+        if isinstance(value, _C.TensorWrapper):
+            value = value.__wrapped__
+        elif isinstance(value, _C.Tracer):
+            value = value.primal
+        elif isinstance(value, TransformValue):
+            value = value.inner
+        else:
+            return
 
 
 def innermost_value(value: Any) -> _C.RawTensor | None:

@@ -9,10 +9,6 @@ from .compiled import CompiledProgram as CompiledProgram
 from .compiled import Graph as Graph
 from .compiled import PassReport as PassReport
 from .compiled import list_passes as list_passes
-from .control_flow import IfElse as IfElse
-from .control_flow import StaticRNN as StaticRNN
-from .control_flow import While as While
-from .control_flow import assign as assign
 from .executor import CPUPlace as CPUPlace
 from .executor import Executor as Executor
 from .executor import Scope as Scope
@@ -27,10 +23,14 @@ from .guard import disable_static as disable_static
 from .guard import enable_static as enable_static
 from .guard import keep as keep
 from .guard import program_guard as program_guard
+from .if_else import IfElse as IfElse
 from .layers import batch_norm as batch_norm
 from .layers import conv2d as conv2d
 from .layers import embedding as embedding
 from .layers import fc as fc
+from .loops import StaticRNN as StaticRNN
+from .loops import While as While
+from .loops import assign as assign
 from .operator import Operator as Operator
 from .program import Program as Program
 from .program import Variable as Variable

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -110,3 +111,24 @@ def check_update(program: Program, found: Phases, who: str) -> None:
                     op=who, argument="main",
                     got=f"{program.names(n)} in {steps[at][3] or steps[at][0]}",
                 )  # fmt: skip
+
+
+def phases_for_means(program: Program, count: int, argument: str, who: str) -> Phases:
+    """The phases of a program whose update shall take the mean of several gradients.
+
+    Args:
+        program: the program.
+        count: how many there are of each.
+        argument: what the count is called there.
+        who: the call, for errors.
+
+    Raises:
+        ArgumentError: there are no gradients, the count is not positive, or an update reads
+            something else that follows from the batch.
+    """
+    check_trains(program, who)
+    if operator.index(count) < 1:
+        raise _C.ArgumentError("must be positive", op=who, argument=argument, got=str(count))
+    found = phases(program)
+    check_update(program, found, who)
+    return found

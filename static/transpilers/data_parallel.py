@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import NamedTuple
 
-from ... import _C
 from ... import functional as F
 from ..copying import Copier, ancestors, copy, number_of
-from ..phases import check_trains, check_update, gradients, phases
+from ..phases import gradients, phases_for_means
 from ..program import Program
 from .stages import sent_name
 
@@ -64,12 +62,7 @@ def data_parallel(main: Program, startup: Program, parts: int) -> DataParallel:
         >>> exe.run(split.combine, sent, [w], scope)
         [array([1.], dtype=float32)]
     """
-    who = "data_parallel"
-    check_trains(main, who)
-    if operator.index(parts) < 1:
-        raise _C.ArgumentError("must be positive", op=who, argument="parts", got=str(parts))
-    found = phases(main)
-    check_update(main, found, who)
+    found = phases_for_means(main, parts, "parts", "data_parallel")
     part = Copier(main)
     for at in (*found.forward, *found.backward):
         part.step(at)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import operator
-
 import numpy as np
 
 from ... import _C
 from ... import functional as F
 from ..copying import Copier, copy, number_of
-from ..phases import check_trains, check_update, gradients, phases
+from ..phases import gradients, phases_for_means
 from ..program import Program
 
 
@@ -46,12 +44,7 @@ def gradient_accumulation(main: Program, startup: Program, steps: int) -> tuple[
         >>> [exe.run(slow, {"x": [x]}, [w], scope)[0].tolist() for x in (1.0, 3.0)]
         [[0.0], [1.0]]
     """
-    who = "gradient_accumulation"
-    check_trains(main, who)
-    if operator.index(steps) < 1:
-        raise _C.ArgumentError("must be positive", op=who, argument="steps", got=str(steps))
-    found = phases(main)
-    check_update(main, found, who)
+    found = phases_for_means(main, steps, "steps", "gradient_accumulation")
     copier, first = Copier(main), copy(startup)
     for at in (*found.forward, *found.backward):
         copier.step(at)

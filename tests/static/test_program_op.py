@@ -32,6 +32,20 @@ def same(found: Any, wanted: Any) -> None:
         np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=1e-9, atol=1e-12)
 
 
+class Watched(tl.Carrier):
+    """It notes the ops that it sees, and so do the results."""
+
+    def __init__(self, value: Any) -> None:
+        super().__init__(value)
+        self.seen: list[str] = []
+
+
+@tl.apply.register
+def apply_watched(op: tl.ops.OpBase, *xs: Watched) -> Any:
+    xs[0].seen.append(str(getattr(op, "mode", type(op).__name__)))
+    return tl.apply.super(op, *xs)
+
+
 def of_gradient(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, w: F.sum(tl.grad(f)(x, w) ** 2) + F.sum(tl.grad(f, argnums=1)(x, w) ** 3)
 
@@ -85,20 +99,11 @@ def test_it_is_one_op_there_and_its_gradient_another() -> None:
 
 
 def test_gradients_do_not_run_the_forward_ops_again() -> None:
-    seen: list[str] = []
-
-    class Counted(tl.Carrier):
-        pass
-
-    @tl.apply.register
-    def apply_counted(op: tl.ops.OpBase, *xs: Counted) -> Any:
-        seen.append(str(getattr(op, "mode", type(op).__name__)))
-        return tl.apply.super(op, *xs)
-
     with static.program_guard(static.Program()) as main:
         y = F.sum(F.exp(F.sin(static.data("x", (None,)))))
-    tl.grad(static.program_op(main, y))(tl.Tensor(Counted(tl.ones(3))))
-    assert seen.count("exp") == seen.count("sin") == 1
+    x = Watched(tl.ones(3))
+    tl.grad(static.program_op(main, y))(tl.Tensor(x))
+    assert x.seen.count("exp") == x.seen.count("sin") == 1
 
 
 def test_it_trains_in_the_middle_of_a_model() -> None:
@@ -208,18 +213,9 @@ def test_a_program_may_grow_after_it_became_an_op() -> None:
 
 
 def test_a_carrier_sees_its_ops() -> None:
-    seen: list[str] = []
-
-    class Watched(tl.Carrier):
-        pass
-
-    @tl.apply.register
-    def apply_watched(op: tl.ops.OpBase, *xs: Watched) -> Any:
-        seen.append(str(getattr(op, "mode", type(op).__name__)))
-        return tl.apply.super(op, *xs)
-
-    program()(tl.Tensor(Watched(X)), W)
-    assert "tanh" in seen
+    x = Watched(X)
+    program()(tl.Tensor(x), W)
+    assert "tanh" in x.seen
 
 
 def test_wrong_calls_are_refused() -> None:

@@ -1,0 +1,285 @@
+"""While and StaticRNN: a block of `with` that runs again, as a condition or its inputs say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from .. import _C
+from .. import functional as F
+from ..imperative import SymbolicTensor, Tensor, blocks
+from ..imperative.levels import stopped, unwrapped
+from ..imperative.loops import ScanLoop, WhileLoop
+from ..imperative.sub_programs import Call
+from .control_flow import Recorder, SubProgram, results
+from .program import Variable
+
+
+class While(Recorder):
+    """A block that runs as long as a condition holds.
+
+    In the block, `assign` gives variables of the outside the values that they have in the next
+    step, and the condition among them. After the block `While()` gives what they have come to.
+
+    Args:
+        cond: one boolean, of the shape () or (1,).
+        max_steps: after how many steps it ends in any case; gradients need it.
+        name: not used.
+
+    Raises:
+        ArgumentError: the block does not assign to the condition.
+
+    Source:
+        Paddle, ``fluid.layers.While``.
+
+    Example:
+        >>> from tensorlike import static
+        >>> with static.program_guard(static.Program()) as main:
+        ...     x = static.data("x", ())
+        ...     going = x < 100.0
+        ...     loop = static.While(going)
+        ...     with loop.block():
+        ...         doubled = static.assign(x * 2, x)
+        ...         _ = static.assign(doubled < 100.0, going)
+        ...     y = loop()
+        >>> static.Executor().run(main, feed={"x": 3.0}, fetch_list=[y])[0].item()
+        192.0
+    """
+
+    what = "While"
+
+    def __init__(self, cond: Any, max_steps: int | None = None, name: str | None = None) -> None:
+        """The block is still to come."""
+        super().__init__()
+        self._cond = unwrapped(cond)
+        self._max_steps = max_steps
+        self._targets: dict[Any, Any] = {}
+        self._tensors: dict[Any, Any] = {}
+        self._inputs: dict[Any, Any] = {}  # what stands for them in the block
+        self._found: list[Any] | None = None
+
+    @contextmanager
+    def block(self) -> Iterator[None]:
+        """The block of a step."""
+        with self._building(draws=False) as block:
+            _open.append(self)
+            try:
+                yield
+            finally:
+                _open.pop()
+            condition = blocks.key_of(self._cond)
+            if condition not in self._targets:
+                self._refuse(
+                    "the block must assign to the condition", "a loop without end",
+                    "static.assign(i < n, cond)",
+                )  # fmt: skip
+            finals = [block.number(block.symbol(block.taken(key))) for key in self._targets]
+            going = F.reshape(Tensor(self._inputs[condition]), ()).__wrapped__.number
+        self._append(block, finals, going)
+
+    def assign(self, value: Any, target: Any) -> Any:
+        """Inside of the block: `target` is `value` from here on, and in the next step."""
+        block = self._inside()
+        outer = unwrapped(target)
+        key = blocks.key_of(outer)
+        if key not in self._targets:
+            if not isinstance(outer, SymbolicTensor):
+                self._refuse("must assign to variables of the program", f"a {type(outer).__name__}")
+            self._targets[key] = outer
+            self._inputs[key] = block.take(outer)
+        if isinstance(target, Tensor):
+            self._tensors[key] = target
+        new = block.symbol(block.number(value))
+        old = self._inputs[key]
+        if new.dtype is not old.dtype or block.describe(new.number) != block.describe(old.number):
+            self._refuse(
+                "must be assigned what has its shape and dtype", f"{new.describe()} to "
+                f"{old.describe()}",
+            )  # fmt: skip
+        block.rebind(key, new.number)
+        return new
+
+    def _append(self, block: SubProgram, finals: Sequence[int], going: int) -> None:
+        given = [self._inputs[key] for key in self._targets]
+        # Other values that the block reads; those that it assigns to are given already.
+        others = [x for x in block.outer if blocks.key_of(x) not in self._targets]
+        numbers = [x.number for x in given]
+        numbers += [block.take(x).number for x in others]
+        block.forget()
+        op = WhileLoop(Call(block, numbers, [going]), Call(block, numbers, finals), self._max_steps)
+        self._found = list(op(*self._targets.values(), *others))
+        for key, y in zip(self._targets, self._found, strict=True):
+            outer = self._targets[key]
+            if isinstance(outer, Variable) and isinstance(y, Variable):
+                y.listing.rename(y.number, outer.name)  # the last one of the name is found by it
+            if key in self._tensors:
+                self._tensors[key].set_value(Tensor(y))
+
+    def __call__(self) -> Any:
+        """What the assigned variables are after the loop, without the condition: one, or a list."""
+        if self._found is None:
+            self._refuse("must have a block", "none")
+        condition = blocks.key_of(self._cond)
+        pairs = zip(self._targets, self._found or (), strict=True)
+        return results([y for key, y in pairs if key != condition])
+
+
+_open: list[While] = []
+
+
+def assign(input: Any, output: Any = None) -> Any:
+    """A copy of a variable; inside of a While, the value that another one has from there on.
+
+    Args:
+        input: the value.
+        output: a variable of the outside of the innermost While; None: a copy is made.
+
+    Raises:
+        ArgumentError: there is no While that is being built, or shapes or dtypes differ.
+
+    Source:
+        Paddle, ``fluid.layers.assign``.
+
+    Example:
+        >>> from tensorlike import static
+        >>> with static.program_guard(static.Program()) as main:
+        ...     y = static.assign(static.data("x", (2,)))
+        >>> main.block.ops[0].type
+        'copy'
+    """
+    if output is None:
+        return F.copy(input) if isinstance(input, Tensor) else F.copy(Tensor(input)).__wrapped__
+    if not _open:
+        raise _C.ArgumentError(
+            "a While must be being built", op="assign", argument="output", got="none",
+            fix="use the value itself",
+        )  # fmt: skip
+    return _open[-1].assign(input, output)
+
+
+class StaticRNN(Recorder):
+    """A block that runs on one step after the other of its inputs, and remembers.
+
+    Args:
+        name: not used.
+
+    Raises:
+        ArgumentError: a memory is not updated, or there are no step inputs.
+
+    Source:
+        Paddle, ``fluid.layers.StaticRNN``.
+
+    Example:
+        >>> from tensorlike import static
+        >>> with static.program_guard(static.Program()) as main:
+        ...     x = static.data("x", (3, 2))
+        ...     rnn = static.StaticRNN()
+        ...     with rnn.step():
+        ...         row = rnn.step_input(x)
+        ...         total = rnn.memory(shape=(2,))
+        ...         rnn.update_memory(total, total + row)
+        ...         rnn.step_output(total + row)
+        ...     sums = rnn()
+        >>> fed = {"x": [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]}
+        >>> static.Executor().run(main, feed=fed, fetch_list=[sums])[0].tolist()
+        [[1.0, 2.0], [4.0, 6.0], [9.0, 12.0]]
+    """
+
+    what = "StaticRNN"
+
+    def __init__(self, name: str | None = None) -> None:
+        """The block is still to come."""
+        super().__init__()
+        self._rows: list[tuple[Any, Any]] = []  # outside, and inside
+        self._memories: list[tuple[Any, Any]] = []
+        self._updates: dict[int, int] = {}
+        self._outputs: list[int] = []
+        self._found: list[Any] | None = None
+
+    @contextmanager
+    def step(self) -> Iterator[None]:
+        """The block of a step."""
+        with self._building(draws=False) as block:
+            yield
+        self._append(block)
+
+    def step_input(self, x: Any) -> Any:
+        """The row of this step, along the first axis of a variable."""
+        block = self._inside()
+        value = unwrapped(x)
+        row = block.like(value, f"{getattr(value, 'name', 'x')}@step", value.shape[1:])
+        self._rows.append((value, row))
+        return row
+
+    def memory(
+        self,
+        init: Any = None,
+        shape: Sequence[int] | None = None,
+        batch_ref: Any = None,
+        init_value: float = 0.0,
+        init_batch_dim_idx: int = 0,
+        ref_batch_dim_idx: int = 1,
+    ) -> Any:
+        """What the step before left.
+
+        Args:
+            init: what there is before the first step; None: `init_value` everywhere.
+            shape: where there is no `init`; -1 is the batch.
+            batch_ref: a variable with the batch as its first size, or, of the outside, as its
+                `ref_batch_dim_idx`-th.
+            init_value: the number.
+            init_batch_dim_idx: which of the sizes of `shape` is the batch.
+            ref_batch_dim_idx: see `batch_ref`.
+        """
+        block = self._inside()
+        if init is None:
+            if shape is None:
+                self._refuse("a memory must have an init or a shape", "neither")
+            sizes: list[Any] = list(shape or ())
+            if batch_ref is not None:
+                sizes[init_batch_dim_idx] = self._batch_of(block, batch_ref, ref_batch_dim_idx)
+            init = F.full(tuple(sizes), init_value, dtype=_C.float32)
+        value = unwrapped(init)
+        memory = block.like(value, block.unique_name("memory"))
+        self._memories.append((value, memory))
+        return memory
+
+    @staticmethod
+    def _batch_of(block: SubProgram, reference: Any, axis: int) -> Any:
+        value = stopped(unwrapped(reference))
+        if isinstance(value, SymbolicTensor) and value.listing is block:
+            return block.outer_size(value.shape[0])
+        return value.shape[axis]
+
+    def update_memory(self, mem: Any, var: Any) -> None:
+        """What a memory is in the next step."""
+        self._updates[unwrapped(mem).number] = self._inside().number(var)
+
+    def step_output(self, o: Any) -> None:
+        """A row of a result."""
+        self._outputs.append(self._inside().number(o))
+
+    def output(self, *outputs: Any) -> None:
+        """Rows of several results."""
+        for y in outputs:
+            self.step_output(y)
+
+    def _append(self, block: SubProgram) -> None:
+        if not self._rows:
+            self._refuse("must have a step_input, which says how many steps there are", "none")
+        missing = [m.name for _, m in self._memories if m.number not in self._updates]
+        if missing:
+            self._refuse("each memory must be updated", ", ".join(missing), "update_memory(m, x)")
+        given = [x for _, x in (*self._memories, *self._rows)]
+        numbers = [*(self._updates[m.number] for _, m in self._memories), *self._outputs]
+        (body,), outer = blocks.closed([(block, given, numbers)])
+        op = ScanLoop(body, len(self._memories), len(self._rows))
+        values = [x for x, _ in (*self._memories, *self._rows)]
+        self._found = list(op(*values, *outer))[len(self._memories) :]
+
+    def __call__(self) -> Any:
+        """The rows of the results, stacked along a first axis: one, or a list of several."""
+        if self._found is None:
+            self._refuse("must have a step", "none")
+        return results(self._found or ())

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .. import _C
 from ..imperative import DTypeError, ParameterError, ShapeError, Size, Tensor
 from ..imperative.blocks import Block, closed, is_symbolic, record_block
 from ..imperative.control_flow import Cond, has_examples
@@ -84,9 +85,10 @@ def cond(predicate: Any, true_fn: AnyCallable, false_fn: AnyCallable, *operands:
 def _predicate(who: str, x: Any) -> Any:
     """The boolean that a predicate is, or the tensor where it is not one for all."""
     value = unwrapped(x)
-    if value.dtype.kind != "bool":
+    dtype = _C.ShapeTensor((), value.dtype).dtype  # refuses what is none
+    if dtype.kind != "bool":
         raise DTypeError(
-            "must be a boolean", op=who, argument="predicate", got=value.dtype.name,
+            "must be a boolean", op=who, argument="predicate", got=dtype.name,
             fix="compare it: x != 0",
         )  # fmt: skip
     if value.shape != ():

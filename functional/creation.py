@@ -23,6 +23,7 @@ from ..imperative import (
     from_dlpack,
     tensor,
 )
+from ..imperative.devices import lives_on
 from .arguments import integer, named
 from .arranging import as_tensor, broadcast_arrays, dims_of
 from .generated import arange, astype, equal, full, pow, reshape, to_device, where
@@ -86,9 +87,9 @@ def asarray(
                 f"{x.dtype} to {dtype} needs a copy", op="asarray", got="copy=False"
             )
         return astype(x, dtype=dtype, device=device)
-    if device not in (None, x.device) and copy is False:
+    if not lives_on(x, device) and copy is False:
         raise ArgumentError(f"{x.device} to {device} needs a copy", op="asarray", got="copy=False")
-    return to_device(x, device=device) if copy or device not in (None, x.device) else x
+    return to_device(x, device=device) if copy or not lives_on(x, device) else x
 
 
 @named

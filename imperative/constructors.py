@@ -7,6 +7,7 @@ from typing import Any
 from .. import _C
 from ..ops import Copy
 from .arrays import raw_from_dlpack
+from .devices import lives_on
 from .naming import named, named_as
 from .tensor import Tensor, TensorLike
 
@@ -38,7 +39,7 @@ def tensor(
         (2, 2)
     """
     made: Tensor = _C.tensor(data, dtype)
-    if device is not None and made.device != device:
+    if not lives_on(made, device):
         made = named_as("tensor", made.to)(device)
     if requires_grad:
         made.requires_grad = True
@@ -67,7 +68,7 @@ def as_raw_tensor(data: TensorLike, dtype: Any = None, device: str | None = None
     if not (isinstance(data, _C.RawTensor) and (dtype is None or data.dtype is dtype)):
         data = _C.RawTensor(data, dtype)
     raw: _C.RawTensor = data
-    return raw if device in (None, raw.device) else Copy(device=device)(raw)[0]
+    return raw if lives_on(raw, device) else Copy(device=device)(raw)[0]
 
 
 @named
@@ -90,7 +91,7 @@ def from_dlpack(x: Any, /, *, device: str | None = None, copy: bool | None = Non
         [0, 1, 2]
     """
     raw = raw_from_dlpack(x)
-    if device not in (None, raw.device):
+    if not lives_on(raw, device):
         if copy is False:
             raise _C.ArgumentError(
                 "another device needs a copy", op="from_dlpack", got="copy=False"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import Any
 
 from .. import _C
 
@@ -29,6 +30,11 @@ def default_device() -> str:
         'cpu'
     """
     return _C.default_device()
+
+
+def lives_on(x: Any, name: Any) -> bool:
+    """Whether it does, or None is asked for; what is no name of a device is no such place."""
+    return name is None or (isinstance(name, str) and x.device == name)
 
 
 class device:

@@ -18,6 +18,10 @@ class Keeper(Protocol):
         """Makes a variable of a tensor, which stays between runs."""
         ...
 
+    def start_from(self, tensor: Any, value: Any) -> bool:
+        """Whether a tensor stays between runs; then this is what it starts from."""
+        ...
+
     def parameters(self) -> Sequence[Any]:
         """The tensors that learn, of those that have become variables."""
         ...
@@ -37,3 +41,13 @@ def keep(tensor: Any, kind: str) -> None:
     keeper = keeping.get()
     if keeper is not None:
         keeper.keep(tensor, kind)
+
+
+def starts_from(tensor: Any, value: Any) -> bool:
+    """Whether a tensor stays between the runs of a program that is built, which now start from it.
+
+    Values that are loaded are first values: the tensor goes on standing for what the program makes
+    of it.
+    """
+    keeper = keeping.get()
+    return keeper is not None and keeper.start_from(tensor, value)

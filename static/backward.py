@@ -31,7 +31,8 @@ def append_backward(
         ``parameter_0@GRAD``.
 
     Raises:
-        ArgumentError: the loss is no variable of a program, or a name is unknown.
+        ArgumentError: the loss is no variable of a program, a name is unknown, or a parameter was
+            set to an array, which each run would begin with again.
         AutodiffError: the loss depends on no parameter.
 
     Source:
@@ -48,6 +49,13 @@ def append_backward(
         if tensor.requires_grad and number not in skipped and (wanted is None or number in wanted)
     ]
     parameters = [program.tensors[number] for number in numbers]
+    for number, parameter in zip(numbers, parameters, strict=True):
+        if not isinstance(stopped(unwrapped(parameter)), Variable):
+            raise _C.ArgumentError(
+                "must stand for a variable, or no run would learn from the one before",
+                op="append_backward", argument=program.names(number), got="an array",
+                fix="give it its first value by load_state_dict, or by an initializer",
+            )  # fmt: skip
     before = _C.count_variables(program)
     found = grad(loss, parameters, allow_unused=True)
     backward = _added(program, stopped(unwrapped(loss)).number, before)

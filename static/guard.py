@@ -26,6 +26,10 @@ class _Builder:
         """A parameter, a buffer, or what an optimiser keeps has been made."""
         self.main.keep(tensor, self.main.unique_name(kind), self.startup)
 
+    def start_from(self, tensor: Tensor, value: Any) -> bool:
+        """A value was loaded: what the state of a tensor starts from."""
+        return self.main.start_from(tensor, value, self.startup)
+
     def parameters(self) -> list[Tensor]:
         """The tensors of the states that learn."""
         return [tensor for tensor in self.main.tensors.values() if tensor.requires_grad]

@@ -210,6 +210,18 @@ class Program(Copied):
         self.tensors[number] = tensor
         self.bind_tensor(number, number)
 
+    def start_from(self, tensor: Tensor, value: Any, startup: Program) -> bool:
+        """Whether a tensor is a state; then the startup program gives it this value, an array."""
+        first = stopped(unwrapped(value))
+        if not isinstance(first, RawTensor):
+            return False
+        for number, kept in self.tensors.items():
+            state = startup.number_of(self.names(number)) if kept is tensor else None
+            if state is not None:
+                _C.start_state(startup, state, first)
+                return True
+        return False
+
     def bind_tensor(self, state: int, number: int) -> None:
         """Lets the tensor of a state stand for a variable, as a leaf where it was one."""
         tensor = self.tensors[state]

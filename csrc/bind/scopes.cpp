@@ -139,6 +139,18 @@ PyObject* keep_state(PyObject*, PyObject* args) {
   });
 }
 
+// start_state(startup, number, value): the state is a copy of the value after a run.
+PyObject* start_state(PyObject*, PyObject* args) {
+  PyObject *program = nullptr, *state = nullptr, *value = nullptr;
+  if (PyArg_ParseTuple(args, "OOO", &program, &state, &value) == 0) return nullptr;
+  return guarded([&] {
+    Program& startup = to_program(program);
+    const Ref<Value> first = to_value(value);
+    startup.start(to_variable(startup, state), first, spec_of("start", *first));
+    return Py_NewRef(Py_None);
+  });
+}
+
 // note_draw(key, counter=None): a draw was taken from the process's stream.
 PyObject* note_draw_of_stream(PyObject*, PyObject* const* args, Py_ssize_t count) {
   return guarded([&] {
@@ -273,6 +285,7 @@ PyMethodDef functions[] = {
      METH_FASTCALL, "note_draw(key, counter=None)"},
     {"set_stream", set_stream, METH_O, "set_stream(stream): where programs draw from."},
     {"keep_state", keep_state, METH_VARARGS, "keep_state(program, number, name, startup)"},
+    {"start_state", start_state, METH_VARARGS, "start_state(startup, number, value)"},
     {"assign_state", assign_state, METH_VARARGS, "assign_state(program, state, number)"},
     {"assigned_states", assigned_states, METH_O, "assigned_states(program)"},
     {"slots", slots, METH_O, "slots(op): the names of its arguments."},

@@ -67,6 +67,8 @@ class Program : public RefCounted {
   int keep(int variable, std::string name, Program& startup);
   // The same of a value from outside.
   int keep(Ref<Value> value, const Spec& spec, std::string name, Program& startup);
+  // The state is a copy of this value after a run.
+  void start(int state, Ref<Value> value, const Spec& spec);
   // The state is this variable, of the same shape and dtype, after a run; the last one counts.
   void assign(int state, int variable);
   // Adds an op, and says where its results are; bad inputs are refused as the op refuses them.

@@ -83,10 +83,13 @@ int Program::keep(int variable, std::string name, Program& startup) {
 }
 
 int Program::keep(Ref<Value> value, const Spec& spec, std::string name, Program& startup) {
-  const int start = startup.capture(std::move(value), spec, "RawTensor");
-  const int copied = startup.append(*copy_op(), {&start, 1}, place_of_user())[0];
-  startup.assign(startup.add_state(name, spec), copied);
+  startup.start(startup.add_state(name, spec), std::move(value), spec);
   return add_state(std::move(name), spec);
+}
+
+void Program::start(int state, Ref<Value> value, const Spec& spec) {
+  const int captured = capture(std::move(value), spec, "RawTensor");
+  assign(state, append(*copy_op(), {&captured, 1}, place_of_user())[0]);
 }
 
 // Takes away those of some steps that nobody reads, until somebody does.

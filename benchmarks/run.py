@@ -27,6 +27,7 @@ os.environ["OPENBLAS_THREAD_TIMEOUT"] = "16"
 import busy  # noqa: E402
 import elementwise  # noqa: E402
 import footprint  # noqa: E402
+import inference  # noqa: E402
 import large  # noqa: E402
 import machine  # noqa: E402
 import memory  # noqa: E402
@@ -61,6 +62,7 @@ SUITE: dict[str, Callable[[], Iterator[Case]]] = {
     "moving": moving.moving,
     "networks": networks.networks,
     "programs": programs.programs,
+    "inference": inference.inference,
 }
 # Against one peer or a bound: overhead, memory, scaling.
 SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {

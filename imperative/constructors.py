@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from .. import _C
 from ..ops import Copy
@@ -40,7 +40,7 @@ def tensor(
     """
     made: Tensor = _C.tensor(data, dtype)
     if not lives_on(made, device):
-        made = named_as("tensor", made.to)(device)
+        made = named_as("tensor", made.to)(cast("str", device))
     if requires_grad:
         made.requires_grad = True
     return made

@@ -74,7 +74,8 @@ class CompiledProgram:
     """A program that runs as passes have made it; its results are the same.
 
     Args:
-        program: a `Program`, or a `Listing`. It stays as it is.
+        program: a `Program`, or a `Listing`. It stays as it is. Arrays that it captured are taken
+            as they are when it is optimised.
         passes: names of passes and functions of a `Graph`, in their order; None: all that there
             are, `list_passes`.
         opt_level: 0: no pass runs; 1: what changes nothing but the rounding of what a fused op

@@ -6,6 +6,22 @@
 
 namespace tensorlike {
 
+namespace {
+
+// Elements that never change, in order and of a dtype; null: nobody keeps them.
+char* kept(const Array& x, DType dtype) {
+  if (x.forms == nullptr) return nullptr;
+  KeptForms::Key key{"elements in order", x.data, {static_cast<int64_t>(x.dtype)}};
+  key.numbers.push_back(static_cast<int64_t>(dtype));
+  for (const Dims* dims : {&x.shape, &x.strides}) {
+    for (int64_t number : *dims) key.numbers.push_back(number);
+  }
+  const size_t bytes = static_cast<size_t>(x.count) * size_of(dtype);
+  return x.forms->get(key, bytes, [&](char* memory) { assign(Array(dtype, x.shape, memory), x); });
+}
+
+}  // namespace
+
 Array contiguous(const Array& x, Workspace& workspace) { return prepared(x, x.dtype, workspace); }
 
 Array cast(const Array& x, DType dtype, Workspace& workspace) {
@@ -14,8 +30,13 @@ Array cast(const Array& x, DType dtype, Workspace& workspace) {
 
 Array prepared(const Array& x, DType dtype, Workspace& workspace) {
   if (x.dtype == dtype && x.is_contiguous) return x;
-  Array made = workspace.array(dtype, x.shape);
-  assign(made, x);
+  Array made(dtype, x.shape, kept(x, dtype));
+  if (made.data == nullptr) {
+    made = workspace.array(dtype, x.shape);
+    assign(made, x);
+  } else {
+    made.forms = x.forms;
+  }
   return made;
 }
 

@@ -34,7 +34,7 @@ void convolution(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
   const Convolution c = convolution_of(op, inputs[0]->shape, inputs[1]->shape);
   convolution_with(inputs, *outputs[0], c,
                    [&](const auto* x, const auto* weight, const auto* bias, auto* y) {
-                     convolve(c, x, weight, bias, y);
+                     convolve(c, x, weight, bias, y, inputs[1]->forms);
                    });
 }
 
@@ -42,7 +42,7 @@ void convolution_transpose(const Op& op, Arrays inputs, Arrays outputs, Workspac
   const Convolution c = transposed_convolution_of(op, inputs[0]->shape, inputs[1]->shape);
   convolution_with(inputs, *outputs[0], c,
                    [&](const auto* x, const auto* weight, const auto* bias, auto* y) {
-                     convolve_data_gradient(c, x, weight, bias, y);
+                     convolve_data_gradient(c, x, weight, bias, y, inputs[1]->forms);
                    });
 }
 

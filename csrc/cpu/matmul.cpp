@@ -20,18 +20,20 @@ namespace {
 struct Matrix {
   Dims batch_shape, batch_strides;
   int64_t rows, columns, row_stride, column_stride;
+  KeptForms* forms;
 };
 
 Matrix as_matrix(const Array& x, bool is_left) {
   const size_t ndim = x.shape.size();
-  if (ndim == 1 && is_left) return {{}, {}, 1, x.shape[0], 0, x.strides[0]};
-  if (ndim == 1) return {{}, {}, x.shape[0], 1, x.strides[0], 0};
+  if (ndim == 1 && is_left) return {{}, {}, 1, x.shape[0], 0, x.strides[0], x.forms};
+  if (ndim == 1) return {{}, {}, x.shape[0], 1, x.strides[0], 0, x.forms};
   Matrix m{Dims(x.shape.begin(), x.shape.end() - 2),
            Dims(x.strides.begin(), x.strides.end() - 2),
            x.shape[ndim - 2],
            x.shape[ndim - 1],
            x.strides[ndim - 2],
-           x.strides[ndim - 1]};
+           x.strides[ndim - 1],
+           x.forms};
   return m;
 }
 
@@ -121,9 +123,17 @@ void multiply(const T* a, const T* b, T* out, const Product& x, const Finish& fi
     const Block block{finish, reinterpret_cast<char*>(c),
                       finish.bias + bias * static_cast<int64_t>(sizeof(T)), columns,
                       static_cast<int64_t>(sizeof(T))};
-    gemm<T>(x.left.rows, columns, x.left.columns, a + left, x.left.row_stride, x.left.column_stride,
-            b + right, x.right.row_stride, x.right.column_stride, c, columns,
-            has_finish ? Epilogue{Block::run, &block} : Epilogue{});
+    const Epilogue epilogue = has_finish ? Epilogue{Block::run, &block} : Epilogue{};
+    if constexpr (std::is_floating_point_v<T>) {
+      gemm<T>(x.left.rows, columns, x.left.columns,
+              {a + left, x.left.row_stride, x.left.column_stride, nullptr, x.left.forms},
+              {b + right, x.right.column_stride, x.right.row_stride, nullptr, x.right.forms}, c,
+              columns, false, epilogue);
+    } else {
+      gemm<T>(x.left.rows, columns, x.left.columns, a + left, x.left.row_stride,
+              x.left.column_stride, b + right, x.right.row_stride, x.right.column_stride, c,
+              columns, epilogue);
+    }
   };
   // A few large products share the threads one after the other; many small ones are shared out.
   if (count == 1 || (work > kParallelProduct && count < 8 * num_threads())) {
@@ -141,6 +151,7 @@ template <class T>
 void multiply_parts(const T* a, const T* b, T* out, int64_t count, Product x,
                     Workspace& workspace) {
   for (Matrix* m : {&x.left, &x.right}) {
+    m->forms = nullptr;  // which are of numbers, not of parts of them
     m->row_stride *= 2;
     m->column_stride *= 2;
     for (int64_t& stride : m->batch_strides) stride *= 2;

@@ -42,7 +42,9 @@ Values launch(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
 
 // Whether somebody else may write to the elements at any time, since the memory is theirs and we
 // only look at it: to launch later would be too late.
-inline bool is_changeable(const RawTensor& x) { return !x.pending && !x.storage->is_owned(); }
+inline bool is_changeable(const RawTensor& x) {
+  return !x.pending && x.forms == nullptr && !x.storage->is_owned();
+}
 
 // What went wrong in a kernel that ran later than its launch, told with the op and the line that
 // applied it; as it is when it names a place already.

@@ -41,7 +41,7 @@ void multiply_pixels(const WindowProduct<T>& p) {
         fill_channels(to, p.bias + group * p.out_channels, p.out_channels, pixels);
       }
       gemm<T>(p.out_channels, pixels, p.in_channels,
-              {p.weight + group * p.group_step, p.out_step, p.in_step},
+              {p.weight + group * p.group_step, p.out_step, p.in_step, nullptr, p.forms},
               {p.x + job * p.in_channels * pixels, 1, pixels}, to, pixels, p.bias != nullptr);
     }
   });
@@ -49,7 +49,7 @@ void multiply_pixels(const WindowProduct<T>& p) {
 
 template <class T>
 WindowProduct<T> forward_product(const Convolution& c, const T* x, const T* weight, const T* bias,
-                                 T* y) {
+                                 T* y, KeptForms* forms) {
   WindowProduct<T> p;
   p.window = c.window;
   p.images = c.images;
@@ -64,6 +64,7 @@ WindowProduct<T> forward_product(const Convolution& c, const T* x, const T* weig
   p.taps.resize(static_cast<size_t>(c.window.taps()));
   std::iota(p.taps.begin(), p.taps.end(), int64_t{0});
   p.bias = bias;
+  p.forms = forms;
   p.y = y;
   p.y_size = c.window.out_size();
   p.steps[0] = c.window.out[1] * c.window.out[2];
@@ -127,7 +128,8 @@ void multiply_phase(const Convolution& c, const int64_t* phases, WindowProduct<T
 }  // namespace
 
 template <class T>
-void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
+void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, T* y,
+              KeptForms* forms) {
   const Window& w = c.window;
   const int64_t channels = c.groups * c.out_channels;
   if (c.images * channels * w.out_size() == 0) return;
@@ -143,12 +145,12 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
     }
     for (int64_t g = 0; g < c.groups; ++g) {
       gemm<T>(c.images, c.out_channels, c.rows(), {x + g * c.rows(), c.groups * c.rows(), 1},
-              {weight + g * c.out_channels * c.rows(), c.rows(), 1}, y + g * c.out_channels,
-              channels, bias != nullptr);
+              {weight + g * c.out_channels * c.rows(), c.rows(), 1, nullptr, forms},
+              y + g * c.out_channels, channels, bias != nullptr);
     }
     return;
   }
-  const WindowProduct<T> product = forward_product(c, x, weight, bias, y);
+  const WindowProduct<T> product = forward_product(c, x, weight, bias, y, forms);
   if (is_plain(w)) {
     multiply_pixels(product);
   } else {
@@ -160,7 +162,7 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
 // same taps: one product for each such class, and each element is written once.
 template <class T>
 void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, const T* bias,
-                            T* dx) {
+                            T* dx, KeptForms* forms) {
   const Window& w = c.window;
   const int64_t channels = c.groups * c.in_channels;
   if (c.images * channels * w.in_size() == 0) return;
@@ -175,6 +177,7 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   p.out_step = w.taps();
   p.in_step = c.rows();
   p.is_mirrored = true;
+  p.forms = forms;
   p.bias = bias;
   p.y = dx;
   p.y_size = w.in_size();
@@ -204,9 +207,10 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   }
 }
 
-#define TL_INSTANTIATE(T)                                                          \
-  template void convolve<T>(const Convolution&, const T*, const T*, const T*, T*); \
-  template void convolve_data_gradient<T>(const Convolution&, const T*, const T*, const T*, T*);
+#define TL_INSTANTIATE(T)                                                                       \
+  template void convolve<T>(const Convolution&, const T*, const T*, const T*, T*, KeptForms*);  \
+  template void convolve_data_gradient<T>(const Convolution&, const T*, const T*, const T*, T*, \
+                                          KeptForms*);
 TL_INSTANTIATE(float)
 TL_INSTANTIATE(double)
 #undef TL_INSTANTIATE

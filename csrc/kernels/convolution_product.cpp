@@ -34,6 +34,19 @@ int64_t wanted_positions(const WindowProduct<T>& p) {
 }  // namespace
 
 template <class T>
+KeptForms::Key WindowProduct<T>::key(std::string_view kind) const {
+  KeptForms::Key found{
+      kind, weight, {int64_t{sizeof(T)}, gemm_kernels<T>().lanes, groups, in_channels}};
+  for (int64_t number : {out_channels, group_step, out_step, in_step, int64_t{is_mirrored}}) {
+    found.numbers.push_back(number);
+  }
+  for (int64_t tap : taps) found.numbers.push_back(tap);
+  return found;
+}
+template struct WindowProduct<float>;
+template struct WindowProduct<double>;
+
+template <class T>
 PackedWeights<T>::PackedWeights(const WindowProduct<T>& product, ScratchLoan& buffer)
     : product_(product), width_(1) {
   const detail::GemmKernels<T>& kernels = gemm_kernels<T>();
@@ -46,10 +59,19 @@ PackedWeights<T>::PackedWeights(const WindowProduct<T>& product, ScratchLoan& bu
   panels_ = detail::split_at_most(product.out_channels, kernels.max_rows[width_]);
   const int64_t taps = static_cast<int64_t>(product.taps.size());
   blocks_ = detail::split_at_most(product.in_channels, std::max<int64_t>(1, kBlockK / taps));
-  packed_ = buffer.reserve<T>(product.groups * product.out_channels * product.depth());
-  const int64_t jobs = product.groups * blocks_.count * panels_.count;
-  const double work = static_cast<double>(product.groups * product.out_channels) *
-                      static_cast<double>(product.depth());
+  const int64_t count = product.groups * product.out_channels * product.depth();
+  packed_ = kept_or(product, "weights of windows", buffer, count, [&](T* memory) {
+    packed_ = memory;
+    pack();
+  });
+}
+
+template <class T>
+void PackedWeights<T>::pack() const {
+  const WindowProduct<T>& p = product_;
+  const int64_t jobs = p.groups * blocks_.count * panels_.count;
+  const double work =
+      static_cast<double>(p.groups * p.out_channels) * static_cast<double>(p.depth());
   parallel_for(jobs, grain_of(4 * work, jobs), [&](int64_t begin, int64_t end) {
     for (int64_t job = begin; job < end; ++job) {
       const int64_t block = job / panels_.count;

@@ -44,6 +44,7 @@ struct WindowProduct {
   int64_t group_step = 0, out_step = 0, in_step = 0;
   std::vector<int64_t> taps;
   bool is_mirrored = false;
+  KeptForms* forms = nullptr;  // of weights that never change
 
   const T* bias = nullptr;  // null: zeros
 
@@ -58,11 +59,28 @@ struct WindowProduct {
     return steps[2] == 1 && steps[1] == w.out[2] && steps[0] == w.out[1] * w.out[2];
   }
   int64_t depth() const { return in_channels * static_cast<int64_t>(taps.size()); }
+  // Which weights these are, in the order of `taps`.
+  KeptForms::Key key(std::string_view kind) const;
   double work() const {
     return static_cast<double>(images * groups * out_channels) * static_cast<double>(depth()) *
            static_cast<double>(window.out_size());
   }
 };
+
+// What `make(memory)` makes of the weights: kept, where they never change, else in the buffer.
+template <class T, class Make>
+T* kept_or(const WindowProduct<T>& product, std::string_view kind, ScratchLoan& buffer,
+           int64_t count, Make&& make) {
+  if (product.forms != nullptr) {
+    const auto make_in = [&](char* memory) { make(reinterpret_cast<T*>(memory)); };
+    char* kept =
+        product.forms->get(product.key(kind), static_cast<size_t>(count) * sizeof(T), make_in);
+    if (kept != nullptr) return reinterpret_cast<T*>(kept);
+  }
+  T* const memory = buffer.reserve<T>(count);
+  make(memory);
+  return memory;
+}
 
 // The weights, in the order in which they are used: for each group and block of channels of x,
 // panels of rows, each along k.
@@ -84,6 +102,7 @@ class PackedWeights {
   }
 
  private:
+  void pack() const;
   void pack_panel(int64_t group, int64_t block, int64_t panel) const;
 
   const WindowProduct<T>& product_;

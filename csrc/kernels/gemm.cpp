@@ -199,7 +199,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
         if (column > 0 || from > 0 || row > 0) check_interrupt();
         const int64_t rows = std::min(plan.super_m, x.m - row);
         Part<T> part(kernels, plan, x, buffer_a, buffer_b, row, rows, column, columns, from, depth);
-        part.pack(true, row == 0, in_parallel);
+        part.pack(row == 0, in_parallel);
         part.multiply(x.accumulate || from > 0, from + depth == x.k, in_parallel);
       }
     }
@@ -247,23 +247,19 @@ void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int
 
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b, T* c,
-          int64_t c_row_stride, bool accumulate) {
+          int64_t c_row_stride, bool accumulate, Epilogue epilogue) {
+  const auto operand = [](const GemmOperand<T>& x) -> detail::Operand<T> {
+    return {x.data, x.lane_stride, x.k_stride, x.source, x.forms};
+  };
   static const detail::GemmTable& table = detail::gemm_table(isa());
-  detail::multiply<T>(detail::kernels_of<T>(table), {m,
-                                                     n,
-                                                     k,
-                                                     {a.data, a.lane_stride, a.k_stride, a.source},
-                                                     {b.data, b.lane_stride, b.k_stride, b.source},
-                                                     c,
-                                                     c_row_stride,
-                                                     {},
-                                                     accumulate});
+  detail::multiply<T>(detail::kernels_of<T>(table),
+                      {m, n, k, operand(a), operand(b), c, c_row_stride, epilogue, accumulate});
 }
 
 template void gemm<float>(int64_t, int64_t, int64_t, const GemmOperand<float>&,
-                          const GemmOperand<float>&, float*, int64_t, bool);
+                          const GemmOperand<float>&, float*, int64_t, bool, Epilogue);
 template void gemm<double>(int64_t, int64_t, int64_t, const GemmOperand<double>&,
-                           const GemmOperand<double>&, double*, int64_t, bool);
+                           const GemmOperand<double>&, double*, int64_t, bool, Epilogue);
 
 #define TL_INSTANTIATE(T)                                                                         \
   template void detail::gemm_with<T>(const GemmTable&, int64_t, int64_t, int64_t, const T*,       \

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/isa.h"
+#include "base/kept_forms.h"
 
 namespace tensorlike {
 
@@ -48,12 +49,13 @@ struct GemmOperand {
   int64_t lane_stride = 0;
   int64_t k_stride = 0;
   const GemmSource<T>* source = nullptr;
+  KeptForms* forms = nullptr;  // where the elements never change: they are packed once
 };
 
 // As above, for operands of either kind; c = (accumulate ? c : 0) + a @ b. For float and double.
 template <class T>
 void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b, T* c,
-          int64_t c_row_stride, bool accumulate);
+          int64_t c_row_stride, bool accumulate, Epilogue epilogue = {});
 
 namespace detail {
 

@@ -42,31 +42,17 @@ class Part {
     }
     packs_last_ = plan.packs_b ||
                   (!kernels.reads_partial_b && last_columns() != kernels.lanes << last_width_);
-    if (plan.packs_a) packed_a_ = buffer_a.reserve<T>(rows * depth);
-    if (packs_last_) packed_b_ = buffer_b.reserve<T>(packed_columns() * depth);
+    if (plan.packs_a) packed_a_ = kept_a(rows, depth);
+    if (packs_last_) packed_b_ = kept_b(columns, depth);
+    packs_a_now_ = plan.packs_a && packed_a_ == nullptr;
+    packs_b_now_ = packs_last_ && packed_b_ == nullptr;
+    if (packs_a_now_) packed_a_ = buffer_a.reserve<T>(rows * depth);
+    if (packs_b_now_) packed_b_ = buffer_b.reserve<T>(packed_columns() * depth);
   }
 
-  // Of a only if `fresh_a`, else it is still in the buffer; the same for b.
-  void pack(bool fresh_a, bool fresh_b, bool in_parallel) {
-    const Split groups = split_at_most(panels_.count, is_transposed(x_.a) ? kPanelsAtOnce : 1);
-    const int64_t a_jobs = plan_.packs_a && fresh_a ? groups.count : 0;
-    const int64_t b_first = plan_.packs_b ? 0 : tiles_ - 1;
-    const int64_t b_jobs = packs_last_ && fresh_b ? tiles_ - b_first : 0;
-    const int64_t jobs = (a_jobs + b_jobs) * blocks_.count;
-    if (jobs == 0) return;
-    const int64_t grain =
-        in_parallel ? std::max<int64_t>(1, 16384 / (plan_.tile_columns * blocks_.size(0))) : jobs;
-    parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
-      for (int64_t job = begin; job < end; ++job) {
-        const int64_t block = job % blocks_.count;
-        const int64_t which = job / blocks_.count;
-        if (which < a_jobs) {
-          pack_panels(groups.begin(which), groups.begin(which + 1), block);
-        } else {
-          pack_tile(b_first + which - a_jobs, block);
-        }
-      }
-    });
+  // What is not kept; b only if `fresh_b`, else it is still in the buffer.
+  void pack(bool fresh_b, bool in_parallel) const {
+    pack_operands(packs_a_now_, packs_b_now_ && fresh_b, in_parallel);
   }
 
   // `is_last`: the sums are complete after it.
@@ -122,6 +108,36 @@ class Part {
     return (plan_.packs_b ? tiles_ - 1 : 0) * plan_.tile_columns + (kernels_.lanes << last_width_);
   }
 
+  // An operand of which the caller keeps forms, as this part needs it; null: it is not kept.
+  T* kept_a(int64_t rows, int64_t depth) {
+    if (x_.a.forms == nullptr) return nullptr;
+    return kept(x_.a, "rows of a product", {row_, rows, panels_.count}, rows * depth, depth,
+                [&](T* memory) {
+                  packed_a_ = memory;
+                  pack_operands(true, false, plan_.threads > 1);
+                });
+  }
+  T* kept_b(int64_t columns, int64_t depth) {
+    if (x_.b.forms == nullptr) return nullptr;
+    return kept(x_.b, "columns of a product",
+                {column_, columns, plan_.packs_b, plan_.tile_columns, last_width_},
+                packed_columns() * depth, depth, [&](T* memory) {
+                  packed_b_ = memory;
+                  pack_operands(false, true, plan_.threads > 1);
+                });
+  }
+  template <class Make>
+  T* kept(const Operand<T>& x, std::string_view kind, SmallVector<int64_t, 16> numbers,
+          int64_t count, int64_t depth, Make&& make) {
+    for (int64_t number : {int64_t{sizeof(T)}, kernels_.lanes, x.lane_stride, x.k_stride,
+                           depth_begin_, depth, blocks_.count}) {
+      numbers.push_back(number);
+    }
+    const auto make_in = [&](char* memory) { make(reinterpret_cast<T*>(memory)); };
+    return reinterpret_cast<T*>(x.forms->get({kind, x.data, std::move(numbers)},
+                                             static_cast<size_t>(count) * sizeof(T), make_in));
+  }
+
   // Packed data lies block after block along k, and in a block panel after panel.
   T* packed_panel(int64_t panel, int64_t block) const {
     return packed_a_ + blocks_.begin(block) * panels_.n +
@@ -130,6 +146,28 @@ class Part {
   T* packed_tile(int64_t tile, int64_t block) const {
     const int64_t before = plan_.packs_b ? tile * plan_.tile_columns : 0;
     return packed_b_ + blocks_.begin(block) * packed_columns() + before * blocks_.size(block);
+  }
+
+  void pack_operands(bool packs_a, bool packs_b, bool in_parallel) const {
+    const Split groups = split_at_most(panels_.count, is_transposed(x_.a) ? kPanelsAtOnce : 1);
+    const int64_t a_jobs = packs_a ? groups.count : 0;
+    const int64_t b_first = plan_.packs_b ? 0 : tiles_ - 1;
+    const int64_t b_jobs = packs_b ? tiles_ - b_first : 0;
+    const int64_t jobs = (a_jobs + b_jobs) * blocks_.count;
+    if (jobs == 0) return;
+    const int64_t grain =
+        in_parallel ? std::max<int64_t>(1, 16384 / (plan_.tile_columns * blocks_.size(0))) : jobs;
+    parallel_for(jobs, grain, [&](int64_t begin, int64_t end) {
+      for (int64_t job = begin; job < end; ++job) {
+        const int64_t block = job % blocks_.count;
+        const int64_t which = job / blocks_.count;
+        if (which < a_jobs) {
+          pack_panels(groups.begin(which), groups.begin(which + 1), block);
+        } else {
+          pack_tile(b_first + which - a_jobs, block);
+        }
+      }
+    });
   }
 
   void pack_operand(const Operand<T>& x, T* to, int64_t step, int64_t lane, int64_t p,
@@ -243,6 +281,8 @@ class Part {
   bool packs_last_ = false;
   T* packed_a_ = nullptr;
   T* packed_b_ = nullptr;
+  bool packs_a_now_ = false;  // what nobody keeps
+  bool packs_b_now_ = false;
 };
 
 }  // namespace tensorlike::detail

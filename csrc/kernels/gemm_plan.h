@@ -15,6 +15,7 @@ struct Operand {  // element (lane, p) is at data[lane * lane_stride + p * k_str
   int64_t lane_stride;
   int64_t k_stride;
   const GemmSource<T>* source = nullptr;  // makes the elements instead
+  KeptForms* forms = nullptr;             // keeps them packed
 
   const T* at(int64_t lane, int64_t p) const { return data + lane * lane_stride + p * k_stride; }
 };
@@ -74,9 +75,13 @@ struct Plan {
     if (x.n <= kernels.lanes) width = 0;
     tile_columns = kernels.lanes << width;
     tile_rows = kernels.max_rows[width];
-    packs_b = x.b.source != nullptr || !is_read_in_place(x.b, x.m, x.n * x.k, in_parallel);
-    const bool packs = x.a.source != nullptr || ceil_div(x.n, tile_columns) > tiles_in_place(x.a);
-    packs_a_in_units = packs && x.a.source == nullptr && !has_far_columns(x.a);
+    const bool keeps_b = x.b.forms != nullptr && x.m > tile_rows;
+    packs_b =
+        x.b.source != nullptr || keeps_b || !is_read_in_place(x.b, x.m, x.n * x.k, in_parallel);
+    const bool keeps_a = x.a.forms != nullptr && x.n > tile_columns;
+    const bool packs =
+        x.a.source != nullptr || keeps_a || ceil_div(x.n, tile_columns) > tiles_in_place(x.a);
+    packs_a_in_units = packs && x.a.source == nullptr && !keeps_a && !has_far_columns(x.a);
     packs_a = packs && !packs_a_in_units;
     super_k = std::min(x.k, 4 * kBlockK);
     super_m = std::max(tile_rows, kPackedA / super_k);

@@ -11,6 +11,7 @@ constexpr int64_t kPlaces = 16;  // of a tile
 constexpr size_t kTaps = 9;
 constexpr int64_t kFewChannels = 24;            // fewer don't pay for the transforms of the tiles
 constexpr int64_t kFewAtAll = 192;              // tiles; fewer don't pay for those of the weights
+constexpr int64_t kFewForKept = 12;             // the same where these are made once
 constexpr int64_t kOperandBytes = 768 * 1024;   // of transformed tiles, in the L2 cache
 constexpr int64_t kFewTiles = 64;               // a strip with fewer reads the weights too often
 constexpr int64_t kProductBytes = 1024 * 1024;  // of products that are transformed back together
@@ -50,8 +51,23 @@ class TransformedWeights {
         panels_(detail::split_at_most(product.out_channels, gemm_kernels<T>().max_rows[kWidth])),
         panel_size_(detail::ceil_div(product.out_channels, panels_.count) * product.in_channels +
                     WinogradKernels::kSpill),
-        place_size_(odd_lines(panels_.count * panel_size_)),
-        transformed_(buffer.reserve<T>(product.groups * kPlaces * place_size_)) {
+        place_size_(odd_lines(panels_.count * panel_size_)) {
+    const int64_t count = product.groups * kPlaces * place_size_;
+    transformed_ = kept_or(product, "transformed weights", buffer, count, [&](T* memory) {
+      transformed_ = memory;
+      transform();
+    });
+  }
+
+  static constexpr int kWidth = 1;  // log2 of the vectors of a tile of the product
+  const detail::Split& panels() const { return panels_; }
+  T* at(int64_t group, int64_t place, int64_t panel) const {
+    return transformed_ + (group * kPlaces + place) * place_size_ + panel * panel_size_;
+  }
+
+ private:
+  void transform() const {
+    const WindowProduct<T>& product = product_;
     int64_t taps[kTaps];
     for (size_t i = 0; i < kTaps; ++i) {
       taps[i] = product.taps[product.is_mirrored ? kTaps - 1 - i : i];
@@ -70,18 +86,11 @@ class TransformedWeights {
     });
   }
 
-  static constexpr int kWidth = 1;  // log2 of the vectors of a tile of the product
-  const detail::Split& panels() const { return panels_; }
-  T* at(int64_t group, int64_t place, int64_t panel) const {
-    return transformed_ + (group * kPlaces + place) * place_size_ + panel * panel_size_;
-  }
-
- private:
   const WindowProduct<T>& product_;
   detail::Split panels_;
   int64_t panel_size_;
   int64_t place_size_;
-  T* transformed_;
+  T* transformed_ = nullptr;
 };
 
 // A matrix for each place of a tile: rows of `columns` elements, and room for what they spill.
@@ -213,7 +222,8 @@ bool suits_winograd(const WindowProduct<T>& p) {
                        p.origin == 0 && p.is_dense();
   const int64_t tiles = tiles_of(w).out_size();
   return is_form && std::min(p.in_channels, p.out_channels) >= kFewChannels &&
-         p.images * tiles >= kFewAtAll && 2 * w.out_size() >= 5 * tiles;
+         p.images * tiles >= (p.forms == nullptr ? kFewAtAll : kFewForKept) &&
+         2 * w.out_size() >= 5 * tiles;
 }
 
 template <class T>

@@ -6,6 +6,7 @@
 
 #include "base/device.h"
 #include "base/dtype.h"
+#include "base/kept_forms.h"
 #include "base/shape.h"
 
 namespace tensorlike {
@@ -43,6 +44,7 @@ struct Array {
     Array seen(dtype, std::move(view_shape), std::move(view_strides),
                data + offset * static_cast<int64_t>(size_of(dtype)));
     seen.device = device;
+    seen.forms = forms;
     return seen;
   }
 
@@ -53,6 +55,7 @@ struct Array {
   int64_t count = 1;
   bool is_contiguous = true;
   char* data = nullptr;
+  KeptForms* forms = nullptr;  // of elements that never change; null: they may
 };
 
 using Arrays = std::span<const Array* const>;

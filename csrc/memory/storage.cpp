@@ -12,6 +12,16 @@ namespace {
 
 constexpr size_t kHeader = (sizeof(Storage) + 63) / 64 * 64;
 
+class OwnKeptForms final : public KeptForms {
+  Memory allocate(size_t bytes) override {
+    const Block block = require_block(bytes);
+    const auto give_back = [](char* memory, uint32_t size_class) {
+      free_block({memory, size_class});
+    };
+    return {static_cast<char*>(block.data), {give_back, block.size_class}};
+  }
+};
+
 }  // namespace
 
 Block require_block(size_t bytes, size_t header) {
@@ -59,6 +69,12 @@ Ref<Storage> Storage::foreign(void* data, size_t bytes, std::function<void()> gi
   storage->give_back_ = new std::function<void()>(std::move(give_back));
   storage->is_read_only_ = is_read_only;
   storage->device_ = device;
+  return storage;
+}
+
+Ref<Storage> Storage::constant(const Ref<Storage>& of) {
+  Ref<Storage> storage = foreign(of->data(), of->bytes(), [of] {}, true, of->device());
+  storage->forms_ = std::make_unique<OwnKeptForms>();
   return storage;
 }
 

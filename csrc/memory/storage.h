@@ -6,8 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 
 #include "base/device.h"
+#include "base/kept_forms.h"
 #include "base/ref.h"
 #include "memory/allocator.h"
 
@@ -27,6 +29,8 @@ class Storage final : public RefCounted {
   }
   static Ref<Storage> foreign(void* data, size_t bytes, std::function<void()> give_back,
                               bool is_read_only, Device device = {});
+  // The same memory, to which nobody writes any more, with the forms that kernels make of it.
+  static Ref<Storage> constant(const Ref<Storage>& of);
 
   char* data() const { return data_; }
   size_t bytes() const { return bytes_; }
@@ -34,6 +38,7 @@ class Storage final : public RefCounted {
   // Foreign memory is never written over.
   bool is_owned() const { return give_back_ == nullptr; }
   bool is_read_only() const { return is_read_only_; }
+  KeptForms* forms() const { return forms_.get(); }
 
  private:
   Storage(char* data, size_t bytes, uint32_t size_class)
@@ -48,6 +53,7 @@ class Storage final : public RefCounted {
   Device device_;
   bool is_read_only_ = false;
   std::function<void()>* give_back_ = nullptr;  // of foreign memory
+  std::unique_ptr<KeptForms> forms_;            // of constants
 };
 
 }  // namespace tensorlike

@@ -12,8 +12,8 @@
 namespace tensorlike {
 
 // How far passes may go. kUsual: results are the same but for rounding, where a fused op takes the
-// place of what was written out; all other changes keep every bit. kReal: identities of real
-// numbers, too, that floats know in part, as log(exp(x)) is x.
+// place of what was written out, or weights are transformed once; all other changes keep every bit.
+// kReal: identities of real numbers, too, that floats know in part, as log(exp(x)) is x.
 enum class OptLevel : uint8_t { kNone, kUsual, kReal };
 
 struct Pass {
@@ -64,5 +64,6 @@ int fold_constants(Graph& graph, OptLevel level);
 int apply_identities(Graph& graph, OptLevel level);
 int share_subexpressions(Graph& graph, OptLevel level);
 int fuse_bodies(Graph& graph, OptLevel level);
+int keep_constants(Graph& graph, OptLevel level);
 
 }  // namespace tensorlike

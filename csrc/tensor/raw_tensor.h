@@ -28,6 +28,7 @@ class RawTensor final : public Value, public Array {
         Array(dtype, std::move(shape), std::move(strides), data),
         storage(std::move(storage)) {
     device = this->storage->device();
+    forms = this->storage->forms();
   }
   // Contiguous, of a count that the caller knows, on the device of the storage.
   RawTensor(DType dtype, const Dims& shape, const Dims& strides, int64_t count,

@@ -243,13 +243,13 @@ def test_a_number_that_an_unknown_size_makes_is_no_attribute() -> None:
 - op: ScaledSum
   args: [x: real floating-point]
   attrs: {axis: {type: int, default: -1}, k: {type: float, default: 2.0}}
-  define: sum(x * k, axis=axis)
+  define: maximum(sum(x * k, axis=axis), 0.28125)
   doc: Of a test.
 """
     )
 
     def over(axis: int) -> Callable[..., Any]:
-        return lambda x: F.mean(x + x, axis=axis)
+        return lambda x: F.maximum(F.mean(x + x, axis=axis), 0.28125)
 
     assert optimised(over(0), X) == ["ScaledSum"]
     assert optimised(over(1), ROWS) == ["ScaledSum"]

@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from .. import _C
 from ..imperative import DTypeError, ParameterError, ShapeError, Size, Tensor
 from ..imperative.blocks import Block, closed, is_symbolic, record_block
-from ..imperative.control_flow import Cond, has_examples
+from ..imperative.control_flow import Cond, checked_dtype, has_examples
 from ..imperative.levels import innermost_value, unwrapped
 from ..imperative.loops import ScanLoop, WhileLoop
 from ..imperative.trees import call, flatten, holds_elements, holds_numbers, unflatten
@@ -85,7 +84,7 @@ def cond(predicate: Any, true_fn: AnyCallable, false_fn: AnyCallable, *operands:
 def _predicate(who: str, x: Any) -> Any:
     """The boolean that a predicate is, or the tensor where it is not one for all."""
     value = unwrapped(x)
-    dtype = _C.ShapeTensor((), value.dtype).dtype  # refuses what is none
+    dtype = checked_dtype(value)
     if dtype.kind != "bool":
         raise DTypeError(
             "must be a boolean", op=who, argument="predicate", got=dtype.name,

@@ -86,6 +86,11 @@ def has_examples(x: Any) -> bool:
     return any(isinstance(part, TransformValue) and hasattr(part, "batch") for part in layers(x))
 
 
+def checked_dtype(value: Any) -> Any:
+    """The dtype that a tensor-like says; what is none is refused."""
+    return _C.ShapeTensor((), value.dtype).dtype
+
+
 def truth(predicate: Any) -> bool:
     """What a predicate says."""
     return bool(Tensor(predicate))

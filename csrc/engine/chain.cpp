@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "engine/known_chain.h"
 #include "engine/profile.h"
 #include "memory/backend.h"
 
@@ -159,8 +160,8 @@ void Chain::find_program(SmallVector<int, 4> results, const SmallVector<DType, 4
 // Whether the chain alone holds an operand, and the operand alone its memory.
 bool Chain::is_dying(const RawTensor& operand) const {
   return operand.storage->use_count() == 1 && operand.storage->is_owned() &&
-         operand.is_contiguous && operand.shape == shape_ &&
-         operand.use_count() == inner_uses(operand);
+         operand.is_contiguous && operand.data == operand.storage->data() &&
+         operand.shape == shape_ && operand.use_count() == inner_uses(operand);
 }
 
 void Chain::allocate(bool may_take) {
@@ -168,22 +169,18 @@ void Chain::allocate(bool may_take) {
   for (size_t i = 0; may_take && i < operands_.size(); ++i) {
     if (is_dying(*operands_[i])) dying.push_back(static_cast<int>(i));
   }
-  std::vector<Ref<Storage>> taken;
+  const SmallVector<const Array*, 8> operands(operands_.begin(), operands_.end());
   for (size_t w = 0; w < written_.size(); ++w) {
     const RawTensor& tensor = *written_[w].tensor;
-    const auto fits = std::find_if(dying.begin(), dying.end(), [&](int i) {
-      const RawTensor& operand = *operands_[static_cast<size_t>(i)];
-      return size_of(operand.dtype) == size_of(tensor.dtype) &&
-             operand.data == operand.storage->data() &&
-             may_write_over(prepared_->program, i, first_written_ + static_cast<int>(w));
-    });
-    if (fits == dying.end()) {
+    const auto* taken = static_cast<const RawTensor*>(
+        take_operand(prepared_->program, {operands.data(), operands.size()}, dying,
+                     size_of(tensor.dtype), first_written_ + static_cast<int>(w)));
+    if (taken == nullptr) {
       const size_t bytes = static_cast<size_t>(tensor.count) * size_of(tensor.dtype);
       written_[w].storage = Storage::allocate(bytes, device());
       continue;
     }
-    written_[w].storage = operands_[static_cast<size_t>(*fits)]->storage;
-    dying.erase(fits);
+    written_[w].storage = taken->storage;
     ++taken_;
   }
 }

@@ -80,6 +80,7 @@ std::string Program::line(const Step& step) const {
   for (int input : step.inputs) {
     right += (right.empty() ? "" : ", ") + variables_[static_cast<size_t>(input)].name;
   }
+  if (step.chain >= 0) what += ", chain " + std::to_string(step.chain);
   return left + " = " + describe(step) + "(" + right + ")  # " + what;
 }
 

@@ -50,6 +50,7 @@ class Program : public RefCounted {
     std::vector<int> inputs = {}, outputs = {};
     std::string place = {};  // the user's line, as "file:line"
     int before = 0;          // how many variables there were
+    int chain = -1;          // steps side by side of one number run as one tile program
   };
 
   Program() = default;
@@ -99,6 +100,7 @@ class Program : public RefCounted {
   };
   void require(int64_t a, int64_t b, const std::string& how, bool answer, std::string place);
   void require(Guard guard);
+  struct Schedule;  // schedule.h
   const std::vector<Guard>& guards() const { return guards_; }
   // Lets captured values go: of a program that nobody can run any more.
   void release_values();
@@ -179,7 +181,6 @@ class Program : public RefCounted {
     AttrExpr expr;
   };
 
-  struct Schedule;
   class LateSizes;
   // What makes the results of what is given; `runs_all`: and all other steps.
   // ErrorKind::kArgument where a result depends on an input or a state that is not given.

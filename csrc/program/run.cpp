@@ -2,11 +2,47 @@
 #include <optional>
 
 #include "dispatch/dispatcher.h"
+#include "engine/engine.h"
 #include "program/draws.h"
 #include "program/schedule.h"
 #include "tensor/body.h"
 
 namespace tensorlike {
+
+namespace {
+
+// False: its steps have to run one by one.
+bool run_chain(const Program& program, const Program::Schedule& schedule, size_t first,
+               const Program::Schedule::Chain& chain, const Program::Bound& bound,
+               std::vector<Ref<Value>>& values) {
+  const auto step_at = [&](size_t turn) -> const Program::Step& {
+    return program.steps()[schedule.turns[turn].step];
+  };
+  for (size_t i = first; i < first + chain.turns; ++i) {
+    if (!step_at(i).op->cls.plain.load(std::memory_order_relaxed)) return false;
+  }
+  SmallVector<Value*, 12> operands;
+  for (int operand : chain.operands) {
+    operands.push_back(values[static_cast<size_t>(operand)].get());
+  }
+  const size_t written = static_cast<size_t>(chain.writes[0]);
+  const Dims& shape =
+      bound.specs.empty() ? program.variables()[written].spec.shape : bound.specs[written].shape;
+  Values found;
+  try {
+    found = launch_chain(chain.known, shape, {operands.data(), operands.size()}, chain.donated);
+  } catch (const Error& error) {
+    throw with_place(error, *step_at(first + chain.turns - 1).op, chain.known.place);
+  }
+  if (found.empty()) return false;
+  for (int dropped : chain.drops) values[static_cast<size_t>(dropped)] = nullptr;
+  for (size_t k = 0; k < found.size(); ++k) {
+    values[static_cast<size_t>(chain.writes[k])] = std::move(found[k]);
+  }
+  return true;
+}
+
+}  // namespace
 
 // What a run knows of sizes that follow from elements: specs of what is there.
 class Program::LateSizes {
@@ -46,7 +82,15 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound) {
   if (bound == nullptr) late.emplace(*this, values);
   SmallVector<Value*, 8> args;
   Draws draws_of_run(draws);
-  for (const Schedule::Turn& turn : schedule.turns) {
+  for (size_t i = 0; i < schedule.turns.size(); ++i) {
+    const Schedule::Turn& turn = schedule.turns[i];
+    if (turn.chain >= 0 && bound != nullptr) {
+      const Schedule::Chain& chain = schedule.chains[static_cast<size_t>(turn.chain)];
+      if (run_chain(*this, schedule, i, chain, *bound, values)) {
+        i += chain.turns - 1;
+        continue;
+      }
+    }
     const Step& step = steps_[turn.step];
     args.clear();
     for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
@@ -55,9 +99,9 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound) {
     Values found = apply_donating(*op, {args.data(), args.size()}, turn.donated);
     if (late) late->note(step, found);
     for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
-    for (size_t i = 0; i < turn.writes.size(); ++i) {
-      if (turn.writes[i] < 0) continue;
-      values[static_cast<size_t>(turn.writes[i])] = std::move(found[i]);
+    for (size_t k = 0; k < turn.writes.size(); ++k) {
+      if (turn.writes[k] < 0) continue;
+      values[static_cast<size_t>(turn.writes[k])] = std::move(found[k]);
     }
   }
   if (late) late->check_guards();

@@ -25,7 +25,7 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
   for (int variable : results) is_read[at(variable)] = true;
   for (size_t number = steps_.size(); number-- > 0;) {
     const Step& step = steps_[number];
-    Schedule::Turn turn{number, 0, {}, {}};
+    Schedule::Turn turn{number, 0, {}, {}, -1};
     bool is_needed = runs_all;
     for (int output : step.outputs) {
       const bool is_written = is_read[at(output)] && !is_given[at(output)];
@@ -45,6 +45,7 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
     made->turns.push_back(std::move(turn));
   }
   std::reverse(made->turns.begin(), made->turns.end());
+  find_chains(*this, *made);
   for (size_t i = 0; i < variables_.size(); ++i) {
     if (!is_read[i] || is_given[i] || variables_[i].role == Role::kResult) continue;
     if (variables_[i].role != Role::kCaptured) {

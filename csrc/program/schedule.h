@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "engine/known_chain.h"
 #include "program/program.h"
 
 namespace tensorlike {
@@ -13,11 +14,23 @@ struct Program::Schedule {
     uint32_t donated;         // inputs that the run itself made, and nobody reads later
     std::vector<int> writes;  // the variable of each output; -1: nobody reads it
     std::vector<int> drops;   // variables that nobody reads afterwards
+    int chain = -1;           // the one that begins with it
+  };
+  // Turns side by side, elementwise and of one shape, as one tile program.
+  struct Chain {
+    size_t turns = 0;  // how many
+    KnownChain known = {};
+    std::vector<int> operands = {}, writes = {}, drops = {};  // as those of a turn
+    uint32_t donated = 0;
   };
   std::vector<int> given, results;
   std::vector<Turn> turns;
+  std::vector<Chain> chains;
   std::vector<int> constants;  // captured values that are read
   bool draws = false;          // whether steps of it draw random numbers anew in each run
 };
+
+// Finds the chains among the turns: steps of one `Step::chain` that have come to lie side by side.
+void find_chains(const Program& program, Program::Schedule& schedule);
 
 }  // namespace tensorlike

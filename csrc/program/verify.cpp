@@ -1,4 +1,6 @@
 // That a program is one, as every pass must leave it.
+#include <map>
+
 #include "program/passes.h"
 
 namespace tensorlike {
@@ -87,10 +89,23 @@ class Verifier {
       }
       is_made_[static_cast<size_t>(output)] = true;
     }
+    if (step.chain >= 0) check_chain(step);
+  }
+
+  // All that run as one tile program are of one shape.
+  void check_chain(const Program::Step& step) {
+    const Program::Variable& made = variable(step.outputs.at(0));
+    const auto [known, is_new] = chains_.try_emplace(step.chain, step.outputs[0]);
+    const Program::Variable& first = variable(known->second);
+    if (step.op->scalar == nullptr || made.spec.shape != first.spec.shape ||
+        made.other.shape != first.other.shape) {
+      refuse(made.name, "must be elementwise, and of the shape of its chain", step.op->name());
+    }
   }
 
   const Program& program_;
   std::vector<bool> is_made_;
+  std::map<int, int> chains_;  // a variable of each
 };
 
 }  // namespace

@@ -1,0 +1,29 @@
+// Elementwise calls of one shape that are known before they run, as those of a program are: they
+// run as one tile program, to the same bits. (What the lazy engine finds as it goes is chain.h.)
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "op/tile_program.h"
+#include "tensor/raw_tensor.h"
+
+namespace tensorlike {
+
+struct KnownChain {
+  PreparedProgram prepared;  // its operands and outputs are the chain's
+  std::vector<std::string> ops;
+  std::string place;  // the user's line of the last
+};
+
+// The first operand among those of these numbers to whose memory an output with elements of so many
+// bytes may be written; it is free no more. Null: none.
+const Array* take_operand(const TileProgram& program, Arrays operands, std::vector<int>& free,
+                          size_t bytes, int output);
+
+// Runs it; operands whose bit is set in `donated` may be written over where the caller holds the
+// one reference. Nothing where it has to go another way, call by call: values of another kind, on
+// several devices, an engine in another mode.
+Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, uint32_t donated);
+
+}  // namespace tensorlike

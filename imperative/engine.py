@@ -21,7 +21,8 @@ class mode(_C.EngineBlock):
     In `lazy` mode elementwise ops and reductions of large tensors wait until their elements are
     read, another op needs them, or much is waiting. A chain of them then runs as one program, which
     writes only what is still held. In `async` mode ops are handed to a thread that runs them in
-    order, and reading waits.
+    order, and reading waits; with several `workers`, what depends on nothing that is not done may
+    run beside.
 
     Blocks may overlap, in threads for instance: the one that was entered last and has not ended is
     in force, in all threads.
@@ -31,6 +32,7 @@ class mode(_C.EngineBlock):
         threshold: elements; smaller ops run at once.
         max_nodes: ops in a chain that waits; a longer one runs first.
         max_bytes: of the results of all that waits; more runs first.
+        workers: threads that run ops in `async` mode, at most 64.
 
     Raises:
         ValueError: the name is no mode, or a number is not positive.
@@ -51,6 +53,7 @@ class mode(_C.EngineBlock):
         threshold: int | None = None,
         max_nodes: int | None = None,
         max_bytes: int | None = None,
+        workers: int | None = None,
     ) -> mode:
         """Sets the options."""
         if name not in MODES:
@@ -61,15 +64,22 @@ class mode(_C.EngineBlock):
                 got=repr(name),
             )
         before = _C.engine_options()
-        numbers = {"threshold": threshold, "max_nodes": max_nodes, "max_bytes": max_bytes}
+        numbers = {
+            "threshold": threshold,
+            "max_nodes": max_nodes,
+            "max_bytes": max_bytes,
+            "workers": workers,
+        }
         wanted: dict[str, Any] = {**before, "mode": name}
         for key, value in numbers.items():
             if value is None:
                 continue
             is_integer = isinstance(value, int) and not isinstance(value, bool)
-            if not is_integer or not 1 <= value < 2**63:
+            most = 64 if key == "workers" else 2**63 - 1
+            if not is_integer or not 1 <= value <= most:
+                must = "a positive integer" + (f", at most {most}" if key == "workers" else "")
                 raise _C.ArgumentError(
-                    "must be a positive integer", op="engine.mode", argument=key, got=repr(value)
+                    f"must be {must}", op="engine.mode", argument=key, got=repr(value)
                 )
             wanted[key] = value
         return super().__new__(
@@ -78,6 +88,7 @@ class mode(_C.EngineBlock):
             wanted["threshold"],
             wanted["max_nodes"],
             wanted["max_bytes"],
+            wanted["workers"],
         )
 
 
@@ -87,7 +98,7 @@ def options() -> dict[str, Any]:
     Example:
         >>> import tensorlike as tl
         >>> sorted(tl.engine.options())
-        ['max_bytes', 'max_nodes', 'mode', 'threshold']
+        ['max_bytes', 'max_nodes', 'mode', 'threshold', 'workers']
     """
     return dict(_C.engine_options())
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from difflib import unified_diff
 from time import perf_counter_ns
 from typing import Any, NamedTuple, TypeAlias
 
 from .. import _C
-from ..imperative import Listing
+from ..functional.arguments import integer
+from ..imperative import Listing, engine
 from ..imperative.trees import leaves_of, map_tree
 from .numbers import number_in
 
@@ -52,6 +54,14 @@ class Graph:
         """Adds an op before the step at a place; the numbers of what it makes."""
         return self._graph.insert(place, op, tuple(inputs), line)
 
+    def capture(self, value: Any) -> int:
+        """A constant; its number.
+
+        Args:
+            value: a RawTensor.
+        """
+        return self._graph.capture(value)
+
     def replace(self, old: int, new: int) -> None:
         """Whoever reads the one variable reads the other from now on.
 
@@ -81,9 +91,14 @@ class CompiledProgram:
         opt_level: 0: no pass runs; 1: what changes nothing but the rounding of what a fused op
             computes; 2: identities of real numbers, too, which floats know in part: log(exp(x)) is
             x, even where exp(x) overflows.
+        threads: how many large steps may run at once, where none needs what another one makes. A
+            kernel shares the same threads out by itself, so more than 1 pays where several branches
+            have kernels that don't. Results are the same, to the bit.
+        scope: states that the program leaves alone are constants, with the values that they have
+            there when it is optimised: of a program that only infers.
 
     Raises:
-        ArgumentError: there is no such pass.
+        ArgumentError: there is no such pass, or `threads` is no number of threads.
 
     Example:
         >>> import tensorlike as tl
@@ -103,10 +118,14 @@ class CompiledProgram:
         passes: Iterable[str | PassFunction] | None = None,
         *,
         opt_level: int = 1,
+        threads: int = 1,
+        scope: _C.Scope | None = None,
     ) -> None:
         """Nothing runs before results are known."""
         self.program = program
         self.opt_level = opt_level
+        self.threads = integer("CompiledProgram", "threads", threads, least=1, most=64)
+        self.scope = scope
         known = [name for name, _, _ in list_passes()]
         self._passes = tuple(known if passes is None else passes)
         for one in self._passes:
@@ -138,7 +157,15 @@ class CompiledProgram:
         kept = [
             one for one, name in zip(self._passes, self.passes, strict=True) if name not in names
         ]
-        return CompiledProgram(self.program, kept, opt_level=self.opt_level)
+        return CompiledProgram(
+            self.program, kept, opt_level=self.opt_level, threads=self.threads, scope=self.scope
+        )
+
+    def scheduling(self) -> AbstractContextManager[Any]:
+        """The mode of the engine in which it runs."""
+        if self.threads == 1:
+            return nullcontext()
+        return engine.mode("async", workers=self.threads)
 
     def optimised(self, asked: Sequence[Any]) -> tuple[Listing, list[int]]:
         """The program that gives these results, and their numbers in it.
@@ -153,7 +180,8 @@ class CompiledProgram:
         """What `Listing.run` gives, by the optimised program."""
         leaves = list(leaves_of(results))
         program, numbers = self.optimised(leaves)
-        found = iter(program.run([program.symbol(number) for number in numbers], *inputs))
+        with self.scheduling():
+            found = iter(program.run([program.symbol(number) for number in numbers], *inputs))
         return map_tree(lambda _: next(found), results)
 
     def text(self, results: Any) -> str:
@@ -192,10 +220,21 @@ class CompiledProgram:
         program, found, self._reports = self._made[key]
         return program, found
 
+    def _frozen(self, scope: _C.Scope, numbers: tuple[int, ...]) -> tuple[Listing, tuple[int, ...]]:
+        """The program with constants in the place of states that it leaves alone."""
+        graph, changed = Graph(self.program, numbers), _C.assigned_states(self.program)
+        for number, (name, role, _) in enumerate(self.program.variables()):
+            value = scope.find(name) if role == "state" and number not in changed else None
+            if value is not None:
+                graph.replace(number, graph.capture(value))
+        return graph.finish()
+
     def _optimise(
         self, numbers: tuple[int, ...]
     ) -> tuple[Listing, tuple[int, ...], tuple[PassReport, ...]]:
         program, reports = self.program, []
+        if self.scope is not None:
+            program, numbers = self._frozen(self.scope, numbers)
         # Steps that are there twice to save memory are not to be made one.
         spared = {"cse"} if getattr(program, "recomputed", ()) else set()
         for one in self._passes:

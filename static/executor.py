@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from typing import Any
 
@@ -140,7 +140,9 @@ class Executor:
         """
         program = default_main_program() if program is None else program
         asked = [] if fetch_list is None else list(fetch_list)
+        scheduling: AbstractContextManager[Any] = nullcontext()
         if isinstance(program, CompiledProgram):
+            scheduling = program.scheduling()
             program, numbers = program.optimised(asked)
         else:
             numbers = [number_in(_checked(program), x) for x in asked]
@@ -149,7 +151,8 @@ class Executor:
         scope = global_scope() if scope is None else scope
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}
-            found = _C.execute(program, values, numbers, scope)
+            with scheduling:
+                found = _C.execute(program, values, numbers, scope)
         if return_numpy:
             return [np.asarray(x) for x in found]
         return [Tensor(x) for x in found]

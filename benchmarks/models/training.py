@@ -89,10 +89,11 @@ def program_step(training: Training) -> Callable[[], Any]:
         tl.optim.Adam(lr=1e-4, decay=training.decay).minimize(loss)
     executor = static.Executor()
     executor.run(startup, scope=scope)
+    compiled = static.CompiledProgram(main)
     feed = {"x": tl.tensor(inputs), "labels": tl.tensor(labels)}
 
     def step() -> Any:
-        (found,) = executor.run(main, feed, [loss], scope, return_numpy=False)
+        (found,) = executor.run(compiled, feed, [loss], scope, return_numpy=False)
         tl.engine.sync()
         return found
 

@@ -66,10 +66,10 @@ PyType_Slot pause_slots[] = {
 PyType_Spec pause_spec = {"tensorlike._C.Pause", sizeof(PauseObject), 0,
                           Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, pause_slots};
 
-// EngineBlock(mode, threshold, max_nodes, max_bytes), the mode as its number: in force at once. A
-// with statement ends it. Without one it goes when the object does, and leaves its options where it
-// was made; not if an exception drops the object before its with statement, which was never
-// entered.
+// EngineBlock(mode, threshold, max_nodes, max_bytes, workers), the mode as its number: in force at
+// once. A with statement ends it. Without one it goes when the object does, and leaves its options
+// where it was made; not if an exception drops the object before its with statement, which was
+// never entered.
 struct BlockObject {
   PyObject_HEAD EngineOptions options;
   int64_t name;
@@ -82,14 +82,15 @@ PyObject* block_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   long long threshold = 0;
   long long max_nodes = 0;
   unsigned long long max_bytes = 0;
-  if (PyArg_ParseTuple(args, "iLLK", &mode, &threshold, &max_nodes, &max_bytes) == 0) {
+  long long workers = 0;
+  if (PyArg_ParseTuple(args, "iLLKL", &mode, &threshold, &max_nodes, &max_bytes, &workers) == 0) {
     return nullptr;
   }
   return guarded([&] {
     Object self = own(cls->tp_alloc(cls, 0));
     BlockObject& block = block_in(self.get());
     block.state = BlockObject::State::kLeft;
-    block.options = {static_cast<EngineMode>(mode), threshold, max_nodes, max_bytes};
+    block.options = {static_cast<EngineMode>(mode), threshold, max_nodes, max_bytes, workers};
     block.name = enter_engine_block(block.options);
     block.state = BlockObject::State::kMade;
     return self.release();

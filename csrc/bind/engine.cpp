@@ -23,6 +23,7 @@ py::dict get_options() {
   out["threshold"] = now.threshold;
   out["max_nodes"] = now.max_nodes;
   out["max_bytes"] = now.max_bytes;
+  out["workers"] = now.workers;
   return out;
 }
 

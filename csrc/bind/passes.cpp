@@ -164,6 +164,12 @@ PyObject* graph_insert(PyObject* self, PyObject* args) {
   });
 }
 
+// capture(value) -> the number of a constant
+PyObject* graph_capture(PyObject* self, PyObject* value) {
+  return guarded(
+      [&] { return PyLong_FromLong(graph_in(self).capture(to_value(value), "RawTensor")); });
+}
+
 // replace(from, to): whoever reads the one reads the other instead
 PyObject* graph_replace(PyObject* self, PyObject* args) {
   PyObject *from = nullptr, *to = nullptr;
@@ -195,6 +201,7 @@ PyObject* graph_finish(PyObject* self, PyObject* empty) {
 PyMethodDef graph_methods[] = {
     {"steps", as_method(graph_steps), METH_NOARGS, "The op, inputs, outputs and line of each."},
     {"insert", graph_insert, METH_VARARGS, "insert(place, op, inputs, line): its results."},
+    {"capture", as_method(graph_capture), METH_O, "capture(value): a constant's number."},
     {"replace", graph_replace, METH_VARARGS, "replace(from, to): for all who read it."},
     {"finish", as_method(graph_finish), METH_O, "finish(empty): the results' numbers there."},
     {nullptr, nullptr, 0, nullptr},

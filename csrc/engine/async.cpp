@@ -14,6 +14,7 @@
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/blocking.h"
 #include "base/pool.h"
@@ -27,30 +28,32 @@ namespace tensorlike {
 namespace {
 
 constexpr size_t kMaxQueued = 1024;
-constexpr size_t kMaxFailures = 64;  // that wait until somebody is told
+constexpr size_t kMaxFailures = 64;   // that wait until somebody is told
+constexpr size_t kMostLookedAt = 64;  // tasks, for one that can run
 
-// The queue and its thread. Its mutex is held for moments only, and never while anything waits for
+// The queue and its threads. Its mutex is held for moments only, and never while anything waits for
 // the embedder's lock.
 struct Queue {
   std::mutex mutex;
   std::condition_variable pushed;
   std::condition_variable over;
   std::deque<Task*> tasks;
-  Task* running = nullptr;  // the first of them
-  std::thread thread;
-  bool has_thread = false;
+  std::vector<Task*> running;  // some of them
+  std::vector<std::thread> threads;
+  size_t workers = 1;  // how many of the threads may take tasks
   std::atomic<bool> is_stopping{false};
   // The next two are touched under the embedder's lock alone: what is not settled yet, oldest
   // first, and what failed without anybody knowing.
   std::deque<Ref<Task>> alive;
   std::deque<Ref<Task>> failures;
 
-  void work();
+  void work(size_t worker);
+  Task* first_ready() const;
   void push(const Ref<Task>& task);
   void settle_some();
   void settle_oldest();
-  void start_thread(const std::unique_lock<std::mutex>& held);
-  void run_next(std::unique_lock<std::mutex>& held);
+  void start_threads(const std::unique_lock<std::mutex>& held);
+  void run(Task* task, std::unique_lock<std::mutex>& held);
   void restart_in_child();
   // Waits until `is_ready`, with the embedder's lock let go.
   template <class F>
@@ -74,50 +77,66 @@ void Queue::restart_in_child() {
   new (&mutex) std::mutex;
   new (&pushed) std::condition_variable;
   new (&over) std::condition_variable;
-  new (&thread) std::thread;
-  has_thread = false;
-  running = nullptr;
+  new (&threads) std::vector<std::thread>;
+  running.clear();
 }
 
-// One at a time, in order. It is over and leaves the queue at once for whoever holds the mutex, as
-// a fork does; what is interrupted stays in its place and runs again.
-void Queue::run_next(std::unique_lock<std::mutex>& held) {
-  running = tasks.front();
+// The first that can run; null: there is none.
+Task* Queue::first_ready() const {
+  const size_t looked_at = std::min(tasks.size(), kMostLookedAt + running.size());
+  for (size_t i = 0; i < looked_at; ++i) {
+    const bool is_running = std::find(running.begin(), running.end(), tasks[i]) != running.end();
+    if (!is_running && tasks[i]->is_ready()) return tasks[i];
+  }
+  return nullptr;
+}
+
+// It is over and leaves the queue at once for whoever holds the mutex, as a fork does; what is
+// interrupted stays in its place and runs again.
+void Queue::run(Task* task, std::unique_lock<std::mutex>& held) {
+  running.push_back(task);
   held.unlock();
   std::exception_ptr interrupt;
   try {
-    running->run();
+    task->run();
   } catch (const Interrupted&) {
     interrupt = std::current_exception();
   }
   held.lock();
   if (!interrupt) {
-    tasks.pop_front();
-    running->end();
+    tasks.erase(std::find(tasks.begin(), tasks.end(), task));
+    task->end();
   }
-  running = nullptr;
+  running.erase(std::find(running.begin(), running.end(), task));
   over.notify_all();
   pushed.notify_all();
   if (interrupt) std::rethrow_exception(interrupt);
 }
 
-void Queue::work() {
+void Queue::work(size_t worker) {
   become_worker();
   std::unique_lock lock(mutex);
   for (;;) {
-    pushed.wait(lock, [&] { return is_stopping || (running == nullptr && !tasks.empty()); });
+    Task* task = nullptr;
+    pushed.wait(lock, [&] {
+      task = worker < workers && running.size() < workers ? first_ready() : nullptr;
+      return is_stopping || task != nullptr;
+    });
     if (is_stopping) return;
-    run_next(lock);
+    run(task, lock);
   }
 }
 
 // Where the system has no thread for us, whoever waits does the work.
-void Queue::start_thread(const std::unique_lock<std::mutex>&) {
-  if (has_thread || is_stopping) return;
+void Queue::start_threads(const std::unique_lock<std::mutex>&) {
+  if (threads.size() >= workers || is_stopping) return;
   const SignalsBlocked blocked;
   try {
-    thread = std::thread([this] { work(); });
-    has_thread = true;
+    while (threads.size() < workers) {
+      threads.reserve(workers);
+      const size_t worker = threads.size();
+      threads.emplace_back([this, worker] { work(worker); });
+    }
   } catch (const std::system_error&) {
   } catch (const std::bad_alloc&) {
   }
@@ -128,10 +147,10 @@ void Queue::wait(F&& is_ready) {
   if (is_ready()) return;
   const BlockingRegion blocking(true);
   std::unique_lock lock(mutex);
-  start_thread(lock);
+  start_threads(lock);
   while (!is_ready()) {
-    if (!has_thread && running == nullptr && !tasks.empty()) {
-      run_next(lock);
+    if (threads.empty() && running.empty() && !tasks.empty()) {
+      run(tasks.front(), lock);
       continue;
     }
     over.wait_for(lock, std::chrono::milliseconds(20));
@@ -170,8 +189,13 @@ void Queue::push(const Ref<Task>& task) {
     alive.pop_back();
     throw;
   }
-  start_thread(lock);
-  pushed.notify_one();
+  workers = static_cast<size_t>(engine_options().workers);
+  start_threads(lock);
+  if (threads.size() > 1) {  // of which not each one may take it
+    pushed.notify_all();
+  } else {
+    pushed.notify_one();
+  }
 }
 
 }  // namespace
@@ -242,9 +266,9 @@ void stop_async() {
       q.is_stopping = true;
       q.pushed.notify_all();
     }
-    if (q.thread.joinable()) q.thread.join();
+    for (std::thread& thread : q.threads) thread.join();
     const std::lock_guard lock(q.mutex);
-    q.has_thread = false;
+    q.threads.clear();
   }
   q.settle_some();
 }

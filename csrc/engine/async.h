@@ -1,6 +1,8 @@
-// Launches on a thread of the engine's own. Elementwise ops and reductions run there without the
-// embedder's lock: all that they need is made when they are pushed. Other ops take the lock while
-// they set up, and let it go as long kernels do.
+// Launches on threads of the engine's own: one, which takes them in order, or several, each of
+// which takes the first that needs nothing that is not done. Kernels give the same bits on any
+// thread, and write to memory of their own, so that results are the same. Elementwise ops and
+// reductions run there without the embedder's lock: all that they need is made when they are
+// pushed. Other ops take the lock while they set up, and let it go as long kernels do.
 #pragma once
 
 #include "engine/engine.h"

@@ -54,7 +54,7 @@ auto find_block(int64_t name) {
 
 bool are_equal(const EngineOptions& a, const EngineOptions& b) {
   return a.mode == b.mode && a.threshold == b.threshold && a.max_nodes == b.max_nodes &&
-         a.max_bytes == b.max_bytes;
+         a.max_bytes == b.max_bytes && a.workers == b.workers;
 }
 
 // The small way follows the options from the start; static initialisers may run before this one.

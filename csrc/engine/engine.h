@@ -19,6 +19,7 @@ struct EngineOptions {
   int64_t threshold = 16384;           // elements: smaller launches run at once
   int64_t max_nodes = 64;              // of a chain that waits
   size_t max_bytes = size_t{1} << 30;  // of the results of everything that waits
+  int64_t workers = 1;                 // threads that run launches, in the mode kAsync
 };
 
 EngineOptions engine_options();

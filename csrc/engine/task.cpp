@@ -1,5 +1,6 @@
 #include "engine/task.h"
 
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -95,6 +96,11 @@ void Task::run_kernel() {
   std::vector<Spec> read;
   for (const Array& array : arrays_) read.push_back({array.dtype, array.shape, array.device});
   scope.describe(*op_, own_failure_->place, read, {specs_.data(), specs_.size()});
+}
+
+bool Task::is_ready() const {
+  return std::all_of(sources_.begin(), sources_.end(),
+                     [](const Source& source) { return !source.task || source.task->is_over(); });
 }
 
 void Task::run() {

@@ -32,6 +32,8 @@ class Task final : public Pending {
   void end();
   // Under the embedder's lock, when it is over: hands the elements out and drops what it needed.
   void settle();
+  // Whether all that it needs is over: it can run.
+  bool is_ready() const;
   bool is_over() const { return state_.load(std::memory_order_acquire) != State::kQueued; }
   bool has_failed() const { return state_.load(std::memory_order_acquire) == State::kFailed; }
   // Throws what went wrong.

@@ -101,10 +101,13 @@ class Program:
             del pool[a % len(pool)]
 
 
+MODES = [("lazy", 1), ("async", 1), ("async", 3)]  # and how many threads run ops
+
+
 def check(plan: Steps, seed: int) -> None:
     wanted = Program(plan, seed).run()
-    for mode in ("lazy", "async"):
-        with tl.engine.mode(mode, threshold=1):
+    for mode, workers in MODES:
+        with tl.engine.mode(mode, threshold=1, workers=workers):
             assert Program(plan, seed, fails=mode == "lazy").run() == wanted
     with tl.engine.mode("lazy", threshold=1, max_nodes=3, max_bytes=5000):
         assert Program(plan, seed).run() == wanted
@@ -133,8 +136,10 @@ def random_plan(seed: int, length: int = 40) -> Steps:
     ]
 
 
-@pytest.mark.parametrize("mode", ["lazy", "async"])
-def test_threads_with_programs_of_their_own_do_not_disturb_each_other(mode: str) -> None:
+@pytest.mark.parametrize(("mode", "workers"), MODES)
+def test_threads_with_programs_of_their_own_do_not_disturb_each_other(
+    mode: str, workers: int
+) -> None:
     programs = [Program(random_plan(seed), seed) for seed in range(8)]
     wanted = [program.run() for program in programs]
     got: dict[int, list[Any]] = {}
@@ -143,7 +148,7 @@ def test_threads_with_programs_of_their_own_do_not_disturb_each_other(mode: str)
         for _ in range(3):
             got[i] = programs[i].run()
 
-    with tl.engine.mode(mode, threshold=1):
+    with tl.engine.mode(mode, threshold=1, workers=workers):
         threads = [threading.Thread(target=work, args=(i,)) for i in range(len(programs))]
         for thread in threads:
             thread.start()
@@ -154,12 +159,12 @@ def test_threads_with_programs_of_their_own_do_not_disturb_each_other(mode: str)
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-@pytest.mark.parametrize("mode", ["lazy", "async"])
-def test_a_child_of_fork_goes_on_with_a_random_program(mode: str) -> None:
+@pytest.mark.parametrize(("mode", "workers"), MODES)
+def test_a_child_of_fork_goes_on_with_a_random_program(mode: str, workers: int) -> None:
     for seed in range(6):
         plan = random_plan(seed)
         wanted = Program(plan, seed).run()
-        with tl.engine.mode(mode, threshold=1):
+        with tl.engine.mode(mode, threshold=1, workers=workers):
             x = tl.tensor(np.linspace(0, 1, 5000, dtype=np.float32))
             waiting = F.sum(F.exp(x) * 2)
             child = os.fork()

@@ -244,6 +244,7 @@ OpSpec op_from(const py::handle& spec) {
           conditions_from(spec),
           shapes_from(spec.attr("shapes")),
           spec.attr("effects").cast<std::string>(),
+          spec.attr("channels").cast<std::vector<std::vector<int>>>(),
           spec.attr("source").cast<std::string>(),
           spec.attr("version").cast<int>()};
 }

@@ -278,6 +278,9 @@ struct OpSpec {
   std::vector<Condition> conditions = {};
   ShapeSpec shapes = {};     // no cases: `infer`, or the body
   std::string effects = {};  // "random": a draw, which nobody may repeat or do before its time
+  // Pairs of an argument (-1: the result) and its axis: what scales the result along its axis may
+  // scale these arguments along theirs instead.
+  std::vector<std::vector<int>> channels = {};
   std::string source = {};
   int version = 1;  // of an older one than the newest, the name is `NameV1`
 };

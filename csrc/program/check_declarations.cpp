@@ -129,6 +129,10 @@ class Checker {
     for (const std::vector<int>& group : spec.linear) {
       for (int arg : group) require(is_below(arg, count), spec.name, "arguments that it has");
     }
+    for (const std::vector<int>& channel : spec.channels) {
+      require(channel.size() == 2 && (channel[0] == -1 || is_below(channel[0], count)), spec.name,
+              "axes of arguments that it has");
+    }
     if (!spec.shapes.cases.empty()) check_shapes(spec);
   }
 

@@ -179,6 +179,7 @@ void fields(A& a, S& x) {
   a("conditions", x.conditions);
   a("shapes", x.shapes);
   a("effects", x.effects);
+  a("channels", x.channels);
 }
 template <class A, Is<FunctionSpec> S>
 void fields(A& a, S& x) {

@@ -17,6 +17,8 @@ constexpr Pass kPasses[] = {
     {"cse", "equal steps over equal inputs are one", OptLevel::kUsual, &share_subexpressions},
     {"bodies", "what is written out as the body of an op becomes that op", OptLevel::kUsual,
      &fuse_bodies},
+    {"channels", "what scales and shifts a product's channels becomes part of captured weights",
+     OptLevel::kUsual, &scale_channels},
     {"chains", "elementwise steps of one shape run as one tile program", OptLevel::kUsual,
      &fuse_chains},
     {"keep", "captured weights keep how kernels have packed and transformed them", OptLevel::kUsual,

@@ -64,6 +64,7 @@ int fold_constants(Graph& graph, OptLevel level);
 int apply_identities(Graph& graph, OptLevel level);
 int share_subexpressions(Graph& graph, OptLevel level);
 int fuse_bodies(Graph& graph, OptLevel level);
+int scale_channels(Graph& graph, OptLevel level);
 int fuse_chains(Graph& graph, OptLevel level);
 int keep_constants(Graph& graph, OptLevel level);
 

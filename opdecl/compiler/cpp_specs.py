@@ -115,6 +115,7 @@ def _op(spec: OpSpec) -> str:
             ("conditions", list_text(map(_condition, spec.conditions))),
             ("shapes", shapes_text(spec.shapes)),
             ("effects", _text(spec.effects)),
+            ("channels", _groups(spec.channels)),
             ("source", _text(spec.source)),
             ("version", str(spec.version) if spec.version != 1 else ""),
         ],

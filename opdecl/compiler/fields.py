@@ -281,6 +281,28 @@ class Fields:
             groups.append(names)
         return tuple(groups)
 
+    def channels(self, known: Collection[str]) -> tuple[tuple[str, int], ...]:
+        """`channels: {weight: 0, bias: 0, y: 1}`: an axis of each."""
+        node = self.get("channels")
+        if node is None:
+            return ()
+        if not isinstance(node, Mapping):
+            self.refuse(node.place, f"channels: axes by name are expected; got a {_kind_of(node)}")
+            return ()
+        found = {}
+        for name, axis in node.items.items():
+            text = axis.text if isinstance(axis, Scalar) else ""
+            if name not in known:
+                hint = did_you_mean(name, known)
+                self.refuse(axis.place, f"channels: there is no {name!r}{hint}")
+            elif re.fullmatch(r"-?\d", text) is None:
+                self.refuse(axis.place, f"channels: {name}: an axis is expected; got {text!r}")
+            else:
+                found[name] = int(text)
+        if "y" not in found or len(found) < 2:
+            self.refuse(node.place, "channels: an axis of y and one of an argument are expected")
+        return tuple(found.items())
+
     def attrs(self) -> tuple[AttrDecl, ...]:
         """`attrs: {axis: {type: int, default: -1, doc: ...}}`; `like: Softmax` are that op's."""
         node = self.get("attrs")

@@ -283,6 +283,7 @@ class Lowering:
             conditions=_conditions(entry, [attr.name for attr in entry.own_attrs]),
             shapes=entry.shapes,
             effects=entry.effects,
+            channels=_channels(entry),
             source=str(entry.place),
             version=entry.version,
             library=entry.library,
@@ -310,6 +311,12 @@ def _linear_groups(entry: ScalarEntry | OpEntry) -> tuple[tuple[int, ...], ...]:
     return tuple(
         tuple(i for i, arg in enumerate(entry.args) if arg.name in group) for group in entry.linear
     )
+
+
+def _channels(entry: OpEntry) -> tuple[tuple[int, ...], ...]:
+    """The position of each argument, -1 of the result, and the axis."""
+    names = [arg.name for arg in entry.args]
+    return tuple((names.index(x) if x in names else -1, axis) for x, axis in entry.channels)
 
 
 def _is_linear(entry: ReductionEntry) -> bool:

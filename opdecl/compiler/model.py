@@ -259,6 +259,7 @@ class OpEntry(Entry):
     shapes: ShapeSpec = NO_SHAPES
     effects: str = ""  # "random": nobody may repeat it, or do it before its time
     flops: str = ""  # what its products cost, from shapes and attributes
+    channels: tuple[tuple[str, int], ...] = ()  # the axis of arguments, and of y, that is one
     call: str = ""
     calls: tuple[CallDecl, ...] = ()
     version: int = 1

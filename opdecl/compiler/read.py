@@ -53,7 +53,7 @@ KEYS: Mapping[str, tuple[str, ...]] = {
     ),
     "op": (
         "op", *SHARED, "attrs", "outputs", "define", "expand", "kernel", "infer", "linear", "batch",
-        "view", "memory", "shapes", "effects", "flops",
+        "view", "memory", "shapes", "effects", "flops", "channels",
         "function", "calls", "requires", "version",
     ),
 }  # fmt: skip

@@ -75,7 +75,8 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
     refuse_variadic(fields, args, allow_last=True)
     attrs = fields.attrs()
     _refuse_shared_names(fields, args, attrs)
-    taken = [*(arg.name for arg in args), *(attr.name for attr in attrs)]
+    names = [arg.name for arg in args]
+    taken = [*names, *(attr.name for attr in attrs)]
     outputs = _output_count(fields)
     define = fields.formula("define", fields.get("define"), taken, max(outputs, 1), RuleReader)
     is_native = fields.get("define") is None
@@ -106,28 +107,27 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "infer": fields.rule("infer", own_rule),
         "kernels": kernels,
         "expand": fields.word("expand", ""),
-        "linear": fields.groups("linear", [arg.name for arg in args]),
+        "linear": fields.groups("linear", names),
         "batch": fields.choice("batch", BATCHES, ""),
-        "memory": read_memory(fields, [arg.name for arg in args]),
+        "memory": read_memory(fields, names),
         "shapes": shapes,
         "effects": fields.choice("effects", EFFECTS, ""),
         "flops": read_flops(fields, args, attrs, {"y", *(f"y{i}" for i in range(outputs))}),
+        "channels": fields.channels([*names, "y"]),
         "call": _function(fields, name),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),
         "newest": newest,
     }
-    if define is not None and shared["expand"]:
-        fields.refuse(fields.place("expand"), "expand: the op has a body already; leave out one")
     if define is not None:
+        if shared["expand"]:
+            fields.refuse(
+                fields.place("expand"), "expand: the op has a body already; leave out one"
+            )
         return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
     native = NativeOp(**shared)  # type: ignore[arg-type]
-    if (
-        native.grad is None
-        and fields.get("grad") is None
-        and not native.expand
-        and is_differentiable(native)
-    ):
+    has_rule = native.grad is not None or fields.get("grad") is not None or native.expand
+    if not has_rule and is_differentiable(native):
         native = replace(native, grad=GradRules(HANDWRITTEN))
     return native
 

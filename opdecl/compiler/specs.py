@@ -234,6 +234,7 @@ class OpSpec:
     conditions: tuple[Condition, ...] = ()
     shapes: ShapeSpec = NO_SHAPES
     effects: str = ""
+    channels: tuple[tuple[int, ...], ...] = ()
     source: str = ""
     version: int = 1
     library: str = ""  # the file that has its kernel; not part of what the core keeps

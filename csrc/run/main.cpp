@@ -7,6 +7,7 @@
 #include "base/pool.h"
 #include "program/file.h"
 #include "program/functions.h"
+#include "program/passes.h"
 #include "run/npy.h"
 
 namespace tensorlike::run {
@@ -22,6 +23,7 @@ constexpr const char* kUsage =
     "  --save FILE.tlp          saves the program with its states as they are then\n"
     "  --bench N                times N runs after one that is not timed\n"
     "  --threads N              computes on so many threads\n"
+    "  --compile                runs passes over the program first\n"
     "  --print                  prints the program, too\n";
 
 struct Options {
@@ -29,7 +31,7 @@ struct Options {
   std::vector<std::string> weights;
   std::vector<std::pair<std::string, std::string>> inputs, outputs;  // names and files
   int steps = 1, bench = 0, threads = 0;
-  bool prints = false;
+  bool prints = false, compiles = false;
 };
 
 [[noreturn]] void refuse(const std::string& must, const std::string& got) {
@@ -56,6 +58,10 @@ Options read_options(const std::vector<std::string>& arguments) {
     const std::string& word = arguments[i];
     if (word == "--print") {
       options.prints = true;
+      continue;
+    }
+    if (word == "--compile") {
+      options.compiles = true;
       continue;
     }
     if (!word.starts_with("--")) {
@@ -135,12 +141,19 @@ void bench(const Options& options, const std::function<Values()>& run) {
             << times[times.size() / 2] << " us\n";
 }
 
+void compile(ProgramFile& file) {
+  Optimized made = optimize(*file.program, file.numbers());
+  file.program = std::move(made.program);
+  for (size_t i = 0; i < made.results.size(); ++i) file.results[i].second = made.results[i];
+}
+
 void run(const Options& options) {
   if (options.threads > 0) set_num_threads(options.threads);
   ProgramFile file = Program::load(options.program);
   for (const std::string& path : options.weights) {
     for (const auto& [name, tensor] : Program::load(path).weights) file.scope().set(name, tensor);
   }
+  if (options.compiles) compile(file);
   if (options.prints) std::cout << file.program->text() << "\n";
   Feeds feeds;
   for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));

@@ -45,7 +45,9 @@ def refusal(*command: str | Path) -> str:
     return done.stderr
 
 
-def results_of(runner: Path, folder: Path, data: bytes, inputs: dict[str, Any]) -> dict[str, Any]:
+def results_of(
+    runner: Path, folder: Path, data: bytes, inputs: dict[str, Any], *options: str
+) -> dict[str, Any]:
     """The results of a program by their names, as tl-run writes them."""
     (folder / "program.tlp").write_bytes(data)
     words = []
@@ -55,7 +57,7 @@ def results_of(runner: Path, folder: Path, data: bytes, inputs: dict[str, Any]) 
     names = [name for name, _ in split(data)[0]["results"]]
     for name in names:
         words += ["--output", f"{name}={folder / f'out_{name}.npy'}"]
-    assert run(runner, folder / "program.tlp", *words) == ""
+    assert run(runner, folder / "program.tlp", *words, *options) == ""
     return {name: np.load(folder / f"out_{name}.npy") for name in names}
 
 
@@ -77,6 +79,19 @@ def test_models_and_gradients_have_the_same_bits(runner: Path, tmp_path: Path, n
     for got, x in zip(found.values(), wanted, strict=True):
         assert got.shape == x.shape
         assert got.tobytes() == np.asarray(x).tobytes()
+
+
+@pytest.mark.parametrize("name", models())
+def test_compiled_models_have_the_bits_of_python(runner: Path, tmp_path: Path, name: str) -> None:
+    model = models()[name]
+    listing, results = recorded(model)
+    data, given = listing.to_bytes(results), {"x": model.inputs}
+    found = results_of(runner, tmp_path, data, given, "--compile")
+    wanted = tl.static.CompiledProgram(listing).run(results, model.inputs)
+    plain = results_of(runner, tmp_path, data, given)
+    for got, x, y in zip(found.values(), wanted, plain.values(), strict=True):
+        assert got.tobytes() == np.asarray(x).tobytes()
+        np.testing.assert_allclose(got, y, 1e-4, 1e-5)
 
 
 def test_declared_ops_need_no_python(runner: Path, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@
 #include "engine/engine.h"
 #include "engine/profile.h"
 #include "memory/backend.h"
+#include "memory/workspace.h"
 
 namespace tensorlike {
 namespace {
@@ -44,21 +45,41 @@ const Array* take_operand(const TileProgram& program, Arrays operands, std::vect
   return found;
 }
 
-Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, uint32_t donated) {
-  if (engine_options().mode != EngineMode::kSync || operands.empty()) return {};
+namespace {
+
+// Operands that are there, on one device, and an engine that runs at once.
+struct Operands {
+  explicit Operands(Args args) {
+    if (engine_options().mode != EngineMode::kSync || args.empty()) return;
+    for (Value* arg : args) {
+      if (arg == nullptr || arg->tag != Value::kRaw) return;
+      const RawTensor& x = *static_cast<RawTensor*>(arg);
+      if (x.pending) return;
+      arrays.push_back(&x);
+      if (!(x.device == arrays[0]->device)) return;
+    }
+    are_there = true;
+  }
+  Arrays seen() const { return {arrays.data(), arrays.size()}; }
+
   SmallVector<const Array*, 12> arrays;
+  bool are_there = false;
+};
+
+}  // namespace
+
+Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, uint32_t donated) {
+  const Operands there(operands);
+  if (!there.are_there) return {};
+  const Device device = there.arrays[0]->device;
   std::vector<int> free;
-  const Device device = static_cast<RawTensor*>(operands[0])->device;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i] == nullptr || operands[i]->tag != Value::kRaw) return {};
     const RawTensor& x = *static_cast<RawTensor*>(operands[i]);
-    if (x.pending || !(x.device == device)) return {};
     if ((donated >> i & 1U) != 0 && x.shape == shape && is_ours(x)) {
       free.push_back(static_cast<int>(i));
     }
-    arrays.push_back(&x);
   }
-  const Arrays inputs(arrays.data(), arrays.size());
+  const Arrays inputs = there.seen();
   const TileProgram& program = chain.prepared.program;
   Values results;
   SmallVector<const Array*, 4> outputs;
@@ -76,6 +97,22 @@ Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, u
   backend(device).run(program, shape, inputs, {outputs.data(), outputs.size()});
   tell(scope, chain, shape, operands, results);
   return results;
+}
+
+Ref<Value> launch_reduction(const KnownChain& chain, const Dims& shape, const Spec& result,
+                            Args operands) {
+  const Operands there(operands);
+  if (!there.are_there || element_count(shape) == 0) return {};
+  const Device device = there.arrays[0]->device;
+  Ref<RawTensor> out = RawTensor::empty(result.dtype, result.shape, device);
+  Workspace workspace(device);
+  const Feed feed{&chain.prepared.program, chain.fed, shape, there.seen(), {}, false};
+  ProfileScope scope;
+  backend(device).reduce(*chain.reduction, feed, *out, workspace);
+  Values results;
+  results.push_back(out);
+  tell(scope, chain, shape, operands, results);
+  return out;
 }
 
 }  // namespace tensorlike

@@ -14,6 +14,9 @@ struct KnownChain {
   PreparedProgram prepared;  // its operands and outputs are the chain's
   std::vector<std::string> ops;
   std::string place;  // the user's line of the last
+  // What reads the one output, without its being written, in a dtype; null: outputs are written.
+  Ref<const Op> reduction = {};
+  DType fed = DType::kFloat32;
 };
 
 // The first operand among those of these numbers to whose memory an output with elements of so many
@@ -25,5 +28,8 @@ const Array* take_operand(const TileProgram& program, Arrays operands, std::vect
 // one reference. Nothing where it has to go another way, call by call: values of another kind, on
 // several devices, an engine in another mode.
 Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, uint32_t donated);
+// The same of one that ends in a reduction, which gives such a result.
+Ref<Value> launch_reduction(const KnownChain& chain, const Dims& shape, const Spec& result,
+                            Args operands);
 
 }  // namespace tensorlike

@@ -3,6 +3,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "memory/backend.h"
 #include "program/schedule.h"
 
 namespace tensorlike {
@@ -43,8 +44,33 @@ class ChainOfTurns {
     for (const auto& turn : turns_) add(turn, readers);
     if (made_.writes.empty()) return std::nullopt;
     made_.turns = turns_.size();
+    made_.inner = program_.steps()[turns_[0].step].outputs[0];
     made_.known.prepared = prepare_chain({dtypes.data(), dtypes.size()}, calls_, wanted_);
-    return std::move(made_);
+    return made_;
+  }
+
+  // After `make`: the same with the reduction that reads its one result, if nobody else does.
+  std::optional<Program::Schedule::Chain> make_with(const Program::Schedule::Turn& last,
+                                                    Counts& readers) {
+    const Program::Step& step = program_.steps()[last.step];
+    const bool is_fed = made_.writes.size() == 1 && step.inputs.size() == 1 &&
+                        made_.writes[0] == step.inputs[0] && last.writes[0] >= 0 &&
+                        readers[step.inputs[0]] == inside_[step.inputs[0]] + 1;
+    if (!is_fed) return std::nullopt;
+    const DType dtype = program_.variables()[static_cast<size_t>(step.inputs[0])].spec.dtype;
+    SmallVector<DType, 8> dtypes;
+    for (int operand : made_.operands) {
+      dtypes.push_back(program_.variables()[static_cast<size_t>(operand)].spec.dtype);
+    }
+    made_.known.fed = backend(Device()).feed_dtype(*step.op, dtype);
+    made_.known.prepared =
+        prepare_chain({dtypes.data(), dtypes.size()}, calls_, wanted_, {&made_.known.fed, 1});
+    made_.known.reduction = step.op;
+    made_.known.ops.push_back(step.op->name());
+    made_.known.place = step.place;
+    made_.writes = last.writes;
+    ++made_.turns;
+    return made_;
   }
 
  private:
@@ -97,23 +123,32 @@ class ChainOfTurns {
 }  // namespace
 
 void find_chains(const Program& program, Program::Schedule& schedule) {
-  const auto chain_of = [&](size_t turn) {
-    return program.steps()[schedule.turns[turn].step].chain;
+  const auto step_at = [&](size_t turn) -> const Program::Step& {
+    return program.steps()[schedule.turns[turn].step];
   };
+  const auto reduces = [&](size_t turn) { return step_at(turn).op->reduction != nullptr; };
   Counts readers;
   for (int result : schedule.results) ++readers[result];
   count_readers(program, schedule.turns, readers);
   size_t end = 0;
   for (size_t first = 0; first < schedule.turns.size(); first = end) {
     end = first + 1;
-    const int chain = chain_of(first);
-    while (chain >= 0 && end < schedule.turns.size() && chain_of(end) == chain) ++end;
-    if (end - first == 1) continue;
-    const Turns turns(schedule.turns.data() + first, end - first);
-    if (auto made = ChainOfTurns(program, turns).make(readers)) {
-      schedule.turns[first].chain = static_cast<int>(schedule.chains.size());
-      schedule.chains.push_back(std::move(*made));
+    const int chain = step_at(first).chain;
+    while (chain >= 0 && end < schedule.turns.size() && step_at(end).chain == chain &&
+           !reduces(end - 1)) {
+      ++end;
     }
+    if (end - first == 1) continue;
+    const bool is_reduced = reduces(end - 1);
+    const Turns turns(schedule.turns.data() + first, end - first - (is_reduced ? 1 : 0));
+    ChainOfTurns chain_of_turns(program, turns);
+    auto made = chain_of_turns.make(readers);
+    if (made && is_reduced) {
+      if (auto whole = chain_of_turns.make_with(schedule.turns[end - 1], readers)) made = whole;
+    }
+    if (!made || made->turns == 1) continue;
+    schedule.turns[first].chain = static_cast<int>(schedule.chains.size());
+    schedule.chains.push_back(std::move(*made));
   }
 }
 

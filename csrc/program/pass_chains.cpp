@@ -1,7 +1,9 @@
 // Elementwise steps of one shape that follow from each other come to lie side by side, so that they
-// run as one tile program: what they make on the way stays in the first-level cache.
+// run as one tile program: what they make on the way stays in the first-level cache. A reduction
+// may end one, and read what it makes from there.
 #include <algorithm>
 
+#include "memory/backend.h"
 #include "program/passes.h"
 #include "tensor/raw_tensor.h"
 
@@ -12,7 +14,8 @@ constexpr size_t kMostSteps = 64;  // of a chain
 
 class Chains {
  public:
-  explicit Chains(Graph& graph) : graph_(graph), chain_of_(graph.variables().size(), -1) {}
+  explicit Chains(Graph& graph)
+      : graph_(graph), chain_of_(graph.variables().size(), -1), readers_(graph.readers()) {}
 
   int run() {
     std::vector<Program::Step>& steps = graph_.steps();
@@ -68,6 +71,15 @@ class Chains {
            std::all_of(step.outputs.begin(), step.outputs.end(), is_on_host);
   }
 
+  // A reduction of what an open chain makes, and nobody else reads.
+  bool ends_a_chain(const Program::Step& step) const {
+    if (step.op->reduction == nullptr || !step.exprs.empty() || step.inputs.size() != 1)
+      return false;
+    const int chain = chain_of_[at(step.inputs[0])];
+    return chain >= 0 && is_open_[at(chain)] && readers_[at(step.inputs[0])] == 1 &&
+           is_pure(*step.op) && backend(Device()).takes_feed(*step.op);
+  }
+
   bool has_shape_of(size_t step, int variable) const {
     const Program::Variable& a = graph_.variable(graph_.steps()[step].outputs[0]);
     const Program::Variable& b = graph_.variable(variable);
@@ -78,6 +90,13 @@ class Chains {
     Program::Step& step = graph_.steps()[place];
     if (as_constant(*step.op) != nullptr && step.inputs.size() == 1) free_literal(step);
     chain_at_.push_back(-1);
+    if (ends_a_chain(step)) {
+      const int chain = chain_of_[at(step.inputs[0])];
+      chains_[at(chain)].push_back(place);
+      chain_at_[place] = chain;
+      is_open_[at(chain)] = false;
+      return;
+    }
     const bool is_member = is_elementwise(step);
     int own = -1;
     for (int input : step.inputs) {
@@ -116,6 +135,7 @@ class Chains {
 
   Graph& graph_;
   std::vector<int> chain_of_;  // of the step that makes each variable; -1: none
+  std::vector<int> readers_;   // of each variable
   std::vector<int> chain_at_;  // of each step
   std::vector<std::vector<size_t>> chains_;
   std::vector<bool> is_open_;  // of each chain: nobody outside of it has read what it makes

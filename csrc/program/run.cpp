@@ -25,12 +25,20 @@ bool run_chain(const Program& program, const Program::Schedule& schedule, size_t
   for (int operand : chain.operands) {
     operands.push_back(values[static_cast<size_t>(operand)].get());
   }
-  const size_t written = static_cast<size_t>(chain.writes[0]);
-  const Dims& shape =
-      bound.specs.empty() ? program.variables()[written].spec.shape : bound.specs[written].shape;
+  const auto spec_at = [&](int variable) -> const Spec& {
+    const size_t number = static_cast<size_t>(variable);
+    return bound.specs.empty() ? program.variables()[number].spec : bound.specs[number];
+  };
+  const Dims& shape = spec_at(chain.inner).shape;
+  const Args args(operands.data(), operands.size());
   Values found;
   try {
-    found = launch_chain(chain.known, shape, {operands.data(), operands.size()}, chain.donated);
+    if (chain.known.reduction == nullptr) {
+      found = launch_chain(chain.known, shape, args, chain.donated);
+    } else if (Ref<Value> out =
+                   launch_reduction(chain.known, shape, spec_at(chain.writes[0]), args)) {
+      found.push_back(std::move(out));
+    }
   } catch (const Error& error) {
     throw with_place(error, *step_at(first + chain.turns - 1).op, chain.known.place);
   }

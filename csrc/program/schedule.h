@@ -19,6 +19,7 @@ struct Program::Schedule {
   // Turns side by side, elementwise and of one shape, as one tile program.
   struct Chain {
     size_t turns = 0;  // how many
+    int inner = -1;    // a variable of its shape
     KnownChain known = {};
     std::vector<int> operands = {}, writes = {}, drops = {};  // as those of a turn
     uint32_t donated = 0;

@@ -92,12 +92,14 @@ class Verifier {
     if (step.chain >= 0) check_chain(step);
   }
 
-  // All that run as one tile program are of one shape.
+  // All that run as one tile program are of one shape, which a reduction may end.
   void check_chain(const Program::Step& step) {
-    const Program::Variable& made = variable(step.outputs.at(0));
-    const auto [known, is_new] = chains_.try_emplace(step.chain, step.outputs[0]);
+    const bool is_reduction = step.op->reduction != nullptr;
+    const int inner = is_reduction ? step.inputs.at(0) : step.outputs.at(0);
+    const Program::Variable& made = variable(inner);
+    const auto [known, is_new] = chains_.try_emplace(step.chain, inner);
     const Program::Variable& first = variable(known->second);
-    if (step.op->scalar == nullptr || made.spec.shape != first.spec.shape ||
+    if ((step.op->scalar == nullptr && !is_reduction) || made.spec.shape != first.spec.shape ||
         made.other.shape != first.other.shape) {
       refuse(made.name, "must be elementwise, and of the shape of its chain", step.op->name());
     }

@@ -106,7 +106,59 @@ def test_what_is_not_elementwise_parts_chains() -> None:
         return (y + 1) / F.sum(y, axis=-1, keepdims=True) * 3
 
     _, compiled, results = recorded(f, (4, 3))
-    assert sorted(chains_in(compiled, results)) == [2, 3]
+    assert sorted(chains_in(compiled, results)) == [2, 3]  # the sum reads what others read, too
+
+
+REDUCTIONS: tuple[Callable[..., Any], ...] = (
+    F.sum,
+    F.mean,
+    F.max,
+    F.min,
+    F.prod,
+    F.any,
+    F.count_nonzero,
+)
+
+
+@pytest.mark.parametrize("axis", [None, 0, -1, (0, 2)])
+@pytest.mark.parametrize("reduction", REDUCTIONS, ids=lambda f: f.__name__)
+def test_a_reduction_reads_what_a_chain_makes(reduction: Any, axis: Any) -> None:
+    def f(x: Any, y: Any) -> Any:
+        return reduction(F.square(x - y) * 0.5 - 0.1, axis=axis, keepdims=axis == 0)
+
+    for dtype in FLOATS:
+        listing, compiled, result = recorded(f, ("n", 40, 30), (40, 1), dtype=dtype)
+        lines = [line for line in compiled.text(result).split("\n") if "Reduce" in line]
+        for n in (1, 3, 17):
+            rng = np.random.default_rng(n)
+            x, y = draw(rng, (n, 40, 30), dtype), draw(rng, (40, 1), dtype)
+            assert same_bits(compiled.run(result, x, y), listing.run(result, x, y))
+        assert all(", chain 0" in line for line in lines)
+        assert lines
+
+
+def test_a_reduction_of_what_somebody_else_reads_runs_by_itself() -> None:
+    def f(x: Any) -> Any:
+        y = F.exp(x) * 2
+        z = F.tanh(x) - 1
+        return F.sum(y * z), y, F.max(F.exp(z)), F.sum(z, axis=0)
+
+    listing, compiled, results = recorded(f, (30, 50))
+    x = draw(np.random.default_rng(0), (30, 50), "float32")
+    for a, b in zip(compiled.run(results, x), listing.run(results, x), strict=True):
+        assert same_bits(a, b)
+    for one in results:
+        assert same_bits(compiled.run(one, x), listing.run(one, x))
+
+
+def test_an_empty_reduction_is_refused_as_ever() -> None:
+    listing, compiled, result = recorded(lambda x: F.max(F.exp(x) * 2), ("n", 3))
+    x = tl.zeros((0, 3))
+    with pytest.raises(tl.TensorlikeError) as wanted:
+        listing.run(result, x)
+    with pytest.raises(type(wanted.value)) as found:
+        compiled.run(result, x)
+    assert str(found.value) == str(wanted.value)
 
 
 def test_sizes_that_are_not_known() -> None:

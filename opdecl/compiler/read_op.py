@@ -7,6 +7,7 @@ inference, a kernel and a gradient, and takes an axis of examples in front of ea
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from .costs import read_flops
 from .errors import did_you_mean, listing, shorten
@@ -89,7 +90,7 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         fields.refuse(fields.place("infer"), "infer: `shapes` says it already; leave out one")
     own_rule = snake_case(name) if kernels and not is_python and not shapes.cases else ""
     grad, complex_grad = _grads(fields, args, taken, outputs, shapes)
-    shared = {
+    shared: dict[str, Any] = {
         "name": name,
         "place": fields.mapping.place,
         "args": args,
@@ -124,8 +125,8 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
             fields.refuse(
                 fields.place("expand"), "expand: the op has a body already; leave out one"
             )
-        return DefinedOp(define=define, **shared)  # type: ignore[arg-type]
-    native = NativeOp(**shared)  # type: ignore[arg-type]
+        return DefinedOp(define=define, **shared)
+    native = NativeOp(**shared)
     has_rule = native.grad is not None or fields.get("grad") is not None or native.expand
     if not has_rule and is_differentiable(native):
         native = replace(native, grad=GradRules(HANDWRITTEN))

@@ -55,7 +55,7 @@ bind/backward.cpp run_backward
           tape/gradient.cpp input_gradients
             tape/gradient.cpp run_reduction
               tape/gradient.cpp run_declared
-            tape/gradient.cpp fit
+            tape/fit.cpp fit
 """
 _RECORD = """
 tape/tape.cpp apply_tracer
@@ -70,10 +70,10 @@ bind/declare.cpp declare_specs
   bind/declare.cpp add_spec
     op/registry.cpp Registry::add
       op/registry.cpp check_new
-  op/registry.cpp Registry::link
-    op/registry.cpp Registry::compile
-    op/registry.cpp Registry::compile_conditions
-    op/registry.cpp Registry::compile_gradients
+  op/link.cpp Registry::link
+    op/link.cpp Registry::compile
+    op/link.cpp Registry::compile_conditions
+    op/link.cpp Registry::compile_gradients
     op/op.cpp make_op
   dispatch/dispatcher.cpp Dispatcher::invalidate
 """

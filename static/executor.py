@@ -115,6 +115,7 @@ class Executor:
         scope: Scope | None = None,
         *,
         return_numpy: bool = True,
+        donate_states: bool = False,
     ) -> list[Any]:
         """Runs a program once, all of its ops in their order.
 
@@ -128,6 +129,10 @@ class Executor:
                 the run.
             scope: None is `global_scope()`.
             return_numpy: whether arrays come back, or tensors.
+            donate_states: whether states that change are written over, where nobody else has their
+                elements: less memory, and less to write. That comes last, and without interrupts;
+                if it runs out of memory in between, some states are new and some old, and another
+                thread does not find them meanwhile.
 
         Returns:
             The values of `fetch_list`.
@@ -152,7 +157,7 @@ class Executor:
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}
             with scheduling:
-                found = _C.execute(program, values, numbers, scope)
+                found = _C.execute(program, values, numbers, scope, donate_states)
         if return_numpy:
             return [np.asarray(x) for x in found]
         return [Tensor(x) for x in found]

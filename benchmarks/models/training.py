@@ -93,7 +93,9 @@ def program_step(training: Training) -> Callable[[], Any]:
     feed = {"x": tl.tensor(inputs), "labels": tl.tensor(labels)}
 
     def step() -> Any:
-        (found,) = executor.run(compiled, feed, [loss], scope, return_numpy=False)
+        (found,) = executor.run(
+            compiled, feed, [loss], scope, return_numpy=False, donate_states=True
+        )
         tl.engine.sync()
         return found
 

@@ -42,9 +42,11 @@ constinit thread_local bool t_is_worker = false;
 constinit thread_local bool t_is_inside = false;  // this thread executes a chunk of a job
 constinit thread_local std::chrono::steady_clock::rep t_last_poll = 0;
 
+constinit thread_local int t_held = 0;  // InterruptsHeld of this thread
+
 bool is_interrupted() {
   const InterruptHook hook = g_hook.load(std::memory_order_acquire);
-  if (hook == nullptr || t_is_worker) return false;
+  if (hook == nullptr || t_is_worker || t_held > 0) return false;
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
   if (now - std::chrono::steady_clock::duration(t_last_poll) < kPollInterval) return false;
   t_last_poll = now.count();
@@ -332,6 +334,9 @@ int num_threads() { return g_pool.threads(); }
 void set_num_threads(int n) { g_pool.set_threads(n); }
 
 void set_interrupt_hook(InterruptHook hook) { g_hook.store(hook, std::memory_order_release); }
+
+InterruptsHeld::InterruptsHeld() { ++t_held; }
+InterruptsHeld::~InterruptsHeld() { --t_held; }
 
 void become_worker() { t_is_worker = true; }
 bool is_worker() { return t_is_worker; }

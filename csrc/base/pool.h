@@ -28,6 +28,15 @@ void set_num_threads(int n);
 
 void set_interrupt_hook(InterruptHook hook);  // nullptr removes it
 
+// While one lives, its thread is not interrupted: in what must not be left half done.
+class InterruptsHeld {
+ public:
+  InterruptsHeld();
+  ~InterruptsHeld();
+  InterruptsHeld(const InterruptsHeld&) = delete;
+  InterruptsHeld& operator=(const InterruptsHeld&) = delete;
+};
+
 // The calling thread is one of the core's own: it never polls the hook.
 void become_worker();
 // Whether this thread is the core's own: it never holds a lock of whoever embeds the core.

@@ -220,11 +220,12 @@ PyObject* assigned_states(PyObject*, PyObject* program) {
   });
 }
 
-// execute(program, {name: value}, results, scope) -> the values of the results
+// execute(program, {name: value}, results, scope, replaces) -> the values of the results
 PyObject* execute_program(PyObject*, PyObject* args) {
   PyObject *program = nullptr, *feeds = nullptr, *results = nullptr, *scope = nullptr;
-  if (PyArg_ParseTuple(args, "OO!OO!", &program, &PyDict_Type, &feeds, &results, scope_class,
-                       &scope) == 0) {
+  int replaces = 0;
+  if (PyArg_ParseTuple(args, "OO!OO!p", &program, &PyDict_Type, &feeds, &results, scope_class,
+                       &scope, &replaces) == 0) {
     return nullptr;
   }
   return guarded([&] {
@@ -235,7 +236,8 @@ PyObject* execute_program(PyObject*, PyObject* args) {
     for (Py_ssize_t at = 0; PyDict_Next(feeds, &at, &name, &value) != 0;) {
       given.emplace_back(shown(name), to_value(value));
     }
-    return values_to_tuple(execute(*held, given, to_variables(*held, results), *values));
+    return values_to_tuple(
+        execute(*held, given, to_variables(*held, results), *values, replaces != 0));
   });
 }
 
@@ -289,7 +291,7 @@ PyMethodDef functions[] = {
     {"assign_state", assign_state, METH_VARARGS, "assign_state(program, state, number)"},
     {"assigned_states", assigned_states, METH_O, "assigned_states(program)"},
     {"slots", slots, METH_O, "slots(op): the names of its arguments."},
-    {"execute", execute_program, METH_VARARGS, "execute(program, feeds, results, scope)"},
+    {"execute", execute_program, METH_VARARGS, "execute(program, feeds, results, scope, replaces)"},
     {nullptr, nullptr, 0, nullptr},
 };
 

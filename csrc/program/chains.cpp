@@ -135,7 +135,7 @@ void find_chains(const Program& program, Program::Schedule& schedule) {
     end = first + 1;
     const int chain = step_at(first).chain;
     while (chain >= 0 && end < schedule.turns.size() && step_at(end).chain == chain &&
-           !reduces(end - 1)) {
+           end != schedule.updates && !reduces(end - 1)) {
       ++end;
     }
     if (end - first == 1) continue;

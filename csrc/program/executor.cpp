@@ -4,6 +4,7 @@
 
 #include "op/op.h"
 #include "program/recording.h"
+#include "program/schedule.h"
 
 namespace tensorlike {
 namespace {
@@ -79,6 +80,47 @@ class NotRecorded {
   Program* before_;
 };
 
+// Where the value of a state is kept: where it is now, or the outermost scope, which stays when
+// this one goes.
+Scope* owner_of(Scope& scope, const std::string& name) {
+  Scope* owner = &scope;
+  while (owner->parent() != nullptr && owner->values().count(name) == 0) owner = owner->parent();
+  return owner;
+}
+
+// Takes states out of their scopes, so that the run alone holds them.
+class Exchange final : public Program::Updating {
+ public:
+  Exchange(const Program& program, Values& states, Scope& scope)
+      : program_(program), states_(states), scope_(scope) {}
+
+  void begin(std::span<const int> states) override {
+    for (int state : states) {
+      Scope* const owner = owners_[state] = owner_of(scope_, name_of_state(state));
+      const auto place = std::find(program_.states().begin(), program_.states().end(), state);
+      states_[static_cast<size_t>(place - program_.states().begin())] = nullptr;
+      owner->erase(name_of_state(state));
+    }
+  }
+  void keep(int state, Ref<Value> value) override {
+    owner(state)->set(name_of_state(state), std::move(value));
+  }
+  Scope* owner(int state) {
+    const auto known = owners_.find(state);
+    return known != owners_.end() ? known->second : owner_of(scope_, name_of_state(state));
+  }
+
+ private:
+  const std::string& name_of_state(int state) const {
+    return program_.variables()[static_cast<size_t>(state)].name;
+  }
+
+  const Program& program_;
+  Values& states_;
+  Scope& scope_;
+  std::map<int, Scope*> owners_;
+};
+
 }  // namespace
 
 Scope::~Scope() { drop_kids(); }
@@ -103,22 +145,21 @@ Ref<Value> Scope::find(const std::string& name) const {
   return {};
 }
 
-Values execute(Program& program, const Feeds& feeds, std::span<const int> results, Scope& scope) {
+Values execute(Program& program, const Feeds& feeds, std::span<const int> results, Scope& scope,
+               bool replaces) {
   const Values inputs = in_order(program, feeds);
-  const Values states = states_of(program, scope);
+  Values states = states_of(program, scope);
   std::vector<int> wanted(results.begin(), results.end());
   for (const auto& [state, value] : program.assigned()) wanted.push_back(value);
   std::vector<Value*> given, kept;
   for (const Ref<Value>& value : inputs) given.push_back(value.get());
   for (const Ref<Value>& value : states) kept.push_back(value.get());
   const NotRecorded not_recorded;
-  Values found = program.run(wanted, given, kept);
+  Exchange exchange(program, states, scope);
+  Values found = program.run(wanted, given, kept, replaces ? &exchange : nullptr);
   size_t at = results.size();
   for (const auto& [state, value] : program.assigned()) {
-    const std::string& name = program.variables()[static_cast<size_t>(state)].name;
-    Scope* owner = &scope;  // where it is now, or the outermost: it stays when this one goes
-    while (owner->parent() != nullptr && owner->values().count(name) == 0) owner = owner->parent();
-    owner->set(name, std::move(found[at++]));
+    exchange.keep(state, std::move(found[at++]));
   }
   found.resize(results.size());
   return found;

@@ -40,8 +40,11 @@ class Scope : public RefCounted {
 using Feeds = std::vector<std::pair<std::string, Ref<Value>>>;
 
 // Runs a program: inputs are fed by name, states found in the scope, and those that change set
-// there when all has run; an error changes nothing.
-// ErrorKind::kArgument where an input is not fed, something else is, or a state is nowhere.
-Values execute(Program& program, const Feeds& feeds, std::span<const int> results, Scope& scope);
+// there when all has run; an error changes nothing. `replaces`: states of which nobody else has the
+// elements are written over, once all else has run; what goes wrong then leaves some of them
+// changed. ErrorKind::kArgument where an input is not fed, something else is, or a state is
+// nowhere.
+Values execute(Program& program, const Feeds& feeds, std::span<const int> results, Scope& scope,
+               bool replaces = false);
 
 }  // namespace tensorlike

@@ -101,6 +101,7 @@ class Program : public RefCounted {
   void require(int64_t a, int64_t b, const std::string& how, bool answer, std::string place);
   void require(Guard guard);
   struct Schedule;  // schedule.h
+  class Updating;
   const std::vector<Guard>& guards() const { return guards_; }
   // Lets captured values go: of a program that nobody can run any more.
   void release_values();
@@ -141,8 +142,9 @@ class Program : public RefCounted {
 
   // What the program gives when it is applied to tensor-likes of any kind, one for each input and
   // for each state: the values of some of its variables. A value that nobody reads any more is
-  // dropped at once.
-  Values run(std::span<const int> results, Args given, Args states = {});
+  // dropped at once. With `updating`, states that it lets go may be written over.
+  Values run(std::span<const int> results, Args given, Args states = {},
+             Updating* updating = nullptr);
 
   // The two numbers that a number made of unknown sizes stands for; none where it is plain.
   std::optional<Witness> witness_of(int64_t number) const;
@@ -188,7 +190,11 @@ class Program : public RefCounted {
                                        bool runs_all) const;
   std::shared_ptr<const Schedule> schedule(std::span<const int> results);
   // Null: sizes follow from elements.
-  Values run(const Schedule& schedule, Args given, const Bound* bound);
+  Values run(const Schedule& schedule, Args given, const Bound* bound,
+             Updating* updating = nullptr);
+  // The steps in the order in which they run, and how many come before those that only make what
+  // states become.
+  std::pair<std::vector<size_t>, size_t> order_of_steps() const;
   int add(Variable variable);
   std::vector<int> append(Step step, bool reads_attributes);
   std::vector<size_t> slice(int variable) const;

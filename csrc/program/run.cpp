@@ -1,6 +1,7 @@
 // Running a program on tensor-likes.
 #include <optional>
 
+#include "base/pool.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "program/draws.h"
@@ -50,6 +51,21 @@ bool run_chain(const Program& program, const Program::Schedule& schedule, size_t
   return true;
 }
 
+Values results_in(const Program& program, const Program::Schedule& schedule,
+                  const std::vector<Ref<Value>>& values) {
+  Values out;
+  for (int result : schedule.results) {
+    const Ref<Value>& found = values[static_cast<size_t>(result)];
+    if (!found) {
+      fail(ErrorKind::kArgument, said::op("run"),
+           said::argument(program.variables()[static_cast<size_t>(result)].name),
+           "must have a value", said::got("none"), said::fix("run the startup program first"));
+    }
+    out.push_back(found);
+  }
+  return out;
+}
+
 }  // namespace
 
 // What a run knows of sizes that follow from elements: specs of what is there.
@@ -78,7 +94,7 @@ class Program::LateSizes {
   std::vector<Spec> specs_;  // of all variables
 };
 
-Values Program::run(const Schedule& schedule, Args given, const Bound* bound) {
+Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Updating* updating) {
   std::vector<Ref<Value>> values(variables_.size());
   for (int constant : schedule.constants) {
     values[static_cast<size_t>(constant)] = variables_[static_cast<size_t>(constant)].value;
@@ -90,43 +106,47 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound) {
   if (bound == nullptr) late.emplace(*this, values);
   SmallVector<Value*, 8> args;
   Draws draws_of_run(draws);
-  for (size_t i = 0; i < schedule.turns.size(); ++i) {
-    const Schedule::Turn& turn = schedule.turns[i];
-    if (turn.chain >= 0 && bound != nullptr) {
-      const Schedule::Chain& chain = schedule.chains[static_cast<size_t>(turn.chain)];
-      if (run_chain(*this, schedule, i, chain, *bound, values)) {
-        i += chain.turns - 1;
-        continue;
+  std::optional<InterruptsHeld> held;  // from when states are written over
+  try {
+    for (size_t i = 0; i < schedule.turns.size(); ++i) {
+      if (updating != nullptr && i == schedule.updates && !schedule.replaced.empty()) {
+        held.emplace();
+        updating->begin(schedule.replaced);
+      }
+      const Schedule::Turn& turn = schedule.turns[i];
+      if (turn.chain >= 0 && bound != nullptr) {
+        const Schedule::Chain& chain = schedule.chains[static_cast<size_t>(turn.chain)];
+        if (run_chain(*this, schedule, i, chain, *bound, values)) {
+          i += chain.turns - 1;
+          continue;
+        }
+      }
+      const Step& step = steps_[turn.step];
+      args.clear();
+      for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
+      const Ref<const Op> op =
+          draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
+      Values found = apply_donating(*op, {args.data(), args.size()}, turn.donated);
+      if (late) late->note(step, found);
+      for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
+      for (size_t k = 0; k < turn.writes.size(); ++k) {
+        if (turn.writes[k] < 0) continue;
+        values[static_cast<size_t>(turn.writes[k])] = std::move(found[k]);
       }
     }
-    const Step& step = steps_[turn.step];
-    args.clear();
-    for (int input : step.inputs) args.push_back(values[static_cast<size_t>(input)].get());
-    const Ref<const Op> op =
-        draws_of_run.anew(bound != nullptr ? bound->ops[turn.step] : late->op(step));
-    Values found = apply_donating(*op, {args.data(), args.size()}, turn.donated);
-    if (late) late->note(step, found);
-    for (int dropped : turn.drops) values[static_cast<size_t>(dropped)] = nullptr;
-    for (size_t k = 0; k < turn.writes.size(); ++k) {
-      if (turn.writes[k] < 0) continue;
-      values[static_cast<size_t>(turn.writes[k])] = std::move(found[k]);
+    if (late) late->check_guards();
+    return results_in(*this, schedule, values);
+  } catch (...) {
+    if (!held) throw;
+    for (int state : schedule.replaced) {
+      const Ref<Value>& changed = values[static_cast<size_t>(assigned_.at(state))];
+      updating->keep(state, changed ? changed : values[static_cast<size_t>(state)]);
     }
+    throw;
   }
-  if (late) late->check_guards();
-  Values out;
-  for (int result : schedule.results) {
-    const Ref<Value>& found = values[static_cast<size_t>(result)];
-    if (!found) {
-      fail(ErrorKind::kArgument, said::op("run"),
-           said::argument(variables_[static_cast<size_t>(result)].name), "must have a value",
-           said::got("none"), said::fix("run the startup program first"));
-    }
-    out.push_back(found);
-  }
-  return out;
 }
 
-Values Program::run(std::span<const int> results, Args given, Args states) {
+Values Program::run(std::span<const int> results, Args given, Args states, Updating* updating) {
   if (states.size() != states_.size()) {
     fail(ErrorKind::kArgument, said::op("run"), "one value for each of ", states_.size(),
          " states is needed", said::got(states.size()),
@@ -142,7 +162,7 @@ Values Program::run(std::span<const int> results, Args given, Args states) {
   all.insert(all.end(), states.begin(), states.end());
   // It may be run on its own variables, and grow meanwhile.
   const auto kept = schedule(results);
-  return run(*kept, all, bound.get());
+  return run(*kept, all, bound.get(), updating);
 }
 
 }  // namespace tensorlike

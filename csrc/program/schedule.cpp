@@ -1,6 +1,9 @@
 #include "program/schedule.h"
 
 #include <algorithm>
+#include <unordered_set>
+
+#include "program/graph.h"
 
 namespace tensorlike {
 namespace {
@@ -13,6 +16,43 @@ bool has(const std::vector<int>& numbers, int number) {
 
 }  // namespace
 
+// What makes what states become, and is read for nothing else, comes last: until then nothing has
+// changed, whatever goes wrong. With a state's new value come the elementwise steps of its chain.
+// What draws, or is not the core's, keeps its place.
+std::pair<std::vector<size_t>, size_t> Program::order_of_steps() const {
+  std::vector<int> maker(variables_.size(), -1);
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    for (int output : steps_[i].outputs) maker[at(output)] = static_cast<int>(i);
+  }
+  std::vector<bool> is_update(steps_.size(), false), is_read_before(steps_.size(), false);
+  std::unordered_set<int> chains;  // of which the last step makes a state
+  for (const auto& [state, value] : assigned_) {
+    const int step = is_bound_late() ? -1 : maker[at(value)];
+    if (step < 0) continue;
+    is_update[at(step)] = true;
+    if (steps_[at(step)].chain >= 0) chains.insert(steps_[at(step)].chain);
+  }
+  for (size_t i = steps_.size(); i-- > 0;) {  // readers come behind what they read
+    const Step& step = steps_[i];
+    const bool is_candidate =
+        is_update[i] || (step.op->scalar != nullptr && chains.count(step.chain) > 0);
+    is_update[i] = is_candidate && !is_read_before[i] && is_pure(*step.op);
+    if (is_update[i]) continue;
+    for (int input : step.inputs) {
+      if (maker[at(input)] >= 0) is_read_before[at(maker[at(input)])] = true;
+    }
+  }
+  std::vector<size_t> order;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (!is_update[i]) order.push_back(i);
+  }
+  const size_t before = order.size();
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (is_update[i]) order.push_back(i);
+  }
+  return {std::move(order), before};
+}
+
 // From the results back to what is given.
 std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> given,
                                                        std::span<const int> results,
@@ -23,7 +63,10 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
   std::vector<bool> is_given(variables_.size()), is_read(variables_.size());
   for (int variable : given) is_given[at(variable)] = true;
   for (int variable : results) is_read[at(variable)] = true;
-  for (size_t number = steps_.size(); number-- > 0;) {
+  const auto [order, before] = order_of_steps();
+  size_t updates = 0;
+  for (size_t place = order.size(); place-- > 0;) {
+    const size_t number = order[place];
     const Step& step = steps_[number];
     Schedule::Turn turn{number, 0, {}, {}, -1};
     bool is_needed = runs_all;
@@ -38,13 +81,18 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
       if (is_read[at(input)]) continue;
       if (!has(turn.drops, input)) turn.drops.push_back(input);
       const bool is_made = variables_[at(input)].role == Role::kResult && !is_given[at(input)];
-      if (is_made && i < 32) turn.donated |= uint32_t{1} << i;
+      const bool is_replaced = place >= before && assigned_.count(input) > 0;
+      if ((is_made || is_replaced) && i < 32) turn.donated |= uint32_t{1} << i;
+      if (is_replaced) made->replaced.push_back(input);
     }
     for (int input : step.inputs) is_read[at(input)] = true;
     made->draws = made->draws || (!draws.empty() && Draws::is_random(*step.op));
     made->turns.push_back(std::move(turn));
+    if (place >= before) ++updates;
   }
   std::reverse(made->turns.begin(), made->turns.end());
+  made->updates = made->turns.size() - updates;
+  std::sort(made->replaced.begin(), made->replaced.end());
   find_chains(*this, *made);
   for (size_t i = 0; i < variables_.size(); ++i) {
     if (!is_read[i] || is_given[i] || variables_[i].role == Role::kResult) continue;

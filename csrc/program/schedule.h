@@ -25,10 +25,21 @@ struct Program::Schedule {
     uint32_t donated = 0;
   };
   std::vector<int> given, results;
+  size_t updates = 0;         // the turn at which those begin that only make what states become
+  std::vector<int> replaced;  // states that these may write over
   std::vector<Turn> turns;
   std::vector<Chain> chains;
   std::vector<int> constants;  // captured values that are read
   bool draws = false;          // whether steps of it draw random numbers anew in each run
+};
+
+// Who keeps the states: told before the first of them may be written over, so that the run alone
+// holds them, and, where it ends in an error after that, what they are now.
+class Program::Updating {
+ public:
+  virtual ~Updating() = default;
+  virtual void begin(std::span<const int> states) = 0;
+  virtual void keep(int state, Ref<Value> value) = 0;
 };
 
 // Finds the chains among the turns: steps of one `Step::chain` that have come to lie side by side.

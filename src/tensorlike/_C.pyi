@@ -460,7 +460,12 @@ def note_draw(key: int, counter: int = ..., /) -> None: ...
 def set_stream(stream: Any, /) -> None: ...
 def slots(op: OpBase, /) -> tuple[str, ...]: ...
 def execute(
-    program: Program, feeds: dict[str, Any], results: Sequence[int], scope: Scope, /
+    program: Program,
+    feeds: dict[str, Any],
+    results: Sequence[int],
+    scope: Scope,
+    replaces: bool,
+    /,
 ) -> tuple[Any, ...]: ...
 
 class Graph:

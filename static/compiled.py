@@ -99,6 +99,7 @@ class CompiledProgram:
 
     Raises:
         ArgumentError: there is no such pass, or `threads` is no number of threads.
+        ParameterError: the scope is none.
 
     Example:
         >>> import tensorlike as tl
@@ -125,6 +126,10 @@ class CompiledProgram:
         self.program = program
         self.opt_level = opt_level
         self.threads = integer("CompiledProgram", "threads", threads, least=1, most=64)
+        if not (scope is None or isinstance(scope, _C.Scope)):
+            raise _C.ParameterError(
+                "must be a Scope", op="CompiledProgram", argument="scope", got=type(scope).__name__
+            )
         self.scope = scope
         known = [name for name, _, _ in list_passes()]
         self._passes = tuple(known if passes is None else passes)

@@ -140,3 +140,9 @@ def test_states_that_change_stay_states() -> None:
         )  # fmt: skip
         np.testing.assert_allclose(a, b, 1e-5, 1e-6)
     assert not np.allclose(scope.find_var("parameter_0"), 0)
+
+
+def test_a_scope_is_one() -> None:
+    wrong: Any = {"w": 1}
+    with pytest.raises(tl.ParameterError, match="scope must be a Scope; got dict"):
+        static.CompiledProgram(tl.Listing(), scope=wrong)

@@ -1,4 +1,4 @@
-"""The peak of memory in training steps, beside PyTorch's; each in a process of its own.
+"""The peak of memory, beside the peers'; each contender in a process of its own.
 
 python benchmarks/memory.py MODEL LIBRARY    prints the bytes of one
 """
@@ -7,22 +7,30 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib
 import resource
 import subprocess
 import sys
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
+import inference
 from compare import Result, Settings
+from models import cnn, gpt, lstm, mlp, resnet
+from peers import OURS, TORCH, Build
 
 import tensorlike as tl
 
-MODELS = {
-    "mlp": "MLP 784-1024-1024-10, batch 256, Adam step",
-    "cnn": "CNN, 32 and 64 channels, batch 64 of 28 x 28, step",
-    "gpt": "GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step",
+PROGRAM = "program"
+STEPPED: dict[str, tuple[str, Callable[[], Mapping[str, Build]]]] = {
+    "small": ("MLP 784-256-10, batch 64, Adam step", mlp.small),
+    "mlp": ("MLP 784-1024-1024-10, batch 256, Adam step", mlp.builds),
+    "cnn": ("CNN, 32 and 64 channels, batch 64 of 28 x 28, step", cnn.builds),
+    "lstm": ("LSTM, 2 layers of 256, batch 32, 64 steps in time, step", lstm.builds),
+    "gpt": ("GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step", gpt.builds),
+    "resnet": ("ResNet-18, batch 8 of 224 x 224, Adam step", resnet.builds),
 }
-STEPS = 4
+INFERRED = {case.name: (case.name, case.builds) for case in inference.inference()}
+STEPS, TRIES = 4, 3
 
 
 def resident() -> int:
@@ -49,7 +57,7 @@ def measure(model: str, library: str) -> int:
     """The peak of a few steps over what there was before the model: weights, moments, activations,
     and what the allocator keeps.
     """
-    builds = importlib.import_module(f"models.{model}").builds()
+    builds = {**STEPPED, **INFERRED}[model][1]()
     warm_up = builds[library]()
     for _ in range(STEPS):
         warm_up()  # what a library and its threads set up at first is not the model's
@@ -65,31 +73,34 @@ def measure(model: str, library: str) -> int:
 
 
 def memory(settings: Settings) -> list[Result]:
-    """A row for each model."""
-    found = []
-    for model, name in MODELS.items():
-        peaks = {}
-        for library in ("tensorlike", "PyTorch"):
-            command = [sys.executable, __file__, model, library]
-            tries = [
-                int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
-                for _ in range(5)
-            ]
-            peaks[library] = min(tries)
-        ours, theirs = peaks["tensorlike"], peaks["PyTorch"]
-        found.append(
-            Result(
-                f"peak memory, {name}",
-                ours,
-                "B",
-                "PyTorch",
-                theirs,
-                ours / theirs,
-                ours / theirs,
-                0.9,
-            )
-        )
-    return found
+    """Of training steps, at once and as programs, and of what only infers."""
+    rows = []
+    for model, (name, _) in STEPPED.items():
+        theirs = _least(model, TORCH)
+        at_once = {} if model == "small" else {OURS: (name, 0.9)}
+        for library, (title, bar) in {**at_once, PROGRAM: (f"{name}, as a program", 0.8)}.items():
+            rows.append(_row(title, _least(model, library), {TORCH: theirs}, bar))
+    for model in INFERRED:
+        peers = (TORCH, inference.ONNX) if inference.onnxruntime else (TORCH,)
+        found = {peer: _least(model, peer) for peer in peers}
+        rows.append(_row(model, _least(model, OURS), found, 0.8))
+    return rows
+
+
+def _least(model: str, library: str) -> int:
+    """Of a few processes."""
+    command = [sys.executable, __file__, model, library]
+    tries: Iterable[int] = [
+        int(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
+        for _ in range(TRIES)
+    ]
+    return min(tries)
+
+
+def _row(name: str, ours: int, theirs: Mapping[str, int], bar: float) -> Result:
+    best = min(theirs, key=lambda peer: theirs[peer])
+    ratio = ours / theirs[best]
+    return Result(f"peak memory, {name}", ours, "B", best, theirs[best], ratio, ratio, bar)
 
 
 if __name__ == "__main__":

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 
 from cases import Case
 from models import cnn, gpt, lstm, mlp
-from peers import JAX, OURS, TORCH, jax
+from peers import OURS, TORCH
 
 
 def networks() -> Iterator[Case]:
     """Each from the same weights as PyTorch's; a step ends with the optimiser's."""
     compared = dict(mlp.builds())
     del compared["program"]  # programs.py has it
-    if jax is not None:
-        compared[JAX] = lambda: mlp.jax_step(jax)
     yield Case(
         name="MLP 784-1024-1024-10, batch 256, Adam step",
         bar=0.9,

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from cases import Case
 from compare import Contender, Result, Settings, time_in_turns
-from models import cnn, gpt, lstm, mlp
-from peers import COMPILED, JAX, OURS, TORCH, Build, jax
+from models import cnn, gpt, lstm, mlp, resnet
+from peers import COMPILED, JAX, OURS, TORCH, Build
 
 import tensorlike as tl
 from tensorlike import static
@@ -22,27 +22,26 @@ OPS = 1000
 
 def programs() -> Iterator[Case]:
     """Each beside the peers, and beside our own steps at once."""
-    for title, model, bar in (
-        ("MLP 784-1024-1024-10, batch 256, Adam step", mlp, 0.8),
-        ("CNN, 32 and 64 channels, batch 64 of 28 x 28, step", cnn, 0.8),
-        ("LSTM, 2 layers of 256, batch 32, 64 steps in time, step", lstm, 0.5),
-        ("GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step", gpt, 0.8),
+    for title, builds, bar in (
+        ("MLP 784-256-10, batch 64, Adam step", mlp.small, 0.5),
+        ("MLP 784-1024-1024-10, batch 256, Adam step", mlp.builds, 0.8),
+        ("CNN, 32 and 64 channels, batch 64 of 28 x 28, step", cnn.builds, 0.8),
+        ("LSTM, 2 layers of 256, batch 32, 64 steps in time, step", lstm.builds, 0.5),
+        ("GPT, 4 layers of 128, batch 8, 128 tokens, AdamW step", gpt.builds, 0.8),
+        ("ResNet-18, batch 8 of 224 x 224, Adam step", resnet.builds, 0.8),
     ):
         yield Case(
             name=f"{title}, as a program",
             bar=bar,
-            builds=lambda model=model: _contenders(model),
-            given=lambda model=model: {EAGER: model.builds()[OURS]},
+            builds=lambda builds=builds: _contenders(builds()),
+            given=lambda builds=builds: {EAGER: builds()[OURS]},
             tolerance=1e-3,
         )
 
 
-def _contenders(model: Any) -> dict[str, Build]:
-    found = dict(model.builds())
+def _contenders(found: Mapping[str, Build]) -> dict[str, Build]:
     made = {OURS: found[PROGRAM], TORCH: found[TORCH], COMPILED: found[COMPILED]}
-    if model is mlp and jax is not None:
-        made[JAX] = lambda: mlp.jax_step(jax)
-    return made
+    return {**made, JAX: found[JAX]} if JAX in found else made
 
 
 def overhead(settings: Settings) -> list[Result]:

@@ -1,4 +1,4 @@
-"""A multilayer perceptron, 784-1024-1024-10; also with JAX, whose step is compiled whole."""
+"""Multilayer perceptrons, of 784-1024-1024-10 unless it is said otherwise; also with JAX."""
 
 from __future__ import annotations
 
@@ -8,20 +8,23 @@ from typing import Any
 
 import numpy as np
 import torch
+from peers import JAX, jax
 
 import tensorlike as tl
 import tensorlike.functional as F
 
 from .training import steps
 
+Sizes = tuple[int, ...]
 BATCH, SIZES = 256, (784, 1024, 1024, 10)
+SMALL_BATCH, SMALL_SIZES = 64, (784, 256, 10)
 
 
 class Ours(tl.nn.Layer):
     """With tensorlike."""
 
-    def __init__(self) -> None:
-        self.layers = [tl.nn.Linear(m, n) for m, n in itertools.pairwise(SIZES)]
+    def __init__(self, sizes: Sizes = SIZES) -> None:
+        self.layers = [tl.nn.Linear(m, n) for m, n in itertools.pairwise(sizes)]
 
     def forward(self, x: Any) -> Any:
         """Logits of a batch of rows."""
@@ -33,9 +36,9 @@ class Ours(tl.nn.Layer):
 class Theirs(torch.nn.Module):
     """With PyTorch."""
 
-    def __init__(self) -> None:
+    def __init__(self, sizes: Sizes = SIZES) -> None:
         super().__init__()
-        pairs = itertools.pairwise(SIZES)
+        pairs = itertools.pairwise(sizes)
         self.layers = torch.nn.ModuleList(torch.nn.Linear(m, n) for m, n in pairs)
 
     def forward(self, x: Any) -> Any:
@@ -45,28 +48,39 @@ class Theirs(torch.nn.Module):
         return self.layers[-1](x)
 
 
-def data() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+def data(
+    sizes: Sizes = SIZES, batch: int = BATCH
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
     """A batch."""
     generator = np.random.default_rng(0)
-    x = generator.standard_normal((BATCH, SIZES[0]), dtype=np.float32)
-    return x, generator.integers(0, SIZES[-1], BATCH)
+    x = generator.standard_normal((batch, sizes[0]), dtype=np.float32)
+    return x, generator.integers(0, sizes[-1], batch)
 
 
-def builds() -> Mapping[str, Callable[[], Any]]:
-    """The contenders."""
-    return steps(Ours, Theirs, *data())
+def builds(sizes: Sizes = SIZES, batch: int = BATCH) -> Mapping[str, Callable[[], Any]]:
+    """The contenders; JAX where it is there."""
+    found = dict(steps(lambda: Ours(sizes), lambda: Theirs(sizes), *data(sizes, batch)))
+    if jax is not None:
+        found[JAX] = lambda: _jax_step(sizes, batch)
+    return found
 
 
-def jax_step(jax: Any) -> Callable[[], Any]:
+def small() -> Mapping[str, Callable[[], Any]]:
+    """Of 784-256-10."""
+    return builds(SMALL_SIZES, SMALL_BATCH)
+
+
+def _jax_step(sizes: Sizes, batch: int) -> Callable[[], Any]:
     """The same step as one compiled function of weights and moments, whose memory it reuses."""
     jnp = jax.numpy
     torch.manual_seed(0)
     pairs = [
-        (layer.weight.detach().numpy().T, layer.bias.detach().numpy()) for layer in Theirs().layers
+        (layer.weight.detach().numpy().T, layer.bias.detach().numpy())
+        for layer in Theirs(sizes).layers
     ]
     weights = jax.tree.map(jnp.asarray, pairs)
     zeros = jax.tree.map(jnp.zeros_like, weights)
-    x, labels = (jnp.asarray(part) for part in data())
+    x, labels = (jnp.asarray(part) for part in data(sizes, batch))
 
     def loss_of(weights: Any) -> Any:
         y = x

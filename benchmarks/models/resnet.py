@@ -5,14 +5,18 @@ Source: He et al. 2015, https://arxiv.org/abs/1512.03385.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
+import numpy as np
 import torch
 
 import tensorlike as tl
 import tensorlike.functional as F
 
-CLASSES = 1000
+from .training import steps
+
+BATCH, SIZE, CLASSES = 8, 224, 1000
 CHANNELS = (64, 128, 256, 512)
 FIRST = 64
 
@@ -104,3 +108,10 @@ class Theirs(torch.nn.Module):
         for block in self.blocks:
             x = block(x)
         return self.fc(x.mean((2, 3)))
+
+
+def builds() -> Mapping[str, Callable[[], Any]]:
+    """The contenders of a training step."""
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((BATCH, 3, SIZE, SIZE), dtype=np.float32)
+    return steps(Ours, Theirs, x, generator.integers(0, CLASSES, BATCH))

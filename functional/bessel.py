@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any, Protocol
 
 import numpy as np
@@ -52,7 +53,6 @@ __all__ = [
 _EULER = 0.5772156649015329
 _NODES = np.arange(1, 28, dtype=np.float64)  # of the trapezoidal rule, without the one at 0
 _AIRY_NODES = np.arange(1, 68, dtype=np.float64)
-_PLACES, _WEIGHTS = np.polynomial.legendre.leggauss(56)
 
 
 def _wide(x: TensorLike) -> tuple[Any, Any]:
@@ -130,16 +130,24 @@ def _far_y(x: Any, order: int) -> Any:
     return (p * odd + q * even) / sqrt(math.pi * x)
 
 
+@cache  # and no constant: importing NumPy's polynomials takes some milliseconds
+def _gauss() -> tuple[Any, Any]:
+    """Places in (0, 2) and weights of Gauss's rule."""
+    places, weights = np.polynomial.legendre.leggauss(56)
+    return places + 1, weights
+
+
 def _middle_y(x: Any, order: int) -> Any:
     """Two integrals, by Gauss's rule, for x from 3 to 25."""
     x = expand_dims(x, -1)
-    angle = as_tensor((_PLACES + 1) * (math.pi / 2))
-    wave = sin(x * as_tensor(np.sin((_PLACES + 1) * (math.pi / 2))) - order * angle)
-    turning = sum(wave * as_tensor(_WEIGHTS), axis=-1) * 0.5
+    places, weights = _gauss()
+    angle = as_tensor(places * (math.pi / 2))
+    wave = sin(x * as_tensor(np.sin(places * (math.pi / 2))) - order * angle)
+    turning = sum(wave * as_tensor(weights), axis=-1) * 0.5
     top = stop_gradient(log(45 / x + sqrt(square(45 / x) + 1)))
-    t = top * as_tensor((_PLACES + 1) / 2)
+    t = top * as_tensor(places / 2)
     both = 2 * sinh(t) if order else 2
-    falling = sum(both * exp(-x * sinh(t)) * (top * as_tensor(_WEIGHTS)), axis=-1)
+    falling = sum(both * exp(-x * sinh(t)) * (top * as_tensor(weights)), axis=-1)
     return turning - falling / (2 * math.pi)
 
 

@@ -139,7 +139,10 @@ class CompiledProgram:
                     f"must be functions, or names among {', '.join(known)}",
                     op="CompiledProgram", argument="passes", got=repr(one),
                 )  # fmt: skip
-        self._made: dict[Any, tuple[Listing, tuple[int, ...], tuple[PassReport, ...]]] = {}
+        self._made: dict[
+            tuple[int, ...], tuple[Listing, tuple[int, ...], tuple[PassReport, ...]]
+        ] = {}
+        self._version = 0  # of the program that these were made of
         self._reports: tuple[PassReport, ...] = ()
 
     @property
@@ -218,10 +221,12 @@ class CompiledProgram:
         return number_in(self.program, x)
 
     def _compiled(self, numbers: Sequence[int]) -> tuple[Listing, tuple[int, ...]]:
-        states = tuple(sorted(_C.assigned_states(self.program).items()))
-        key = (tuple(numbers), len(self.program.variables()), len(self.program.steps()), states)
+        if self._version != self.program.version():  # the program has changed
+            self._made.clear()
+            self._version = self.program.version()
+        key = tuple(numbers)
         if key not in self._made:
-            self._made[key] = self._optimise(tuple(numbers))
+            self._made[key] = self._optimise(key)
         program, found, self._reports = self._made[key]
         return program, found
 

@@ -151,8 +151,6 @@ class Executor:
             program, numbers = program.optimised(asked)
         else:
             numbers = [number_in(_checked(program), x) for x in asked]
-        kept = _C.assigned_states(program)
-        numbers = [kept.get(number, number) for number in numbers]
         scope = global_scope() if scope is None else scope
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}

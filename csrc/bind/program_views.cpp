@@ -131,6 +131,11 @@ PyObject* lines(PyObject* self, PyObject*) {
   return guarded([&] { return to_tuple_of(program_in(self).lines(), from_text); });
 }
 
+// version() -> another number after each change
+PyObject* version(PyObject* self, PyObject*) {
+  return guarded([&] { return PyLong_FromUnsignedLongLong(program_in(self).version()); });
+}
+
 // to_dot(title) -> a graph in Graphviz's language
 PyObject* dot(PyObject* self, PyObject* title) {
   return guarded([&] {
@@ -154,6 +159,7 @@ std::vector<PyMethodDef> program_views() {
       {"sizes", as_method(sizes), METH_NOARGS, "The unknown sizes."},
       {"text_lines", as_method(lines), METH_NOARGS, "The program, line by line."},
       {"to_dot", as_method(dot), METH_O, "to_dot(title): the program as a graph."},
+      {"version", as_method(version), METH_NOARGS, "Another number after each change."},
       {"guards", as_method(guards), METH_NOARGS, "What was asked of sizes."},
   };
 }

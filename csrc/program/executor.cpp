@@ -149,7 +149,11 @@ Values execute(Program& program, const Feeds& feeds, std::span<const int> result
                bool replaces) {
   const Values inputs = in_order(program, feeds);
   Values states = states_of(program, scope);
-  std::vector<int> wanted(results.begin(), results.end());
+  std::vector<int> wanted;
+  for (int result : results) {
+    const auto changed = program.assigned().find(result);
+    wanted.push_back(changed == program.assigned().end() ? result : changed->second);
+  }
   for (const auto& [state, value] : program.assigned()) wanted.push_back(value);
   std::vector<Value*> given, kept;
   for (const Ref<Value>& value : inputs) given.push_back(value.get());

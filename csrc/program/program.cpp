@@ -266,6 +266,7 @@ void Program::release_values() {
 
 void Program::rename(int variable, std::string name) {
   variables_[static_cast<size_t>(variable)].name = std::move(name);
+  ++version_;
 }
 
 std::vector<std::string> Program::unknown_sizes() const {

@@ -108,7 +108,7 @@ class Program : public RefCounted {
 
   const std::vector<Variable>& variables() const { return variables_; }
   const std::deque<Step>& steps() const { return steps_; }
-  // Another one after each change of the steps.
+  // Another one after each change of the variables, the steps or what states become.
   uint64_t version() const { return version_; }
   const std::vector<int>& inputs() const { return inputs_; }
   const std::vector<int>& states() const { return states_; }
@@ -207,6 +207,7 @@ class Program : public RefCounted {
   void rebuild_bases();
   // What was worked out for runs is so no more.
   void forget_runs() {
+    ++version_;
     bound_.clear();
     schedules_.clear();
   }

@@ -120,7 +120,6 @@ void Program::take_back(std::span<const int> variables) {
     take_back(step.inputs);
     steps_.push_back(std::move(step));
     forget_runs();
-    ++version_;
   }
 }
 

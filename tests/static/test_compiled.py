@@ -225,3 +225,27 @@ def test_a_wrong_pass_is_caught() -> None:
     program, numbers = CompiledProgram(listing, [wrong]).optimised([z])
     with pytest.raises(_C.ArgumentError, match="before it is read"):
         _C.verify_program(program, numbers)
+
+
+def test_a_program_that_has_changed_is_optimised_again() -> None:
+    main, startup, scope = static.Program(), static.Program(), static.Scope()
+    with static.program_guard(main, startup):
+        x = static.data("x", ())
+        count = tl.tensor(0.0)
+        static.keep(count)
+        y = x + count
+    executor, compiled = static.Executor(), CompiledProgram(main)
+    executor.run(startup, scope=scope)
+
+    def run(name: str) -> float:
+        found: float = executor.run(compiled, {"x": 2.0}, [name], scope)[0].item()
+        return found
+
+    name = y.__wrapped__.name
+    assert [run(name), run(name)] == [2.0, 2.0]
+    with static.program_guard(main, startup):
+        count += x  # the state changes from now on; nothing else is new
+    assert [run(name), run(name)] == [2.0, 4.0]
+    main.rename(y.__wrapped__.number, "total")
+    assert run("total") == 6.0
+    assert "total" in compiled.text(["total"])

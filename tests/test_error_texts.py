@@ -11,8 +11,8 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOMS = (
-    "imperative", "inspection", "functional", "transforms", "nn", "optim", "static", "testing",
-    "ops", "opdecl", "src/tensorlike",
+    "imperative", "inspection", "functional", "transforms", "nn", "optim", "static", "jit",
+    "export", "testing", "ops", "opdecl", "src/tensorlike",
 )  # fmt: skip
 
 # The text of an exception is handed on as a whole, or not read.

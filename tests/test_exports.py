@@ -9,11 +9,13 @@ import pytest
 
 PUBLIC = [
     "tensorlike",
+    "tensorlike.export",
     "tensorlike.fft",
     "tensorlike.functional",
     "tensorlike.functional.linalg",
     "tensorlike.functional.special",
     "tensorlike.imperative",
+    "tensorlike.jit",
     "tensorlike.nn",
     "tensorlike.ops",
     "tensorlike.optim",

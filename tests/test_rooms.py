@@ -27,6 +27,14 @@ MAY_IMPORT: dict[str, set[str]] = {
         "opdecl", "ops", "inspection", "imperative", "functional", "transforms", "nn", "optim",
         "_C",
     },
+    "jit": {
+        "opdecl", "ops", "inspection", "imperative", "functional", "transforms", "nn", "optim",
+        "static", "_C",
+    },
+    "export": {
+        "opdecl", "ops", "inspection", "imperative", "functional", "transforms", "nn", "optim",
+        "static", "jit", "_C",
+    },
     "testing": {
         "opdecl", "ops", "inspection", "imperative", "functional", "transforms", "nn", "optim",
         "_C",

@@ -21,8 +21,8 @@ LONG = {
     "functional/multi_head.py: multi_head_attention_forward": 67,
 }
 FOLDERS = (
-    "benchmarks", "csrc", "docs", "examples", "functional", "imperative", "inspection", "nn",
-    "opdecl", "ops", "optim", "static", "testing", "tests", "tools", "transforms",
+    "benchmarks", "csrc", "docs", "examples", "export", "functional", "imperative", "inspection",
+    "jit", "nn", "opdecl", "ops", "optim", "static", "testing", "tests", "tools", "transforms",
 )  # fmt: skip
 NOT_OURS = {"third_party", "generated", "build"}
 

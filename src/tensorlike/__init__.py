@@ -99,7 +99,9 @@ bool = bool_
 # again. Modules, and the modules that have the other names.
 _LATE_MODULES = {
     "autograd": ".imperative.autograd",
+    "export": ".export",
     "fft": ".fft",
+    "jit": ".jit",
     "linalg": ".functional.linalg",
     "nn": ".nn",
     "optim": ".optim",
@@ -122,11 +124,14 @@ _LATE_NAMES = {
 }
 
 if _typing.TYPE_CHECKING:
+    from . import export as export
     from . import fft as fft
+    from . import jit as jit
     from . import nn as nn
     from . import optim as optim
     from .functional import linalg as linalg
     from .functional import special as special
+    from . import static as static
     from . import testing as testing
     from .static import pictures as viz
     from .installation import build_info as build_info
@@ -222,6 +227,9 @@ __all__ = sorted(
         "hvp",
         "jacfwd",
         "jacrev",
+        "export",
+        "jit",
+        "static",
         "jvp",
         "linearize",
         "vmap",

@@ -18,8 +18,8 @@ BACKEND_FLOORS = {
     "run": ("run", "program", "tape", "dispatch", "tensor", "op", "memory", "base"),
 }
 ROOMS = (
-    "imperative", "inspection", "functional", "transforms", "nn", "optim", "static", "ops",
-    "opdecl", "testing", "src",
+    "imperative", "inspection", "functional", "transforms", "nn", "optim", "static", "jit",
+    "export", "ops", "opdecl", "testing", "src",
 )  # fmt: skip
 BESIDE = ("tests", "benchmarks", "examples", "docs", "tools")
 CODE = (".py", ".pyi", ".h", ".cpp", ".yaml")

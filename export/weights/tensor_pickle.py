@@ -42,8 +42,8 @@ class Global(NamedTuple):
     name: str
 
     def __str__(self) -> str:
-        """As one would write it."""
-        return f"{self.module}.{self.name}"
+        """As one would write it, on one line whatever stands in the file."""
+        return f"{self.module}.{self.name}".encode("unicode_escape").decode()
 
 
 class Meaning(NamedTuple):

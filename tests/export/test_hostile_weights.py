@@ -65,6 +65,8 @@ def test_globals_are_refused_by_their_names(tmp_path: Path) -> None:
         data = torch_bytes({"x": Call(function, "1")})
         got = refused(tmp_path / "x.pt", data)
         assert got == f"{function.replace(' ', '.')}, which no code runs for"
+    odd = torch_bytes({"x": Call("os sys\x1b[2Jtem\r", "1")})
+    assert "os.sys\\x1b[2Jtem\\r" in refused(tmp_path / "x.pt", odd)
     assert "PyTorch's form before 1.6" in refused(tmp_path / "y.pt", pickle.dumps([1], 2))
     stream = io.BytesIO(torch_bytes({}))
     with zipfile.ZipFile(stream, "a") as archive:

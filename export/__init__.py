@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from .weights import Loaded, Weights, load_weights, read_weights, save_weights
+
+__all__ = ["Loaded", "Weights", "load_weights", "read_weights", "save_weights"]
 
 
 def __dir__() -> list[str]:

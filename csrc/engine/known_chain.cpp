@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/arguments.h"
 #include "engine/engine.h"
 #include "engine/profile.h"
 #include "memory/backend.h"
@@ -75,7 +76,7 @@ Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, u
   std::vector<int> free;
   for (size_t i = 0; i < operands.size(); ++i) {
     const RawTensor& x = *static_cast<RawTensor*>(operands[i]);
-    if ((donated >> i & 1U) != 0 && x.shape == shape && is_ours(x)) {
+    if (has_argument(donated, i) && x.shape == shape && is_ours(x)) {
       free.push_back(static_cast<int>(i));
     }
   }

@@ -3,6 +3,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "base/arguments.h"
 #include "memory/backend.h"
 #include "program/schedule.h"
 
@@ -105,8 +106,8 @@ class ChainOfTurns {
       if (!has(made_.operands, dropped)) continue;
       made_.drops.push_back(dropped);
       const int input = place_in(step.inputs, dropped);
-      if (input < 32 && (turn.donated >> input & 1U) != 0) {
-        made_.donated |= uint32_t{1} << place_in(made_.operands, dropped);
+      if (has_argument(turn.donated, input)) {
+        made_.donated |= argument_bit(place_in(made_.operands, dropped));
       }
     }
   }

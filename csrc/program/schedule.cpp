@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "base/arguments.h"
 #include "program/graph.h"
 
 namespace tensorlike {
@@ -82,7 +83,7 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
       if (!has(turn.drops, input)) turn.drops.push_back(input);
       const bool is_made = variables_[at(input)].role == Role::kResult && !is_given[at(input)];
       const bool is_replaced = place >= before && assigned_.count(input) > 0;
-      if ((is_made || is_replaced) && i < 32) turn.donated |= uint32_t{1} << i;
+      if (is_made || is_replaced) turn.donated |= argument_bit(i);
       if (is_replaced) made->replaced.push_back(input);
     }
     for (int input : step.inputs) is_read[at(input)] = true;

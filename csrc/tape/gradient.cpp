@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/arguments.h"
 #include "dispatch/dispatcher.h"
 #include "engine/engine.h"
 #include "op/infer.h"
@@ -174,11 +175,11 @@ class Rules {
         for (Value* value : many_) args.push_back(value);
       } else if (place == slots_.size()) {
         total = call_.take_total(static_cast<size_t>(rule.input));
-        given_up |= 1U << args.size();
+        given_up |= argument_bit(args.size());
         args.push_back(total.get());
       } else {
         const bool is_cotangent = place + outputs() >= slots_.size();
-        if (call_.gives_up && is_last && is_cotangent) given_up |= 1U << args.size();
+        if (call_.gives_up && is_last && is_cotangent) given_up |= argument_bit(args.size());
         args.push_back(slots_[place]);
       }
     }

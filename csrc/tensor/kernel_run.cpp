@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/arguments.h"
 #include "memory/backend.h"
 #include "op/tile_program.h"
 
@@ -76,8 +77,8 @@ Array prepared(const Array& x, DType dtype, Workspace& workspace) {
 // Which of the donated inputs may be written over.
 uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
   uint32_t found = 0;
-  for (size_t i = 0; donated >> i != 0; ++i) {
-    if ((donated >> i & 1U) != 0 && is_ours(*inputs[i], holds)) found |= 1U << i;
+  for (size_t i = 0; i < std::min(inputs.size(), kMostInSet); ++i) {
+    if (has_argument(donated, i) && is_ours(*inputs[i], holds)) found |= argument_bit(i);
   }
   return found;
 }
@@ -124,16 +125,16 @@ Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t 
   }
   for (size_t k = 0; k < specs.size(); ++k) {
     const Spec& spec = specs[k];
+    const size_t count = available == 0 ? 0 : std::min(inputs.size(), kMostInSet);
     size_t i = 0;
-    while (available >> i != 0 &&
-           ((available >> i & 1U) == 0 || !may_take(op, program, *inputs[i], i, spec, k))) {
+    while (i < count &&
+           !(has_argument(available, i) && may_take(op, program, *inputs[i], i, spec, k)))
       ++i;
-    }
-    if (available >> i == 0) {
+    if (i == count) {
       results.push_back(empty_result(op, inputs, spec));
       continue;
     }
-    available &= ~(1U << i);
+    available &= ~argument_bit(i);
     const RawTensor& x = *inputs[i];
     results.push_back(make_ref<RawTensor>(spec.dtype, spec.shape, x.strides, x.storage, x.data));
   }

@@ -1,0 +1,225 @@
+"""RecordedProgram: what a recording made, ready to run in the function's place.
+
+It is a program, the places of its inputs, and what becomes of its results: some are returned, some
+are assigned to tensors and their gradients, and some are held against what Python read when the
+function was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _C
+from ..imperative import Listing, Tensor
+from ..imperative.levels import is_differentiated, stopped
+from ..imperative.sub_programs import Call
+from ..imperative.trees import flatten, unflatten
+from ..static.compiled import CompiledProgram
+from .places import GradientPlace, Place, TensorPlace
+from .recording import Read, Recording
+
+# Passes after which a value has the same bits, as it must where Python has read it.
+_EXACT = ("dead_code", "fold", "cse")
+
+
+class Result(NamedTuple):
+    """A tensor that the function returned: what a run makes, or one that was there before."""
+
+    kind: Any  # the class of the wrapper; None: none
+    output: int  # of the run; -1: the tensor at a place
+    place: TensorPlace | None
+
+
+class Assigned(NamedTuple):
+    """What a place gets after a run: a result of it; None: nothing is there any more."""
+
+    place: Place
+    output: int | None
+
+
+class RecordedProgram:
+    """A program that runs in the place of a function, for the calls that it was recorded for.
+
+    Attributes:
+        listing: the program as it was recorded.
+        inputs: the numbers of its inputs, and their places.
+        outputs: the numbers of its results.
+        results: what the function returns.
+        assigned: what is assigned after a run.
+        reads: what Python read, in order; `first_read` is the output that the first one is.
+    """
+
+    def __init__(self, recording: Recording, result: Any, options: dict[str, Any]) -> None:
+        """Inside of the recording, when the function has returned."""
+        self.listing: Listing = recording.program
+        self.outputs: list[int] = []
+        self._shadows: list[Any] = []
+        self._recording = recording
+        recording.forget_released(result)
+        found, self.treedef = flatten(result, _is_tensor_like, is_result=True)
+        self.results = [self._result(y) for y in found]
+        self.assigned = [*self._rebound(), *self._gradients()]
+        self.reads: list[Read] = list(recording.reads.values())
+        self.first_read = len(self.outputs)
+        self.outputs += [read.number for read in self.reads]
+        self.leaves = [
+            (touched.place, touched.gradient is not None)
+            for touched in recording.touched.values()
+            if touched.is_leaf
+        ]
+        self.depends_on_gradients = any(isinstance(a.place, GradientPlace) for a in self.assigned)
+        self._inputs = list(recording.inputs)
+        self._options = options
+        # Of what the function leaves behind, by what derivatives are wanted.
+        self.lives = [is_differentiated(x) for x in self._shadows]
+        self.lives += [False] * len(self.reads)
+        self.has_history = any(self.lives)
+
+    def _output(self, x: Any) -> int:
+        """Makes the variable that a tensor-like is a result of the run."""
+        handle = self._recording.refer(x)
+        number = self._recording.program.refer(handle)
+        for index, known in enumerate(self.outputs):
+            if known == number:
+                return index
+        self.outputs.append(number)
+        self._shadows.append(handle.shadow)
+        return len(self.outputs) - 1
+
+    def _result(self, y: Any) -> Result:
+        touched = self._recording.touched.get(id(y))
+        if touched is not None:
+            return Result(type(y), -1, touched.place)
+        if not isinstance(y, _C.TensorWrapper):
+            return Result(None, self._output(y), None)
+        return Result(type(y), self._output(y.__wrapped__), None)
+
+    def _rebound(self) -> list[Assigned]:
+        found = []
+        for tensor in self._recording.changed():
+            touched = self._recording.touched.get(id(tensor))
+            place: TensorPlace
+            if touched is None:
+                if id(tensor) in self._recording.captured:
+                    continue
+                place = self._recording.place_of(tensor)
+            else:
+                if self._recording.refer(tensor.__wrapped__).number == touched.number:
+                    continue
+                place = touched.place
+            found.append(Assigned(place, self._output(tensor.__wrapped__)))
+        return found
+
+    def _gradients(self) -> list[Assigned]:
+        found: list[Assigned] = []
+        for touched in self._recording.touched.values():
+            if not touched.is_leaf:
+                continue
+            place = GradientPlace(touched.place)
+            gradient = touched.tensor.grad if touched.tensor.is_leaf else None
+            if gradient is None:
+                if touched.gradient is not None:
+                    found.append(Assigned(place, None))
+                continue
+            handle = self._recording.refer(gradient.__wrapped__)
+            if touched.gradient is None or handle.number != touched.gradient.number:
+                found.append(Assigned(place, self._output(gradient.__wrapped__)))
+        return found
+
+    def compile(self) -> None:
+        """After the recording: the program as passes make it, as an op."""
+        exact = _EXACT if self.reads else None
+        passes = self._options.get("passes", exact) if exact is None else exact
+        compiled = CompiledProgram(
+            self.listing, passes, opt_level=self._options.get("opt_level", 1)
+        )
+        symbols = [self.listing.symbol(number) for number in self.outputs]
+        program, numbers = compiled.optimised(symbols)
+        self.compiled = program
+        given = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]
+        read = _read_by(program, numbers)
+        pairs = list(zip(given, self._inputs, strict=True))
+        self.inputs = [(n, place) for n, (_, place) in pairs if n in read]
+        self.op = Call(program, [n for n, _ in self.inputs], numbers)
+        self.places = [place for _, place in self.inputs]
+
+    def values(self, arguments: Sequence[Any]) -> list[Any]:
+        """The values of the inputs by now."""
+        found = [place.find(arguments) for place in self.places]
+        return found if self.has_history else [stopped(x) for x in found]
+
+    def run(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The results of the program for the tensors of a call."""
+        found = self.op(*self.values(arguments))
+        if not self.has_history:
+            return found
+        return [y if lives else stopped(y) for y, lives in zip(found, self.lives, strict=True)]
+
+    def read_values(self, found: Sequence[Any]) -> list[Any]:
+        """What the values that Python read are in a run."""
+        return [Tensor(stopped(y))._raw() for y in found[self.first_read :]]
+
+    def agrees(self, known: Sequence[Any]) -> bool:
+        """Whether Python read these values first, as far as they are known, when it was recorded.
+
+        The same function on the same arguments reads the same variables up to the first that
+        differs.
+        """
+        pairs = zip(known, self.reads, strict=False)
+        return len(known) <= len(self.reads) and all(same_elements(x, r.value) for x, r in pairs)
+
+    def differing(self, found: Sequence[Any]) -> int | None:
+        """Which of the values that Python read is another in this run; None: none is."""
+        for index, read in enumerate(self.reads):
+            if not same_elements(found[self.first_read + index], read.value):
+                return index
+        return None
+
+    def finish(self, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+        """Assigns what a run changes, all or nothing, and returns what the function returns."""
+        if self.assigned:
+            with _C.Journal() as journal:
+                for place, output in self.assigned:
+                    place.assign(arguments, None if output is None else found[output])
+                journal.keep()
+        leaves = [self._made(result, arguments, found) for result in self.results]
+        return unflatten(self.treedef, leaves)
+
+    @staticmethod
+    def _made(result: Result, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+        if result.place is not None:
+            return result.place.tensor(arguments)
+        value = found[result.output]
+        return value if result.kind is None else result.kind(value)
+
+    def finish_recording(self, arguments: Sequence[Any]) -> Any:
+        """The same for the call that was recorded: its values are there."""
+        found, self._shadows = self._shadows, []
+        del self._recording
+        return self.finish(arguments, found)
+
+
+def _is_tensor_like(x: Any) -> bool:
+    return isinstance(x, _C.TensorBase)
+
+
+def same_elements(x: Any, expected: Any) -> bool:
+    """Whether two arrays have the same bits, but for which NaN it is."""
+    value = Tensor(stopped(x))._raw()
+    if value.shape != expected.shape or value.dtype is not expected.dtype:
+        return False
+    a, b = np.asarray(value), np.asarray(expected)
+    is_inexact = a.dtype.kind in "fc"
+    return bool(np.array_equal(a, b, equal_nan=is_inexact))
+
+
+def _read_by(program: Listing, results: Sequence[int]) -> set[int]:
+    """The variables that results follow from."""
+    read = set(results)
+    for step in reversed(program.applied()):
+        if not read.isdisjoint(step.outputs):
+            read.update(step.inputs)
+    return read

@@ -1,0 +1,256 @@
+"""Recording: a function is run once, and what it does with tensors becomes a program.
+
+Nothing in the function, in layers or in optimisers knows of it. A rule that is switched on while
+something records sees every op on Tensors: one that was there before the function began becomes an
+input of the program and stands for it until the recording ends. What such tensors have become by
+then, their gradients included, is what each run of the program gives them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from .. import _C
+from ..imperative import Tensor, apply
+from ..imperative.autodiff import zeros_like
+from ..imperative.levels import is_differentiated, layers, stopped
+from ..imperative.rebinding import inner_of
+from ..imperative.trees import leaves_of
+from ..ops import OpBase
+from .places import GradientPlace, HeldPlace, Place, TensorPlace
+from .recorded_tensor import RecordedListing, RecordedTensor
+
+_current: ContextVar[Recording | None] = ContextVar("tensorlike_recording", default=None)
+_counting = threading.Lock()
+_going_on = 0  # recordings of all threads
+
+
+def current_recording() -> Recording | None:
+    """What is recorded in this thread."""
+    return _current.get()
+
+
+@apply.register
+def apply_recorded(op: OpBase, *args: _C.TensorWrapper) -> Any:
+    """Lets Tensors from outside of what is recorded stand for inputs of the program."""
+    recording = _current.get()
+    if recording is None:
+        return NotImplemented
+    for x in args:
+        recording.touch(x)
+    return apply.super(op, *args)
+
+
+apply.disable(apply_recorded)
+
+
+@contextmanager
+def _watching(recording: Recording) -> Iterator[None]:
+    global _going_on
+    token = _current.set(recording)
+    with _counting:
+        _going_on += 1
+        if _going_on == 1:
+            apply.enable(apply_recorded)
+    try:
+        yield
+    finally:
+        with _counting:
+            _going_on -= 1
+            if _going_on == 0:
+                apply.disable(apply_recorded)
+        _current.reset(token)
+
+
+class Touched:
+    """A Tensor that stands for an input while the function is recorded.
+
+    Attributes:
+        tensor: it.
+        place: where it is found at the next call.
+        number: the input.
+        is_leaf: whether gradients accumulate in it.
+        is_differentiated: whether derivatives are wanted by it.
+        gradient: the input that its `grad` was, with the value; None: it had none.
+    """
+
+    def __init__(self, tensor: Any, place: TensorPlace, number: int, original: Any) -> None:
+        self.tensor = tensor
+        self.place = place
+        self.number = number
+        self.original = original
+        self.is_leaf = tensor.is_leaf
+        self.is_differentiated = is_differentiated(original)
+        self.gradient: RecordedTensor | None = None
+
+
+class Read:
+    """A value that Python read while the function was recorded: the program depends on it.
+
+    Attributes:
+        number: the variable.
+        value: what it was.
+        line: where it was read.
+    """
+
+    def __init__(self, number: int, value: Any, line: str) -> None:
+        self.number = number
+        self.value = value
+        self.line = line
+
+
+class Recording:
+    """What is being recorded.
+
+    Args:
+        captures: whether tensors that are no arguments are constants of the program.
+    """
+
+    def __init__(self, captures: bool = False) -> None:
+        self.program = RecordedListing()
+        self.captures = captures
+        self.touched: dict[int, Touched] = {}  # by the id of the tensor, which is held
+        self.captured: dict[int, Any] = {}
+        self.inputs: list[tuple[int, Place]] = []
+        self.reads: dict[int, Read] = {}
+        self._journal = _C.Journal()
+        self._older = 0
+
+    @contextmanager
+    def going_on(self) -> Iterator[Recording]:
+        """A block in which what is applied is recorded; tensors are as before when it ends."""
+        with ExitStack() as stack:
+            stack.enter_context(self._journal)
+            self.program.recording = self
+            stack.callback(self._end)
+            stack.enter_context(_watching(self))
+            stack.enter_context(_C.Recording(self.program))
+            yield self
+
+    def _end(self) -> None:
+        self.program.recording = None
+
+    def input(self, name: str, value: Any, place: Place, sizes: Sequence[Any]) -> RecordedTensor:
+        """An input of the program that has a value in this call."""
+        number = self.program.add_input(name, sizes, value.dtype)
+        if is_differentiated(value):
+            self.program.moves(number)
+        self.inputs.append((number, place))
+        return RecordedTensor(self.program, number, value)
+
+    def bind(self, tensor: Any, place: TensorPlace, name: str, sizes: Any = None) -> Touched:
+        """Lets a Tensor stand for an input from now on."""
+        original = tensor.__wrapped__
+        gradient = tensor.grad if tensor.is_leaf else None
+        bound = self.input(name, original, place, original.shape if sizes is None else sizes)
+        touched = Touched(tensor, place, bound.number, original)
+        self.touched[id(tensor)] = touched
+        tensor._reset(bound)
+        self._older = len(self._journal.rebound())
+        if touched.is_differentiated:
+            tensor.requires_grad = True
+        if gradient is not None:
+            value = stopped(gradient.__wrapped__)
+            held = self.input(
+                f"{name}_grad", value, GradientPlace(place),
+                gradient.shape if sizes is None else sizes,
+            )  # fmt: skip
+            touched.gradient = held
+            tensor.grad = Tensor(held)
+        return touched
+
+    def touch(self, x: Any) -> None:
+        """Binds a Tensor that the function has met, if it was there before."""
+        if not isinstance(x, _C.TensorWrapper) or id(x) in self.touched or self._is_own(x):
+            return
+        original = x.__wrapped__
+        x._reset(original)  # which the journal notes of those that are older
+        rebound = len(self._journal.rebound())
+        if rebound == self._older:
+            return
+        self._older = rebound
+        if self.captures:
+            self.captured[id(x)] = (x, original)
+            number = self.program.capture(stopped(original))
+            x._reset(RecordedTensor(self.program, number, stopped(original)))
+            return
+        name = f"tensor_{len(self.inputs)}"
+        self.bind(x, HeldPlace(x, name), name)
+
+    def _is_own(self, x: Any) -> bool:
+        """Whether a variable of the program is in it."""
+        part = x
+        while part is not None:
+            if isinstance(part, RecordedTensor):
+                return part.listing is self.program
+            if isinstance(part, _C.TensorWrapper):
+                part = part.__wrapped__
+            else:
+                part = part.primal if isinstance(part, _C.Tracer) else inner_of(part)
+        return False
+
+    def take(self, value: Any) -> RecordedTensor:
+        """A value beside a variable: an array is a constant.
+
+        Raises:
+            DispatchError: it is something else, of which nothing is known in other calls.
+        """
+        if isinstance(value, _C.RawTensor):
+            return RecordedTensor(self.program, self.program.capture(value), value)
+        raise _C.DispatchError(
+            "a function that is traced meets values of transforms, of carriers and of other "
+            "programs in Tensors", op="trace", got=f"a bare {type(value).__name__}",
+            fix="wrap it: tl.Tensor(value)",
+        )  # fmt: skip
+
+    def read(self, x: RecordedTensor) -> Any:
+        """The value of a variable, which Python asks for: the program depends on it."""
+        value = stopped(x.shadow)
+        if x.number not in self.reads:
+            self.reads[x.number] = Read(x.number, Tensor(value)._raw(), apply.line())
+        return value
+
+    def refer(self, x: Any) -> RecordedTensor:
+        """The variable that a tensor-like of the function is; an array is a constant."""
+        part = x
+        for part in layers(x):
+            if isinstance(part, RecordedTensor) and part.listing is self.program:
+                return part.stopped() if part is x else part
+        return self.take(part)
+
+    def run(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Calls the function."""
+        return function(*args, **kwargs)
+
+    def forget_released(self, result: Any) -> None:
+        """Cuts results whose graph a backward pass inside of the function has released.
+
+        They say that they require a gradient, and no pass could go through them any more.
+        """
+        if not self.program.was_paused:
+            return
+        leaves = tuple(t.tensor for t in self.touched.values() if t.tensor.requires_grad)
+        for y in leaves_of(result):
+            is_traced = isinstance(y, _C.TensorWrapper) and isinstance(y.__wrapped__, _C.Tracer)
+            if is_traced and id(y) not in self.touched and self._is_released(y, leaves):
+                y._reset(y.__wrapped__.primal)
+
+    @staticmethod
+    def _is_released(y: Any, leaves: tuple[Any, ...]) -> bool:
+        try:
+            _C.backward((y,), (zeros_like(y),), True, False, leaves, None)
+        except _C.AutodiffError:
+            return True
+        return False
+
+    def place_of(self, tensor: Any) -> TensorPlace:
+        """Where a tensor is that was bound anew without having been met."""
+        return HeldPlace(tensor, f"tensor_{id(tensor)}")
+
+    def changed(self) -> list[Any]:
+        """The older Tensors that are bound to something else, or may be."""
+        return list(self._journal.rebound())

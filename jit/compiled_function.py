@@ -7,27 +7,25 @@ that the recording depended on has changed; else the function runs once more, an
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from types import MethodType
 from typing import Any
 
+from .. import _C
 from ..functional.arguments import integer
 from ..imperative.random import default_stream
-from .places import ArgumentPlace
-from .recorded_program import RecordedProgram
+from .errors import RetraceWarning, TraceMismatchError
+from .input_spec import InputSpec
+from .places import ArgumentPlace, HeldPlace
+from .program_cache import Pattern, Programs, Shapes
+from .reading_code import Reading
+from .recorded_program import Change, RecordedProgram
 from .recording import Recording, current_recording
 from .signature import signature
 
-
-class Family:
-    """The programs for calls of one signature, by shapes."""
-
-    def __init__(self) -> None:
-        self.programs: dict[Any, list[RecordedProgram]] = {}
-
-    def count(self) -> int:
-        """How many programs there are."""
-        return sum(map(len, self.programs.values()))
+# So often the same line may be the reason to record again; then calls run at once.
+_MOST_CHANGES = 5
 
 
 class CompiledFunction:
@@ -35,92 +33,226 @@ class CompiledFunction:
 
     Attributes:
         __wrapped__: the function.
+        is_enabled: whether calls run as programs; else the function is called.
     """
 
     def __init__(
         self,
         function: Callable[..., Any],
         *,
-        input_spec: Any = None,
+        input_spec: Sequence[InputSpec] | None = None,
         cache_size: int = 64,
         capture_as_const: bool = False,
+        symbolic: bool = False,
+        on_change: str = "record",
         opt_level: int = 1,
     ) -> None:
         """Nothing is recorded before the first call."""
         functools.update_wrapper(self, function, updated=())
+        if on_change not in ("record", "error"):
+            raise _C.ArgumentError(
+                "must be 'record' or 'error'", op="trace", argument="on_change",
+                got=repr(on_change),
+            )  # fmt: skip
         self.__wrapped__ = function
-        self.input_spec = input_spec
-        self.cache_size = integer("CompiledFunction", "cache_size", cache_size, least=1)
-        self._captures = capture_as_const
-        self._options = {"opt_level": opt_level}
-        self._families: dict[Any, Family] = {}
+        self.is_enabled = True
+        self.input_spec = None if input_spec is None else tuple(input_spec)
+        self.cache_size = integer("trace", "cache_size", cache_size, least=1)
+        self._options: dict[str, Any] = {
+            "input_spec": input_spec, "cache_size": cache_size, "symbolic": symbolic,
+            "capture_as_const": capture_as_const, "on_change": on_change, "opt_level": opt_level,
+        }  # fmt: skip
+        self._programs: dict[Any, Programs] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives for these arguments, by a program."""
-        if current_recording() is not None:  # a part of the function that is recorded
-            return self.__wrapped__(*args, **kwargs)
+        if not self.is_enabled or current_recording() is not None:
+            return self.__wrapped__(*args, **kwargs)  # a part of what is recorded
         tensors, key, shapes = signature(args, kwargs)
-        family = self._families.get(key)
-        if family is None:
-            family = self._families[key] = Family()
-        programs = family.programs.setdefault(shapes, [])
-        found = self._replayed(programs, tensors)
+        programs = self._programs.get(key)
+        if programs is None:
+            programs = self._programs[key] = Programs()
+        if programs.eager_because is not None:
+            return self.__wrapped__(*args, **kwargs)
+        fitting, pattern = self._fitting(programs, tensors, shapes)
+        found, change = self._replayed(fitting, tensors)
         if found is not NotImplemented:
             return found
-        return self._recorded(programs, tensors, args, kwargs)
+        if change is not None and self._gives_up(programs, change):
+            return self.__wrapped__(*args, **kwargs)
+        return self._recorded(programs, shapes, pattern, tensors, args, kwargs, change)
 
-    def _replayed(self, programs: list[RecordedProgram], tensors: Sequence[Any]) -> Any:
-        """What one of the programs gives; NotImplemented: none is for this call."""
+    def _fitting(
+        self, programs: Programs, tensors: Sequence[Any], shapes: Shapes
+    ) -> tuple[list[RecordedProgram], Pattern | None]:
+        if self.input_spec is None:
+            return programs.for_shapes(shapes)
+        self._check_specs(tensors)
+        pattern = tuple([spec.shape for spec in self.input_spec])
+        return programs.by_pattern.setdefault(pattern, []), pattern
+
+    def _check_specs(self, tensors: Sequence[Any]) -> None:
+        assert self.input_spec is not None
+        if len(tensors) != len(self.input_spec):
+            raise _C.ArgumentError(
+                f"takes {len(self.input_spec)} tensors, as its input_spec says", op=self._name(),
+                got=str(len(tensors)),
+            )  # fmt: skip
+        for spec, x in zip(self.input_spec, tensors, strict=True):
+            spec.check(x, self._name())
+
+    def _name(self) -> str:
+        return getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__)
+
+    def _replayed(
+        self, programs: list[RecordedProgram], tensors: Sequence[Any]
+    ) -> tuple[Any, Change | None]:
+        """What a program gives; NotImplemented, and why the last one is not for this call."""
         known: list[Any] = []
-        state = default_stream.state()
+        change = None
         for program in programs:
+            refusal = program.refusal(tensors)
+            if refusal is not None:
+                change = refusal
+                continue
             if not program.agrees(known):
                 continue
+            state = default_stream.state() if program.reads else None
             found = program.run(tensors)
             differing = program.differing(found)
             if differing is None:
-                return program.finish(tensors, found)
+                program.calls += 1
+                return program.finish(tensors, found), None
+            assert state is not None
             default_stream.give_back(state)
             known = program.read_values(found)[: differing + 1]
-        return NotImplemented
+            change = program.change_of_read(differing, found)
+        return NotImplemented, change
+
+    def _gives_up(self, programs: Programs, change: Change) -> bool:
+        """Whether calls run at once from now on, since the same line changes in every call.
+
+        Raises:
+            TraceMismatchError: what was recorded must not change.
+        """
+        if self._options["on_change"] == "error":
+            raise TraceMismatchError(
+                "what was read when the function was recorded must stay as it was",
+                op=self._name(), got=str(change), fix="trace it with on_change='record'",
+            )  # fmt: skip
+        key = f"{change.what} {change.line}"
+        programs.changes[key] = programs.changes.get(key, 0) + 1
+        if programs.changes[key] <= _MOST_CHANGES:
+            return False
+        programs.eager_because = f"{change}, after {_MOST_CHANGES} others"
+        for program in programs.all():
+            programs.forget(program)
+        warnings.warn(
+            f"{self._name()}: calls of this kind are not run as a program any more, since it would "
+            f"be another one each time: {change}",
+            RetraceWarning,
+            stacklevel=4,
+        )
+        return True
 
     def _recorded(
         self,
-        programs: list[RecordedProgram],
+        programs: Programs,
+        shapes: Shapes,
+        pattern: Pattern | None,
         tensors: Sequence[Any],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
+        change: Change | None,
     ) -> Any:
-        recording = Recording(self._captures)
+        """Calls the function, and keeps the program that its ops are."""
+        state = default_stream.state()
+        try:
+            made, found = self._record(programs, tensors, args, kwargs, pattern)
+            is_right = pattern is None or made.takes(shapes)
+        except Exception:
+            if pattern is None or self.input_spec is not None:
+                raise
+            is_right = False
+        if not is_right:  # what it does with sizes takes numbers
+            default_stream.give_back(state)
+            programs.fixed.add(shapes)
+            pattern = None
+            made, found = self._record(programs, tensors, args, kwargs, None)
+        if change is not None:
+            made.cause = str(change)
+        elif pattern is not None and self.input_spec is None:
+            made.cause = "other sizes, which are unknown in this program"
+        if not made.is_once:
+            self._keep(programs, shapes, pattern, made)
+        return made.finish_recording(tensors, found)
+
+    def _record(
+        self,
+        programs: Programs,
+        tensors: Sequence[Any],
+        args: Any,
+        kwargs: Any,
+        pattern: Pattern | None,
+    ) -> tuple[RecordedProgram, Any]:
+        reading = Reading()
+        reading.function(self.__wrapped__)
+        for x in (*args, *kwargs.values()):
+            if not isinstance(x, _C.TensorBase):
+                reading.value(x, "an argument", "")
+        # What earlier recordings met will be met again.
+        reading.tensors += [pair for one in programs.all() for pair in one.held()]
+        recording = Recording(self._options["capture_as_const"], self._options["symbolic"])
         with recording.going_on():
             for index, x in enumerate(tensors):
-                recording.bind(x, ArgumentPlace(index), f"x{index}")
+                sizes = None if pattern is None else pattern[index]
+                recording.bind(x, ArgumentPlace(index), f"x{index}", sizes)
+            if not recording.captures:
+                for name, x in reading.tensors:
+                    if id(x) not in recording.touched:
+                        recording.bind(x, HeldPlace(x, name), name)
             result = self.__wrapped__(*args, **kwargs)
-            made = RecordedProgram(recording, result, self._options)
-        found = made.finish_recording(tensors)
+            made = RecordedProgram(recording, result, reading, self._options)
         made.compile()
-        programs.append(made)
-        self._forget_oldest()
-        return found
+        return made, made.values_of_recording()
 
-    def _forget_oldest(self) -> None:
-        count = sum(family.count() for family in self._families.values())
-        for family in list(self._families.values()):
-            for shapes in list(family.programs):
-                while count > self.cache_size and family.programs[shapes]:
-                    family.programs[shapes].pop(0)
-                    count -= 1
-                if not family.programs[shapes]:
-                    del family.programs[shapes]
+    def _keep(
+        self, programs: Programs, shapes: Shapes, pattern: Pattern | None, made: RecordedProgram
+    ) -> None:
+        if pattern is None:
+            programs.by_shapes.setdefault(shapes, []).append(made)
+        else:
+            programs.by_pattern.setdefault(pattern, []).append(made)
+        everything = self.programs()
+        while len(everything) > self.cache_size:
+            oldest = everything.pop(0)
+            for one in self._programs.values():
+                one.forget(oldest)
 
     def programs(self) -> list[RecordedProgram]:
-        """The programs that there are, in the order of their making."""
-        return [
-            program
-            for family in self._families.values()
-            for programs in family.programs.values()
-            for program in programs
-        ]
+        """The programs that there are."""
+        return [program for one in self._programs.values() for program in one.all()]
+
+    def why(self) -> str:
+        """The programs in the cache, and for each why it was made and what it depends on.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> double = tl.jit.trace(lambda x: x * 2)
+            >>> _ = double(tl.tensor([1.0]))
+            >>> print(double.why())
+            program 0 of 2 ops: the first call of its kind
+        """
+        lines = []
+        for index, program in enumerate(self.programs()):
+            count = len(program.compiled.applied())
+            lines.append(f"program {index} of {count} ops: {program.cause}")
+            lines += [f"  {guard!r}" for guard in program.guards.guards if guard.is_value()]
+            lines += [f"  {read}" for read in program.reads]
+        for one in self._programs.values():
+            if one.eager_because is not None:
+                lines.append(f"calls run at once: {one.eager_because}")
+        return "\n".join(lines)
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """On an instance a method, with programs of its own."""
@@ -132,15 +264,8 @@ class CompiledFunction:
         bound = held.setdefault("_compiled_methods", {})
         name = self.__wrapped__.__name__
         if name not in bound:
-            bound[name] = self._over(MethodType(self.__wrapped__, instance))
+            bound[name] = type(self)(MethodType(self.__wrapped__, instance), **self._options)
         return bound[name]
-
-    def _over(self, function: Callable[..., Any]) -> CompiledFunction:
-        """The same around another function."""
-        return CompiledFunction(
-            function, input_spec=self.input_spec, cache_size=self.cache_size,
-            capture_as_const=self._captures, **self._options,
-        )  # fmt: skip
 
     def __repr__(self) -> str:
         """What it is around."""

@@ -18,7 +18,9 @@ from ..imperative.levels import is_differentiated, stopped
 from ..imperative.sub_programs import Call
 from ..imperative.trees import flatten, unflatten
 from ..static.compiled import CompiledProgram
-from .places import GradientPlace, Place, TensorPlace
+from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
+from .python_guards import Guards, shown
+from .reading_code import Reading
 from .recording import Read, Recording
 
 # Passes after which a value has the same bits, as it must where Python has read it.
@@ -40,6 +42,19 @@ class Assigned(NamedTuple):
     output: int | None
 
 
+class Change(NamedTuple):
+    """Why a program does not serve a call: what was one thing, and is another."""
+
+    what: str
+    line: str
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        place = f" (read at {self.line})" if self.line else ""
+        return f"{self.what}{place} changed from {self.was} to {self.now}"
+
+
 class RecordedProgram:
     """A program that runs in the place of a function, for the calls that it was recorded for.
 
@@ -52,8 +67,13 @@ class RecordedProgram:
         reads: what Python read, in order; `first_read` is the output that the first one is.
     """
 
-    def __init__(self, recording: Recording, result: Any, options: dict[str, Any]) -> None:
+    def __init__(
+        self, recording: Recording, result: Any, reading: Reading, options: dict[str, Any]
+    ) -> None:
         """Inside of the recording, when the function has returned."""
+        self.cause = "the first call of its kind"
+        self.calls = 0
+        self.guards = Guards(reading.guards)
         self.listing: Listing = recording.program
         self.outputs: list[int] = []
         self._shadows: list[Any] = []
@@ -61,18 +81,16 @@ class RecordedProgram:
         recording.forget_released(result)
         found, self.treedef = flatten(result, _is_tensor_like, is_result=True)
         self.results = [self._result(y) for y in found]
-        self.assigned = [*self._rebound(), *self._gradients()]
+        self.assigned = [*self._rebound(), *self._gradients(), *self._counts()]
         self.reads: list[Read] = list(recording.reads.values())
         self.first_read = len(self.outputs)
         self.outputs += [read.number for read in self.reads]
-        self.leaves = [
-            (touched.place, touched.gradient is not None)
-            for touched in recording.touched.values()
-            if touched.is_leaf
-        ]
-        self.depends_on_gradients = any(isinstance(a.place, GradientPlace) for a in self.assigned)
+        self._note_held(recording, reading)
+        self.is_once = bool(recording.born)
+        recording.settle()
         self._inputs = list(recording.inputs)
         self._options = options
+        self._taken: dict[Any, bool] = {}
         # Of what the function leaves behind, by what derivatives are wanted.
         self.lives = [is_differentiated(x) for x in self._shadows]
         self.lives += [False] * len(self.reads)
@@ -129,6 +147,82 @@ class RecordedProgram:
                 found.append(Assigned(place, self._output(gradient.__wrapped__)))
         return found
 
+    def _counts(self) -> list[Assigned]:
+        return [
+            Assigned(place, self._output(now.__wrapped__))
+            for place, now, is_counted in self._recording.counts.values()
+            if is_counted
+        ]
+
+    def _note_held(self, recording: Recording, reading: Reading) -> None:
+        """What must be so again of the tensors that the function met."""
+        touched = list(recording.touched.values())
+        self._held = [
+            (t.tensor, t.place.name, t.original.shape, t.original.dtype, t.is_differentiated)
+            for t in touched
+            if isinstance(t.place, HeldPlace)
+        ]
+        gradients = [a for a in self.assigned if isinstance(a.place, GradientPlace)]
+        steps = self.listing.applied()
+        read = {number for step in steps for number in step.inputs}
+        uses = any(t.gradient is not None and t.gradient.number in read for t in touched)
+        self._leaves = [
+            (t.place, t.gradient is not None)
+            for t in touched
+            if t.is_leaf and (gradients or uses or reading.reads_gradients)
+        ]
+        self._constants = list(recording.captured.values())
+        places = {id(t.tensor): t.place for t in touched}
+        found = [(places.get(id(x)), x) for _, x in reading.tensors]
+        self._aliases = [(p.index, x) for p, x in found if isinstance(p, ArgumentPlace)]
+        self._apart = {id(row[0]) for row in self._held} if self.assigned else set()
+
+    def held(self) -> list[tuple[str, Any]]:
+        """The tensors that the function met, but arguments, under their names."""
+        return [(name, tensor) for tensor, name, *_ in self._held]
+
+    def refusal(self, arguments: Sequence[Any]) -> Change | None:
+        """What is not as it was when this was recorded; None: nothing."""
+        guard = self.guards.first_changed()
+        if guard is not None:
+            return Change(guard.text, guard.line, shown(guard.was), shown(guard.now()))
+        for tensor, name, shape, dtype, is_wanted in self._held:
+            value = tensor.__wrapped__
+            if value.shape != shape or value.dtype is not dtype:
+                return Change(name, "", f"{dtype.name}{shape}", f"{value.dtype.name}{value.shape}")
+            if tensor.requires_grad is not is_wanted and is_differentiated(value) is not is_wanted:
+                return Change(f"{name}.requires_grad", "", f"{is_wanted}", f"{not is_wanted}")
+        for place, had_one in self._leaves:
+            if (place.tensor(arguments).grad is not None) is not had_one:
+                is_there = ("None", "a gradient")
+                return Change(f"{place}.grad", "", is_there[had_one], is_there[not had_one])
+        for tensor, original in self._constants:
+            if tensor.__wrapped__ is not original:
+                return Change("a constant tensor", "", "what was captured", "another value")
+        for index, tensor in self._aliases:
+            if arguments[index] is not tensor:
+                return Change(f"argument {index}", "", "a tensor of the function", "another")
+        if self._apart and any(id(x) in self._apart for x in arguments):
+            return Change("an argument", "", "no tensor of the function", "one of them")
+        return None
+
+    def takes(self, shapes: Sequence[Any]) -> bool:
+        """Whether the program runs for arguments of these shapes."""
+        known = tuple(shapes)
+        if known not in self._taken:
+            given = [
+                _C.ShapeTensor(shapes[p.index], self.compiled.dtype(n))
+                if isinstance(p, ArgumentPlace)
+                else _C.ShapeTensor(self.compiled.shape(n), self.compiled.dtype(n))
+                for n, p in self.inputs
+            ]
+            try:
+                self.op.stretch.infer(given)
+                self._taken[known] = True
+            except _C.TensorlikeError:
+                self._taken[known] = False
+        return self._taken[known]
+
     def compile(self) -> None:
         """After the recording: the program as passes make it, as an op."""
         exact = _EXACT if self.reads else None
@@ -157,6 +251,12 @@ class RecordedProgram:
         if not self.has_history:
             return found
         return [y if lives else stopped(y) for y, lives in zip(found, self.lives, strict=True)]
+
+    def change_of_read(self, index: int, found: Sequence[Any]) -> Change:
+        """What a value that Python read has become in a run."""
+        read = self.reads[index]
+        now = Tensor(stopped(found[self.first_read + index]))._raw()
+        return Change("a tensor's value", read.line, _elements(read.value), _elements(now))
 
     def read_values(self, found: Sequence[Any]) -> list[Any]:
         """What the values that Python read are in a run."""
@@ -195,15 +295,25 @@ class RecordedProgram:
         value = found[result.output]
         return value if result.kind is None else result.kind(value)
 
-    def finish_recording(self, arguments: Sequence[Any]) -> Any:
-        """The same for the call that was recorded: its values are there."""
+    def values_of_recording(self) -> Sequence[Any]:
+        """The results in the call that was recorded."""
         found, self._shadows = self._shadows, []
+        self._is_symbolic = self._recording.is_symbolic
         del self._recording
-        return self.finish(arguments, found)
+        return found
+
+    def finish_recording(self, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+        """What the call that was recorded leaves behind and returns."""
+        return self.finish(arguments, self.run(arguments) if self._is_symbolic else found)
 
 
 def _is_tensor_like(x: Any) -> bool:
     return isinstance(x, _C.TensorBase)
+
+
+def _elements(x: Any) -> str:
+    text = " ".join(str(np.asarray(x)).split())
+    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def same_elements(x: Any, expected: Any) -> bool:

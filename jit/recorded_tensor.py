@@ -42,6 +42,7 @@ class RecordedListing(Listing):
         super().__init__()
         self.recording: Recording | None = None
         self.was_paused = False
+        self._roots: dict[int, Any] = {}  # values of variables that say unknown sizes
         self._moving: set[int] = set()  # what derivatives are wanted by goes into these
         self._stopped: dict[int, int] = {}
 
@@ -55,7 +56,38 @@ class RecordedListing(Listing):
         """The value of what the last op has just made, which has no arguments."""
         step = self.applied()[-1]
         with _C.Recording(None):
+            if self._roots:
+                return self._run_last(step.outputs, (), ())[step.outputs.index(number)]
             return step.op()[step.outputs.index(number)]
+
+    def note_sizes(self, numbers: Sequence[int], values: Sequence[Any]) -> None:
+        """Keeps the values of those variables that say what an unknown size is."""
+        sizes = self.sizes()
+        if len(sizes) > len(self._roots):
+            by_number = dict(zip(numbers, values, strict=True))
+            for _, number, _ in sizes:
+                if number not in self._roots and number in by_number:
+                    self._roots[number] = by_number[number]
+
+    def apply(self, op: OpBase, xs: Sequence[RecordedTensor]) -> list[RecordedTensor]:
+        """Runs an op on the values, and lists it."""
+        with _C.Recording(None):  # what an op makes on its way is no part of the program
+            if self._roots:
+                made = self.append(op, inputs := [self.refer(x) for x in xs])
+                found = self._run_last(made, inputs, [x.shadow for x in xs])
+            else:
+                found = op(*[x.shadow for x in xs])
+                made = self.append(op, [self.refer(x) for x in xs])
+        self._note_moving(xs, made, found)
+        self.note_sizes(made, found)
+        return [RecordedTensor(self, n, y) for n, y in zip(made, found, strict=True)]
+
+    def _run_last(
+        self, made: Sequence[int], inputs: Sequence[int], values: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        """What the last op gives, whose attributes are of unknown sizes, for those of this call."""
+        given = {**self._roots, **dict(zip(inputs, values, strict=True))}
+        return _C.Stretch(self, list(given), made).run(list(given.values()))
 
     def refer(self, x: RecordedTensor) -> int:
         """The variable that a handle stands for, behind a stop where its history was cut."""
@@ -66,18 +98,15 @@ class RecordedListing(Listing):
             (self._stopped[number],) = self.append(_without_history(), [number])
         return self._stopped[number]
 
-    def list_op(
-        self, op: OpBase, xs: Sequence[RecordedTensor], found: Sequence[Any]
-    ) -> tuple[int, ...]:
-        """Adds an op that has given these values; the numbers of what it makes."""
-        made = self.append(op, [self.refer(x) for x in xs])
-        # The program knows of no blocks of `no_grad`: its own gradient would go through.
+    def _note_moving(
+        self, xs: Sequence[RecordedTensor], made: Sequence[int], found: Sequence[Any]
+    ) -> None:
         self.was_paused |= _C.paused_level() >= 0
+        # The program knows of no blocks of `no_grad`: its own gradient would go through.
         is_cut = _C.paused_level() >= 0 and any(is_differentiated(x.shadow) for x in xs)
         for number, y in zip(made, found, strict=True):
             if is_differentiated(y) or (is_cut and is_moving(self.dtype(number))):
                 self._moving.add(number)
-        return made
 
     def moves(self, number: int) -> None:
         """Says that derivatives are wanted by an input."""
@@ -140,12 +169,8 @@ class RecordedTensor(SymbolicTensor):
 @apply.register
 def apply_recorded_values(op: OpBase, *args: RecordedTensor) -> list[RecordedTensor]:
     """Runs the op on the values, and lists it."""
-    first = args[0]
-    first.recording()
-    with _C.Recording(None):  # what an op makes on its way is no part of the program
-        found = op(*[x.shadow for x in args])
-    made = first.listing.list_op(op, args, found)
-    return [RecordedTensor(first.listing, number, y) for number, y in zip(made, found, strict=True)]
+    listing = args[0].recording().program
+    return listing.apply(op, args)
 
 
 @apply.register

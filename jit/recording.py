@@ -14,14 +14,17 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+import numpy as np
+
 from .. import _C
 from ..imperative import Tensor, apply
 from ..imperative.autodiff import zeros_like
+from ..imperative.keeping import recorder
 from ..imperative.levels import is_differentiated, layers, stopped
 from ..imperative.rebinding import inner_of
 from ..imperative.trees import leaves_of
 from ..ops import OpBase
-from .places import GradientPlace, HeldPlace, Place, TensorPlace
+from .places import CountPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .recorded_tensor import RecordedListing, RecordedTensor
 
 _current: ContextVar[Recording | None] = ContextVar("tensorlike_recording", default=None)
@@ -66,6 +69,12 @@ def _watching(recording: Recording) -> Iterator[None]:
         _current.reset(token)
 
 
+def _meta(value: Any) -> Any:
+    """A value of the same shape and dtype without elements."""
+    made = _C.ShapeTensor(value.shape, value.dtype)
+    return _C.Tracer(made) if is_differentiated(value) else made
+
+
 class Touched:
     """A Tensor that stands for an input while the function is recorded.
 
@@ -102,16 +111,23 @@ class Read:
         self.value = value
         self.line = line
 
+    def __repr__(self) -> str:
+        return f"a tensor's value was {np.asarray(self.value)} ({self.line})"
+
 
 class Recording:
     """What is being recorded.
 
     Args:
         captures: whether tensors that are no arguments are constants of the program.
+        is_symbolic: whether nothing is computed meanwhile: there are shapes in the place of values.
     """
 
-    def __init__(self, captures: bool = False) -> None:
+    def __init__(self, captures: bool = False, is_symbolic: bool = False) -> None:
         self.program = RecordedListing()
+        self.is_symbolic = is_symbolic
+        self.born: list[Any] = []  # parameters, and what optimisers keep, that were made inside
+        self.counts: dict[tuple[int, Any], tuple[CountPlace, Any, bool]] = {}
         self.captures = captures
         self.touched: dict[int, Touched] = {}  # by the id of the tensor, which is held
         self.captured: dict[int, Any] = {}
@@ -128,6 +144,7 @@ class Recording:
             self.program.recording = self
             stack.callback(self._end)
             stack.enter_context(_watching(self))
+            stack.enter_context(_C.Setting(recorder, self))
             stack.enter_context(_C.Recording(self.program))
             yield self
 
@@ -140,7 +157,9 @@ class Recording:
         if is_differentiated(value):
             self.program.moves(number)
         self.inputs.append((number, place))
-        return RecordedTensor(self.program, number, value)
+        shadow = _meta(value) if self.is_symbolic else value
+        self.program.note_sizes((number,), (shadow,))
+        return RecordedTensor(self.program, number, shadow)
 
     def bind(self, tensor: Any, place: TensorPlace, name: str, sizes: Any = None) -> Touched:
         """Lets a Tensor stand for an input from now on."""
@@ -246,6 +265,37 @@ class Recording:
         except _C.AutodiffError:
             return True
         return False
+
+    def made(self, tensor: Any) -> None:
+        """Something that is to stay has been made: another call finds it, and makes none."""
+        self.born.append(tensor)
+
+    def number(self, holder: Any, key: Any, dtype: Any) -> Any:
+        """A number of Python as an input: each call reads it anew."""
+        return self._count(holder, key, dtype)[1]
+
+    def count(self, holder: Any, key: Any) -> Any:
+        """A number that each call counts on, as a tensor behind that."""
+        place, now, _ = self._count(holder, key, _C.float64)
+        following = now + 1
+        self.counts[id(holder), key] = place, following, True
+        return following
+
+    def _count(self, holder: Any, key: Any, dtype: Any) -> tuple[CountPlace, Any, bool]:
+        if (id(holder), key) not in self.counts:
+            place = CountPlace(holder, key, dtype)
+            value = place.find(())
+            bound = self.input(f"{key}_{len(self.inputs)}", value, place, value.shape)
+            self.counts[id(holder), key] = place, Tensor(bound), False
+        return self.counts[id(holder), key]
+
+    def settle(self) -> None:
+        """What was made inside and stays gets the value that it has: it outlives the recording."""
+        for tensor in self.born:
+            value = self.refer(tensor.__wrapped__).shadow
+            has_gradient = tensor.requires_grad
+            tensor._reset(stopped(value))
+            tensor.requires_grad = has_gradient
 
     def place_of(self, tensor: Any) -> TensorPlace:
         """Where a tensor is that was bound anew without having been met."""

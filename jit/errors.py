@@ -1,0 +1,13 @@
+"""What goes wrong with functions that are traced, as classes that a program can tell apart."""
+
+from __future__ import annotations
+
+from .. import _C
+
+
+class TraceMismatchError(_C.ArgumentError):
+    """A call differs from what was recorded, where it was asked that it must not."""
+
+
+class RetraceWarning(UserWarning):
+    """A function is not run as a program, since it would have to be recorded at each call."""

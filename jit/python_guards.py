@@ -1,0 +1,161 @@
+"""Guards on Python's state: what a function read of globals, closures and attributes.
+
+A program holds for as long as they are what they were. Plain values are compared, and lists and
+dicts item by item; of functions, classes, layers, tensors and other objects it counts which one it
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import CellType
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), _C.dtype, slice, range)
+# Of containers that are longer it counts only which one they are.
+_LONGEST = 1000
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value says all that it is."""
+    return isinstance(x, _PLAIN)
+
+
+def snapshot(x: Any, depth: int = 0) -> Any:
+    """What a value is now, in a form that `is_unchanged` compares with what it is later."""
+    if isinstance(x, (list, tuple, set, frozenset)) and len(x) <= _LONGEST and depth < 4:
+        return type(x), tuple([(item, snapshot(item, depth + 1)) for item in x])
+    if isinstance(x, dict) and len(x) <= _LONGEST and depth < 4:
+        return dict, tuple([(k, v, snapshot(v, depth + 1)) for k, v in x.items()])
+    if isinstance(x, np.ndarray):
+        return np.ndarray, x.copy()
+    return None
+
+
+def is_unchanged(x: Any, was: Any, snap: Any) -> bool:
+    """Whether a value is what it was when the snapshot was taken."""
+    if snap is None:
+        return x is was or (type(x) is type(was) and is_plain(x) and _is_equal(x, was))
+    kind = snap[0]
+    if kind is np.ndarray:
+        return isinstance(x, np.ndarray) and _same_array(x, snap[1])
+    if kind is dict:
+        if type(x) is not type(was) or len(x) != len(snap[1]):
+            return False
+        rows = zip(x.items(), snap[1], strict=True)
+        return all(k == old_k and is_unchanged(v, old, s) for (k, v), (old_k, old, s) in rows)
+    if type(x) is not kind or len(x) != len(snap[1]):
+        return False
+    return all(is_unchanged(v, old, s) for v, (old, s) in zip(x, snap[1], strict=True))
+
+
+def _is_equal(x: Any, y: Any) -> bool:
+    if isinstance(x, (float, complex)):
+        return repr(x) == repr(y)  # zeros have signs, and NaN is not equal to itself
+    return bool(x == y)
+
+
+def _same_array(x: Any, y: Any) -> bool:
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    return bool(np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"))
+
+
+class Slots:
+    """The attributes of an object that keeps them in slots, as a dict has them."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def get(self, name: str, missing: Any) -> Any:
+        """What the attribute is."""
+        return getattr(self.owner, name, missing)
+
+
+class Guard:
+    """What one name was.
+
+    Attributes:
+        holder: the dict that has it: globals, or an object's or class's attributes; or a cell.
+        name: the name in it.
+        text: how the function says it.
+        line: where it is read.
+        was: what it was.
+    """
+
+    __slots__ = ("holder", "line", "name", "snap", "text", "was")
+
+    def __init__(self, holder: Any, name: str, text: str, line: str) -> None:
+        self.holder = holder
+        self.name = name
+        self.text = text
+        self.line = line
+        self.was = self.now()
+        self.snap = snapshot(self.was)
+
+    def now(self) -> Any:
+        """What it is now."""
+        return read(self.holder, self.name)
+
+    def holds(self) -> bool:
+        """Whether it is what it was."""
+        return is_unchanged(self.now(), self.was, self.snap)
+
+    def is_value(self) -> bool:
+        """Whether it is of interest what it was, and not only which object."""
+        return is_plain(self.was) or self.snap is not None
+
+    def __repr__(self) -> str:
+        return f"{self.text} was {shown(self.was)} ({self.line})"
+
+
+def read(holder: Any, name: str) -> Any:
+    """What a dict or a cell has; MISSING: nothing."""
+    if isinstance(holder, CellType):
+        try:
+            return holder.cell_contents
+        except ValueError:
+            return MISSING
+    return holder.get(name, MISSING)
+
+
+def shown(x: Any) -> str:
+    """A value in a message."""
+    if isinstance(x, (_C.TensorBase, np.ndarray)) or not (is_plain(x) or is_container(x)):
+        name = getattr(x, "__qualname__", None)
+        return name if isinstance(name, str) else f"another {type(x).__name__}"
+    text = repr(x)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def is_container(x: Any) -> bool:
+    """Whether it is looked into."""
+    return isinstance(x, (list, tuple, set, frozenset, dict))
+
+
+class Guards:
+    """All of a program's guards, checked at each call.
+
+    Most are held by identity at once; the others are compared.
+    """
+
+    def __init__(self, guards: list[Guard]) -> None:
+        self.guards = guards
+        quick = [g for g in guards if g.snap is None and isinstance(g.holder, Mapping)]
+        self._quick = [(g.holder.get, g.name, g.was, g) for g in quick]
+        self._slow = [g for g in guards if not (g.snap is None and isinstance(g.holder, Mapping))]
+
+    def first_changed(self) -> Guard | None:
+        """The first guard that does not hold; None: all do."""
+        for get, name, was, guard in self._quick:
+            if get(name, MISSING) is not was and not guard.holds():
+                return guard
+        for guard in self._slow:
+            if not guard.holds():
+                return guard
+        return None

@@ -1,0 +1,282 @@
+"""What a function reads of Python's state, found in its byte code before it runs.
+
+Names are followed from globals, closures and `self` along attributes, into the user's own functions
+and layers. What is found are guards, and the tensors that the function may meet.
+"""
+
+from __future__ import annotations
+
+import dis
+import functools
+import inspect
+import os
+import sysconfig
+from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
+from typing import Any
+
+from .. import _C
+from ..nn import Layer
+from ..optim import Optimizer
+from .python_guards import MISSING, Guard, Slots, is_container, is_plain, read
+
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+_NOT_USERS = tuple(
+    {_PACKAGE, *(sysconfig.get_path(name) + os.sep for name in ("stdlib", "platstdlib", "purelib"))}
+)
+_LOADS = ("LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_BORROW")
+# After these the same value is on top of the stack.
+_KEEPING = (
+    "PUSH_NULL", "CACHE", "PRECALL", "EXTENDED_ARG", "RESUME", "COPY_FREE_VARS", "COPY", "DUP_TOP",
+    "NOT_TAKEN",
+)  # fmt: skip
+_DEEPEST = 6
+
+
+def is_users(code: CodeType) -> bool:
+    """Whether it is code of the user's program: of no package that is installed."""
+    return not code.co_filename.startswith((*_NOT_USERS, "<frozen", "<string"))
+
+
+class Reading:
+    """What a function reads.
+
+    Attributes:
+        guards: names and what they were.
+        tensors: those that were found, by a name for people.
+        reads_gradients: whether it asks for the `grad` of something.
+    """
+
+    def __init__(self) -> None:
+        self.guards: list[Guard] = []
+        self.tensors: list[tuple[str, Any]] = []
+        self.reads_gradients = False
+        self._seen: set[Any] = set()
+        self._held: list[Any] = []  # so that no other object gets the id of one that was seen
+
+    def _is_new(self, *parts: Any) -> bool:
+        key = tuple(map(id, parts))
+        if key in self._seen:
+            return False
+        self._seen.add(key)
+        self._held.append(parts)
+        return True
+
+    def guard(self, holder: Any, name: str, text: str, line: str) -> Any:
+        """Notes what a name is; returns that."""
+        key = (id(holder.owner) if isinstance(holder, Slots) else id(holder), name)
+        value = read(holder, name)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.guards.append(Guard(holder, name, text, line))
+        return value
+
+    def function(self, function: Any, instance: Any = MISSING, name: str = "") -> None:
+        """Reads a function, a method, or what is called like one."""
+        if isinstance(function, MethodType):
+            self.function(function.__func__, function.__self__)
+        elif isinstance(function, functools.partial):
+            self.function(function.func)
+            for value in (*function.args, *function.keywords.values()):
+                self.value(value, "an argument", name)
+        elif isinstance(function, FunctionType):
+            if is_users(function.__code__) and self._is_new(function, instance):
+                _Code(self, function, instance).read(function.__code__)
+                for value in (
+                    *(function.__defaults__ or ()),
+                    *(function.__kwdefaults__ or {}).values(),
+                ):
+                    self.value(value, f"a default of {function.__name__}", name)
+        elif isinstance(function, Layer):
+            self.layer(function, type(function).__name__, name)
+        elif hasattr(function, "__wrapped__"):
+            self.function(function.__wrapped__, instance)
+        elif not isinstance(function, type):
+            call = inspect.getattr_static(type(function), "__call__", None)
+            if isinstance(call, FunctionType):
+                self.function(call, function)
+
+    def value(self, x: Any, text: str, line: str, depth: int = 0) -> None:
+        """Looks into a value that the function has got hold of."""
+        if is_plain(x) or isinstance(x, (type, ModuleType)) or depth > _DEEPEST:
+            return
+        if isinstance(x, _C.TensorWrapper):
+            if self._is_new(x):
+                self.tensors.append((text, x))
+        elif isinstance(x, Layer):
+            self.layer(x, text, line)
+        elif isinstance(x, Optimizer):
+            self.optimizer(x, text, line)
+        elif is_container(x):
+            if self._is_new(x):
+                items: Any = x.items() if isinstance(x, dict) else enumerate(x)
+                for key, item in items:
+                    self.value(item, f"{text}[{key!r}]", line, depth + 1)
+        elif callable(x):
+            self.function(x, name=line)
+
+    def layer(self, layer: Any, text: str, line: str) -> None:
+        """Reads a layer: what its code reads, or, of one of this package, all that it holds."""
+        if not self._is_new(layer):
+            return
+        forward = inspect.getattr_static(type(layer), "forward", None)
+        is_own = isinstance(forward, FunctionType) and is_users(forward.__code__)
+        for name in list(vars(layer)):
+            x = vars(layer)[name]
+            is_part = isinstance(x, (_C.TensorWrapper, Layer)) or is_container(x)
+            if name.startswith("_compiled"):
+                continue
+            if not is_own or is_part or name == "training":
+                self.guard(vars(layer), name, f"{text}.{name}", line)
+            self.value(x, f"{text}.{name}", line)
+        if "training" not in vars(layer):
+            self.guard(vars(layer), "training", f"{text}.training", line)
+        if is_own:
+            self.function(forward, layer)
+
+    def optimizer(self, optimizer: Any, text: str, line: str) -> None:
+        """Reads an optimiser: its settings, its parameters and its state."""
+        if not self._is_new(optimizer):
+            return
+        counted = getattr(optimizer, "counted", ())
+        for name, x in list(vars(optimizer).items()):
+            if name in counted:
+                continue
+            self.guard(vars(optimizer), name, f"{text}.{name}", line)
+            self.value(x, f"{text}.{name}", line)
+
+
+class _Code:
+    """Follows names through the byte code of one function."""
+
+    def __init__(self, reading: Reading, function: FunctionType, instance: Any) -> None:
+        self.reading = reading
+        self.globals = function.__globals__
+        names = function.__code__.co_freevars
+        self.cells = dict(zip(names, function.__closure__ or (), strict=True))
+        self.known: dict[str, tuple[Any, str]] = {}
+        if instance is not MISSING and function.__code__.co_argcount:
+            first = function.__code__.co_varnames[0]
+            self.known[first] = (instance, first)
+
+    def read(self, code: CodeType) -> None:
+        """All that the code, and functions that are written in it, read."""
+        line = code.co_firstlineno
+        top: tuple[Any, str] | None = None
+        for step in dis.get_instructions(code):
+            line = _line_of(step, line)
+            place = f"{code.co_filename}:{line}"
+            found = self._step(step, top, place)
+            if top is not None and found is not _FOLLOWED:
+                self._escapes(top, place)
+            top = found if isinstance(found, tuple) else self._followed
+        for constant in code.co_consts:
+            if isinstance(constant, CodeType):
+                self.read(constant)
+
+    _followed: tuple[Any, str] | None = None
+
+    def _step(self, step: Any, top: Any, place: str) -> Any:
+        name = step.opname
+        self._followed = None
+        if name in ("LOAD_ATTR", "LOAD_METHOD"):
+            if step.argval == "grad":
+                self.reading.reads_gradients = True
+            if top is None:
+                return None
+            self._followed = self._attribute(top, step.argval, place)
+            return _FOLLOWED
+        if name in ("LOAD_GLOBAL", "LOAD_NAME"):
+            return self._global(step.argval, place)
+        if name in ("LOAD_DEREF", "LOAD_CLASSDEREF") and step.argval in self.cells:
+            cell = self.cells[step.argval]
+            value = self.reading.guard(cell, step.argval, step.argval, place)
+            return None if value is MISSING else (value, step.argval)
+        if name in _LOADS or name == "LOAD_DEREF":
+            return self.known.get(step.argval)
+        if name == "LOAD_FAST_LOAD_FAST":
+            return self.known.get(step.argval[1])
+        if name == "STORE_FAST":
+            if top is not None:
+                self.known[step.argval] = top
+                return _FOLLOWED
+            self.known.pop(step.argval, None)
+        if name in ("STORE_ATTR", "DELETE_ATTR"):
+            return _FOLLOWED
+        if name in _KEEPING:
+            self._followed = top
+            return _FOLLOWED
+        return None
+
+    def _global(self, name: str, place: str) -> Any:
+        if name not in self.globals:
+            return None  # a built-in one
+        return self.reading.guard(self.globals, name, name, place), name
+
+    def _attribute(self, top: tuple[Any, str], name: str, place: str) -> Any:
+        owner, text = top
+        text = f"{text}.{name}"
+        if isinstance(owner, ModuleType):
+            if owner.__name__.partition(".")[0] == __name__.partition(".")[0]:
+                return None
+            value = self.reading.guard(vars(owner), name, text, place)
+            return None if value is MISSING else (value, text)
+        if isinstance(owner, _C.TensorBase):
+            self.reading.value(owner, top[1], place)
+            return None
+        if isinstance(owner, (Layer, Optimizer)):
+            self.reading.value(owner, top[1], place)
+        held: Any = getattr(owner, "__dict__", None)
+        if held is not None and not isinstance(owner, type) and name in held:
+            return self.reading.guard(held, name, text, place), text
+        if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
+            return getattr(owner, name), text
+        for cls in owner.__mro__ if isinstance(owner, type) else type(owner).__mro__:
+            if name not in vars(cls):
+                continue
+            value = self.reading.guard(vars(cls), name, text, place)
+            if isinstance(value, MemberDescriptorType):  # of __slots__
+                return self.reading.guard(Slots(owner), name, text, place), text
+            if held is not None and not isinstance(owner, type):
+                self.reading.guard(held, name, text, place)  # nothing, as yet
+            return self._of_class(owner, value, text)
+        return None
+
+    def _of_class(self, owner: Any, value: Any, text: str) -> Any:
+        if isinstance(value, property):
+            self.reading.function(value.fget, owner)
+            return None
+        if isinstance(value, (staticmethod, classmethod)):
+            value = value.__func__
+        if isinstance(value, FunctionType):
+            self.reading.function(value, owner)
+            return None
+        return value, text
+
+    def _escapes(self, top: tuple[Any, str], place: str) -> None:
+        """A value goes where its attributes are not followed: all that it holds counts."""
+        value, text = top
+        self.reading.value(value, text, place)
+        held = getattr(value, "__dict__", None)
+        is_object = held is not None and not isinstance(
+            value, (type, ModuleType, FunctionType, Layer, Optimizer, _C.TensorBase)
+        )
+        if is_object and _is_of_user(type(value)) and self.reading._is_new(value, held):
+            assert held is not None
+            for name, x in list(held.items()):
+                self.reading.guard(held, name, f"{text}.{name}", place)
+                self.reading.value(x, f"{text}.{name}", place)
+
+
+_FOLLOWED: Any = object()
+
+
+def _line_of(step: Any, line: int) -> int:
+    positions = getattr(step, "positions", None)
+    if positions is not None:
+        return positions.lineno or line
+    return step.starts_line or line  # Python 3.10
+
+
+def _is_of_user(cls: type) -> bool:
+    functions = [x for x in vars(cls).values() if isinstance(x, FunctionType)]
+    return any(is_users(f.__code__) for f in functions)

@@ -15,6 +15,9 @@ from typing import Any
 from .. import _C
 from ..functional.arguments import integer
 from ..imperative.random import default_stream
+from ..imperative.trees import leaves_of, map_tree
+from ..inspection.profiler import profile
+from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError
 from .input_spec import InputSpec
 from .places import ArgumentPlace, HeldPlace
@@ -22,7 +25,8 @@ from .program_cache import Pattern, Programs, Shapes
 from .reading_code import Reading
 from .recorded_program import Change, RecordedProgram
 from .recording import Recording, current_recording
-from .signature import signature
+from .signature import argument_names, signature
+from .strict_replay import refuse_other
 
 # So often the same line may be the reason to record again; then calls run at once.
 _MOST_CHANGES = 5
@@ -46,6 +50,9 @@ class CompiledFunction:
         symbolic: bool = False,
         on_change: str = "record",
         opt_level: int = 1,
+        strict: bool = False,
+        profiling: bool = False,
+        recompute: bool = False,
     ) -> None:
         """Nothing is recorded before the first call."""
         functools.update_wrapper(self, function, updated=())
@@ -61,13 +68,23 @@ class CompiledFunction:
         self._options: dict[str, Any] = {
             "input_spec": input_spec, "cache_size": cache_size, "symbolic": symbolic,
             "capture_as_const": capture_as_const, "on_change": on_change, "opt_level": opt_level,
+            "strict": strict, "profiling": profiling, "recompute": recompute,
         }  # fmt: skip
         self._programs: dict[Any, Programs] = {}
+        self._profile: profile | None = None
+        self._last: RecordedProgram | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives for these arguments, by a program."""
         if not self.is_enabled or current_recording() is not None:
             return self.__wrapped__(*args, **kwargs)  # a part of what is recorded
+        if not self._options["profiling"]:
+            return self._call(args, kwargs)
+        self._profile = profile()
+        with self._profile:
+            return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors, key, shapes = signature(args, kwargs)
         programs = self._programs.get(key)
         if programs is None:
@@ -75,6 +92,8 @@ class CompiledFunction:
         if programs.eager_because is not None:
             return self.__wrapped__(*args, **kwargs)
         fitting, pattern = self._fitting(programs, tensors, shapes)
+        if self._options["strict"] and fitting:
+            return self._replayed_strictly(programs, fitting[0], pattern, tensors, args, kwargs)
         found, change = self._replayed(fitting, tensors)
         if found is not NotImplemented:
             return found
@@ -103,6 +122,19 @@ class CompiledFunction:
 
     def _name(self) -> str:
         return getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__)
+
+    def _replayed_strictly(
+        self,
+        programs: Programs,
+        first: RecordedProgram,
+        pattern: Pattern | None,
+        tensors: Sequence[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        made, found = self._record(programs, tensors, args, kwargs, pattern)
+        refuse_other(first, made, self._name())
+        return made.finish_recording(tensors, found)
 
     def _replayed(
         self, programs: list[RecordedProgram], tensors: Sequence[Any]
@@ -183,7 +215,10 @@ class CompiledFunction:
             made.cause = str(change)
         elif pattern is not None and self.input_spec is None:
             made.cause = "other sizes, which are unknown in this program"
-        if not made.is_once:
+        self._last = made
+        if made.excluded and not self._options["strict"]:
+            programs.eager_because = "a part of the function is excluded from the trace"
+        elif not made.is_once:
             self._keep(programs, shapes, pattern, made)
         return made.finish_recording(tensors, found)
 
@@ -194,6 +229,8 @@ class CompiledFunction:
         args: Any,
         kwargs: Any,
         pattern: Pattern | None,
+        *,
+        is_symbolic: bool = False,
     ) -> tuple[RecordedProgram, Any]:
         reading = Reading()
         reading.function(self.__wrapped__)
@@ -202,17 +239,21 @@ class CompiledFunction:
                 reading.value(x, "an argument", "")
         # What earlier recordings met will be met again.
         reading.tensors += [pair for one in programs.all() for pair in one.held()]
-        recording = Recording(self._options["capture_as_const"], self._options["symbolic"])
+        names = argument_names(self.__wrapped__, args, kwargs)
+        recording = Recording(
+            self._options["capture_as_const"], is_symbolic or self._options["symbolic"]
+        )
         with recording.going_on():
             for index, x in enumerate(tensors):
                 sizes = None if pattern is None else pattern[index]
-                recording.bind(x, ArgumentPlace(index), f"x{index}", sizes)
+                recording.bind(x, ArgumentPlace(index), names[index], sizes)
             if not recording.captures:
                 for name, x in reading.tensors:
                     if id(x) not in recording.touched:
                         recording.bind(x, HeldPlace(x, name), name)
             result = self.__wrapped__(*args, **kwargs)
             made = RecordedProgram(recording, result, reading, self._options)
+        made.names = names
         made.compile()
         return made, made.values_of_recording()
 
@@ -228,6 +269,63 @@ class CompiledFunction:
             oldest = everything.pop(0)
             for one in self._programs.values():
                 one.forget(oldest)
+
+    def concrete(self, *args: Any, **kwargs: Any) -> ConcreteProgram:
+        """The function for one kind of call as a static program, for files and exporters.
+
+        Nothing is changed by it.
+
+        Args:
+            args: tensors, or an `InputSpec` in the place of each; none at all: the call that was
+                recorded last.
+            kwargs: the same by name.
+
+        Raises:
+            ArgumentError: there was no call, or the function changes more than buffers.
+        """
+        if not args and not kwargs:
+            if self.input_spec is not None:
+                args = self.input_spec
+            elif self._last is not None:
+                return ConcreteProgram(self._last, self._last.names)
+        sizes: dict[Any, int] = {}
+        specs = [x for x in leaves_of((args, kwargs)) if isinstance(x, InputSpec)]
+        made_args, made_kwargs = map_tree(
+            lambda x: x.example(sizes) if isinstance(x, InputSpec) else x, (args, kwargs)
+        )
+        tensors, _, _ = signature(made_args, made_kwargs)
+        if not tensors and not args and self._last is None:
+            raise _C.ArgumentError(
+                "must have been called, or be given what it is called with", op="concrete",
+                argument="args", got="nothing", fix="call it first, or pass an InputSpec",
+            )  # fmt: skip
+        pattern = tuple([spec.shape for spec in specs]) if len(specs) == len(tensors) else None
+        state = default_stream.state()
+        try:
+            made, _ = self._record(
+                Programs(), tensors, made_args, made_kwargs, pattern, is_symbolic=bool(specs)
+            )
+        finally:
+            default_stream.give_back(state)
+        given = [spec.name for spec in specs] if pattern is not None else []
+        names = [a or b for a, b in zip(given or [None] * len(tensors), made.names, strict=True)]
+        return ConcreteProgram(made, names)
+
+    def dump(self, path: Any, *args: Any, **kwargs: Any) -> Any:
+        """Writes the program of a call as `jit.save` does; returns what was written.
+
+        Args:
+            path: the file.
+            args: as `concrete` takes them.
+            kwargs: the same by name.
+        """
+        from .saved import write
+
+        return write(self.concrete(*args, **kwargs), path)
+
+    def get_profile(self) -> profile | None:
+        """What the last call launched, where it is traced with ``profiling=True``."""
+        return self._profile
 
     def programs(self) -> list[RecordedProgram]:
         """The programs that there are."""

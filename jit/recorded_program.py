@@ -14,10 +14,11 @@ import numpy as np
 
 from .. import _C
 from ..imperative import Listing, Tensor
-from ..imperative.levels import is_differentiated, stopped
+from ..imperative.levels import is_differentiated, stopped, unwrapped
 from ..imperative.sub_programs import Call
 from ..imperative.trees import flatten, unflatten
 from ..static.compiled import CompiledProgram
+from ..transforms.checkpoint import checkpoint
 from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .python_guards import Guards, shown
 from .reading_code import Reading
@@ -73,8 +74,9 @@ class RecordedProgram:
         """Inside of the recording, when the function has returned."""
         self.cause = "the first call of its kind"
         self.calls = 0
+        self.names: list[str] = []  # of the arguments
         self.guards = Guards(reading.guards)
-        self.listing: Listing = recording.program
+        self.listing = recording.program
         self.outputs: list[int] = []
         self._shadows: list[Any] = []
         self._recording = recording
@@ -88,7 +90,9 @@ class RecordedProgram:
         self._note_held(recording, reading)
         self.is_once = bool(recording.born)
         recording.settle()
-        self._inputs = list(recording.inputs)
+        self.excluded = tuple(recording.excluded)
+        self.all_inputs = list(recording.inputs)
+        self.needed = _read_by(self.listing, self.outputs)
         self._options = options
         self._taken: dict[Any, bool] = {}
         # Of what the function leaves behind, by what derivatives are wanted.
@@ -235,7 +239,7 @@ class RecordedProgram:
         self.compiled = program
         given = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]
         read = _read_by(program, numbers)
-        pairs = list(zip(given, self._inputs, strict=True))
+        pairs = list(zip(given, self.all_inputs, strict=True))
         self.inputs = [(n, place) for n, (_, place) in pairs if n in read]
         self.op = Call(program, [n for n, _ in self.inputs], numbers)
         self.places = [place for _, place in self.inputs]
@@ -247,10 +251,16 @@ class RecordedProgram:
 
     def run(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The results of the program for the tensors of a call."""
-        found = self.op(*self.values(arguments))
+        values = self.values(arguments)
         if not self.has_history:
-            return found
+            return self.op(*values)
+        found = self._recomputed(values) if self._options.get("recompute") else self.op(*values)
         return [y if lives else stopped(y) for y, lives in zip(found, self.lives, strict=True)]
+
+    def _recomputed(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The results, whose gradient runs the program once more."""
+        run = checkpoint(lambda *xs: [Tensor(y) for y in self.op(*map(unwrapped, xs))])
+        return [unwrapped(y) for y in run(*map(Tensor, values))]
 
     def change_of_read(self, index: int, found: Sequence[Any]) -> Change:
         """What a value that Python read has become in a run."""

@@ -13,10 +13,11 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from ..imperative import Listing, SymbolicTensor, apply
+from ..imperative import SymbolicTensor, apply
 from ..imperative.levels import is_differentiated, stopped
 from ..imperative.sub_programs import Call, is_moving
 from ..ops import Elemwise, OpBase, declare
+from ..static import Program
 
 if TYPE_CHECKING:
     from .recording import Recording
@@ -30,7 +31,7 @@ _STOPPED = """
 """
 
 
-class RecordedListing(Listing):
+class RecordedListing(Program):
     """The program that a recording writes.
 
     Attributes:
@@ -49,7 +50,7 @@ class RecordedListing(Listing):
     def symbol(self, number: int) -> Any:
         """What stands for a variable: with its value, while the program is recorded."""
         if self.recording is None:
-            return SymbolicTensor(self, number)
+            return super().symbol(number)
         return RecordedTensor(self, number, self._made_of_nothing(number))
 
     def _made_of_nothing(self, number: int) -> Any:

@@ -69,6 +69,38 @@ def _watching(recording: Recording) -> Iterator[None]:
         _current.reset(token)
 
 
+@contextmanager
+def exclude_from_trace() -> Iterator[None]:
+    """A block whose code runs as Python in every call, and may differ from call to call.
+
+    A traced function that has one runs at once, without a program; one that is traced with
+    ``strict=True`` is held against what was recorded outside of the block.
+
+    Source:
+        MegEngine 1.0, ``megengine.jit.exclude_from_trace``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> calls = []
+        >>> @tl.jit.trace
+        ... def counted(x):
+        ...     with tl.jit.exclude_from_trace():
+        ...         calls.append(x.item())
+        ...     return x * 2
+        >>> counted(tl.tensor(1.0)).item(), counted(tl.tensor(2.0)).item(), calls
+        (2.0, 4.0, [1.0, 2.0])
+    """
+    recording = _current.get()
+    if recording is None:
+        yield
+        return
+    begin = len(recording.program.steps())
+    try:
+        yield
+    finally:
+        recording.excluded.append((begin, len(recording.program.steps())))
+
+
 def _meta(value: Any) -> Any:
     """A value of the same shape and dtype without elements."""
     made = _C.ShapeTensor(value.shape, value.dtype)
@@ -126,6 +158,7 @@ class Recording:
     def __init__(self, captures: bool = False, is_symbolic: bool = False) -> None:
         self.program = RecordedListing()
         self.is_symbolic = is_symbolic
+        self.excluded: list[tuple[int, int]] = []  # steps from and to
         self.born: list[Any] = []  # parameters, and what optimisers keep, that were made inside
         self.counts: dict[tuple[int, Any], tuple[CountPlace, Any, bool]] = {}
         self.captures = captures

@@ -7,6 +7,7 @@ wanted. Shapes are apart, since one program may serve several.
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 from .. import _C
 from ..imperative import Tensor
 from ..imperative.levels import is_differentiated
+from ..imperative.trees import leaves_of
 
 _RawTensor = _C.RawTensor
 _PLAIN = (bool, int, str, bytes, type(None), _C.dtype)
@@ -49,6 +51,24 @@ def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any],
         named = tuple([(name, _part(kwargs[name], tensors)) for name in sorted(kwargs)])
         return tensors, (parts, named), tuple([x.shape for x in tensors])
     return tensors, (parts,), tuple([x.shape for x in tensors])
+
+
+def argument_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """A name for each tensor among the arguments, in the order of `signature`."""
+    called = getattr(function, "forward", function)  # of a layer
+    try:
+        bound = inspect.signature(called).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        bound = {f"x{i}": x for i, x in enumerate(args)} | kwargs
+    found: list[str] = []
+    seen: list[Any] = []
+    for name, value in bound.items():
+        tensors = [x for x in leaves_of(value) if isinstance(x, _C.TensorWrapper)]
+        new = [x for x in tensors if not any(x is other for other in seen)]
+        seen += new
+        is_one = isinstance(value, _C.TensorBase)
+        found += [name if is_one else f"{name}_{i}" for i in range(len(new))]
+    return found
 
 
 def _part(x: Any, tensors: list[Any]) -> Any:

@@ -205,7 +205,7 @@ class CompiledFunction:
         except Exception:
             if pattern is None or self.input_spec is not None:
                 raise
-            is_right = False
+            is_right = False  # perhaps an error of the function: then it comes again
         if not is_right:  # what it does with sizes takes numbers
             default_stream.give_back(state)
             programs.fixed.add(shapes)

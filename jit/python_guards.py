@@ -96,7 +96,12 @@ class Guard:
         self.text = text
         self.line = line
         self.was = self.now()
-        self.snap = snapshot(self.was)
+        self.snap: Any = None
+
+    def look_inside(self) -> None:
+        """From now on what is in a container counts, too."""
+        if self.snap is None:
+            self.snap = snapshot(self.was)
 
     def now(self) -> Any:
         """What it is now."""
@@ -108,7 +113,7 @@ class Guard:
 
     def is_value(self) -> bool:
         """Whether it is of interest what it was, and not only which object."""
-        return is_plain(self.was) or self.snap is not None
+        return is_plain(self.was) or (is_container(self.was) and self.snap is not None)
 
     def __repr__(self) -> str:
         return f"{self.text} was {shown(self.was)} ({self.line})"
@@ -126,7 +131,11 @@ def read(holder: Any, name: str) -> Any:
 
 def shown(x: Any) -> str:
     """A value in a message."""
-    if isinstance(x, (_C.TensorBase, np.ndarray)) or not (is_plain(x) or is_container(x)):
+    if is_container(x):
+        items = x.values() if isinstance(x, dict) else x
+        if not all(is_plain(item) for item in items):
+            return f"a {type(x).__name__} of {len(x)}"
+    elif not is_plain(x):
         name = getattr(x, "__qualname__", None)
         return name if isinstance(name, str) else f"another {type(x).__name__}"
     text = repr(x)

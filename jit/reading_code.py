@@ -12,12 +12,12 @@ import inspect
 import os
 import sysconfig
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
-from typing import Any
+from typing import Any, TypeAlias
 
 from .. import _C
 from ..nn import Layer
 from ..optim import Optimizer
-from .python_guards import MISSING, Guard, Slots, is_container, is_plain, read
+from .python_guards import MISSING, Guard, Slots, is_container, is_plain
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 _NOT_USERS = tuple(
@@ -30,6 +30,10 @@ _KEEPING = (
     "NOT_TAKEN",
 )  # fmt: skip
 _DEEPEST = 6
+# What is called to change a container, whatever is in it.
+_CHANGING = ("add", "append", "clear", "discard", "extend", "insert", "update")
+# What is on top of the stack: the value, how the function says it, and the guard of its name.
+Top: TypeAlias = tuple[Any, str, Guard | None]
 
 
 def is_users(code: CodeType) -> bool:
@@ -50,6 +54,7 @@ class Reading:
         self.guards: list[Guard] = []
         self.tensors: list[tuple[str, Any]] = []
         self.reads_gradients = False
+        self._guards: dict[Any, Guard] = {}
         self._seen: set[Any] = set()
         self._held: list[Any] = []  # so that no other object gets the id of one that was seen
 
@@ -61,14 +66,15 @@ class Reading:
         self._held.append(parts)
         return True
 
-    def guard(self, holder: Any, name: str, text: str, line: str) -> Any:
-        """Notes what a name is; returns that."""
+    def guard(self, holder: Any, name: str, text: str, line: str, *, whole: bool = False) -> Guard:
+        """Notes what a name is; `whole`: of a container, what is in it too."""
         key = (id(holder.owner) if isinstance(holder, Slots) else id(holder), name)
-        value = read(holder, name)
-        if key not in self._seen:
-            self._seen.add(key)
-            self.guards.append(Guard(holder, name, text, line))
-        return value
+        if key not in self._guards:
+            self._guards[key] = Guard(holder, name, text, line)
+            self.guards.append(self._guards[key])
+        if whole:
+            self._guards[key].look_inside()
+        return self._guards[key]
 
     def function(self, function: Any, instance: Any = MISSING, name: str = "") -> None:
         """Reads a function, a method, or what is called like one."""
@@ -126,7 +132,7 @@ class Reading:
             if name.startswith("_compiled"):
                 continue
             if not is_own or is_part or name == "training":
-                self.guard(vars(layer), name, f"{text}.{name}", line)
+                self.guard(vars(layer), name, f"{text}.{name}", line, whole=True)
             self.value(x, f"{text}.{name}", line)
         if "training" not in vars(layer):
             self.guard(vars(layer), "training", f"{text}.training", line)
@@ -141,7 +147,7 @@ class Reading:
         for name, x in list(vars(optimizer).items()):
             if name in counted:
                 continue
-            self.guard(vars(optimizer), name, f"{text}.{name}", line)
+            self.guard(vars(optimizer), name, f"{text}.{name}", line, whole=True)
             self.value(x, f"{text}.{name}", line)
 
 
@@ -153,15 +159,15 @@ class _Code:
         self.globals = function.__globals__
         names = function.__code__.co_freevars
         self.cells = dict(zip(names, function.__closure__ or (), strict=True))
-        self.known: dict[str, tuple[Any, str]] = {}
+        self.known: dict[str, Top] = {}
         if instance is not MISSING and function.__code__.co_argcount:
             first = function.__code__.co_varnames[0]
-            self.known[first] = (instance, first)
+            self.known[first] = (instance, first, None)
 
     def read(self, code: CodeType) -> None:
         """All that the code, and functions that are written in it, read."""
         line = code.co_firstlineno
-        top: tuple[Any, str] | None = None
+        top: Top | None = None
         for step in dis.get_instructions(code):
             line = _line_of(step, line)
             place = f"{code.co_filename}:{line}"
@@ -173,7 +179,7 @@ class _Code:
             if isinstance(constant, CodeType):
                 self.read(constant)
 
-    _followed: tuple[Any, str] | None = None
+    _followed: Top | None = None
 
     def _step(self, step: Any, top: Any, place: str) -> Any:
         name = step.opname
@@ -189,8 +195,7 @@ class _Code:
             return self._global(step.argval, place)
         if name in ("LOAD_DEREF", "LOAD_CLASSDEREF") and step.argval in self.cells:
             cell = self.cells[step.argval]
-            value = self.reading.guard(cell, step.argval, step.argval, place)
-            return None if value is MISSING else (value, step.argval)
+            return _top(self.reading.guard(cell, step.argval, step.argval, place))
         if name in _LOADS or name == "LOAD_DEREF":
             return self.known.get(step.argval)
         if name == "LOAD_FAST_LOAD_FAST":
@@ -210,16 +215,17 @@ class _Code:
     def _global(self, name: str, place: str) -> Any:
         if name not in self.globals:
             return None  # a built-in one
-        return self.reading.guard(self.globals, name, name, place), name
+        return _top(self.reading.guard(self.globals, name, name, place))
 
-    def _attribute(self, top: tuple[Any, str], name: str, place: str) -> Any:
-        owner, text = top
+    def _attribute(self, top: Top, name: str, place: str) -> Any:
+        owner, text, guard = top
         text = f"{text}.{name}"
+        if is_container(owner) and name not in _CHANGING and guard is not None:
+            guard.look_inside()
         if isinstance(owner, ModuleType):
             if owner.__name__.partition(".")[0] == __name__.partition(".")[0]:
                 return None
-            value = self.reading.guard(vars(owner), name, text, place)
-            return None if value is MISSING else (value, text)
+            return _top(self.reading.guard(vars(owner), name, text, place))
         if isinstance(owner, _C.TensorBase):
             self.reading.value(owner, top[1], place)
             return None
@@ -227,21 +233,22 @@ class _Code:
             self.reading.value(owner, top[1], place)
         held: Any = getattr(owner, "__dict__", None)
         if held is not None and not isinstance(owner, type) and name in held:
-            return self.reading.guard(held, name, text, place), text
+            return _top(self.reading.guard(held, name, text, place))
         if isinstance(owner, tuple) and name in getattr(owner, "_fields", ()):
-            return getattr(owner, name), text
+            return getattr(owner, name), text, None
         for cls in owner.__mro__ if isinstance(owner, type) else type(owner).__mro__:
             if name not in vars(cls):
                 continue
-            value = self.reading.guard(vars(cls), name, text, place)
+            found = self.reading.guard(vars(cls), name, text, place)
+            value = found.was
             if isinstance(value, MemberDescriptorType):  # of __slots__
-                return self.reading.guard(Slots(owner), name, text, place), text
+                return _top(self.reading.guard(Slots(owner), name, text, place))
             if held is not None and not isinstance(owner, type):
                 self.reading.guard(held, name, text, place)  # nothing, as yet
-            return self._of_class(owner, value, text)
+            return self._of_class(owner, value, text, found)
         return None
 
-    def _of_class(self, owner: Any, value: Any, text: str) -> Any:
+    def _of_class(self, owner: Any, value: Any, text: str, guard: Guard) -> Any:
         if isinstance(value, property):
             self.reading.function(value.fget, owner)
             return None
@@ -250,11 +257,13 @@ class _Code:
         if isinstance(value, FunctionType):
             self.reading.function(value, owner)
             return None
-        return value, text
+        return value, text, guard
 
-    def _escapes(self, top: tuple[Any, str], place: str) -> None:
+    def _escapes(self, top: Top, place: str) -> None:
         """A value goes where its attributes are not followed: all that it holds counts."""
-        value, text = top
+        value, text, guard = top
+        if guard is not None:
+            guard.look_inside()
         self.reading.value(value, text, place)
         held = getattr(value, "__dict__", None)
         is_object = held is not None and not isinstance(
@@ -263,11 +272,15 @@ class _Code:
         if is_object and _is_of_user(type(value)) and self.reading._is_new(value, held):
             assert held is not None
             for name, x in list(held.items()):
-                self.reading.guard(held, name, f"{text}.{name}", place)
+                self.reading.guard(held, name, f"{text}.{name}", place, whole=True)
                 self.reading.value(x, f"{text}.{name}", place)
 
 
 _FOLLOWED: Any = object()
+
+
+def _top(guard: Guard) -> Top | None:
+    return None if guard.was is MISSING else (guard.was, guard.text, guard)
 
 
 def _line_of(step: Any, line: int) -> int:

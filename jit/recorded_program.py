@@ -213,6 +213,8 @@ class RecordedProgram:
     def takes(self, shapes: Sequence[Any]) -> bool:
         """Whether the program runs for arguments of these shapes."""
         known = tuple(shapes)
+        if self._follows_elements:
+            return True
         if known not in self._taken:
             given = [
                 _C.ShapeTensor(shapes[p.index], self.compiled.dtype(n))
@@ -243,6 +245,12 @@ class RecordedProgram:
         self.inputs = [(n, place) for n, (_, place) in pairs if n in read]
         self.op = Call(program, [n for n, _ in self.inputs], numbers)
         self.places = [place for _, place in self.inputs]
+        # Where sizes follow from elements each step gets its attributes when it runs.
+        self._follows_elements = self.listing.follows_elements
+        if self._follows_elements:
+            self.inputs = [(n, place) for n, (_, place) in pairs]
+            self.places = [place for _, place in self.inputs]
+        self._outputs_compiled = numbers
 
     def values(self, arguments: Sequence[Any]) -> list[Any]:
         """The values of the inputs by now."""
@@ -252,9 +260,14 @@ class RecordedProgram:
     def run(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The results of the program for the tensors of a call."""
         values = self.values(arguments)
-        if not self.has_history:
+        if self._follows_elements:
+            found: Sequence[Any] = self.compiled.values(self._outputs_compiled, tuple(values))
+        elif not self.has_history:
             return self.op(*values)
-        found = self._recomputed(values) if self._options.get("recompute") else self.op(*values)
+        elif self._options.get("recompute"):
+            found = self._recomputed(values)
+        else:
+            found = self.op(*values)
         return [y if lives else stopped(y) for y, lives in zip(found, self.lives, strict=True)]
 
     def _recomputed(self, values: Sequence[Any]) -> Sequence[Any]:

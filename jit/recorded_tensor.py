@@ -43,7 +43,9 @@ class RecordedListing(Program):
         super().__init__()
         self.recording: Recording | None = None
         self.was_paused = False
-        self._roots: dict[int, Any] = {}  # values of variables that say unknown sizes
+        # What shapes with unknown sizes are in this call, by variables.
+        self._shapes: dict[int, tuple[int, ...]] = {}
+        self.follows_elements = False  # whether there are sizes that no input says
         self._moving: set[int] = set()  # what derivatives are wanted by goes into these
         self._stopped: dict[int, int] = {}
 
@@ -55,40 +57,53 @@ class RecordedListing(Program):
 
     def _made_of_nothing(self, number: int) -> Any:
         """The value of what the last op has just made, which has no arguments."""
-        step = self.applied()[-1]
+        outputs = self.steps()[-1][2]
         with _C.Recording(None):
-            if self._roots:
-                return self._run_last(step.outputs, (), ())[step.outputs.index(number)]
-            return step.op()[step.outputs.index(number)]
+            return self._last_op()()[outputs.index(number)]
 
-    def note_sizes(self, numbers: Sequence[int], values: Sequence[Any]) -> None:
-        """Keeps the values of those variables that say what an unknown size is."""
-        sizes = self.sizes()
-        if len(sizes) > len(self._roots):
-            by_number = dict(zip(numbers, values, strict=True))
-            for _, number, _ in sizes:
-                if number not in self._roots and number in by_number:
-                    self._roots[number] = by_number[number]
+    def note_shape(self, number: int, shape: tuple[int, ...]) -> None:
+        """Keeps what a shape is in this call, if the program does not know it."""
+        if not all(isinstance(size, int) for size in self.shape(number)):
+            self._shapes[number] = shape
 
     def apply(self, op: OpBase, xs: Sequence[RecordedTensor]) -> list[RecordedTensor]:
         """Runs an op on the values, and lists it."""
         with _C.Recording(None):  # what an op makes on its way is no part of the program
-            if self._roots:
-                made = self.append(op, inputs := [self.refer(x) for x in xs])
-                found = self._run_last(made, inputs, [x.shadow for x in xs])
+            if self._shapes:
+                made = self.append(op, [self.refer(x) for x in xs])
+                found = self._last_op()(*[x.shadow for x in xs])
             else:
                 found = op(*[x.shadow for x in xs])
                 made = self.append(op, [self.refer(x) for x in xs])
         self._note_moving(xs, made, found)
-        self.note_sizes(made, found)
+        for number, y in zip(made, found, strict=True):
+            self.note_shape(number, y.shape)
+            if number in self._shapes and not self.sizes():
+                self.follows_elements = True
         return [RecordedTensor(self, n, y) for n, y in zip(made, found, strict=True)]
 
-    def _run_last(
-        self, made: Sequence[int], inputs: Sequence[int], values: Sequence[Any]
-    ) -> tuple[Any, ...]:
-        """What the last op gives, whose attributes are of unknown sizes, for those of this call."""
-        given = {**self._roots, **dict(zip(inputs, values, strict=True))}
-        return _C.Stretch(self, list(given), made).run(list(given.values()))
+    def _last_op(self) -> OpBase:
+        """The last op, with what sizes are in this call in the place of unknown ones."""
+        op, _, _, _, unknown = self.steps()[-1]
+        if not unknown:
+            return op  # type: ignore[no-any-return]
+        params = {name: self._known(value) for name, value in unknown.items()}
+        return type(op)(**{**op.params(), **params})  # type: ignore[no-any-return]
+
+    def _known(self, x: Any) -> Any:
+        """What an attribute that follows from sizes is in this call."""
+        if not isinstance(x, tuple):
+            return x
+        kind, *parts = x
+        if kind == "size":
+            number, axis = parts
+            return self._shapes.get(number, self.shape(number))[axis]
+        made = [self._known(part) for part in parts[0]]
+        if kind == "tuple":
+            return tuple(made)
+        if kind == "float":
+            return float(made[0])
+        return made[0] + made[1] if kind == "add" else made[0] * made[1]
 
     def refer(self, x: RecordedTensor) -> int:
         """The variable that a handle stands for, behind a stop where its history was cut."""
@@ -138,6 +153,12 @@ class RecordedTensor(SymbolicTensor):
     def elements(self) -> Any:
         """The value, which the program depends on from now on."""
         return self.recording().read(self)
+
+    @property
+    def printed(self) -> Any:
+        """The value, where it has elements: who prints it depends on them."""
+        is_known = self.listing.recording is not None and not self.listing.recording.is_symbolic
+        return self.elements if is_known else self
 
     def stopped(self) -> RecordedTensor:
         """The same without history outside."""

@@ -191,7 +191,7 @@ class Recording:
             self.program.moves(number)
         self.inputs.append((number, place))
         shadow = _meta(value) if self.is_symbolic else value
-        self.program.note_sizes((number,), (shadow,))
+        self.program.note_shape(number, value.shape)
         return RecordedTensor(self.program, number, shadow)
 
     def bind(self, tensor: Any, place: TensorPlace, name: str, sizes: Any = None) -> Touched:

@@ -93,7 +93,7 @@ class Reading:
                 ):
                     self.value(value, f"a default of {function.__name__}", name)
         elif isinstance(function, Layer):
-            self.layer(function, type(function).__name__, name)
+            self.layer(function, "self", name)
         elif hasattr(function, "__wrapped__"):
             self.function(function.__wrapped__, instance)
         elif not isinstance(function, type):

@@ -1,4 +1,4 @@
-"""What a program depends on: whatever changes between calls, a traced function gives what it gives."""
+"""What a program depends on: a traced function gives what it gives, whatever changes."""
 
 from __future__ import annotations
 

@@ -17,13 +17,15 @@ from typing import Any
 import numpy as np
 
 from .. import _C
-from ..imperative import Tensor, apply
+from ..imperative import SymbolicTensor, Tensor, apply
 from ..imperative.autodiff import zeros_like
+from ..imperative.blocks import Block
 from ..imperative.keeping import recorder
-from ..imperative.levels import is_differentiated, layers, stopped
+from ..imperative.levels import Level, is_differentiated, layers, stopped
 from ..imperative.rebinding import inner_of
 from ..imperative.trees import leaves_of
 from ..ops import OpBase
+from ..static import Program
 from .places import CountPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .recorded_tensor import RecordedListing, RecordedTensor
 
@@ -124,6 +126,7 @@ class Touched:
         self.place = place
         self.number = number
         self.original = original
+        self.shadow: Any = original
         self.is_leaf = tensor.is_leaf
         self.is_differentiated = is_differentiated(original)
         self.gradient: RecordedTensor | None = None
@@ -167,13 +170,14 @@ class Recording:
         self.inputs: list[tuple[int, Place]] = []
         self.reads: dict[int, Read] = {}
         self._journal = _C.Journal()
-        self._older = 0
+        self._level = Level()
 
     @contextmanager
     def going_on(self) -> Iterator[Recording]:
         """A block in which what is applied is recorded; tensors are as before when it ends."""
         with ExitStack() as stack:
             stack.enter_context(self._journal)
+            stack.enter_context(self._level)
             self.program.recording = self
             stack.callback(self._end)
             stack.enter_context(_watching(self))
@@ -201,10 +205,7 @@ class Recording:
         bound = self.input(name, original, place, original.shape if sizes is None else sizes)
         touched = Touched(tensor, place, bound.number, original)
         self.touched[id(tensor)] = touched
-        tensor._reset(bound)
-        self._older = len(self._journal.rebound())
-        if touched.is_differentiated:
-            tensor.requires_grad = True
+        self._stand_in(touched, bound)
         if gradient is not None:
             value = stopped(gradient.__wrapped__)
             held = self.input(
@@ -215,16 +216,29 @@ class Recording:
             tensor.grad = Tensor(held)
         return touched
 
+    def _stand_in(self, touched: Touched, bound: RecordedTensor | None = None) -> None:
+        """Binds a Tensor to its input."""
+        if bound is None:
+            bound = RecordedTensor(self.program, touched.number, touched.shadow)
+        touched.shadow = bound.shadow
+        touched.tensor._reset(bound)
+        if touched.is_differentiated:
+            touched.tensor.requires_grad = True
+
     def touch(self, x: Any) -> None:
         """Binds a Tensor that the function has met, if it was there before."""
-        if not isinstance(x, _C.TensorWrapper) or id(x) in self.touched or self._is_own(x):
+        if not isinstance(x, _C.TensorWrapper) or not self._is_outside(x):
+            return
+        known = self.touched.get(id(x))
+        if known is not None:
+            if x.__wrapped__ is known.original:  # a block inside took its bindings back
+                self._stand_in(known)
             return
         original = x.__wrapped__
+        before = len(self._journal.rebound())
         x._reset(original)  # which the journal notes of those that are older
-        rebound = len(self._journal.rebound())
-        if rebound == self._older:
+        if len(self._journal.rebound()) == before:
             return
-        self._older = rebound
         if self.captures:
             self.captured[id(x)] = (x, original)
             number = self.program.capture(stopped(original))
@@ -233,17 +247,21 @@ class Recording:
         name = f"tensor_{len(self.inputs)}"
         self.bind(x, HeldPlace(x, name), name)
 
-    def _is_own(self, x: Any) -> bool:
-        """Whether a variable of the program is in it."""
+    def _is_outside(self, x: Any) -> bool:
+        """Whether a value is of no program that is being recorded, but for those around."""
         part = x
         while part is not None:
             if isinstance(part, RecordedTensor):
-                return part.listing is self.program
+                return part.listing is not self.program
+            if isinstance(part, SymbolicTensor):
+                block = part.listing
+                is_around = isinstance(block, Block) and block.level.number < self._level.number
+                return is_around or isinstance(block, Program)
             if isinstance(part, _C.TensorWrapper):
                 part = part.__wrapped__
             else:
                 part = part.primal if isinstance(part, _C.Tracer) else inner_of(part)
-        return False
+        return True
 
     def take(self, value: Any) -> RecordedTensor:
         """A value beside a variable: an array is a constant.

@@ -22,6 +22,7 @@ from .errors import RetraceWarning, TraceMismatchError
 from .input_spec import InputSpec
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes
+from .quick_call import QuickCall, quick_call
 from .reading_code import Reading
 from .recorded_program import Change, RecordedProgram
 from .recording import Recording, current_recording
@@ -73,9 +74,16 @@ class CompiledFunction:
         self._programs: dict[Any, Programs] = {}
         self._profile: profile | None = None
         self._last: RecordedProgram | None = None
+        self._served: RecordedProgram | None = None  # the last call
+        self._quick: tuple[QuickCall, ...] = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives for these arguments, by a program."""
+        if self.is_enabled and not kwargs:
+            for quick in self._quick:
+                found = quick(args)
+                if found is not NotImplemented:
+                    return found
         if not self.is_enabled or current_recording() is not None:
             return self.__wrapped__(*args, **kwargs)  # a part of what is recorded
         if not self._options["profiling"]:
@@ -96,10 +104,24 @@ class CompiledFunction:
             return self._replayed_strictly(programs, fitting[0], pattern, tensors, args, kwargs)
         found, change = self._replayed(fitting, tensors)
         if found is not NotImplemented:
+            self._try_quick(args, kwargs, tensors)
             return found
         if change is not None and self._gives_up(programs, change):
             return self.__wrapped__(*args, **kwargs)
         return self._recorded(programs, shapes, pattern, tensors, args, kwargs, change)
+
+    def _try_quick(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[Any]
+    ) -> None:
+        """From now on calls like the one that a program has just served go the quick way first."""
+        options = self._options
+        if kwargs or len(args) != len(tensors) or self.input_spec is not None:
+            return
+        if options["strict"] or options["profiling"] or options["recompute"]:
+            return
+        assert self._served is not None
+        quick = quick_call(self._served, len(args))
+        self._quick = () if quick is None else (quick,)
 
     def _fitting(
         self, programs: Programs, tensors: Sequence[Any], shapes: Shapes
@@ -154,6 +176,7 @@ class CompiledFunction:
             differing = program.differing(found)
             if differing is None:
                 program.calls += 1
+                self._served = program
                 return program.finish(tensors, found), None
             assert state is not None
             default_stream.give_back(state)
@@ -267,6 +290,7 @@ class CompiledFunction:
         everything = self.programs()
         while len(everything) > self.cache_size:
             oldest = everything.pop(0)
+            self._quick = ()
             for one in self._programs.values():
                 one.forget(oldest)
 

@@ -210,6 +210,13 @@ class RecordedProgram:
             return Change("an argument", "", "no tensor of the function", "one of them")
         return None
 
+    def is_closed(self) -> bool:
+        """Whether nothing but shapes, dtypes and Python's state says if it serves a call."""
+        return not (
+            self._follows_elements or self._leaves or self._constants or self._aliases
+            or any(is_wanted for *_, is_wanted in self._held)
+        )  # fmt: skip
+
     def takes(self, shapes: Sequence[Any]) -> bool:
         """Whether the program runs for arguments of these shapes."""
         known = tuple(shapes)

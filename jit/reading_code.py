@@ -11,6 +11,7 @@ import functools
 import inspect
 import os
 import sysconfig
+from collections.abc import Sequence
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, TypeAlias
 
@@ -157,6 +158,7 @@ class _Code:
     def __init__(self, reading: Reading, function: FunctionType, instance: Any) -> None:
         self.reading = reading
         self.globals = function.__globals__
+        self.instance = instance
         names = function.__code__.co_freevars
         self.cells = dict(zip(names, function.__closure__ or (), strict=True))
         self.known: dict[str, Top] = {}
@@ -178,6 +180,15 @@ class _Code:
         for constant in code.co_consts:
             if isinstance(constant, CodeType):
                 self.read(constant)
+        if "super" in code.co_names and self.instance is not MISSING:
+            self._read_overridden(code.co_names)
+
+    def _read_overridden(self, names: Sequence[str]) -> None:
+        """What `super()` may call: functions of these names of all classes."""
+        for cls in type(self.instance).__mro__:
+            for name in names:
+                if isinstance(function := vars(cls).get(name), FunctionType):
+                    self.reading.function(function, self.instance)
 
     _followed: Top | None = None
 
@@ -199,7 +210,11 @@ class _Code:
         if name in _LOADS or name == "LOAD_DEREF":
             return self.known.get(step.argval)
         if name == "LOAD_FAST_LOAD_FAST":
+            if (first := self.known.get(step.argval[0])) is not None:
+                self._escapes(first, place)
             return self.known.get(step.argval[1])
+        if name in ("STORE_FAST_LOAD_FAST", "STORE_FAST_STORE_FAST"):
+            return self._stored(step, top)
         if name == "STORE_FAST":
             if top is not None:
                 self.known[step.argval] = top
@@ -211,6 +226,17 @@ class _Code:
             self._followed = top
             return _FOLLOWED
         return None
+
+    def _stored(self, step: Any, top: Top | None) -> Any:
+        """Two steps in one, as Python 3.13 has them."""
+        first, second = step.argval
+        self.known.pop(first, None)
+        if top is not None:
+            self.known[first] = top
+        if step.opname == "STORE_FAST_STORE_FAST":
+            self.known.pop(second, None)
+            return None if top is None else _FOLLOWED
+        return self.known.get(second)
 
     def _global(self, name: str, place: str) -> Any:
         if name not in self.globals:

@@ -84,11 +84,12 @@ class RecordedListing(Program):
 
     def _last_op(self) -> OpBase:
         """The last op, with what sizes are in this call in the place of unknown ones."""
+        op: OpBase
         op, _, _, _, unknown = self.steps()[-1]
         if not unknown:
-            return op  # type: ignore[no-any-return]
+            return op
         params = {name: self._known(value) for name, value in unknown.items()}
-        return type(op)(**{**op.params(), **params})  # type: ignore[no-any-return]
+        return type(op)(**{**op.params(), **params})
 
     def _known(self, x: Any) -> Any:
         """What an attribute that follows from sizes is in this call."""
@@ -147,7 +148,7 @@ class RecordedTensor(SymbolicTensor):
     @property
     def device(self) -> str:
         """Where the value lives."""
-        return self.shadow.device  # type: ignore[no-any-return]
+        return str(self.shadow.device)
 
     @property
     def elements(self) -> Any:

@@ -137,11 +137,12 @@ class TranslatedLayer(Layer):
         for number in states:
             name = variables[number][0]
             if name.startswith(_BUFFER):
-                made: Tensor = Buffer(Tensor(weights[name]))
-                self.buffers_by_name[name.removeprefix(_BUFFER)] = made  # type: ignore[assignment]
+                buffer = Buffer(Tensor(weights[name]))
+                self.buffers_by_name[name.removeprefix(_BUFFER)] = buffer
+                self._states.append(buffer)
             else:
-                made = self.parameters_by_name[name] = Parameter(Tensor(weights[name]))
-            self._states.append(made)
+                parameter = self.parameters_by_name[name] = Parameter(Tensor(weights[name]))
+                self._states.append(parameter)
         changes = program.assigned()
         self._assigned = list(changes)
         self._paths = [_path(name) for name in results]

@@ -15,7 +15,7 @@ import pytest
 from support.declarations import DECLARED
 
 import tensorlike as tl
-from tensorlike import functional, imperative, memory, nn, ops, optim, transforms
+from tensorlike import functional, imperative, jit, memory, nn, ops, optim, transforms
 from tensorlike.opdecl.compiler.examples import example_lines
 from tensorlike.opdecl.oracle.reference import Reference
 
@@ -25,6 +25,7 @@ MODULES = [
     functional.linalg,
     functional.special,
     imperative,
+    jit,
     memory,
     nn,
     ops,

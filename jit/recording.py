@@ -40,7 +40,7 @@ def current_recording() -> Recording | None:
 
 
 @apply.register
-def apply_recorded(op: OpBase, *args: _C.TensorWrapper) -> Any:
+def apply_while_recording(op: OpBase, *args: _C.TensorWrapper) -> Any:
     """Lets Tensors from outside of what is recorded stand for inputs of the program."""
     recording = _current.get()
     if recording is None:
@@ -50,7 +50,7 @@ def apply_recorded(op: OpBase, *args: _C.TensorWrapper) -> Any:
     return apply.super(op, *args)
 
 
-apply.disable(apply_recorded)
+apply.disable(apply_while_recording)
 
 
 @contextmanager
@@ -60,14 +60,14 @@ def _watching(recording: Recording) -> Iterator[None]:
     with _counting:
         _going_on += 1
         if _going_on == 1:
-            apply.enable(apply_recorded)
+            apply.enable(apply_while_recording)
     try:
         yield
     finally:
         with _counting:
             _going_on -= 1
             if _going_on == 0:
-                apply.disable(apply_recorded)
+                apply.disable(apply_while_recording)
         _current.reset(token)
 
 

@@ -9,17 +9,17 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from types import MethodType
+from copy import deepcopy
 from typing import Any
 
 from .. import _C
 from ..functional.arguments import integer
 from ..imperative.random import default_stream
-from ..imperative.trees import leaves_of, map_tree
 from ..inspection.profiler import profile
+from .bound_methods import bound_to, reduced
 from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError
-from .input_spec import InputSpec
+from .input_spec import InputSpec, example_arguments
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes
 from .quick_call import QuickCall, quick_call
@@ -312,11 +312,7 @@ class CompiledFunction:
                 args = self.input_spec
             elif self._last is not None:
                 return ConcreteProgram(self._last, self._last.names)
-        sizes: dict[Any, int] = {}
-        specs = [x for x in leaves_of((args, kwargs)) if isinstance(x, InputSpec)]
-        made_args, made_kwargs = map_tree(
-            lambda x: x.example(sizes) if isinstance(x, InputSpec) else x, (args, kwargs)
-        )
+        made_args, made_kwargs, specs = example_arguments(args, kwargs)
         tensors, _, _ = signature(made_args, made_kwargs)
         if not tensors and not args and self._last is None:
             raise _C.ArgumentError(
@@ -331,9 +327,8 @@ class CompiledFunction:
             )
         finally:
             default_stream.give_back(state)
-        given = [spec.name for spec in specs] if pattern is not None else []
-        names = [a or b for a, b in zip(given or [None] * len(tensors), made.names, strict=True)]
-        return ConcreteProgram(made, names)
+        given = [spec.name for spec in specs] if pattern is not None else [None] * len(tensors)
+        return ConcreteProgram(made, [a or b for a, b in zip(given, made.names, strict=True)])
 
     def dump(self, path: Any, *args: Any, **kwargs: Any) -> Any:
         """Writes the program of a call as `jit.save` does; returns what was written.
@@ -378,16 +373,25 @@ class CompiledFunction:
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """On an instance a method, with programs of its own."""
-        if instance is None:
-            return self
-        held = getattr(instance, "__dict__", None)
-        if held is None:
-            return functools.partial(self, instance)
-        bound = held.setdefault("_compiled_methods", {})
-        name = self.__wrapped__.__name__
-        if name not in bound:
-            bound[name] = type(self)(MethodType(self.__wrapped__, instance), **self._options)
-        return bound[name]
+        return self if instance is None else bound_to(self, instance)
+
+    def over(self, function: Callable[..., Any]) -> CompiledFunction:
+        """The same around another function."""
+        return type(self)(function, **self._options)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function, or the layer, has: `parameters`, say."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+        """Around a copy, with no programs as yet."""
+        return self.over(deepcopy(self.__wrapped__, memo))
+
+    def __reduce__(self) -> Any:
+        """Pickles by its name, or as what it is around; programs are made again."""
+        return reduced(self, self.__wrapped__, self._options)
 
     def __repr__(self) -> str:
         """What it is around."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import _C
 from ..imperative import Tensor, as_dtype
+from ..imperative.trees import leaves_of, map_tree
 
 
 class InputSpec:
@@ -82,3 +83,13 @@ class InputSpec:
 
     def __repr__(self) -> str:
         return f"InputSpec(shape={self.shape}, dtype={self.dtype.name}, name={self.name!r})"
+
+
+def example_arguments(args: Any, kwargs: Any) -> tuple[Any, Any, list[InputSpec]]:
+    """Arguments with a tensor without elements in the place of each spec; the specs."""
+    sizes: dict[Any, int] = {}
+    specs = [x for x in leaves_of((args, kwargs)) if isinstance(x, InputSpec)]
+    made_args, made_kwargs = map_tree(
+        lambda x: x.example(sizes) if isinstance(x, InputSpec) else x, (args, kwargs)
+    )
+    return made_args, made_kwargs, specs

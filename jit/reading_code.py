@@ -18,6 +18,7 @@ from typing import Any, TypeAlias
 from .. import _C
 from ..nn import Layer
 from ..optim import Optimizer
+from .bound_methods import ATTRIBUTE
 from .python_guards import MISSING, Guard, Slots, is_container, is_plain
 
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
@@ -127,12 +128,14 @@ class Reading:
             return
         forward = inspect.getattr_static(type(layer), "forward", None)
         is_own = isinstance(forward, FunctionType) and is_users(forward.__code__)
+        # What its code sets counts where it is read.
+        cls: Any = type(layer)
+        stored = _stored_by(cls) if is_own else frozenset()
         for name in list(vars(layer)):
             x = vars(layer)[name]
-            is_part = isinstance(x, (_C.TensorWrapper, Layer)) or is_container(x)
-            if name.startswith("_compiled"):
+            if name == ATTRIBUTE:
                 continue
-            if not is_own or is_part or name == "training":
+            if name not in stored:
                 self.guard(vars(layer), name, f"{text}.{name}", line, whole=True)
             self.value(x, f"{text}.{name}", line)
         if "training" not in vars(layer):
@@ -314,6 +317,24 @@ def _line_of(step: Any, line: int) -> int:
     if positions is not None:
         return positions.lineno or line
     return step.starts_line or line  # Python 3.10
+
+
+@functools.cache
+def _stored_by(cls: type) -> frozenset[str]:
+    """The attributes that functions of a class set, but for those that make an instance."""
+    functions = [
+        function
+        for base in cls.__mro__
+        for name, function in vars(base).items()
+        if isinstance(function, FunctionType) and name not in ("__init__", "build")
+    ]
+    users = [function for function in functions if is_users(function.__code__)]
+    return frozenset(
+        step.argval
+        for function in users
+        for step in dis.get_instructions(function)
+        if step.opname == "STORE_ATTR"
+    )
 
 
 def _is_of_user(cls: type) -> bool:

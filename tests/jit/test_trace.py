@@ -166,7 +166,9 @@ def test_j7_an_error_in_a_trace_leaves_nothing_behind() -> None:
     assert buffer.item() == 1.0 and parameter.grad is None and parameter.is_leaf
     assert _C.paused_level() == -1 and tl.tensor([1.0]).tolist() == [1.0]
     assert failing.programs() == []
-    assert not any(row[0] == "apply_while_recording" and row[3] for row in _C.resolution(tl.ops.Copy(), x))
+    assert not any(
+        row[0] == "apply_while_recording" and row[3] for row in _C.resolution(tl.ops.Copy(), x)
+    )
     failing(x, False)
     assert buffer.item() == 4.0 and parameter.grad.item() == 3.0
 

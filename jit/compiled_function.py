@@ -19,9 +19,9 @@ from ..inspection.profiler import profile
 from .bound_methods import bound_to, reduced
 from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError
-from .input_spec import InputSpec, example_arguments
+from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
-from .program_cache import Pattern, Programs, Shapes
+from .program_cache import Pattern, Programs, Shapes, explained
 from .quick_call import QuickCall, quick_call
 from .reading_code import Reading
 from .recorded_program import Change, RecordedProgram
@@ -75,6 +75,7 @@ class CompiledFunction:
         self._profile: profile | None = None
         self._last: RecordedProgram | None = None
         self._served: RecordedProgram | None = None  # the last call
+        self._tried: RecordedProgram | None = None  # whether it serves the quick way
         self._quick: tuple[QuickCall, ...] = ()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -119,7 +120,10 @@ class CompiledFunction:
             return
         if options["strict"] or options["profiling"] or options["recompute"]:
             return
+        if self._served is self._tried:
+            return
         assert self._served is not None
+        self._tried = self._served
         quick = quick_call(self._served, len(args))
         self._quick = () if quick is None else (quick,)
 
@@ -128,19 +132,9 @@ class CompiledFunction:
     ) -> tuple[list[RecordedProgram], Pattern | None]:
         if self.input_spec is None:
             return programs.for_shapes(shapes)
-        self._check_specs(tensors)
+        check_all(self.input_spec, tensors, self._name())
         pattern = tuple([spec.shape for spec in self.input_spec])
         return programs.by_pattern.setdefault(pattern, []), pattern
-
-    def _check_specs(self, tensors: Sequence[Any]) -> None:
-        assert self.input_spec is not None
-        if len(tensors) != len(self.input_spec):
-            raise _C.ArgumentError(
-                f"takes {len(self.input_spec)} tensors, as its input_spec says", op=self._name(),
-                got=str(len(tensors)),
-            )  # fmt: skip
-        for spec, x in zip(self.input_spec, tensors, strict=True):
-            spec.check(x, self._name())
 
     def _name(self) -> str:
         return getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__)
@@ -164,7 +158,7 @@ class CompiledFunction:
         """What a program gives; NotImplemented, and why the last one is not for this call."""
         known: list[Any] = []
         change = None
-        for program in programs:
+        for program in tuple(programs):
             refusal = program.refusal(tensors)
             if refusal is not None:
                 change = refusal
@@ -172,11 +166,21 @@ class CompiledFunction:
             if not program.agrees(known):
                 continue
             state = default_stream.state() if program.reads else None
-            found = program.run(tensors)
+            try:
+                found = program.run(tensors)
+            except (_C.ShapeError, _C.DTypeError):
+                refusal = program.misfit()
+                if refusal is None:
+                    raise
+                change = refusal
+                continue
             differing = program.differing(found)
             if differing is None:
                 program.calls += 1
                 self._served = program
+                if program is not programs[0]:  # it is likely to serve the next call, too
+                    programs.remove(program)
+                    programs.insert(0, program)
                 return program.finish(tensors, found), None
             assert state is not None
             default_stream.give_back(state)
@@ -347,8 +351,9 @@ class CompiledFunction:
         return self._profile
 
     def programs(self) -> list[RecordedProgram]:
-        """The programs that there are."""
-        return [program for one in self._programs.values() for program in one.all()]
+        """The programs that there are, in the order of their making."""
+        found = [program for one in self._programs.values() for program in one.all()]
+        return sorted(found, key=lambda program: program.order)
 
     def why(self) -> str:
         """The programs in the cache, and for each why it was made and what it depends on.
@@ -360,16 +365,8 @@ class CompiledFunction:
             >>> print(double.why())
             program 0 of 2 ops: the first call of its kind
         """
-        lines = []
-        for index, program in enumerate(self.programs()):
-            count = len(program.compiled.applied())
-            lines.append(f"program {index} of {count} ops: {program.cause}")
-            lines += [f"  {guard!r}" for guard in program.guards.guards if guard.is_value()]
-            lines += [f"  {read}" for read in program.reads]
-        for one in self._programs.values():
-            if one.eager_because is not None:
-                lines.append(f"calls run at once: {one.eager_because}")
-        return "\n".join(lines)
+        reasons = [one.eager_because for one in self._programs.values()]
+        return explained(self.programs(), [reason for reason in reasons if reason is not None])
 
     def __get__(self, instance: Any, owner: type | None = None) -> Any:
         """On an instance a method, with programs of its own."""

@@ -85,6 +85,22 @@ class InputSpec:
         return f"InputSpec(shape={self.shape}, dtype={self.dtype.name}, name={self.name!r})"
 
 
+def check_all(specs: Sequence[InputSpec], tensors: Sequence[Any], who: str) -> None:
+    """Raises unless there is a tensor for each spec, as it says.
+
+    Raises:
+        ArgumentError: they are not as many.
+        ShapeError: one has another shape.
+        DTypeError: one has another dtype.
+    """
+    if len(tensors) != len(specs):
+        raise _C.ArgumentError(
+            f"takes {len(specs)} tensors, as its input_spec says", op=who, got=str(len(tensors))
+        )
+    for spec, x in zip(specs, tensors, strict=True):
+        spec.check(x, who)
+
+
 def example_arguments(args: Any, kwargs: Any) -> tuple[Any, Any, list[InputSpec]]:
     """Arguments with a tensor without elements in the place of each spec; the specs."""
     sizes: dict[Any, int] = {}

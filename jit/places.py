@@ -35,12 +35,15 @@ class TensorPlace(Place):
 
     def find(self, arguments: Sequence[Any]) -> Any:
         """What it is around."""
-        return unwrapped(self.tensor(arguments))
+        value = self.tensor(arguments).__wrapped__
+        return unwrapped(value) if isinstance(value, _C.TensorWrapper) else value
 
     def assign(self, arguments: Sequence[Any], value: Any) -> None:
         """Binds it; a leaf stays one, and anything else has the history of the value."""
         tensor = self.tensor(arguments)
-        if is_differentiated(value) and not tensor.is_leaf:
+        if type(value) is _C.RawTensor:
+            _C.set_value(tensor, value)
+        elif is_differentiated(value) and not tensor.is_leaf:
             tensor._reset(value)
         else:
             _C.set_value(tensor, stopped(value))
@@ -94,28 +97,40 @@ class GradientPlace(Place):
 
 
 class CountPlace(Place):
-    """A number of Python that a step goes on from: an item of a list, or an attribute."""
+    """A number of Python that a step goes on from: an item of a list, or an attribute.
+
+    Items of a list that were equal when the function was recorded share one place.
+    """
 
     def __init__(self, holder: Any, key: Any, dtype: Any) -> None:
         self.holder = holder
-        self.key = key
+        self.keys = [key]
         self.dtype = dtype
+
+    def of_keys(self, keys: Sequence[Any]) -> CountPlace:
+        """The place of some of them."""
+        made = CountPlace(self.holder, keys[0], self.dtype)
+        made.keys = list(keys)
+        return made
+
+    def number(self, key: Any) -> Any:
+        """The number under one of the keys."""
+        return self.holder[key] if isinstance(self.holder, list) else getattr(self.holder, key)
 
     def find(self, arguments: Sequence[Any]) -> Any:
         """The number, as a value."""
-        number = self.holder[self.key] if isinstance(self.holder, list) else self._attribute()
-        return unwrapped(_C.tensor(number, self.dtype))
+        return unwrapped(_C.tensor(self.number(self.keys[0]), self.dtype))
 
-    def _attribute(self) -> Any:
-        return getattr(self.holder, self.key)
+    def is_one(self) -> bool:
+        """Whether the numbers are still equal."""
+        first = self.number(self.keys[0])
+        return all(self.number(key) == first for key in self.keys)
 
     def assign(self, arguments: Sequence[Any], value: Any) -> None:
         """Puts the number there."""
-        number = Tensor(stopped(value)).item()
-        if isinstance(self.holder, list):
-            self.holder[self.key] = int(number)
-        else:
-            setattr(self.holder, self.key, number)
+        number = int(Tensor(stopped(value)).item())
+        for key in self.keys:
+            self.holder[key] = number
 
     def __repr__(self) -> str:
-        return f"{type(self.holder).__name__}.{self.key}"
+        return f"{type(self.holder).__name__}.{self.keys[0]}"

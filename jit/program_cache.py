@@ -6,6 +6,7 @@ unknown, and one program serves all; where it cannot, each gets its own.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .recorded_program import RecordedProgram
@@ -98,3 +99,13 @@ def pattern_of(seen: list[Shapes]) -> Pattern | None:
                 sizes.append(names.setdefault(dims, f"size_{len(names)}"))
         made.append(tuple(sizes))
     return tuple(made)
+
+
+def explained(programs: Sequence[RecordedProgram], reasons: Sequence[str]) -> str:
+    """Why programs were made, and what they depend on; why other calls run at once."""
+    lines = []
+    for index, program in enumerate(programs):
+        lines.append(f"program {index} of {len(program.compiled.applied())} ops: {program.cause}")
+        lines += [f"  {guard!r}" for guard in program.guards.guards if guard.is_value()]
+        lines += [f"  {read}" for read in program.reads]
+    return "\n".join([*lines, *(f"calls run at once: {reason}" for reason in reasons)])

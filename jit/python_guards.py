@@ -26,32 +26,65 @@ def is_plain(x: Any) -> bool:
     return isinstance(x, _PLAIN)
 
 
-def snapshot(x: Any, depth: int = 0) -> Any:
-    """What a value is now, in a form that `is_unchanged` compares with what it is later."""
-    if isinstance(x, (list, tuple, set, frozenset)) and len(x) <= _LONGEST and depth < 4:
-        return type(x), tuple([(item, snapshot(item, depth + 1)) for item in x])
-    if isinstance(x, dict) and len(x) <= _LONGEST and depth < 4:
-        return dict, tuple([(k, v, snapshot(v, depth + 1)) for k, v in x.items()])
-    if isinstance(x, np.ndarray):
-        return np.ndarray, x.copy()
-    return None
+class Snapshot:
+    """What is in a container, or in an array of NumPy."""
 
+    __slots__ = ("inner", "items", "keys", "kind", "marks")
 
-def is_unchanged(x: Any, was: Any, snap: Any) -> bool:
-    """Whether a value is what it was when the snapshot was taken."""
-    if snap is None:
-        return x is was or (type(x) is type(was) and is_plain(x) and _is_equal(x, was))
-    kind = snap[0]
-    if kind is np.ndarray:
-        return isinstance(x, np.ndarray) and _same_array(x, snap[1])
-    if kind is dict:
-        if type(x) is not type(was) or len(x) != len(snap[1]):
+    def __init__(self, x: Any, depth: int) -> None:
+        self.kind = type(x)
+        self.keys = list(x) if isinstance(x, dict) else None
+        self.items = list(x.values()) if isinstance(x, dict) else list(x)
+        self.marks = list(map(id, self.items))
+        found = [snapshot(item, depth + 1) for item in self.items]
+        self.inner = [(i, one) for i, one in enumerate(found) if one is not None]
+
+    def holds(self, x: Any) -> bool:
+        """Whether the same is in a container now."""
+        if type(x) is not self.kind or len(x) != len(self.items):
             return False
-        rows = zip(x.items(), snap[1], strict=True)
-        return all(k == old_k and is_unchanged(v, old, s) for (k, v), (old_k, old, s) in rows)
-    if type(x) is not kind or len(x) != len(snap[1]):
-        return False
-    return all(is_unchanged(v, old, s) for v, (old, s) in zip(x, snap[1], strict=True))
+        if self.keys is not None:
+            if list(x) != self.keys:
+                return False
+            x = x.values()
+        is_same = list(map(id, x)) == self.marks
+        if is_same and not self.inner:
+            return True
+        items = list(x)
+        if not is_same and not self._is_equal(items):
+            return False
+        return all(one.holds(items[i]) for i, one in self.inner)
+
+    def _is_equal(self, items: list[Any]) -> bool:
+        looked_into = {i for i, _ in self.inner}
+        pairs = enumerate(zip(items, self.items, strict=True))
+        return all(i in looked_into or is_same_value(x, was) for i, (x, was) in pairs)
+
+
+class ArraySnapshot:
+    """The elements of an array of NumPy."""
+
+    __slots__ = ("copy",)
+
+    def __init__(self, x: Any) -> None:
+        self.copy = x.copy()
+
+    def holds(self, x: Any) -> bool:
+        """Whether an array has them."""
+        return isinstance(x, np.ndarray) and _same_array(x, self.copy)
+
+
+def snapshot(x: Any, depth: int = 0) -> Snapshot | ArraySnapshot | None:
+    """What is in a value; None: it says all by itself, or only which one it is counts."""
+    if isinstance(x, np.ndarray):
+        return ArraySnapshot(x)
+    is_looked_into = is_container(x) and len(x) <= _LONGEST and depth < 4
+    return Snapshot(x, depth) if is_looked_into else None
+
+
+def is_same_value(x: Any, was: Any) -> bool:
+    """Whether it is the same object, or a plain value that is equal."""
+    return x is was or (type(x) is type(was) and is_plain(x) and _is_equal(x, was))
 
 
 def _is_equal(x: Any, y: Any) -> bool:
@@ -96,7 +129,7 @@ class Guard:
         self.text = text
         self.line = line
         self.was = self.now()
-        self.snap: Any = None
+        self.snap: Snapshot | ArraySnapshot | None = None
 
     def look_inside(self) -> None:
         """From now on what is in a container counts, too."""
@@ -109,7 +142,8 @@ class Guard:
 
     def holds(self) -> bool:
         """Whether it is what it was."""
-        return is_unchanged(self.now(), self.was, self.snap)
+        now = self.now()
+        return is_same_value(now, self.was) if self.snap is None else self.snap.holds(now)
 
     def is_value(self) -> bool:
         """Whether it is of interest what it was, and not only which object."""

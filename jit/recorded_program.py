@@ -8,6 +8,7 @@ function was recorded.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -43,6 +44,9 @@ class Assigned(NamedTuple):
     output: int | None
 
 
+_made = count()
+
+
 class Change(NamedTuple):
     """Why a program does not serve a call: what was one thing, and is another."""
 
@@ -74,6 +78,7 @@ class RecordedProgram:
         """Inside of the recording, when the function has returned."""
         self.cause = "the first call of its kind"
         self.calls = 0
+        self.order = next(_made)
         self.names: list[str] = []  # of the arguments
         self.guards = Guards(reading.guards)
         self.listing = recording.program
@@ -152,11 +157,8 @@ class RecordedProgram:
         return found
 
     def _counts(self) -> list[Assigned]:
-        return [
-            Assigned(place, self._output(now.__wrapped__))
-            for place, now, is_counted in self._recording.counts.values()
-            if is_counted
-        ]
+        ends = [end for counted in self._recording.counts for end in counted.ends()]
+        return [Assigned(place, self._output(number.__wrapped__)) for place, number in ends]
 
     def _note_held(self, recording: Recording, reading: Reading) -> None:
         """What must be so again of the tensors that the function met."""
@@ -166,6 +168,7 @@ class RecordedProgram:
             for t in touched
             if isinstance(t.place, HeldPlace)
         ]
+        self._wanted = [(row[0], row[4]) for row in self._held]
         gradients = [a for a in self.assigned if isinstance(a.place, GradientPlace)]
         steps = self.listing.applied()
         read = {number for step in steps for number in step.inputs}
@@ -175,6 +178,7 @@ class RecordedProgram:
             for t in touched
             if t.is_leaf and (gradients or uses or reading.reads_gradients)
         ]
+        self._counted = [counted.place for counted in recording.counts]
         self._constants = list(recording.captured.values())
         places = {id(t.tensor): t.place for t in touched}
         found = [(places.get(id(x)), x) for _, x in reading.tensors]
@@ -190,12 +194,14 @@ class RecordedProgram:
         guard = self.guards.first_changed()
         if guard is not None:
             return Change(guard.text, guard.line, shown(guard.was), shown(guard.now()))
-        for tensor, name, shape, dtype, is_wanted in self._held:
-            value = tensor.__wrapped__
-            if value.shape != shape or value.dtype is not dtype:
-                return Change(name, "", f"{dtype.name}{shape}", f"{value.dtype.name}{value.shape}")
-            if tensor.requires_grad is not is_wanted and is_differentiated(value) is not is_wanted:
-                return Change(f"{name}.requires_grad", "", f"{is_wanted}", f"{not is_wanted}")
+        for tensor, is_wanted in self._wanted:
+            if tensor.requires_grad is not is_wanted:
+                change = self._change_of_history()
+                if change is not None:
+                    return change
+        for numbers in self._counted:
+            if not numbers.is_one():
+                return Change(f"{numbers}", "", "equal numbers", "others")
         for place, had_one in self._leaves:
             if (place.tensor(arguments).grad is not None) is not had_one:
                 is_there = ("None", "a gradient")
@@ -208,6 +214,22 @@ class RecordedProgram:
                 return Change(f"argument {index}", "", "a tensor of the function", "another")
         if self._apart and any(id(x) in self._apart for x in arguments):
             return Change("an argument", "", "no tensor of the function", "one of them")
+        return None
+
+    def _change_of_history(self) -> Change | None:
+        for tensor, name, _, _, is_wanted in self._held:
+            if tensor.requires_grad is is_wanted:
+                continue
+            if is_differentiated(tensor.__wrapped__) is not is_wanted:
+                return Change(f"{name}.requires_grad", "", f"{is_wanted}", f"{not is_wanted}")
+        return None
+
+    def misfit(self) -> Change | None:
+        """What is of another shape or dtype of the tensors that the function met."""
+        for tensor, name, shape, dtype, _ in self._held:
+            value = tensor.__wrapped__
+            if value.shape != shape or value.dtype is not dtype:
+                return Change(name, "", f"{dtype.name}{shape}", f"{value.dtype.name}{value.shape}")
         return None
 
     def is_closed(self) -> bool:
@@ -262,7 +284,9 @@ class RecordedProgram:
     def values(self, arguments: Sequence[Any]) -> list[Any]:
         """The values of the inputs by now."""
         found = [place.find(arguments) for place in self.places]
-        return found if self.has_history else [stopped(x) for x in found]
+        if self.has_history:
+            return found
+        return [x if type(x) is _C.RawTensor else stopped(x) for x in found]
 
     def run(self, arguments: Sequence[Any]) -> Sequence[Any]:
         """The results of the program for the tensors of a call."""

@@ -132,6 +132,37 @@ class Touched:
         self.gradient: RecordedTensor | None = None
 
 
+class Counted:
+    """Equal numbers of a list that steps count on.
+
+    Attributes:
+        place: where they are.
+        times: how often each was counted on so far.
+    """
+
+    def __init__(self, place: CountPlace, start: Tensor) -> None:
+        self.place = place
+        self.times: dict[Any, int] = {}
+        self._following = [start]
+
+    def next(self, key: Any) -> Tensor:
+        """One of them, counted on by one."""
+        if key not in self.place.keys:
+            self.place.keys.append(key)
+        times = self.times[key] = self.times.get(key, 0) + 1
+        if times == len(self._following):
+            self._following.append(self._following[-1] + 1)
+        return self._following[times]
+
+    def ends(self) -> list[tuple[CountPlace, Tensor]]:
+        """What becomes of them: where, and which value."""
+        found = []
+        for times in sorted(set(self.times.values())):
+            keys = [key for key, count in self.times.items() if count == times]
+            found.append((self.place.of_keys(keys), self._following[times]))
+        return found
+
+
 class Read:
     """A value that Python read while the function was recorded: the program depends on it.
 
@@ -163,7 +194,8 @@ class Recording:
         self.is_symbolic = is_symbolic
         self.excluded: list[tuple[int, int]] = []  # steps from and to
         self.born: list[Any] = []  # parameters, and what optimisers keep, that were made inside
-        self.counts: dict[tuple[int, Any], tuple[CountPlace, Any, bool]] = {}
+        self.numbers: dict[tuple[int, Any], tuple[CountPlace, Tensor]] = {}
+        self.counts: list[Counted] = []
         self.captures = captures
         self.touched: dict[int, Touched] = {}  # by the id of the tensor, which is held
         self.captured: dict[int, Any] = {}
@@ -323,22 +355,30 @@ class Recording:
 
     def number(self, holder: Any, key: Any, dtype: Any) -> Any:
         """A number of Python as an input: each call reads it anew."""
-        return self._count(holder, key, dtype)[1]
+        if (id(holder), key) not in self.numbers:
+            place = CountPlace(holder, key, dtype)
+            self.numbers[id(holder), key] = place, self._input_at(place)
+        return self.numbers[id(holder), key][1]
 
     def count(self, holder: Any, key: Any) -> Any:
-        """A number that each call counts on, as a tensor behind that."""
-        place, now, _ = self._count(holder, key, _C.float64)
-        following = now + 1
-        self.counts[id(holder), key] = place, following, True
-        return following
+        """A number that each call counts on, as a tensor behind that.
 
-    def _count(self, holder: Any, key: Any, dtype: Any) -> tuple[CountPlace, Any, bool]:
-        if (id(holder), key) not in self.counts:
-            place = CountPlace(holder, key, dtype)
-            value = place.find(())
-            bound = self.input(f"{key}_{len(self.inputs)}", value, place, value.shape)
-            self.counts[id(holder), key] = place, Tensor(bound), False
-        return self.counts[id(holder), key]
+        Equal numbers of one list are counted on as one.
+        """
+        for counted in self.counts:
+            place = counted.place
+            is_shared = place.holder is holder and place.number(place.keys[0]) == holder[key]
+            if is_shared:
+                break
+        else:
+            place = CountPlace(holder, key, _C.float64)
+            counted = Counted(place, self._input_at(place))
+            self.counts.append(counted)
+        return counted.next(key)
+
+    def _input_at(self, place: CountPlace) -> Tensor:
+        value = place.find(())
+        return Tensor(self.input(f"{place.keys[0]}_{len(self.inputs)}", value, place, value.shape))
 
     def settle(self) -> None:
         """What was made inside and stays gets the value that it has: it outlives the recording."""

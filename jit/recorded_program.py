@@ -23,7 +23,8 @@ from ..transforms.checkpoint import checkpoint
 from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .python_guards import Guards, shown
 from .reading_code import Reading
-from .recording import Read, Recording
+from .recording import Recording
+from .touched import Read
 
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
@@ -117,27 +118,24 @@ class RecordedProgram:
         return len(self.outputs) - 1
 
     def _result(self, y: Any) -> Result:
-        touched = self._recording.touched.get(id(y))
-        if touched is not None:
-            return Result(type(y), -1, touched.place)
         if not isinstance(y, _C.TensorWrapper):
             return Result(None, self._output(y), None)
+        self._recording.touch(y)
+        place = self._recording.place_of(y)
+        if place is not None and id(y) not in self._recording.captured:
+            return Result(type(y), -1, place)
         return Result(type(y), self._output(y.__wrapped__), None)
 
     def _rebound(self) -> list[Assigned]:
         found = []
         for tensor in self._recording.changed():
             touched = self._recording.touched.get(id(tensor))
-            place: TensorPlace
-            if touched is None:
-                if id(tensor) in self._recording.captured:
-                    continue
-                place = self._recording.place_of(tensor)
-            else:
-                if self._recording.refer(tensor.__wrapped__).number == touched.number:
-                    continue
-                place = touched.place
-            found.append(Assigned(place, self._output(tensor.__wrapped__)))
+            place = self._recording.place_of(tensor)
+            if place is None or id(tensor) in self._recording.captured:
+                continue
+            value = tensor.__wrapped__
+            if touched is None or self._recording.refer(value).number != touched.number:
+                found.append(Assigned(place, self._output(value)))
         return found
 
     def _gradients(self) -> list[Assigned]:

@@ -14,8 +14,6 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-import numpy as np
-
 from .. import _C
 from ..imperative import SymbolicTensor, Tensor, apply
 from ..imperative.autodiff import zeros_like
@@ -28,6 +26,7 @@ from ..ops import OpBase
 from ..static import Program
 from .places import CountPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .recorded_tensor import RecordedListing, RecordedTensor
+from .touched import Counted, Read, Touched
 
 _current: ContextVar[Recording | None] = ContextVar("tensorlike_recording", default=None)
 _counting = threading.Lock()
@@ -53,6 +52,13 @@ def apply_while_recording(op: OpBase, *args: _C.TensorWrapper) -> Any:
 apply.disable(apply_while_recording)
 
 
+def _touch_what_is_read(x: Any) -> None:
+    """Python is about to see the value or the gradient of a Tensor, without an op."""
+    recording = _current.get()
+    if recording is not None:
+        recording.touch(x)
+
+
 @contextmanager
 def _watching(recording: Recording) -> Iterator[None]:
     global _going_on
@@ -61,12 +67,14 @@ def _watching(recording: Recording) -> Iterator[None]:
         _going_on += 1
         if _going_on == 1:
             apply.enable(apply_while_recording)
+            _C.set_read_hook(_touch_what_is_read)
     try:
         yield
     finally:
         with _counting:
             _going_on -= 1
             if _going_on == 0:
+                _C.set_read_hook(None)
                 apply.disable(apply_while_recording)
         _current.reset(token)
 
@@ -109,78 +117,6 @@ def _meta(value: Any) -> Any:
     return _C.Tracer(made) if is_differentiated(value) else made
 
 
-class Touched:
-    """A Tensor that stands for an input while the function is recorded.
-
-    Attributes:
-        tensor: it.
-        place: where it is found at the next call.
-        number: the input.
-        is_leaf: whether gradients accumulate in it.
-        is_differentiated: whether derivatives are wanted by it.
-        gradient: the input that its `grad` was, with the value; None: it had none.
-    """
-
-    def __init__(self, tensor: Any, place: TensorPlace, number: int, original: Any) -> None:
-        self.tensor = tensor
-        self.place = place
-        self.number = number
-        self.original = original
-        self.shadow: Any = original
-        self.is_leaf = tensor.is_leaf
-        self.is_differentiated = is_differentiated(original)
-        self.gradient: RecordedTensor | None = None
-
-
-class Counted:
-    """Equal numbers of a list that steps count on.
-
-    Attributes:
-        place: where they are.
-        times: how often each was counted on so far.
-    """
-
-    def __init__(self, place: CountPlace, start: Tensor) -> None:
-        self.place = place
-        self.times: dict[Any, int] = {}
-        self._following = [start]
-
-    def next(self, key: Any) -> Tensor:
-        """One of them, counted on by one."""
-        if key not in self.place.keys:
-            self.place.keys.append(key)
-        times = self.times[key] = self.times.get(key, 0) + 1
-        if times == len(self._following):
-            self._following.append(self._following[-1] + 1)
-        return self._following[times]
-
-    def ends(self) -> list[tuple[CountPlace, Tensor]]:
-        """What becomes of them: where, and which value."""
-        found = []
-        for times in sorted(set(self.times.values())):
-            keys = [key for key, count in self.times.items() if count == times]
-            found.append((self.place.of_keys(keys), self._following[times]))
-        return found
-
-
-class Read:
-    """A value that Python read while the function was recorded: the program depends on it.
-
-    Attributes:
-        number: the variable.
-        value: what it was.
-        line: where it was read.
-    """
-
-    def __init__(self, number: int, value: Any, line: str) -> None:
-        self.number = number
-        self.value = value
-        self.line = line
-
-    def __repr__(self) -> str:
-        return f"a tensor's value was {np.asarray(self.value)} ({self.line})"
-
-
 class Recording:
     """What is being recorded.
 
@@ -203,6 +139,8 @@ class Recording:
         self.reads: dict[int, Read] = {}
         self._journal = _C.Journal()
         self._level = Level()
+        self._is_touching = False
+        self._set: dict[int, HeldPlace] = {}  # what was bound anew without having been met
 
     @contextmanager
     def going_on(self) -> Iterator[Recording]:
@@ -232,6 +170,13 @@ class Recording:
 
     def bind(self, tensor: Any, place: TensorPlace, name: str, sizes: Any = None) -> Touched:
         """Lets a Tensor stand for an input from now on."""
+        before, self._is_touching = self._is_touching, True  # what is read here is read by us
+        try:
+            return self._bound(tensor, place, name, sizes)
+        finally:
+            self._is_touching = before
+
+    def _bound(self, tensor: Any, place: TensorPlace, name: str, sizes: Any) -> Touched:
         original = tensor.__wrapped__
         gradient = tensor.grad if tensor.is_leaf else None
         bound = self.input(name, original, place, original.shape if sizes is None else sizes)
@@ -259,8 +204,16 @@ class Recording:
 
     def touch(self, x: Any) -> None:
         """Binds a Tensor that the function has met, if it was there before."""
-        if not isinstance(x, _C.TensorWrapper) or not self._is_outside(x):
+        if self._is_touching or not isinstance(x, _C.TensorWrapper):
             return
+        self._is_touching = True
+        try:
+            if self._is_outside(x):
+                self._bind_older(x)
+        finally:
+            self._is_touching = False
+
+    def _bind_older(self, x: Any) -> None:
         known = self.touched.get(id(x))
         if known is not None:
             if x.__wrapped__ is known.original:  # a block inside took its bindings back
@@ -388,9 +341,14 @@ class Recording:
             tensor._reset(stopped(value))
             tensor.requires_grad = has_gradient
 
-    def place_of(self, tensor: Any) -> TensorPlace:
-        """Where a tensor is that was bound anew without having been met."""
-        return HeldPlace(tensor, f"tensor_{id(tensor)}")
+    def place_of(self, tensor: Any) -> TensorPlace | None:
+        """Where a tensor is that was there before; None: it was made inside."""
+        touched = self.touched.get(id(tensor))
+        if touched is not None:
+            return touched.place
+        if id(tensor) not in self._set and any(tensor is x for x in self._journal.rebound()):
+            self._set[id(tensor)] = HeldPlace(tensor, f"tensor_{len(self._set)}")
+        return self._set.get(id(tensor))
 
     def changed(self) -> list[Any]:
         """The older Tensors that are bound to something else, or may be."""

@@ -18,7 +18,7 @@ from ..imperative.random import default_stream
 from ..inspection.profiler import profile
 from .bound_methods import bound_to, reduced
 from .concrete_program import ConcreteProgram
-from .errors import RetraceWarning, TraceMismatchError
+from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes, explained
@@ -203,16 +203,18 @@ class CompiledFunction:
         programs.changes[key] = programs.changes.get(key, 0) + 1
         if programs.changes[key] <= _MOST_CHANGES:
             return False
-        programs.eager_because = f"{change}, after {_MOST_CHANGES} others"
+        self._stop_tracing(programs, f"it would be another program each time: {change}")
+        return True
+
+    def _stop_tracing(self, programs: Programs, why: str) -> None:
+        programs.eager_because = why
         for program in programs.all():
             programs.forget(program)
         warnings.warn(
-            f"{self._name()}: calls of this kind are not run as a program any more, since it would "
-            f"be another one each time: {change}",
+            f"{self._name()}: calls of this kind are not run as a program: {why}",
             RetraceWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-        return True
 
     def _recorded(
         self,
@@ -229,6 +231,10 @@ class CompiledFunction:
         try:
             made, found = self._record(programs, tensors, args, kwargs, pattern)
             is_right = pattern is None or made.takes(shapes)
+        except Untraceable as reason:
+            default_stream.give_back(state)
+            self._stop_tracing(programs, str(reason))
+            return self.__wrapped__(*args, **kwargs)
         except Exception:
             if pattern is None or self.input_spec is not None:
                 raise

@@ -11,3 +11,7 @@ class TraceMismatchError(_C.ArgumentError):
 
 class RetraceWarning(UserWarning):
     """A function is not run as a program, since it would have to be recorded at each call."""
+
+
+class Untraceable(Exception):
+    """What a function does cannot be a program; its text says why. Nobody outside sees it."""

@@ -20,6 +20,7 @@ from ..imperative.sub_programs import Call
 from ..imperative.trees import flatten, unflatten
 from ..static.compiled import CompiledProgram
 from ..transforms.checkpoint import checkpoint
+from .errors import Untraceable
 from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .python_guards import Guards, shown
 from .reading_code import Reading
@@ -136,12 +137,19 @@ class RecordedProgram:
             value = tensor.__wrapped__
             if touched is None or self._recording.refer(value).number != touched.number:
                 found.append(Assigned(place, self._output(value)))
+            elif tensor.requires_grad is not touched.is_differentiated:
+                raise Untraceable(f"it sets requires_grad of {touched.place!r}")
         return found
 
     def _gradients(self) -> list[Assigned]:
         found: list[Assigned] = []
         for touched in self._recording.touched.values():
             if not touched.is_leaf:
+                if touched.is_differentiated and touched.tensor.grad is not None:
+                    raise Untraceable(
+                        f"a backward pass in it goes through {touched.place!r}, which has a "
+                        "history outside"
+                    )
                 continue
             place = GradientPlace(touched.place)
             gradient = touched.tensor.grad if touched.tensor.is_leaf else None

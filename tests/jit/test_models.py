@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -303,3 +304,30 @@ def test_training_goes_on_at_other_sizes() -> None:
             assert len(function.programs()) <= 4
     np.testing.assert_allclose(found[1][0], found[0][0], rtol=1e-5)
     _assert_same(found[1][1], found[0][1], 1e-4)
+
+
+def test_what_cannot_be_a_program_runs_at_once_with_a_warning() -> None:
+    layer = tl.nn.Linear(2, 2, seed=1)
+
+    def through(z: Any) -> Any:
+        loss = F.sum(z * z)
+        loss.backward()
+        return loss.detach()
+
+    def frozen(p: Any) -> Any:
+        p.requires_grad = False
+        return p * 2
+
+    found = []
+    for function in (through, jit.trace(through)):
+        for _ in range(2):
+            layer.weight.grad = None
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                function(layer(tl.ones((1, 2))))
+            found.append((layer.weight.grad.tolist(), len(caught)))
+    assert [gradient for gradient, _ in found] == [found[0][0]] * 4
+    assert [count for _, count in found] == [0, 0, 1, 0]
+    p = tl.Parameter([1.0])
+    with pytest.warns(jit.RetraceWarning, match="requires_grad"):
+        assert not jit.trace(frozen)(p).requires_grad and not p.requires_grad

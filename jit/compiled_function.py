@@ -31,6 +31,8 @@ from .strict_replay import refuse_other
 
 # So often the same line may be the reason to record again; then calls run at once.
 _MOST_CHANGES = 5
+# Options with which each call goes the long way.
+_ALWAYS_LONG = ("strict", "profiling", "recompute")
 
 
 class CompiledFunction:
@@ -115,16 +117,12 @@ class CompiledFunction:
         self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[Any]
     ) -> None:
         """From now on calls like the one that a program has just served go the quick way first."""
-        options = self._options
-        if kwargs or len(args) != len(tensors) or self.input_spec is not None:
+        served, before, self._tried = self._served, self._tried, self._served
+        if served is None or served is before or kwargs or len(args) != len(tensors):
             return
-        if options["strict"] or options["profiling"] or options["recompute"]:
+        if self.input_spec is not None or any(map(self._options.get, _ALWAYS_LONG)):
             return
-        if self._served is self._tried:
-            return
-        assert self._served is not None
-        self._tried = self._served
-        quick = quick_call(self._served, len(args))
+        quick = quick_call(served, len(args))
         self._quick = () if quick is None else (quick,)
 
     def _fitting(
@@ -207,7 +205,7 @@ class CompiledFunction:
         return True
 
     def _stop_tracing(self, programs: Programs, why: str) -> None:
-        programs.eager_because = why
+        programs.eager_because, self._quick = why, ()
         for program in programs.all():
             programs.forget(program)
         warnings.warn(

@@ -47,10 +47,10 @@ def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any],
     """
     tensors: list[Any] = []
     parts = tuple([_part(x, tensors) for x in args])
-    if kwargs:
-        named = tuple([(name, _part(kwargs[name], tensors)) for name in sorted(kwargs)])
-        return tensors, (parts, named), tuple([x.shape for x in tensors])
-    return tensors, (parts,), tuple([x.shape for x in tensors])
+    named = tuple([(name, _part(kwargs[name], tensors)) for name in sorted(kwargs)])
+    is_paused = _C.paused_level() >= 0  # within `no_grad` nothing that is made has a history
+    key = parts, named, is_paused, _C.default_device()
+    return tensors, key, tuple([x.shape for x in tensors])
 
 
 def argument_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:

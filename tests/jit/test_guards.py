@@ -331,3 +331,15 @@ def test_the_cache_is_bounded() -> None:
     for n in range(10):
         assert traced(tl.tensor([1.0]), n).item() == n
     assert len(traced.programs()) == 3
+
+
+def test_no_grad_around_a_call_makes_another_program() -> None:
+    p, x = tl.Parameter([2.0]), tl.tensor([3.0])
+    traced = jit.trace(lambda x: F.sum(p * x))
+    for is_on in (False, True, False, True):
+        if is_on:
+            assert traced(x).requires_grad
+        else:
+            with tl.no_grad():
+                assert not traced(x).requires_grad
+    assert len(traced.programs()) == 2

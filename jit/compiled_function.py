@@ -21,7 +21,7 @@ from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
-from .program_cache import Pattern, Programs, Shapes, explained
+from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
 from .quick_call import QuickCall, quick_call
 from .reading_code import Reading
 from .recorded_program import Change, RecordedProgram
@@ -88,7 +88,7 @@ class CompiledFunction:
                 if found is not NotImplemented:
                     return found
         if not self.is_enabled or current_recording() is not None:
-            return self.__wrapped__(*args, **kwargs)  # a part of what is recorded
+            return self.recorded_form()(*args, **kwargs)  # a part of what is recorded
         if not self._options["profiling"]:
             return self._call(args, kwargs)
         self._profile = profile()
@@ -282,11 +282,15 @@ class CompiledFunction:
                 for name, x in reading.tensors:
                     if id(x) not in recording.touched:
                         recording.bind(x, HeldPlace(x, name), name)
-            result = self.__wrapped__(*args, **kwargs)
+            result = self.recorded_form()(*args, **kwargs)
             made = RecordedProgram(recording, result, reading, self._options)
         made.names = names
         made.compile()
         return made, made.values_of_recording()
+
+    def recorded_form(self) -> Callable[..., Any]:
+        """What is run to be recorded: the function, or one that does the same."""
+        return self.__wrapped__
 
     def _keep(
         self, programs: Programs, shapes: Shapes, pattern: Pattern | None, made: RecordedProgram
@@ -295,12 +299,8 @@ class CompiledFunction:
             programs.by_shapes.setdefault(shapes, []).append(made)
         else:
             programs.by_pattern.setdefault(pattern, []).append(made)
-        everything = self.programs()
-        while len(everything) > self.cache_size:
-            oldest = everything.pop(0)
+        if forget_oldest(self.programs(), self._programs.values(), self.cache_size):
             self._quick = ()
-            for one in self._programs.values():
-                one.forget(oldest)
 
     def concrete(self, *args: Any, **kwargs: Any) -> ConcreteProgram:
         """The function for one kind of call as a static program, for files and exporters.

@@ -6,7 +6,7 @@ unknown, and one program serves all; where it cannot, each gets its own.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from .recorded_program import RecordedProgram
@@ -99,6 +99,17 @@ def pattern_of(seen: list[Shapes]) -> Pattern | None:
                 sizes.append(names.setdefault(dims, f"size_{len(names)}"))
         made.append(tuple(sizes))
     return tuple(made)
+
+
+def forget_oldest(
+    programs: Sequence[RecordedProgram], groups: Iterable[Programs], most: int
+) -> bool:
+    """Drops the first of all programs, if there are more than may be kept; whether it did."""
+    dropped = programs[: max(0, len(programs) - most)]
+    for group in groups:
+        for program in dropped:
+            group.forget(program)
+    return bool(dropped)
 
 
 def explained(programs: Sequence[RecordedProgram], reasons: Sequence[str]) -> str:

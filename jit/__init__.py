@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from .compiled_function import CompiledFunction as CompiledFunction
 from .concrete_program import ConcreteProgram as ConcreteProgram
+from .errors import FrozenValueWarning as FrozenValueWarning
 from .errors import RetraceWarning as RetraceWarning
 from .errors import TraceMismatchError as TraceMismatchError
 from .input_spec import InputSpec as InputSpec
@@ -19,6 +20,7 @@ __all__ = [
     "CompiledFunction",
     "ConcreteProgram",
     "DumpInfo",
+    "FrozenValueWarning",
     "InputSpec",
     "RetraceWarning",
     "TraceMismatchError",

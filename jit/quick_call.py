@@ -16,6 +16,10 @@ from ..imperative.trees import PLACE
 from .places import ArgumentPlace, HeldPlace
 from .python_guards import MISSING
 from .recorded_program import RecordedProgram
+from .recording import current_recording
+
+_RawTensor = _C.RawTensor
+_Tracer = _C.Tracer
 
 QuickCall = Callable[[tuple[Any, ...]], Any]
 
@@ -32,7 +36,7 @@ def quick_call(program: RecordedProgram, count: int) -> QuickCall | None:
     """
     if not _is_simple(program, count):
         return None
-    run = program.op.stretch.call
+    run = program.op.stretch.call if program.is_plain() else _without_history(program, count)
     named, cells, others = program.guards.by_kind()
     held = tuple([p.held for p in program.places if isinstance(p, HeldPlace)])
     is_one = count == 1
@@ -58,8 +62,32 @@ def quick_call(program: RecordedProgram, count: int) -> QuickCall | None:
             found = run(*args, *held)
         except (_C.TensorlikeError, ValueError):  # the long way says what is wrong, if anything is
             return NotImplemented
-        program.calls += 1
+        if found is not NotImplemented:
+            program.calls += 1
         return found
+
+    return call
+
+
+def _without_history(program: RecordedProgram, count: int) -> Callable[..., Any]:
+    """Runs the program on the values under parameters: the function makes nothing of their tapes.
+
+    That is so of a layer after ``eval(record=False)``.
+    """
+    run = program.op.stretch.run
+    is_one = program.treedef is PLACE
+
+    def call(*tensors: Any) -> Any:
+        values = [x.__wrapped__ for x in tensors]
+        for index, value in enumerate(values):
+            if type(value) is _Tracer and index >= count:
+                values[index] = value = value.primal
+            if type(value) is not _RawTensor:
+                return NotImplemented
+        if current_recording() is not None:
+            return NotImplemented
+        found = run(values)
+        return Tensor(found[0]) if is_one else tuple(map(Tensor, found))
 
     return call
 

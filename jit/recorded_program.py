@@ -174,6 +174,7 @@ class RecordedProgram:
             for t in touched
             if isinstance(t.place, HeldPlace)
         ]
+        self._was_paused = _C.paused_level() >= 0  # where it was called
         self._wanted = [(row[0], row[4]) for row in self._held]
         gradients = [a for a in self.assigned if isinstance(a.place, GradientPlace)]
         steps = self.listing.applied()
@@ -240,10 +241,13 @@ class RecordedProgram:
 
     def is_closed(self) -> bool:
         """Whether nothing but shapes, dtypes and Python's state says if it serves a call."""
-        return not (
-            self._follows_elements or self._leaves or self._constants or self._aliases
-            or any(is_wanted for *_, is_wanted in self._held)
-        )  # fmt: skip
+        if self._follows_elements or self._leaves or self._constants or self._aliases:
+            return False
+        return self.is_plain() or not self._was_paused
+
+    def is_plain(self) -> bool:
+        """Whether no derivatives were wanted by what the function met beside its arguments."""
+        return not any(is_wanted for *_, is_wanted in self._held)
 
     def takes(self, shapes: Sequence[Any]) -> bool:
         """Whether the program runs for arguments of these shapes."""

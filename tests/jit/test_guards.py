@@ -343,3 +343,27 @@ def test_no_grad_around_a_call_makes_another_program() -> None:
             with tl.no_grad():
                 assert not traced(x).requires_grad
     assert len(traced.programs()) == 2
+
+
+def test_a_layer_for_inference_goes_the_quick_way_until_something_changes() -> None:
+    layer = nn.Linear(2, 2, seed=0).eval(record=False)
+    traced = jit.trace(layer)
+    x = tl.tensor([[1.0, 2.0]])
+    for _ in range(4):
+        assert traced(x).tolist() == layer(x).tolist() and not traced(x).requires_grad
+    layer.weight.set_value([[1.0, 0.0], [0.0, 1.0]])
+    assert traced(x).tolist() == layer(x).tolist()
+    y = tl.tensor([[1.0, 2.0]], requires_grad=True)
+    assert traced(y).requires_grad is layer(y).requires_grad is False
+    layer.train()
+    assert traced(x).requires_grad
+    F.sum(traced(x)).backward()
+    assert layer.weight.grad is not None
+    layer.eval(record=False)
+    with tl.no_grad():
+        assert not traced(x).requires_grad
+    assert tl.vmap(traced)(tl.stack([x, x])).shape == (2, 1, 2)
+    outer = jit.trace(lambda x: traced(x) * 2)
+    assert outer(x).tolist() == outer(x).tolist() == (layer(x) * 2).tolist()
+    layer.weight.set_value([[0.0, 1.0], [1.0, 0.0]])
+    assert outer(x).tolist() == (layer(x) * 2).tolist()

@@ -8,7 +8,9 @@ from .. import _C
 from ..ops import Copy
 from .arrays import raw_from_dlpack
 from .devices import lives_on
+from .levels import stopped, unwrapped
 from .naming import named, named_as
+from .symbolic import SymbolicTensor
 from .tensor import Tensor, TensorLike
 
 
@@ -38,12 +40,24 @@ def tensor(
         >>> tensor([[1, 2], [3, 4]], dtype="float32").shape
         (2, 2)
     """
-    made: Tensor = _C.tensor(data, dtype)
+    made = _copied(data, dtype) if _is_of_program(data) else _C.tensor(data, dtype)
     if not lives_on(made, device):
         made = named_as("tensor", made.to)(cast("str", device))
     if requires_grad is not False:
         made.requires_grad = requires_grad
-    return made
+    return cast("Tensor", made)
+
+
+def _is_of_program(data: Any) -> bool:
+    """Whether it is a variable of a program, which has no elements to copy."""
+    is_tensor = isinstance(data, _C.TensorWrapper)
+    return is_tensor and isinstance(stopped(unwrapped(data)), SymbolicTensor)
+
+
+def _copied(data: Any, dtype: Any) -> Tensor:
+    """The same values, without history, as an op of the program makes them."""
+    made = Tensor(Copy()(stopped(unwrapped(data)))[0])
+    return made if dtype is None else made.astype(dtype)
 
 
 @named

@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import _C
 from ..ops import Fill
+from .random import default_stream
 from .sizes import Size
 from .symbolic import Listing, SymbolicTensor
 
@@ -80,7 +81,8 @@ class Derived:
     @contextmanager
     def recording(self) -> Iterator[Listing]:
         """A block in which what is made of nothing belongs to the program."""
-        with _C.Recording(self.listing):
+        # What is drawn on the way is drawn by nobody: runs draw anew.
+        with default_stream.replay(default_stream.state()), _C.Recording(self.listing):
             yield self.listing
 
     def number(self, value: Any) -> int:

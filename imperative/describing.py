@@ -11,7 +11,10 @@ from .arrays import for_numpy
 
 
 def describe(x: Any, tensor: type[Any]) -> str:
-    """As NumPy prints, and what is special about the tensor-like; `tensor` is the class Tensor."""
+    """As NumPy prints, and what is special about the tensor-like; `tensor` is the class Tensor.
+
+    A tensor-like may name another one that is printed in its place, as `printed`.
+    """
     inner = x
     notes = []
     if isinstance(x, tensor) and x.requires_grad:
@@ -19,6 +22,7 @@ def describe(x: Any, tensor: type[Any]) -> str:
         notes.append("requires_grad=True" if x.is_leaf else f"grad_op={wrapped.op}")
     while isinstance(inner, (_C.TensorWrapper, _C.Tracer)):
         inner = inner.primal if isinstance(inner, _C.Tracer) else inner.__wrapped__
+    inner = getattr(inner, "printed", inner)
     name = "tensor" if isinstance(x, tensor) else type(x).__name__
     if isinstance(inner, _C.ShapeTensor):
         text = f"ShapeTensor({inner.shape}, {inner.dtype.name})"

@@ -41,6 +41,9 @@ def keep(tensor: Any, kind: str) -> None:
     keeper = keeping.get()
     if keeper is not None:
         keeper.keep(tensor, kind)
+    found = recorder.get()
+    if found is not None:
+        found.made(tensor)
 
 
 def starts_from(tensor: Any, value: Any) -> bool:
@@ -51,3 +54,40 @@ def starts_from(tensor: Any, value: Any) -> bool:
     """
     keeper = keeping.get()
     return keeper is not None and keeper.start_from(tensor, value)
+
+
+class Recorder(Protocol):
+    """Who records a function that is called again and again."""
+
+    def made(self, tensor: Any) -> None:
+        """What stays between calls has been made inside of one."""
+        ...
+
+    def number(self, holder: Any, key: Any, dtype: Any) -> Any:
+        """A number of Python as a tensor, which each call reads anew."""
+        ...
+
+    def count(self, holder: Any, key: Any) -> Any:
+        """A number that each call counts on by one, as a tensor of float64 behind that."""
+        ...
+
+
+recorder: ContextVar[Recorder | None] = ContextVar("tensorlike_recorder", default=None)
+
+
+def number_in(holder: Any, name: str, dtype: Any) -> Any:
+    """A setting that may be another in each call: a number, or, where one is recorded, a tensor."""
+    value = getattr(holder, name)
+    found = recorder.get()
+    if found is None or not isinstance(value, (int, float)):
+        return value
+    return found.number(holder, name, dtype)
+
+
+def counted(counts: list[int], index: int) -> Any:
+    """Counts on by one: the number, or, where a call is recorded, a tensor of float64."""
+    found = recorder.get()
+    if found is not None:
+        return found.count(counts, index)
+    counts[index] += 1
+    return counts[index]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from ..imperative import (
     replace,
     stop_gradient,
 )
-from ..imperative.keeping import keep, keeping
+from ..imperative.keeping import counted, keep, keeping, number_in
 from ..imperative.naming import named_class
 from ..imperative.state import check_state, loaded, saved, set_all
 
@@ -39,6 +39,9 @@ class Optimizer:
         ValueError: no parameters, one that requires no gradient, or a number out of range.
         TypeError: parameters are no iterable of tensors.
     """
+
+    # What changes from step to step and is no tensor.
+    counted: ClassVar[tuple[str, ...]] = ("lr", "_steps")
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         """Errors of the constructors of this package name the class."""
@@ -106,6 +109,10 @@ class Optimizer:
         for parameter, gradient in pairs:
             self._update(numbers[id(parameter)], parameter, gradient)
         return pairs
+
+    def _rate(self, dtype: Any) -> Any:
+        """The learning rate, as a tensor where a step is recorded that may run with another."""
+        return number_in(self, "lr", dtype)
 
     def _keep_rate(self, dtype: Any) -> None:
         """Makes the learning rate a state of the program that is being built."""
@@ -249,12 +256,13 @@ class SGD(Optimizer):
         return {"velocity": self._velocity}
 
     def _update(self, index: int, parameter: Tensor, gradient: Tensor) -> None:
+        rate = self._rate(parameter.dtype)
         if self._velocity:
             velocity = self._velocity[index]
             targets = (parameter, velocity)
-            replace(targets, "momentum_step", parameter, gradient, velocity, self.lr, self.momentum)
+            replace(targets, "momentum_step", parameter, gradient, velocity, rate, self.momentum)
         else:
-            replace((parameter,), "sgd_step", parameter, gradient, self.lr)
+            replace((parameter,), "sgd_step", parameter, gradient, rate)
 
 
 class Adam(Optimizer):
@@ -317,7 +325,8 @@ class Adam(Optimizer):
         state = (self._first[index], self._second[index])
         # Subtracted here, in Python's precision: 1 - 0.999 in float32 is 1e-5 off.
         rests = [1 - beta for beta in self.betas]
-        numbers: list[Any] = [self.lr, *self.betas, *rests, self.eps, *corrections]
+        rate = self._rate(parameter.dtype)
+        numbers: list[Any] = [rate, *self.betas, *rests, self.eps, *corrections]
         decay = self.decay
         if isinstance(decay, TensorBase) or decay:
             replace(
@@ -329,8 +338,10 @@ class Adam(Optimizer):
     def _corrections(self, index: int, dtype: Any) -> list[Any]:
         """What undoes that both averages began at 0."""
         if not self._powers:
-            self._steps[index] += 1
-            return [1 / (1 - beta ** self._steps[index]) for beta in self.betas]
+            count = counted(self._steps, index)
+            corrections = [1 / (1 - beta**count) for beta in self.betas]
+            is_recorded = isinstance(count, TensorBase)
+            return [F.astype(x, dtype) for x in corrections] if is_recorded else corrections
         powers = self._powers[index]
         corrections = [F.astype(1 / (1 - power), dtype) for power in powers]
         for power, beta in zip(powers, self.betas, strict=True):

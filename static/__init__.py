@@ -24,6 +24,8 @@ from .guard import enable_static as enable_static
 from .guard import keep as keep
 from .guard import program_guard as program_guard
 from .if_else import IfElse as IfElse
+from .inference_model import load_inference_model as load_inference_model
+from .inference_model import save_inference_model as save_inference_model
 from .layers import batch_norm as batch_norm
 from .layers import conv2d as conv2d
 from .layers import embedding as embedding
@@ -67,9 +69,11 @@ __all__ = [
     "keep",
     "list_passes",
     "load",
+    "load_inference_model",
     "program_guard",
     "program_op",
     "save",
+    "save_inference_model",
     "scope_guard",
     "transpilers",
 ]

@@ -11,7 +11,22 @@ Ref<Value> named_elements(const Value& value) {
   return found ? to_value(found.get()) : nullptr;
 }
 
+PyObject* read_hook = nullptr;  // under the GIL; null: nobody asked
+
 }  // namespace
+
+void note_read(PyObject* wrapper) {
+  if (read_hook == nullptr || !is_wrapper(wrapper) || value_of(wrapper) == nullptr) return;
+  const Object function = Object::share(read_hook);
+  own(PyObject_CallOneArg(function.get(), wrapper));
+}
+
+PyObject* set_read_hook(PyObject*, PyObject* function) {
+  PyObject* const before = read_hook;
+  read_hook = function == Py_None ? nullptr : Py_NewRef(function);
+  Py_XDECREF(before);
+  Py_RETURN_NONE;
+}
 
 PyObject* item_of(const RawTensor& tensor) {
   if (tensor.size() != 1) {

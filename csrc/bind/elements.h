@@ -10,4 +10,10 @@ PyObject* item_of(const RawTensor& x);
 // The elements behind tracers, and behind what names another's as its own; ready to be read.
 Ref<RawTensor> elements_of(Ref<Value> value);
 
+// Tells who asked for it that Python is about to see the value, or the gradient, of a wrapper by
+// another way than an op.
+void note_read(PyObject* wrapper);
+// set_read_hook(function or None)
+PyObject* set_read_hook(PyObject*, PyObject* function);
+
 }  // namespace tensorlike::bind

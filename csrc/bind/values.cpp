@@ -182,11 +182,17 @@ PyObject* get_device(PyObject* self, void*) {
 }
 
 PyObject* item(PyObject* self, PyObject*) {
-  return guarded([&] { return item_of(*elements_of(to_value(self))); });
+  return guarded([&] {
+    note_read(self);
+    return item_of(*elements_of(to_value(self)));
+  });
 }
 
 PyObject* raw_of(PyObject* self, PyObject*) {
-  return guarded([&] { return from_value(elements_of(to_value(self))); });
+  return guarded([&] {
+    note_read(self);
+    return from_value(elements_of(to_value(self)));
+  });
 }
 
 // Of what is no Tensor and no RawTensor: as a Tensor around it says.
@@ -294,6 +300,8 @@ PyObject* tensor_from(PyObject*, PyObject* args) {
 
 PyMethodDef module_methods[] = {
     {"set_hooks", set_hooks, METH_VARARGS, "Says what is written in Python."},
+    {"set_read_hook", as_method(set_read_hook), METH_O,
+     "Calls a function with each wrapper whose value Python is about to see; None: none."},
     {"tensor", tensor_from, METH_VARARGS, "tensor(data, dtype=None): a Tensor of a copy."},
     {nullptr, nullptr, 0, nullptr},
 };

@@ -1,6 +1,7 @@
 // The tensor-likes that hold another: Tracer, and the wrappers that people hold.
 #include <cstring>
 
+#include "bind/elements.h"
 #include "bind/objects.h"
 #include "bind/rebinding.h"
 
@@ -71,6 +72,7 @@ PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   const bool takes_it = cls->tp_init == PyBaseObject_Type.tp_init;
   if (!check_names(cls, kwargs)) return nullptr;
   return guarded([&] {
+    note_read(data);
     const bool keeps = is_tensor_like(data) && dtype == Py_None;
     Ref<Value> value = keeps ? to_value(data) : Ref<Value>(as_raw(data, dtype));
     if (takes_it && records != nullptr && is_wanted(cls, records)) {
@@ -115,6 +117,7 @@ PyObject* get_wrapped(PyObject*, PyObject* self, PyObject*) {
       PyErr_SetString(PyExc_AttributeError, "__wrapped__: only instances of wrappers have it");
       throw PythonError();
     }
+    note_read(self);
     return from_value(Ref<Value>(value_of(self)));
   });
 }
@@ -145,7 +148,10 @@ PyObject* wrapper_reset(PyObject* self, PyObject* other) {
   });
 }
 PyObject* wrapper_alias(PyObject* self, PyObject*) {
-  return guarded([&] { return wrap(Ref<Value>(value_of(self)), Py_TYPE(self)); });
+  return guarded([&] {
+    note_read(self);
+    return wrap(Ref<Value>(value_of(self)), Py_TYPE(self));
+  });
 }
 
 // The leaf that holds its gradient; null where it is none.
@@ -196,6 +202,7 @@ int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
 }
 PyObject* get_grad(PyObject* self, void*) {
   return guarded([&] {
+    note_read(self);
     const Ref<Node> node = gradient_node_of(self);
     const Accumulator* found = node ? node->accumulator : nullptr;
     if (found == nullptr || !found->gradient) return Py_NewRef(Py_None);
@@ -221,6 +228,7 @@ void hold_gradient(PyObject* self, const Ref<Node>& node, PyObject* grad) {
 }
 int set_grad(PyObject* self, PyObject* grad, void*) {
   return guarded_status([&] {
+    note_read(self);
     const Ref<Node> node = leaf_node_of(self);
     if (!node || node->accumulator == nullptr) {
       fail(ErrorKind::kAutodiff, said::op("grad"),

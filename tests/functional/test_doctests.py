@@ -15,7 +15,7 @@ import pytest
 from support.declarations import DECLARED
 
 import tensorlike as tl
-from tensorlike import export, functional, imperative, memory, nn, ops, optim, transforms
+from tensorlike import export, functional, imperative, jit, memory, nn, ops, optim, transforms
 from tensorlike.opdecl.compiler.examples import example_lines
 from tensorlike.opdecl.oracle.reference import Reference
 
@@ -26,6 +26,7 @@ MODULES = [
     functional.linalg,
     functional.special,
     imperative,
+    jit,
     memory,
     nn,
     ops,

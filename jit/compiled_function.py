@@ -1,0 +1,400 @@
+"""CompiledFunction: a function of Python that runs as programs, one for each kind of call.
+
+A call is looked up by its signature; a program that was recorded for one like it runs, if nothing
+that the recording depended on has changed; else the function runs once more, and is recorded.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from typing import Any
+
+from .. import _C
+from ..functional.arguments import integer
+from ..imperative.random import default_stream
+from ..inspection.profiler import profile
+from .bound_methods import bound_to, reduced
+from .concrete_program import ConcreteProgram
+from .errors import RetraceWarning, TraceMismatchError, Untraceable
+from .input_spec import InputSpec, check_all, example_arguments
+from .places import ArgumentPlace, HeldPlace
+from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
+from .quick_call import QuickCall, quick_call
+from .reading_code import Reading
+from .recorded_program import Change, RecordedProgram
+from .recording import Recording, current_recording
+from .signature import argument_names, signature
+from .strict_replay import refuse_other
+
+# So often the same line may be the reason to record again; then calls run at once.
+_MOST_CHANGES = 5
+# Options with which each call goes the long way.
+_ALWAYS_LONG = ("strict", "profiling", "recompute")
+
+
+class CompiledFunction:
+    """A function that runs as programs, which its calls record; made by `trace`.
+
+    Attributes:
+        __wrapped__: the function.
+        is_enabled: whether calls run as programs; else the function is called.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        *,
+        input_spec: Sequence[InputSpec] | None = None,
+        cache_size: int = 64,
+        capture_as_const: bool = False,
+        symbolic: bool = False,
+        on_change: str = "record",
+        opt_level: int = 1,
+        strict: bool = False,
+        profiling: bool = False,
+        recompute: bool = False,
+    ) -> None:
+        """Nothing is recorded before the first call."""
+        functools.update_wrapper(self, function, updated=())
+        if on_change not in ("record", "error"):
+            raise _C.ArgumentError(
+                "must be 'record' or 'error'", op="trace", argument="on_change",
+                got=repr(on_change),
+            )  # fmt: skip
+        self.__wrapped__ = function
+        self.is_enabled = True
+        self.input_spec = None if input_spec is None else tuple(input_spec)
+        self.cache_size = integer("trace", "cache_size", cache_size, least=1)
+        self._options: dict[str, Any] = {
+            "input_spec": input_spec, "cache_size": cache_size, "symbolic": symbolic,
+            "capture_as_const": capture_as_const, "on_change": on_change, "opt_level": opt_level,
+            "strict": strict, "profiling": profiling, "recompute": recompute,
+        }  # fmt: skip
+        self._programs: dict[Any, Programs] = {}
+        self._profile: profile | None = None
+        self._last: RecordedProgram | None = None
+        self._served: RecordedProgram | None = None  # the last call
+        self._tried: RecordedProgram | None = None  # whether it serves the quick way
+        self._quick: tuple[QuickCall, ...] = ()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives for these arguments, by a program."""
+        if self.is_enabled and not kwargs:
+            for quick in self._quick:
+                found = quick(args)
+                if found is not NotImplemented:
+                    return found
+        if not self.is_enabled or current_recording() is not None:
+            return self.recorded_form()(*args, **kwargs)  # a part of what is recorded
+        if not self._options["profiling"]:
+            return self._call(args, kwargs)
+        self._profile = profile()
+        with self._profile:
+            return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        tensors, key, shapes = signature(args, kwargs)
+        programs = self._programs.get(key)
+        if programs is None:
+            programs = self._programs[key] = Programs()
+        if programs.eager_because is not None:
+            return self.__wrapped__(*args, **kwargs)
+        fitting, pattern = self._fitting(programs, tensors, shapes)
+        if self._options["strict"] and fitting:
+            return self._replayed_strictly(programs, fitting[0], pattern, tensors, args, kwargs)
+        found, change = self._replayed(fitting, tensors)
+        if found is not NotImplemented:
+            self._try_quick(args, kwargs, tensors)
+            return found
+        if change is not None and self._gives_up(programs, change):
+            return self.__wrapped__(*args, **kwargs)
+        return self._recorded(programs, shapes, pattern, tensors, args, kwargs, change)
+
+    def _try_quick(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[Any]
+    ) -> None:
+        """From now on calls like the one that a program has just served go the quick way first."""
+        served, before, self._tried = self._served, self._tried, self._served
+        if served is None or served is before or kwargs or len(args) != len(tensors):
+            return
+        if self.input_spec is not None or any(map(self._options.get, _ALWAYS_LONG)):
+            return
+        quick = quick_call(served, len(args))
+        self._quick = () if quick is None else (quick,)
+
+    def _fitting(
+        self, programs: Programs, tensors: Sequence[Any], shapes: Shapes
+    ) -> tuple[list[RecordedProgram], Pattern | None]:
+        if self.input_spec is None:
+            return programs.for_shapes(shapes)
+        check_all(self.input_spec, tensors, self._name())
+        pattern = tuple([spec.shape for spec in self.input_spec])
+        return programs.by_pattern.setdefault(pattern, []), pattern
+
+    def _name(self) -> str:
+        return getattr(self.__wrapped__, "__name__", type(self.__wrapped__).__name__)
+
+    def _replayed_strictly(
+        self,
+        programs: Programs,
+        first: RecordedProgram,
+        pattern: Pattern | None,
+        tensors: Sequence[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+    ) -> Any:
+        made, found = self._record(programs, tensors, args, kwargs, pattern)
+        refuse_other(first, made, self._name())
+        return made.finish_recording(tensors, found)
+
+    def _replayed(
+        self, programs: list[RecordedProgram], tensors: Sequence[Any]
+    ) -> tuple[Any, Change | None]:
+        """What a program gives; NotImplemented, and why the last one is not for this call."""
+        known: list[Any] = []
+        change = None
+        for program in tuple(programs):
+            refusal = program.refusal(tensors)
+            if refusal is not None:
+                change = refusal
+                continue
+            if not program.agrees(known):
+                continue
+            state = default_stream.state() if program.reads else None
+            try:
+                found = program.run(tensors)
+            except (_C.ShapeError, _C.DTypeError):
+                refusal = program.misfit()
+                if refusal is None:
+                    raise
+                change = refusal
+                continue
+            differing = program.differing(found)
+            if differing is None:
+                program.calls += 1
+                self._served = program
+                if program is not programs[0]:  # it is likely to serve the next call, too
+                    programs.remove(program)
+                    programs.insert(0, program)
+                return program.finish(tensors, found), None
+            assert state is not None
+            default_stream.give_back(state)
+            known = program.read_values(found)[: differing + 1]
+            change = program.change_of_read(differing, found)
+        return NotImplemented, change
+
+    def _gives_up(self, programs: Programs, change: Change) -> bool:
+        """Whether calls run at once from now on, since the same line changes in every call.
+
+        Raises:
+            TraceMismatchError: what was recorded must not change.
+        """
+        if self._options["on_change"] == "error":
+            raise TraceMismatchError(
+                "what was read when the function was recorded must stay as it was",
+                op=self._name(), got=str(change), fix="trace it with on_change='record'",
+            )  # fmt: skip
+        key = f"{change.what} {change.line}"
+        programs.changes[key] = programs.changes.get(key, 0) + 1
+        if programs.changes[key] <= _MOST_CHANGES:
+            return False
+        self._stop_tracing(programs, f"it would be another program each time: {change}")
+        return True
+
+    def _stop_tracing(self, programs: Programs, why: str) -> None:
+        programs.eager_because, self._quick = why, ()
+        for program in programs.all():
+            programs.forget(program)
+        warnings.warn(
+            f"{self._name()}: calls of this kind are not run as a program: {why}",
+            RetraceWarning,
+            stacklevel=5,
+        )
+
+    def _recorded(
+        self,
+        programs: Programs,
+        shapes: Shapes,
+        pattern: Pattern | None,
+        tensors: Sequence[Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        change: Change | None,
+    ) -> Any:
+        """Calls the function, and keeps the program that its ops are."""
+        state = default_stream.state()
+        try:
+            made, found = self._record(programs, tensors, args, kwargs, pattern)
+            is_right = pattern is None or made.takes(shapes)
+        except Untraceable as reason:
+            default_stream.give_back(state)
+            self._stop_tracing(programs, str(reason))
+            return self.__wrapped__(*args, **kwargs)
+        except Exception:
+            if pattern is None or self.input_spec is not None:
+                raise
+            is_right = False  # perhaps an error of the function: then it comes again
+        if not is_right:  # what it does with sizes takes numbers
+            default_stream.give_back(state)
+            programs.fixed.add(shapes)
+            pattern = None
+            made, found = self._record(programs, tensors, args, kwargs, None)
+        if change is not None:
+            made.cause = str(change)
+        elif pattern is not None and self.input_spec is None:
+            made.cause = "other sizes, which are unknown in this program"
+        self._last = made
+        if made.excluded and not self._options["strict"]:
+            programs.eager_because = "a part of the function is excluded from the trace"
+        elif not made.is_once:
+            self._keep(programs, shapes, pattern, made)
+        return made.finish_recording(tensors, found)
+
+    def _record(
+        self,
+        programs: Programs,
+        tensors: Sequence[Any],
+        args: Any,
+        kwargs: Any,
+        pattern: Pattern | None,
+        *,
+        is_symbolic: bool = False,
+    ) -> tuple[RecordedProgram, Any]:
+        reading = Reading()
+        reading.function(self.__wrapped__)
+        for x in (*args, *kwargs.values()):
+            if not isinstance(x, _C.TensorBase):
+                reading.value(x, "an argument", "")
+        # What earlier recordings met will be met again.
+        reading.tensors += [pair for one in programs.all() for pair in one.held()]
+        names = argument_names(self.__wrapped__, args, kwargs)
+        recording = Recording(
+            self._options["capture_as_const"], is_symbolic or self._options["symbolic"]
+        )
+        with recording.going_on():
+            for index, x in enumerate(tensors):
+                sizes = None if pattern is None else pattern[index]
+                recording.bind(x, ArgumentPlace(index), names[index], sizes)
+            if not recording.captures:
+                for name, x in reading.tensors:
+                    if id(x) not in recording.touched:
+                        recording.bind(x, HeldPlace(x, name), name)
+            result = self.recorded_form()(*args, **kwargs)
+            made = RecordedProgram(recording, result, reading, self._options)
+        made.names = names
+        made.compile()
+        return made, made.values_of_recording()
+
+    def recorded_form(self) -> Callable[..., Any]:
+        """What is run to be recorded: the function, or one that does the same."""
+        return self.__wrapped__
+
+    def _keep(
+        self, programs: Programs, shapes: Shapes, pattern: Pattern | None, made: RecordedProgram
+    ) -> None:
+        if pattern is None:
+            programs.by_shapes.setdefault(shapes, []).append(made)
+        else:
+            programs.by_pattern.setdefault(pattern, []).append(made)
+        if forget_oldest(self.programs(), self._programs.values(), self.cache_size):
+            self._quick = ()
+
+    def concrete(self, *args: Any, **kwargs: Any) -> ConcreteProgram:
+        """The function for one kind of call as a static program, for files and exporters.
+
+        Nothing is changed by it.
+
+        Args:
+            args: tensors, or an `InputSpec` in the place of each; none at all: the call that was
+                recorded last.
+            kwargs: the same by name.
+
+        Raises:
+            ArgumentError: there was no call, or the function changes more than buffers.
+        """
+        if not args and not kwargs:
+            if self.input_spec is not None:
+                args = self.input_spec
+            elif self._last is not None:
+                return ConcreteProgram(self._last, self._last.names)
+        made_args, made_kwargs, specs = example_arguments(args, kwargs)
+        tensors, _, _ = signature(made_args, made_kwargs)
+        if not tensors and not args and self._last is None:
+            raise _C.ArgumentError(
+                "must have been called, or be given what it is called with", op="concrete",
+                argument="args", got="nothing", fix="call it first, or pass an InputSpec",
+            )  # fmt: skip
+        pattern = tuple([spec.shape for spec in specs]) if len(specs) == len(tensors) else None
+        state = default_stream.state()
+        try:
+            made, _ = self._record(
+                Programs(), tensors, made_args, made_kwargs, pattern, is_symbolic=bool(specs)
+            )
+        finally:
+            default_stream.give_back(state)
+        given = [spec.name for spec in specs] if pattern is not None else [None] * len(tensors)
+        return ConcreteProgram(made, [a or b for a, b in zip(given, made.names, strict=True)])
+
+    def dump(self, path: Any, *args: Any, **kwargs: Any) -> Any:
+        """Writes the program of a call as `jit.save` does; returns what was written.
+
+        Args:
+            path: the file.
+            args: as `concrete` takes them.
+            kwargs: the same by name.
+        """
+        from .saved import write
+
+        return write(self.concrete(*args, **kwargs), path)
+
+    def get_profile(self) -> profile | None:
+        """What the last call launched, where it is traced with ``profiling=True``."""
+        return self._profile
+
+    def programs(self) -> list[RecordedProgram]:
+        """The programs that there are, in the order of their making."""
+        found = [program for one in self._programs.values() for program in one.all()]
+        return sorted(found, key=lambda program: program.order)
+
+    def why(self) -> str:
+        """The programs in the cache, and for each why it was made and what it depends on.
+
+        Example:
+            >>> import tensorlike as tl
+            >>> double = tl.jit.trace(lambda x: x * 2)
+            >>> _ = double(tl.tensor([1.0]))
+            >>> print(double.why())
+            program 0 of 2 ops: the first call of its kind
+        """
+        reasons = [one.eager_because for one in self._programs.values()]
+        return explained(self.programs(), [reason for reason in reasons if reason is not None])
+
+    def __get__(self, instance: Any, owner: type | None = None) -> Any:
+        """On an instance a method, with programs of its own."""
+        return self if instance is None else bound_to(self, instance)
+
+    def over(self, function: Callable[..., Any]) -> CompiledFunction:
+        """The same around another function."""
+        return type(self)(function, **self._options)
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function, or the layer, has: `parameters`, say."""
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
+        """Around a copy, with no programs as yet."""
+        return self.over(deepcopy(self.__wrapped__, memo))
+
+    def __reduce__(self) -> Any:
+        """Pickles by its name, or as what it is around; programs are made again."""
+        return reduced(self, self.__wrapped__, self._options)
+
+    def __repr__(self) -> str:
+        """What it is around."""
+        name = getattr(self.__wrapped__, "__qualname__", type(self.__wrapped__).__name__)
+        return f"{type(self).__name__}({name})"

@@ -1,0 +1,21 @@
+"""What goes wrong with functions that are traced, as classes that a program can tell apart."""
+
+from __future__ import annotations
+
+from .. import _C
+
+
+class TraceMismatchError(_C.ArgumentError):
+    """A call differs from what was recorded, where it was asked that it must not."""
+
+
+class RetraceWarning(UserWarning):
+    """A function is not run as a program, since it would have to be recorded at each call."""
+
+
+class FrozenValueWarning(UserWarning):
+    """A program that leaves Python holds for one value of what Python read while it was made."""
+
+
+class Untraceable(Exception):
+    """What a function does cannot be a program; its text says why. Nobody outside sees it."""

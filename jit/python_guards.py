@@ -1,0 +1,212 @@
+"""Guards on Python's state: what a function read of globals, closures and attributes.
+
+A program holds for as long as they are what they were. Plain values are compared, and lists and
+dicts item by item; of functions, classes, layers, tensors and other objects it counts which one it
+is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import CellType
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+
+MISSING: Any = type("Missing", (), {"__repr__": lambda self: "nothing"})()
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), _C.dtype, slice, range)
+# Of containers that are longer it counts only which one they are.
+_LONGEST = 1000
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value says all that it is."""
+    return isinstance(x, _PLAIN)
+
+
+class Snapshot:
+    """What is in a container, or in an array of NumPy."""
+
+    __slots__ = ("inner", "items", "keys", "kind", "marks")
+
+    def __init__(self, x: Any, depth: int) -> None:
+        self.kind = type(x)
+        self.keys = list(x) if isinstance(x, dict) else None
+        self.items = list(x.values()) if isinstance(x, dict) else list(x)
+        self.marks = list(map(id, self.items))
+        found = [snapshot(item, depth + 1) for item in self.items]
+        self.inner = [(i, one) for i, one in enumerate(found) if one is not None]
+
+    def holds(self, x: Any) -> bool:
+        """Whether the same is in a container now."""
+        if type(x) is not self.kind or len(x) != len(self.items):
+            return False
+        if self.keys is not None:
+            if list(x) != self.keys:
+                return False
+            x = x.values()
+        is_same = list(map(id, x)) == self.marks
+        if is_same and not self.inner:
+            return True
+        items = list(x)
+        if not is_same and not self._is_equal(items):
+            return False
+        return all(one.holds(items[i]) for i, one in self.inner)
+
+    def _is_equal(self, items: list[Any]) -> bool:
+        looked_into = {i for i, _ in self.inner}
+        pairs = enumerate(zip(items, self.items, strict=True))
+        return all(i in looked_into or is_same_value(x, was) for i, (x, was) in pairs)
+
+
+class ArraySnapshot:
+    """The elements of an array of NumPy."""
+
+    __slots__ = ("copy",)
+
+    def __init__(self, x: Any) -> None:
+        self.copy = x.copy()
+
+    def holds(self, x: Any) -> bool:
+        """Whether an array has them."""
+        return isinstance(x, np.ndarray) and _same_array(x, self.copy)
+
+
+def snapshot(x: Any, depth: int = 0) -> Snapshot | ArraySnapshot | None:
+    """What is in a value; None: it says all by itself, or only which one it is counts."""
+    if isinstance(x, np.ndarray):
+        return ArraySnapshot(x)
+    is_looked_into = is_container(x) and len(x) <= _LONGEST and depth < 4
+    return Snapshot(x, depth) if is_looked_into else None
+
+
+def is_same_value(x: Any, was: Any) -> bool:
+    """Whether it is the same object, or a plain value that is equal."""
+    return x is was or (type(x) is type(was) and is_plain(x) and _is_equal(x, was))
+
+
+def _is_equal(x: Any, y: Any) -> bool:
+    if isinstance(x, (float, complex)):
+        return repr(x) == repr(y)  # zeros have signs, and NaN is not equal to itself
+    return bool(x == y)
+
+
+def _same_array(x: Any, y: Any) -> bool:
+    if x.shape != y.shape or x.dtype != y.dtype:
+        return False
+    return bool(np.array_equal(x, y, equal_nan=x.dtype.kind in "fc"))
+
+
+class Slots:
+    """The attributes of an object that keeps them in slots, as a dict has them."""
+
+    def __init__(self, owner: Any) -> None:
+        self.owner = owner
+
+    def get(self, name: str, missing: Any) -> Any:
+        """What the attribute is."""
+        return getattr(self.owner, name, missing)
+
+
+class Guard:
+    """What one name was.
+
+    Attributes:
+        holder: the dict that has it: globals, or an object's or class's attributes; or a cell.
+        name: the name in it.
+        text: how the function says it.
+        line: where it is read.
+        was: what it was.
+    """
+
+    __slots__ = ("holder", "line", "name", "snap", "text", "was")
+
+    def __init__(self, holder: Any, name: str, text: str, line: str) -> None:
+        self.holder = holder
+        self.name = name
+        self.text = text
+        self.line = line
+        self.was = self.now()
+        self.snap: Snapshot | ArraySnapshot | None = None
+
+    def look_inside(self) -> None:
+        """From now on what is in a container counts, too."""
+        if self.snap is None:
+            self.snap = snapshot(self.was)
+
+    def now(self) -> Any:
+        """What it is now."""
+        return read(self.holder, self.name)
+
+    def holds(self) -> bool:
+        """Whether it is what it was."""
+        now = self.now()
+        return is_same_value(now, self.was) if self.snap is None else self.snap.holds(now)
+
+    def is_value(self) -> bool:
+        """Whether it is of interest what it was, and not only which object."""
+        return is_plain(self.was) or (is_container(self.was) and self.snap is not None)
+
+    def __repr__(self) -> str:
+        return f"{self.text} was {shown(self.was)} ({self.line})"
+
+
+def read(holder: Any, name: str) -> Any:
+    """What a dict or a cell has; MISSING: nothing."""
+    if isinstance(holder, CellType):
+        try:
+            return holder.cell_contents
+        except ValueError:
+            return MISSING
+    return holder.get(name, MISSING)
+
+
+def shown(x: Any) -> str:
+    """A value in a message."""
+    if is_container(x):
+        items = x.values() if isinstance(x, dict) else x
+        if not all(is_plain(item) for item in items):
+            return f"a {type(x).__name__} of {len(x)}"
+    elif not is_plain(x):
+        name = getattr(x, "__qualname__", None)
+        return name if isinstance(name, str) else f"another {type(x).__name__}"
+    text = repr(x)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def is_container(x: Any) -> bool:
+    """Whether it is looked into."""
+    return isinstance(x, (list, tuple, set, frozenset, dict))
+
+
+class Guards:
+    """All of a program's guards, checked at each call.
+
+    Most are held by identity at once; the others are compared.
+    """
+
+    def __init__(self, guards: list[Guard]) -> None:
+        self.guards = guards
+        quick = [g for g in guards if g.snap is None and isinstance(g.holder, Mapping)]
+        self._quick = [(g.holder.get, g.name, g.was, g) for g in quick]
+        self._slow = [g for g in guards if not (g.snap is None and isinstance(g.holder, Mapping))]
+
+    def by_kind(self) -> tuple[list[Any], list[Any], list[Guard]]:
+        """Names in dicts with what they were, cells with what they held, and all other guards."""
+        named = [(get, name, was) for get, name, was, _ in self._quick]
+        is_cell = {g: g.snap is None and isinstance(g.holder, CellType) for g in self._slow}
+        cells = [(g.holder, g.was) for g in self._slow if is_cell[g] and g.was is not MISSING]
+        others = [g for g in self._slow if not (is_cell[g] and g.was is not MISSING)]
+        return named, cells, others
+
+    def first_changed(self) -> Guard | None:
+        """The first guard that does not hold; None: all do."""
+        for get, name, was, guard in self._quick:
+            if get(name, MISSING) is not was and not guard.holds():
+                return guard
+        for guard in self._slow:
+            if not guard.holds():
+                return guard
+        return None

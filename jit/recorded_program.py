@@ -1,0 +1,399 @@
+"""RecordedProgram: what a recording made, ready to run in the function's place.
+
+It is a program, the places of its inputs, and what becomes of its results: some are returned, some
+are assigned to tensors and their gradients, and some are held against what Python read when the
+function was recorded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .. import _C
+from ..imperative import Listing, Tensor
+from ..imperative.levels import is_differentiated, stopped, unwrapped
+from ..imperative.sub_programs import Call
+from ..imperative.trees import flatten, unflatten
+from ..static.compiled import CompiledProgram
+from ..transforms.checkpoint import checkpoint
+from .errors import Untraceable
+from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
+from .python_guards import Guards, shown
+from .reading_code import Reading
+from .recording import Recording
+from .touched import Read
+
+# Passes after which a value has the same bits, as it must where Python has read it.
+_EXACT = ("dead_code", "fold", "cse")
+
+
+class Result(NamedTuple):
+    """A tensor that the function returned: what a run makes, or one that was there before."""
+
+    kind: Any  # the class of the wrapper; None: none
+    output: int  # of the run; -1: the tensor at a place
+    place: TensorPlace | None
+
+
+class Assigned(NamedTuple):
+    """What a place gets after a run: a result of it; None: nothing is there any more."""
+
+    place: Place
+    output: int | None
+
+
+_made = count()
+
+
+class Change(NamedTuple):
+    """Why a program does not serve a call: what was one thing, and is another."""
+
+    what: str
+    line: str
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        place = f" (read at {self.line})" if self.line else ""
+        return f"{self.what}{place} changed from {self.was} to {self.now}"
+
+
+class RecordedProgram:
+    """A program that runs in the place of a function, for the calls that it was recorded for.
+
+    Attributes:
+        listing: the program as it was recorded.
+        inputs: the numbers of its inputs, and their places.
+        outputs: the numbers of its results.
+        results: what the function returns.
+        assigned: what is assigned after a run.
+        reads: what Python read, in order; `first_read` is the output that the first one is.
+    """
+
+    def __init__(
+        self, recording: Recording, result: Any, reading: Reading, options: dict[str, Any]
+    ) -> None:
+        """Inside of the recording, when the function has returned."""
+        self.cause = "the first call of its kind"
+        self.calls = 0
+        self.order = next(_made)
+        self.names: list[str] = []  # of the arguments
+        self.guards = Guards(reading.guards)
+        self.listing = recording.program
+        self.outputs: list[int] = []
+        self._shadows: list[Any] = []
+        self._recording = recording
+        recording.forget_released(result)
+        found, self.treedef = flatten(result, _is_tensor_like, is_result=True)
+        self.results = [self._result(y) for y in found]
+        self.assigned = [*self._rebound(), *self._gradients(), *self._counts()]
+        self.reads: list[Read] = list(recording.reads.values())
+        self.first_read = len(self.outputs)
+        self.outputs += [read.number for read in self.reads]
+        self._note_held(recording, reading)
+        self.is_once = bool(recording.born)
+        recording.settle()
+        self.excluded = tuple(recording.excluded)
+        self.all_inputs = list(recording.inputs)
+        self.needed = _read_by(self.listing, self.outputs)
+        self._options = options
+        self._taken: dict[Any, bool] = {}
+        # Of what the function leaves behind, by what derivatives are wanted.
+        self.lives = [is_differentiated(x) for x in self._shadows]
+        self.lives += [False] * len(self.reads)
+        self.has_history = any(self.lives)
+
+    def _output(self, x: Any) -> int:
+        """Makes the variable that a tensor-like is a result of the run."""
+        handle = self._recording.refer(x)
+        number = self._recording.program.refer(handle)
+        for index, known in enumerate(self.outputs):
+            if known == number:
+                return index
+        self.outputs.append(number)
+        self._shadows.append(handle.shadow)
+        return len(self.outputs) - 1
+
+    def _result(self, y: Any) -> Result:
+        if not isinstance(y, _C.TensorWrapper):
+            return Result(None, self._output(y), None)
+        self._recording.touch(y)
+        place = self._recording.place_of(y)
+        if place is not None and id(y) not in self._recording.captured:
+            return Result(type(y), -1, place)
+        return Result(type(y), self._output(y.__wrapped__), None)
+
+    def _rebound(self) -> list[Assigned]:
+        found = []
+        for tensor in self._recording.changed():
+            touched = self._recording.touched.get(id(tensor))
+            place = self._recording.place_of(tensor)
+            if place is None or id(tensor) in self._recording.captured:
+                continue
+            value = tensor.__wrapped__
+            if touched is None or self._recording.refer(value).number != touched.number:
+                found.append(Assigned(place, self._output(value)))
+            elif tensor.requires_grad is not touched.is_differentiated:
+                raise Untraceable(f"it sets requires_grad of {touched.place!r}")
+        return found
+
+    def _gradients(self) -> list[Assigned]:
+        found: list[Assigned] = []
+        for touched in self._recording.touched.values():
+            if not touched.is_leaf:
+                if touched.is_differentiated and touched.tensor.grad is not None:
+                    raise Untraceable(
+                        f"a backward pass in it goes through {touched.place!r}, which has a "
+                        "history outside"
+                    )
+                continue
+            place = GradientPlace(touched.place)
+            gradient = touched.tensor.grad if touched.tensor.is_leaf else None
+            if gradient is None:
+                if touched.gradient is not None:
+                    found.append(Assigned(place, None))
+                continue
+            handle = self._recording.refer(gradient.__wrapped__)
+            if touched.gradient is None or handle.number != touched.gradient.number:
+                found.append(Assigned(place, self._output(gradient.__wrapped__)))
+        return found
+
+    def _counts(self) -> list[Assigned]:
+        ends = [end for counted in self._recording.counts for end in counted.ends()]
+        return [Assigned(place, self._output(number.__wrapped__)) for place, number in ends]
+
+    def _note_held(self, recording: Recording, reading: Reading) -> None:
+        """What must be so again of the tensors that the function met."""
+        touched = list(recording.touched.values())
+        self._held = [
+            (t.tensor, t.place.name, t.original.shape, t.original.dtype, t.is_differentiated)
+            for t in touched
+            if isinstance(t.place, HeldPlace)
+        ]
+        self._was_paused = _C.paused_level() >= 0  # where it was called
+        self._wanted = [(row[0], row[4]) for row in self._held]
+        gradients = [a for a in self.assigned if isinstance(a.place, GradientPlace)]
+        steps = self.listing.applied()
+        read = {number for step in steps for number in step.inputs}
+        uses = any(t.gradient is not None and t.gradient.number in read for t in touched)
+        self._leaves = [
+            (t.place, t.gradient is not None)
+            for t in touched
+            if t.is_leaf and (gradients or uses or reading.reads_gradients)
+        ]
+        self._counted = [counted.place for counted in recording.counts]
+        self._constants = list(recording.captured.values())
+        places = {id(t.tensor): t.place for t in touched}
+        found = [(places.get(id(x)), x) for _, x in reading.tensors]
+        self._aliases = [(p.index, x) for p, x in found if isinstance(p, ArgumentPlace)]
+        self._apart = {id(row[0]) for row in self._held} if self.assigned else set()
+
+    def held(self) -> list[tuple[str, Any]]:
+        """The tensors that the function met, but arguments, under their names."""
+        return [(name, tensor) for tensor, name, *_ in self._held]
+
+    def refusal(self, arguments: Sequence[Any]) -> Change | None:
+        """What is not as it was when this was recorded; None: nothing."""
+        guard = self.guards.first_changed()
+        if guard is not None:
+            return Change(guard.text, guard.line, shown(guard.was), shown(guard.now()))
+        for tensor, is_wanted in self._wanted:
+            if tensor.requires_grad is not is_wanted:
+                change = self._change_of_history()
+                if change is not None:
+                    return change
+        for numbers in self._counted:
+            if not numbers.is_one():
+                return Change(f"{numbers}", "", "equal numbers", "others")
+        for place, had_one in self._leaves:
+            if (place.tensor(arguments).grad is not None) is not had_one:
+                is_there = ("None", "a gradient")
+                return Change(f"{place}.grad", "", is_there[had_one], is_there[not had_one])
+        for tensor, original in self._constants:
+            if tensor.__wrapped__ is not original:
+                return Change("a constant tensor", "", "what was captured", "another value")
+        for index, tensor in self._aliases:
+            if arguments[index] is not tensor:
+                return Change(f"argument {index}", "", "a tensor of the function", "another")
+        if self._apart and any(id(x) in self._apart for x in arguments):
+            return Change("an argument", "", "no tensor of the function", "one of them")
+        return None
+
+    def _change_of_history(self) -> Change | None:
+        for tensor, name, _, _, is_wanted in self._held:
+            if tensor.requires_grad is is_wanted:
+                continue
+            if is_differentiated(tensor.__wrapped__) is not is_wanted:
+                return Change(f"{name}.requires_grad", "", f"{is_wanted}", f"{not is_wanted}")
+        return None
+
+    def misfit(self) -> Change | None:
+        """What is of another shape or dtype of the tensors that the function met."""
+        for tensor, name, shape, dtype, _ in self._held:
+            value = tensor.__wrapped__
+            if value.shape != shape or value.dtype is not dtype:
+                return Change(name, "", f"{dtype.name}{shape}", f"{value.dtype.name}{value.shape}")
+        return None
+
+    def is_closed(self) -> bool:
+        """Whether nothing but shapes, dtypes and Python's state says if it serves a call."""
+        if self._follows_elements or self._leaves or self._constants or self._aliases:
+            return False
+        return self.is_plain() or not self._was_paused
+
+    def is_plain(self) -> bool:
+        """Whether no derivatives were wanted by what the function met beside its arguments."""
+        return not any(is_wanted for *_, is_wanted in self._held)
+
+    def takes(self, shapes: Sequence[Any]) -> bool:
+        """Whether the program runs for arguments of these shapes."""
+        known = tuple(shapes)
+        if self._follows_elements:
+            return True
+        if known not in self._taken:
+            given = [
+                _C.ShapeTensor(shapes[p.index], self.compiled.dtype(n))
+                if isinstance(p, ArgumentPlace)
+                else _C.ShapeTensor(self.compiled.shape(n), self.compiled.dtype(n))
+                for n, p in self.inputs
+            ]
+            try:
+                self.op.stretch.infer(given)
+                self._taken[known] = True
+            except _C.TensorlikeError:
+                self._taken[known] = False
+        return self._taken[known]
+
+    def compile(self) -> None:
+        """After the recording: the program as passes make it, as an op."""
+        exact = _EXACT if self.reads else None
+        passes = self._options.get("passes", exact) if exact is None else exact
+        compiled = CompiledProgram(
+            self.listing, passes, opt_level=self._options.get("opt_level", 1)
+        )
+        symbols = [self.listing.symbol(number) for number in self.outputs]
+        program, numbers = compiled.optimised(symbols)
+        self.compiled = program
+        given = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]
+        read = _read_by(program, numbers)
+        pairs = list(zip(given, self.all_inputs, strict=True))
+        self.inputs = [(n, place) for n, (_, place) in pairs if n in read]
+        self.op = Call(program, [n for n, _ in self.inputs], numbers)
+        self.places = [place for _, place in self.inputs]
+        # Where sizes follow from elements each step gets its attributes when it runs.
+        self._follows_elements = self.listing.follows_elements
+        if self._follows_elements:
+            self.inputs = [(n, place) for n, (_, place) in pairs]
+            self.places = [place for _, place in self.inputs]
+        self._outputs_compiled = numbers
+
+    def values(self, arguments: Sequence[Any]) -> list[Any]:
+        """The values of the inputs by now."""
+        found = [place.find(arguments) for place in self.places]
+        if self.has_history:
+            return found
+        return [x if type(x) is _C.RawTensor else stopped(x) for x in found]
+
+    def run(self, arguments: Sequence[Any]) -> Sequence[Any]:
+        """The results of the program for the tensors of a call."""
+        values = self.values(arguments)
+        if self._follows_elements:
+            found: Sequence[Any] = self.compiled.values(self._outputs_compiled, tuple(values))
+        elif not self.has_history:
+            return self.op(*values)
+        elif self._options.get("recompute"):
+            found = self._recomputed(values)
+        else:
+            found = self.op(*values)
+        return [y if lives else stopped(y) for y, lives in zip(found, self.lives, strict=True)]
+
+    def _recomputed(self, values: Sequence[Any]) -> Sequence[Any]:
+        """The results, whose gradient runs the program once more."""
+        run = checkpoint(lambda *xs: [Tensor(y) for y in self.op(*map(unwrapped, xs))])
+        return [unwrapped(y) for y in run(*map(Tensor, values))]
+
+    def change_of_read(self, index: int, found: Sequence[Any]) -> Change:
+        """What a value that Python read has become in a run."""
+        read = self.reads[index]
+        now = Tensor(stopped(found[self.first_read + index]))._raw()
+        return Change("a tensor's value", read.line, _elements(read.value), _elements(now))
+
+    def read_values(self, found: Sequence[Any]) -> list[Any]:
+        """What the values that Python read are in a run."""
+        return [Tensor(stopped(y))._raw() for y in found[self.first_read :]]
+
+    def agrees(self, known: Sequence[Any]) -> bool:
+        """Whether Python read these values first, as far as they are known, when it was recorded.
+
+        The same function on the same arguments reads the same variables up to the first that
+        differs.
+        """
+        pairs = zip(known, self.reads, strict=False)
+        return len(known) <= len(self.reads) and all(same_elements(x, r.value) for x, r in pairs)
+
+    def differing(self, found: Sequence[Any]) -> int | None:
+        """Which of the values that Python read is another in this run; None: none is."""
+        for index, read in enumerate(self.reads):
+            if not same_elements(found[self.first_read + index], read.value):
+                return index
+        return None
+
+    def finish(self, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+        """Assigns what a run changes, all or nothing, and returns what the function returns."""
+        if self.assigned:
+            with _C.Journal() as journal:
+                for place, output in self.assigned:
+                    place.assign(arguments, None if output is None else found[output])
+                journal.keep()
+        leaves = [self._made(result, arguments, found) for result in self.results]
+        return unflatten(self.treedef, leaves)
+
+    @staticmethod
+    def _made(result: Result, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+        if result.place is not None:
+            return result.place.tensor(arguments)
+        value = found[result.output]
+        return value if result.kind is None else result.kind(value)
+
+    def values_of_recording(self) -> Sequence[Any]:
+        """The results in the call that was recorded."""
+        found, self._shadows = self._shadows, []
+        self._is_symbolic = self._recording.is_symbolic
+        del self._recording
+        return found
+
+    def finish_recording(self, arguments: Sequence[Any], found: Sequence[Any]) -> Any:
+        """What the call that was recorded leaves behind and returns."""
+        return self.finish(arguments, self.run(arguments) if self._is_symbolic else found)
+
+
+def _is_tensor_like(x: Any) -> bool:
+    return isinstance(x, _C.TensorBase)
+
+
+def _elements(x: Any) -> str:
+    text = " ".join(str(np.asarray(x)).split())
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def same_elements(x: Any, expected: Any) -> bool:
+    """Whether two arrays have the same bits, but for which NaN it is."""
+    value = Tensor(stopped(x))._raw()
+    if value.shape != expected.shape or value.dtype is not expected.dtype:
+        return False
+    a, b = np.asarray(value), np.asarray(expected)
+    is_inexact = a.dtype.kind in "fc"
+    return bool(np.array_equal(a, b, equal_nan=is_inexact))
+
+
+def _read_by(program: Listing, results: Sequence[int]) -> set[int]:
+    """The variables that results follow from."""
+    read = set(results)
+    for step in reversed(program.applied()):
+        if not read.isdisjoint(step.outputs):
+            read.update(step.inputs)
+    return read

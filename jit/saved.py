@@ -1,0 +1,199 @@
+"""save and load: functions and layers as files that run without their code."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import _C
+from ..imperative import Parameter, Tensor, program_file
+from ..imperative.levels import stopped, unwrapped
+from ..imperative.sub_programs import Call
+from ..nn import Layer
+from ..nn.layer import Buffer
+from ..static import Program
+from ..static.compiled import CompiledProgram
+from .compiled_function import CompiledFunction
+from .concrete_program import ConcreteProgram
+
+# Before the names of states that are not learnt.
+_BUFFER = "buffer:"
+
+
+class DumpInfo(NamedTuple):
+    """What a file of a program holds."""
+
+    operators: int
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    parameters: tuple[str, ...]
+
+
+def save(
+    function: Any, path: str | PathLike[str], input_spec: Sequence[Any] | None = None
+) -> DumpInfo:
+    """Writes a layer or a function as a program with its parameters, which runs without its code.
+
+    Args:
+        function: a layer, a function, or one that is traced.
+        path: the file.
+        input_spec: an `InputSpec`, or a tensor like it, for each argument. None: of a function
+            that is traced, the call that was recorded last; sizes that were unknown there are.
+
+    Returns:
+        What was written.
+
+    Raises:
+        ArgumentError: there is no call to go by, the function changes more than buffers, or an op
+            has no form as bytes.
+        OSError: the file cannot be written.
+
+    Source:
+        Paddle, ``paddle.jit.save``.
+
+    Example:
+        >>> import os, tempfile
+        >>> import tensorlike as tl
+        >>> layer = tl.nn.Linear(3, 2, seed=0)
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = os.path.join(folder, "linear.tlp")
+        ...     info = tl.jit.save(layer, path, [tl.jit.InputSpec((None, 3))])
+        ...     again = tl.jit.load(path)
+        >>> x = tl.ones((4, 3))
+        >>> again(x).tolist() == layer(x).tolist(), info.inputs
+        (True, ('x',))
+    """
+    compiled = function if isinstance(function, CompiledFunction) else CompiledFunction(function)
+    concrete = compiled.concrete(*(input_spec or ()))
+    return write(concrete, path)
+
+
+def write(concrete: ConcreteProgram, path: str | PathLike[str]) -> DumpInfo:
+    """Writes a program with the values that its states have by now."""
+    program = concrete.program
+    weights, learnt = {}, []
+    for name, tensor in concrete.states.items():
+        number = program.find(name)
+        assert number is not None
+        if isinstance(tensor, Parameter) or tensor.requires_grad:
+            learnt.append(name)
+            weights[name] = stopped(unwrapped(tensor))
+        else:
+            if not name.startswith(_BUFFER):
+                program.rename(number, _BUFFER + name)
+            weights[_BUFFER + name.removeprefix(_BUFFER)] = stopped(unwrapped(tensor))
+    data = program_file.write(program, dict(concrete.numbers()), weights)
+    Path(path).write_bytes(data)
+    return DumpInfo(len(program.steps()), concrete.inputs, tuple(concrete.results), tuple(learnt))
+
+
+def load(path: str | PathLike[str]) -> TranslatedLayer:
+    """The layer that `save` wrote: callable without its class, and it can be trained further.
+
+    Reading runs no code that the reader does not have.
+
+    Args:
+        path: the file.
+
+    Raises:
+        ArgumentError: the file is no program, or is damaged.
+        OSError: it cannot be read.
+
+    Source:
+        Paddle, ``paddle.jit.load``.
+    """
+    program = Program()
+    results, weights = program_file.read(Path(path).read_bytes(), program)
+    return TranslatedLayer(program, results, weights)
+
+
+class TranslatedLayer(Layer):
+    """A layer that is a program; `load` makes it.
+
+    Attributes:
+        program: the program.
+        inputs: the names of the arguments.
+        parameters_by_name: what is learnt, by the names that it had.
+        buffers_by_name: what the program changes or reads beside.
+
+    Source:
+        Paddle, ``paddle.jit.TranslatedLayer``.
+    """
+
+    def __init__(self, program: Program, results: dict[str, int], weights: dict[str, Any]) -> None:
+        """Of what a file holds."""
+        self.program = program
+        variables = program.variables()
+        given = [n for n, (_, role, _) in enumerate(variables) if role == "input"]
+        self.inputs = tuple(variables[n][0] for n in given)
+        states = [n for n, (_, role, _) in enumerate(variables) if role == "state"]
+        self.parameters_by_name: dict[str, Parameter] = {}
+        self.buffers_by_name: dict[str, Buffer] = {}
+        self._states: list[Tensor] = []
+        for number in states:
+            name = variables[number][0]
+            if name.startswith(_BUFFER):
+                buffer = Buffer(Tensor(weights[name]))
+                self.buffers_by_name[name.removeprefix(_BUFFER)] = buffer
+                self._states.append(buffer)
+            else:
+                parameter = self.parameters_by_name[name] = Parameter(Tensor(weights[name]))
+                self._states.append(parameter)
+        changes = program.assigned()
+        self._assigned = list(changes)
+        self._paths = [_path(name) for name in results]
+        asked = [program.symbol(n) for n in (*results.values(), *changes.values())]
+        compiled, numbers = CompiledProgram(program).optimised(asked)
+        roles = [role for _, role, _ in compiled.variables()]
+        now = [n for n, role in enumerate(roles) if role == "input"]
+        held = [n for n, role in enumerate(roles) if role == "state"]
+        self._op = Call(compiled, [*now, *held], numbers)
+        self._numbers = {number: i for i, number in enumerate(states)}
+
+    def forward(self, *xs: Any) -> Any:
+        """Runs the program."""
+        if len(xs) != len(self.inputs):
+            raise _C.ArgumentError(
+                f"takes {', '.join(self.inputs) or 'nothing'}", op="TranslatedLayer",
+                got=f"{len(xs)} arguments",
+            )  # fmt: skip
+        found = self._op(*map(unwrapped, xs), *map(unwrapped, self._states))
+        count = len(self._paths)
+        for state, value in zip(self._assigned, found[count:], strict=True):
+            _C.set_value(self._states[self._numbers[state]], stopped(value))
+        return _arranged(list(zip(self._paths, map(Tensor, found[:count]), strict=True)))
+
+
+_PART = re.compile(r"\((\d+)\)|\[([^\]]*)\]")
+
+
+def _path(name: str) -> tuple[tuple[str, Any], ...]:
+    """Where a result stands: the kinds of the containers, and the keys in them."""
+    parts: list[tuple[str, Any]] = []
+    for index, key in _PART.findall(name.removeprefix("result")):
+        if index:
+            parts.append(("tuple", int(index)))
+        else:
+            value = ast.literal_eval(key)
+            parts.append(("list" if isinstance(value, int) else "dict", value))
+    return tuple(parts)
+
+
+def _arranged(rows: list[tuple[tuple[tuple[str, Any], ...], Any]]) -> Any:
+    """Results in the containers that their paths say."""
+    if len(rows) == 1 and not rows[0][0]:
+        return rows[0][1]
+    if not rows:
+        return ()
+    kind = rows[0][0][0][0]
+    groups: dict[Any, list[Any]] = {}
+    for path, value in rows:
+        groups.setdefault(path[0][1], []).append((path[1:], value))
+    made = {key: _arranged(group) for key, group in groups.items()}
+    if kind == "dict":
+        return made
+    return tuple(made.values()) if kind == "tuple" else list(made.values())

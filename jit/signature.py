@@ -1,0 +1,106 @@
+"""Signatures: what two calls must have in common to be served by one program.
+
+That is the arrangement of the arguments, the values of those that are no tensors, and what is known
+of tensors without looking at elements: class, dtype, shape, device, and whether derivatives are
+wanted. Shapes are apart, since one program may serve several.
+"""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields, is_dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import _C
+from ..imperative import Tensor
+from ..imperative.levels import is_differentiated
+from ..imperative.trees import leaves_of
+
+_RawTensor = _C.RawTensor
+_PLAIN = (bool, int, str, bytes, type(None), _C.dtype)
+
+
+class Same:
+    """An object that is equal to itself alone."""
+
+    __slots__ = ("held",)
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Same) and other.held is self.held
+
+    def __hash__(self) -> int:
+        return id(self.held)
+
+    def __repr__(self) -> str:
+        return f"this {type(self.held).__name__}"
+
+
+def signature(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[list[Any], Any, Any]:
+    """The tensors among arguments; what a call must have in common; the tensors' shapes.
+
+    The last two are hashable.
+    """
+    tensors: list[Any] = []
+    parts = tuple([_part(x, tensors) for x in args])
+    named = tuple([(name, _part(kwargs[name], tensors)) for name in sorted(kwargs)])
+    is_paused = _C.paused_level() >= 0  # within `no_grad` nothing that is made has a history
+    key = parts, named, is_paused, _C.default_device()
+    return tensors, key, tuple([x.shape for x in tensors])
+
+
+def argument_names(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[str]:
+    """A name for each tensor among the arguments, in the order of `signature`."""
+    called = getattr(function, "forward", function)  # of a layer
+    try:
+        bound = inspect.signature(called).bind(*args, **kwargs).arguments
+    except (TypeError, ValueError):
+        bound = {f"x{i}": x for i, x in enumerate(args)} | kwargs
+    found: list[str] = []
+    seen: list[Any] = []
+    for name, value in bound.items():
+        tensors = [x for x in leaves_of(value) if isinstance(x, _C.TensorWrapper)]
+        new = [x for x in tensors if not any(x is other for other in seen)]
+        seen += new
+        is_one = isinstance(value, _C.TensorBase)
+        found += [name if is_one else f"{name}_{i}" for i in range(len(new))]
+    return found
+
+
+def _part(x: Any, tensors: list[Any]) -> Any:
+    kind = type(x)
+    if isinstance(x, _C.TensorWrapper):
+        return _tensor_part(x, tensors)
+    if kind in _PLAIN:
+        return (kind, x)
+    if kind in (list, tuple):
+        return (kind, *[_part(item, tensors) for item in x])
+    if kind is dict:
+        return (kind, *[(key, _part(item, tensors)) for key, item in x.items()])
+    if kind in (float, complex):
+        return (kind, repr(x))  # zeros have signs, and NaN is not equal to itself
+    if isinstance(x, (np.ndarray, np.generic)):
+        return (kind, x.shape, x.dtype.str, x.tobytes() if x.dtype.kind != "O" else Same(x))
+    if isinstance(x, tuple):
+        return (kind, *[_part(item, tensors) for item in x])
+    if is_dataclass(x) and not isinstance(x, type):
+        return (kind, *[_part(getattr(x, f.name, None), tensors) for f in fields(x)])
+    if kind is slice:
+        return (kind, *[_part(item, tensors) for item in (x.start, x.stop, x.step)])
+    return Same(x)
+
+
+def _tensor_part(x: Any, tensors: list[Any]) -> Any:
+    for index, other in enumerate(tensors):
+        if other is x:
+            return index  # the same tensor again
+    tensors.append(x)
+    value = x.__wrapped__
+    kind = type(x)
+    if type(value) is _RawTensor:
+        return kind if kind is Tensor and value.dtype is _C.float32 else (kind, value.dtype)
+    return kind, value.dtype, len(value.shape), is_differentiated(value), x.is_leaf

@@ -10,6 +10,7 @@ from .conversion.settings import not_to_static as not_to_static
 from .conversion.settings import set_code_level as set_code_level
 from .conversion.settings import set_verbosity as set_verbosity
 from .conversion.settings import show_raw_stack as show_raw_stack
+from .errors import FrozenValueWarning as FrozenValueWarning
 from .errors import RetraceWarning as RetraceWarning
 from .errors import TraceMismatchError as TraceMismatchError
 from .input_spec import InputSpec as InputSpec
@@ -28,6 +29,7 @@ __all__ = [
     "ConcreteProgram",
     "ConversionError",
     "DumpInfo",
+    "FrozenValueWarning",
     "InputSpec",
     "RetraceWarning",
     "StaticFunction",

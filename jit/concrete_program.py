@@ -6,6 +6,7 @@ states, which are assigned what the function makes of them.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from ..imperative.trees import PLACE
 from ..static import Program, Scope
 from ..static.copying import Copier
 from ..static.numbers import is_unnamed
+from .errors import FrozenValueWarning
 from .places import ArgumentPlace, HeldPlace, Place, TensorPlace
 from .recorded_program import RecordedProgram
 
@@ -33,6 +35,13 @@ class ConcreteProgram:
 
     def __init__(self, made: RecordedProgram, names: Sequence[str]) -> None:
         """Of what was recorded; `names` are for the arguments."""
+        for read in made.reads:
+            warnings.warn(
+                f"concrete: the program holds only where {read}, since Python read that; "
+                "functional.cond, or to_static, makes both ways a part of it",
+                FrozenValueWarning,
+                stacklevel=4,
+            )
         copier = _Copier(made, names)
         self.program: Program = copier.copied()
         self.inputs = tuple(copier.inputs)

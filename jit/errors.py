@@ -13,5 +13,9 @@ class RetraceWarning(UserWarning):
     """A function is not run as a program, since it would have to be recorded at each call."""
 
 
+class FrozenValueWarning(UserWarning):
+    """A program that leaves Python holds for one value of what Python read while it was made."""
+
+
 class Untraceable(Exception):
     """What a function does cannot be a program; its text says why. Nobody outside sees it."""

@@ -160,3 +160,14 @@ def test_saving_changes_nothing() -> None:
     jit.trace(layer).concrete(jit.InputSpec((None, 3)))
     assert before == {name: x.tolist() for name, x in layer.named_buffers()}
     assert tl.imperative.default_stream.state() == state
+
+
+def test_y3_a_branch_that_is_saved_is_named_by_its_line(tmp_path: Any) -> None:
+    def branch(x: Any) -> Any:
+        if F.sum(x) > 0:
+            return x * 2
+        return -x
+
+    line = branch.__code__.co_firstlineno + 1
+    with pytest.warns(jit.FrozenValueWarning, match=rf"value was True \(.*test_saved.py:{line}\)"):
+        jit.save(branch, tmp_path / "f.tlp", [tl.ones(2)])

@@ -171,10 +171,12 @@ def apply_control_traced(op: ControlOp, *xs: _C.Tracer) -> Any:
     """One op on the tape, where it has a gradient of its own; else what it does is recorded."""
     wanted = wanted_of(xs)
     own = getattr(op, "wanted", None)
-    if not any(wanted) or (own is not None and _covers(op, own, wanted)):
+    if not any(wanted):
         return apply.super(op, *xs)
     if op.is_open and is_known(xs):
         return op.define(*xs)
+    if own is not None and _covers(op, own, wanted):
+        return apply.super(op, *xs)
     return op.record(xs, wanted)
 
 

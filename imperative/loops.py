@@ -15,6 +15,7 @@ from .autodiff import zeros_like
 from .control_flow import (
     Cond,
     ControlOp,
+    has_examples,
     is_known,
     refuse_difference,
     refuse_other_predicates,
@@ -70,6 +71,8 @@ class WhileLoop(ControlOp):
     def record(self, xs: Sequence[Any], wanted: Flags) -> Sequence[Any]:
         if is_known(xs):
             return tuple(self.define(*xs))  # one call after the other
+        if self.limit is None and not any(map(has_examples, xs)):
+            return _OpenLoop(self, wanted)(*xs)
         scan = self.as_scan()
         steps = Fill(shape=(self.limit or 0,), fill_value=0, dtype=_C.int64)()[0]
         return tuple(scan(*xs[: self.count], steps, *xs[self.count :]))
@@ -83,7 +86,8 @@ class WhileLoop(ControlOp):
         if self.limit is None:
             raise _C.AutodiffError(
                 "gradients of a loop in a program, or over examples, need a bound",
-                op="while_loop", got="max_steps=None", fix="pass max_steps",
+                op="while_loop", got="max_steps=None",
+                fix="pass max_steps, or loop over a range, and break",
             )  # fmt: skip
         if self._scan is None:
             n = self.count
@@ -109,6 +113,21 @@ class WhileLoop(ControlOp):
         )
         found = op(*_interleaved(primals, _all_tangents(primals, tangents, moving), moving, n))
         return found[:n], in_places(self.body.moves, found[n:])
+
+
+class _OpenLoop(WhileLoop):
+    """A loop without a bound on the tape of a program: who asks for its gradient there is told.
+
+    A tape over values, which the program is run on, records the steps instead.
+    """
+
+    def __init__(self, base: WhileLoop, wanted: Flags) -> None:
+        super().__init__(base.predicate, base.body)
+        self.wanted = wanted
+
+    def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
+        self.as_scan()
+        return (None,) * len(inputs)
 
 
 class ScanLoop(ControlOp):

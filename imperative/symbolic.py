@@ -192,9 +192,10 @@ class Listing(_C.Program):
         """The listing, and its parts under their names."""
         parts = [f"{name}:\n{indent(str(part), '  ')}" for name, part in self.parts.items()]
         held = []
+        variables = self.variables()
         for op, _, outputs, _, _ in self.steps():
             for call in getattr(op, "sub_programs", ()):
-                names = [self.variables()[number][0] for number in outputs]
+                names = [variables[number][0] for number in outputs]
                 held.append(f"{call} of {', '.join(names)}:\n{indent(call.text(), '  ')}")
         return "\n".join([*self.text_lines(), *parts, *held])
 

@@ -247,10 +247,11 @@ class CompiledProgram:
             program, numbers = self._frozen(self.scope, numbers)
         # Steps that are there twice to save memory are not to be made one.
         spared = {"cse"} if getattr(program, "recomputed", ()) else set()
+        after = str(program)
         for one in self._passes:
             if one in spared:
                 continue
-            before = str(program)
+            before = after
             if isinstance(one, str):
                 made = _empty_like(program)
                 numbers, changes, nanoseconds = _C.run_pass(
@@ -264,7 +265,8 @@ class CompiledProgram:
                 program, numbers = graph.finish()
                 changes, nanoseconds = graph.changes, perf_counter_ns() - begin
                 name = one.__name__
-            reports.append(PassReport(name, changes, nanoseconds / 1000, before, str(program)))
+            after = str(program)
+            reports.append(PassReport(name, changes, nanoseconds / 1000, before, after))
         return program, numbers, tuple(reports)
 
 

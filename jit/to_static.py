@@ -1,0 +1,154 @@
+"""to_static: functions whose control flow on tensors is read from their source."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from types import FunctionType, MethodType
+from typing import Any
+
+from ..imperative.levels import stopped
+from ..nn import Layer
+from .compiled_function import CompiledFunction
+from .conversion import settings
+from .conversion.functions import conversion_of, converted
+from .conversion.refusal import ConversionError, refusal
+from .conversion.swallowed import none_swallowed
+from .conversion.tracebacks import has_converted_frames, of_user
+from .failing_step import failing_line, raise_from
+from .signature import signature
+
+
+class StaticFunction(CompiledFunction):
+    """A function whose source was converted, and which runs as programs; made by `to_static`."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        """Nothing is read before the first call."""
+        super().__init__(function, **options)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives, by a program; as it was written, where conversion is off."""
+        if not settings.STATE.is_enabled:
+            return self.__wrapped__(*args, **kwargs)
+        try:
+            return super().__call__(*args, **kwargs)
+        except Exception as error:
+            self._locate(error, args, kwargs)
+            raise of_user(error) from error.__cause__
+
+    def _locate(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Lets an error of a program that ran come from the user's line."""
+        if has_converted_frames(error) or isinstance(error, ConversionError):
+            return
+        tensors, key, shapes = signature(args, kwargs)
+        programs = self._programs.get(key)
+        if programs is None:
+            return
+        for program in self._fitting(programs, tensors, shapes)[0]:
+            if program.refusal(tensors) is not None:
+                continue
+            line = failing_line(program.op, list(map(stopped, program.values(tensors))), error)
+            try:
+                raise_from(line, self._name(), error)
+            except type(error):
+                return
+
+    def recorded_form(self) -> Callable[..., Any]:
+        """The converted function.
+
+        Raises:
+            ConversionError: it cannot be part of a program.
+        """
+        found = converted(plain_function(self.__wrapped__))
+        bound = getattr(self.__wrapped__, "__self__", None)
+        return partial(_run, found if bound is None else MethodType(found, bound))
+
+    @property
+    def code(self) -> str:
+        """The converted source.
+
+        Raises:
+            ConversionError: it cannot be converted.
+        """
+        return conversion_of(plain_function(self.__wrapped__)).text
+
+
+def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """Calls a converted function, whose handlers must not hide what cannot be converted."""
+    with none_swallowed():
+        return function(*args, **kwargs)
+
+
+def plain_function(function: Any) -> FunctionType:
+    """The function of Python's under a method.
+
+    Raises:
+        ConversionError: there is none.
+    """
+    inner = getattr(function, "__func__", function)
+    if isinstance(inner, CompiledFunction):
+        return plain_function(inner.__wrapped__)
+    if not isinstance(inner, FunctionType):
+        raise refusal(
+            "what is converted must be a function that is written in Python", "<none>", 0,
+            "wrap it: to_static(lambda x: f(x))", got=f"a {type(function).__name__}",
+        )  # fmt: skip
+    return inner
+
+
+def to_static(
+    function: Any = None, *, input_spec: Any = None, cache_size: int = 64, opt_level: int = 1
+) -> Any:
+    """A function that runs as programs, with Python's control flow on tensors as ops of them.
+
+    The source is read: `if`, `while`, `for`, `break`, `continue`, `return`, `and`, `or`, `not`,
+    chained comparisons, conditional expressions, `assert`, `raise`, `print`, `len`, `int`, `float`
+    and `bool` on tensors become a part of the program; functions of the user that are called are
+    converted too. What depends on no tensor stays Python's, and runs while a program is made. A
+    program is made for each kind of arguments, once.
+
+    A list, dict or attribute that is changed in a branch is what it is after the branch that is
+    taken. What cannot be said in a program is refused, with its line and another way to write it.
+
+    Args:
+        function: a function, a method, a lambda, or a layer, whose `forward` is converted; None:
+            a decorator is returned.
+        input_spec: what is known of the arguments; as `trace` has it.
+        cache_size: how many programs are kept.
+        opt_level: of the passes, as `static.CompiledProgram` has it.
+
+    Returns:
+        A `StaticFunction`; of a layer the layer.
+
+    Raises:
+        ConversionError: at the first call, the source cannot be part of a program.
+
+    Source:
+        Paddle, ``paddle.jit.to_static``; Moldovan et al., AutoGraph (2019).
+
+    Example:
+        >>> import tensorlike as tl
+        >>> @tl.jit.to_static
+        ... def halve(x, limit):
+        ...     steps = 0
+        ...     while x > limit:
+        ...         x = x / 2
+        ...         steps += 1
+        ...     return x, steps
+        >>> halve(tl.tensor(40.0), 10.0)
+        (tensor(10.), tensor(2))
+        >>> halve(tl.tensor(4.0), 10.0)
+        (tensor(4.), tensor(0))
+    """
+    options = {"input_spec": input_spec, "cache_size": cache_size, "opt_level": opt_level}
+    if function is None:
+        return partial(to_static, **options)
+    if isinstance(function, Layer):
+        made = StaticFunction(function.forward, **options)
+        object.__setattr__(function, "forward", made)
+        return function
+    if isinstance(function, type) and issubclass(function, Layer):
+        made = StaticFunction(function.forward, **options)
+        function.forward = made  # type: ignore[method-assign]
+        return function
+    return StaticFunction(function, **options)

@@ -306,3 +306,43 @@ def test_verification_notices_another_result() -> None:
     frozen = onnx.to_model(lambda x: F.broadcast_to(F.sum(x), (2,)), inputs={"x": ("n",)})
     with pytest.raises(tl.ArgumentError):
         verify_model(frozen, given)
+
+
+def test_a_traced_function_is_the_program_that_it_is() -> None:
+    """Of what `concrete` gives: a program, its results by name, and the values of its states."""
+
+    class Traced:
+        def __init__(self) -> None:
+            self.program, startup = static.Program(), static.Program()
+            with static.program_guard(self.program, startup):
+                y = static.fc(static.data("x", ("n", 2)), 3, act="tanh")
+            self.results = {"result": y}
+            self._scope = static.Scope()
+            static.Executor().run(startup, scope=self._scope)
+
+        def scope(self) -> Any:
+            return self._scope
+
+        def concrete(self) -> Any:
+            return self
+
+    traced = Traced()
+    session = session_of(onnx.to_model(traced))
+    x = np.random.default_rng(0).normal(size=(4, 2)).astype(np.float32)
+    asked = [traced.results["result"]]
+    (wanted,) = static.Executor().run(traced.program, {"x": x}, asked, traced.scope())
+    assert [given.name for given in session.get_outputs()] == ["result"]
+    assert_same(session.run(None, {"x": x})[0], wanted)
+
+
+def test_rows_that_go_different_ways_are_refused_with_a_way_out() -> None:
+    with static.program_guard(static.Program()) as main:
+        x = static.data("x", (4, 2))
+        branches = static.IfElse(F.sum(x, axis=1, keepdims=True) > 0)
+        with branches.true_block():
+            branches.output(branches.input(x) * 2)
+        with branches.false_block():
+            branches.output(branches.input(x) - 1)
+        y = branches()
+    with pytest.raises(tl.ArgumentError, match=r"no branch for each row.*where"):
+        onnx.to_model(main, results=[y])

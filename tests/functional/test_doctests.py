@@ -21,6 +21,7 @@ from tensorlike.opdecl.oracle.reference import Reference
 
 MODULES = [
     tl,
+    export,
     export.onnx,
     functional,
     functional.linalg,

@@ -8,14 +8,15 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 # Of the C++ core; each may include itself and those after it.
 FLOORS = (
-    "run", "bind", "cpu", "kernels", "program", "rules", "tape", "dispatch", "engine", "tensor",
-    "op", "memory", "base", "native",
+    "run", "bind", "onnx", "cpu", "kernels", "program", "rules", "tape", "dispatch", "engine",
+    "tensor", "op", "memory", "base", "native",
 )  # fmt: skip
 # A backend stands beside the floors that know none: what its own may include.
 BACKEND_FLOORS = {
     "cpu": ("cpu", "kernels", "tensor", "op", "memory", "base"),
     "kernels": ("kernels", "base"),
-    "run": ("run", "program", "tape", "dispatch", "tensor", "op", "memory", "base"),
+    "onnx": ("onnx", "program", "tape", "dispatch", "tensor", "op", "memory", "base"),
+    "run": ("run", "onnx", "program", "tape", "dispatch", "tensor", "op", "memory", "base"),
 }
 ROOMS = (
     "imperative", "inspection", "functional", "transforms", "nn", "optim", "static", "jit",

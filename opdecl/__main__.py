@@ -14,7 +14,7 @@ from pathlib import Path
 from .compiler.emit_attr_types import emit_attr_types
 from .compiler.emit_coefficients import emit_coefficients
 from .compiler.emit_cuda import emit_cuda
-from .compiler.emit_docs import emit_attribute_docs, emit_docs
+from .compiler.emit_docs import emit_attribute_docs, emit_docs, emit_onnx_docs
 from .compiler.emit_functional import emit_functional
 from .compiler.emit_methods import emit_methods
 from .compiler.emit_ops import emit_ops
@@ -114,7 +114,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.cuda is not None:
         write_changed(options.cuda, emit_cuda(code))
     if options.docs is not None:
-        pages = {**emit_docs(declarations), "attributes.md": emit_attribute_docs()}
+        pages = {
+            **emit_docs(declarations),
+            "attributes.md": emit_attribute_docs(),
+            "onnx.md": emit_onnx_docs(declarations),
+        }
         write_changed(options.docs, pages)
     if options.check:
         stale = stale_files(ROOT, python_files(declarations, COMPOSED_CALLS))

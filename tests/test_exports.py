@@ -10,6 +10,7 @@ import pytest
 PUBLIC = [
     "tensorlike",
     "tensorlike.export",
+    "tensorlike.export.onnx",
     "tensorlike.fft",
     "tensorlike.functional",
     "tensorlike.functional.linalg",

@@ -58,6 +58,7 @@ def _index(declarations: Declarations) -> str:
         lines.append(f"- [{stem}]({stem}.md)")
     lines += [f"- {raw.name}: by hand, in `{raw.written_in}`" for raw in declarations.raw]
     lines.append("- [types of attributes](attributes.md)")
+    lines.append("- [ops of ONNX](onnx.md)")
     columns = ["call", "op", "kernel", "gradient", "tangent", "examples", "inference", "method"]
     lines += ["", "| " + " | ".join(columns) + " |", "|" + " --- |" * len(columns)]
     for entry in declarations.functions.values():
@@ -80,6 +81,22 @@ def emit_attribute_docs() -> str:
         cells = [f"`{kind.name}`", kind.doc, f"`{given}`", f"`{held}`", kind.default_words]
         cells += [_moved(kind)]
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join([*lines, ""])
+
+
+def emit_onnx_docs(declarations: Declarations) -> str:
+    """The ops of ONNX that entries are to the letter, by the key `onnx`."""
+    entries = [entry for entry in declarations.entries if entry.onnx]
+    names = {node.op for entry in entries for node in entry.onnx}
+    lines = [*_header("opdecl/*.yaml"), "# Ops of ONNX", ""]
+    lines += [f"{len(entries)} of {len(declarations.entries)} entries are one of {len(names)} ops."]
+    lines += ["", "| entry | op of ONNX | since opset | only |", "|" + " --- |" * 4]
+    for entry in entries:
+        for node in entry.onnx:
+            only = [node.of.text] if node.of is not None else []
+            only += [f"{name} = {value}" for name, value in node.when]
+            cells = [entry.name, node.op, str(node.since), ", ".join(only)]
+            lines.append("| " + " | ".join(cells) + " |")
     return "\n".join([*lines, ""])
 
 

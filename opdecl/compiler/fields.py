@@ -29,7 +29,6 @@ MAX_NAME = 64
 LIKE = "like"
 # What other frameworks' declarations have, and these do not.
 MISSING = {
-    "onnx": "there is no export to ONNX",
     "cuda": "kernels run on the cpu alone",
 }
 BOOLEAN_WORDS = frozenset(["yes", "no", "on", "off"])

@@ -16,6 +16,7 @@ from .expression import AttrLiteral, Expr
 from .expression import Category as Category
 from .formula_text import FormulaText
 from .memory import NO_WISHES, Memory
+from .onnx_node import OnnxNode
 from .specs import NO_SHAPES, ShapeSpec
 
 # What the dtype of a result may be: of an op, of a scalar function, of a reduction.
@@ -110,6 +111,7 @@ class Entry:
     example: Example = ()
     requires: tuple[Formula, ...] = ()  # conditions on numbers that a call gives
     fixed: FixedAttrs = ()  # what the functional call decides of the op's attributes
+    onnx: tuple[OnnxNode, ...] = ()  # the ops of ONNX that it is
 
     @property
     def kind(self) -> str:

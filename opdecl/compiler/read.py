@@ -28,6 +28,8 @@ from .model import (
     ReductionEntry,
     ScalarEntry,
 )
+from .onnx_key import inputs_of, read_onnx
+from .onnx_node import OnnxInput
 from .parse import FORMS, parse_body
 from .read_op import read_op, read_raw
 from .read_parts import (
@@ -45,7 +47,18 @@ from .versions import newest_versions, version_in, versioned_name
 
 # A scalar function of so many arguments is a method of Tensor, unless it says otherwise.
 _MOST_OF_A_METHOD = 2
-SHARED = ("args", "result", "grad", "complex_grad", "numpy", "doc", "see", "method", "example")
+SHARED = (
+    "args",
+    "result",
+    "grad",
+    "complex_grad",
+    "numpy",
+    "doc",
+    "see",
+    "method",
+    "example",
+    "onnx",
+)
 KEYS: Mapping[str, tuple[str, ...]] = {
     "scalar": ("scalar", *SHARED, "expr", "unchanged", "requires", "formula", "linear"),
     "reduction": (
@@ -165,6 +178,7 @@ def _read_scalar(fields: Fields, name: str) -> Entry:
         unchanged=unchanged,
         formulas=_formulas(fields),
         linear=_linear(fields, args, unchanged),
+        onnx=read_onnx(fields, [arg.name for arg in args], (), (inputs_of(args), ())),
     )
 
 
@@ -264,6 +278,12 @@ def _read_reduction(fields: Fields, name: str) -> Entry:
         init=init,
         finish=parts["finish"],
         has_identity=fields.flag("identity", not is_native and init not in ("lowest", "highest")),
+        onnx=read_onnx(
+            fields,
+            [arg.name for arg in args],
+            ["axis", "keepdims", "dtype"],
+            ([*inputs_of(args), OnnxInput("axis", is_list=True)], ["keepdims"]),
+        ),
     )
 
 

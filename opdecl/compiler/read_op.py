@@ -30,6 +30,7 @@ from .model import (
     RawOp,
     is_differentiable,
 )
+from .onnx_key import inputs_of, read_onnx
 from .read_parts import (
     read_complex_grad,
     read_doc,
@@ -118,6 +119,12 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "call": _function(fields, name),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),
+        "onnx": read_onnx(
+            fields,
+            names,
+            [attr.name for attr in attrs],
+            (inputs_of(args), ()),
+        ),
         "newest": newest,
     }
     if define is not None:

@@ -22,6 +22,7 @@ from tensorlike.opdecl.oracle.reference import Reference
 MODULES = [
     tl,
     export,
+    export.onnx,
     functional,
     functional.linalg,
     functional.special,

@@ -226,9 +226,6 @@ RUN_TIME = {
     '- op: F\n  args: ["x: numeric"]\n  define: x\n  kernel: {cuda: f}\n  doc: A test.\n': (
         "cuda: kernels run on the cpu alone; leave it out"
     ),
-    '- op: F\n  args: ["x: numeric"]\n  define: x\n  onnx: Relu\n  doc: A test.\n': (
-        "onnx: there is no export to ONNX; leave it out"
-    ),
 }
 
 

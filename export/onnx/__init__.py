@@ -1,0 +1,12 @@
+"""ONNX models, both ways."""
+
+from __future__ import annotations
+
+from .exporter import save, to_model
+
+__all__ = ["save", "to_model"]
+
+
+def __dir__() -> list[str]:
+    """What is public."""
+    return sorted(__all__)

@@ -1,0 +1,137 @@
+"""Ops as functions of ONNX, from their bodies.
+
+The body, whoever wrote it (a declaration, the core, a class of Python, `meanings`), is recorded as
+a program of its own, on variables like the op's inputs, and that program is written as a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+from .... import _C
+from ....imperative.levels import stopped, unwrapped
+from ....imperative.sizes import Size
+from ....imperative.symbolic import Listing, SymbolicTensor
+from ....imperative.tensor import Tensor
+from .graph import Graph, Value
+from .meanings import MEANINGS
+from .site import Site, UnsupportedError
+
+Body = Callable[..., Any]
+
+
+def write_body(site: Site) -> list[str] | None:
+    """A call of a function made of the op's body, or None where it has none."""
+    if _C.is_random(site.op):
+        raise UnsupportedError(
+            "it draws random numbers, which ONNX cannot draw the same",
+            "leave it out (layers: eval()), or give the numbers as an input",
+        )
+    recorded = _Recorded(site)
+    try:
+        results = recorded.run()
+    except _C.TensorlikeError as error:
+        raise UnsupportedError(f"what it is made of cannot be recorded: {error}") from error
+    return None if results is None else recorded.write(results)
+
+
+class _Recorded:
+    """The program of one body."""
+
+    def __init__(self, site: Site) -> None:
+        self.site = site
+        self.listing = Listing()
+        self.sizes: dict[tuple[int, int], str] = {}
+        self.inputs = [
+            self.listing.input(f"x{i}", [self._named(size) for size in value.shape], value.dtype)
+            for i, value in enumerate(site.inputs)
+        ]
+
+    def _named(self, size: Any) -> Any:
+        """A size outside, as an input of the program takes it: an unknown one has a name."""
+        if not isinstance(size, Size):
+            return size
+        return self.sizes.setdefault((size.first, size.second), f"size_{len(self.sizes)}")
+
+    def _own(self, size: Any) -> Any:
+        """What a size outside is in the program."""
+        name = self.sizes.get((size.first, size.second)) if isinstance(size, Size) else None
+        for known, variable, axis in self.listing.sizes():
+            if known == name:
+                return self.listing.shape(variable)[axis]
+        if isinstance(size, int):
+            return size
+        raise UnsupportedError("its attributes follow from sizes of others than its inputs")
+
+    def _attribute(self, expr: Any) -> Any:
+        if not isinstance(expr, tuple):
+            return expr
+        kind, *rest = expr
+        if kind == "size":
+            return self._own(self.site.size_of(*rest))
+        parts = [self._attribute(part) for part in rest[0]]
+        if kind == "tuple":
+            return tuple(parts)
+        if kind == "float":
+            return parts[0]
+        if kind == "add":
+            return parts[0] + parts[1]
+        if kind == "multiply":
+            return parts[0] * parts[1]
+        raise UnsupportedError(f"a size is calculated by {kind}")
+
+    def run(self) -> list[int] | None:
+        """Records the body; the numbers of its results."""
+        site, op = self.site, self.site.op
+        changed = {name: self._attribute(expr) for name, expr in site.expressions.items()}
+        name = type(op).__name__
+        with _C.Recording(self.listing):
+            if name in MEANINGS:
+                attrs = SimpleNamespace(**{**site.attrs, **changed})
+                found = MEANINGS[name](attrs, *map(Tensor, self.inputs))
+            else:
+                if changed:
+                    op = type(op)(**{**site.attrs, **changed})
+                found = self._applied(op)
+        if found is None or found is NotImplemented:
+            return None
+        parts = found if isinstance(found, (tuple, list)) else [found]
+        return [self._number(part) for part in parts]
+
+    def _applied(self, op: Any) -> Any:
+        define = getattr(op, "define", None)
+        if define is not None and not _C.is_native_op_class(type(op)):
+            return define(*self.inputs)
+        return _C.apply_body(op, *self.inputs)
+
+    def _number(self, x: Any) -> int:
+        value = stopped(unwrapped(x)) if isinstance(x, _C.TensorBase) else _C.tensor(x)
+        if isinstance(value, SymbolicTensor) and value.listing is self.listing:
+            return value.number
+        return self.listing.capture(stopped(unwrapped(value)))
+
+    def write(self, results: Sequence[int]) -> list[str]:
+        """The function, and a call of it."""
+        site, writer = self.site, self.site.writer
+        graph = Graph(is_function=True)
+        given = {x.number: Value(graph.unique(x.name), x.dtype, x.shape) for x in self.inputs}
+        failures = len(writer.failures)
+        found = writer.write(graph, self.listing, given, results)
+        if len(writer.failures) > failures:
+            inner = writer.failures[failures]
+            del writer.failures[failures:]
+            raise UnsupportedError(f"its body needs {inner.op}: {inner.reason}", inner.fix)
+        outputs = [
+            graph.cast(value.name, value.dtype, spec.dtype)
+            for value, spec in zip(found, site.outputs, strict=True)
+        ]
+        outputs = graph.results(outputs)
+        inputs = [value.name for value in given.values()]
+        name = writer.add_function(_name(site.op), graph, inputs, outputs)
+        return writer.call(site.graph, name, site.names, graph.lifted)
+
+
+def _name(op: Any) -> str:
+    return str(getattr(op, "mode", None) or type(op).__name__).strip("_")

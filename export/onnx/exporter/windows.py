@@ -1,0 +1,153 @@
+"""Rules of convolutions and of pooling: numbers for each dimension, and padding on both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from .graph import Value
+from .numbers import Unknown
+from .site import Rule, Site
+
+
+def each(site: Site, name: str, count: int, default: Sequence[int] = ()) -> list[int]:
+    """An attribute with one number for all dimensions, or one for each."""
+    value = site.known(name)
+    numbers = (
+        list(default) if value is None else list(value if isinstance(value, tuple) else [value])
+    )
+    return numbers * count if len(numbers) == 1 else numbers
+
+
+def both_sides(site: Site, kernel: Sequence[int], dilation: Sequence[int]) -> list[int]:
+    """The padding of a convolution: what stands in front of each dimension, then what is behind."""
+    padding = site.known("padding")
+    if padding == "same":
+        totals = [(k - 1) * d for k, d in zip(kernel, dilation, strict=True)]
+        return [*(n // 2 for n in totals), *(n - n // 2 for n in totals)]
+    if padding == "valid":
+        return [0] * (2 * len(kernel))
+    return each(site, "padding", len(kernel)) * 2
+
+
+def write_convolution(site: Site) -> list[str]:
+    """Conv."""
+    return [_convolved(site, "Conv")]
+
+
+def write_convolution_transpose(site: Site) -> list[str]:
+    """ConvTranspose."""
+    count = len(site.x.shape) - 2
+    return [_convolved(site, "ConvTranspose", output_padding=each(site, "output_padding", count))]
+
+
+def _convolved(site: Site, op: str, **more: Any) -> str:
+    graph, count = site.graph, len(site.x.shape) - 2
+    kernel = site.sizes(site.inputs[1], 2)
+    dilation = each(site, "dilation", count)
+    names = [graph.cast(x.name, x.dtype, site.y.dtype) for x in site.inputs]
+    return graph.one(
+        op, *names, kernel_shape=kernel, dilations=dilation, group=site.known("groups"),
+        strides=each(site, "stride", count), pads=both_sides(site, kernel, dilation), **more,
+    )  # fmt: skip
+
+
+class Windows(NamedTuple):
+    """How windows lie; `ceil` says that ONNX must decide whether there is one more."""
+
+    kernel: list[int]
+    stride: list[int]
+    pads: list[int]
+    dilation: list[int]
+    ceil: bool
+    is_cut: bool  # whether a last window is partly outside
+
+    def attributes(self, *, dilated: bool) -> dict[str, Any]:
+        """ONNX's."""
+        found = {
+            "kernel_shape": self.kernel, "strides": self.stride, "pads": self.pads,
+            "ceil_mode": int(self.ceil),
+        }  # fmt: skip
+        return {**found, "dilations": self.dilation} if dilated else found
+
+
+def windows_of(site: Site, x: Value, out: Sequence[Any]) -> Windows | None:
+    """The windows over a value, from which a result of these sizes comes; None: adaptive ones."""
+    if site.attrs["kernel_size"] is None:
+        return None
+    count = len(x.shape) - 2
+    kernel = each(site, "kernel_size", count)
+    stride = each(site, "stride", count, kernel)
+    before = each(site, "padding", count)
+    dilation = each(site, "dilation", count) if "dilation" in site.attrs else [1] * count
+    sizes = site.graph.shape(x)[2:]
+    ceil = bool(site.known("ceil_mode"))
+    if not ceil or any(isinstance(size, Unknown) for size in sizes):
+        return Windows(kernel, stride, before * 2, dilation, ceil, ceil)
+    after = [
+        max((int(m) - 1) * s + (k - 1) * d + 1 - n - b, b)
+        for m, s, k, d, n, b in zip(
+            out, stride, kernel, dilation, site.sizes(x, 2), before, strict=True
+        )
+    ]
+    return Windows(kernel, stride, [*before, *after], dilation, False, after != before)
+
+
+def write_max_pool(site: Site) -> list[str] | None:
+    """MaxPool."""
+    windows = windows_of(site, site.x, site.y.shape[2:])
+    if windows is None:
+        return None
+    return [site.graph.one("MaxPool", site.x.name, **windows.attributes(dilated=True))]
+
+
+def write_avg_pool(site: Site) -> list[str] | None:
+    """AveragePool, where all windows have so many elements as ONNX counts."""
+    windows = windows_of(site, site.x, site.y.shape[2:])
+    if windows is None or windows.is_cut or site.known("divisor_override") is not None:
+        return None
+    counted = int(site.known("count_include_pad"))
+    attributes = windows.attributes(dilated=False)
+    return [site.graph.one("AveragePool", site.x.name, count_include_pad=counted, **attributes)]
+
+
+def _places(site: Site, out: Sequence[Any]) -> str | None:
+    """The number of each window's first maximum, among all elements."""
+    windows = windows_of(site, site.x, out)
+    if windows is None:
+        return None
+    return site.graph.node("MaxPool", [site.x.name], 2, **windows.attributes(dilated=True))[1]
+
+
+def write_max_pool_select(site: Site) -> list[str] | None:
+    """The elements of another tensor at the places of the maxima."""
+    graph, places = site.graph, _places(site, site.y.shape[2:])
+    if places is None:
+        return None
+    flat = graph.one("Reshape", site.inputs[1].name, graph.ints([-1]))
+    return [graph.one("Gather", flat, places, axis=0)]
+
+
+def write_max_pool_spread(site: Site) -> list[str] | None:
+    """Gradients added to the places of the maxima."""
+    graph, gradient = site.graph, site.inputs[1]
+    places = _places(site, gradient.shape[2:])
+    if places is None:
+        return None
+    shape = graph.one("Shape", site.x.name)
+    zeros = graph.one("Expand", graph.constant(0, site.y.dtype.name), shape)
+    flat, index, values = (
+        graph.one("Reshape", name, graph.ints([-1])) for name in (zeros, places, gradient.name)
+    )
+    added = graph.one("ScatterElements", flat, index, values, axis=0, reduction="add")
+    return [graph.one("Reshape", added, shape, allowzero=1)]
+
+
+WINDOW_RULES: Mapping[str, Rule] = {
+    "Convolution": write_convolution,
+    "ConvolutionTranspose": write_convolution_transpose,
+    "MaxPool": write_max_pool,
+    "AvgPool": write_avg_pool,
+    "MaxPoolSelect": write_max_pool_select,
+    "MaxPoolSpread": write_max_pool_spread,
+}

@@ -126,9 +126,9 @@ def dtype_named(number: int) -> Any:
 
 
 @attribute_function
-def lowest(dtype: Any) -> Any:
-    """The lowest number of a dtype."""
-    return dtype.finfo.min if hasattr(dtype, "finfo") else _limits(dtype)[0]
+def is_empty(shape: Sequence[Any]) -> bool:
+    """Whether a shape has no elements."""
+    return any(type(size) is int and size == 0 for size in shape)
 
 
 def _limits(dtype: Any) -> tuple[Any, Any]:

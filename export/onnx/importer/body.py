@@ -11,7 +11,17 @@ from typing import Any
 
 from .... import _C, functional, imperative
 from ....functional import linalg
-from ....opdecl.compiler.expression import CHOICE, REFUSAL, RESULT, SIZE, Attr, Call, Expr, Name, Num
+from ....opdecl.compiler.expression import (
+    CHOICE,
+    REFUSAL,
+    RESULT,
+    SIZE,
+    Attr,
+    Call,
+    Expr,
+    Name,
+    Num,
+)
 from .attribute_functions import FUNCTIONS
 from .body_reader import NUMBER
 
@@ -31,6 +41,7 @@ _PYTHON: Mapping[str, Callable[..., Any]] = {
     "greater": lambda a, b: a > b,
     "greater_equal": lambda a, b: a >= b,
     "logical_not": lambda a: not a,
+    "swapped": lambda rank: (*range(rank - 2), rank - 1, rank - 2),
 }
 
 
@@ -103,7 +114,9 @@ class Evaluation:
             case "dtype":
                 return value.dtype
             case "kind":
-                return "integer" if imperative.isdtype(value.dtype, "integral") else value.dtype.kind
+                return (
+                    "integer" if imperative.isdtype(value.dtype, "integral") else value.dtype.kind
+                )
             case "rank":
                 return len(value.shape)
             case "size":

@@ -23,16 +23,27 @@ ITEM = "item"
 
 
 class BodyReader(RuleReader):
-    """Reads the body of an op of ONNX."""
+    """Reads the body of an op of ONNX; `attrs` are the names of its attributes."""
+
+    attrs: Collection[str] = ()
 
     def is_number(self, node: ast.expr) -> bool:
         """Whether it is calculated from sizes and attributes alone."""
         match node:
+            case ast.Name(id=name) if name in self.attrs:
+                return True
             case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS or name in _FORMS:
                 return True
             case ast.IfExp(body=body, orelse=orelse):
                 return self.is_number(body) and self.is_number(orelse)
         return super().is_number(node)
+
+    def expr(self, node: ast.expr, depth: int) -> Expr:
+        """A size may stand where an expression is expected."""
+        match node:
+            case ast.Subscript(value=ast.Call(func=ast.Name(id="shape"))):
+                return Call(NUMBER, (), (("value", self.attribute(node, depth)),))
+        return super().expr(node, depth)
 
     def name(self, node: ast.Name) -> Expr:
         """A number is read where an expression is expected."""
@@ -43,7 +54,9 @@ class BodyReader(RuleReader):
 
     def call(self, node: ast.Call, depth: int) -> Expr:
         """A function of attributes gives a number where an expression is expected."""
-        if isinstance(node.func, ast.Name) and (node.func.id in FUNCTIONS or node.func.id in _FORMS):
+        if isinstance(node.func, ast.Name) and (
+            node.func.id in FUNCTIONS or node.func.id in _FORMS
+        ):
             return Call(NUMBER, (), (("value", self.attribute(node, depth)),))
         return super().call(node, depth)
 
@@ -75,7 +88,15 @@ class BodyReader(RuleReader):
 _FORMS = frozenset([GIVEN, KIND, NUMBER])
 
 
-def read_body(text: str, names: Collection[str]) -> tuple[Sequence[Expr], list[tuple[int, str]]]:
+def read_body(
+    text: str, inputs: Collection[str], attrs: Collection[str]
+) -> tuple[Sequence[Expr], list[tuple[int, str]]]:
     """The results of a body over these inputs and attributes, and what is wrong with its text."""
-    parsed: Parsed = parse_body(text, names, BodyReader)
+
+    def reader(parsed: Parsed, taken: Collection[str]) -> BodyReader:
+        made = BodyReader(parsed, taken)
+        made.attrs = frozenset(attrs) - frozenset(inputs)
+        return made
+
+    parsed: Parsed = parse_body(text, {*inputs, *attrs}, reader)
     return parsed.results or (Num(0),), parsed.mistakes

@@ -10,13 +10,24 @@ from pathlib import Path
 from typing import Any
 
 from ....opdecl.compiler.errors import DeclarationError, Problem
-from ....opdecl.compiler.expression import Call, Expr, functions_called
+from ....opdecl.compiler.expression import Expr, functions_called
 from .body import function_named, run_body
 from .body_reader import NUMBER, read_body
 from .rule_table import RULES
 
 FOLDER = Path(__file__).resolve().parent.parent / "ops"
-KEYS = {"onnx", "domain", "since", "inputs", "attrs", "define", "fold", "rule", "sees_types"}
+KEYS = {
+    "onnx",
+    "domain",
+    "since",
+    "inputs",
+    "attrs",
+    "define",
+    "fold",
+    "rule",
+    "sees_types",
+    "draws",
+}
 MEANINGS = ("define", "fold", "rule")
 # What an input becomes whose numbers must be known.
 KNOWN_KINDS = ("ints", "int", "floats", "number", "scalar", "array")
@@ -54,6 +65,7 @@ class Entry:
     meaning: str
     text: str
     sees_types: bool
+    draws: bool
     file: str = field(default="", compare=False)
 
     @cached_property
@@ -63,8 +75,9 @@ class Entry:
         Raises:
             DeclarationError: the text is wrong.
         """
-        names = {*(one.name for one in self.inputs), *self.attrs}
-        results, mistakes = read_body(self.text, names)
+        tensors = [one.name for one in self.inputs if not one.kind]
+        known = [one.name for one in self.inputs if one.kind]
+        results, mistakes = read_body(self.text, tensors, {*self.attrs, *known})
         unknown = [
             name
             for name in functions_called(results)
@@ -116,9 +129,9 @@ def entries() -> Mapping[tuple[str, str], Sequence[Entry]]:
     """
     import yaml
 
-    from . import rules  # each file of it adds its rules to the table
+    from .rules import FAMILIES  # each of them adds its rules to the table
 
-    assert rules.__name__, "imported for what it adds"
+    assert FAMILIES, "there are rules"
     found: dict[tuple[str, str], list[Entry]] = {}
     for path in sorted(FOLDER.glob("*.yaml")):
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -146,10 +159,12 @@ def _read(node: dict[str, Any], file: str) -> Entry:
         wrong.append(f"unknown rule {node['rule']!r}")
     if wrong:
         raise DeclarationError(Problem(file, 0, name, text) for text in wrong)
+    meaning, domain = meanings[0], node.get("domain", "")
+    flags = [bool(node.get(key)) for key in ("sees_types", "draws")]
+    attrs = node.get("attrs", {})
     return Entry(
-        name, node.get("domain", ""), node.get("since", 1), inputs, node.get("attrs", {}),
-        meanings[0], str(node[meanings[0]]), bool(node.get("sees_types")), file,
-    )  # fmt: skip
+        name, domain, node.get("since", 1), inputs, attrs, meaning, str(node[meaning]), *flags, file
+    )
 
 
 def entry_for(domain: str, name: str, opset: int) -> Entry | None:
@@ -165,6 +180,3 @@ def calls_of(entry: Entry) -> list[str]:
     if entry.meaning != "define":
         return []
     return [node for node in functions_called(entry.body) if node != NUMBER]
-
-
-__all__ = ["Call", "Entry", "Input", "calls_of", "entries", "entry_for"]

@@ -57,7 +57,12 @@ class ExternalData:
         return data
 
     def _path(self, proto: Any, location: str) -> Path:
-        if not location or os.path.isabs(location) or "\0" in location or ".." in Path(location).parts:
+        if (
+            not location
+            or os.path.isabs(location)
+            or "\0" in location
+            or ".." in Path(location).parts
+        ):
             raise self._refused(proto, "must be named by a path below the model's folder", location)
         path = self.folder / location
         try:

@@ -15,7 +15,7 @@ from .graph import Graph, GraphReader, opsets_of
 from .tensors import given_tensor, tensor_of
 
 NEWEST = 28
-OLDEST = 7
+OLDEST = 1  # what has changed its meaning until 7 is known since then
 MOST_BYTES = 2**31
 
 
@@ -86,7 +86,9 @@ def read_model(source: Any) -> ModelFile:
         named = {one.name: one for one in proto.graph.input}
         inputs = tuple(_port(named[name]) for name in graph.inputs)
     except (onnx.checker.ValidationError, UnicodeDecodeError, RecursionError) as error:
-        raise _C.ArgumentError("must be a model of ONNX", op="onnx", got=str(error)[:200]) from error
+        raise _C.ArgumentError(
+            "must be a model of ONNX", op="onnx", got=str(error)[:200]
+        ) from error
     if reader.unsupported:
         raise _C.ArgumentError(
             "must be of ops that are known", op="onnx.load",
@@ -97,7 +99,7 @@ def read_model(source: Any) -> ModelFile:
 
 
 def _check_opset(opsets: dict[str, int]) -> None:
-    opset = opsets.get("", OLDEST)
+    opset = opsets.get("", NEWEST)
     if not OLDEST <= opset <= NEWEST:
         raise _C.ArgumentError(
             f"the opset must be from {OLDEST} to {NEWEST}", op="onnx.load", got=str(opset),
@@ -159,6 +161,7 @@ def _port(proto: Any) -> Port:
         for dim in tensor.shape.dim:
             which = dim.WhichOneof("value")
             size = getattr(dim, which) if which else None
+            size = None if size == -1 else size  # as some exporters write what they don't know
             if isinstance(size, int) and size < 0:
                 raise _C.ArgumentError(
                     "sizes must not be negative", op="onnx", argument=proto.name, got=str(size)

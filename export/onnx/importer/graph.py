@@ -67,6 +67,7 @@ class SchemaFunction:
     schema: Any
     proto: Any
     opset: int
+    opsets: Mapping[str, int]
     made: dict[Any, FunctionGraph] = field(default_factory=dict)
 
 
@@ -166,7 +167,9 @@ class GraphReader:
             return _text(value)
         if kind == kinds.STRINGS:
             return tuple(map(_text, value))
-        return tuple(value) if isinstance(value, (list, tuple)) or hasattr(value, "extend") else value
+        return (
+            tuple(value) if isinstance(value, (list, tuple)) or hasattr(value, "extend") else value
+        )
 
     def _target(self, proto: Any, domain: str, label: str, depth: int) -> Any:
         key = (domain, proto.op_type, getattr(proto, "overload", ""))
@@ -178,7 +181,7 @@ class GraphReader:
             return entry
         schema = self._schema(domain, proto.op_type)
         if schema is not None and (schema.has_function or schema.has_context_dependent_function):
-            return SchemaFunction(schema, proto, opset)
+            return SchemaFunction(schema, proto, opset, dict(self.opsets))
         shown = f"{domain}.{proto.op_type}" if domain else proto.op_type
         self.unsupported.append(f"{shown} (node {label})")
         return None
@@ -213,9 +216,8 @@ class GraphReader:
         defaults: dict[str, Any] = dict.fromkeys(proto.attribute)
         for one in proto.attribute_proto:
             defaults[one.name] = self._attribute(one, frozenset(), depth)
-        graph = _finished(
-            proto.name, tuple(proto.input), tuple(proto.output), {}, nodes, frozenset(known)
-        )
+        outputs = tuple(proto.output)  # of which a node's inputs and attributes may leave some out
+        graph = _finished(proto.name, tuple(proto.input), outputs, {}, nodes, frozenset(outputs))
         return FunctionGraph(graph, defaults)
 
 
@@ -245,7 +247,10 @@ def _same_types(schema: Any, proto: Any) -> tuple[tuple[int, int], ...]:
         for j in range(len(proto.input)):
             if not schema.inputs:
                 break
-            if schema.inputs[min(j, len(schema.inputs) - 1)].type_str == formal and "(" not in formal:
+            if (
+                schema.inputs[min(j, len(schema.inputs) - 1)].type_str == formal
+                and "(" not in formal
+            ):
                 found.append((i, j))
                 break
     return tuple(found)

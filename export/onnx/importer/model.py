@@ -2,110 +2,31 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from os import PathLike
 from typing import Any
 
 from .... import _C, static
 from ....imperative import Size, Tensor
-from ....imperative.blocks import is_symbolic
 from ....imperative.levels import unwrapped
 from .file import ModelFile, Port
 from .narrow_types import Narrow
+from .recorded import Recorded
 from .running import NumberNeeded, Run
 from .sizes import Sizes
-from .tensors import given_tensor
 
 MOST_PROGRAMS = 16  # programs for sizes of inputs that are kept
-_STATES = ("floating",)
-
-
-class Recorded:
-    """A program that was made of a model, with its results.
-
-    Attributes:
-        program: it.
-        scope: the values of its states.
-        results: what the outputs are: variables, lists of them, None.
-    """
-
-    def __init__(self, file: ModelFile, ports: Sequence[Port]) -> None:
-        """Records the graph on inputs like these.
-
-        Raises:
-            NumberNeeded: the graph needs numbers that only a run knows.
-            TensorlikeError: an op refuses what it is given.
-        """
-        self.program, self.scope = static.Program(), static.Scope()
-        graph = file.graph
-        names = _variable_names([*graph.inputs, *graph.constants])
-        states = {
-            name: value
-            for name, value in graph.constants.items()
-            if isinstance(value, Tensor) and value.dtype.kind in _STATES
-        }
-        kept = {name: Tensor(unwrapped(value)) for name, value in states.items()}
-        with static.program_guard(self.program, static.Program()):
-            given = [
-                _marked(static.data(names[port.name], port.shape or (), port.dtype), port)
-                for port in ports
-            ]
-            static.keep(list(kept.values()), [names[name] for name in kept])
-            run = Run(graph)
-            run.values.update(kept)
-            run.known.update(states)
-            self.results = [self._result(value) for value in run.run(given)]
-        for name, value in states.items():
-            self.scope.set(names[name], value)
-        for name, value in zip(graph.outputs, self.results, strict=True):
-            if isinstance(value, static.Variable) and value.name.startswith("_"):
-                with suppress(_C.ArgumentError):
-                    self.program.check_name(name)
-                    self.program.rename_result(value.number, name)
-        self.compiled = static.CompiledProgram(self.program, scope=self.scope)
-        self._executor = static.Executor()
-        self._names = [names[port.name] for port in ports]
-        self._op: Any = None
-
-    def _result(self, value: Any) -> Any:
-        """The variable that a result is."""
-        if isinstance(value, list):
-            return [self._result(one) for one in value]
-        if isinstance(value, (Narrow, Sizes)):
-            value = value.tensor if isinstance(value, Narrow) else value.as_tensor()
-        if value is None:
-            return None
-        symbol = unwrapped(value)
-        if not is_symbolic(value):
-            symbol = self.program.symbol(self.program.capture(symbol))
-        return symbol
-
-    @property
-    def op(self) -> static.ProgramOp:
-        """The program as an op."""
-        if self._op is None:
-            self._op = static.program_op(self.program, self.results, self.scope)
-        return self._op
-
-    def __call__(self, values: Sequence[Any]) -> list[Any]:
-        """The results for these inputs."""
-        plain = [unwrapped(value) for value in values]
-        if not all(type(value) is _C.RawTensor for value in plain) or not _is_flat(self.results):
-            found: list[Any] = self.op(*values)
-            return found
-        feed = dict(zip(self._names, plain, strict=True))
-        return self._executor.run(
-            self.compiled, feed, self.results, self.scope, return_numpy=False
-        )
+MOST_NUMBERS = 64  # elements of an input whose numbers a program may be made for
 
 
 class OnnxModel:
     """A model of ONNX, called like a function.
 
     Where its shapes follow from the sizes of its inputs, it is one `program`, for all sizes that
-    the file leaves open. Otherwise a program is made for each of the sizes that come; and where
-    shapes hang on the numbers in tensors, its nodes run one by one.
+    the file leaves open. Otherwise a program is made for each of the sizes that come, and where
+    shapes hang on the numbers in small tensors, for those that come twice. What remains runs node
+    by node.
 
     Attributes:
         inputs: the names of the inputs.
@@ -120,7 +41,8 @@ class OnnxModel:
         self.outputs = file.graph.outputs
         self.why = ""
         self._recorded: Recorded | None = None
-        self._sized: dict[Any, Recorded | None] = {}
+        self._sized: OrderedDict[Any, Recorded | None] = OrderedDict()
+        self._seen: Any = None
         try:
             self._recorded = self._record(file.inputs)
         except _C.TensorlikeError as error:
@@ -131,7 +53,9 @@ class OnnxModel:
     def _is_open(self) -> bool:
         """Whether what an input is, its sizes included, is not all known."""
         return any(
-            port.kind != "tensor" or port.shape is None or not all(type(n) is int for n in port.shape)
+            port.kind != "tensor"
+            or port.shape is None
+            or not all(type(n) is int for n in port.shape)
             for port in self._file.inputs
         )
 
@@ -156,7 +80,9 @@ class OnnxModel:
     @property
     def scope(self) -> static.Scope:
         """The values of the program's states: its initializers, under their names."""
-        return self._whole().scope
+        whole = self._whole()
+        whole.is_shown = True
+        return whole.scope
 
     @property
     def results(self) -> list[Any]:
@@ -165,8 +91,8 @@ class OnnxModel:
 
     @property
     def compiled(self) -> static.CompiledProgram:
-        """The program after passes."""
-        return self._whole().compiled
+        """The program after passes, in which the states are constants as they are now."""
+        return static.CompiledProgram(self.program, scope=self._whole().scope)
 
     @property
     def op(self) -> static.ProgramOp:
@@ -221,9 +147,7 @@ class OnnxModel:
             port.name for port in ports if port.name not in given and port.kind != "optional"
         ]
         if missing:
-            raise _C.ArgumentError(
-                "must be given", op="OnnxModel", argument=missing[0], got="none"
-            )
+            raise _C.ArgumentError("must be given", op="OnnxModel", argument=missing[0], got="none")
         return [port.value(given.get(port.name)) for port in ports]
 
     def _run(self, values: list[Any]) -> list[Any]:
@@ -235,27 +159,51 @@ class OnnxModel:
                 except _C.ShapeError:
                     if not self._is_open():
                         raise
-            recorded = self._for_sizes(tensors)
+            recorded = self._for_sizes(tensors, values)
             if recorded is not None:
                 return recorded(tensors)
         return Run(self._file.graph).run(values)
 
-    def _for_sizes(self, values: Sequence[Any]) -> Recorded | None:
-        """The program for these sizes; None: its nodes run one by one."""
-        key = tuple(tuple(value.shape) for value in values)
-        if any(isinstance(size, Size) for shape in key for size in shape):
+    def _for_sizes(self, tensors: Sequence[Any], values: Sequence[Any]) -> Recorded | None:
+        """The program for these sizes, or these sizes and numbers; None: there is none."""
+        sizes = tuple(tuple(value.shape) for value in tensors)
+        if any(isinstance(size, Size) for shape in sizes for size in shape):
             return None
-        if key not in self._sized:
-            ports = [
-                port.of_shape(value.shape)
-                for port, value in zip(self._file.inputs, values, strict=True)
-            ]
-            if len(self._sized) >= MOST_PROGRAMS:
-                self._sized.pop(next(iter(self._sized)))
-            try:
-                self._sized[key] = self._record(ports)
-            except NumberNeeded:
-                self._sized[key] = None
+        found = self._kept(sizes, sizes, {})
+        if found is not None:
+            return found
+        fixed = {
+            port.name: value
+            for port, value, tensor in zip(self._file.inputs, values, tensors, strict=True)
+            if tensor.dtype.kind != "floating"
+            and tensor.size <= MOST_NUMBERS
+            and type(unwrapped(tensor)) is _C.RawTensor
+        }
+        if not fixed:
+            return None
+        numbers = tuple(
+            str(_inside(value).tolist()) if name in fixed else ""
+            for name, value in zip(self.inputs, values, strict=True)
+        )
+        if (sizes, numbers) not in self._sized and self._seen != (sizes, numbers):
+            self._seen = (
+                sizes,
+                numbers,
+            )  # numbers that differ from call to call are worth no program
+            return None
+        return self._kept((sizes, numbers), sizes, fixed)
+
+    def _kept(self, key: Any, sizes: Sequence[Any], fixed: Mapping[str, Any]) -> Recorded | None:
+        if key in self._sized:
+            self._sized.move_to_end(key)
+            return self._sized[key]
+        ports = [port.of_shape(shape) for port, shape in zip(self._file.inputs, sizes, strict=True)]
+        try:
+            self._sized[key] = Recorded(self._file, ports, fixed)
+        except NumberNeeded:
+            self._sized[key] = None
+        if len(self._sized) > MOST_PROGRAMS:
+            self._sized.popitem(last=False)
         return self._sized[key]
 
     def __repr__(self) -> str:
@@ -263,20 +211,8 @@ class OnnxModel:
         return f"OnnxModel({', '.join(self.inputs)} -> {', '.join(self.outputs)})"
 
 
-def _variable_names(names: Sequence[str]) -> dict[str, str]:
-    """Names of ONNX as names of variables: those of a program's own kind are told apart."""
-    from ....static.numbers import is_unnamed
-
-    return {name: f"onnx.{name}" if is_unnamed(name) else name for name in names}
-
-
-def _marked(variable: Any, port: Port) -> Any:
-    value = Tensor(variable)
-    return Narrow(value, port.number) if port.is_narrow else value
-
-
-def _is_flat(results: Sequence[Any]) -> bool:
-    return all(isinstance(value, _C.TensorBase) for value in results)
+def _inside(value: Any) -> Any:
+    return value.tensor if isinstance(value, Narrow) else value
 
 
 def _outside(value: Any) -> Any:
@@ -286,6 +222,3 @@ def _outside(value: Any) -> Any:
     if isinstance(value, Narrow):
         return value.tensor
     return value.as_tensor() if isinstance(value, Sizes) else value
-
-
-__all__ = ["OnnxModel", "Recorded", "given_tensor"]

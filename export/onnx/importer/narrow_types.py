@@ -73,6 +73,8 @@ def _rounded(x: Any, form: FloatFormat, saturate: bool) -> Any:
     one = F.astype(place, dtype="float32")
     nearest = F.ldexp(F.round(F.ldexp(x, -one)), one)
     nearest = F.where(F.isfinite(x), nearest, x)
+    if not form.has_nan:
+        nearest = F.where(F.isnan(x), -0.0, nearest)
     size = F.abs(nearest)
     limit = F.where(F.signbit(x), -form.largest, form.largest)
     is_over = size > form.largest
@@ -104,6 +106,8 @@ def _power(x: Any, mode: str, *, saturate: bool) -> Any:
         chosen = low
     else:
         chosen = F.where(fraction >= 0.75, low + 1, low)
-    least = F.maximum(chosen, -127.0)
-    bounded = F.minimum(least, 127.0) if saturate else F.where(least > 127, math.nan, least)
-    return F.where(F.isnan(x), math.nan, F.exp2(bounded))
+    least = F.where(x == 0, -127.0, F.maximum(chosen, -127.0))
+    bounded = F.minimum(least, 127.0)
+    found = F.ldexp(F.ones_like(bounded), bounded)
+    is_lost = F.isnan(x) if saturate else F.isnan(x) | (least > 127)
+    return F.where(is_lost, math.nan, found)

@@ -8,12 +8,12 @@ shapes that a graph puts together are numbers by the time when an op needs them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from .... import _C
 from .... import functional as F
-from ....imperative import Tensor
+from ....imperative import Size, Tensor
 from ....imperative.blocks import is_symbolic
 from .entries import Entry, Input
 from .graph import FunctionGraph, Graph, Node, Reference, SchemaFunction
@@ -43,8 +43,8 @@ class Run:
         """Nothing has run yet."""
         self.graph = graph
         self.outer = outer
-        around = {} if outer is None else outer.attributes
-        self.attributes = around if attributes is None else attributes
+        around: Mapping[str, Any] = {} if outer is None else outer.attributes
+        self.attributes: Mapping[str, Any] = around if attributes is None else attributes
         self.values: dict[str, Any] = dict(graph.constants)
         self.known: dict[str, Any] = {}
 
@@ -64,7 +64,12 @@ class Run:
             self.values.update(
                 (name, value) for name, value in zip(node.outputs, found, strict=False) if name
             )
-        return [self.find(name) if name else None for name in self.graph.outputs]
+        return [self._made(name) for name in self.graph.outputs]
+
+    def _made(self, name: str) -> Any:
+        """An output; nothing, where a function leaves it out."""
+        is_left_out = self.outer is None and name not in self.values
+        return None if is_left_out or not name else self.find(name)
 
     def find(self, name: str) -> Any:
         """The value of a name, here or in a graph around."""
@@ -88,7 +93,7 @@ class Run:
             assert run.outer is not None, "find has found it"
             run = run.outer
         value = run.values[name]
-        if not _is_recorded(value):
+        if isinstance(value, Sizes) or not _is_recorded(value):
             return value
         if name not in run.known:
             node = run.graph.makers.get(name)
@@ -96,6 +101,8 @@ class Run:
                 raise NumberNeeded("must be known when a program is made", op="onnx", argument=name)
             inputs = [run.number_of(one, depth + 1) if one else None for one in node.inputs]
             found = run.apply(node, inputs)
+            if any(map(_is_symbol, found)):  # graphs inside of it have read what is recorded
+                raise NumberNeeded("must be known when a program is made", op="onnx", argument=name)
             run.known.update(zip(node.outputs, found, strict=False))
         return run.known[name]
 
@@ -108,7 +115,7 @@ class Run:
             if found is not None:
                 return [found]
         if isinstance(target, SchemaFunction):
-            target = function_of(target, node, given)
+            target = function_of(target, node, given, attributes)
         if isinstance(target, FunctionGraph):
             results = Run(target.graph, None, {**target.defaults, **attributes}).run(given)
         else:
@@ -141,7 +148,8 @@ class Run:
             raise _C.ArgumentError(f"takes {most} inputs", op=node.op, got=str(len(given)))
         for number, one in enumerate(entry.inputs):
             self._bind(entry, one, number, node, given, values)
-        return entry.apply(values, len(node.outputs))
+        with _computing(entry, given, values):
+            return entry.apply(values, len(node.outputs))
 
     def _bind(
         self, entry: Entry, one: Input, number: int, node: Node, given: list[Any],
@@ -157,7 +165,7 @@ class Run:
                 raise _C.ArgumentError("must be given", op=node.op, argument=one.name, got="none")
             values.setdefault(one.name, None)
         elif one.kind:
-            if _is_recorded(value):
+            if _is_symbol(value):
                 value = self.number_of(node.inputs[number])
             values[one.name] = _read(value, one, node)
         else:
@@ -209,10 +217,34 @@ def naming(node: Node) -> Iterator[None]:
         ) from error
 
 
+def _computing(
+    entry: Entry, given: Sequence[Any], values: Mapping[str, Any]
+) -> AbstractContextManager[Any]:
+    """A block in which what is made of constants alone is computed at once, not recorded.
+
+    What draws random numbers is recorded, so that each run draws anew; so is what depends on sizes
+    that are not known.
+    """
+    is_open = any(
+        isinstance(one, (Size, Subgraph))
+        for value in values.values()
+        for one in (value if isinstance(value, (tuple, list)) else (value,))
+    )
+    if entry.draws or is_open or any(map(_is_recorded, given)):
+        return nullcontext()
+    return _C.Recording(None)
+
+
 def _is_recorded(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(map(_is_recorded, value))
     if isinstance(value, Narrow):
         return is_symbolic(value.tensor)
-    return isinstance(value, Tensor) and is_symbolic(value)
+    return isinstance(value, Sizes) or (isinstance(value, Tensor) and is_symbolic(value))
+
+
+def _is_symbol(value: Any) -> bool:
+    return not isinstance(value, Sizes) and _is_recorded(value)
 
 
 def _read(value: Any, one: Input, node: Node) -> Any:
@@ -243,7 +275,7 @@ def _read(value: Any, one: Input, node: Node) -> Any:
                 "must be one number", op=node.op, argument=one.name, got=str(listed)[:80]
             )
         listed = listed[0]
-    return listed
+    return int(listed) if one.kind == "int" and not isinstance(listed, Size) else listed
 
 
 def _typed(node: Node, given: Sequence[Any], results: list[Any]) -> list[Any]:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from .... import _C
 from ....imperative import Size, Tensor
 from .element_types import number_of_dtype
-from .graph import FunctionGraph, GraphReader, Node, SchemaFunction
+from .graph import FunctionGraph, GraphReader, Node, Reference, SchemaFunction
 from .narrow_types import Narrow
 
 
-def function_of(target: SchemaFunction, node: Node, given: Sequence[Any]) -> FunctionGraph:
-    """The body of an op of a schema, for inputs of these dtypes and shapes."""
+def function_of(
+    target: SchemaFunction, node: Node, given: Sequence[Any], attributes: Mapping[str, Any]
+) -> FunctionGraph:
+    """The body of an op of a schema, for inputs of these dtypes and shapes, and these attributes.
+
+    What an attribute of a node in a function is, only a call of the function says.
+    """
     from .tensors import tensor_of
 
-    key = tuple(_described(value) for value in given)
+    named = [name for name, value in node.attributes.items() if isinstance(value, Reference)]
+    key = (*map(_described, given), *((name, repr(attributes[name])) for name in named))
     if key not in target.made:
-        proto = _function_proto(target, given)
-        reader = GraphReader({node.domain: target.opset}, {}, tensor_of)
+        proto = _function_proto(target, _resolved(target.proto, attributes), given)
+        reader = GraphReader(target.opsets, {}, tensor_of)
         made = reader.read_function(proto)
         if reader.unsupported:
             raise _C.ArgumentError(
@@ -39,10 +45,27 @@ def _described(value: Any) -> Any:
     return type(value).__name__
 
 
-def _function_proto(target: SchemaFunction, given: Sequence[Any]) -> Any:
+def _resolved(proto: Any, attributes: Mapping[str, Any]) -> Any:
+    """A node with the values of the attributes that it has of its function."""
     import onnx
 
-    schema, proto = target.schema, target.proto
+    if not any(one.ref_attr_name for one in proto.attribute):
+        return proto
+    made = onnx.NodeProto()
+    made.CopyFrom(proto)
+    del made.attribute[:]
+    for one in proto.attribute:
+        if not one.ref_attr_name:
+            made.attribute.append(one)
+        elif attributes[one.name] is not None:
+            made.attribute.append(onnx.helper.make_attribute(one.name, attributes[one.name]))
+    return made
+
+
+def _function_proto(target: SchemaFunction, proto: Any, given: Sequence[Any]) -> Any:
+    import onnx
+
+    schema = target.schema
     if schema.has_context_dependent_function:
         types = [_type_of(value).SerializeToString() for value in given]
         data = schema.get_context_dependent_function_with_opset_version(
@@ -70,6 +93,7 @@ def _type_of(value: Any) -> Any:
     if isinstance(value, Narrow):
         return onnx.helper.make_tensor_type_proto(value.number, list(value.tensor.shape))
     if isinstance(value, Tensor):
-        shape = [None if isinstance(size, Size) else size for size in value.shape]
+        sizes: tuple[Any, ...] = value.shape
+        shape = [None if isinstance(size, Size) else size for size in sizes]
         return onnx.helper.make_tensor_type_proto(number_of_dtype(value.dtype), shape)
     return onnx.TypeProto()

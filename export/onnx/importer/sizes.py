@@ -103,7 +103,7 @@ def squeeze_sizes(arrays: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
 
 def unsqueeze_sizes(arrays: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     """With axes of one element."""
-    axes = arrays[1].reshape(-1).tolist() if len(arrays) > 1 else attributes.get("axes")
+    axes: Any = arrays[1].reshape(-1).tolist() if len(arrays) > 1 else attributes.get("axes", ())
     return np.expand_dims(arrays[0], tuple(axes))
 
 

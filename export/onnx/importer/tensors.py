@@ -84,12 +84,9 @@ def _check_count(proto: Any, count: int) -> None:
 
     held = len(proto.raw_data)
     if not held:
-        held = sum(
-            len(values)
-            for values in (
-                proto.float_data, proto.int32_data, proto.int64_data, proto.double_data,
-                proto.uint64_data,
-            )  # fmt: skip
+        held = max(
+            len(getattr(proto, f"{name}_data"))
+            for name in ("float", "int32", "int64", "double", "uint64")
         )
         bits = 0
     else:
@@ -127,6 +124,15 @@ def _dense(proto: Any) -> Any:
 def given_tensor(value: Any, number: int) -> Any:
     """What a caller gives for an input of an element type: a tensor-like, an array or numbers."""
     kind = element_type(number)
+    if type(value).__name__ == "TensorProto":
+        value = tensor_of(value)
+    if isinstance(value, Narrow):
+        if value.number != number:
+            raise _C.DTypeError(
+                f"must be of {kind.name}", op="onnx", argument="input",
+                got=element_type(value.number).name,
+            )  # fmt: skip
+        return value
     if not isinstance(value, (Tensor, _C.TensorBase)):
         array = np.asarray(value)
         if array.dtype.kind in "OUS":

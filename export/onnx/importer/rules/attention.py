@@ -104,17 +104,17 @@ def attended(
     """The attention of heads, joined again: (batch, length, width)."""
     batch, _, queries, width = query.shape
     keys = key.shape[2]
-    factor = 1 / math.sqrt(width) if not scale else scale
+    factor = scale if scale else 1 / math.sqrt(width)
     more = None if mask is None else _additions(mask, batch, keys, queries, filter_value)
     if causal:
         rows = F.reshape(F.arange(queries), (-1, 1)) + (keys - queries)
         later = F.reshape(F.arange(keys), (1, -1)) > rows
-        own = F.where(later, filter_value, 0.0)
-        more = own if more is None else more + own
+        hidden = F.where(later, filter_value, 0.0)
+        more = hidden if more is None else more + hidden
     if added is not None:
         more = added if more is None else more + added
-    given = () if more is None else (F.astype(more, dtype=query.dtype),)
-    found = F.attend(query, key, value, *given, scale=factor)
+    own = None if more is None else F.astype(more, dtype=query.dtype)
+    found = F.attend(query, key, value, own, scale=factor)
     joined = F.permute_dims(found, (0, 2, 1, 3))
     return F.reshape(joined, (batch, queries, heads * value.shape[3]))
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..... import _C
 from ..... import functional as F
 from .....imperative import Size, Tensor
@@ -45,13 +47,24 @@ def choose(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
     flag = _truth(condition)
     if isinstance(flag, bool):
         return tuple((then_branch if flag else else_branch)())
-    return tuple(
-        F.cond(
-            flag,
-            lambda: tuple(_tensors(then_branch(), "If")),
-            lambda: tuple(_tensors(else_branch(), "If")),
+    from ..running import NumberNeeded
+
+    try:
+        return tuple(
+            F.cond(
+                flag,
+                lambda: tuple(_tensors(then_branch(), "If")),
+                lambda: tuple(_tensors(else_branch(), "If")),
+            )
         )
-    )
+    except NumberNeeded:
+        raise
+    except _C.TensorlikeError as error:
+        # A branch that no run of these sizes takes need not go with them, nor give the same shapes.
+        raise NumberNeeded(
+            "must be known, since not both branches can be recorded", op="If",
+            argument="condition", got=str(error)[:200],
+        ) from error  # fmt: skip
 
 
 @rule
@@ -117,11 +130,11 @@ def _none(body: Any, number: int) -> Any:
 
 
 def _integer(number: int) -> Any:
-    return F.full((), number, dtype="int64")
+    return F.asarray(np.int64(number))
 
 
 def _boolean(flag: bool) -> Any:
-    return F.full((), flag, dtype="bool")
+    return F.asarray(np.bool_(flag))
 
 
 def _while(most: Any, flag: Any, initial: Sequence[Any], body: Any) -> Any:

@@ -27,8 +27,7 @@ def reduce_mean(x: Any, axes: Any, *, keepdims: int, noop_with_empty_axes: int) 
 def _extreme(function: Any, x: Any, axes: Any, keepdims: int, keep_all: int, side: str) -> Any:
     found = _axes(axes, keep_all, x)
     if x.dtype.kind == "bool":
-        number = F.astype(x, dtype="uint8")
-        return function(number, axis=found, keepdims=bool(keepdims)) != 0
+        return (F.any if side == "lowest" else F.all)(x, axis=found, keepdims=bool(keepdims))
     over = range(len(x.shape)) if found is None else found
     if any(x.shape[axis] == 0 for axis in over):
         axes_gone = {axis % len(x.shape) for axis in over}

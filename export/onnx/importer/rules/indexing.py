@@ -35,9 +35,7 @@ def gather(x: Any, indices: Any, *, axis: int) -> Any:
 def gather_elements(x: Any, indices: Any, *, axis: int) -> Any:
     """An element for each index."""
     axis = normal_axis(axis, len(x.shape))
-    items = tuple(
-        slice(None) if i == axis else slice(0, n) for i, n in enumerate(indices.shape)
-    )
+    items = tuple(slice(None) if i == axis else slice(0, n) for i, n in enumerate(indices.shape))
     return F.take_along_axis(x[items], from_front(indices, x.shape[axis]), axis=axis)
 
 
@@ -151,7 +149,8 @@ def one_hot(indices: Any, depth: int, values: Any, *, axis: int) -> Any:
     """A row for each index, with the one value there and the other elsewhere."""
     whole = F.astype(indices, dtype="int64")
     inside = (whole >= -depth) & (whole < depth)
-    found = F.one_hot(F.where(whole < 0, whole + depth, whole), depth=depth)
+    at = F.where(inside, F.where(whole < 0, whole + depth, whole), 0)
+    found = F.one_hot(at, depth=depth)
     found = found & F.expand_dims(inside, -1)
     chosen = F.where(found, values[1], values[0])
     rank = len(chosen.shape)

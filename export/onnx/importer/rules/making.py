@@ -59,12 +59,14 @@ def size(x: Any) -> Any:
 @rule
 def range_of(start: Any, limit: Any, delta: Any) -> Any:
     """Numbers from one to another, of the dtype of these."""
-    numbers = [one if isinstance(one, Size) else one.item() for one in (start, limit, delta)]
+    numbers: list[Any] = [
+        one if isinstance(one, Size) else one.item() for one in (start, limit, delta)
+    ]
     kinds = [one.dtype for one in (start, limit, delta) if not isinstance(one, Size)]
     kind = kinds[0] if kinds else _C.int64
-    if any(isinstance(number, Size) for number in numbers):
-        return F.arange(*numbers, dtype=kind)
     first, last, step = numbers
+    if any(isinstance(number, Size) for number in numbers):
+        return F.arange(first, last, step, dtype=kind)
     if step == 0:
         raise _C.ArgumentError("must not be 0", op="Range", argument="delta", got="0")
     if kind.kind == "floating":

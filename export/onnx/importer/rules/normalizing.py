@@ -113,7 +113,9 @@ def dropout(x: Any, ratio: Any, training: Any, *, seed: int | None, outputs: int
     """The tensor as it is, or in training with elements left out."""
     if training and ratio != 0:
         if not 0 <= (0.5 if ratio is None else ratio) < 1:
-            raise _C.ArgumentError("must be from 0 to 1", op="Dropout", argument="ratio", got=str(ratio))
+            raise _C.ArgumentError(
+                "must be from 0 to 1", op="Dropout", argument="ratio", got=str(ratio)
+            )
         share = 0.5 if ratio is None else ratio
         drawn = F.random_draw(tuple(x.shape), mode="uniform", key=seed or 0)
         mask = drawn >= share

@@ -157,9 +157,11 @@ def lp_pool(
     ceil_mode: int, p: int,
 ) -> Any:  # fmt: skip
     """The p-norm of each window."""
-    settings = _settings(x, auto_pad, pads, kernel_shape, strides, dilations)
+    kernel, strides, dilations, around = _settings(
+        x, auto_pad, pads, kernel_shape, strides, dilations
+    )
     _refuse_unknown(x, "LpPool")
-    places = places_of(x.shape[2:], *settings, ceil_mode)
+    places = places_of(x.shape[2:], kernel, strides, dilations, around, ceil_mode)
     values = F.where(F.asarray(places.inside), F.pow(F.abs(_windows(x, places)), p), 0)
     return F.pow(F.sum(values, axis=-1), 1 / p)
 
@@ -186,12 +188,11 @@ def max_unpool(
         )
     ]
     inferred = (*x.shape[:2], *sizes)
-    total = int(np.prod(inferred))
-    if wanted is None:
-        empty = F.full((total,), 0, dtype=x.dtype)
-        found = F.scatter_set(empty, F.reshape(x, (-1,)), F.reshape(indices, (-1,)), axes=(0,))
-        return F.reshape(found, inferred)
-    # The indices are those of the inferred shape, whose elements lie in the larger one.
-    empty = F.full((int(np.prod(wanted)),), 0, dtype=x.dtype)
+    empty = F.full((int(np.prod(inferred)),), 0, dtype=x.dtype)
     found = F.scatter_set(empty, F.reshape(x, (-1,)), F.reshape(indices, (-1,)), axes=(0,))
-    return F.reshape(found, wanted)
+    image = F.reshape(found, inferred)
+    if wanted is None or tuple(wanted) == tuple(inferred):
+        return image
+    # The places are those of the smaller image, which lies at the beginning of the larger one.
+    widths = [n for a, b in zip(inferred, wanted, strict=True) for n in (0, b - a)]
+    return F.pad(image, widths)

@@ -17,9 +17,7 @@ def _real(x: Any, scale: Any, zero: Any) -> Any:
 
 
 def _bytes(x: Any, scale: Any, zero: Any) -> Any:
-    return quantize(
-        x, scale, zero, axis=-1, saturate=1, block_size=0, output_dtype=0, precision=0
-    )
+    return quantize(x, scale, zero, axis=-1, saturate=1, block_size=0, output_dtype=0, precision=0)
 
 
 @rule

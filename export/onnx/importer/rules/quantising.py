@@ -53,7 +53,11 @@ def quantize(
 ) -> Any:  # fmt: skip
     """Reals as quantised numbers."""
     number = type_number(zero) if zero is not None else output_dtype or UINT8
-    wide = "float32" if x.dtype.kind != "floating" or x.dtype.name in ("float16", "bfloat16") else x.dtype.name
+    wide = (
+        "float32"
+        if x.dtype.kind != "floating" or x.dtype.name in ("float16", "bfloat16")
+        else x.dtype.name
+    )
     if precision:
         wide = TYPES[precision].dtype
     x, scale = tensor_part(x), tensor_part(scale)
@@ -65,7 +69,11 @@ def quantize(
         rounded = rounded + _along(F.astype(tensor_part(zero), dtype=wide), x, axis, block_size)
     low, high = limits(number)
     bounded = F.minimum(F.maximum(rounded, low), high)
-    return narrowed(bounded, number) if TYPES[number].narrow else F.astype(bounded, dtype=dtype_of(number))
+    return (
+        narrowed(bounded, number)
+        if TYPES[number].narrow
+        else F.astype(bounded, dtype=dtype_of(number))
+    )
 
 
 @rule
@@ -143,7 +151,8 @@ def quantized_product(
 @rule
 def quantized_convolution(
     x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any, y_zero: Any,
-    b: Any, *, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int, kernel_shape: Any,
+    b: Any, *, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int,
+    kernel_shape: Any,
 ) -> Any:  # fmt: skip
     """A convolution of quantised images, quantised."""
     sums = convolution_integer(

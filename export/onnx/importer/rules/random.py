@@ -9,7 +9,7 @@ from ..element_types import dtype_of
 from ..rule_table import rule
 
 
-def _drawn(shape: Any, mode: str, dtype: Any, seed: Any) -> Any:
+def _drawn(shape: Any, mode: Any, dtype: Any, seed: Any) -> Any:
     from .....imperative import next_seed
 
     key = int(seed) if seed is not None else next_seed()

@@ -7,7 +7,7 @@ axis by itself; the ops see gathers and products.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,7 +60,7 @@ def _coordinates(out: int, size: int, scale: float, how: How, roi: Any) -> Any:
 
 def _nearest(places: Any, mode: str) -> Any:
     near = np.round(places, 9)  # quotients that are whole are so to the last bit but one
-    rules = {
+    rules: dict[str, Callable[[Any], Any]] = {
         "round_prefer_floor": lambda x: np.ceil(x - 0.5),
         "round_prefer_ceil": lambda x: np.floor(x + 0.5),
         "floor": np.floor,
@@ -94,12 +94,12 @@ def weights(out: int, size: int, scale: float, how: How, roi: Any) -> tuple[Any,
     wide = max(1 / scale, 1.0) if how.antialias else 1.0
     reach = (1.0 if how.mode == "linear" else 2.0) * wide
     first = np.floor(places - reach).astype(np.int64) + 1
-    taps = int(math.ceil(2 * reach)) + 1
+    taps = math.ceil(2 * reach) + 1
     index = first[:, None] + np.arange(taps)
     share = _kernel((index - places[:, None]) / wide, how)
     if how.antialias:
         share = np.where(np.abs(index - places[:, None]) >= reach, 0.0, share)
-    if how.exclude_outside or how.antialias:
+    if how.exclude_outside:
         share = np.where((index < 0) | (index >= size), 0.0, share)
     total = share.sum(1, keepdims=True)
     if how.exclude_outside or how.antialias:
@@ -150,7 +150,7 @@ def _sizes(
     if policy != "stretch":
         ratios = [m / n for n, m in zip(old, sizes, strict=True)]
         scale = min(ratios) if policy == "not_larger" else max(ratios)
-        return [int(math.floor(n * scale + 0.5)) for n in old], [scale] * len(old)
+        return [math.floor(n * scale + 0.5) for n in old], [scale] * len(old)
     return list(sizes), [m / n for n, m in zip(old, sizes, strict=True)]
 
 
@@ -175,7 +175,10 @@ def resize(
             return x
     elif sizes is not None and len(sizes) == rank == len(axes):
         kept = [i for i, n in enumerate(sizes) if not _is_same(n, x.shape[i])]
-        if keep_aspect_ratio_policy == "stretch" and coordinate_transformation_mode != "tf_crop_and_resize":
+        if (
+            keep_aspect_ratio_policy == "stretch"
+            and coordinate_transformation_mode != "tf_crop_and_resize"
+        ):
             axes, sizes = kept, [sizes[i] for i in kept]
         if not axes:
             return x

@@ -24,10 +24,8 @@ def grid_sample(x: Any, grid: Any, *, align_corners: int, mode: str, padding_mod
     for i in range(count):
         size = x.shape[2 + i]
         own = grid[..., count - 1 - i]  # the last axis first
-        if align_corners:
-            at = (own + 1) * ((size - 1) / 2)
-        else:
-            at = ((own + 1) * size - 1) / 2
+        whole = size - 1 if align_corners else size  # from -1 to 1
+        at = (own + 1) * (whole / 2) - (0.0 if align_corners else 0.5)
         if padding_mode == "reflection":
             first, last = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
             if mode != "cubic":
@@ -171,7 +169,10 @@ def column_to_image(
     ]
     flat: Any = 0
     for i in range(count):
-        at = np.arange(outs[i])[None, :] * strides[i] + np.arange(block_shape[i])[:, None] * dilations[i]
+        at = (
+            np.arange(outs[i])[None, :] * strides[i]
+            + np.arange(block_shape[i])[:, None] * dilations[i]
+        )
         shape = [1] * (2 * count)
         shape[i], shape[count + i] = at.shape
         flat = flat * wide[i] + at.reshape(shape)

@@ -153,13 +153,21 @@ def flatten(x: Any, *, axis: int) -> Any:
 def pad(x: Any, pads: Sequence[int], value: Any, axes: Any, *, mode: str) -> Any:
     """With margins, or without its own where they are negative."""
     widths = list(widths_of(pads, axes, len(x.shape)))
-    modes = {"constant": "constant", "reflect": "reflect", "edge": "edge", "wrap": "circular"}
+    modes: dict[str, Any] = {
+        "constant": "constant",
+        "reflect": "reflect",
+        "edge": "edge",
+        "wrap": "circular",
+    }
     if mode not in modes:
         raise _C.ArgumentError(
             f"must be one of {', '.join(modes)}", op="Pad", argument="mode", got=repr(mode)
         )
     items = [
-        slice(max(-widths[2 * i], 0), size - max(-widths[2 * i + 1], 0) if widths[2 * i + 1] < 0 else None)
+        slice(
+            max(-widths[2 * i], 0),
+            size - max(-widths[2 * i + 1], 0) if widths[2 * i + 1] < 0 else None,
+        )
         for i, size in enumerate(x.shape)
     ]
     if min(widths, default=0) < 0:

@@ -29,18 +29,17 @@ def _pairs(x: Any) -> Any:
 
 
 @rule
-def dft(
-    x: Any, length: int | None, axis: int, *, inverse: int, onesided: int
-) -> Any:
+def dft(x: Any, length: int | None, axis: int, *, inverse: int, onesided: int) -> Any:
     """The Fourier transform along an axis."""
     kind = x.dtype
-    if kind.name not in ("float32", "float64"):
-        x = F.astype(x, dtype="float32")
+    x = F.astype(x, dtype="float64")  # sums of many parts, of which some are 0
     rank = len(x.shape)
     axis = normal_axis(axis, rank)
     if axis == rank - 1:
         raise _C.ShapeError("must not be the last", op="DFT", argument="axis", got=str(axis))
     size = x.shape[axis] if length is None else length
+    if length is None and onesided and inverse:
+        size = 2 * (x.shape[axis] - 1)
     if onesided and inverse:
         found = F.expand_dims(fft.irfft(_complex(x), n=size, axis=axis), -1)
     elif onesided:
@@ -56,7 +55,9 @@ def stft(signal: Any, step: int, window: Any, frame_length: int | None, *, onesi
     """The Fourier transforms of windows of a signal."""
     if len(signal.shape) == 2:
         signal = F.expand_dims(signal, -1)
-    length = frame_length if frame_length is not None else None if window is None else window.shape[0]
+    length = (
+        frame_length if frame_length is not None else None if window is None else window.shape[0]
+    )
     if length is None or step < 1:
         raise _C.ArgumentError("must be given", op="STFT", argument="frame_length", got="none")
     if window is not None and window.shape[0] != length:

@@ -24,10 +24,7 @@ def convolved(
         padding = around[:count]
     else:
         x = F.pad(x, margins(around))
-    given = () if b is None else (b,)
-    return F.convolution(
-        x, w, *given, stride=strides, padding=padding, dilation=dilations, groups=group
-    )
+    return F.convolution(x, w, b, stride=strides, padding=padding, dilation=dilations, groups=group)
 
 
 @rule
@@ -54,34 +51,41 @@ def convolution_transpose(
             x.shape[2:], w.shape[2:], strides, dilations, strict=True
         )
     ]
-    if output_shape is not None:
-        before, after = [], []
-        for size, extra, wanted in zip(full, more, output_shape[-count:], strict=True):
-            total = size + extra - wanted
-            small = total // 2
-            before.append(total - small if auto_pad == "SAME_LOWER" else small)
-            after.append(small if auto_pad == "SAME_LOWER" else total - small)
-    elif auto_pad in ("SAME_UPPER", "SAME_LOWER"):
-        before, after = [], []
-        for size, extra, old, stride in zip(full, more, x.shape[2:], strides, strict=True):
-            total = size + extra - old * stride
-            small = total // 2
-            before.append(total - small if auto_pad == "SAME_LOWER" else small)
-            after.append(small if auto_pad == "SAME_LOWER" else total - small)
+    wanted = None if output_shape is None else output_shape[-count:]
+    if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
+    if wanted is not None:
+        before, after, missing = _cut(
+            [a + b for a, b in zip(full, more, strict=True)], wanted, auto_pad
+        )
+        more = tuple(a + b for a, b in zip(more, missing, strict=True))
     else:
         around = (0,) * (2 * count) if pads is None or auto_pad == "VALID" else tuple(pads)
         before, after = list(around[:count]), list(around[count:])
-    given = () if b is None else (b,)
     is_usual = before == after and min(before, default=0) >= 0
     if is_usual and all(n < max(s, d) for n, s, d in zip(more, strides, dilations, strict=True)):
         return F.convolution_transpose(
-            x, w, *given, stride=strides, padding=tuple(before), output_padding=more, groups=group,
+            x, w, b, stride=strides, padding=tuple(before), output_padding=more, groups=group,
             dilation=dilations,
         )  # fmt: skip
     y = F.convolution_transpose(x, w, stride=strides, groups=group, dilation=dilations)
     ends = [extra - end for extra, end in zip(more, after, strict=True)]
     y = _resized(y, [-n for n in before], ends)
     return y if b is None else y + F.reshape(b, (1, -1, *[1] * count))
+
+
+def _cut(
+    full: Sequence[int], wanted: Sequence[int], auto_pad: str
+) -> tuple[list[int], list[int], list[int]]:
+    """What is cut before and after each axis to have the wanted sizes, and what is missing."""
+    before, after, missing = [], [], []
+    for size, one in zip(full, wanted, strict=True):
+        total = max(size - one, 0)
+        small, large = total // 2, total - total // 2
+        before.append(small if auto_pad == "SAME_UPPER" else large)
+        after.append(large if auto_pad == "SAME_UPPER" else small)
+        missing.append(max(one - size, 0))
+    return before, after, missing
 
 
 def _resized(y: Any, before: Sequence[int], after: Sequence[int]) -> Any:

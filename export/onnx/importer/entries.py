@@ -160,11 +160,10 @@ def _read(node: dict[str, Any], file: str) -> Entry:
     if wrong:
         raise DeclarationError(Problem(file, 0, name, text) for text in wrong)
     meaning, domain = meanings[0], node.get("domain", "")
-    flags = [bool(node.get(key)) for key in ("sees_types", "draws")]
-    attrs = node.get("attrs", {})
     return Entry(
-        name, domain, node.get("since", 1), inputs, attrs, meaning, str(node[meaning]), *flags, file
-    )
+        name, domain, node.get("since", 1), inputs, node.get("attrs", {}), meaning,
+        str(node[meaning]), bool(node.get("sees_types")), bool(node.get("draws")), file,
+    )  # fmt: skip
 
 
 def entry_for(domain: str, name: str, opset: int) -> Entry | None:

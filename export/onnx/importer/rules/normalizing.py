@@ -8,6 +8,7 @@ from ..... import _C
 from ..... import functional as F
 from ..attribute_functions import normal_axis
 from ..rule_table import rule
+from .random import drawn
 
 
 def _wide(x: Any) -> Any:
@@ -117,7 +118,6 @@ def dropout(x: Any, ratio: Any, training: Any, *, seed: int | None, outputs: int
                 "must be from 0 to 1", op="Dropout", argument="ratio", got=str(ratio)
             )
         share = 0.5 if ratio is None else ratio
-        drawn = F.random_draw(tuple(x.shape), mode="uniform", key=seed or 0)
-        mask = drawn >= share
+        mask = drawn(tuple(x.shape), "uniform", _C.float32, seed) >= share
         return F.where(mask, x * (1 / (1 - share)), 0), mask
     return (x, F.full(tuple(x.shape), True, dtype="bool")) if outputs > 1 else x

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-__all__: list[str] = []
+from . import onnx
+
+__all__: list[str] = ["onnx"]
 
 
 def __dir__() -> list[str]:

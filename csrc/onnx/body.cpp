@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <span>
 
 #include "base/error.h"
 
@@ -29,9 +30,11 @@ class Evaluation {
   Evaluation(const Entry& entry, const Named& values, Calls& calls)
       : entry_(entry), values_(values), calls_(calls), known_(entry.nodes.size()) {}
 
-  Items results() {
+  Items results(size_t count) {
     Items found;
-    for (int64_t result : entry_.results) found.push_back(value(result));
+    for (int64_t result : std::span(entry_.results).first(std::min(count, entry_.results.size()))) {
+      found.push_back(value(result));
+    }
     return found;
   }
 
@@ -190,8 +193,8 @@ class Evaluation {
 
 }  // namespace
 
-Items run_body(const Entry& entry, const Named& values, Calls& calls) {
-  return Evaluation(entry, values, calls).results();
+Items run_body(const Entry& entry, const Named& values, Calls& calls, size_t outputs) {
+  return Evaluation(entry, values, calls).results(outputs);
 }
 
 }  // namespace tensorlike::onnx

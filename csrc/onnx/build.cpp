@@ -199,7 +199,8 @@ class Builder {
     if (node.op == "If" && node.domain.empty()) return choose(node, given, opsets, here, depth);
     const Entry& entry = *find_entry(node.domain, node.op, version(opsets, node.domain));
     const Named values = values_of(entry, node, given, here);
-    if (entry.meaning == Entry::Meaning::kBody) return run_body(entry, values, calls_);
+    if (entry.meaning == Entry::Meaning::kBody)
+      return run_body(entry, values, calls_, node.outputs.size());
     if (entry.meaning == Entry::Meaning::kRule) {
       return find_rule(entry.text)({entry, values, calls_, node.outputs.size()});
     }

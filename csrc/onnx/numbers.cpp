@@ -166,6 +166,12 @@ Item backwards(const Items& parts) {
   for (int64_t i = parts[0].integer("a rank") - 1; i >= 0; --i) found.emplace_back(i);
   return list_of(std::move(found));
 }
+// The permutation of so many axes that swaps the last two.
+Item swapped(const Items& parts) {
+  Items found = upwards({Item(int64_t{0}), parts[0]}).list("axes");
+  if (found.size() > 1) std::swap(found[found.size() - 1], found[found.size() - 2]);
+  return list_of(std::move(found));
+}
 Item either(const Items& parts) { return parts[0].is_given() ? parts[0] : parts[1]; }
 Item ones_like(const Items& parts) {
   const bool is_there = parts[0].is_given() && !parts[0].list("a list").empty();
@@ -255,6 +261,10 @@ Item window_pads(const Items& parts) {
 Item root(const Items& parts) { return Item(std::sqrt(parts[0].number("a number"))); }
 Item integer(const Items& parts) { return Item(static_cast<int64_t>(parts[0].number("a number"))); }
 Item dtype_named(const Items& parts) { return Item(dtype_of(parts[0].integer("a dtype"))); }
+Item is_empty(const Items& parts) {
+  const std::vector<int64_t> sizes = parts[0].integers("shape");
+  return Item(std::find(sizes.begin(), sizes.end(), 0) != sizes.end());
+}
 Item is_integer(const Items& parts) {
   const std::string& kind = parts[0].text("a kind");
   return Item(kind == "signed" || kind == "unsigned" || kind == "integer");
@@ -290,6 +300,7 @@ constexpr NumberFunction kFunctions[] = {
     {"length", 1, length},
     {"upwards", 2, upwards},
     {"backwards", 1, backwards},
+    {"swapped", 1, swapped},
     {"either", 2, either},
     {"ones_like", 2, ones_like},
     {"normal_axis", 2, normal_axis},
@@ -301,6 +312,7 @@ constexpr NumberFunction kFunctions[] = {
     {"root", 1, root},
     {"integer", 1, integer},
     {"dtype_named", 1, dtype_named},
+    {"is_empty", 1, is_empty},
     {"is_integer", 1, is_integer},
 };
 

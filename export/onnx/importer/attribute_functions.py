@@ -1,6 +1,6 @@
 """Functions of attributes: ONNX's lists as the calls of ours take them.
 
-Bodies in ops/*.yaml call them by name where a number or a list is expected. They see integers,
+Bodies in opdecl/onnx call them by name where a number or a list is expected. They see integers,
 sizes that are not known yet, words and lists of them, and never a tensor.
 """
 

@@ -1,6 +1,6 @@
 """The body of an op of ONNX, run as calls of functional: at once on values, recorded on variables.
 
-A body is a tree of calls (`body_reader.py`). Running it applies the functional call of each name,
+A body is a tree of calls (`opdecl/compiler/onnx_bodies.py`). Running it applies the functional call of each name,
 so on variables of a program the calls are recorded, and nothing about an op has to be said twice.
 """
 
@@ -22,8 +22,8 @@ from ....opdecl.compiler.expression import (
     Name,
     Num,
 )
+from ....opdecl.compiler.onnx_bodies import NUMBER
 from .attribute_functions import FUNCTIONS
-from .body_reader import NUMBER
 
 _PYTHON: Mapping[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,

@@ -1,114 +1,43 @@
-"""The ops of ONNX that are known, from ops/*.yaml: what each takes, and what it means."""
+"""What an entry of opdecl/onnx means, applied: its body, the fold of a function, or a rule."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, cached_property
-from pathlib import Path
+from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
-from ....opdecl.compiler.errors import DeclarationError, Problem
-from ....opdecl.compiler.expression import Expr, functions_called
+from ....opdecl.compiler.onnx_entries import Entry, Input, entries, entry_for
 from .body import function_named, run_body
-from .body_reader import NUMBER, read_body
 from .rule_table import RULES
 
-FOLDER = Path(__file__).resolve().parent.parent / "ops"
-KEYS = {
-    "onnx",
-    "domain",
-    "since",
-    "inputs",
-    "attrs",
-    "define",
-    "fold",
-    "rule",
-    "sees_types",
-    "draws",
-}
-MEANINGS = ("define", "fold", "rule")
-# What an input becomes whose numbers must be known.
-KNOWN_KINDS = ("ints", "int", "floats", "number", "scalar", "array")
+__all__ = ["Entry", "Input", "apply_entry", "entries", "entry_for"]
 
 
-@dataclass(frozen=True)
-class Input:
-    """An input: its name, how it is read, and whether it may be left out or is many.
+def apply_entry(entry: Entry, values: dict[str, Any], outputs: int) -> list[Any]:
+    """The results for inputs and attributes under their names.
 
-    Attributes:
-        kind: "" for a tensor, "state" for one that is kept; else one of `KNOWN_KINDS`.
+    Args:
+        entry: the op.
+        values: of all inputs and attributes.
+        outputs: how many results the node has.
     """
+    if entry.meaning == "define":
+        return run_body(entry.body[: max(outputs, 1)], values)
+    if entry.meaning == "fold":
+        return [_folded(entry.text, values[entry.inputs[0].name])]
+    from .rules import FAMILIES  # each of them adds its rules to the table
 
-    name: str
-    kind: str
-    is_optional: bool
-    is_variadic: bool
-
-    @classmethod
-    def read(cls, text: str) -> Input:
-        """From `x`, `x?`, `*xs`, `axes?: ints`."""
-        name, _, kind = (part.strip() for part in text.partition(":"))
-        return cls(name.strip("*?"), kind, name.endswith("?"), name.startswith("*"))
+    assert FAMILIES, "there are rules"
+    if _takes_outputs(entry.text):
+        values = {**values, "outputs": outputs}
+    found = RULES[entry.text](**values)
+    return list(found) if isinstance(found, tuple) else [found]
 
 
-@dataclass(frozen=True)
-class Entry:
-    """An op of ONNX since an opset."""
-
-    name: str
-    domain: str
-    since: int
-    inputs: tuple[Input, ...]
-    attrs: Mapping[str, Any]
-    meaning: str
-    text: str
-    sees_types: bool
-    draws: bool
-    file: str = field(default="", compare=False)
-
-    @cached_property
-    def body(self) -> Sequence[Expr]:
-        """The results of `define`.
-
-        Raises:
-            DeclarationError: the text is wrong.
-        """
-        tensors = [one.name for one in self.inputs if not one.kind]
-        known = [one.name for one in self.inputs if one.kind]
-        results, mistakes = read_body(self.text, tensors, {*self.attrs, *known})
-        unknown = [
-            name
-            for name in functions_called(results)
-            if name not in (NUMBER, "size") and function_named(name) is None
-        ]
-        mistakes += [(0, f"unknown function {name!r}") for name in unknown]
-        if mistakes:
-            raise DeclarationError(
-                Problem(self.file, line, self.name, text) for line, text in mistakes
-            )
-        return results
-
-    @cached_property
-    def _takes_outputs(self) -> bool:
-        return "outputs" in inspect.signature(RULES[self.text]).parameters
-
-    def apply(self, values: dict[str, Any], outputs: int) -> list[Any]:
-        """The results for inputs and attributes under their names.
-
-        Args:
-            values: of all inputs and attributes.
-            outputs: how many results the node has.
-        """
-        if self.meaning == "define":
-            return run_body(self.body, values)
-        if self.meaning == "fold":
-            return [_folded(self.text, values[self.inputs[0].name])]
-        if self._takes_outputs:
-            values = {**values, "outputs": outputs}
-        found = RULES[self.text](**values)
-        return list(found) if isinstance(found, tuple) else [found]
+@cache
+def _takes_outputs(rule: str) -> bool:
+    return "outputs" in inspect.signature(RULES[rule]).parameters
 
 
 def _folded(name: str, values: Sequence[Any]) -> Any:
@@ -118,64 +47,3 @@ def _folded(name: str, values: Sequence[Any]) -> Any:
     for value in values[1:]:
         total = function(total, value)
     return total
-
-
-@cache
-def entries() -> Mapping[tuple[str, str], Sequence[Entry]]:
-    """All entries by domain and name, each op's from the newest to the oldest.
-
-    Raises:
-        DeclarationError: a file is wrong.
-    """
-    import yaml
-
-    from .rules import FAMILIES  # each of them adds its rules to the table
-
-    assert FAMILIES, "there are rules"
-    found: dict[tuple[str, str], list[Entry]] = {}
-    for path in sorted(FOLDER.glob("*.yaml")):
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-        for node in yaml.load(path.read_text(encoding="utf-8"), Loader=loader):
-            entry = _read(node, path.name)
-            found.setdefault((entry.domain, entry.name), []).append(entry)
-    for versions in found.values():
-        versions.sort(key=lambda entry: -entry.since)
-    return found
-
-
-def _read(node: dict[str, Any], file: str) -> Entry:
-    name = str(node.get("onnx", ""))
-    meanings = [key for key in MEANINGS if key in node]
-    wrong = [f"unknown key {key!r}" for key in node if key not in KEYS]
-    if len(meanings) != 1:
-        wrong.append(f"must have one of {', '.join(MEANINGS)}; it has {len(meanings)}")
-    inputs = tuple(Input.read(text) for text in node.get("inputs", ()))
-    wrong += [
-        f"{one.name}: unknown kind {one.kind!r}"
-        for one in inputs
-        if one.kind and one.kind not in KNOWN_KINDS
-    ]
-    if meanings == ["rule"] and node["rule"] not in RULES:
-        wrong.append(f"unknown rule {node['rule']!r}")
-    if wrong:
-        raise DeclarationError(Problem(file, 0, name, text) for text in wrong)
-    meaning, domain = meanings[0], node.get("domain", "")
-    return Entry(
-        name, domain, node.get("since", 1), inputs, node.get("attrs", {}), meaning,
-        str(node[meaning]), bool(node.get("sees_types")), bool(node.get("draws")), file,
-    )  # fmt: skip
-
-
-def entry_for(domain: str, name: str, opset: int) -> Entry | None:
-    """What an op means in an opset; None: there is no entry."""
-    versions = entries().get((domain, name), ())
-    return next((entry for entry in versions if entry.since <= opset), None)
-
-
-def calls_of(entry: Entry) -> list[str]:
-    """The functional calls that an entry makes; a rule's are not known."""
-    if entry.meaning == "fold":
-        return [entry.text]
-    if entry.meaning != "define":
-        return []
-    return [node for node in functions_called(entry.body) if node != NUMBER]

@@ -15,7 +15,7 @@ from .... import _C
 from .... import functional as F
 from ....imperative import Size, Tensor
 from ....imperative.blocks import is_symbolic
-from .entries import Entry, Input
+from .entries import Entry, Input, apply_entry
 from .graph import FunctionGraph, Graph, Node, Reference, SchemaFunction
 from .narrow_types import Narrow
 from .schema_functions import function_of
@@ -149,7 +149,7 @@ class Run:
         for number, one in enumerate(entry.inputs):
             self._bind(entry, one, number, node, given, values)
         with _computing(entry, given, values):
-            return entry.apply(values, len(node.outputs))
+            return apply_entry(entry, values, len(node.outputs))
 
     def _bind(
         self, entry: Entry, one: Input, number: int, node: Node, given: list[Any],

@@ -8,39 +8,8 @@ from typing import Any
 from ..... import _C
 from ..... import functional as F
 from ..rule_table import rule
-from .normalizing import layer_normalization, rms_normalization
+from .normalizing import layer_normalization
 from .quantising import product_of_bytes
-
-
-@rule
-def skip_layer_normalization(
-    x: Any, skip: Any, gamma: Any, beta: Any, bias: Any, *, epsilon: float, outputs: int
-) -> Any:
-    """A layer norm of a sum; of results, the fourth is the sum."""
-    total = x + skip
-    if bias is not None:
-        total = total + bias
-    found = layer_normalization(
-        total, gamma, beta, axis=-1, epsilon=epsilon, stash_type=1, outputs=min(outputs, 3)
-    )
-    results = [found] if outputs == 1 else [*_many(found), None, None][:3]
-    return (*results, total) if outputs > 3 else tuple(results)
-
-
-def _many(found: Any) -> tuple[Any, ...]:
-    return found if isinstance(found, tuple) else (found,)
-
-
-@rule
-def skip_rms_normalization(
-    x: Any, skip: Any, gamma: Any, bias: Any, *, epsilon: float, outputs: int
-) -> Any:
-    """A norm by the mean square of a sum; of results, the fourth is the sum."""
-    total = x + skip
-    if bias is not None:
-        total = total + bias
-    found = rms_normalization(total, gamma, axis=-1, epsilon=epsilon, stash_type=1)
-    return (found, None, None, total) if outputs > 1 else found
 
 
 @rule

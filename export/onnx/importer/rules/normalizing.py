@@ -15,29 +15,6 @@ def _wide(x: Any) -> Any:
     return x if x.dtype.name == "float64" else F.astype(x, dtype="float32")
 
 
-@rule
-def batch_normalization(
-    x: Any, scale: Any, bias: Any, mean: Any, variance: Any, *, epsilon: float, momentum: float,
-    training_mode: int, outputs: int, spatial: int,
-) -> Any:  # fmt: skip
-    """By given statistics, or by the batch's own, towards which the given ones move."""
-    shape = (1, -1, *[1] * (len(x.shape) - 2))
-    if not training_mode:
-        factor = scale * F.rsqrt(variance + epsilon)
-        shift = bias - mean * factor
-        found = x * F.reshape(factor, shape) + F.reshape(shift, shape)
-        return F.astype(found, dtype=x.dtype)
-    axes = tuple(i for i in range(len(x.shape)) if i != 1)
-    own, spread = F.mean(x, axis=axes), F.var(x, axis=axes)
-    centred = x - F.reshape(own, shape)
-    factor = F.reshape(scale * F.rsqrt(spread + epsilon), shape)
-    moved = [
-        old * momentum + new * (1 - momentum) for old, new in ((mean, own), (variance, spread))
-    ]
-    return (F.astype(centred * factor + F.reshape(bias, shape), dtype=x.dtype), *moved)
-
-
-@rule
 def layer_normalization(
     x: Any, scale: Any, bias: Any, *, axis: int, epsilon: float, stash_type: int, outputs: int
 ) -> Any:
@@ -56,41 +33,6 @@ def layer_normalization(
     if scale is not None:
         found = found * scale
     return found if bias is None else found + bias, mean, inverse
-
-
-@rule
-def rms_normalization(x: Any, scale: Any, *, axis: int, epsilon: float, stash_type: int) -> Any:
-    """By the mean square of the last axes."""
-    axes = tuple(range(normal_axis(axis, len(x.shape)), len(x.shape)))
-    wide = _wide(x)
-    inverse = F.rsqrt(F.mean(wide * wide, axis=axes, keepdims=True) + epsilon)
-    return F.astype(F.astype(wide * inverse, dtype=x.dtype) * scale, dtype=scale.dtype)
-
-
-@rule
-def instance_normalization(x: Any, scale: Any, bias: Any, *, epsilon: float) -> Any:
-    """By the mean and the variance of each channel of each image."""
-    axes, shape = tuple(range(2, len(x.shape))), (1, -1, *[1] * (len(x.shape) - 2))
-    centred = x - F.mean(x, axis=axes, keepdims=True)
-    inverse = F.rsqrt(F.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
-    return centred * inverse * F.reshape(scale, shape) + F.reshape(bias, shape)
-
-
-@rule
-def group_normalization(
-    x: Any, scale: Any, bias: Any, *, epsilon: float, num_groups: int, stash_type: int
-) -> Any:
-    """By the mean and the variance of groups of channels."""
-    wide = _wide(x)
-    rows = F.reshape(wide, (x.shape[0], num_groups, -1))
-    centred = rows - F.mean(rows, axis=-1, keepdims=True)
-    found = centred * F.rsqrt(F.mean(centred * centred, axis=-1, keepdims=True) + epsilon)
-    found = F.astype(F.reshape(found, x.shape), dtype=x.dtype)
-    if scale.shape[0] == num_groups and num_groups != x.shape[1]:  # of opset 18: for each group
-        each = x.shape[1] // num_groups
-        scale, bias = F.repeat(scale, each, axis=0), F.repeat(bias, each, axis=0)
-    shape = (1, -1, *[1] * (len(x.shape) - 2))
-    return found * F.reshape(scale, shape) + F.reshape(bias, shape)
 
 
 @rule

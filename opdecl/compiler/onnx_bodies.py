@@ -1,9 +1,10 @@
-"""What the bodies of ops/*.yaml may say beyond those of declared ops.
+"""What the bodies of onnx/*.yaml may say beyond those of declared ops.
 
-They are the expression language of opdecl's bodies, read by its reader. ONNX's attributes need a
-little more, since they are lists that have to be turned around before a call takes them: functions
-of attributes (`attribute_functions.py`), `given(x)` of an input that may be left out, and numbers
-that stand in expressions.
+They are the expression language of bodies, read by its reader. ONNX's attributes need a little
+more, since they are lists that have to be turned around before a call takes them: functions of
+numbers and lists, `given(x)` of an input that may be left out, and numbers that stand in
+expressions. What the functions mean is said twice, for Python in export/onnx/importer/
+attribute_functions.py, where sizes may be unknown, and for the core in csrc/onnx/numbers.cpp.
 """
 
 from __future__ import annotations
@@ -11,15 +12,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Sequence
 
-from ....opdecl.compiler.expression import Attr, Call, Expr, Num
-from ....opdecl.compiler.parse import Parsed, parse_body
-from ....opdecl.compiler.rule_reader import RuleReader
-from .attribute_functions import FUNCTIONS
+from .expression import Attr, Call, Expr, Num
+from .parse import Parsed, parse_body
+from .rule_reader import RuleReader
 
 GIVEN = "given"
 KIND = "kind"
 NUMBER = "number"
 ITEM = "item"
+NUMBER_FUNCTIONS = frozenset([
+    "axes_or_all", "backwards", "dtype_named", "either", "integer", "is_empty", "is_integer",
+    "is_symmetric", "item", "joined", "length", "limit", "margins", "normal_axis", "ones_like",
+    "part", "product", "repeated", "root", "upwards", "widths_of", "window_pads",
+])  # fmt: skip
 
 
 class BodyReader(RuleReader):
@@ -32,7 +37,7 @@ class BodyReader(RuleReader):
         match node:
             case ast.Name(id=name) if name in self.attrs:
                 return True
-            case ast.Call(func=ast.Name(id=name)) if name in FUNCTIONS or name in _FORMS:
+            case ast.Call(func=ast.Name(id=name)) if name in NUMBER_FUNCTIONS or name in _FORMS:
                 return True
             case ast.IfExp(body=body, orelse=orelse):
                 return self.is_number(body) and self.is_number(orelse)
@@ -55,7 +60,7 @@ class BodyReader(RuleReader):
     def call(self, node: ast.Call, depth: int) -> Expr:
         """A function of attributes gives a number where an expression is expected."""
         if isinstance(node.func, ast.Name) and (
-            node.func.id in FUNCTIONS or node.func.id in _FORMS
+            node.func.id in NUMBER_FUNCTIONS or node.func.id in _FORMS
         ):
             return Call(NUMBER, (), (("value", self.attribute(node, depth)),))
         return super().call(node, depth)
@@ -67,7 +72,7 @@ class BodyReader(RuleReader):
                 return self.attribute(value, depth + 1)
             case ast.Call(func=ast.Name(id=name), args=[value]) if name in (GIVEN, KIND):
                 return Attr(name, of=self.expr(value, depth + 1))
-            case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
+            case ast.Call(func=ast.Name(id=name), args=args) if name in NUMBER_FUNCTIONS:
                 parts = tuple(self.attribute(arg, depth + 1) for arg in args)
                 return Attr("list", name=name, parts=parts)
             case ast.Subscript(value=ast.Name() as value, slice=index):

@@ -63,7 +63,7 @@ int Calls::variable(const Tensor& x) {
   return x.known ? program_.capture(x.known, x.spec, "RawTensor") : x.variable;
 }
 
-Tensor Calls::lifted(const Item& item, const Spec& like) const {
+Tensor Calls::lifted(const Item& item, const Spec* like) const {
   if (const auto* tensor = std::get_if<Tensor>(&item.value)) return *tensor;
   Literal literal = false;
   if (const auto* flag = std::get_if<bool>(&item.value)) {
@@ -73,7 +73,7 @@ Tensor Calls::lifted(const Item& item, const Spec& like) const {
   } else {
     literal = item.number("an argument");
   }
-  return known(make_const(*const_op(literal), &like));
+  return known(make_const(*const_op(literal), like));
 }
 
 std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
@@ -89,7 +89,7 @@ std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
     return std::holds_alternative<Tensor>(item.value);
   };
   const auto first = std::find_if(args.begin(), args.end(), is_tensor);
-  const Spec like = first == args.end() ? Spec{} : std::get<Tensor>(first->value).spec;
+  const Spec* like = first == args.end() ? nullptr : &std::get<Tensor>(first->value).spec;
   std::vector<Tensor> lifted_args;
   for (const Item& item : args) lifted_args.push_back(lifted(item, like));
   const bool all_known = std::all_of(lifted_args.begin(), lifted_args.end(),

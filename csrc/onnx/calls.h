@@ -30,7 +30,8 @@ class Calls {
   std::string place;
 
  private:
-  Tensor lifted(const Item& item, const Spec& like) const;
+  // Beside a tensor like this one; null: beside none.
+  Tensor lifted(const Item& item, const Spec* like) const;
 
   Program& program_;
 };

@@ -14,8 +14,8 @@ def load(source: Any) -> OnnxModel:
     """A model of ONNX as a program of ours.
 
     Ops mean what opdecl/onnx says of them; all that are not known are named at once. Initializers
-    of floating-point dtypes become states of the program, other ones constants. External data is read
-    from the model's folder alone. Files may be hostile: nothing in one runs code.
+    of floating-point dtypes become states of the program, other ones constants. External data is
+    read from the model's folder alone. Files may be hostile: nothing in one runs code.
 
     Args:
         source: a path, the bytes of a file, or an `onnx.ModelProto`, of opset 7 to 28.

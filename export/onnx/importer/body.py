@@ -1,7 +1,8 @@
 """The body of an op of ONNX, run as calls of functional: at once on values, recorded on variables.
 
-A body is a tree of calls (`opdecl/compiler/onnx_bodies.py`). Running it applies the functional call of each name,
-so on variables of a program the calls are recorded, and nothing about an op has to be said twice.
+A body is a tree of calls (`opdecl/compiler/onnx_bodies.py`). Running it applies the functional call
+of each name, so on variables of a program the calls are recorded, and nothing about an op has to be
+said twice.
 """
 
 from __future__ import annotations

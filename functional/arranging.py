@@ -44,6 +44,7 @@ __all__ = [
 ]
 
 _MOST = 2**58  # elements, as in the core
+_MOST_DIMENSIONS = 64  # the same
 _WHOLE = slice(None)
 
 
@@ -304,6 +305,11 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
     """
     x = as_tensor(x)
     counts = counts_of("tile", repetitions)
+    if len(counts) > _MOST_DIMENSIONS:
+        raise ShapeError(
+            f"must be at most {_MOST_DIMENSIONS} numbers.", op="tile", argument="repetitions",
+            got=f"{len(counts)}",
+        )  # fmt: skip
     ndim = max(len(x.shape), len(counts))
     counts = [1] * (ndim - len(counts)) + counts
     sizes = [1] * (ndim - len(x.shape)) + list(x.shape)

@@ -11,7 +11,7 @@ from typing import Any
 
 from ..imperative import complex_form, stop_gradient
 from . import generated as ops
-from .arranging import axis_of, flip
+from .arranging import as_tensor, axis_of, flip
 from .creation import zeros
 from .promotion import result_type
 
@@ -102,6 +102,7 @@ def _logcumsumexp(
     reverse: bool = False,
 ) -> Any:
     """After k steps each element has the sum of 2 ** k of those up to it."""
+    x = as_tensor(x)
     if axis is None:  # of one dimension: what is wrong with others, the real call says
         axis = len(ops.logcumsumexp(ops.real(x)).shape) - 1
     axis = axis_of("logcumsumexp", axis, len(x.shape))

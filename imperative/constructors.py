@@ -41,8 +41,8 @@ def tensor(
     made: Tensor = _C.tensor(data, dtype)
     if not lives_on(made, device):
         made = named_as("tensor", made.to)(cast("str", device))
-    if requires_grad:
-        made.requires_grad = True
+    if requires_grad is not False:
+        made.requires_grad = requires_grad
     return made
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .. import functional as F
 from ..imperative import ArgumentError, Tensor, TensorLike
 from .param_attr import ParamAttr
-from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
+from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State, checked_state
 from .seeds import generator_of
 
 
@@ -57,13 +57,8 @@ class Cell(Recurrence):
         wanted = (shape[0], self.hidden_size)
         if state is None:
             state = (F.full(wanted, 0.0, dtype=x.dtype, device=x.device),) * self.states
-        if len(state) != self.states or any(tuple(part.shape) != wanted for part in state):
-            raise ArgumentError(
-                f"must have the shape {wanted}, each of {self.states}",
-                op=type(self).__name__,
-                argument="states",
-                got=", ".join(str(tuple(part.shape)) for part in state),
-            )
+        must = f"must have the shape {wanted}, each of {self.states}"
+        state = checked_state(type(self).__name__, state, self.states, wanted, must)
         return self.run_one_way(F.expand_dims(x, 0), state, "", False)[1]
 
 

@@ -6,6 +6,9 @@ weights in one product for the whole sequence.
 
 from __future__ import annotations
 
+from itertools import islice
+from typing import Any
+
 import numpy as np
 
 from .. import functional as F
@@ -14,6 +17,25 @@ from .layer import Layer
 
 # What a step carries on: the hidden state first, each of shape (batch, hidden_size).
 State = tuple[Tensor, ...]
+
+
+def checked_state(name: str, given: Any, count: int, shape: tuple[int, ...], must: str) -> State:
+    """A state that a call was given: so many tensors of this shape.
+
+    Raises:
+        ArgumentError: it is something else.
+    """
+    try:
+        parts = tuple(islice(given, count + 1))
+    except TypeError:
+        parts = ()
+    if len(parts) == count and all(tuple(getattr(x, "shape", ())) == shape for x in parts):
+        return parts
+    shapes = [
+        str(tuple(x.shape)) if hasattr(x, "shape") else f"a {type(x).__name__}" for x in parts
+    ]
+    got = ", ".join(shapes) if parts else f"a {type(given).__name__}"
+    raise ArgumentError(must, op=name, argument="states", got=got)
 
 
 class Recurrence(Layer):

@@ -10,7 +10,7 @@ from typing import Any
 from .. import functional as F
 from ..imperative import ArgumentError, Tensor, TensorLike
 from .param_attr import ParamAttr
-from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State
+from .recurrence import GRUSteps, LSTMSteps, Recurrence, RNNSteps, State, checked_state
 from .seeds import generator_of
 
 MOST_LAYERS = 1 << 12  # so that a wrong number is told before thousands of parameters are made
@@ -72,7 +72,7 @@ class Recurrent(Recurrence):
 
     def run(self, x: TensorLike, start: State | None) -> tuple[Tensor, State]:
         """The hidden states of all steps, and the last states of all layers and directions."""
-        self._check(x, start)
+        start = self._check(x, start)
         if self.batch_first:
             x = F.permute_dims(x, axes=(1, 0, 2))
         lasts: list[State] = []
@@ -94,7 +94,8 @@ class Recurrent(Recurrence):
             return (zeros,) * self.states
         return tuple(part[index] for part in start)
 
-    def _check(self, x: TensorLike, start: State | None) -> None:
+    def _check(self, x: TensorLike, start: State | None) -> State | None:
+        """The state that a call begins with, if it goes with x."""
         name = type(self).__name__
         shape = tuple(x.shape)
         axes = ("batch", "length") if self.batch_first else ("length", "batch")
@@ -108,13 +109,10 @@ class Recurrent(Recurrence):
             )
         count = self.num_layers * len(self.suffixes)
         wanted = (count, shape[axes.index("batch")], self.hidden_size)
-        if start is not None and any(tuple(part.shape) != wanted for part in start):
-            raise ArgumentError(
-                f"must be (layers * directions, batch, hidden_size), here {wanted}",
-                op=name,
-                argument="states",
-                got=", ".join(str(tuple(part.shape)) for part in start),
-            )
+        if start is None:
+            return None
+        must = f"must be (layers * directions, batch, hidden_size), here {wanted}"
+        return checked_state(name, start, self.states, wanted, must)
 
 
 class LSTM(LSTMSteps, Recurrent):

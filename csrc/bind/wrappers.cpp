@@ -42,6 +42,20 @@ bool check_names(PyTypeObject* cls, PyObject* kwargs) {
   return true;
 }
 
+// Whether a gradient is wanted; what is neither true nor false is refused in the class's name.
+bool is_wanted(PyTypeObject* cls, PyObject* flag) {
+  const int truth = PyObject_IsTrue(flag);
+  if (truth >= 0) return truth == 1;
+  if (PyErr_ExceptionMatches(PyExc_ValueError) == 0 &&
+      PyErr_ExceptionMatches(PyExc_TypeError) == 0) {
+    check(truth);
+  }
+  PyErr_Clear();
+  const std::string_view name = cls->tp_name;
+  fail(ErrorKind::kAttribute, said::op(name.substr(name.rfind('.') + 1)),
+       said::argument("requires_grad"), "must be True or False", said::got(Py_TYPE(flag)->tp_name));
+}
+
 // TensorWrapper(x, dtype=None, requires_grad=False): around any tensor-like, or data.
 PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   if (PyTuple_GET_SIZE(args) < 1) {
@@ -59,9 +73,7 @@ PyObject* wrapper_new(PyTypeObject* cls, PyObject* args, PyObject* kwargs) {
   return guarded([&] {
     const bool keeps = is_tensor_like(data) && dtype == Py_None;
     Ref<Value> value = keeps ? to_value(data) : Ref<Value>(as_raw(data, dtype));
-    const int wants = takes_it && records != nullptr ? PyObject_IsTrue(records) : 0;
-    check(wants);
-    if (wants == 1) {
+    if (takes_it && records != nullptr && is_wanted(cls, records)) {
       value = leaf_of(std::move(value));
     }
     return wrap(std::move(value), cls);
@@ -170,11 +182,10 @@ PyObject* get_requires_grad(PyObject* self, void*) {
 int set_requires_grad(PyObject* self, PyObject* wanted, void*) {
   return guarded_status([&] {
     if (wanted == nullptr) fail_attribute(self, "requires_grad");
-    const int truth = PyObject_IsTrue(wanted);
-    check(truth);
+    const bool wants = is_wanted(Py_TYPE(self), wanted);
     Value* value = value_of(self);
-    if ((truth == 1) == carries_gradient(self)) return;
-    if (truth == 1) {
+    if (wants == carries_gradient(self)) return;
+    if (wants) {
       rebind(self, leaf_of(Ref<Value>(value)));
     } else if (base_leaf(value)) {
       bind_on_base(self, Ref<Value>(value), nullptr);

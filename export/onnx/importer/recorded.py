@@ -55,7 +55,7 @@ class Recorded:
         with static.program_guard(self.program, static.Program()):
             given = [self._input(port, names[port.name]) for port in ports]
             static.keep(list(kept.values()), [names[name] for name in kept])
-            run = Run(graph)
+            run = Run(graph, is_recording=True)
             run.values.update(kept)
             run.known.update(states)
             self.results = [self._result(value) for value in run.run(given)]

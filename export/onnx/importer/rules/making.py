@@ -57,8 +57,8 @@ def size(x: Any) -> Any:
 
 
 @rule
-def range_of(start: Any, limit: Any, delta: Any) -> Any:
-    """Numbers from one to another, of the dtype of these."""
+def range_of(start: Any, limit: Any, delta: Any, *, stash_type: int) -> Any:
+    """Numbers from one to another, of the dtype of these, calculated in float64."""
     numbers: list[Any] = [
         one if isinstance(one, Size) else one.item() for one in (start, limit, delta)
     ]

@@ -11,7 +11,7 @@ from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
 from ..attribute_functions import is_symmetric, limit, ones_like, window_pads
-from ..rule_table import rule
+from ..rule_table import bounded, rule
 
 
 class Places(NamedTuple):
@@ -35,7 +35,8 @@ def places_of(
 ) -> Places:  # fmt: skip
     """The places of all windows."""
     count = len(sizes)
-    axes, outs = [], []
+    axes: list[Any] = []
+    outs: list[int] = []
     for i, size in enumerate(sizes):
         wide = (kernel[i] - 1) * dilations[i] + 1
         room = size + pads[i] + pads[i + count] - wide
@@ -44,7 +45,9 @@ def places_of(
             out -= 1  # a window must begin within the elements or the padding before them
         if out < 1:
             raise _C.ShapeError("windows must fit", op="pool", got=f"{kernel} in {tuple(sizes)}")
+        bounded("pool", out, kernel[i])
         starts = np.arange(out) * strides[i] - pads[i]
+        bounded("pool", *outs, out, *kernel)
         axes.append(starts[:, None] + np.arange(kernel[i]) * dilations[i])
         outs.append(out)
     flat: Any = 0

@@ -16,7 +16,7 @@ from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
 from ..attribute_functions import normal_axis
-from ..rule_table import rule
+from ..rule_table import bounded, rule
 
 
 class How(NamedTuple):
@@ -86,6 +86,7 @@ def _kernel(distance: Any, how: How) -> Any:
 
 def weights(out: int, size: int, scale: float, how: How, roi: Any) -> tuple[Any, Any, Any]:
     """Indices and weights, (out, taps), and whether a place lies outside of the input."""
+    bounded("Resize", out, math.ceil(4 / min(scale, 1.0)) + 1)
     places = _coordinates(out, size, scale, how, roi)
     outside = (places < 0) | (places > size - 1)
     if how.mode == "nearest":

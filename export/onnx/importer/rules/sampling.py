@@ -11,7 +11,7 @@ import numpy as np
 from ..... import _C
 from ..... import functional as F
 from ..attribute_functions import is_symmetric, ones_like
-from ..rule_table import rule
+from ..rule_table import bounded, rule
 
 
 @rule
@@ -167,6 +167,7 @@ def column_to_image(
         (n - (k - 1) * d - 1) // s + 1
         for n, k, d, s in zip(wide, block_shape, dilations, strides, strict=True)
     ]
+    bounded("Col2Im", *outs, *block_shape)
     flat: Any = 0
     for i in range(count):
         at = (

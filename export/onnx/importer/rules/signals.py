@@ -12,7 +12,7 @@ from ..... import functional as F
 from .....functional import fft
 from ..attribute_functions import normal_axis
 from ..element_types import dtype_of
-from ..rule_table import rule
+from ..rule_table import bounded, rule
 
 
 def _complex(x: Any) -> Any:
@@ -64,6 +64,7 @@ def stft(signal: Any, step: int, window: Any, frame_length: int | None, *, onesi
         raise _C.ShapeError("must be as long as a frame", op="STFT", argument="window")
     size = signal.shape[1]
     count = (size - length) // step + 1
+    bounded("STFT", count, length)
     at = np.arange(count)[:, None] * step + np.arange(length)
     frames = F.take(signal, F.asarray(at.astype(np.int64)), axis=1)
     if window is not None:
@@ -80,6 +81,7 @@ def mel_weights(
 ) -> Any:
     """The matrix from frequencies to a mel scale, as the standard's reference has it."""
     spectrum = length // 2 + 1
+    bounded("MelWeightMatrix", spectrum, bins + 2)
     edges = np.arange(0, bins + 2, dtype=np.float64)
     first, last = (2595 * math.log10(1 + f / 700) for f in (low, high))
     edges = edges * ((last - first) / edges.shape[0]) + first
@@ -105,6 +107,7 @@ def window(size: int, *, output_datatype: int, periodic: int, shape: str) -> Any
     coefficients = {
         "hann": (0.5, 0.5, 0.0), "hamming": (25 / 46, 21 / 46, 0.0), "blackman": (0.42, 0.5, 0.08)
     }[shape]  # fmt: skip
+    bounded(shape, size)
     at = np.arange(size) / max(size if periodic else size - 1, 1)
     a, b, c = coefficients
     values = a - b * np.cos(2 * np.pi * at) + c * np.cos(4 * np.pi * at)

@@ -87,9 +87,7 @@ def read_model(source: Any) -> ModelFile:
         named = {one.name: one for one in proto.graph.input}
         inputs = tuple(_port(named[name]) for name in graph.inputs)
     except (onnx.checker.ValidationError, UnicodeDecodeError, RecursionError) as error:
-        raise _C.ArgumentError(
-            "must be a model of ONNX", op="onnx", got=str(error)[:200]
-        ) from error
+        raise _C.ArgumentError("must be a model of ONNX", op="onnx", got=str(error)) from error
     if reader.unsupported:
         raise _C.ArgumentError(
             "must be of ops that are known", op="onnx.load",
@@ -141,9 +139,7 @@ def _proto(source: Any) -> tuple[Any, Path | None]:
     try:
         proto.ParseFromString(bytes(source))
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _C.ArgumentError(
-            "must be a model of ONNX", op="onnx.load", got=str(error)[:200]
-        ) from error
+        raise _C.ArgumentError("must be a model of ONNX", op="onnx.load", got=str(error)) from error
     if not proto.HasField("graph"):
         raise _C.ArgumentError("must be a model of ONNX", op="onnx.load", got="no graph")
     return proto, folder

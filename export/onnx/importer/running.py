@@ -224,7 +224,7 @@ def naming(node: Node) -> Iterator[None]:
         ValueError,
     ) as error:
         raise _C.ArgumentError(
-            "must be what the op takes", op=node.op, argument=node.label, got=str(error)[:200]
+            "must be what the op takes", op=node.op, argument=node.label, got=str(error)
         ) from error
 
 

@@ -73,7 +73,7 @@ def _array(proto: Any, dims: tuple[int, ...], external: Any) -> Any:
     except (ValueError, TypeError, KeyError) as error:
         raise _C.ArgumentError(
             "must hold as many elements as its shape says", op="onnx", argument=proto.name,
-            got=str(error)[:200],
+            got=str(error),
         ) from error  # fmt: skip
     return array
 

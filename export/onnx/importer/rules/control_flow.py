@@ -64,7 +64,7 @@ def choose(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
         # A branch that no run of these sizes takes need not go with them, nor give the same shapes.
         raise NumberNeeded(
             "must be known, since not both branches can be recorded", op="If",
-            argument="condition", got=str(error)[:200],
+            argument="condition", got=str(error),
         ) from error  # fmt: skip
 
 

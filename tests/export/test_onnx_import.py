@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import os
 from pathlib import Path
 from typing import Any
@@ -223,3 +225,10 @@ def test_calls_tell_what_is_missing_or_too_much() -> None:
         model(np.ones((2, 3), np.int64))
     with pytest.raises(tl.ShapeError):
         model(np.ones((2, 4), np.float32))
+
+
+def test_the_example_of_load_prints_what_it_says() -> None:
+    text = inspect.cleandoc(tl.export.onnx.load.__doc__ or "")
+    test = doctest.DocTestParser().get_doctest(text, {}, "load", None, None)
+    results = doctest.DocTestRunner(verbose=False).run(test)
+    assert results.attempted > 0 and results.failed == 0

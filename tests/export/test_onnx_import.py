@@ -81,6 +81,25 @@ def test_a_model_whose_shapes_follow_from_sizes_is_one_program_for_all() -> None
         np.testing.assert_allclose(model.named({"x": x})["y"], wanted, rtol=1e-5, atol=1e-6)
 
 
+def test_what_depends_on_a_size_that_is_1_is_right_for_it_too() -> None:
+    """Squeeze of whatever is 1, and Expand to a shape that the graph calculates."""
+    nodes = [
+        helper.make_node("Squeeze", ["x"], ["s"]),
+        helper.make_node("Shape", ["z"], ["shape"]),
+        helper.make_node("Expand", ["x", "shape"], ["e"]),
+    ]
+    proto = model_of(
+        nodes, [port("x", ["n", "m", 2]), port("z", ["a", "b", "c"])],
+        [port("s", None), port("e", None)],
+    )  # fmt: skip
+    model = tl.export.onnx.load(proto)
+    for n, m, shape in ((3, 4, (3, 4, 2)), (1, 4, (5, 1, 2)), (3, 1, (1, 4, 1)), (1, 1, (1, 1, 1))):
+        feed = {"x": np.ones((n, m, 2), np.float32), "z": np.ones(shape, np.float32)}
+        wanted = by_onnxruntime(proto, feed)
+        for ours, theirs in zip(model(**feed), wanted, strict=True):
+            assert ours.shape == theirs.shape, (n, m, shape)
+
+
 def test_variables_have_the_names_of_the_model_and_weights_are_states() -> None:
     model = tl.export.onnx.load(two_layers())
     variables = model.program.block.vars

@@ -1,4 +1,8 @@
-"""Ops that move, join and cut tensors, as their attributes and inputs say."""
+"""Ops that move, join and cut tensors, as their attributes and inputs say.
+
+Sizes are compared as they are: of one that is not known, the program remembers what was asked, and
+refuses to run for sizes of which the answer is another.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,7 @@ def reshape(x: Any, shape: Sequence[Any], *, allowzero: int) -> Any:
     """Another shape: 0 keeps a size, -1 is what is left."""
     found = []
     for i, size in enumerate(shape):
-        is_kept = type(size) is int and size == 0 and not allowzero
+        is_kept = not allowzero and size == 0
         if is_kept and i >= len(x.shape):
             raise _C.ShapeError(
                 "0 must be at the place of a dimension", op="Reshape", argument="shape",
@@ -52,7 +56,7 @@ def _one_rest(old: Sequence[Any], new: list[Any]) -> list[Any]:
 def squeeze(x: Any, axes: Sequence[int] | None) -> Any:
     """Without axes of size 1."""
     if axes is None:
-        axes = [i for i, size in enumerate(x.shape) if type(size) is int and size == 1]
+        axes = [i for i, size in enumerate(x.shape) if size == 1]
     gone = {normal_axis(axis, len(x.shape)) for axis in axes}
     for axis in gone:
         if x.shape[axis] != 1:
@@ -79,7 +83,7 @@ def expand(x: Any, shape: Sequence[Any]) -> Any:
     rank = max(len(shape), len(x.shape))
     old = [1] * (rank - len(x.shape)) + list(x.shape)
     new = [1] * (rank - len(shape)) + list(shape)
-    target = [a if type(b) is int and b == 1 else b for a, b in zip(old, new, strict=True)]
+    target = [a if b == 1 else b for a, b in zip(old, new, strict=True)]
     return F.broadcast_to(x, tuple(target))
 
 

@@ -7,12 +7,13 @@ from typing import Any
 from ..... import _C
 from ..... import functional as F
 from ..attribute_functions import normal_axis
+from ..element_types import converted
 from ..rule_table import rule
 from .random import drawn
 
 
 def _wide(x: Any) -> Any:
-    return x if x.dtype.name == "float64" else F.astype(x, dtype="float32")
+    return x if x.dtype.name == "float64" else converted(x, "float32")
 
 
 @rule
@@ -26,7 +27,7 @@ def batch_normalization(
         factor = scale * F.rsqrt(variance + epsilon)
         shift = bias - mean * factor
         found = x * F.reshape(factor, shape) + F.reshape(shift, shape)
-        return F.astype(found, dtype=x.dtype)
+        return converted(found, x.dtype)
     axes = tuple(i for i in range(len(x.shape)) if i != 1)
     own, spread = F.mean(x, axis=axes), F.var(x, axis=axes)
     centred = x - F.reshape(own, shape)
@@ -34,7 +35,7 @@ def batch_normalization(
     moved = [
         old * momentum + new * (1 - momentum) for old, new in ((mean, own), (variance, spread))
     ]
-    return (F.astype(centred * factor + F.reshape(bias, shape), dtype=x.dtype), *moved)
+    return (converted(centred * factor + F.reshape(bias, shape), x.dtype), *moved)
 
 
 @rule
@@ -52,7 +53,7 @@ def layer_normalization(
     mean = F.mean(wide, axis=axes, keepdims=True)
     centred = wide - mean
     inverse = F.rsqrt(F.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
-    found = F.astype(centred * inverse, dtype=x.dtype)
+    found = converted(centred * inverse, x.dtype)
     if scale is not None:
         found = found * scale
     return found if bias is None else found + bias, mean, inverse
@@ -64,7 +65,7 @@ def rms_normalization(x: Any, scale: Any, *, axis: int, epsilon: float, stash_ty
     axes = tuple(range(normal_axis(axis, len(x.shape)), len(x.shape)))
     wide = _wide(x)
     inverse = F.rsqrt(F.mean(wide * wide, axis=axes, keepdims=True) + epsilon)
-    return F.astype(F.astype(wide * inverse, dtype=x.dtype) * scale, dtype=scale.dtype)
+    return converted(converted(wide * inverse, x.dtype) * scale, scale.dtype)
 
 
 @rule
@@ -85,7 +86,7 @@ def group_normalization(
     rows = F.reshape(wide, (x.shape[0], num_groups, -1))
     centred = rows - F.mean(rows, axis=-1, keepdims=True)
     found = centred * F.rsqrt(F.mean(centred * centred, axis=-1, keepdims=True) + epsilon)
-    found = F.astype(F.reshape(found, x.shape), dtype=x.dtype)
+    found = converted(F.reshape(found, x.shape), x.dtype)
     if scale.shape[0] == num_groups and num_groups != x.shape[1]:  # of opset 18: for each group
         each = x.shape[1] // num_groups
         scale, bias = F.repeat(scale, each, axis=0), F.repeat(bias, each, axis=0)

@@ -11,6 +11,7 @@ from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
 from ..attribute_functions import is_symmetric, limit, ones_like, window_pads
+from ..element_types import converted
 from ..rule_table import bounded, rule
 
 
@@ -118,7 +119,7 @@ def max_pool(
     places = places_of(x.shape[2:], kernel, strides, dilations, around, ceil_mode)
     least = float("-inf") if x.dtype.kind == "floating" else limit(x.dtype, "lowest")
     values = F.where(F.asarray(places.inside), _windows(x, places), least)
-    largest = F.astype(F.max(values, axis=-1), dtype=x.dtype)
+    largest = converted(F.max(values, axis=-1), x.dtype)
     if outputs == 1:
         return largest
     flat = places.flat
@@ -149,7 +150,7 @@ def average_pool(
     _refuse_unknown(x, "AveragePool")
     places = places_of(x.shape[2:], kernel, strides, dilations, around, ceil_mode)
     counted = places.padded if count_include_pad else places.inside
-    counts = F.astype(F.asarray(counted.sum(-1)), dtype=x.dtype)
+    counts = converted(F.asarray(counted.sum(-1)), x.dtype)
     values = F.where(F.asarray(places.inside), _windows(x, places), 0)
     return F.sum(values, axis=-1) / counts
 

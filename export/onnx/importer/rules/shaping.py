@@ -13,6 +13,7 @@ from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
 from ..attribute_functions import normal_axis, widths_of
+from ..element_types import converted
 from ..rule_table import rule
 
 
@@ -181,7 +182,7 @@ def pad(x: Any, pads: Sequence[int], value: Any, axes: Any, *, mode: str) -> Any
         return x
     number: Any = 0 if value is None else value
     if x.dtype.kind == "bool":
-        whole = F.pad(F.astype(x, dtype="uint8"), added, mode=modes[mode], value=int(number))
+        whole = F.pad(converted(x, "uint8"), added, mode=modes[mode], value=int(number))
         return whole != 0
     return F.pad(x, added, mode=modes[mode], value=number)
 

@@ -11,7 +11,7 @@ from ..... import _C
 from ..... import functional as F
 from .....functional import fft
 from ..attribute_functions import normal_axis
-from ..element_types import dtype_of
+from ..element_types import converted, dtype_of
 from ..rule_table import bounded, rule
 
 
@@ -32,7 +32,7 @@ def _pairs(x: Any) -> Any:
 def dft(x: Any, length: int | None, axis: int, *, inverse: int, onesided: int) -> Any:
     """The Fourier transform along an axis."""
     kind = x.dtype
-    x = F.astype(x, dtype="float64")  # sums of many parts, of which some are 0
+    x = converted(x, "float64")  # sums of many parts, of which some are 0
     rank = len(x.shape)
     axis = normal_axis(axis, rank)
     if axis == rank - 1:
@@ -47,7 +47,7 @@ def dft(x: Any, length: int | None, axis: int, *, inverse: int, onesided: int) -
     else:
         value = _complex(x)
         found = _pairs((fft.ifft if inverse else fft.fft)(value, n=size, axis=axis))
-    return F.astype(found, dtype=kind)
+    return converted(found, kind)
 
 
 @rule
@@ -98,7 +98,7 @@ def mel_weights(
         if upper - centre > 0:
             for j in range(centre, upper):
                 found[j, i] = (upper - j) / (upper - centre)
-    return F.astype(F.asarray(found), dtype=dtype_of(output_datatype))
+    return converted(F.asarray(found), dtype_of(output_datatype))
 
 
 @rule
@@ -111,4 +111,4 @@ def window(size: int, *, output_datatype: int, periodic: int, shape: str) -> Any
     at = np.arange(size) / max(size if periodic else size - 1, 1)
     a, b, c = coefficients
     values = a - b * np.cos(2 * np.pi * at) + c * np.cos(4 * np.pi * at)
-    return F.astype(F.asarray(values), dtype=dtype_of(output_datatype))
+    return converted(F.asarray(values), dtype_of(output_datatype))

@@ -26,7 +26,8 @@ def batch_normalization(
     if not training_mode:
         factor = scale * F.rsqrt(variance + epsilon)
         shift = bias - mean * factor
-        found = x * F.reshape(factor, shape) + F.reshape(shift, shape)
+        # One step, which becomes part of the weights of a convolution before it.
+        found = F.multiply_add(x, F.reshape(factor, shape), F.reshape(shift, shape))
         return converted(found, x.dtype)
     axes = tuple(i for i in range(len(x.shape)) if i != 1)
     own, spread = F.mean(x, axis=axes), F.var(x, axis=axes)

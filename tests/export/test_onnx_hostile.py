@@ -209,6 +209,26 @@ def test_external_data_in_the_models_folder_is_read(folder: Path) -> None:
         assert model(np.zeros(2, np.float32)).tolist() == wanted
 
 
+def test_a_model_that_onnx_saved_with_external_data_is_read(tmp_path: Path) -> None:
+    """Of every element type that a file may hold, those of less than a byte included."""
+    values = np.array([[0, 1, 2], [3, 4, 1]])
+    kinds = ["FLOAT", "DOUBLE", "FLOAT16", "BFLOAT16", "INT8", "UINT16", "INT64", "BOOL", "INT4"]
+    tensors, nodes = [], []
+    for kind in kinds:
+        tensor = helper.make_tensor(kind, getattr(TensorProto, kind), [2, 3], values.reshape(-1))
+        tensor = onnx.numpy_helper.from_array(onnx.numpy_helper.to_array(tensor), kind)
+        tensors.append(tensor)
+        nodes.append(helper.make_node("Cast", [kind], [f"{kind}_y"], to=FLOAT))
+    outputs = [port(f"{kind}_y", [2, 3]) for kind in kinds]
+    proto = model_of(nodes, [], outputs, tensors, opset=21)
+    path = tmp_path / "big.onnx"
+    onnx.save(proto, path, save_as_external_data=True, size_threshold=0, location="big.data")
+    found = tl.export.onnx.load(path).named({})
+    for kind in kinds:
+        wanted = values != 0 if kind == "BOOL" else values
+        assert found[f"{kind}_y"].tolist() == wanted.tolist(), kind
+
+
 @pytest.mark.parametrize(
     "location",
     ["../secret.bin", "deep/../../secret.bin", "/etc/passwd", "", "deep", "none.bin", "a\0b"],

@@ -129,13 +129,18 @@ def slice_of(x: Any, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
 
 
 def _bounds(first: Any, last: Any, step: int, size: Any) -> slice:
-    """ONNX clamps, and counts from the end, as Python does, but for ends before the beginning."""
-    if step < 0 and type(last) is int and type(size) is int and last < -size:
+    """Bounds as Python has them: ONNX clamps the first one into the axis, even going backwards."""
+    far = 2**31 - 1  # beyond any size
+    if step > 0:
+        first = None if type(first) is int and first < -far else first
+        last = None if type(last) is int and last >= far else last
+        return slice(first, last, step)
+    if type(last) is int and (last < -far or -last > size):
         last = None
-    if type(last) is int and abs(last) >= 2**31 - 1 and not (step < 0 and last is None):
-        last = None if (last > 0) == (step > 0) else last
-    if type(first) is int and abs(first) >= 2**31 - 1:
-        first = None if (first > 0) == (step < 0) else first
+    if type(first) is int and first >= far:
+        first = None
+    elif type(first) is int and first < 0 and (first < -far or -first > size):
+        first = 0
     return slice(first, last, step)
 
 

@@ -11,11 +11,9 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
+from support.onnx_models import BOOL, FLOAT, INT64, loop_body, model_of, port, two_layers, weight
 
 import tensorlike as tl
-
-from .test_onnx_control_flow import BOOL, loop_body
-from .test_onnx_import import FLOAT, INT64, model_of, port, two_layers, weight
 
 
 def refused(proto: Any, text: str) -> None:

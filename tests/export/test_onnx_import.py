@@ -10,64 +10,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
+from support.onnx_models import by_onnxruntime, model_of, port, two_layers
 
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import static
-
-FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
-
-
-def port(name: str, shape: Any, kind: int = FLOAT) -> Any:
-    return helper.make_tensor_value_info(name, kind, shape)
-
-
-def weight(name: str, values: Any) -> Any:
-    return onnx.numpy_helper.from_array(np.asarray(values), name)
-
-
-def model_of(
-    nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: Any = (), opset: int = 18,
-    **more: Any,
-) -> Any:  # fmt: skip
-    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(weights))
-    imports = [helper.make_opsetid("", opset), *more.pop("imports", [])]
-    return helper.make_model(graph, opset_imports=imports, ir_version=10, **more)
-
-
-def by_onnxruntime(model: Any, feed: dict[str, Any]) -> list[Any]:
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    session = ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    found: list[Any] = session.run(None, feed)
-    return found
-
-
-def two_layers() -> Any:
-    """x (n, 3) by a layer, reshaped by sizes that the graph calculates, by another one."""
-    random = np.random.default_rng(0)
-    weights = [
-        weight("w", random.standard_normal((3, 4)).astype(np.float32)),
-        weight("b", random.standard_normal(4).astype(np.float32)),
-        weight("zero", np.int64(0)),
-        weight("two", np.array([2, 2], np.int64)),
-    ]
-    nodes = [
-        helper.make_node("Gemm", ["x", "w", "b"], ["h"]),
-        helper.make_node("Relu", ["h"], ["r"]),
-        helper.make_node("Shape", ["x"], ["shape"]),
-        helper.make_node("Gather", ["shape", "zero"], ["n"], axis=0),
-        helper.make_node("Unsqueeze", ["n", "at"], ["rows"]),
-        helper.make_node("Concat", ["rows", "two"], ["wanted"], axis=0),
-        helper.make_node("Reshape", ["r", "wanted"], ["y"]),
-    ]
-    weights.append(weight("at", np.array([0], np.int64)))
-    return model_of(nodes, [port("x", ["n", 3])], [port("y", ["n", 2, 2])], weights)
 
 
 def test_a_model_whose_shapes_follow_from_sizes_is_one_program_for_all() -> None:

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
+from support.onnx_models import FLOAT, by_onnxruntime, model_of, port, weight
 
 import tensorlike as tl
-
-from .test_onnx_import import FLOAT, by_onnxruntime, model_of, port
 
 KINDS = {
     "float32": FLOAT, "int32": TensorProto.INT32, "int64": TensorProto.INT64,
@@ -146,7 +145,6 @@ def test_a_quantised_network_gives_the_bytes_of_onnxruntime() -> None:
     random = np.random.default_rng(1)
     x = random.standard_normal((1, 3, 6, 6)).astype(np.float32)
     w = random.integers(-128, 128, (4, 3, 3, 3)).astype(np.int8)
-    from .test_onnx_import import weight
 
     weights = [
         weight("x_scale", scale(0.02)), weight("x_zero", np.array(128, np.uint8)),

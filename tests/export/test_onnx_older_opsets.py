@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
+from support.onnx_models import FLOAT, INT64, by_onnxruntime, model_of, port, weight
 
 import tensorlike as tl
-
-from .test_onnx_import import FLOAT, INT64, by_onnxruntime, model_of, port, weight
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.standard_normal((2, 3, 4, 5)).astype(np.float32)

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
+from support.onnx_models import FLOAT, INT64, by_onnxruntime, model_of, port, weight
 
 import tensorlike as tl
-
-from .test_onnx_import import FLOAT, INT64, by_onnxruntime, model_of, port, weight
 
 Draw = random.Random
 Case = tuple[str, list[Any], dict[str, Any], list[int]]  # op, inputs, attributes, types of results

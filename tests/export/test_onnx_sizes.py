@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 from onnx import helper
+from support.onnx_models import FLOAT, INT64, by_onnxruntime, model_of, port, weight
 
 import tensorlike as tl
-
-from .test_onnx_import import FLOAT, INT64, by_onnxruntime, model_of, port, weight
 
 
 def attention() -> Any:

@@ -48,6 +48,16 @@ void add_fallbacks(const std::string& name, Items& args) {
   }
 }
 
+// Whether a conversion is to the dtype that is there already.
+bool is_own_dtype(const std::string& function, const Items& args, const NamedItems& attrs) {
+  if (function != "astype" || args.size() != 1 || attrs.size() != 1) return false;
+  const Attr wanted = attrs[0].second.attr("dtype");
+  const auto* name = std::get_if<std::string>(&wanted);
+  const auto* dtype = std::get_if<DType>(&wanted);
+  const DType own = args[0].tensor("x").spec.dtype;
+  return name != nullptr ? dtype_named(*name) == own : dtype != nullptr && *dtype == own;
+}
+
 }  // namespace
 
 Tensor Calls::known(Ref<RawTensor> value) const {
@@ -81,6 +91,7 @@ std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
   if (const Composed composed = find_composed(function)) {
     return {composed(*this, given.at(0).tensor("x"), attrs)};
   }
+  if (is_own_dtype(function, given, attrs)) return {given[0].tensor("x")};
   const Ref<const Op> op = op_of(function, attrs);
   Items args = given;
   while (!args.empty() && !args.back().is_given()) args.pop_back();

@@ -89,14 +89,21 @@ Items max_pool(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
   const Windows windows(call, x, call.item("kernel_shape"));
   if (call.outputs > 1) call.refuse("Indices", "must not be asked for here", "they are");
+  const bool is_floating = kind_of(x.spec.dtype) == Kind::kFloating;
+  if (!is_floating && size_of(x.spec.dtype) > 2) {
+    call.refuse("x", "must be of numbers that float32 has here", to_string(x.spec));
+  }
   const bool pads_here = windows.is_narrow();
   const Item input = pads_here ? Item(x) : windows.padded(call, x, -INFINITY);
-  return {call.one("max_pool", {input},
-                   {{"kernel_size", windows.kernel},
-                    {"stride", windows.strides},
-                    {"padding", pads_here ? windows.before : zeros(windows.count)},
-                    {"dilation", windows.dilations},
-                    {"ceil_mode", Item(call.integer("ceil_mode") != 0)}})};
+  const Tensor made =
+      call.calls.one("max_pool", {input},
+                     {{"kernel_size", windows.kernel},
+                      {"stride", windows.strides},
+                      {"padding", pads_here ? windows.before : zeros(windows.count)},
+                      {"dilation", windows.dilations},
+                      {"ceil_mode", Item(call.integer("ceil_mode") != 0)}});
+  if (is_floating) return {Item(made)};
+  return {call.one("astype", {Item(made)}, {{"dtype", Item(x.spec.dtype)}})};
 }
 
 Items average_pool(const RuleCall& call) {

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import helper
+from support.onnx_models import (
+    BOOL,
+    FLOAT,
+    INT64,
+    by_onnxruntime,
+    graph,
+    loop_body,
+    model_of,
+    port,
+    weight,
+)
 
 import tensorlike as tl
-
-from .test_onnx_import import FLOAT, INT64, by_onnxruntime, model_of, port, weight
-
-BOOL = TensorProto.BOOL
-
-
-def graph(name: str, nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> Any:
-    return helper.make_graph(nodes, name, inputs, outputs)
 
 
 def test_if_reads_what_is_outside_and_is_recorded() -> None:
@@ -47,25 +48,6 @@ def test_branches_of_different_shapes_run_node_by_node() -> None:
         assert model(np.array(True), x).shape == (3,)
         assert model(np.array(True), x).tolist() == [8, 10, 12]
         assert model(np.array(False), x).shape == (1,)
-
-
-def loop_body(*, ends: bool) -> Any:
-    """total + x and a row of it, as long as it is below 20 or for ever."""
-    nodes = [helper.make_node("Add", ["total", "x"], ["next"])]
-    if ends:
-        nodes += [
-            helper.make_node("ReduceSum", ["next"], ["sum"], keepdims=0),
-            helper.make_node("Less", ["sum", "most"], ["go"]),
-        ]
-    else:
-        nodes.append(helper.make_node("Identity", ["on"], ["go"]))
-    outputs = [port("go", [], BOOL), port("next", [2])]
-    if not ends:
-        nodes.append(helper.make_node("Identity", ["next"], ["row"]))
-        outputs.append(port("row", [2]))
-    return graph(
-        "body", nodes, [port("i", [], INT64), port("on", [], BOOL), port("total", [2])], outputs
-    )
 
 
 def test_a_loop_of_known_length_is_recorded_with_its_rows() -> None:

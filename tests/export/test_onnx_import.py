@@ -2,70 +2,21 @@
 
 from __future__ import annotations
 
+import doctest
+import inspect
 import os
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper
+from support.onnx_models import by_onnxruntime, model_of, port, two_layers
 
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import static
-
-FLOAT, INT64 = TensorProto.FLOAT, TensorProto.INT64
-
-
-def port(name: str, shape: Any, kind: int = FLOAT) -> Any:
-    return helper.make_tensor_value_info(name, kind, shape)
-
-
-def weight(name: str, values: Any) -> Any:
-    return onnx.numpy_helper.from_array(np.asarray(values), name)
-
-
-def model_of(
-    nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: Any = (), opset: int = 18,
-    **more: Any,
-) -> Any:  # fmt: skip
-    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(weights))
-    imports = [helper.make_opsetid("", opset), *more.pop("imports", [])]
-    return helper.make_model(graph, opset_imports=imports, ir_version=10, **more)
-
-
-def by_onnxruntime(model: Any, feed: dict[str, Any]) -> list[Any]:
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    session = ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
-    found: list[Any] = session.run(None, feed)
-    return found
-
-
-def two_layers() -> Any:
-    """x (n, 3) by a layer, reshaped by sizes that the graph calculates, by another one."""
-    random = np.random.default_rng(0)
-    weights = [
-        weight("w", random.standard_normal((3, 4)).astype(np.float32)),
-        weight("b", random.standard_normal(4).astype(np.float32)),
-        weight("zero", np.int64(0)),
-        weight("two", np.array([2, 2], np.int64)),
-    ]
-    nodes = [
-        helper.make_node("Gemm", ["x", "w", "b"], ["h"]),
-        helper.make_node("Relu", ["h"], ["r"]),
-        helper.make_node("Shape", ["x"], ["shape"]),
-        helper.make_node("Gather", ["shape", "zero"], ["n"], axis=0),
-        helper.make_node("Unsqueeze", ["n", "at"], ["rows"]),
-        helper.make_node("Concat", ["rows", "two"], ["wanted"], axis=0),
-        helper.make_node("Reshape", ["r", "wanted"], ["y"]),
-    ]
-    weights.append(weight("at", np.array([0], np.int64)))
-    return model_of(nodes, [port("x", ["n", 3])], [port("y", ["n", 2, 2])], weights)
 
 
 def test_a_model_whose_shapes_follow_from_sizes_is_one_program_for_all() -> None:
@@ -77,6 +28,25 @@ def test_a_model_whose_shapes_follow_from_sizes_is_one_program_for_all() -> None
         np.testing.assert_allclose(model(x), wanted, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(model(x=x), wanted, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(model.named({"x": x})["y"], wanted, rtol=1e-5, atol=1e-6)
+
+
+def test_what_depends_on_a_size_that_is_1_is_right_for_it_too() -> None:
+    """Squeeze of whatever is 1, and Expand to a shape that the graph calculates."""
+    nodes = [
+        helper.make_node("Squeeze", ["x"], ["s"]),
+        helper.make_node("Shape", ["z"], ["shape"]),
+        helper.make_node("Expand", ["x", "shape"], ["e"]),
+    ]
+    proto = model_of(
+        nodes, [port("x", ["n", "m", 2]), port("z", ["a", "b", "c"])],
+        [port("s", None), port("e", None)],
+    )  # fmt: skip
+    model = tl.export.onnx.load(proto)
+    for n, m, shape in ((3, 4, (3, 4, 2)), (1, 4, (5, 1, 2)), (3, 1, (1, 4, 1)), (1, 1, (1, 1, 1))):
+        feed = {"x": np.ones((n, m, 2), np.float32), "z": np.ones(shape, np.float32)}
+        wanted = by_onnxruntime(proto, feed)
+        for ours, theirs in zip(model(**feed), wanted, strict=True):
+            assert ours.shape == theirs.shape, (n, m, shape)
 
 
 def test_variables_have_the_names_of_the_model_and_weights_are_states() -> None:
@@ -223,3 +193,10 @@ def test_calls_tell_what_is_missing_or_too_much() -> None:
         model(np.ones((2, 3), np.int64))
     with pytest.raises(tl.ShapeError):
         model(np.ones((2, 4), np.float32))
+
+
+def test_the_example_of_load_prints_what_it_says() -> None:
+    text = inspect.cleandoc(tl.export.onnx.load.__doc__ or "")
+    test = doctest.DocTestParser().get_doctest(text, {}, "load", None, None)
+    results = doctest.DocTestRunner(verbose=False).run(test)
+    assert results.attempted > 0 and results.failed == 0

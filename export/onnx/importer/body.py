@@ -25,6 +25,7 @@ from ....opdecl.compiler.expression import (
 )
 from ....opdecl.compiler.onnx_bodies import NUMBER
 from .attribute_functions import FUNCTIONS
+from .element_types import converted
 
 _PYTHON: Mapping[str, Callable[..., Any]] = {
     "add": lambda a, b: a + b,
@@ -87,6 +88,8 @@ class Evaluation:
             return args[0].size
         function = function_named(node.function)
         assert function is not None, f"{node.function} is a function: the entries' check says so"
+        if node.function == "astype":
+            return converted(args[0], self.attribute(attrs["dtype"]))
         while args and args[-1] is None:  # what may be left out, and is
             args.pop()
         return function(*args, **{name: self.attribute(attr) for name, attr in attrs.items()})

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from .... import _C
+from .... import functional as F
 
 
 class ElementType(NamedTuple):
@@ -82,3 +83,9 @@ def dtype_of(number: int) -> Any:
 def number_of_dtype(dtype: Any) -> int:
     """The number of the element type that a dtype of ours is."""
     return next(n for n, kind in TYPES.items() if kind.dtype == dtype.name and not kind.narrow)
+
+
+def converted(x: Any, dtype: Any) -> Any:
+    """A tensor in a dtype: itself where it is that already, without a step of a program."""
+    name = dtype if isinstance(dtype, str) else dtype.name
+    return x if x.dtype.name == name else F.astype(x, dtype=dtype)

@@ -41,19 +41,25 @@ class ExternalData:
             number = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         except OSError as error:
             raise self._refused(proto, "must be a file that can be read", str(error)) from error
-        with os.fdopen(number, "rb") as file:
+        try:
             about_file = os.fstat(number)
             if not stat.S_ISREG(about_file.st_mode) or about_file.st_nlink != 1:
                 raise self._refused(proto, "must be a plain file with one name", location)
-            size = about_file.st_size
-            length = size - offset if length < 0 else length
-            if offset < 0 or not 0 <= length <= MOST_BYTES or offset + length > size:
-                got = f"{offset} + {length} of {size} bytes"
-                raise self._refused(proto, "offset and length must be within the file", got)
+            return self._part(proto, number, offset, length, about_file.st_size)
+        finally:
+            os.close(number)
+
+    def _part(self, proto: Any, number: int, offset: int, length: int, size: int) -> bytes:
+        """The bytes from an offset on in a file that is open; all that follow, of no length."""
+        length = size - offset if length < 0 else length
+        if offset < 0 or not 0 <= length <= MOST_BYTES or offset + length > size:
+            got = f"{offset} + {length} of {size} bytes"
+            raise self._refused(proto, "offset and length must be within the file", got)
+        with os.fdopen(os.dup(number), "rb") as file:
             file.seek(offset)
             data = file.read(length)
         if len(data) != length:
-            raise self._refused(proto, "offset and length must be within the file", location)
+            raise self._refused(proto, "offset and length must be within the file", "a shorter one")
         return data
 
     def _path(self, proto: Any, location: str) -> Path:

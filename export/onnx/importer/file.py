@@ -11,12 +11,13 @@ from typing import Any
 from .... import _C
 from .element_types import TYPES, dtype_of, element_type
 from .external_data import ExternalData
-from .graph import Graph, GraphReader, opsets_of
+from .graph import Graph, GraphReader, count_of_nodes, opsets_of
 from .tensors import given_tensor, tensor_of
 
 NEWEST = 28
 OLDEST = 1  # what has changed its meaning until 7 is known since then
 MOST_BYTES = 2**31
+MOST_NODES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,18 @@ def read_model(source: Any) -> ModelFile:
         named = {one.name: one for one in proto.graph.input}
         inputs = tuple(_port(named[name]) for name in graph.inputs)
     except (onnx.checker.ValidationError, UnicodeDecodeError, RecursionError) as error:
-        raise _C.ArgumentError(
-            "must be a model of ONNX", op="onnx", got=str(error)[:200]
-        ) from error
+        raise _C.ArgumentError("must be a model of ONNX", op="onnx", got=str(error)) from error
     if reader.unsupported:
         raise _C.ArgumentError(
             "must be of ops that are known", op="onnx.load",
             got="; ".join(sorted(set(reader.unsupported))),
             fix="write them in other ops, or as functions of the model",
+        )  # fmt: skip
+    count = count_of_nodes(graph)
+    if count > MOST_NODES:
+        raise _C.ArgumentError(
+            f"must have at most {MOST_NODES} nodes, those of functions counted in each call",
+            op="onnx.load", got=str(count),
         )  # fmt: skip
     return ModelFile(inputs, graph)
 
@@ -134,9 +139,7 @@ def _proto(source: Any) -> tuple[Any, Path | None]:
     try:
         proto.ParseFromString(bytes(source))
     except (DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise _C.ArgumentError(
-            "must be a model of ONNX", op="onnx.load", got=str(error)[:200]
-        ) from error
+        raise _C.ArgumentError("must be a model of ONNX", op="onnx.load", got=str(error)) from error
     if not proto.HasField("graph"):
         raise _C.ArgumentError("must be a model of ONNX", op="onnx.load", got="no graph")
     return proto, folder

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -99,6 +99,8 @@ class GraphReader:
             raise _C.ArgumentError(
                 f"graphs must be nested {DEEPEST} deep at most", op="onnx", got="a deeper one"
             )
+        held = [one.values for one in proto.sparse_initializer]
+        _check_names(one.name for one in (*proto.input, *proto.output, *proto.initializer, *held))
         constants = {one.name: self.read_tensor(one) for one in proto.initializer}
         for sparse in proto.sparse_initializer:
             constants[sparse.values.name] = self.read_tensor(sparse)
@@ -137,6 +139,8 @@ class GraphReader:
 
     def node(self, proto: Any, label: str, known: frozenset[str], depth: int) -> Node:
         """A node with its meaning."""
+        attached = (one.name for one in proto.attribute)
+        _check_names([proto.op_type, proto.domain, *proto.input, *proto.output, *attached])
         domain = "" if proto.domain == "ai.onnx" else proto.domain
         attributes = {one.name: self._attribute(one, known, depth) for one in proto.attribute}
         target = self._target(proto, domain, label, depth)
@@ -209,6 +213,7 @@ class GraphReader:
             _refuse(proto.name, f"functions must be nested {DEEPEST} deep at most", "deeper ones")
         outer, self.opsets = self.opsets, {**self.opsets, **opsets_of(proto.opset_import)}
         try:
+            _check_names([proto.name, *proto.input, *proto.output, *proto.attribute])
             known = set(proto.input)
             nodes = self._nodes(proto.node, known, frozenset(), depth)
         finally:
@@ -221,8 +226,16 @@ class GraphReader:
         return FunctionGraph(graph, defaults)
 
 
+def _check_names(names: Iterable[Any]) -> None:
+    """Raises where a name is no text: protobuf gives the bytes then."""
+    for name in names:
+        if not isinstance(name, str):
+            _refuse("a name", "must be text in UTF-8", repr(name)[:80])
+
+
 def opsets_of(imports: Sequence[Any]) -> dict[str, int]:
     """Versions by domain."""
+    _check_names(one.domain for one in imports)
     return {"" if one.domain == "ai.onnx" else one.domain: one.version for one in imports}
 
 
@@ -264,17 +277,15 @@ def _refuse(where: str, must: str, got: str) -> None:
     raise _C.ArgumentError(must, op="onnx", argument=where, got=got)
 
 
-def walk(graph: Graph) -> Iterator[Node]:
-    """The nodes of a graph, of those inside of it, and of the functions that it calls."""
-    seen: set[int] = set()
-    pending = [graph]
-    while pending:
-        one = pending.pop()
-        if id(one) in seen:
-            continue
-        seen.add(id(one))
-        for node in one.nodes:
-            yield node
-            pending += [value for value in node.attributes.values() if isinstance(value, Graph)]
+def count_of_nodes(graph: Graph, known: dict[int, int] | None = None) -> int:
+    """How many nodes a run goes through, each call of a function with those of the function."""
+    known = {} if known is None else known
+    if id(graph) not in known:
+        total = 0
+        for node in graph.nodes:
+            inner = [value for value in node.attributes.values() if isinstance(value, Graph)]
             if isinstance(node.target, FunctionGraph):
-                pending.append(node.target.graph)
+                inner.append(node.target.graph)
+            total += 1 + sum(count_of_nodes(one, known) for one in inner)
+        known[id(graph)] = total
+    return known[id(graph)]

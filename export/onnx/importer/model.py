@@ -10,9 +10,9 @@ from typing import Any
 from .... import _C, static
 from ....imperative import Size, Tensor
 from ....imperative.levels import unwrapped
-from .file import ModelFile, Port
+from .file import ModelFile
 from .narrow_types import Narrow
-from .recorded import Recorded
+from .recorded import Recorded, variable_names, weights_of
 from .running import NumberNeeded, Run
 from .sizes import Sizes
 
@@ -40,11 +40,14 @@ class OnnxModel:
         self.inputs = file.graph.inputs
         self.outputs = file.graph.outputs
         self.why = ""
-        self._recorded: Recorded | None = None
+        self._recorded: Recorded | None = None  # whose initializers are states
+        self._weights = weights_of(file.graph)
+        self._is_shown = False  # whether others have the scope, and may set values there
         self._sized: OrderedDict[Any, Recorded | None] = OrderedDict()
         self._seen: Any = None
         try:
-            self._recorded = self._record(file.inputs)
+            self._check_ports()
+            self._recorded = Recorded(file, file.inputs, states=self._weights)
         except _C.TensorlikeError as error:
             if not self._is_open() and not isinstance(error, NumberNeeded):
                 raise
@@ -59,14 +62,13 @@ class OnnxModel:
             for port in self._file.inputs
         )
 
-    def _record(self, ports: Sequence[Port]) -> Recorded:
-        for port in ports:
+    def _check_ports(self) -> None:
+        for port in self._file.inputs:
             if port.kind != "tensor" or port.shape is None:
                 raise NumberNeeded(
                     "must have a known number of dimensions", op="onnx", argument=port.name,
                     got=port.kind if port.kind != "tensor" else "none",
                 )  # fmt: skip
-        return Recorded(self._file, ports)
 
     @property
     def program(self) -> static.Program:
@@ -80,9 +82,8 @@ class OnnxModel:
     @property
     def scope(self) -> static.Scope:
         """The values of the program's states: its initializers, under their names."""
-        whole = self._whole()
-        whole.is_shown = True
-        return whole.scope
+        self._is_shown = True
+        return self._whole().scope
 
     @property
     def results(self) -> list[Any]:
@@ -155,7 +156,7 @@ class OnnxModel:
             tensors = [value.tensor if isinstance(value, Narrow) else value for value in values]
             if self._recorded is not None:
                 try:
-                    return self._recorded(tensors)
+                    return self._by_program(self._recorded, tensors)
                 except _C.ShapeError:
                     if not self._is_open():
                         raise
@@ -163,6 +164,24 @@ class OnnxModel:
             if recorded is not None:
                 return recorded(tensors)
         return Run(self._file.graph).run(values)
+
+    def _by_program(self, whole: Recorded, tensors: Sequence[Any]) -> list[Any]:
+        """By the program of all sizes; for plain tensors that in which weights are constants."""
+        if any(type(unwrapped(tensor)) is not _C.RawTensor for tensor in tensors):
+            return whole.applied(tensors)
+        if self._is_shown:
+            self._look_for_new_weights(whole)
+        found = self._kept((), [port.shape or () for port in self._file.inputs], {})
+        return whole.applied(tensors) if found is None else found(tensors)
+
+    def _look_for_new_weights(self, whole: Recorded) -> None:
+        """Lets go of programs of other weights than the scope has by now."""
+        names = variable_names(self._file.graph)
+        for name, value in self._weights.items():
+            now = whole.scope.find(names[name])
+            if now is not None and now is not unwrapped(value):
+                self._weights = {**self._weights, name: Tensor(now)}
+                self._sized.clear()
 
     def _for_sizes(self, tensors: Sequence[Any], values: Sequence[Any]) -> Recorded | None:
         """The program for these sizes, or these sizes and numbers; None: there is none."""
@@ -194,12 +213,14 @@ class OnnxModel:
         return self._kept((sizes, numbers), sizes, fixed)
 
     def _kept(self, key: Any, sizes: Sequence[Any], fixed: Mapping[str, Any]) -> Recorded | None:
+        """The program for these sizes, with weights and fixed inputs as constants."""
         if key in self._sized:
             self._sized.move_to_end(key)
             return self._sized[key]
         ports = [port.of_shape(shape) for port, shape in zip(self._file.inputs, sizes, strict=True)]
         try:
-            self._sized[key] = Recorded(self._file, ports, fixed)
+            constants = {**self._weights, **fixed}
+            self._sized[key] = Recorded(self._file, ports, constants=constants)
         except NumberNeeded:
             self._sized[key] = None
         if len(self._sized) > MOST_PROGRAMS:

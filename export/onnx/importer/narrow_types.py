@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from .... import functional as F
-from .element_types import TYPES, dtype_of
+from .element_types import TYPES, converted, dtype_of
 
 
 @dataclass(frozen=True)
@@ -58,19 +58,19 @@ SCALES = 24  # powers of two without a sign
 def narrowed(x: Any, number: int, *, saturate: bool = True, round_mode: str = "up") -> Any:
     """A tensor as values of a narrow type, or of a dtype where the type is no narrow one."""
     if not TYPES[number].narrow:
-        return F.astype(x, dtype=dtype_of(number))
+        return converted(x, dtype_of(number))
     if number in INTEGERS:
         return Narrow(_wrapped(x, *INTEGERS[number]), number)
     if number == SCALES:
-        return Narrow(_power(F.astype(x, dtype="float32"), round_mode, saturate=saturate), number)
-    return Narrow(_rounded(F.astype(x, dtype="float32"), FLOATS[number], saturate), number)
+        return Narrow(_power(converted(x, "float32"), round_mode, saturate=saturate), number)
+    return Narrow(_rounded(converted(x, "float32"), FLOATS[number], saturate), number)
 
 
 def _rounded(x: Any, form: FloatFormat, saturate: bool) -> Any:
     """To the nearest number of a format, to even of two."""
     _, exponent = F.frexp(x)
     place = F.maximum(exponent - 1, form.least) - form.digits
-    one = F.astype(place, dtype="float32")
+    one = converted(place, "float32")
     nearest = F.ldexp(F.round(F.ldexp(x, -one)), one)
     nearest = F.where(F.isfinite(x), nearest, x)
     if not form.has_nan:
@@ -80,7 +80,7 @@ def _rounded(x: Any, form: FloatFormat, saturate: bool) -> Any:
     is_over = size > form.largest
     if saturate or not form.has_nan:
         # An infinity saturates as well, where the type has none to show for it.
-        return F.where(is_over, F.astype(limit, dtype="float32"), nearest)
+        return F.where(is_over, converted(limit, "float32"), nearest)
     if form.has_infinity:
         return F.where(is_over, F.copysign(F.full((), math.inf), x), nearest)
     return F.where(is_over, math.nan, nearest)
@@ -90,16 +90,16 @@ def _wrapped(x: Any, bits: int, is_signed: bool) -> Any:
     """The lowest bits of integers; the integers of floats, rounded towards zero."""
     if x.dtype.kind == "floating":
         x = F.trunc(x)
-    whole = F.astype(x, dtype="int64") & (2**bits - 1)
+    whole = converted(x, "int64") & (2**bits - 1)
     if is_signed:
         whole = F.where(whole >= 2 ** (bits - 1), whole - 2**bits, whole)
-    return F.astype(whole, dtype="int8" if is_signed else "uint8")
+    return converted(whole, "int8" if is_signed else "uint8")
 
 
 def _power(x: Any, mode: str, *, saturate: bool) -> Any:
     """A power of two: the next, the one before, or the nearest."""
     fraction, exponent = F.frexp(F.abs(x))
-    low = F.astype(exponent, dtype="float32") - 1
+    low = converted(exponent, "float32") - 1
     if mode == "up":
         chosen = F.where(fraction > 0.5, low + 1, low)
     elif mode == "down":

@@ -12,6 +12,7 @@ from ....imperative.blocks import is_symbolic
 from ....imperative.levels import unwrapped
 from ....static.numbers import is_unnamed
 from .file import ModelFile, Port
+from .graph import Graph
 from .narrow_types import Narrow
 from .running import Run
 from .sizes import Sizes
@@ -24,38 +25,38 @@ class Recorded:
         program: it.
         scope: the values of its states.
         results: what the outputs are: variables, lists of them, None.
-        is_shown: whether others have the scope, and may set values there.
     """
 
     def __init__(
-        self, file: ModelFile, ports: Sequence[Port], fixed: Mapping[str, Any] | None = None
-    ) -> None:
+        self, file: ModelFile, ports: Sequence[Port], *, states: Mapping[str, Any] | None = None,
+        constants: Mapping[str, Any] | None = None,
+    ) -> None:  # fmt: skip
         """Records the graph on inputs like these.
 
         Args:
             file: the model.
             ports: its inputs.
-            fixed: inputs that are constants, by name.
+            states: initializers that are states of the program, by name.
+            constants: values of other initializers, and of inputs that are constants, by name: what
+                follows from constants alone is computed while the program is made.
 
         Raises:
             NumberNeeded: the graph needs numbers that only a run knows.
             TensorlikeError: an op refuses what it is given.
         """
         self.program, self.scope = static.Program(), static.Scope()
-        self.is_shown = False
-        self._fixed = dict(fixed or {})
+        states, fixed = dict(states or {}), dict(constants or {})
         graph = file.graph
-        names = _variable_names([*graph.inputs, *graph.constants])
-        states = {
-            name: value
-            for name, value in graph.constants.items()
-            if isinstance(value, Tensor) and value.dtype.kind == "floating"
-        }
+        names = variable_names(graph)
         kept = {name: Tensor(unwrapped(value)) for name, value in states.items()}
         with static.program_guard(self.program, static.Program()):
-            given = [self._input(port, names[port.name]) for port in ports]
+            given = [
+                fixed[port.name] if port.name in fixed else _input(port, names[port.name])
+                for port in ports
+            ]
             static.keep(list(kept.values()), [names[name] for name in kept])
-            run = Run(graph)
+            run = Run(graph, is_recording=True)
+            run.values.update(fixed)
             run.values.update(kept)
             run.known.update(states)
             self.results = [self._result(value) for value in run.run(given)]
@@ -63,18 +64,11 @@ class Recorded:
             self.scope.set(names[name], value)
         self._rename(graph.outputs)
         self._inputs = [
-            (i, names[port.name]) for i, port in enumerate(ports) if port.name not in self._fixed
+            (i, names[port.name]) for i, port in enumerate(ports) if port.name not in fixed
         ]
-        self._states = [names[name] for name in states]
         self._is_flat = all(isinstance(value, _C.TensorBase) for value in self.results)
-        self._made: tuple[Any, list[int], list[Any]] | None = None
+        self._made: tuple[Any, list[int]] | None = None
         self._op: static.ProgramOp | None = None
-
-    def _input(self, port: Port, name: str) -> Any:
-        if port.name in self._fixed:
-            return self._fixed[port.name]
-        value = Tensor(static.data(name, port.shape or (), port.dtype))
-        return Narrow(value, port.number) if port.is_narrow else value
 
     def _result(self, value: Any) -> Any:
         """The variable that a result is."""
@@ -104,43 +98,40 @@ class Recorded:
             self._op = static.program_op(self.program, self.results, self.scope)
         return self._op
 
+    def applied(self, values: Sequence[Any]) -> list[Any]:
+        """The results for these inputs, of any kind, by the program as an op."""
+        found: list[Any] = self.op(*(values[i] for i, _ in self._inputs))
+        return found
+
     def __call__(self, values: Sequence[Any]) -> list[Any]:
-        """The results for these inputs, tensors in the order of the ports."""
+        """The results for these inputs, tensors in the order of the ports.
+
+        Plain ones go through the program after passes; this is for programs without states.
+        """
         plain = {name: unwrapped(values[i]) for i, name in self._inputs}
         if not self._is_flat or any(type(value) is not _C.RawTensor for value in plain.values()):
-            found: list[Any] = self.op(*(values[i] for i, _ in self._inputs))
-            return found
-        program, numbers = self._optimised()
+            return self.applied(values)
+        if self._made is None:
+            self._made = static.CompiledProgram(self.program).optimised(self.results)
+        program, numbers = self._made
         return [Tensor(x) for x in _C.execute(program, plain, numbers, self.scope, False)]
 
-    def _optimised(self) -> tuple[Any, list[int]]:
-        """The program after passes, in which states are constants; made anew when one changes."""
-        if self._made is not None and (not self.is_shown or self._made[2] == self._held()):
-            return self._made[0], self._made[1]
-        compiled = static.CompiledProgram(self.program, scope=self.scope)
-        program, numbers = compiled.optimised(self.results)
-        self._made = program, numbers, self._held()
-        return program, numbers
 
-    def _held(self) -> list[_Same]:
-        """What tells the values of the states from others."""
-        return [_Same(self.scope.find(name)) for name in self._states]
+def _input(port: Port, name: str) -> Any:
+    value = Tensor(static.data(name, port.shape or (), port.dtype))
+    return Narrow(value, port.number) if port.is_narrow else value
 
 
-class _Same:
-    """Equal to what holds the same object; it keeps that alive, so that no other has its place."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.value is other.value
-
-    __hash__ = None  # type: ignore[assignment]
+def weights_of(graph: Graph) -> dict[str, Any]:
+    """The initializers that become states: those of floating-point dtypes."""
+    return {
+        name: value
+        for name, value in graph.constants.items()
+        if isinstance(value, Tensor) and value.dtype.kind == "floating"
+    }
 
 
-def _variable_names(names: Sequence[str]) -> dict[str, str]:
+def variable_names(graph: Graph) -> dict[str, str]:
     """Names of ONNX as names of variables: those of a program's own kind are told apart."""
+    names = (*graph.inputs, *graph.constants)
     return {name: f"onnx.{name}" if is_unnamed(name) else name for name in names}

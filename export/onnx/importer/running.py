@@ -35,16 +35,19 @@ class Run:
         values: by name.
         known: values, computed, of names that stand for variables of a program.
         attributes: of the function whose graph this is.
+        is_recording: whether a program is made.
     """
 
     def __init__(
-        self, graph: Graph, outer: Run | None = None, attributes: Mapping[str, Any] | None = None
-    ) -> None:
+        self, graph: Graph, outer: Run | None = None, attributes: Mapping[str, Any] | None = None,
+        *, is_recording: bool = False,
+    ) -> None:  # fmt: skip
         """Nothing has run yet."""
         self.graph = graph
         self.outer = outer
         around: Mapping[str, Any] = {} if outer is None else outer.attributes
         self.attributes: Mapping[str, Any] = around if attributes is None else attributes
+        self.is_recording: bool = is_recording or (outer is not None and outer.is_recording)
         self.values: dict[str, Any] = dict(graph.constants)
         self.known: dict[str, Any] = {}
 
@@ -117,7 +120,8 @@ class Run:
         if isinstance(target, SchemaFunction):
             target = function_of(target, node, given, attributes)
         if isinstance(target, FunctionGraph):
-            results = Run(target.graph, None, {**target.defaults, **attributes}).run(given)
+            own = {**target.defaults, **attributes}
+            results = Run(target.graph, None, own, is_recording=self.is_recording).run(given)
         else:
             results = self._entry(target, node, given, attributes)
         return _typed(node, given, results)
@@ -184,6 +188,7 @@ class Subgraph:
     Attributes:
         inputs: the names of what it takes.
         outputs: the names of what it gives.
+        is_recording: whether a program is made.
     """
 
     def __init__(self, graph: Graph, outer: Run) -> None:
@@ -191,6 +196,7 @@ class Subgraph:
         self.graph = graph
         self.inputs = graph.inputs
         self.outputs = graph.outputs
+        self.is_recording = outer.is_recording
         self._outer = outer
 
     def __call__(self, *inputs: Any) -> list[Any]:
@@ -203,17 +209,22 @@ def naming(node: Node) -> Iterator[None]:
     """A block whose errors of missing numbers say which node needs them."""
     try:
         yield
-    except NumberNeeded:
-        raise
     except RecursionError as error:
         raise _C.ArgumentError(
             "graphs must not be nested so deep", op=node.op, argument=node.label, got="a deeper one"
         ) from error
-    except (TypeError, AttributeError, IndexError, KeyError, ZeroDivisionError) as error:
-        if isinstance(error, _C.TensorlikeError):
-            raise
+    except _C.TensorlikeError:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        MemoryError,
+        TypeError,
+        ValueError,
+    ) as error:
         raise _C.ArgumentError(
-            "must be what the op takes", op=node.op, argument=node.label, got=str(error)[:200]
+            "must be what the op takes", op=node.op, argument=node.label, got=str(error)
         ) from error
 
 

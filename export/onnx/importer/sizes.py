@@ -56,7 +56,7 @@ def sizes_rule(op: str, given: Sequence[Any], attributes: Mapping[str, Any]) -> 
         else:
             arrays.append(None if value is None else _objects(value))
     result = found(arrays, attributes)
-    return None if result is None else sized(result)
+    return result if result is None or isinstance(result, Tensor) else sized(result)
 
 
 def _is_known(value: Any) -> bool:
@@ -135,6 +135,19 @@ def quotient_of_sizes(arrays: Sequence[Any], attributes: Mapping[str, Any]) -> A
     return arrays[0] // arrays[1]
 
 
+def equal_sizes(arrays: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+    """Whether sizes are equal, which the program remembers of those that are not known."""
+    first, second = np.broadcast_arrays(*arrays)
+    pairs = zip(first.reshape(-1), second.reshape(-1), strict=True)
+    flags = np.array([bool(a == b) for a, b in pairs], dtype=np.bool_)
+    return Tensor(F.asarray(flags.reshape(first.shape)))
+
+
+def chosen_sizes(arrays: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
+    """Sizes of the one or the other list, where it is known of which."""
+    return np.where(arrays[0].astype(np.bool_), arrays[1], arrays[2])
+
+
 _RULES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any]], Any]] = {
     "Gather": gather_sizes,
     "Concat": concat_sizes,
@@ -149,4 +162,6 @@ _RULES: Mapping[str, Callable[[Sequence[Any], Mapping[str, Any]], Any]] = {
     "Sub": lambda arrays, _: arrays[0] - arrays[1],
     "Mul": lambda arrays, _: arrays[0] * arrays[1],
     "Div": quotient_of_sizes,
+    "Equal": equal_sizes,
+    "Where": chosen_sizes,
 }

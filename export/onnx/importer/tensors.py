@@ -61,21 +61,38 @@ def _array(proto: Any, dims: tuple[int, ...], external: Any) -> Any:
                 "external data is read from the folder of a file", op="onnx", argument=proto.name,
                 got="a model that is no file", fix="load it by its path",
             )  # fmt: skip
-        copied = onnx.TensorProto()
-        copied.CopyFrom(proto)
-        copied.ClearField("external_data")
-        copied.data_location = onnx.TensorProto.DEFAULT
-        copied.raw_data = external(proto)
-        proto = copied
+        return _external_array(proto, dims, external(proto))
     _check_count(proto, math.prod(dims))
     try:
         array = onnx.numpy_helper.to_array(proto)
     except (ValueError, TypeError, KeyError) as error:
         raise _C.ArgumentError(
             "must hold as many elements as its shape says", op="onnx", argument=proto.name,
-            got=str(error)[:200],
+            got=str(error),
         ) from error  # fmt: skip
     return array
+
+
+def _external_array(proto: Any, dims: tuple[int, ...], data: bytes) -> Any:
+    """The tensor that bytes of a file are, which are not copied once more."""
+    import onnx
+
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(proto.data_type)
+    bits = _bits(dtype, proto.data_type)
+    if len(data) != (math.prod(dims) * bits + 7) // 8:
+        raise _miscounted(proto, f"{len(data)} bytes")
+    if bits % 8:  # several in a byte
+        held = onnx.TensorProto(name=proto.name, data_type=proto.data_type, dims=dims)
+        held.raw_data = data
+        return onnx.numpy_helper.to_array(held)
+    return np.frombuffer(data, dtype.newbyteorder("<")).astype(dtype, copy=False).reshape(dims)
+
+
+def _miscounted(proto: Any, got: str) -> _C.ArgumentError:
+    return _C.ArgumentError(
+        "must hold as many elements as its shape says", op="onnx", argument=proto.name,
+        got=f"{got} for shape {tuple(proto.dims)}",
+    )  # fmt: skip
 
 
 def _check_count(proto: Any, count: int) -> None:
@@ -94,10 +111,7 @@ def _check_count(proto: Any, count: int) -> None:
     needed = count if not bits else (count * bits + 7) // 8
     least = needed if bits else (count + 7) // 8
     if held < least or (bits and held != needed):
-        raise _C.ArgumentError(
-            "must hold as many elements as its shape says", op="onnx", argument=proto.name,
-            got=f"{held} {'bytes' if bits else 'elements'} for shape {tuple(proto.dims)}",
-        )  # fmt: skip
+        raise _miscounted(proto, f"{held} {'bytes' if bits else 'elements'}")
 
 
 def _bits(dtype: Any, number: int) -> int:

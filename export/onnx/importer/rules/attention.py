@@ -7,6 +7,7 @@ from typing import Any
 
 from ..... import _C
 from ..... import functional as F
+from ..element_types import converted
 from ..rule_table import rule
 from .normalizing import layer_normalization
 from .quantising import product_of_bytes
@@ -82,7 +83,7 @@ def attended(
         more = hidden if more is None else more + hidden
     if added is not None:
         more = added if more is None else more + added
-    own = None if more is None else F.astype(more, dtype=query.dtype)
+    own = None if more is None else converted(more, query.dtype)
     found = F.attend(query, key, value, own, scale=factor)
     joined = F.permute_dims(found, (0, 2, 1, 3))
     return F.reshape(joined, (batch, queries, heads * value.shape[3]))
@@ -142,7 +143,7 @@ def quantized_attention(
 ) -> Any:  # fmt: skip
     """The same of bytes, whose projections are summed exactly."""
     sums = product_of_bytes(x, weight, x_zero, w_zero)
-    packed = F.astype(sums, dtype=x_scale.dtype) * (x_scale * w_scale) + bias
+    packed = converted(sums, x_scale.dtype) * (x_scale * w_scale) + bias
     how = {
         "num_heads": num_heads, "unidirectional": unidirectional, "scale": scale,
         "mask_filter_value": mask_filter_value, "do_rotary": do_rotary,

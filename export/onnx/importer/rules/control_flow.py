@@ -16,6 +16,7 @@ from ..rule_table import rule
 from ..sizes import Sizes
 
 MOST_STEPS = 2**31
+MOST_UNROLLED = 10_000  # steps of which each is recorded by itself
 
 
 def _tensors(values: Sequence[Any], op: str) -> list[Any]:
@@ -63,7 +64,7 @@ def choose(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
         # A branch that no run of these sizes takes need not go with them, nor give the same shapes.
         raise NumberNeeded(
             "must be known, since not both branches can be recorded", op="If",
-            argument="condition", got=str(error)[:200],
+            argument="condition", got=str(error),
         ) from error  # fmt: skip
 
 
@@ -106,16 +107,16 @@ def _is_symbolic_any(values: Sequence[Any]) -> bool:
 
 def _steps(most: Any, flag: Any, values: list[Any], body: Any, carried: int) -> Any:
     """Python's own loop."""
+    from ..running import NumberNeeded
+
     rows: list[list[Any]] = [[] for _ in range(len(body.outputs) - 1 - carried)]
     number = 0
     while flag and (most is None or number < most):
-        if number >= MOST_STEPS:
-            raise _C.ArgumentError("must end", op="Loop", got=f"{number} steps")
+        if number >= (MOST_UNROLLED if body.is_recording else MOST_STEPS):
+            raise NumberNeeded("must end soon in a program", op="Loop", got=f"{number} steps")
         found = body(_integer(number), _boolean(True), *values)
         again = _truth(found[0])
         if not isinstance(again, bool):
-            from ..running import NumberNeeded
-
             raise NumberNeeded("must be known when a program is made", op="Loop", argument="cond")
         flag, values = again, found[1 : carried + 1]
         for row, value in zip(rows, found[carried + 1 :], strict=True):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..... import functional as F
+from ..element_types import converted
 from ..rule_table import rule
 
 
@@ -97,7 +98,7 @@ def _region(image: Any, rows: Any, columns: Any, mode: str, out: tuple[int, int]
         for j in range(2):
             picked = F.take(F.take(image, F.asarray(y_at[i]), axis=1), F.asarray(x_at[j]), axis=2)
             share = y_share[i][:, None] * x_share[j][None, :]
-            parts.append(picked * F.astype(F.asarray(share), dtype=image.dtype))
+            parts.append(picked * converted(F.asarray(share), image.dtype))
     shape = (image.shape[0], out[0], y_count, out[1], x_count)
     if mode == "max":
         largest = parts[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..... import functional as F
 from ..attribute_functions import axes_or_all, limit
+from ..element_types import converted
 from ..rule_table import rule
 
 
@@ -20,8 +21,8 @@ def reduce_mean(x: Any, axes: Any, *, keepdims: int, noop_with_empty_axes: int) 
     found = _axes(axes, noop_with_empty_axes, x)
     if x.dtype.kind == "floating":
         return F.mean(x, axis=found, keepdims=bool(keepdims))
-    wide = F.mean(F.astype(x, dtype="float64"), axis=found, keepdims=bool(keepdims))
-    return F.astype(wide, dtype=x.dtype)
+    wide = F.mean(converted(x, "float64"), axis=found, keepdims=bool(keepdims))
+    return converted(wide, x.dtype)
 
 
 def _extreme(function: Any, x: Any, axes: Any, keepdims: int, keep_all: int, side: str) -> Any:

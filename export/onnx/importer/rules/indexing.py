@@ -12,6 +12,7 @@ from ..... import functional as F
 from .....imperative import Size, Tensor
 from .....imperative.blocks import is_symbolic
 from ..attribute_functions import normal_axis
+from ..element_types import converted
 from ..rule_table import rule
 
 
@@ -147,7 +148,7 @@ def tensor_scatter(past: Any, update: Any, indices: Any, *, axis: int, mode: str
 @rule
 def one_hot(indices: Any, depth: int, values: Any, *, axis: int) -> Any:
     """A row for each index, with the one value there and the other elsewhere."""
-    whole = F.astype(indices, dtype="int64")
+    whole = converted(indices, "int64")
     inside = (whole >= -depth) & (whole < depth)
     at = F.where(inside, F.where(whole < 0, whole + depth, whole), 0)
     found = F.one_hot(at, depth=depth)

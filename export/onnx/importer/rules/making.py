@@ -8,7 +8,7 @@ from typing import Any
 from ..... import _C
 from ..... import functional as F
 from .....imperative import Size, Tensor, as_raw_tensor
-from ..element_types import dtype_of, element_type
+from ..element_types import converted, dtype_of, element_type
 from ..narrow_types import Narrow
 from ..rule_table import rule
 from ..sizes import sized
@@ -57,8 +57,8 @@ def size(x: Any) -> Any:
 
 
 @rule
-def range_of(start: Any, limit: Any, delta: Any) -> Any:
-    """Numbers from one to another, of the dtype of these."""
+def range_of(start: Any, limit: Any, delta: Any, *, stash_type: int) -> Any:
+    """Numbers from one to another, of the dtype of these, calculated in float64."""
     numbers: list[Any] = [
         one if isinstance(one, Size) else one.item() for one in (start, limit, delta)
     ]
@@ -71,8 +71,8 @@ def range_of(start: Any, limit: Any, delta: Any) -> Any:
         raise _C.ArgumentError("must not be 0", op="Range", argument="delta", got="0")
     if kind.kind == "floating":
         count = max(math.ceil((last - first) / step), 0)
-        at = F.astype(F.arange(count), dtype="float64")
-        return F.astype(at * step + first, dtype=kind)
+        at = converted(F.arange(count), "float64")
+        return converted(at * step + first, kind)
     return F.arange(first, last, step, dtype=kind)
 
 
@@ -81,4 +81,4 @@ def eye_like(x: Any, *, dtype: int | None, k: int) -> Any:
     """Ones on a diagonal, in the shape of a matrix."""
     rows, columns = x.shape
     kind = x.dtype if dtype is None else dtype_of(dtype)
-    return F.astype(F.eye(rows, columns, k=k), dtype=kind)
+    return converted(F.eye(rows, columns, k=k), kind)

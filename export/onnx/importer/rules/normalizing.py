@@ -7,12 +7,13 @@ from typing import Any
 from ..... import _C
 from ..... import functional as F
 from ..attribute_functions import normal_axis
+from ..element_types import converted
 from ..rule_table import rule
 from .random import drawn
 
 
 def _wide(x: Any) -> Any:
-    return x if x.dtype.name == "float64" else F.astype(x, dtype="float32")
+    return x if x.dtype.name == "float64" else converted(x, "float32")
 
 
 def layer_normalization(
@@ -29,7 +30,7 @@ def layer_normalization(
     mean = F.mean(wide, axis=axes, keepdims=True)
     centred = wide - mean
     inverse = F.rsqrt(F.mean(centred * centred, axis=axes, keepdims=True) + epsilon)
-    found = F.astype(centred * inverse, dtype=x.dtype)
+    found = converted(centred * inverse, x.dtype)
     if scale is not None:
         found = found * scale
     return found if bias is None else found + bias, mean, inverse

@@ -11,7 +11,8 @@ from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
 from ..attribute_functions import is_symmetric, limit, ones_like, window_pads
-from ..rule_table import rule
+from ..element_types import converted
+from ..rule_table import bounded, rule
 
 
 class Places(NamedTuple):
@@ -35,7 +36,8 @@ def places_of(
 ) -> Places:  # fmt: skip
     """The places of all windows."""
     count = len(sizes)
-    axes, outs = [], []
+    axes: list[Any] = []
+    outs: list[int] = []
     for i, size in enumerate(sizes):
         wide = (kernel[i] - 1) * dilations[i] + 1
         room = size + pads[i] + pads[i + count] - wide
@@ -44,7 +46,9 @@ def places_of(
             out -= 1  # a window must begin within the elements or the padding before them
         if out < 1:
             raise _C.ShapeError("windows must fit", op="pool", got=f"{kernel} in {tuple(sizes)}")
+        bounded("pool", out, kernel[i])
         starts = np.arange(out) * strides[i] - pads[i]
+        bounded("pool", *outs, out, *kernel)
         axes.append(starts[:, None] + np.arange(kernel[i]) * dilations[i])
         outs.append(out)
     flat: Any = 0
@@ -115,7 +119,7 @@ def max_pool(
     places = places_of(x.shape[2:], kernel, strides, dilations, around, ceil_mode)
     least = float("-inf") if x.dtype.kind == "floating" else limit(x.dtype, "lowest")
     values = F.where(F.asarray(places.inside), _windows(x, places), least)
-    largest = F.astype(F.max(values, axis=-1), dtype=x.dtype)
+    largest = converted(F.max(values, axis=-1), x.dtype)
     if outputs == 1:
         return largest
     flat = places.flat
@@ -146,7 +150,7 @@ def average_pool(
     _refuse_unknown(x, "AveragePool")
     places = places_of(x.shape[2:], kernel, strides, dilations, around, ceil_mode)
     counted = places.padded if count_include_pad else places.inside
-    counts = F.astype(F.asarray(counted.sum(-1)), dtype=x.dtype)
+    counts = converted(F.asarray(counted.sum(-1)), x.dtype)
     values = F.where(F.asarray(places.inside), _windows(x, places), 0)
     return F.sum(values, axis=-1) / counts
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..... import _C
 from ..... import functional as F
+from ..element_types import converted
 from ..rule_table import rule
 from .quantising import dequantize, dynamic_quantize, product_of_bytes, quantize
 from .windows import convolved
@@ -33,7 +34,7 @@ def product_integer_to_float(
 ) -> Any:
     """A product of quantised matrices as reals."""
     sums = product_of_bytes(a, b, a_zero, b_zero)
-    found = F.astype(F.astype(sums, dtype="float32") * (a_scale * b_scale), dtype=b_scale.dtype)
+    found = converted(converted(sums, "float32") * (a_scale * b_scale), b_scale.dtype)
     return found if bias is None else found + bias
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from ..... import functional as F
 from ..attribute_functions import limit, normal_axis
-from ..element_types import TYPES, dtype_of
+from ..element_types import TYPES, converted, dtype_of
 from ..narrow_types import INTEGERS, Narrow, narrowed
 from ..rule_table import rule
 from .conversions import tensor_part, type_number
@@ -61,18 +61,16 @@ def quantize(
     if precision:
         wide = TYPES[precision].dtype
     x, scale = tensor_part(x), tensor_part(scale)
-    real = F.astype(x, dtype=wide) / _along(F.astype(scale, dtype=wide), x, axis, block_size)
+    real = converted(x, wide) / _along(converted(scale, wide), x, axis, block_size)
     if _is_float(number):
         return narrowed(real, number, saturate=bool(saturate))
     rounded = F.round(real)
     if zero is not None:
-        rounded = rounded + _along(F.astype(tensor_part(zero), dtype=wide), x, axis, block_size)
+        rounded = rounded + _along(converted(tensor_part(zero), wide), x, axis, block_size)
     low, high = limits(number)
     bounded = F.minimum(F.maximum(rounded, low), high)
     return (
-        narrowed(bounded, number)
-        if TYPES[number].narrow
-        else F.astype(bounded, dtype=dtype_of(number))
+        narrowed(bounded, number) if TYPES[number].narrow else converted(bounded, dtype_of(number))
     )
 
 
@@ -84,10 +82,10 @@ def dequantize(
     x, scale = tensor_part(x), tensor_part(scale)
     kind = dtype_of(output_dtype) if output_dtype else scale.dtype
     wide = "float32" if scale.dtype.name in ("float16", "bfloat16") else scale.dtype
-    real = F.astype(x, dtype=wide)
+    real = converted(x, wide)
     if zero is not None:
-        real = real - _along(F.astype(tensor_part(zero), dtype=wide), x, axis, block_size)
-    return F.astype(real * _along(F.astype(scale, dtype=wide), x, axis, block_size), dtype=kind)
+        real = real - _along(converted(tensor_part(zero), wide), x, axis, block_size)
+    return converted(real * _along(converted(scale, wide), x, axis, block_size), kind)
 
 
 @rule
@@ -98,7 +96,7 @@ def dynamic_quantize(x: Any) -> Any:
     safe = F.where(scale == 0, 1, scale)
     zero = F.minimum(F.maximum(F.round(-low / safe), 0), 255)
     found = F.minimum(F.maximum(F.round(x / safe) + zero, 0), 255)
-    return F.astype(found, dtype="uint8"), scale, F.astype(zero, dtype="uint8")
+    return converted(found, "uint8"), scale, converted(zero, "uint8")
 
 
 def _rows(x: Any, rank: int, axis: int) -> Any:
@@ -111,26 +109,26 @@ def _rows(x: Any, rank: int, axis: int) -> Any:
 def product_of_bytes(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
     """A product of matrices of bytes, exactly, in floating-point numbers."""
     dtype = exact_dtype(a.shape[-1])
-    left, right = F.astype(a, dtype=dtype), F.astype(b, dtype=dtype)
+    left, right = converted(a, dtype), converted(b, dtype)
     if a_zero is not None:
-        left = left - _rows(F.astype(a_zero, dtype=dtype), len(a.shape), -2)
+        left = left - _rows(converted(a_zero, dtype), len(a.shape), -2)
     if b_zero is not None:
-        right = right - _rows(F.astype(b_zero, dtype=dtype), len(b.shape), -1)
+        right = right - _rows(converted(b_zero, dtype), len(b.shape), -1)
     return F.matmul(left, right)
 
 
 @rule
 def product_integer(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
     """A product of matrices of bytes."""
-    return F.astype(product_of_bytes(a, b, a_zero, b_zero), dtype="int32")
+    return converted(product_of_bytes(a, b, a_zero, b_zero), "int32")
 
 
 def requantized(sums: Any, factor: Any, zero: Any) -> Any:
     """Sums as bytes of another scale."""
     wide = "float64" if sums.dtype.name == "float64" else "float32"
-    rounded = F.round(F.astype(sums, dtype=wide) * factor) + F.astype(zero, dtype=wide)
+    rounded = F.round(converted(sums, wide) * factor) + converted(zero, wide)
     low, high = limit(zero.dtype, "lowest"), limit(zero.dtype, "highest")
-    return F.astype(F.minimum(F.maximum(rounded, low), high), dtype=zero.dtype)
+    return converted(F.minimum(F.maximum(rounded, low), high), zero.dtype)
 
 
 @rule
@@ -139,7 +137,7 @@ def quantized_product(
 ) -> Any:
     """A product of quantised matrices, quantised."""
     a_scale, b_scale, y_scale = (
-        F.astype(scale, dtype="float32") for scale in (a_scale, b_scale, y_scale)
+        converted(scale, "float32") for scale in (a_scale, b_scale, y_scale)
     )
     factor = _rows(a_scale, len(a.shape), -2) * _rows(b_scale, len(b.shape), -1)
     return requantized(

@@ -6,7 +6,7 @@ from typing import Any
 
 from ..... import functional as F
 from .....functional import random
-from ..element_types import dtype_of
+from ..element_types import converted, dtype_of
 from ..rule_table import rule
 
 
@@ -19,7 +19,7 @@ def drawn(shape: Any, mode: str, dtype: Any, seed: Any) -> Any:
     generator = _generator(seed)
     draw = generator.normal if mode == "normal" else generator.uniform
     wide = dtype.name if dtype.name in ("float32", "float64") else "float32"
-    return F.astype(draw(tuple(shape), dtype=wide), dtype=dtype)
+    return converted(draw(tuple(shape), dtype=wide), dtype)
 
 
 @rule
@@ -52,11 +52,11 @@ def random_uniform_like(x: Any, *, dtype: int | None, low: float, high: float, s
 def bernoulli(x: Any, *, dtype: int | None, seed: Any) -> Any:
     """1 with the chance that each element says."""
     kind = x.dtype if dtype is None else dtype_of(dtype)
-    return F.astype(drawn(x.shape, "uniform", x.dtype, seed) < x, dtype=kind)
+    return converted(drawn(x.shape, "uniform", x.dtype, seed) < x, kind)
 
 
 @rule
 def multinomial(x: Any, *, dtype: int, sample_size: int, seed: Any) -> Any:
     """Classes by the logarithms of their weights."""
     found = _generator(seed).multinomial(F.softmax(x, axis=-1), sample_size, replacement=True)
-    return F.astype(found, dtype=dtype_of(dtype))
+    return converted(found, dtype_of(dtype))

@@ -7,6 +7,7 @@ from typing import Any
 
 from ..... import _C
 from ..... import functional as F
+from ..element_types import converted
 from ..rule_table import rule
 
 _USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
@@ -234,3 +235,20 @@ def rnn(
     """A plain recurrence."""
     given = {"w": w, "r": r, "b": b, "lengths": lengths, "h": h, "c": None, "p": None}
     return _recurrence("RNN", x, given, how)
+
+
+@rule
+def quantized_lstm(
+    x: Any, w: Any, r: Any, b: Any, lengths: Any, h: Any, c: Any, p: Any, w_scale: Any, w_zero: Any,
+    r_scale: Any, r_zero: Any, *, hidden_size: Any, **how: Any,
+) -> Any:  # fmt: skip
+    """A long short-term memory whose weights are bytes, in the other order of axes."""
+    w, r = _of_bytes(w, w_scale, w_zero), _of_bytes(r, r_scale, r_zero)
+    return lstm(x, w, r, b, lengths, h, c, p, hidden_size=hidden_size, layout=0, **how)
+
+
+def _of_bytes(weight: Any, scale: Any, zero: Any) -> Any:
+    """(directions, columns, rows) of bytes as (directions, rows, columns) of reals."""
+    shape = (weight.shape[0], 1, -1)
+    real = converted(weight, "float32") - F.reshape(converted(zero, "float32"), shape)
+    return F.permute_dims(real * F.reshape(scale, shape), (0, 2, 1))

@@ -16,7 +16,8 @@ from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
 from ..attribute_functions import normal_axis
-from ..rule_table import rule
+from ..element_types import converted
+from ..rule_table import bounded, rule
 
 
 class How(NamedTuple):
@@ -86,6 +87,7 @@ def _kernel(distance: Any, how: How) -> Any:
 
 def weights(out: int, size: int, scale: float, how: How, roi: Any) -> tuple[Any, Any, Any]:
     """Indices and weights, (out, taps), and whether a place lies outside of the input."""
+    bounded("Resize", out, math.ceil(4 / min(scale, 1.0)) + 1)
     places = _coordinates(out, size, scale, how, roi)
     outside = (places < 0) | (places > size - 1)
     if how.mode == "nearest":
@@ -117,18 +119,18 @@ def _along(x: Any, axis: int, out: int, scale: float, how: How, roi: Any) -> Any
     if share.shape[1] > 4:
         matrix = np.zeros((out, x.shape[axis]))
         np.add.at(matrix, (np.arange(out)[:, None], index), share)
-        table = F.astype(F.asarray(matrix), dtype=x.dtype)
+        table = converted(F.asarray(matrix), x.dtype)
         moved = F.moveaxis(x, axis, -1)
         total = F.moveaxis(F.matmul(moved, F.permute_dims(table, (1, 0))), -1, axis)
     else:
         for k in range(share.shape[1]):
             one = F.take(x, F.asarray(np.ascontiguousarray(index[:, k])), axis=axis)
             if not np.all(share[:, k] == 1):
-                one = one * F.astype(F.asarray(share[:, k].reshape(shape)), dtype=x.dtype)
+                one = one * converted(F.asarray(share[:, k].reshape(shape)), x.dtype)
             total = one if total is None else total + one
     if how.coordinates == "tf_crop_and_resize" and outside.any():
         total = F.where(F.asarray(outside.reshape(shape)), how.extrapolation, total)
-    return F.astype(total, dtype=x.dtype)
+    return converted(total, x.dtype)
 
 
 def _sizes(
@@ -189,11 +191,11 @@ def resize(
     )  # fmt: skip
     kind = x.dtype
     if mode != "nearest" and kind.kind != "floating":
-        x = F.astype(x, dtype="float32")
+        x = converted(x, "float32")
     for i, axis in enumerate(axes):
         own = None if roi is None or not len(roi) else (roi[i], roi[i + len(axes)])
         x = _along(x, axis, wanted[i], factors[i], how, own)
-    return x if x.dtype == kind else F.astype(F.round(x), dtype=kind)
+    return x if x.dtype == kind else converted(F.round(x), kind)
 
 
 def _is_same(n: Any, m: Any) -> bool:

@@ -11,7 +11,8 @@ import numpy as np
 from ..... import _C
 from ..... import functional as F
 from ..attribute_functions import is_symmetric, ones_like
-from ..rule_table import rule
+from ..element_types import converted
+from ..rule_table import bounded, rule
 
 
 @rule
@@ -70,12 +71,12 @@ def sampled(
                 index = _reflected(index, first, last)
             inside = (index >= 0) & (index <= size - 1)
             own = weight if padding != "zeros" else F.where(inside, weight, 0)
-            at = F.astype(F.minimum(F.maximum(F.round(index), 0), size - 1), dtype="int64")
+            at = converted(F.minimum(F.maximum(F.round(index), 0), size - 1), "int64")
             flat = flat * size + at
             share = own if share is None else share * own
         found = _picked(rows, flat) * F.expand_dims(share, 1)
         total = found if total is None else total + found
-    return F.astype(total, dtype=x.dtype)
+    return converted(total, x.dtype)
 
 
 def _taps(at: Any, mode: str, dtype: Any) -> list[tuple[Any, Any]]:
@@ -131,7 +132,7 @@ def deformable_convolution(
                 shape = [1] * count
                 shape[i] = outs[i]
                 base = np.arange(outs[i]) * strides[i] - around[i] + k[i] * dilations[i]
-                start = F.astype(F.asarray(base.reshape(shape)), dtype=x.dtype)
+                start = converted(F.asarray(base.reshape(shape)), x.dtype)
                 places.append(moved[:, g, tap, i] + start)
             found = sampled(own, places, "linear")
             if mask is not None:
@@ -167,6 +168,7 @@ def column_to_image(
         (n - (k - 1) * d - 1) // s + 1
         for n, k, d, s in zip(wide, block_shape, dilations, strides, strict=True)
     ]
+    bounded("Col2Im", *outs, *block_shape)
     flat: Any = 0
     for i in range(count):
         at = (

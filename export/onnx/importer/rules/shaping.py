@@ -1,4 +1,8 @@
-"""Ops that move, join and cut tensors, as their attributes and inputs say."""
+"""Ops that move, join and cut tensors, as their attributes and inputs say.
+
+Sizes are compared as they are: of one that is not known, the program remembers what was asked, and
+refuses to run for sizes of which the answer is another.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from ..... import _C
 from ..... import functional as F
 from .....imperative import Size
 from ..attribute_functions import normal_axis, widths_of
+from ..element_types import converted
 from ..rule_table import rule
 
 
@@ -17,7 +22,7 @@ def reshape(x: Any, shape: Sequence[Any], *, allowzero: int) -> Any:
     """Another shape: 0 keeps a size, -1 is what is left."""
     found = []
     for i, size in enumerate(shape):
-        is_kept = type(size) is int and size == 0 and not allowzero
+        is_kept = not allowzero and size == 0
         if is_kept and i >= len(x.shape):
             raise _C.ShapeError(
                 "0 must be at the place of a dimension", op="Reshape", argument="shape",
@@ -52,7 +57,7 @@ def _one_rest(old: Sequence[Any], new: list[Any]) -> list[Any]:
 def squeeze(x: Any, axes: Sequence[int] | None) -> Any:
     """Without axes of size 1."""
     if axes is None:
-        axes = [i for i, size in enumerate(x.shape) if type(size) is int and size == 1]
+        axes = [i for i, size in enumerate(x.shape) if size == 1]
     gone = {normal_axis(axis, len(x.shape)) for axis in axes}
     for axis in gone:
         if x.shape[axis] != 1:
@@ -79,7 +84,7 @@ def expand(x: Any, shape: Sequence[Any]) -> Any:
     rank = max(len(shape), len(x.shape))
     old = [1] * (rank - len(x.shape)) + list(x.shape)
     new = [1] * (rank - len(shape)) + list(shape)
-    target = [a if type(b) is int and b == 1 else b for a, b in zip(old, new, strict=True)]
+    target = [a if b == 1 else b for a, b in zip(old, new, strict=True)]
     return F.broadcast_to(x, tuple(target))
 
 
@@ -124,13 +129,18 @@ def slice_of(x: Any, starts: Any, ends: Any, axes: Any, steps: Any) -> Any:
 
 
 def _bounds(first: Any, last: Any, step: int, size: Any) -> slice:
-    """ONNX clamps, and counts from the end, as Python does, but for ends before the beginning."""
-    if step < 0 and type(last) is int and type(size) is int and last < -size:
+    """Bounds as Python has them: ONNX clamps the first one into the axis, even going backwards."""
+    far = 2**31 - 1  # beyond any size
+    if step > 0:
+        first = None if type(first) is int and first < -far else first
+        last = None if type(last) is int and last >= far else last
+        return slice(first, last, step)
+    if type(last) is int and (last < -far or -last > size):
         last = None
-    if type(last) is int and abs(last) >= 2**31 - 1 and not (step < 0 and last is None):
-        last = None if (last > 0) == (step > 0) else last
-    if type(first) is int and abs(first) >= 2**31 - 1:
-        first = None if (first > 0) == (step < 0) else first
+    if type(first) is int and first >= far:
+        first = None
+    elif type(first) is int and first < 0 and (first < -far or -first > size):
+        first = 0
     return slice(first, last, step)
 
 
@@ -177,7 +187,7 @@ def pad(x: Any, pads: Sequence[int], value: Any, axes: Any, *, mode: str) -> Any
         return x
     number: Any = 0 if value is None else value
     if x.dtype.kind == "bool":
-        whole = F.pad(F.astype(x, dtype="uint8"), added, mode=modes[mode], value=int(number))
+        whole = F.pad(converted(x, "uint8"), added, mode=modes[mode], value=int(number))
         return whole != 0
     return F.pad(x, added, mode=modes[mode], value=number)
 

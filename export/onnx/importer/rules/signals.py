@@ -11,8 +11,8 @@ from ..... import _C
 from ..... import functional as F
 from .....functional import fft
 from ..attribute_functions import normal_axis
-from ..element_types import dtype_of
-from ..rule_table import rule
+from ..element_types import converted, dtype_of
+from ..rule_table import bounded, rule
 
 
 def _complex(x: Any) -> Any:
@@ -32,7 +32,7 @@ def _pairs(x: Any) -> Any:
 def dft(x: Any, length: int | None, axis: int, *, inverse: int, onesided: int) -> Any:
     """The Fourier transform along an axis."""
     kind = x.dtype
-    x = F.astype(x, dtype="float64")  # sums of many parts, of which some are 0
+    x = converted(x, "float64")  # sums of many parts, of which some are 0
     rank = len(x.shape)
     axis = normal_axis(axis, rank)
     if axis == rank - 1:
@@ -47,7 +47,7 @@ def dft(x: Any, length: int | None, axis: int, *, inverse: int, onesided: int) -
     else:
         value = _complex(x)
         found = _pairs((fft.ifft if inverse else fft.fft)(value, n=size, axis=axis))
-    return F.astype(found, dtype=kind)
+    return converted(found, kind)
 
 
 @rule
@@ -64,6 +64,7 @@ def stft(signal: Any, step: int, window: Any, frame_length: int | None, *, onesi
         raise _C.ShapeError("must be as long as a frame", op="STFT", argument="window")
     size = signal.shape[1]
     count = (size - length) // step + 1
+    bounded("STFT", count, length)
     at = np.arange(count)[:, None] * step + np.arange(length)
     frames = F.take(signal, F.asarray(at.astype(np.int64)), axis=1)
     if window is not None:
@@ -80,6 +81,7 @@ def mel_weights(
 ) -> Any:
     """The matrix from frequencies to a mel scale, as the standard's reference has it."""
     spectrum = length // 2 + 1
+    bounded("MelWeightMatrix", spectrum, bins + 2)
     edges = np.arange(0, bins + 2, dtype=np.float64)
     first, last = (2595 * math.log10(1 + f / 700) for f in (low, high))
     edges = edges * ((last - first) / edges.shape[0]) + first
@@ -96,7 +98,7 @@ def mel_weights(
         if upper - centre > 0:
             for j in range(centre, upper):
                 found[j, i] = (upper - j) / (upper - centre)
-    return F.astype(F.asarray(found), dtype=dtype_of(output_datatype))
+    return converted(F.asarray(found), dtype_of(output_datatype))
 
 
 @rule
@@ -105,7 +107,8 @@ def window(size: int, *, output_datatype: int, periodic: int, shape: str) -> Any
     coefficients = {
         "hann": (0.5, 0.5, 0.0), "hamming": (25 / 46, 21 / 46, 0.0), "blackman": (0.42, 0.5, 0.08)
     }[shape]  # fmt: skip
+    bounded(shape, size)
     at = np.arange(size) / max(size if periodic else size - 1, 1)
     a, b, c = coefficients
     values = a - b * np.cos(2 * np.pi * at) + c * np.cos(4 * np.pi * at)
-    return F.astype(F.asarray(values), dtype=dtype_of(output_datatype))
+    return converted(F.asarray(values), dtype_of(output_datatype))

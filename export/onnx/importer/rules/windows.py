@@ -7,6 +7,7 @@ from typing import Any
 
 from ..... import functional as F
 from ..attribute_functions import is_symmetric, margins, ones_like, window_pads
+from ..element_types import converted
 from ..rule_table import rule
 
 EXACT_PRODUCTS = 258  # of two bytes, whose sum float32 holds exactly
@@ -114,13 +115,13 @@ def convolution_integer(
     for size in w.shape[1:]:
         products = products * size
     dtype = exact_dtype(products)
-    left, right = F.astype(x, dtype=dtype), F.astype(w, dtype=dtype)
+    left, right = converted(x, dtype), converted(w, dtype)
     if x_zero is not None:
-        left = left - F.astype(x_zero, dtype=dtype)
+        left = left - converted(x_zero, dtype)
     if w_zero is not None:
-        right = right - _for_channels(F.astype(w_zero, dtype=dtype), len(w.shape))
+        right = right - _for_channels(converted(w_zero, dtype), len(w.shape))
     sums = convolved(left, right, None, auto_pad, pads, strides, dilations, group)
-    return F.astype(sums, dtype="int32")
+    return converted(sums, "int32")
 
 
 def _for_channels(x: Any, rank: int) -> Any:

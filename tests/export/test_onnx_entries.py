@@ -1,4 +1,4 @@
-"""The entries of ops/*.yaml: each is read, calls what there is, and has a rule that takes it."""
+"""The entries of opdecl/onnx: each is read, calls what there is, and has a rule that takes it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import inspect
 import onnx
 import pytest
 
-from tensorlike.export.onnx.importer.body_reader import read_body
-from tensorlike.export.onnx.importer.entries import Entry, calls_of, entries, entry_for
 from tensorlike.export.onnx.importer.rule_table import RULES
+from tensorlike.export.onnx.importer.rules import FAMILIES
+from tensorlike.opdecl.compiler.onnx_bodies import read_body
+from tensorlike.opdecl.compiler.onnx_entries import Entry, entries, entry_for
 
 ALL = [entry for versions in entries().values() for entry in versions]
 
@@ -22,7 +23,7 @@ def label(entry: Entry) -> str:
 def test_an_entry_means_something_for_its_inputs_and_attributes(entry: Entry) -> None:
     names = {*(one.name for one in entry.inputs), *entry.attrs}
     if entry.meaning != "rule":
-        assert calls_of(entry) or entry.text.isidentifier()
+        assert entry.calls or entry.text.isidentifier()
         return
     parameters = inspect.signature(RULES[entry.text]).parameters
     takes_all = any(p.kind is p.VAR_KEYWORD for p in parameters.values())
@@ -33,6 +34,7 @@ def test_an_entry_means_something_for_its_inputs_and_attributes(entry: Entry) ->
 
 
 def test_every_rule_is_that_of_an_entry() -> None:
+    assert FAMILIES
     assert set(RULES) == {entry.text for entry in ALL if entry.meaning == "rule"}
 
 

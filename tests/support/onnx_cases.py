@@ -21,11 +21,9 @@ FAILURES = {
     "decodes images, which is no computation on tensors": "image_decoder.*",
     "counts n-grams of words": "tfidfvectorizer.*",
     "trees of decisions": "ai_onnx_ml_tree_ensemble.*",
-    "steps of optimisers, in a preview of the standard": "adagrad.*|adam.*|.*momentum.*",
     "draws by a generator that the standard leaves open": (
         "bernoulli.*|training_dropout(_default)?(_mask)?"
     ),
-    "Scan of opset 8, which had a batch axis": "scan_sum",
     "results differ by one or two of the last places of bfloat16 or float16, over the tolerance": (
         "attention_[34]d_(causal|padded_kv|causal_padded_kv|attn_mask_causal)_(bf|fp)16(_expanded)?"
         "|celu_bfloat16_expanded"

@@ -21,6 +21,7 @@ from . import (
     sequences,
     shaping,
     signals,
+    training,
     windows,
 )
 
@@ -43,5 +44,6 @@ FAMILIES = (
     sequences,
     shaping,
     signals,
+    training,
     windows,
 )

@@ -212,3 +212,24 @@ def scan(
     made = [F.flip(y, axis=0) if flag else y for y, flag in zip(made, back, strict=True)]
     axes = scan_output_axes or (0,) * results
     return (*final, *(F.moveaxis(y, 0, axis) for y, axis in zip(made, axes, strict=True)))
+
+
+@rule
+def scan_of_batches(
+    lengths: Any, values: Sequence[Any], *, body: Any, num_scan_inputs: int, directions: Any
+) -> Any:
+    """The form of opset 8: the same for each example along a first axis."""
+    if lengths is not None:
+        raise _C.ArgumentError(
+            "must not be given", op="Scan", argument="sequence_lens", got="a tensor",
+            fix="convert the model to opset 9",
+        )  # fmt: skip
+    found = [
+        scan(
+            [value[i] for value in values], body=body, num_scan_inputs=num_scan_inputs,
+            scan_input_axes=None, scan_input_directions=directions, scan_output_axes=None,
+            scan_output_directions=None,
+        )
+        for i in range(_tensors(values, "Scan")[0].shape[0])
+    ]  # fmt: skip
+    return tuple(F.stack(list(rows)) for rows in zip(*found, strict=True))

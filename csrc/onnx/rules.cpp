@@ -1,5 +1,7 @@
 #include "onnx/rules.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tensorlike::onnx {
@@ -37,8 +39,24 @@ Tensor part_of(Calls& calls, const Tensor& x, std::span<const Slice> slices) {
   return calls.one("subtensor", {Item(x)}, {{"items", list_of(items)}});
 }
 
+Tensor picked(Calls& calls, const Tensor& x, const Tensor& indices, size_t axis) {
+  const std::vector<int64_t> axes{static_cast<int64_t>(axis)};
+  const Tensor found = calls.one("gather", {Item(x), Item(indices)}, {{"axes", list_of(axes)}});
+  // The axes of the indices come first; they belong in the place of the axis.
+  const size_t many = indices.spec.shape.size();
+  std::vector<int64_t> order;
+  for (size_t i = 0; i < axis; ++i) order.push_back(static_cast<int64_t>(many + i));
+  for (size_t i = 0; i < many; ++i) order.push_back(static_cast<int64_t>(i));
+  for (size_t i = axis; i + 1 < x.spec.shape.size(); ++i) {
+    order.push_back(static_cast<int64_t>(many + i));
+  }
+  if (std::is_sorted(order.begin(), order.end())) return found;
+  return calls.one("permute_dims", {Item(found)}, {{"axes", list_of(order)}});
+}
+
 Rule find_rule(std::string_view name) {
-  for (const auto rules : {making_rules(), shaping_rules(), layer_rules()}) {
+  for (const auto rules :
+       {making_rules(), shaping_rules(), layer_rules(), resizing_rules(), recurrent_rules()}) {
     for (const NamedRule& named : rules) {
       if (named.name == name) return named.rule;
     }

@@ -48,12 +48,16 @@ Rule find_rule(std::string_view name);
 std::span<const NamedRule> making_rules();
 std::span<const NamedRule> shaping_rules();
 std::span<const NamedRule> layer_rules();
+std::span<const NamedRule> resizing_rules();
+std::span<const NamedRule> recurrent_rules();
 
 // A slice of an axis; kNoBound: an end that is not given, or a step of 1.
 constexpr int64_t kNoBound = INT64_MIN;
 struct Slice {
   int64_t first = kNoBound, last = kNoBound, step = kNoBound;
 };
+// What indices, which count from the front, pick along an axis.
+Tensor picked(Calls& calls, const Tensor& x, const Tensor& indices, size_t axis);
 // The part of a tensor that a slice for each of its axes selects.
 Tensor part_of(Calls& calls, const Tensor& x, std::span<const Slice> slices);
 

@@ -64,6 +64,8 @@ Items shape(const RuleCall& call) {
   return {Item(vector_of({all.begin() + first, all.begin() + last}))};
 }
 
+Items same(const RuleCall& call) { return {call.item("x")}; }
+
 Items size(const RuleCall& call) {
   return {Item(integers({element_count(call.tensor("x").spec.shape)}, {}))};
 }
@@ -108,10 +110,10 @@ Items cast_like(const RuleCall& call) {
 }
 
 constexpr NamedRule kRules[] = {
-    {"constant", constant},   {"constant_of_shape", constant_of_shape},
-    {"shape", shape},         {"size", size},
-    {"range_of", range_of},   {"cast", cast_to},
-    {"cast_like", cast_like},
+    {"constant", constant}, {"constant_of_shape", constant_of_shape},
+    {"shape", shape},       {"size", size},
+    {"same", same},         {"range_of", range_of},
+    {"cast", cast_to},      {"cast_like", cast_like},
 };
 
 }  // namespace

@@ -189,20 +189,9 @@ Item from_front(const RuleCall& call, const Tensor& indices, int64_t size) {
 
 Items gather(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
-  const Tensor& indices = call.tensor("indices");
   const size_t axis = call.axis("axis", x.spec.shape.size());
-  const Item at = from_front(call, indices, x.spec.shape[axis]);
-  const Sizes axes{static_cast<int64_t>(axis)};
-  const Tensor picked = call.calls.one("gather", {Item(x), at}, {{"axes", list_of(axes)}});
-  // The axes of the indices come first; they belong in the place of the axis.
-  const size_t many = indices.spec.shape.size();
-  Sizes order;
-  for (size_t i = 0; i < axis; ++i) order.push_back(static_cast<int64_t>(many + i));
-  for (size_t i = 0; i < many; ++i) order.push_back(static_cast<int64_t>(i));
-  for (size_t i = axis; i + 1 < x.spec.shape.size(); ++i)
-    order.push_back(static_cast<int64_t>(many + i));
-  if (std::is_sorted(order.begin(), order.end())) return {Item(picked)};
-  return {Item(call.calls.one("permute_dims", {Item(picked)}, {{"axes", list_of(order)}}))};
+  const Item at = from_front(call, call.tensor("indices"), x.spec.shape[axis]);
+  return {Item(picked(call.calls, x, at.tensor("indices"), axis))};
 }
 
 Items gather_elements(const RuleCall& call) {

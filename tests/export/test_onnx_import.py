@@ -195,8 +195,25 @@ def test_calls_tell_what_is_missing_or_too_much() -> None:
         model(np.ones((2, 4), np.float32))
 
 
-def test_the_example_of_load_prints_what_it_says() -> None:
-    text = inspect.cleandoc(tl.export.onnx.load.__doc__ or "")
-    test = doctest.DocTestParser().get_doctest(text, {}, "load", None, None)
+@pytest.mark.parametrize("thing", [tl.export.onnx.load, tl.export.onnx.OnnxModel])
+def test_the_examples_print_what_they_say(thing: Any) -> None:
+    text = inspect.cleandoc(thing.__doc__ or "")
+    test = doctest.DocTestParser().get_doctest(text, {}, thing.__name__, None, None)
     results = doctest.DocTestRunner(verbose=False).run(test)
     assert results.attempted > 0 and results.failed == 0
+
+
+def test_a_model_is_a_part_of_other_programs_and_of_every_transform() -> None:
+    model = tl.export.onnx.load(two_layers())
+    x = np.random.default_rng(5).standard_normal((2, 3)).astype(np.float32)
+    with static.program_guard(static.Program()) as main:
+        y = model(static.data("x", (None, 3))) * 2
+        z = model(x)  # at once, though a program is being built
+    found = static.Executor().run(main, {"x": x}, [y])[0]
+    np.testing.assert_allclose(found, 2 * np.asarray(model(x)), rtol=1e-6)
+    np.testing.assert_allclose(z, model(x), rtol=1e-6)
+    value, tangent = tl.jvp(model, (tl.tensor(x),), (tl.tensor(np.ones_like(x)),))
+    step = 1e-3
+    slope = (np.asarray(model(x + step)) - np.asarray(model(x - step))) / (2 * step)
+    np.testing.assert_allclose(value, model(x), rtol=1e-5)
+    np.testing.assert_allclose(tangent, slope, rtol=1e-2, atol=1e-3)

@@ -178,3 +178,29 @@ def test_a_quantised_network_gives_the_bytes_of_onnxruntime() -> None:
         np.testing.assert_array_equal(ours_y, y)
     else:
         assert np.mean(ours_c != c) < 0.01
+
+
+def test_sums_of_many_bytes_are_exact() -> None:
+    """Of so many that float32 would round: by a matrix, and by windows of 3x3, which are tiles."""
+    random = np.random.default_rng(2)
+    x = random.integers(0, 256, (1, 64, 20, 20)).astype(np.uint8)
+    w = random.integers(0, 256, (32, 64, 3, 3)).astype(np.uint8)
+    a = random.integers(128, 256, (4, 3000)).astype(np.uint8)
+    b = random.integers(128, 256, (3000, 5)).astype(np.uint8)
+    nodes = [
+        helper.make_node("ConvInteger", ["x", "w"], ["c"]),
+        helper.make_node("MatMulInteger", ["a", "b"], ["m"]),
+    ]
+    byte = TensorProto.UINT8
+    for weights in ((), ("w", "b")):
+        given = {"x": x, "w": w, "a": a, "b": b}
+        proto = model_of(
+            nodes, [port(n, list(v.shape), byte) for n, v in given.items() if n not in weights],
+            [port("c", None, TensorProto.INT32), port("m", None, TensorProto.INT32)],
+            [weight(n, given.pop(n)) for n in weights],
+        )  # fmt: skip
+        found = tl.export.onnx.load(proto).named(given)
+        np.testing.assert_array_equal(found["m"], a.astype(np.int64) @ b.astype(np.int64))
+        rows = np.lib.stride_tricks.sliding_window_view(x[0].astype(np.int64), (3, 3), (1, 2))
+        wanted = np.einsum("chwij,ocij->ohw", rows, w.astype(np.int64))
+        np.testing.assert_array_equal(found["c"][0], wanted)

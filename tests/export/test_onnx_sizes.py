@@ -72,6 +72,9 @@ def test_attention_of_any_batch_and_length_is_one_program() -> None:
 
 CALCULATED = {
     "Slice": [helper.make_node("Slice", ["shape", "one", "three"], ["s"])],
+    "Slice, backwards": [
+        helper.make_node("Slice", ["shape", "far", "near", "zero", "minus"], ["s"])
+    ],
     "Squeeze": [
         helper.make_node("Gather", ["shape", "zero"], ["a"]),
         helper.make_node("Squeeze", ["a", "zero"], ["b"]),
@@ -118,7 +121,8 @@ def test_what_is_calculated_of_sizes_is_what_onnxruntime_calculates(name: str) -
     nodes = [helper.make_node("Shape", ["x"], ["shape"]), *CALCULATED[name]]
     weights = [
         weight("zero", np.array([0])), weight("one", np.array([1])), weight("three", np.array([3])),
-        weight("half", np.float32(0.5)),
+        weight("half", np.float32(0.5)), weight("minus", np.array([-1])),
+        weight("far", np.array([9])), weight("near", np.array([-9])),
     ]  # fmt: skip
     if name == "another shape":
         weights[2] = weight("three", np.array([3, 1]))

@@ -32,6 +32,20 @@ class OnnxModel:
         inputs: the names of the inputs.
         outputs: the names of the outputs.
         why: why it is not one program; "" where it is.
+
+    Example:
+        >>> import onnx
+        >>> import tensorlike as tl
+        >>> nodes = [onnx.helper.make_node("Mul", ["x", "w"], ["y"])]
+        >>> x, y = (onnx.helper.make_tensor_value_info(name, 1, ["n"]) for name in "xy")
+        >>> w = onnx.helper.make_tensor("w", 1, [], [3.0])
+        >>> model = tl.export.onnx.load(
+        ...     onnx.helper.make_model(onnx.helper.make_graph(nodes, "thrice", [x], [y], [w]))
+        ... )
+        >>> model.named({"x": [1.0, 2.0]})["y"].tolist()
+        [3.0, 6.0]
+        >>> tl.grad(lambda w: model.op(tl.tensor([1.0, 2.0]), w=w)[0].sum())(tl.tensor(3.0)).item()
+        3.0
     """
 
     def __init__(self, file: ModelFile) -> None:
@@ -103,6 +117,9 @@ class OnnxModel:
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the program and its states; `static.load` reads them.
 
+        Args:
+            path: the file.
+
         Raises:
             ArgumentError: it is not one program.
         """
@@ -123,6 +140,11 @@ class OnnxModel:
         Args:
             args: the inputs in their order: tensors, arrays or numbers.
             kwargs: or by their names.
+
+        Raises:
+            ArgumentError: one is missing, or is none of the model's.
+            DTypeError: one has another dtype.
+            ShapeError: one has another shape.
         """
         values = self._bound(args, kwargs)
         found = self._run(values)
@@ -130,7 +152,14 @@ class OnnxModel:
         return results[0] if len(results) == 1 else results
 
     def named(self, inputs: Mapping[str, Any]) -> dict[str, Any]:
-        """The outputs by name, for inputs by name."""
+        """The outputs by name.
+
+        Args:
+            inputs: by their names, as a call takes them.
+
+        Raises:
+            ArgumentError: one is missing, or is none of the model's.
+        """
         found = self._run(self._bound((), inputs))
         return dict(zip(self.outputs, map(_outside, found), strict=True))
 

@@ -83,15 +83,15 @@ def slice_sizes(arrays: Sequence[Any], attributes: Mapping[str, Any]) -> Any:
     """A part of a list of sizes."""
     if arrays[0].ndim != 1:
         return None
-    found = [attributes.get(name) for name in ("starts", "ends")]
-    for i, array in enumerate(arrays[1:3]):
-        found[i] = array.reshape(-1).tolist()
-    step = arrays[4].reshape(-1).tolist()[0] if len(arrays) > 4 and arrays[4] is not None else 1
-    if any(isinstance(one, Size) for one in (found[0][0], found[1][0], step)):  # type: ignore[index]
+    given: list[Any] = [attributes.get("starts"), attributes.get("ends"), None, [1]]
+    for i, array in enumerate(arrays[1:]):
+        given[i] = given[i] if array is None else array.reshape(-1).tolist()
+    (first, *_), (last, *_), _, (step, *_) = given
+    if any(isinstance(one, Size) for one in (first, last, step)) or step == 0:
         return None
-    first, last = found[0][0], found[1][0]  # type: ignore[index]
-    if step < 0 and last < -len(arrays[0]):
-        last = None
+    if step < 0:
+        first = max(first, -len(arrays[0]))  # which Python takes to be before the beginning
+        last = None if last < -len(arrays[0]) else last
     return arrays[0][first:last:step]
 
 

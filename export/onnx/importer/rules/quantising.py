@@ -13,7 +13,7 @@ from ..element_types import TYPES, converted, dtype_of
 from ..narrow_types import INTEGERS, Narrow, narrowed
 from ..rule_table import rule
 from .conversions import tensor_part, type_number
-from .windows import convolution_integer, exact_dtype
+from .windows import EXACT, convolution_integer, exact_dtype
 
 UINT8 = 2
 
@@ -108,13 +108,13 @@ def _rows(x: Any, rank: int, axis: int) -> Any:
 
 def product_of_bytes(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
     """A product of matrices of bytes, exactly, in floating-point numbers."""
-    dtype = exact_dtype(a.shape[-1])
-    left, right = converted(a, dtype), converted(b, dtype)
+    left, right = converted(a, "float32"), converted(b, "float32")
     if a_zero is not None:
-        left = left - _rows(converted(a_zero, dtype), len(a.shape), -2)
+        left = left - _rows(converted(a_zero, "float32"), len(a.shape), -2)
     if b_zero is not None:
-        right = right - _rows(converted(b_zero, dtype), len(b.shape), -1)
-    return F.matmul(left, right)
+        right = right - _rows(converted(b_zero, "float32"), len(b.shape), -1)
+    dtype = exact_dtype(right, (max(len(b.shape) - 2, 0),), EXACT)
+    return F.matmul(converted(left, dtype), converted(right, dtype))
 
 
 @rule

@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..... import functional as F
+from .....imperative.blocks import is_symbolic
 from ..attribute_functions import is_symmetric, margins, ones_like, window_pads
 from ..element_types import converted
 from ..rule_table import rule
 
-EXACT_PRODUCTS = 258  # of two bytes, whose sum float32 holds exactly
+BYTE = 255  # the largest difference of two bytes
+EXACT = 2**24 // BYTE  # the sum of weights whose products with bytes float32 adds up exactly
+# The same where windows of 3x3 are multiplied as tiles (csrc/kernels/winograd.h): their sums are of
+# quarters, of up to 4 elements each, and 9 of them are added up.
+EXACT_OF_TILES = EXACT // (4 * 4 * 9)
 
 
 def convolved(
@@ -100,9 +107,21 @@ def _resized(y: Any, before: Sequence[int], after: Sequence[int]) -> Any:
     return F.pad(y, widths) if any(widths) else y
 
 
-def exact_dtype(products: Any) -> str:
-    """A dtype in which so many products of bytes are summed exactly."""
-    return "float32" if type(products) is int and products <= EXACT_PRODUCTS else "float64"
+def exact_dtype(weight: Any, axes: tuple[int, ...], most: int) -> str:
+    """A dtype in which products of bytes with a weight are summed exactly.
+
+    Args:
+        weight: less its zero point; looked at where it is known, else as large as bytes allow.
+        axes: those that are summed along.
+        most: up to which sum of magnitudes of the weight float32 is exact.
+    """
+    if is_symbolic(weight):
+        total: Any = BYTE
+        for axis in axes:
+            total = weight.shape[axis] * total
+    else:
+        total = int(np.abs(np.asarray(weight, np.float64)).sum(axis=axes).max(initial=0))
+    return "float32" if type(total) is int and total <= most else "float64"
 
 
 @rule
@@ -111,15 +130,14 @@ def convolution_integer(
     dilations: Any, group: int, kernel_shape: Any,
 ) -> Any:  # fmt: skip
     """A convolution of bytes, summed exactly."""
-    products: Any = 1
-    for size in w.shape[1:]:
-        products = products * size
-    dtype = exact_dtype(products)
-    left, right = converted(x, dtype), converted(w, dtype)
+    left, right = converted(x, "float32"), converted(w, "float32")
     if x_zero is not None:
-        left = left - converted(x_zero, dtype)
+        left = left - converted(x_zero, "float32")
     if w_zero is not None:
-        right = right - _for_channels(converted(w_zero, dtype), len(w.shape))
+        right = right - _for_channels(converted(w_zero, "float32"), len(w.shape))
+    most = EXACT_OF_TILES if tuple(w.shape[2:]) == (3, 3) else EXACT
+    dtype = exact_dtype(right, tuple(range(1, len(w.shape))), most)
+    left, right = converted(left, dtype), converted(right, dtype)
     sums = convolved(left, right, None, auto_pad, pads, strides, dilations, group)
     return converted(sums, "int32")
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from . import onnx
+from .weights import Loaded, Weights, load_weights, read_weights, save_weights
 
-__all__: list[str] = ["onnx"]
+__all__ = ["Loaded", "Weights", "load_weights", "onnx", "read_weights", "save_weights"]
 
 
 def __dir__() -> list[str]:

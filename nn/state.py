@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..imperative import ArgumentError, ParameterError, Tensor
+from ..imperative import ArgumentError, ParameterError, Tensor, TensorBase
 from ..imperative import state as states
 from ..imperative.state import check_state, loaded, set_all
 
@@ -54,6 +54,15 @@ def saved(layer: Layer, layout: str) -> dict[str, np.ndarray[Any, Any]]:
     return state
 
 
+def shapes(layer: Layer, layout: str) -> dict[str, tuple[int, ...]]:
+    """The shapes of what `saved` returns, without the elements."""
+    is_pytorch, swapped = _is_pytorch("load_state_dict", layout), _swapped(layer)
+    return {
+        name: value.shape[::-1] if is_pytorch and id(value) in swapped else value.shape
+        for name, value in _own(layer).items()
+    }
+
+
 def load(layer: Layer, state: Mapping[str, Any], strict: bool, layout: str) -> None:
     """What `Layer.load_state_dict` does."""
     is_pytorch, swapped = _is_pytorch("load_state_dict", layout), _swapped(layer)
@@ -70,11 +79,17 @@ def load(layer: Layer, state: Mapping[str, Any], strict: bool, layout: str) -> N
         value = state[name]
         if id(tensor) in swapped:
             if is_pytorch:
-                value = np.swapaxes(np.array(value), -1, -2) if np.ndim(value) > 1 else value
+                value = _transposed(value)
             elif name + _MARK not in state:
                 _refuse_unsaid(name, value)
         pairs.append((tensor, loaded(name, value, tensor)))
     set_all(pairs)
+
+
+def _transposed(value: Any) -> Any:
+    if isinstance(value, TensorBase):  # of any dtype, those included that NumPy has not
+        return Tensor(value).mT if len(value.shape) > 1 else value
+    return np.swapaxes(np.array(value), -1, -2) if np.ndim(value) > 1 else value
 
 
 def _is_square(array: Any) -> bool:

@@ -15,12 +15,13 @@ import pytest
 from support.declarations import DECLARED
 
 import tensorlike as tl
-from tensorlike import functional, imperative, memory, nn, ops, optim, transforms
+from tensorlike import export, functional, imperative, memory, nn, ops, optim, transforms
 from tensorlike.opdecl.compiler.examples import example_lines
 from tensorlike.opdecl.oracle.reference import Reference
 
 MODULES = [
     tl,
+    export,
     functional,
     functional.linalg,
     functional.special,

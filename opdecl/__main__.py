@@ -17,6 +17,7 @@ from .compiler.emit_cuda import emit_cuda
 from .compiler.emit_docs import emit_attribute_docs, emit_docs, emit_onnx_docs
 from .compiler.emit_functional import emit_functional
 from .compiler.emit_methods import emit_methods
+from .compiler.emit_onnx import emit_onnx
 from .compiler.emit_ops import emit_ops
 from .compiler.emit_reductions import emit_reductions
 from .compiler.emit_scalars import emit_scalars
@@ -24,6 +25,7 @@ from .compiler.emit_tables import emit_tables
 from .compiler.errors import DeclarationError
 from .compiler.formula_reader import load_formulas
 from .compiler.identities import IdentitySpec, load_identities
+from .compiler.onnx_entries import entries as onnx_entries
 from .compiler.registry import ROOM, Declarations, load_builtin
 from .compiler.scalar_code import all_code
 
@@ -110,6 +112,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if options.cpp is not None:
         write_changed(options.cpp, cpp_files(declarations, identities))
         write_changed(options.cpp, {"attr_types.inc": emit_attr_types()})
+        ops = [entry for versions in onnx_entries().values() for entry in versions]
+        write_changed(options.cpp, {"onnx_ops.inc": emit_onnx(ops)})
         write_changed(options.cpp, {"coefficients.inc": emit_coefficients(load_formulas())})
     if options.cuda is not None:
         write_changed(options.cuda, emit_cuda(code))

@@ -1,10 +1,11 @@
-// tl-run: runs a saved program on arrays, without Python.
+// tl-run: runs a saved program, or an ONNX model, on arrays, without Python.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
 
 #include "base/pool.h"
+#include "onnx/build.h"
 #include "program/file.h"
 #include "program/functions.h"
 #include "program/passes.h"
@@ -15,6 +16,7 @@ namespace {
 
 constexpr const char* kUsage =
     "tl-run PROGRAM.tlp [OPTION...]\n"
+    "tl-run MODEL.onnx [OPTION...]\n"
     "\n"
     "  --input NAME=FILE.npy    feeds an input\n"
     "  --output NAME=FILE.npy   writes a result; those without a file are printed\n"
@@ -147,16 +149,26 @@ void compile(ProgramFile& file) {
   for (size_t i = 0; i < made.results.size(); ++i) file.results[i].second = made.results[i];
 }
 
+// A model is made a program for the shapes of what it is fed.
+ProgramFile load(const std::string& path, const Feeds& feeds) {
+  if (!path.ends_with(".onnx")) return Program::load(path);
+  onnx::Shapes shapes;
+  for (const auto& [name, value] : feeds) {
+    shapes[name] = static_cast<const RawTensor&>(*value).shape;
+  }
+  return onnx::build_program(onnx::read_model_file(path), shapes);
+}
+
 void run(const Options& options) {
   if (options.threads > 0) set_num_threads(options.threads);
-  ProgramFile file = Program::load(options.program);
+  Feeds feeds;
+  for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));
+  ProgramFile file = load(options.program, feeds);
   for (const std::string& path : options.weights) {
     for (const auto& [name, tensor] : Program::load(path).weights) file.scope().set(name, tensor);
   }
   if (options.compiles) compile(file);
   if (options.prints) std::cout << file.program->text() << "\n";
-  Feeds feeds;
-  for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));
   const std::vector<int> results = file.numbers();
   const auto once = [&] { return execute(*file.program, feeds, results, file.scope()); };
   Values found = once();

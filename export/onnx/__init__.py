@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from .exporter import save, to_model
+from .importer import OnnxModel, load
 
-__all__ = ["save", "to_model"]
+__all__ = ["OnnxModel", "load", "save", "to_model"]
 
 
 def __dir__() -> list[str]:

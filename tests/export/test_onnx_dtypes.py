@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.declarations import REDUCTIONS, SCALARS, accepts, function_of, name_of
-from support.onnx_models import array_of, assert_same, model_of, run_model
+from support.exported_models import array_of, assert_same, model_of, run_model
 from support.unknown_sizes import leaves
 
 import tensorlike as tl

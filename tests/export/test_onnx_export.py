@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from support.network_calls import CALLS, NetworkCall
-from support.onnx_models import check_known, check_unknown, model_of, narrowed
+from support.exported_models import check_known, check_unknown, model_of, narrowed
 from support.unknown_sizes import gradients
 
 import tensorlike as tl

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.onnx_models import check_known, check_unknown
+from support.exported_models import check_known, check_unknown
 from support.unknown_sizes import gradients
 
 import tensorlike.functional as F

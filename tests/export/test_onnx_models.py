@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import onnx as standard
 import pytest
-from support.onnx_models import array_of, assert_same, check_known, check_unknown, run_model
+from support.exported_models import array_of, assert_same, check_known, check_unknown, run_model
 
 import tensorlike as tl
 import tensorlike.functional as F

@@ -1,106 +1,84 @@
-"""Calls exported to ONNX and run in ONNX Runtime, against what they give here."""
+"""Models of ONNX, made by hand, and what ONNX Runtime gives for them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import onnx
+import onnxruntime as ort
+from onnx import TensorProto, helper
 
-import tensorlike as tl
-from tensorlike.export import onnx
-from tensorlike.export.onnx.exporter.verifying import session_of
-
-from .unknown_sizes import MISTAKES, choices, leaves, resized
-
-Call = Callable[..., Any]
-SIZES = (2, 5)  # of a leading size that is not known
-# What ONNX Runtime may be off by: it rounds in another order, and has polynomials of its own.
-CLOSE = {"float32": (1e-4, 2e-5), "float64": (1e-6, 1e-9), "float16": (2e-2, 2e-2)}
+FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
-def narrowed(x: Any) -> Any:
-    """Numbers as float32: there are kernels for it of every op."""
-    array = np.asarray(x)
-    return array.astype(np.float32) if array.dtype == np.float64 else array
+def port(name: str, shape: Any, kind: int = FLOAT) -> Any:
+    return helper.make_tensor_value_info(name, kind, shape)
 
 
-def array_of(x: Any) -> Any:
-    return np.asarray(x.detach() if isinstance(x, tl.Tensor) else x)
+def weight(name: str, values: Any) -> Any:
+    return onnx.numpy_helper.from_array(np.asarray(values), name)
 
 
-def run_model(model: Any, arrays: list[Any]) -> list[Any]:
-    """The results of a model whose inputs are called x0, x1, ..."""
-    session = session_of(model)
-    names = [given.name for given in session.get_inputs()]
-    fed = {f"x{i}": array_of(tl.tensor(x)) for i, x in enumerate(arrays)}
-    found: list[Any] = session.run(None, {name: fed[name] for name in names})
+def model_of(
+    nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: Any = (), opset: int = 18,
+    **more: Any,
+) -> Any:  # fmt: skip
+    graph = helper.make_graph(nodes, "graph", inputs, outputs, list(weights))
+    imports = [helper.make_opsetid("", opset), *more.pop("imports", [])]
+    return helper.make_model(graph, opset_imports=imports, ir_version=10, **more)
+
+
+def by_onnxruntime(model: Any, feed: dict[str, Any]) -> list[Any]:
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+    found: list[Any] = session.run(None, feed)
     return found
 
 
-def assert_same(found: Any, wanted: Any) -> None:
-    assert (found.shape, found.dtype) == (wanted.shape, wanted.dtype)
-    rtol, atol = CLOSE.get(wanted.dtype.name, (0, 0))
-    if wanted.dtype.kind == "f":
-        size = np.max(np.abs(np.nan_to_num(wanted, posinf=0, neginf=0)), initial=0)
-        np.testing.assert_allclose(found, wanted, rtol, atol * max(1.0, float(size)))
+def two_layers() -> Any:
+    """x (n, 3) by a layer, reshaped by sizes that the graph calculates, by another one."""
+    random = np.random.default_rng(0)
+    weights = [
+        weight("w", random.standard_normal((3, 4)).astype(np.float32)),
+        weight("b", random.standard_normal(4).astype(np.float32)),
+        weight("zero", np.int64(0)),
+        weight("two", np.array([2, 2], np.int64)),
+    ]
+    nodes = [
+        helper.make_node("Gemm", ["x", "w", "b"], ["h"]),
+        helper.make_node("Relu", ["h"], ["r"]),
+        helper.make_node("Shape", ["x"], ["shape"]),
+        helper.make_node("Gather", ["shape", "zero"], ["n"], axis=0),
+        helper.make_node("Unsqueeze", ["n", "at"], ["rows"]),
+        helper.make_node("Concat", ["rows", "two"], ["wanted"], axis=0),
+        helper.make_node("Reshape", ["r", "wanted"], ["y"]),
+    ]
+    weights.append(weight("at", np.array([0], np.int64)))
+    return model_of(nodes, [port("x", ["n", 3])], [port("y", ["n", 2, 2])], weights)
+
+
+def graph(name: str, nodes: list[Any], inputs: list[Any], outputs: list[Any]) -> Any:
+    return helper.make_graph(nodes, name, inputs, outputs)
+
+
+def loop_body(*, ends: bool) -> Any:
+    """total + x and a row of it, as long as it is below 20 or for ever."""
+    nodes = [helper.make_node("Add", ["total", "x"], ["next"])]
+    if ends:
+        nodes += [
+            helper.make_node("ReduceSum", ["next"], ["sum"], keepdims=0),
+            helper.make_node("Less", ["sum", "most"], ["go"]),
+        ]
     else:
-        np.testing.assert_array_equal(found, wanted)
-
-
-def model_of(call: Call, arrays: list[Any], chosen: tuple[int, ...] = (), opset: int = 21) -> Any:
-    """The model of a call, whose chosen arguments have a leading size that is not known."""
-    inputs = {
-        f"x{i}": (("n", *x.shape[1:]) if i in chosen else x.shape, tl.tensor(x).dtype)
-        for i, x in enumerate(arrays)
-    }
-    return onnx.to_model(lambda *xs: leaves(call(*xs)), inputs=inputs, opset=opset)
-
-
-def check_known(call: Call, arrays: list[Any], opset: int = 21) -> Any:
-    """Holds the model of a call with known sizes against the call; the model."""
-    wanted = [array_of(y) for y in leaves(call(*map(tl.tensor, arrays)))]
-    model = model_of(call, arrays, opset=opset)
-    for found, want in zip(run_model(model, arrays), wanted, strict=True):
-        assert_same(found, want)
-    return model
-
-
-def sized(call: Call, arrays: list[Any]) -> Iterator[tuple[tuple[int, ...], dict[int, Any]]]:
-    """Choices of arguments that may have another leading size, and what calls give then."""
-    for chosen in choices(arrays):
-        found = {}
-        for size in SIZES:
-            given = [resized(x, size) if i in chosen else x for i, x in enumerate(arrays)]
-            try:
-                found[size] = given, [array_of(y) for y in leaves(call(*map(tl.tensor, given)))]
-            except MISTAKES:
-                break
-        if len(found) == len(SIZES):
-            yield tuple(chosen), found
-
-
-def check_unknown(call: Call, arrays: list[Any], opset: int = 21) -> bool:
-    """Holds the model of a call with an unknown leading size against calls, at two sizes.
-
-    Returns:
-        Whether there is a choice of arguments that can be resized, and recorded.
-    """
-    for chosen, wanted in sized(call, arrays):
-        try:
-            model_recorded(call, arrays, chosen)
-        except MISTAKES:
-            continue
-        model = model_of(call, arrays, chosen, opset)
-        for given, results in wanted.values():
-            for found, want in zip(run_model(model, given), results, strict=True):
-                assert_same(found, want)
-        return True
-    return False
-
-
-def model_recorded(call: Call, arrays: list[Any], chosen: tuple[int, ...]) -> None:
-    """Records a call; raises what recording raises."""
-    from .unknown_sizes import record
-
-    record(call, arrays, list(chosen))
+        nodes.append(helper.make_node("Identity", ["on"], ["go"]))
+    outputs = [port("go", [], BOOL), port("next", [2])]
+    if not ends:
+        nodes.append(helper.make_node("Identity", ["next"], ["row"]))
+        outputs.append(port("row", [2]))
+    return graph(
+        "body", nodes, [port("i", [], INT64), port("on", [], BOOL), port("total", [2])], outputs
+    )

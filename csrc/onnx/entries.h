@@ -1,0 +1,36 @@
+// What ONNX's ops mean: the entries of export/onnx/ops/*.yaml, as the build has put them in here.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "onnx/item.h"
+#include "program/json.h"
+
+namespace tensorlike::onnx {
+
+struct Input {
+  std::string name;
+  std::string kind;  // empty: a tensor; else what it becomes, whose numbers must be known
+  bool is_optional, is_variadic;
+};
+
+struct Entry {
+  enum class Meaning : uint8_t { kBody, kFold, kRule };
+  std::string op, domain;
+  int64_t since = 1;
+  std::vector<Input> inputs;
+  std::vector<std::pair<std::string, Item>> attrs;  // with their defaults
+  Meaning meaning = Meaning::kBody;
+  std::string text = {};                // the function that is folded, or the rule
+  std::vector<Json::Value> nodes = {};  // of the body, each after what it reads
+  std::vector<int64_t> results = {};
+};
+
+// The entry of an op in an opset; null: there is none.
+const Entry* find_entry(const std::string& domain, const std::string& op, int64_t opset);
+const std::vector<std::unique_ptr<const Entry>>& all_entries();
+
+}  // namespace tensorlike::onnx

@@ -1,0 +1,171 @@
+"""Quantised numbers: bytes that stand for reals by a scale and a zero point.
+
+Products of bytes are summed exactly, in floating-point numbers that hold the sums.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..... import functional as F
+from ..attribute_functions import limit, normal_axis
+from ..element_types import TYPES, converted, dtype_of
+from ..narrow_types import INTEGERS, Narrow, narrowed
+from ..rule_table import rule
+from .conversions import tensor_part, type_number
+from .windows import EXACT, convolution_integer, exact_dtype
+
+UINT8 = 2
+
+
+def _along(x: Any, like: Any, axis: int, block: int) -> Any:
+    """Scales or zero points so that they broadcast: one, one for each row, or for each block."""
+    if len(x.shape) == 0 or (len(x.shape) == 1 and x.size == 1):
+        return F.reshape(x, ())
+    axis = normal_axis(axis, len(like.shape))
+    if block:
+        found = F.repeat(x, block, axis=axis)
+        items = [slice(None)] * len(like.shape)
+        items[axis] = slice(0, like.shape[axis])
+        return found[tuple(items)]
+    if len(x.shape) > 1:
+        return x
+    return F.reshape(x, tuple(-1 if i == axis else 1 for i in range(len(like.shape))))
+
+
+def limits(number: int) -> tuple[int, int]:
+    """The lowest and the highest integer of an element type."""
+    if number in INTEGERS:
+        bits, is_signed = INTEGERS[number]
+        return (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1) if is_signed else (0, 2**bits - 1)
+    dtype = dtype_of(number)
+    return limit(dtype, "lowest"), limit(dtype, "highest")
+
+
+def _is_float(number: int) -> bool:
+    return TYPES[number].dtype.startswith(("float", "bfloat"))
+
+
+@rule
+def quantize(
+    x: Any, scale: Any, zero: Any, *, axis: int, saturate: int, block_size: int, output_dtype: int,
+    precision: int,
+) -> Any:  # fmt: skip
+    """Reals as quantised numbers."""
+    number = type_number(zero) if zero is not None else output_dtype or UINT8
+    wide = (
+        "float32"
+        if x.dtype.kind != "floating" or x.dtype.name in ("float16", "bfloat16")
+        else x.dtype.name
+    )
+    if precision:
+        wide = TYPES[precision].dtype
+    x, scale = tensor_part(x), tensor_part(scale)
+    real = converted(x, wide) / _along(converted(scale, wide), x, axis, block_size)
+    if _is_float(number):
+        return narrowed(real, number, saturate=bool(saturate))
+    rounded = F.round(real)
+    if zero is not None:
+        rounded = rounded + _along(converted(tensor_part(zero), wide), x, axis, block_size)
+    low, high = limits(number)
+    bounded = F.minimum(F.maximum(rounded, low), high)
+    return (
+        narrowed(bounded, number) if TYPES[number].narrow else converted(bounded, dtype_of(number))
+    )
+
+
+@rule
+def dequantize(
+    x: Any, scale: Any, zero: Any, *, axis: int, block_size: int, output_dtype: int
+) -> Any:
+    """Quantised numbers as reals."""
+    x, scale = tensor_part(x), tensor_part(scale)
+    kind = dtype_of(output_dtype) if output_dtype else scale.dtype
+    wide = "float32" if scale.dtype.name in ("float16", "bfloat16") else scale.dtype
+    real = converted(x, wide)
+    if zero is not None:
+        real = real - _along(converted(tensor_part(zero), wide), x, axis, block_size)
+    return converted(real * _along(converted(scale, wide), x, axis, block_size), kind)
+
+
+@rule
+def dynamic_quantize(x: Any) -> Any:
+    """Reals as bytes by a scale and a zero point of their own range."""
+    low, high = F.minimum(F.min(x), 0), F.maximum(F.max(x), 0)
+    scale = (high - low) / 255
+    safe = F.where(scale == 0, 1, scale)
+    zero = F.minimum(F.maximum(F.round(-low / safe), 0), 255)
+    found = F.minimum(F.maximum(F.round(x / safe) + zero, 0), 255)
+    return converted(found, "uint8"), scale, converted(zero, "uint8")
+
+
+def _rows(x: Any, rank: int, axis: int) -> Any:
+    """A zero point or scale for each row or column of matrices."""
+    if len(x.shape) != 1 or x.size == 1:
+        return F.reshape(x, ()) if x.size == 1 else x
+    return F.reshape(x, (-1, 1) if axis == -2 else (1, -1))
+
+
+def product_of_bytes(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
+    """A product of matrices of bytes, exactly, in floating-point numbers."""
+    left, right = converted(a, "float32"), converted(b, "float32")
+    if a_zero is not None:
+        left = left - _rows(converted(a_zero, "float32"), len(a.shape), -2)
+    if b_zero is not None:
+        right = right - _rows(converted(b_zero, "float32"), len(b.shape), -1)
+    dtype = exact_dtype(right, (max(len(b.shape) - 2, 0),), EXACT)
+    return F.matmul(converted(left, dtype), converted(right, dtype))
+
+
+@rule
+def product_integer(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
+    """A product of matrices of bytes."""
+    return converted(product_of_bytes(a, b, a_zero, b_zero), "int32")
+
+
+def requantized(sums: Any, factor: Any, zero: Any) -> Any:
+    """Sums as bytes of another scale."""
+    wide = "float64" if sums.dtype.name == "float64" else "float32"
+    rounded = F.round(converted(sums, wide) * factor) + converted(zero, wide)
+    low, high = limit(zero.dtype, "lowest"), limit(zero.dtype, "highest")
+    return converted(F.minimum(F.maximum(rounded, low), high), zero.dtype)
+
+
+@rule
+def quantized_product(
+    a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, y_scale: Any, y_zero: Any
+) -> Any:
+    """A product of quantised matrices, quantised."""
+    a_scale, b_scale, y_scale = (
+        converted(scale, "float32") for scale in (a_scale, b_scale, y_scale)
+    )
+    factor = _rows(a_scale, len(a.shape), -2) * _rows(b_scale, len(b.shape), -1)
+    return requantized(
+        product_of_bytes(a, b, a_zero, b_zero), factor / _rows(y_scale, 2, -2),
+        F.reshape(y_zero, ()) if y_zero.size == 1 else y_zero,
+    )  # fmt: skip
+
+
+@rule
+def quantized_convolution(
+    x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any, y_zero: Any,
+    b: Any, *, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int,
+    kernel_shape: Any,
+) -> Any:  # fmt: skip
+    """A convolution of quantised images, quantised."""
+    sums = convolution_integer(
+        x, w, x_zero, w_zero, auto_pad=auto_pad, pads=pads, strides=strides, dilations=dilations,
+        group=group, kernel_shape=kernel_shape,
+    )  # fmt: skip
+    channels = (1, -1, *[1] * (len(x.shape) - 2))
+    if b is not None:
+        sums = sums + F.reshape(b, channels)
+    factor = x_scale * w_scale / y_scale
+    if factor.size != 1:
+        factor = F.reshape(factor, channels)
+    return requantized(sums, factor, F.reshape(y_zero, ()))
+
+
+def value_of(x: Any) -> Any:
+    """A tensor, whatever its element type is called."""
+    return x.tensor if isinstance(x, Narrow) else x

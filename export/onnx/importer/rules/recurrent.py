@@ -1,0 +1,254 @@
+"""LSTM, GRU and RNN: our recurrences where ONNX's are they, else a scan over the cell's formula."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..... import _C
+from ..... import functional as F
+from ..element_types import converted
+from ..rule_table import rule
+
+_USUAL = {"LSTM": ("Sigmoid", "Tanh", "Tanh"), "GRU": ("Sigmoid", "Tanh"), "RNN": ("Tanh",)}
+_GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
+# The places of ONNX's gates in ours: input, output, forget, candidate; update, reset, candidate.
+_ORDER = {"LSTM": (0, 2, 3, 1), "GRU": (1, 0, 2), "RNN": (0,)}
+
+
+def _affine(x: Any, alpha: float, beta: float) -> Any:
+    return x * alpha + beta
+
+
+_ACTIVATIONS: dict[str, tuple[Callable[[Any, float, float], Any], float, float]] = {
+    "relu": (lambda x, a, b: F.relu(x), 0.0, 0.0),
+    "tanh": (lambda x, a, b: F.tanh(x), 0.0, 0.0),
+    "sigmoid": (lambda x, a, b: F.sigmoid(x), 0.0, 0.0),
+    "affine": (_affine, 1.0, 0.0),
+    "leakyrelu": (lambda x, a, b: F.where(x < 0, x * a, x), 0.01, 0.0),
+    "thresholdedrelu": (lambda x, a, b: F.where(x > a, x, 0), 1.0, 0.0),
+    "scaledtanh": (lambda x, a, b: F.tanh(x * b) * a, 1.0, 1.0),
+    "hardsigmoid": (lambda x, a, b: F.minimum(F.maximum(x * a + b, 0), 1), 0.2, 0.5),
+    "elu": (lambda x, a, b: F.where(x < 0, F.expm1(x) * a, x), 1.0, 0.0),
+    "softsign": (lambda x, a, b: F.softsign(x), 0.0, 0.0),
+    "softplus": (lambda x, a, b: F.softplus(x), 0.0, 0.0),
+}
+
+
+def _activations(kind: str, names: Any, alphas: Any, betas: Any, directions: int) -> list[Any]:
+    """For each direction its functions."""
+    names = _USUAL[kind] * directions if names is None else names
+    each = len(_USUAL[kind])
+    if len(names) != each * directions:
+        raise _C.ArgumentError(
+            f"must be {each * directions} names", op=kind, argument="activations", got=str(names)
+        )
+    alphas, betas = list(alphas or ()), list(betas or ())
+    found = []
+    for name in names:
+        if name.lower() not in _ACTIVATIONS:
+            raise _C.ArgumentError(
+                f"must be among {', '.join(_ACTIVATIONS)}", op=kind, argument="activations",
+                got=repr(name),
+            )  # fmt: skip
+        function, alpha, beta = _ACTIVATIONS[name.lower()]
+        alpha = alphas.pop(0) if alphas and alpha != 0 else alpha
+        beta = betas.pop(0) if betas and beta != 0 else beta
+        found.append(_bound(function, alpha, beta))
+    return [found[i * each : (i + 1) * each] for i in range(directions)]
+
+
+def _bound(function: Callable[[Any, float, float], Any], alpha: float, beta: float) -> Any:
+    return lambda x: function(x, alpha, beta)
+
+
+def _blocks(x: Any, order: Sequence[int]) -> Any:
+    """The gates along the first axis in our order."""
+    if tuple(order) == tuple(range(len(order))):
+        return x
+    size = x.shape[0] // len(order)
+    parts = F.split(x, (size,) * len(order), axis=0)
+    return F.concat([parts[i] for i in order], axis=0)
+
+
+class Direction:
+    """One direction of a recurrence, with the tensors that belong to it."""
+
+    def __init__(self, kind: str, x: Any, given: dict[str, Any], number: int, **how: Any) -> None:
+        self.kind = kind
+        self.x = x
+        self.reverse: bool = how["reverse"]
+        self.before_reset: int = how["before_reset"]
+        self.clip = how["clip"]
+        self.input_forget: int = how["input_forget"]
+        self.functions = how["functions"]
+        self.lengths = given["lengths"]
+        self.w, self.r = given["w"][number], given["r"][number]
+        size = self.r.shape[-1]
+        self.size = size
+        gates = _GATES[kind]
+        if given["b"] is None:
+            bias = F.full((2 * gates * size,), 0, dtype=x.dtype)
+        else:
+            bias = given["b"][number]
+        self.b, self.rb = bias[: gates * size], bias[gates * size :]
+        batch = x.shape[1]
+        zeros = F.full((batch, size), 0, dtype=x.dtype)
+        self.h = zeros if given["h"] is None else given["h"][number]
+        self.c = zeros if given["c"] is None else given["c"][number]
+        self.p = None if given["p"] is None else given["p"][number]
+
+    def run(self, is_usual: bool) -> tuple[Any, Any, Any]:
+        """The states after each step, the last one, and the last cell state."""
+        plain = is_usual and self.lengths is None and self.clip is None and self.p is None
+        if plain and not self.input_forget and (self.kind != "GRU" or self.before_reset):
+            return self._by_op()
+        return self._by_scan()
+
+    def _by_op(self) -> tuple[Any, Any, Any]:
+        order = _ORDER[self.kind]
+        w, r = _blocks(self.w, order), _blocks(self.r, order)
+        b, rb = _blocks(self.b, order), _blocks(self.rb, order)
+        product = F.matmul(self.x, F.permute_dims(w, (1, 0)))
+        last = 0 if self.reverse else -1
+        if self.kind == "LSTM":
+            ys, cells, _ = F.lstm(product + (b + rb), r, self.h, self.c, reverse=self.reverse)
+            return ys, ys[last], cells[last]
+        if self.kind == "GRU":
+            ys = F.gru(product + b, r, self.h, rb, reverse=self.reverse)
+        else:
+            ys = F.rnn(product + (b + rb), r, self.h, reverse=self.reverse)
+        return ys, ys[last], self.c
+
+    def _by_scan(self) -> tuple[Any, Any, Any]:
+        sums = F.matmul(self.x, F.permute_dims(self.w, (1, 0))) + self.b
+        steps = F.arange(self.x.shape[0])
+        cell = {"LSTM": self._lstm, "GRU": self._gru, "RNN": self._rnn}[self.kind]
+
+        def step(carry: Any, row: Any) -> Any:
+            h, c = carry
+            at, own = row
+            new_h, new_c = cell(own, h, c)
+            if self.lengths is None:
+                return (new_h, new_c), new_h
+            is_on = F.reshape(at < self.lengths, (-1, 1))
+            return (F.where(is_on, new_h, h), F.where(is_on, new_c, c)), F.where(is_on, new_h, 0)
+
+        (h, c), ys = F.scan(step, (self.h, self.c), (steps, sums), reverse=self.reverse)
+        return ys, h, c
+
+    def _clipped(self, x: Any) -> Any:
+        return x if self.clip is None else F.minimum(F.maximum(x, -self.clip), self.clip)
+
+    def _rnn(self, own: Any, h: Any, c: Any) -> tuple[Any, Any]:
+        total = own + F.matmul(h, F.permute_dims(self.r, (1, 0))) + self.rb
+        return self.functions[0](self._clipped(total)), c
+
+    def _gru(self, own: Any, h: Any, c: Any) -> tuple[Any, Any]:
+        n = self.size
+        rows = F.permute_dims(self.r, (1, 0))
+        gates = own[:, : 2 * n] + F.matmul(h, rows[:, : 2 * n]) + self.rb[: 2 * n]
+        gates = self.functions[0](self._clipped(gates))
+        update, reset = gates[:, :n], gates[:, n:]
+        if self.before_reset:
+            inner = reset * (F.matmul(h, rows[:, 2 * n :]) + self.rb[2 * n :])
+        else:
+            inner = F.matmul(reset * h, rows[:, 2 * n :]) + self.rb[2 * n :]
+        candidate = self.functions[1](self._clipped(own[:, 2 * n :] + inner))
+        return (1 - update) * candidate + update * h, c
+
+    def _lstm(self, own: Any, h: Any, c: Any) -> tuple[Any, Any]:
+        n = self.size
+        total = own + F.matmul(h, F.permute_dims(self.r, (1, 0))) + self.rb
+        i, o, f, g = (total[:, k * n : (k + 1) * n] for k in range(4))
+        if self.p is not None:
+            i, f = i + self.p[:n] * c, f + self.p[2 * n :] * c
+        gate, inner, outer = self.functions
+        i, f = gate(self._clipped(i)), gate(self._clipped(f))
+        if self.input_forget:
+            f = 1 - i
+        c = f * c + i * inner(self._clipped(g))
+        if self.p is not None:
+            o = o + self.p[n : 2 * n] * c
+        return gate(self._clipped(o)) * outer(c), c
+
+
+def _recurrence(kind: str, x: Any, given: dict[str, Any], how: dict[str, Any]) -> Any:
+    direction, layout = how["direction"], how["layout"]
+    reverses = {"forward": [False], "reverse": [True], "bidirectional": [False, True]}
+    if direction not in reverses:
+        raise _C.ArgumentError(
+            f"must be one of {', '.join(reverses)}", op=kind, argument="direction",
+            got=repr(direction),
+        )  # fmt: skip
+    if layout:
+        x = F.permute_dims(x, (1, 0, 2))
+        for name in ("h", "c"):
+            if given[name] is not None:
+                given[name] = F.permute_dims(given[name], (1, 0, 2))
+    flags = reverses[direction]
+    functions = _activations(
+        kind, how["activations"], how["activation_alpha"], how["activation_beta"], len(flags)
+    )
+    named = how["activations"] or _USUAL[kind] * len(flags)
+    is_usual = tuple(n.lower() for n in named) == tuple(
+        n.lower() for n in _USUAL[kind] * len(flags)
+    )
+    found = []
+    for i, flag in enumerate(flags):
+        one = Direction(
+            kind, x, given, i, reverse=flag, before_reset=how.get("linear_before_reset", 0),
+            clip=how["clip"], input_forget=how.get("input_forget", 0), functions=functions[i],
+        )  # fmt: skip
+        found.append(one.run(is_usual))
+    ys = F.stack([one[0] for one in found], axis=1)
+    hs, cs = (F.stack([one[k] for one in found], axis=0) for k in (1, 2))
+    if layout:
+        ys = F.permute_dims(ys, (2, 0, 1, 3))
+        hs, cs = F.permute_dims(hs, (1, 0, 2)), F.permute_dims(cs, (1, 0, 2))
+    return (ys, hs, cs) if kind == "LSTM" else (ys, hs)
+
+
+@rule
+def lstm(
+    x: Any, w: Any, r: Any, b: Any, lengths: Any, h: Any, c: Any, p: Any, *, hidden_size: Any,
+    **how: Any,
+) -> Any:  # fmt: skip
+    """A long short-term memory."""
+    given = {"w": w, "r": r, "b": b, "lengths": lengths, "h": h, "c": c, "p": p}
+    return _recurrence("LSTM", x, given, how)
+
+
+@rule
+def gru(
+    x: Any, w: Any, r: Any, b: Any, lengths: Any, h: Any, *, hidden_size: Any, **how: Any
+) -> Any:
+    """A gated recurrent unit."""
+    given = {"w": w, "r": r, "b": b, "lengths": lengths, "h": h, "c": None, "p": None}
+    return _recurrence("GRU", x, given, how)
+
+
+@rule
+def rnn(
+    x: Any, w: Any, r: Any, b: Any, lengths: Any, h: Any, *, hidden_size: Any, **how: Any
+) -> Any:
+    """A plain recurrence."""
+    given = {"w": w, "r": r, "b": b, "lengths": lengths, "h": h, "c": None, "p": None}
+    return _recurrence("RNN", x, given, how)
+
+
+@rule
+def quantized_lstm(
+    x: Any, w: Any, r: Any, b: Any, lengths: Any, h: Any, c: Any, p: Any, w_scale: Any, w_zero: Any,
+    r_scale: Any, r_zero: Any, *, hidden_size: Any, **how: Any,
+) -> Any:  # fmt: skip
+    """A long short-term memory whose weights are bytes, in the other order of axes."""
+    w, r = _of_bytes(w, w_scale, w_zero), _of_bytes(r, r_scale, r_zero)
+    return lstm(x, w, r, b, lengths, h, c, p, hidden_size=hidden_size, layout=0, **how)
+
+
+def _of_bytes(weight: Any, scale: Any, zero: Any) -> Any:
+    """(directions, columns, rows) of bytes as (directions, rows, columns) of reals."""
+    shape = (weight.shape[0], 1, -1)
+    real = converted(weight, "float32") - F.reshape(converted(zero, "float32"), shape)
+    return F.permute_dims(real * F.reshape(scale, shape), (0, 2, 1))

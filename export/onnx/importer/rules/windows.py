@@ -1,0 +1,147 @@
+"""Convolutions: padding that is not the same on both sides, and transposes of a given size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..... import functional as F
+from .....imperative.blocks import is_symbolic
+from ..attribute_functions import is_symmetric, margins, ones_like, window_pads
+from ..element_types import converted
+from ..rule_table import rule
+
+BYTE = 255  # the largest difference of two bytes
+EXACT = 2**24 // BYTE  # the sum of weights whose products with bytes float32 adds up exactly
+# The same where windows of 3x3 are multiplied as tiles (csrc/kernels/winograd.h): their sums are of
+# quarters, of up to 4 elements each, and 9 of them are added up.
+EXACT_OF_TILES = EXACT // (4 * 4 * 9)
+
+
+def convolved(
+    x: Any, w: Any, b: Any, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int
+) -> Any:
+    """A convolution with the attributes of ONNX's."""
+    count = len(x.shape) - 2
+    strides, dilations = ones_like(strides, count), ones_like(dilations, count)
+    around = window_pads(auto_pad, pads, x.shape[2:], w.shape[2:], strides, dilations)
+    padding: Sequence[int] = (0,) * count
+    if is_symmetric(around):
+        padding = around[:count]
+    else:
+        x = F.pad(x, margins(around))
+    return F.convolution(x, w, b, stride=strides, padding=padding, dilation=dilations, groups=group)
+
+
+@rule
+def convolution(
+    x: Any, w: Any, b: Any, *, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int,
+    kernel_shape: Any,
+) -> Any:  # fmt: skip
+    """A convolution."""
+    return convolved(x, w, b, auto_pad, pads, strides, dilations, group)
+
+
+@rule
+def convolution_transpose(
+    x: Any, w: Any, b: Any, *, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int,
+    kernel_shape: Any, output_padding: Any, output_shape: Any,
+) -> Any:  # fmt: skip
+    """The transpose of a convolution, cut or widened to what pads or the output's shape say."""
+    count = len(x.shape) - 2
+    strides, dilations = ones_like(strides, count), ones_like(dilations, count)
+    more = (0,) * count if output_padding is None else tuple(output_padding)
+    full = [
+        (size - 1) * stride + (kernel - 1) * dilation + 1
+        for size, kernel, stride, dilation in zip(
+            x.shape[2:], w.shape[2:], strides, dilations, strict=True
+        )
+    ]
+    wanted = None if output_shape is None else output_shape[-count:]
+    if wanted is None and auto_pad in ("SAME_UPPER", "SAME_LOWER"):
+        wanted = [size * stride for size, stride in zip(x.shape[2:], strides, strict=True)]
+    if wanted is not None:
+        before, after, missing = _cut(
+            [a + b for a, b in zip(full, more, strict=True)], wanted, auto_pad
+        )
+        more = tuple(a + b for a, b in zip(more, missing, strict=True))
+    else:
+        around = (0,) * (2 * count) if pads is None or auto_pad == "VALID" else tuple(pads)
+        before, after = list(around[:count]), list(around[count:])
+    is_usual = before == after and min(before, default=0) >= 0
+    if is_usual and all(n < max(s, d) for n, s, d in zip(more, strides, dilations, strict=True)):
+        return F.convolution_transpose(
+            x, w, b, stride=strides, padding=tuple(before), output_padding=more, groups=group,
+            dilation=dilations,
+        )  # fmt: skip
+    y = F.convolution_transpose(x, w, stride=strides, groups=group, dilation=dilations)
+    ends = [extra - end for extra, end in zip(more, after, strict=True)]
+    y = _resized(y, [-n for n in before], ends)
+    return y if b is None else y + F.reshape(b, (1, -1, *[1] * count))
+
+
+def _cut(
+    full: Sequence[int], wanted: Sequence[int], auto_pad: str
+) -> tuple[list[int], list[int], list[int]]:
+    """What is cut before and after each axis to have the wanted sizes, and what is missing."""
+    before, after, missing = [], [], []
+    for size, one in zip(full, wanted, strict=True):
+        total = max(size - one, 0)
+        small, large = total // 2, total - total // 2
+        before.append(small if auto_pad == "SAME_UPPER" else large)
+        after.append(large if auto_pad == "SAME_UPPER" else small)
+        missing.append(max(one - size, 0))
+    return before, after, missing
+
+
+def _resized(y: Any, before: Sequence[int], after: Sequence[int]) -> Any:
+    """Cut where a number is negative, with zeros where it is positive."""
+    items: list[Any] = [slice(None), slice(None)]
+    widths = [0, 0, 0, 0]
+    for first, last in zip(before, after, strict=True):
+        items.append(slice(max(-first, 0), last if last < 0 else None))
+        widths += [max(first, 0), max(last, 0)]
+    y = y[tuple(items)]
+    return F.pad(y, widths) if any(widths) else y
+
+
+def exact_dtype(weight: Any, axes: tuple[int, ...], most: int) -> str:
+    """A dtype in which products of bytes with a weight are summed exactly.
+
+    Args:
+        weight: less its zero point; looked at where it is known, else as large as bytes allow.
+        axes: those that are summed along.
+        most: up to which sum of magnitudes of the weight float32 is exact.
+    """
+    if is_symbolic(weight):
+        total: Any = BYTE
+        for axis in axes:
+            total = weight.shape[axis] * total
+    else:
+        total = int(np.abs(np.asarray(weight, np.float64)).sum(axis=axes).max(initial=0))
+    return "float32" if type(total) is int and total <= most else "float64"
+
+
+@rule
+def convolution_integer(
+    x: Any, w: Any, x_zero: Any, w_zero: Any, *, auto_pad: str, pads: Any, strides: Any,
+    dilations: Any, group: int, kernel_shape: Any,
+) -> Any:  # fmt: skip
+    """A convolution of bytes, summed exactly."""
+    left, right = converted(x, "float32"), converted(w, "float32")
+    if x_zero is not None:
+        left = left - converted(x_zero, "float32")
+    if w_zero is not None:
+        right = right - _for_channels(converted(w_zero, "float32"), len(w.shape))
+    most = EXACT_OF_TILES if tuple(w.shape[2:]) == (3, 3) else EXACT
+    dtype = exact_dtype(right, tuple(range(1, len(w.shape))), most)
+    left, right = converted(left, dtype), converted(right, dtype)
+    sums = convolved(left, right, None, auto_pad, pads, strides, dilations, group)
+    return converted(sums, "int32")
+
+
+def _for_channels(x: Any, rank: int) -> Any:
+    """One number for each channel of a weight, or one for all."""
+    return x if len(x.shape) == 0 or x.size == 1 else F.reshape(x, (-1, *[1] * (rank - 1)))

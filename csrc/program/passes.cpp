@@ -12,6 +12,8 @@ constexpr Pass kPasses[] = {
     {"dead_code", "steps that nobody reads go", OptLevel::kUsual, &remove_dead_code},
     {"fold", "steps over captured values alone become captured values", OptLevel::kUsual,
      &fold_constants},
+    {"moves", "transposes, reshapes and broadcasts go to where they cancel, or cost nothing",
+     OptLevel::kUsual, &move_views},
     {"identities", "what the declared identities make shorter", OptLevel::kUsual,
      &apply_identities},
     {"cse", "equal steps over equal inputs are one", OptLevel::kUsual, &share_subexpressions},

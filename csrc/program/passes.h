@@ -61,6 +61,7 @@ void verify(const Program& program, std::span<const int> results);
 
 int remove_dead_code(Graph& graph, OptLevel level);
 int fold_constants(Graph& graph, OptLevel level);
+int move_views(Graph& graph, OptLevel level);
 int apply_identities(Graph& graph, OptLevel level);
 int share_subexpressions(Graph& graph, OptLevel level);
 int fuse_bodies(Graph& graph, OptLevel level);

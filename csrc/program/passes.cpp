@@ -23,6 +23,8 @@ constexpr Pass kPasses[] = {
      OptLevel::kUsual, &scale_channels},
     {"chains", "elementwise steps of one shape run as one tile program", OptLevel::kUsual,
      &fuse_chains},
+    {"rows", "what is reduced along rows and read again runs together, some rows at a time",
+     OptLevel::kUsual, &fuse_rows},
     {"keep", "captured weights keep how kernels have packed and transformed them", OptLevel::kUsual,
      &keep_constants},
 };

@@ -3,8 +3,7 @@
 #include <algorithm>
 
 #include "base/arguments.h"
-#include "engine/engine.h"
-#include "engine/profile.h"
+#include "engine/known_operands.h"
 #include "memory/backend.h"
 #include "memory/workspace.h"
 
@@ -14,22 +13,6 @@ namespace {
 bool is_ours(const RawTensor& x) {
   return x.use_count() == 1 && x.storage->use_count() == 1 && x.storage->is_owned() &&
          x.is_contiguous;
-}
-
-// Tells a profile what ran.
-void tell(ProfileScope& scope, const KnownChain& chain, const Dims& shape, Args operands,
-          const Values& results) {
-  if (!scope) return;
-  for (const std::string& op : chain.ops) {
-    scope.event->name += (scope.event->name.empty() ? "" : " + ") + op;
-  }
-  scope.event->ops = chain.ops;
-  scope.event->place = chain.place;
-  scope.event->shape = to_string(shape);
-  for (Value* x : operands) scope.event->bytes += bytes_of(*static_cast<RawTensor*>(x));
-  for (const Ref<Value>& y : results) {
-    scope.event->bytes += bytes_of(static_cast<const RawTensor&>(*y));
-  }
 }
 
 }  // namespace
@@ -46,33 +29,10 @@ const Array* take_operand(const TileProgram& program, Arrays operands, std::vect
   return found;
 }
 
-namespace {
-
-// Operands that are there, on one device, and an engine that runs at once.
-struct Operands {
-  explicit Operands(Args args) {
-    if (engine_options().mode != EngineMode::kSync || args.empty()) return;
-    for (Value* arg : args) {
-      if (arg == nullptr || arg->tag != Value::kRaw) return;
-      const RawTensor& x = *static_cast<RawTensor*>(arg);
-      if (x.pending) return;
-      arrays.push_back(&x);
-      if (!(x.device == arrays[0]->device)) return;
-    }
-    are_there = true;
-  }
-  Arrays seen() const { return {arrays.data(), arrays.size()}; }
-
-  SmallVector<const Array*, 12> arrays;
-  bool are_there = false;
-};
-
-}  // namespace
-
 Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, uint32_t donated) {
-  const Operands there(operands);
+  const KnownOperands there(operands);
   if (!there.are_there) return {};
-  const Device device = there.arrays[0]->device;
+  const Device device = there.device();
   std::vector<int> free;
   for (size_t i = 0; i < operands.size(); ++i) {
     const RawTensor& x = *static_cast<RawTensor*>(operands[i]);
@@ -96,15 +56,15 @@ Values launch_chain(const KnownChain& chain, const Dims& shape, Args operands, u
   }
   ProfileScope scope;
   backend(device).run(program, shape, inputs, {outputs.data(), outputs.size()});
-  tell(scope, chain, shape, operands, results);
+  tell(scope, chain.ops, chain.place, shape, operands, results);
   return results;
 }
 
 Ref<Value> launch_reduction(const KnownChain& chain, const Dims& shape, const Spec& result,
                             Args operands) {
-  const Operands there(operands);
+  const KnownOperands there(operands);
   if (!there.are_there || element_count(shape) == 0) return {};
-  const Device device = there.arrays[0]->device;
+  const Device device = there.device();
   Ref<RawTensor> out = RawTensor::empty(result.dtype, result.shape, device);
   Workspace workspace(device);
   const Feed feed{&chain.prepared.program, chain.fed, shape, there.seen(), {}, false};
@@ -112,7 +72,7 @@ Ref<Value> launch_reduction(const KnownChain& chain, const Dims& shape, const Sp
   backend(device).reduce(*chain.reduction, feed, *out, workspace);
   Values results;
   results.push_back(out);
-  tell(scope, chain, shape, operands, results);
+  tell(scope, chain.ops, chain.place, shape, operands, results);
   return out;
 }
 

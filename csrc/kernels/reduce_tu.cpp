@@ -117,6 +117,7 @@ struct Loops {
     std::fill_n(lanes, kLanes, first_value<Lane, kInit>());
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC unroll 1  // else the lanes of extremes are sixteen numbers, and no vector
       for (int l = 0; l < kLanes; ++l) lanes[l] = combine(lanes[l], mapped(x[i + l]));
     }
     for (int l = 0; i < n; ++i, ++l) lanes[l] = combine(lanes[l], mapped(x[i]));

@@ -1,7 +1,6 @@
 // Steps that run as one tile program, as a schedule has them.
 #include <algorithm>
 #include <optional>
-#include <unordered_map>
 
 #include "base/arguments.h"
 #include "memory/backend.h"
@@ -11,7 +10,7 @@ namespace tensorlike {
 namespace {
 
 using Turns = std::span<const Program::Schedule::Turn>;
-using Counts = std::unordered_map<int, int>;
+using Counts = ReaderCounts;
 
 constexpr size_t kMostOperands = 24;
 
@@ -123,14 +122,24 @@ class ChainOfTurns {
 
 }  // namespace
 
+ReaderCounts readers_in(const Program& program, const Program::Schedule& schedule) {
+  Counts readers;
+  for (int result : schedule.results) ++readers[result];
+  count_readers(program, schedule.turns, readers);
+  return readers;
+}
+
+std::optional<Program::Schedule::Chain> make_chain(const Program& program, Turns turns,
+                                                   ReaderCounts& readers) {
+  return ChainOfTurns(program, turns).make(readers);
+}
+
 void find_chains(const Program& program, Program::Schedule& schedule) {
   const auto step_at = [&](size_t turn) -> const Program::Step& {
     return program.steps()[schedule.turns[turn].step];
   };
   const auto reduces = [&](size_t turn) { return step_at(turn).op->reduction != nullptr; };
-  Counts readers;
-  for (int result : schedule.results) ++readers[result];
-  count_readers(program, schedule.turns, readers);
+  Counts readers = readers_in(program, schedule);
   size_t end = 0;
   for (size_t first = 0; first < schedule.turns.size(); first = end) {
     end = first + 1;

@@ -147,6 +147,24 @@ void Graph::replace(int from, int to) {
   }
 }
 
+// A literal beside what is computed is the same beside anything of that dtype: an input, say, so
+// that it does not look like a reader of what it stands beside.
+void Graph::free_literals() {
+  for (Program::Step& step : steps_) {
+    if (as_constant(*step.op) == nullptr || step.inputs.size() != 1) continue;
+    const Spec& beside = variable(step.inputs[0]).spec;
+    if (variable(step.inputs[0]).role != Program::Role::kResult) continue;
+    for (size_t i = 0; i < variables().size(); ++i) {
+      const Program::Variable& other = variables()[i];
+      const bool is_given = other.role != Program::Role::kResult;
+      if (!is_given || other.spec.dtype != beside.dtype) continue;
+      if (!(other.spec.device == beside.device)) continue;
+      step.inputs[0] = static_cast<int>(i);
+      break;
+    }
+  }
+}
+
 std::vector<int> Graph::insert(size_t place, const Op& op, std::span<const int> inputs,
                                std::string line) {
   const std::vector<int> outputs = work_->append(op, inputs, std::move(line));

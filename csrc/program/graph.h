@@ -41,6 +41,8 @@ class Graph {
 
   // Whoever reads `from` reads `to` instead, steps before `to` is made excepted: there are none.
   void replace(int from, int to);
+  // Lets literals stand beside what is given from outside, so that they wait for nobody.
+  void free_literals();
   // A new step before the one at this place; the numbers of its results. Errors are the op's.
   std::vector<int> insert(size_t place, const Op& op, std::span<const int> inputs,
                           std::string line);

@@ -12,6 +12,8 @@ constexpr Pass kPasses[] = {
     {"dead_code", "steps that nobody reads go", OptLevel::kUsual, &remove_dead_code},
     {"fold", "steps over captured values alone become captured values", OptLevel::kUsual,
      &fold_constants},
+    {"moves", "transposes, reshapes and broadcasts go to where they cancel, or cost nothing",
+     OptLevel::kUsual, &move_views},
     {"identities", "what the declared identities make shorter", OptLevel::kUsual,
      &apply_identities},
     {"cse", "equal steps over equal inputs are one", OptLevel::kUsual, &share_subexpressions},
@@ -21,6 +23,8 @@ constexpr Pass kPasses[] = {
      OptLevel::kUsual, &scale_channels},
     {"chains", "elementwise steps of one shape run as one tile program", OptLevel::kUsual,
      &fuse_chains},
+    {"rows", "what is reduced along rows and read again runs together, some rows at a time",
+     OptLevel::kUsual, &fuse_rows},
     {"keep", "captured weights keep how kernels have packed and transformed them", OptLevel::kUsual,
      &keep_constants},
 };

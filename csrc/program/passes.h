@@ -61,11 +61,13 @@ void verify(const Program& program, std::span<const int> results);
 
 int remove_dead_code(Graph& graph, OptLevel level);
 int fold_constants(Graph& graph, OptLevel level);
+int move_views(Graph& graph, OptLevel level);
 int apply_identities(Graph& graph, OptLevel level);
 int share_subexpressions(Graph& graph, OptLevel level);
 int fuse_bodies(Graph& graph, OptLevel level);
 int scale_channels(Graph& graph, OptLevel level);
 int fuse_chains(Graph& graph, OptLevel level);
+int fuse_rows(Graph& graph, OptLevel level);
 int keep_constants(Graph& graph, OptLevel level);
 
 }  // namespace tensorlike

@@ -81,6 +81,7 @@ std::string Program::line(const Step& step) const {
     right += (right.empty() ? "" : ", ") + variables_[static_cast<size_t>(input)].name;
   }
   if (step.chain >= 0) what += ", chain " + std::to_string(step.chain);
+  if (step.band >= 0) what += ", band " + std::to_string(step.band);
   return left + " = " + describe(step) + "(" + right + ")  # " + what;
 }
 

@@ -51,6 +51,7 @@ class Program : public RefCounted {
     std::string place = {};  // the user's line, as "file:line"
     int before = 0;          // how many variables there were
     int chain = -1;          // steps side by side of one number run as one tile program
+    int band = -1;           // the same of steps that run together, some rows at a time
   };
 
   Program() = default;

@@ -51,6 +51,42 @@ bool run_chain(const Program& program, const Program::Schedule& schedule, size_t
   return true;
 }
 
+// The same of a band.
+bool run_band(const Program& program, const Program::Schedule& schedule, size_t first,
+              const Program::Schedule::Band& band, const Program::Bound& bound,
+              std::vector<Ref<Value>>& values) {
+  const auto step_at = [&](size_t turn) -> const Program::Step& {
+    return program.steps()[schedule.turns[turn].step];
+  };
+  const size_t end = first + band.turns;
+  for (size_t i = first; i < end; ++i) {
+    if (!step_at(i).op->cls.plain.load(std::memory_order_relaxed)) return false;
+  }
+  SmallVector<Value*, 12> operands;
+  for (size_t i = 0; i < band.known.operands; ++i) {
+    operands.push_back(values[static_cast<size_t>(band.slots[i])].get());
+  }
+  std::vector<const Spec*> specs;
+  for (int variable : band.slots) {
+    const size_t number = static_cast<size_t>(variable);
+    specs.push_back(bound.specs.empty() ? &program.variables()[number].spec : &bound.specs[number]);
+  }
+  Values found;
+  try {
+    found = launch_rows(band.known, specs, {operands.data(), operands.size()});
+  } catch (const Error& error) {
+    throw with_place(error, *step_at(end - 1).op, band.place);
+  }
+  if (found.empty()) return false;
+  for (size_t i = first; i < end; ++i) {
+    for (int dropped : schedule.turns[i].drops) values[static_cast<size_t>(dropped)] = nullptr;
+  }
+  for (size_t k = 0; k < found.size(); ++k) {
+    values[static_cast<size_t>(band.writes[k])] = std::move(found[k]);
+  }
+  return true;
+}
+
 Values results_in(const Program& program, const Program::Schedule& schedule,
                   const std::vector<Ref<Value>>& values) {
   Values out;
@@ -114,6 +150,13 @@ Values Program::run(const Schedule& schedule, Args given, const Bound* bound, Up
         updating->begin(schedule.replaced);
       }
       const Schedule::Turn& turn = schedule.turns[i];
+      if (turn.band >= 0 && bound != nullptr) {
+        const Schedule::Band& band = schedule.bands[static_cast<size_t>(turn.band)];
+        if (run_band(*this, schedule, i, band, *bound, values)) {
+          i += band.turns - 1;
+          continue;
+        }
+      }
       if (turn.chain >= 0 && bound != nullptr) {
         const Schedule::Chain& chain = schedule.chains[static_cast<size_t>(turn.chain)];
         if (run_chain(*this, schedule, i, chain, *bound, values)) {

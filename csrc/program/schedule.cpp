@@ -69,7 +69,7 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
   for (size_t place = order.size(); place-- > 0;) {
     const size_t number = order[place];
     const Step& step = steps_[number];
-    Schedule::Turn turn{number, 0, {}, {}, -1};
+    Schedule::Turn turn{number, 0, {}, {}, -1, -1};
     bool is_needed = runs_all;
     for (int output : step.outputs) {
       const bool is_written = is_read[at(output)] && !is_given[at(output)];
@@ -95,6 +95,7 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
   made->updates = made->turns.size() - updates;
   std::sort(made->replaced.begin(), made->replaced.end());
   find_chains(*this, *made);
+  find_bands(*this, *made);
   for (size_t i = 0; i < variables_.size(); ++i) {
     if (!is_read[i] || is_given[i] || variables_[i].role == Role::kResult) continue;
     if (variables_[i].role != Role::kCaptured) {

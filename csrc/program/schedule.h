@@ -1,9 +1,13 @@
 // What runs of a program for some results, in which order, and what is let go on the way.
 #pragma once
 
+#include <optional>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/known_chain.h"
+#include "engine/known_rows.h"
 #include "program/program.h"
 
 namespace tensorlike {
@@ -15,6 +19,7 @@ struct Program::Schedule {
     std::vector<int> writes;  // the variable of each output; -1: nobody reads it
     std::vector<int> drops;   // variables that nobody reads afterwards
     int chain = -1;           // the one that begins with it
+    int band = -1;            // the same
   };
   // Turns side by side, elementwise and of one shape, as one tile program.
   struct Chain {
@@ -24,11 +29,20 @@ struct Program::Schedule {
     std::vector<int> operands = {}, writes = {}, drops = {};  // as those of a turn
     uint32_t donated = 0;
   };
+  // Turns side by side, chains among them, that run together, some rows at a time.
+  struct Band {
+    size_t turns = 0;
+    KnownRows known = {};
+    std::vector<int> slots = {};   // the variable of each; operands come first
+    std::vector<int> writes = {};  // the variables of the results
+    std::string place = {};        // the user's line of the last
+  };
   std::vector<int> given, results;
   size_t updates = 0;         // the turn at which those begin that only make what states become
   std::vector<int> replaced;  // states that these may write over
   std::vector<Turn> turns;
   std::vector<Chain> chains;
+  std::vector<Band> bands;
   std::vector<int> constants;  // captured values that are read
   bool draws = false;          // whether steps of it draw random numbers anew in each run
 };
@@ -44,5 +58,16 @@ class Program::Updating {
 
 // Finds the chains among the turns: steps of one `Step::chain` that have come to lie side by side.
 void find_chains(const Program& program, Program::Schedule& schedule);
+// The same of `Step::band`, after the chains.
+void find_bands(const Program& program, Program::Schedule& schedule);
+
+// How many times each variable is read: by turns, and as a result.
+using ReaderCounts = std::unordered_map<int, int>;
+ReaderCounts readers_in(const Program& program, const Program::Schedule& schedule);
+// Elementwise turns as one tile program, where it reads few enough operands. `readers`: of the
+// whole schedule.
+std::optional<Program::Schedule::Chain> make_chain(const Program& program,
+                                                   std::span<const Program::Schedule::Turn> turns,
+                                                   ReaderCounts& readers);
 
 }  // namespace tensorlike

@@ -90,26 +90,8 @@ void Search::name_terms(Meanings& meanings, bool is_second) {
   }
 }
 
-// A literal beside what is computed is the same beside anything of that dtype: an input, say, so
-// that it does not look like a reader of what it stands beside.
-void Search::free_literals() {
-  for (Program::Step& step : graph_.steps()) {
-    if (as_constant(*step.op) == nullptr || step.inputs.size() != 1) continue;
-    const Spec& beside = graph_.variable(step.inputs[0]).spec;
-    if (graph_.variable(step.inputs[0]).role != Program::Role::kResult) continue;
-    for (size_t i = 0; i < graph_.variables().size(); ++i) {
-      const Program::Variable& other = graph_.variables()[i];
-      const bool is_given = other.role != Program::Role::kResult;
-      if (!is_given || other.spec.dtype != beside.dtype) continue;
-      if (!(other.spec.device == beside.device)) continue;
-      step.inputs[0] = static_cast<int>(i);
-      break;
-    }
-  }
-}
-
 int Search::run() {
-  free_literals();
+  graph_.free_literals();
   name_terms(first_, false);
   if (second_) name_terms(*second_, true);
   for (size_t i = 0; i < term_.size(); ++i) {

@@ -29,7 +29,6 @@ class Search {
     size_t gone = 0;  // how many of these nobody else needs
   };
 
-  void free_literals();
   // What variables mean for one of the two witnesses of their unknown sizes.
   struct Meanings {
     explicit Meanings(bool is_literal) : terms(is_literal) {}

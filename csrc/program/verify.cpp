@@ -90,6 +90,7 @@ class Verifier {
       is_made_[static_cast<size_t>(output)] = true;
     }
     if (step.chain >= 0) check_chain(step);
+    if (step.band >= 0) check_band(step);
   }
 
   // All that run as one tile program are of one shape, which a reduction may end.
@@ -105,9 +106,23 @@ class Verifier {
     }
   }
 
+  // All that run together have as many rows.
+  void check_band(const Program::Step& step) {
+    const bool is_reduction = step.op->reduction != nullptr;
+    const int inner = is_reduction ? step.inputs.at(0) : step.outputs.at(0);
+    const Program::Variable& made = variable(inner);
+    const auto [known, is_new] = bands_.try_emplace(step.band, inner);
+    const Program::Variable& first = variable(known->second);
+    if ((step.op->scalar == nullptr && !is_reduction) || made.spec.shape.empty() ||
+        made.spec.shape[0] != first.spec.shape[0] || made.other.shape[0] != first.other.shape[0]) {
+      refuse(made.name, "must be elementwise or reduced, of as many rows as its band",
+             step.op->name());
+    }
+  }
+
   const Program& program_;
   std::vector<bool> is_made_;
-  std::map<int, int> chains_;  // a variable of each
+  std::map<int, int> chains_, bands_;  // a variable of each
 };
 
 }  // namespace

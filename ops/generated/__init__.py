@@ -69,6 +69,10 @@ from .pooling import AvgPoolSpread as AvgPoolSpread
 from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
+from .quantization import DequantizeLinear as DequantizeLinear
+from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
+from .quantization import MatmulInteger as MatmulInteger
+from .quantization import QuantizedLinear as QuantizedLinear
 from .random import Random as Random
 from .random import RandomFrom as RandomFrom
 from .recurrent import Recurrence as Recurrence
@@ -105,8 +109,10 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyGrad",
     "CrossEntropyRows",
+    "DequantizeLinear",
     "Determinant",
     "Dropout",
+    "DynamicQuantizedLinear",
     "Eig",
     "Eigh",
     "Elemwise",
@@ -125,6 +131,7 @@ __all__ = [
     "MaskedScatter",
     "MaskedSelect",
     "MatMul",
+    "MatmulInteger",
     "MatrixExp",
     "MaxPool",
     "MaxPoolSelect",
@@ -133,6 +140,7 @@ __all__ = [
     "Pad",
     "PutAlongAxis",
     "QR",
+    "QuantizedLinear",
     "RMSNorm",
     "RMSNormGrad",
     "Random",

@@ -30,8 +30,7 @@ def dequantize_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike) 
         DTypeError: zero_point is not integer.
 
     Source:
-        https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html; declared in
-            opdecl/quantization.yaml: DequantizeLinear.
+        Declared in opdecl/quantization.yaml: DequantizeLinear.
 
     Example:
         >>> import tensorlike as tl
@@ -72,8 +71,7 @@ def matmul_integer(
         DTypeError: b_zero_point is not integer.
 
     Source:
-        https://onnx.ai/onnx/operators/onnx__MatMulInteger.html; declared in
-            opdecl/quantization.yaml: MatmulInteger.
+        Declared in opdecl/quantization.yaml: MatmulInteger.
 
     Example:
         >>> import tensorlike as tl
@@ -120,6 +118,13 @@ def quantized_linear(
 
     Source:
         Declared in opdecl/quantization.yaml: QuantizedLinear.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[[1.0, 2.5]], [[10, -10], [20, 5]], 0.5, [0.5, 0.25], [0.5, 0.25]]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.quantized_linear(*tensors, activation="relu").tolist()
+        [[30.5, 0.875]]
     """
     ...
 
@@ -159,10 +164,10 @@ def dynamic_quantized_linear(
 
     Example:
         >>> import tensorlike as tl
-        >>> values = [[[1.0, 2.5]], [[10, -10], [20, 5]], [0.125, 0.0625], [0.5, 0.25]]
+        >>> values = [[[1.0, 2.5]], [[10, -10], [20, 5]], [0.5, 0.25], [0.5, 0.25]]
         >>> tensors = [tl.tensor(value) for value in values]
         >>> y = tl.functional.dynamic_quantized_linear(*tensors, activation="relu")
         >>> [[round(v, 4) for v in row] for row in y.tolist()]
-        [[8.0049, 0.4038]]
+        [[30.5197, 0.8652]]
     """
     ...

@@ -30,8 +30,7 @@ class DequantizeLinear(OpBase, native="DequantizeLinear"):
         DTypeError: zero_point is not integer.
 
     Source:
-        https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html; declared in
-            opdecl/quantization.yaml: DequantizeLinear.
+        Declared in opdecl/quantization.yaml: DequantizeLinear.
     """
 
     __slots__ = ()
@@ -66,8 +65,7 @@ class MatmulInteger(OpBase, native="MatmulInteger"):
         DTypeError: b_zero_point is not integer.
 
     Source:
-        https://onnx.ai/onnx/operators/onnx__MatMulInteger.html; declared in
-            opdecl/quantization.yaml: MatmulInteger.
+        Declared in opdecl/quantization.yaml: MatmulInteger.
     """
 
     __slots__ = ()

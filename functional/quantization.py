@@ -102,8 +102,8 @@ def dynamic_quantize_linear(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     Example:
         >>> import tensorlike as tl
         >>> q, scale, zero_point = tl.functional.dynamic_quantize_linear([0.0, 2.0, -3.0])
-        >>> q.tolist(), round(scale.item(), 5), zero_point.item()
-        ([153, 255, 0], 0.01961, 153)
+        >>> q.tolist(), f"{scale.item():.5f}", zero_point.item()
+        ([153, 255, 0], '0.01961', 153)
     """
     x = as_tensor(x)
     lowest, highest = minimum(min(x), 0), maximum(max(x), 0)

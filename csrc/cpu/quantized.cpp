@@ -17,7 +17,7 @@
 namespace tensorlike {
 namespace {
 
-constexpr float kSmallest = 1e-30F;  // row's largest element; as in the body of the op
+constexpr float kSmallest = 1e-30F;      // row's largest element; as in the body of the op
 constexpr int64_t kRowsGrain = 1 << 15;  // elements that are worth a thread
 
 // What a quantised layer computes, all in order: x[m, k], a scale for each row and each column.
@@ -136,9 +136,14 @@ void run_layer(const Operands& operands, const Scalar& activation, const Array& 
   const int64_t n = operands.weight.shape[1];
   Dims row_shape = x.shape;
   row_shape[row_shape.size() - 1] = 1;
-  Layer<T> layer{element_count(row_shape), n, k, x.as<T>(), nullptr,
+  Layer<T> layer{element_count(row_shape),
+                 n,
+                 k,
+                 x.as<T>(),
+                 nullptr,
                  spread<T>(operands.column_scales, dtype, {n}, workspace),
-                 spread<T>(operands.bias, dtype, {n}, workspace), out.as<T>()};
+                 spread<T>(operands.bias, dtype, {n}, workspace),
+                 out.as<T>()};
   if (operands.row_scales != nullptr) {
     layer.row_scales = spread<T>(*operands.row_scales, dtype, row_shape, workspace);
   }
@@ -158,8 +163,8 @@ void run_layer(const Operands& operands, const Scalar& activation, const Array& 
 
 void run(const Op& op, const Operands& operands, const Array& out, Workspace& workspace) {
   const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
-  DType dtype = promote(promote(operands.x.dtype, operands.column_scales.dtype),
-                        operands.bias.dtype);
+  DType dtype =
+      promote(promote(operands.x.dtype, operands.column_scales.dtype), operands.bias.dtype);
   if (operands.row_scales != nullptr) dtype = promote(dtype, operands.row_scales->dtype);
   dtype = compute_of(dtype);
   const bool is_one = is_one_loop(activation, dtype);

@@ -82,28 +82,28 @@ void IntegerPanels::pack(char* memory, const int8_t* b, int64_t row_stride,
   int32_t* const sums = reinterpret_cast<int32_t*>(memory);
   char* const panels = memory + 4 * padded_columns();
   const int64_t together = kernels_.is_wide ? 2 : 4;
-  parallel_for(panels_, std::max<int64_t>(1, 65536 / (step * groups_ + 1)), [&](int64_t begin,
-                                                                                int64_t end) {
-    for (int64_t i = begin; i < end; ++i) {
-      char* const to = panels + 4 * i * step * groups_;
-      std::memset(to, 0, static_cast<size_t>(4 * step * groups_));
-      std::fill_n(sums + i * step, step, 0);
-      const int64_t count = std::min(step, n_ - i * step);
-      for (int64_t p = 0; p < k_; ++p) {
-        const int8_t* const row = b + p * row_stride + i * step * column_stride;
-        const int64_t at = p / together * step * together + p % together;
-        for (int64_t j = 0; j < count; ++j) {
-          const int8_t value = row[j * column_stride];
-          sums[i * step + j] += value;
-          if (kernels_.is_wide) {
-            reinterpret_cast<int16_t*>(to)[at + j * together] = value;
-          } else {
-            reinterpret_cast<int8_t*>(to)[at + j * together] = value;
-          }
-        }
-      }
-    }
-  });
+  parallel_for(panels_, std::max<int64_t>(1, 65536 / (step * groups_ + 1)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t i = begin; i < end; ++i) {
+                   char* const to = panels + 4 * i * step * groups_;
+                   std::memset(to, 0, static_cast<size_t>(4 * step * groups_));
+                   std::fill_n(sums + i * step, step, 0);
+                   const int64_t count = std::min(step, n_ - i * step);
+                   for (int64_t p = 0; p < k_; ++p) {
+                     const int8_t* const row = b + p * row_stride + i * step * column_stride;
+                     const int64_t at = p / together * step * together + p % together;
+                     for (int64_t j = 0; j < count; ++j) {
+                       const int8_t value = row[j * column_stride];
+                       sums[i * step + j] += value;
+                       if (kernels_.is_wide) {
+                         reinterpret_cast<int16_t*>(to)[at + j * together] = value;
+                       } else {
+                         reinterpret_cast<int8_t*>(to)[at + j * together] = value;
+                       }
+                     }
+                   }
+                 }
+               });
 }
 
 void IntegerPanels::run(int64_t rows, const char* a, const int32_t* start, void* context,

@@ -58,9 +58,7 @@ class IntegerPanels {
   IntegerPanels(const int8_t* b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride,
                 KeptForms* forms, Allocate&& allocate)
       : IntegerPanels(k, n) {
-    const auto pack = [&](char* memory) {
-      this->pack(memory, b, row_stride, column_stride);
-    };
+    const auto pack = [&](char* memory) { this->pack(memory, b, row_stride, column_stride); };
     if (forms != nullptr) {
       data_ = forms->get({"integer panels", b, {k, n, row_stride, column_stride, is_dot()}},
                          bytes(), pack);

@@ -4,11 +4,10 @@
 // bytes, numbers are widened to 16 bits while they are packed, for pmaddwd. The instructions that
 // only some processors of a level have are written as assembly, since the compiler's own are for
 // functions that are compiled for such processors alone.
-#include "kernels/integer_product.h"
-
 #include <cstring>
 
 #include "kernels/gemm_vectors.h"
+#include "kernels/integer_product.h"
 #include "kernels/isa_names.h"
 
 #if defined(__x86_64__)
@@ -67,7 +66,8 @@ void tile(int64_t groups, const char* a, int64_t a_row, const char* panel, const
   for (int64_t p = 0; p < groups; ++p, a += 4, panel += 4 * kColumns) {
     Sums b[kVectors];
     unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
-      b[j.kValue] = load<Sums>(reinterpret_cast<const int32_t*>(panel) + j.kValue * kLanes<int32_t>);
+      b[j.kValue] =
+          load<Sums>(reinterpret_cast<const int32_t*>(panel) + j.kValue * kLanes<int32_t>);
     });
     unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
       int32_t four;
@@ -156,16 +156,15 @@ void dequantise(float* y, const int32_t* sums, float row_scale, const float* col
 namespace detail {
 
 const IntegerTable& TL_JOIN(integer_table, TL_ISA)() {
-  static constexpr IntegerTable kTable{
-      kernels_with<Plain>("plain", true),
+  static constexpr IntegerTable kTable{kernels_with<Plain>("plain", true),
 #if defined(__AVX512F__)
-      kernels_with<Dot>("AVX512-VNNI", false),
+                                       kernels_with<Dot>("AVX512-VNNI", false),
 #elif defined(__AVX2__)
-      kernels_with<Dot>("AVX-VNNI", false),
+                                       kernels_with<Dot>("AVX-VNNI", false),
 #else
       {},
 #endif
-      largest, quantise, dequantise};
+                                       largest, quantise, dequantise};
   return kTable;
 }
 

@@ -1,17 +1,17 @@
 """Quantisation: numbers become integers of 8 or 16 bits, by scales that are given or found.
 
-What the integers stand for, and products of them, is declared in opdecl/quantization.yaml.
+Products of the integers are declared in opdecl/quantization.yaml.
 """
 
 from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from ..imperative import DTypeError, Tensor, TensorLike
+from ..imperative import DTypeError, Tensor, TensorLike, isdtype
 from .arranging import as_tensor
 from .generated import abs, astype, clip_between, max, maximum, min, minimum, round, where
 
-__all__ = ["dynamic_quantize_linear", "quantize_linear", "quantize_symmetric"]
+__all__ = ["dequantize_linear", "dynamic_quantize_linear", "quantize_linear", "quantize_symmetric"]
 
 Integers: TypeAlias = Literal["int8", "uint8", "int16", "uint16"]
 _RANGES: dict[str, tuple[int, int]] = {
@@ -57,6 +57,35 @@ def quantize_linear(
     if dtype.endswith("16"):  # halves, and their sums, do not hold these integers
         steps = astype(steps, "float64")
     return astype(clip_between(steps + astype(zero_point, steps.dtype), *_RANGES[dtype]), dtype)
+
+
+def dequantize_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike = 0) -> Tensor:
+    """The numbers that integers stand for: (x - zero_point) * scale.
+
+    Args:
+        x: any shape, integer.
+        scale: broadcasts with x; real floating-point.
+        zero_point: broadcasts with x; the integer that stands for 0.
+
+    Returns:
+        The numbers, in the dtype of the scale.
+
+    Raises:
+        DTypeError: x does not hold integers.
+
+    Source:
+        https://onnx.ai/onnx/operators/onnx__DequantizeLinear.html
+
+    Example:
+        >>> import tensorlike as tl
+        >>> tl.functional.dequantize_linear([-7, 6, 93], 0.5, 3).tolist()
+        [-5.0, 1.5, 45.0]
+    """
+    x, scale = as_tensor(x), as_tensor(scale)
+    if not isdtype(x.dtype, "integral"):
+        raise DTypeError("must be integer", op="dequantize_linear", argument="x", got=x.dtype.name)
+    steps = astype(x, "int64") - astype(as_tensor(zero_point), "int64")
+    return astype(steps, "float32" if isdtype(scale.dtype, "integral") else scale.dtype) * scale
 
 
 def quantize_symmetric(x: TensorLike, axis: int | None = None) -> tuple[Tensor, Tensor]:

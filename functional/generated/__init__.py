@@ -250,7 +250,6 @@ from .pooling import max_pool2d as max_pool2d
 from .pooling import max_pool3d as max_pool3d
 from .pooling import max_pool_select as max_pool_select
 from .pooling import max_pool_spread as max_pool_spread
-from .quantization import dequantize_linear as dequantize_linear
 from .quantization import dynamic_quantized_linear as dynamic_quantized_linear
 from .quantization import matmul_integer as matmul_integer
 from .quantization import quantized_linear as quantized_linear
@@ -365,7 +364,6 @@ __all__ = [
     "cumulative_prod",
     "cumulative_sum",
     "deg2rad",
-    "dequantize_linear",
     "det",
     "determinant",
     "digamma",

@@ -8,41 +8,6 @@ from __future__ import annotations
 from ...imperative import Tensor, TensorLike, native
 
 
-# opdecl/quantization.yaml: DequantizeLinear
-@native
-def dequantize_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike) -> Tensor:
-    """The numbers that integers stand for.
-
-    ``astype(astype(x, dtype='int32') - astype(zero_point, dtype='int32'), dtype=dtype(scale)) *
-    scale``
-
-    Args:
-        x: any shape, integer.
-        scale: any shape, real floating-point (integers and booleans are promoted to float32).
-        zero_point: any shape, integer.
-
-    Returns:
-        One tensor.
-        ``x(*S), scale <= x, zero_point <= x -> scale(*S)``
-
-    Raises:
-        DTypeError: x is not integer.
-        DTypeError: zero_point is not integer.
-
-    Source:
-        Declared in opdecl/quantization.yaml: DequantizeLinear.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> x = tl.tensor([-7, 6, 93])
-        >>> scale = tl.tensor(0.5)
-        >>> zero_point = tl.tensor(3)
-        >>> tl.functional.dequantize_linear(x, scale, zero_point).tolist()
-        [-5.0, 1.5, 45.0]
-    """
-    ...
-
-
 # opdecl/quantization.yaml: MatmulInteger
 @native
 def matmul_integer(

@@ -69,7 +69,6 @@ from .pooling import AvgPoolSpread as AvgPoolSpread
 from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
-from .quantization import DequantizeLinear as DequantizeLinear
 from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
 from .quantization import MatmulInteger as MatmulInteger
 from .quantization import QuantizedLinear as QuantizedLinear
@@ -109,7 +108,6 @@ __all__ = [
     "CrossEntropy",
     "CrossEntropyGrad",
     "CrossEntropyRows",
-    "DequantizeLinear",
     "Determinant",
     "Dropout",
     "DynamicQuantizedLinear",

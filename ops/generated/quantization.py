@@ -9,37 +9,6 @@ from typing import TYPE_CHECKING
 from ..base import OpBase
 
 
-# opdecl/quantization.yaml: DequantizeLinear
-class DequantizeLinear(OpBase, native="DequantizeLinear"):
-    """The numbers that integers stand for.
-
-    ``astype(astype(x, dtype='int32') - astype(zero_point, dtype='int32'), dtype=dtype(scale)) *
-    scale``
-
-    Inputs:
-        x: any shape, integer.
-        scale: any shape, real floating-point (integers and booleans are promoted to float32).
-        zero_point: any shape, integer.
-
-    Returns:
-        One tensor.
-        ``x(*S), scale <= x, zero_point <= x -> scale(*S)``
-
-    Raises:
-        DTypeError: x is not integer.
-        DTypeError: zero_point is not integer.
-
-    Source:
-        Declared in opdecl/quantization.yaml: DequantizeLinear.
-    """
-
-    __slots__ = ()
-
-    if TYPE_CHECKING:
-
-        def __init__(self) -> None: ...
-
-
 # opdecl/quantization.yaml: MatmulInteger
 class MatmulInteger(OpBase, native="MatmulInteger"):
     """The matrix product of integers less their zero points, in int32, whose sums wrap.

@@ -9,7 +9,7 @@ from typing import Literal, TypeAlias
 
 from ..imperative import DTypeError, Tensor, TensorLike, isdtype
 from .arranging import as_tensor
-from .generated import abs, astype, clip_between, max, maximum, min, minimum, round, where
+from .generated import abs, astype, clip_between, max, maximum, min, minimum, multiply, round, where
 
 __all__ = ["dequantize_linear", "dynamic_quantize_linear", "quantize_linear", "quantize_symmetric"]
 
@@ -85,7 +85,8 @@ def dequantize_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike =
     if not isdtype(x.dtype, "integral"):
         raise DTypeError("must be integer", op="dequantize_linear", argument="x", got=x.dtype.name)
     steps = astype(x, "int64") - astype(as_tensor(zero_point), "int64")
-    return astype(steps, "float32" if isdtype(scale.dtype, "integral") else scale.dtype) * scale
+    dtype = "float32" if isdtype(scale.dtype, "integral") else scale.dtype
+    return multiply(astype(steps, dtype), scale)
 
 
 def quantize_symmetric(x: TensorLike, axis: int | None = None) -> tuple[Tensor, Tensor]:

@@ -37,6 +37,7 @@ from .patches import *  # noqa: F403
 from .picking import *  # noqa: F403
 from .polynomials import *  # noqa: F403
 from .power_pooling import *  # noqa: F403
+from .quantization import *  # noqa: F403
 from .recurrent import *  # noqa: F403
 from .resizing import *  # noqa: F403
 from .rounding import *  # noqa: F403

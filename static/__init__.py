@@ -38,6 +38,9 @@ from .program import Program as Program
 from .program import Variable as Variable
 from .program_op import ProgramOp as ProgramOp
 from .program_op import program_op as program_op
+from .quantize import Quantized as Quantized
+from .quantize import QuantizedLayer as QuantizedLayer
+from .quantize import quantize as quantize
 
 __all__ = [
     "Block",
@@ -50,6 +53,8 @@ __all__ = [
     "PassReport",
     "Program",
     "ProgramOp",
+    "Quantized",
+    "QuantizedLayer",
     "Scope",
     "StaticRNN",
     "Variable",
@@ -72,6 +77,7 @@ __all__ = [
     "load_inference_model",
     "program_guard",
     "program_op",
+    "quantize",
     "save",
     "save_inference_model",
     "scope_guard",

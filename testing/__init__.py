@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from .compared import Compared as Compared
+from .compared import ErrorReport as ErrorReport
+from .compared import ErrorRow as ErrorRow
 from .divergence import Divergence as Divergence
 from .divergence import first_divergence as first_divergence
 from .meanings import Reference as Reference
@@ -11,7 +14,10 @@ from .reports import TensorLikeError as TensorLikeError
 from .tensor_likes import check_tensor_like as check_tensor_like
 
 __all__ = [
+    "Compared",
     "Divergence",
+    "ErrorReport",
+    "ErrorRow",
     "LikeFinding",
     "LikeReport",
     "Reference",

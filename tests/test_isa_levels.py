@@ -14,8 +14,9 @@ REPRESENTATIVE = [
     "ops/test_every_dtype.py",
     "ops/test_declared_reductions.py",
     "functional/test_extremes.py",
+    "functional/test_quantization.py",
 ]
-PICK = "every_dtype or every_axis_of_small_shapes or test_extremes"
+PICK = "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes"
 
 
 def level_given(wanted: str) -> str:

@@ -250,6 +250,9 @@ from .pooling import max_pool2d as max_pool2d
 from .pooling import max_pool3d as max_pool3d
 from .pooling import max_pool_select as max_pool_select
 from .pooling import max_pool_spread as max_pool_spread
+from .quantization import dynamic_quantized_linear as dynamic_quantized_linear
+from .quantization import matmul_integer as matmul_integer
+from .quantization import quantized_linear as quantized_linear
 from .random import random_draw as random_draw
 from .random import random_from as random_from
 from .recurrent import recurrence as recurrence
@@ -366,6 +369,7 @@ __all__ = [
     "digamma",
     "divide",
     "dropout",
+    "dynamic_quantized_linear",
     "eig",
     "eigh",
     "eigvals",
@@ -457,6 +461,7 @@ __all__ = [
     "masked_scatter",
     "masked_select",
     "matmul",
+    "matmul_integer",
     "matrix_exp",
     "max",
     "max_pool",
@@ -488,6 +493,7 @@ __all__ = [
     "prod",
     "put_along_axis",
     "qr",
+    "quantized_linear",
     "rad2deg",
     "random_draw",
     "random_from",

@@ -170,7 +170,8 @@ _TYPES = (
     ),
     AttrType(
         name="dtype", doc="a dtype, its name, or Python's or NumPy's class.", holds=("dtype",),
-        defaults=("none",), default_words="null", calculated=("dtype",), examples=("float32",),
+        defaults=("none", "str"), default_words="null or the name of a dtype",
+        calculated=("dtype",), examples=("float32",),
     ),
     AttrType(
         name="device", doc="the name of a device.", holds=("str",),

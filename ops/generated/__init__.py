@@ -69,6 +69,9 @@ from .pooling import AvgPoolSpread as AvgPoolSpread
 from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
+from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
+from .quantization import MatmulInteger as MatmulInteger
+from .quantization import QuantizedLinear as QuantizedLinear
 from .random import Random as Random
 from .random import RandomFrom as RandomFrom
 from .recurrent import Recurrence as Recurrence
@@ -107,6 +110,7 @@ __all__ = [
     "CrossEntropyRows",
     "Determinant",
     "Dropout",
+    "DynamicQuantizedLinear",
     "Eig",
     "Eigh",
     "Elemwise",
@@ -125,6 +129,7 @@ __all__ = [
     "MaskedScatter",
     "MaskedSelect",
     "MatMul",
+    "MatmulInteger",
     "MatrixExp",
     "MaxPool",
     "MaxPoolSelect",
@@ -133,6 +138,7 @@ __all__ = [
     "Pad",
     "PutAlongAxis",
     "QR",
+    "QuantizedLinear",
     "RMSNorm",
     "RMSNormGrad",
     "Random",

@@ -55,6 +55,8 @@ def test_an_expression_that_reads_what_is_not_there_is_refused() -> None:
 SHAPES: dict[str, Any] = {
     "MatMul": ({}, [(5, 2, 3), (3, 4)], [(5, 2, 4)], 2 * 5 * 2 * 3 * 4),
     "Linear": ({}, [(2, 3), (3, 4), (4,)], [(2, 4)], 2 * 2 * 3 * 4),
+    "QuantizedLinear": ({}, [(2, 3), (3, 4), (), (4,), (4,)], [(2, 4)], 2 * 2 * 3 * 4),
+    "DynamicQuantizedLinear": ({}, [(2, 3), (3, 4), (4,), (4,)], [(2, 4)], 2 * 2 * 3 * 4),
     "Convolution": ({}, [(2, 3, 8, 8), (4, 3, 3, 3)], [(2, 4, 6, 6)], 2 * 2 * 4 * 36 * 27),
     "ConvolutionTranspose": ({}, [(2, 4, 6, 6), (4, 3, 3, 3)], [(2, 3, 8, 8)], 2 * 2 * 144 * 27),
     "ConvolutionWeight": (

@@ -80,7 +80,10 @@ def test_a_kernel_gives_what_the_body_gives(case: Any) -> None:
             np.testing.assert_allclose(y, np.asarray(want), rtol, atol, strict=True)
 
 
-@pytest.mark.parametrize("case", [c for c in BODY_CASES if 0 < c.inputs[0].size < 3000], ids=str)
+SLOPED = [c for c in BODY_CASES if 0 < c.inputs[0].size < 3000 and is_differentiable(c.entry)]
+
+
+@pytest.mark.parametrize("case", SLOPED, ids=str)
 def test_a_rule_gives_the_gradient_of_the_body(case: Any) -> None:
     """Gradients by the rule against those through the body, to second order."""
     entry = case.entry
@@ -205,7 +208,7 @@ def test_a_defined_op_declared_at_run_time_is_the_built_in_one(entry: DefinedOp)
         found = tuple_of(again(*tensors, **case.attrs))
         for y, want in zip(found, case.call(), strict=True):
             np.testing.assert_allclose(y, np.asarray(want), 1e-12, 1e-13, strict=True)
-        if 0 < case.inputs[0].size < 3000:
+        if 0 < case.inputs[0].size < 3000 and is_differentiable(entry):
             by_hand = gradients(function_of(entry), list(case.inputs), case.attrs)
             found = gradients(again, list(case.inputs), case.attrs)
             for g, want in zip(found, by_hand, strict=True):

@@ -1,0 +1,110 @@
+// Products of 8-bit integers with 32-bit sums, exact on every processor: the engine behind
+// quantised layers. The right operand is packed; what is done to a block of sums is the caller's.
+#pragma once
+
+#include <cstdint>
+
+#include "base/isa.h"
+#include "base/kept_forms.h"
+
+namespace tensorlike {
+namespace detail {
+
+// How one instruction multiplies. All of them take four bytes of either operand for each sum: four
+// numbers of 8 bits, of which the left ones are unsigned, or two of 16 bits.
+struct IntegerKernels {
+  static constexpr int kMaxRows = 14;
+  // sums[rows, columns] = start + a @ panel, for rows of a that lie `a_row` bytes apart.
+  using Tile = void (*)(int64_t groups, const char* a, int64_t a_row, const char* panel,
+                        const int32_t* start, int32_t* sums);
+
+  const char* name;
+  int64_t columns;  // of a panel
+  int max_rows;     // of a tile
+  bool is_wide;     // 16 bits, signed; else bytes, the left ones with 128 added
+  Tile tile[kMaxRows];
+};
+
+// The loops of one instruction set level: plain ones, and those for what some of its processors
+// have beside.
+struct IntegerTable {
+  IntegerKernels plain;
+  IntegerKernels dot;  // with dot products of bytes: AVX512-VNNI, AVX-VNNI; columns == 0: none
+
+  // The largest absolute value; NaN where there is one.
+  float (*largest)(const float* x, int64_t n);
+  // Rounded multiples of 1 / inverse, ties to even, from -127 to 127; then zeros up to `padded`.
+  void (*quantise)(char* to, bool is_wide, const float* x, float inverse, int64_t n,
+                   int64_t padded);
+  // y[j] = sums[j] * (row_scale * column_scales[j]) + bias[j].
+  void (*dequantise)(float* y, const int32_t* sums, float row_scale, const float* column_scales,
+                     const float* bias, int64_t n);
+};
+
+const IntegerTable& integer_table_v2();
+const IntegerTable& integer_table_v3();
+const IntegerTable& integer_table_v4();
+const IntegerTable& integer_table(Isa isa);
+// The fastest of a level that this processor has.
+const IntegerKernels& integer_kernels(Isa isa);
+
+}  // namespace detail
+
+// b[k, n] of int8 in panels of columns, with the sum of each column.
+class IntegerPanels {
+ public:
+  // Takes the form kept with b, or packs into `make(bytes)`.
+  template <class Allocate>
+  IntegerPanels(const int8_t* b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride,
+                KeptForms* forms, Allocate&& allocate)
+      : IntegerPanels(k, n) {
+    const auto pack = [&](char* memory) { this->pack(memory, b, row_stride, column_stride); };
+    if (forms != nullptr) {
+      data_ = forms->get({"integer panels", b, {k, n, row_stride, column_stride, is_dot()}},
+                         bytes(), pack);
+    }
+    if (data_ != nullptr) return;
+    char* const memory = allocate(bytes());
+    pack(memory);
+    data_ = memory;
+  }
+
+  int64_t columns() const { return kernels_.columns; }  // of a panel
+  int64_t padded_columns() const { return panels_ * kernels_.columns; }
+  int64_t row_bytes() const { return row_bytes_; }  // of the left operand
+  bool is_wide() const { return kernels_.is_wide; }
+  // Sums of columns, which the left operand's offset is taken off with.
+  const int32_t* sums() const { return reinterpret_cast<const int32_t*>(data_); }
+
+  // For blocks of the product: block(row, rows, column, columns, sums, sums_row), on any thread.
+  // `start` is what the sums of padded_columns() columns begin with.
+  template <class Block>
+  void multiply(int64_t rows, const char* a, const int32_t* start, Block&& block) const {
+    using Body = std::remove_reference_t<Block>;
+    run(rows, a, start, &block,
+        [](void* context, int64_t row, int64_t count, int64_t column, int64_t columns,
+           const int32_t* sums, int64_t sums_row) {
+          (*static_cast<Body*>(context))(row, count, column, columns, sums, sums_row);
+        });
+  }
+
+ private:
+  using Run = void (*)(void* context, int64_t row, int64_t rows, int64_t column, int64_t columns,
+                       const int32_t* sums, int64_t sums_row);
+
+  IntegerPanels(int64_t k, int64_t n);
+  bool is_dot() const { return !kernels_.is_wide; }
+  size_t bytes() const;
+  void pack(char* memory, const int8_t* b, int64_t row_stride, int64_t column_stride) const;
+  void run(int64_t rows, const char* a, const int32_t* start, void* context, Run block) const;
+  const char* panel(int64_t i) const;
+
+  const detail::IntegerKernels& kernels_;
+  int64_t k_, n_;
+  int64_t groups_;  // of four bytes, along k
+  int64_t panels_;
+  int64_t row_bytes_;
+  const char* data_ = nullptr;
+};
+
+}  // namespace tensorlike

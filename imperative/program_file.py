@@ -49,6 +49,8 @@ def read(data: bytes, empty: _C.Program) -> tuple[dict[str, int], dict[str, _C.R
     Raises:
         ArgumentError: the bytes are no program, or one that this process cannot make.
     """
+    from . import sub_programs as sub_programs  # which says what stands around those of a file
+
     return empty.read_file(data, _SELF)
 
 

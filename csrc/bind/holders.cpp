@@ -122,6 +122,9 @@ PyMethodDef functions[] = {
 
 Ref<const Op> make_op_around(const Ref<Holder>& holder) {
   Gil gil;
+  if (hooks_of_holders.op_around == nullptr) {
+    fail(ErrorKind::kDispatch, said::op("Holder"), "imperative.sub_programs must be imported");
+  }
   Object calls = own(to_tuple_of(holder->calls, [](const Ref<Stretch>& call) {
     return Py_BuildValue("(NNN)", from_program(call->program, hooks_of_holders.listing),
                          from_variables(call->given), from_variables(call->results));

@@ -13,8 +13,6 @@ from importlib import import_module as _import_module
 from . import functional as functional
 from . import memory as memory
 from . import ops as ops
-from . import random as random
-from . import transforms as transforms
 from ._C import AmbiguityError as AmbiguityError
 from ._C import ArgumentError as ArgumentError
 from ._C import AutodiffError as AutodiffError
@@ -73,17 +71,6 @@ from .functional.promotion import result_type as result_type
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
-from .transforms import hessian as hessian
-from .transforms import hvp as hvp
-from .transforms import jacfwd as jacfwd
-from .transforms import jacrev as jacrev
-from .transforms import jvp as jvp
-from .transforms import linearize as linearize
-from .transforms import vmap as vmap
-from .transforms import custom_jvp as custom_jvp
-from .transforms import Function as Function
-from .transforms import PyLayer as PyLayer
-from .transforms import custom_vjp as custom_vjp
 from .imperative import enable_grad as enable_grad
 from .imperative import stop_gradient as stop_gradient
 from .imperative import manual_seed as manual_seed
@@ -105,9 +92,11 @@ _LATE_MODULES = {
     "linalg": ".functional.linalg",
     "nn": ".nn",
     "optim": ".optim",
+    "random": ".random",
     "special": ".functional.special",
     "static": ".static",
     "testing": ".testing",
+    "transforms": ".transforms",
     "viz": ".static.pictures",
 }
 _LATE_NAMES = {
@@ -121,6 +110,17 @@ _LATE_NAMES = {
     "profile": ".inspection.profiler",
     "Tape": ".imperative.tape",
     "to_variable": ".imperative.tape",
+    "Function": ".transforms",
+    "PyLayer": ".transforms",
+    "custom_jvp": ".transforms",
+    "custom_vjp": ".transforms",
+    "hessian": ".transforms",
+    "hvp": ".transforms",
+    "jacfwd": ".transforms",
+    "jacrev": ".transforms",
+    "jvp": ".transforms",
+    "linearize": ".transforms",
+    "vmap": ".transforms",
 }
 
 if _typing.TYPE_CHECKING:
@@ -131,12 +131,25 @@ if _typing.TYPE_CHECKING:
     from . import optim as optim
     from .functional import linalg as linalg
     from .functional import special as special
+    from . import random as random
     from . import static as static
     from . import testing as testing
+    from . import transforms as transforms
     from .static import pictures as viz
     from .installation import build_info as build_info
     from .installation import native_include as native_include
     from .imperative import autograd as autograd
+    from .transforms import Function as Function
+    from .transforms import PyLayer as PyLayer
+    from .transforms import custom_jvp as custom_jvp
+    from .transforms import custom_vjp as custom_vjp
+    from .transforms import hessian as hessian
+    from .transforms import hvp as hvp
+    from .transforms import jacfwd as jacfwd
+    from .transforms import jacrev as jacrev
+    from .transforms import jvp as jvp
+    from .transforms import linearize as linearize
+    from .transforms import vmap as vmap
     from .transforms.checkpoint import checkpoint as checkpoint
     from .testing.coverage import coverage as coverage
     from .transforms.grad_manager import GradManager as GradManager

@@ -10,7 +10,6 @@ from __future__ import annotations
 import typing as _typing
 from importlib import import_module as _import_module
 
-from . import functional as functional
 from . import memory as memory
 from . import ops as ops
 from ._C import AmbiguityError as AmbiguityError
@@ -45,8 +44,6 @@ from ._C import complex64 as complex64
 from ._C import complex128 as complex128
 from ._C import num_threads as num_threads
 from ._C import set_num_threads as set_num_threads
-from .functional.array_api import *  # noqa: F403
-from .functional.array_api import __all__ as _array_api
 from .imperative import Carrier as Carrier
 from .imperative import Grad as Grad
 from .imperative import Listing as Listing
@@ -60,14 +57,11 @@ from .imperative import TensorWrapper as TensorWrapper
 from .imperative import Tracer as Tracer
 from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
-from .functional.promotion import broadcast_shapes as broadcast_shapes
-from .functional.promotion import can_cast as can_cast
 from .imperative import device as device
 from .imperative import devices as devices
 from .imperative import finfo as finfo
 from .imperative import iinfo as iinfo
 from .imperative import isdtype as isdtype
-from .functional.promotion import result_type as result_type
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
@@ -88,6 +82,7 @@ _LATE_MODULES = {
     "autograd": ".imperative.autograd",
     "export": ".export",
     "fft": ".fft",
+    "functional": ".functional",
     "jit": ".jit",
     "linalg": ".functional.linalg",
     "nn": ".nn",
@@ -100,7 +95,9 @@ _LATE_MODULES = {
     "viz": ".static.pictures",
 }
 _LATE_NAMES = {
+    "broadcast_shapes": ".functional.promotion",
     "build_info": ".installation",
+    "can_cast": ".functional.promotion",
     "checkpoint": ".transforms.checkpoint",
     "coverage": ".testing.coverage",
     "GradManager": ".transforms.grad_manager",
@@ -108,6 +105,7 @@ _LATE_NAMES = {
     "opcheck": ".testing.opcheck",
     "native_include": ".installation",
     "profile": ".inspection.profiler",
+    "result_type": ".functional.promotion",
     "Tape": ".imperative.tape",
     "to_variable": ".imperative.tape",
     "Function": ".transforms",
@@ -126,9 +124,14 @@ _LATE_NAMES = {
 if _typing.TYPE_CHECKING:
     from . import export as export
     from . import fft as fft
+    from . import functional as functional
     from . import jit as jit
     from . import nn as nn
     from . import optim as optim
+    from .functional.array_api import *  # noqa: F403
+    from .functional.promotion import broadcast_shapes as broadcast_shapes
+    from .functional.promotion import can_cast as can_cast
+    from .functional.promotion import result_type as result_type
     from .functional import linalg as linalg
     from .functional import special as special
     from . import random as random
@@ -160,12 +163,26 @@ if _typing.TYPE_CHECKING:
     from .imperative.tape import to_variable as to_variable
 
 
+def _load_standard() -> None:
+    """Puts the functions and constants of the Array API here, beside what is here already."""
+    names = globals()
+    standard = _import_module(".functional.array_api", __name__)
+    for name in standard.__all__:
+        names.setdefault(name, getattr(standard, name))
+    names["__all__"] = sorted([*standard.__all__, *_OWN])
+
+
 def __getattr__(name: str) -> _typing.Any:
     """What is loaded late."""
     if name in _LATE_MODULES:
         value: _typing.Any = _import_module(_LATE_MODULES[name], __name__)
     elif name in _LATE_NAMES:
         value = getattr(_import_module(_LATE_NAMES[name], __name__), name)
+    elif "__all__" not in globals() and (name == "__all__" or not name.startswith("_")):
+        _load_standard()
+        if name not in globals():
+            raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
+        value = globals()[name]
     else:
         raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
     globals()[name] = value
@@ -174,12 +191,14 @@ def __getattr__(name: str) -> _typing.Any:
 
 def __dir__() -> list[str]:
     """What is public, whether it is loaded yet or not."""
-    return sorted(__all__)
+    if "__all__" not in globals():
+        _load_standard()
+    return sorted(globals()["__all__"])
 
 
-__all__ = sorted(
+# What is here beside the Array API.
+_OWN = sorted(
     [
-        *_array_api,
         "bool",
         "AmbiguityError",
         "ArgumentError",

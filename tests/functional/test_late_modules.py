@@ -30,6 +30,9 @@ def test_no_late_module_has_the_name_of_a_call_for_which_it_would_come_to_stand(
         "from tensorlike.functional import *; cond",
         "from tensorlike.functional import histogram",
         "tensorlike.vmap",
+        "tensorlike.add",
+        "from tensorlike import *; zeros((2,))",
+        "tensorlike.tensor([1.0]).nonzero()",
         "tensorlike.transforms.jvp",
         "tensorlike.random.uniform((2,))",
         "dir(tensorlike.functional)",
@@ -39,14 +42,15 @@ def test_no_late_module_has_the_name_of_a_call_for_which_it_would_come_to_stand(
 )
 def test_all_names_are_there_whatever_is_asked_for_first(first: str) -> None:
     code = f"import tensorlike\n{first}\nimport tensorlike.functional as F\n"
-    code += "import builtins\nprint(builtins.all(callable(getattr(F, name)) for name in F.__all__), len(F.__all__))\n"
+    code += "import builtins\nfound = [getattr(F, name) for name in F.__all__]\n"
+    code += "print(builtins.all(map(callable, found)), len(found))\n"
     code += "print(hasattr(F, 'no_such_call'), 'cond' in dir(F))"
     said = run_apart(code).split()
     assert said == ["True", str(len(F.__all__)), "False", "True"]
 
 
 def test_importing_loads_few_modules() -> None:
-    assert int(run_apart(f"import tensorlike\n{LOADED}")) < 110
+    assert int(run_apart(f"import tensorlike\n{LOADED}")) < 75
 
 
 def test_a_name_that_there_is_not_says_so() -> None:

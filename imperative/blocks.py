@@ -13,7 +13,7 @@ from typing import Any
 from .. import _C
 from .levels import Level, layers, unwrapped
 from .sizes import Size
-from .sub_programs import Call, sub_programs_of
+from .sub_programs import Call
 from .symbolic import Listing, SymbolicTensor
 
 
@@ -132,19 +132,6 @@ class Block(Listing):
         """The variable of the block that a result is."""
         return self.take(unwrapped(x)).number
 
-    def refuse_draws(self, who: str) -> None:
-        """Raises if ops of the block draw random numbers, which each run and step would repeat.
-
-        Raises:
-            ArgumentError: one does.
-        """
-        for step in self.applied():
-            if _C.is_random(step.op) or any(call.draws for call in sub_programs_of(step.op)):
-                raise _C.ArgumentError(
-                    "its functions must not draw random numbers in a program", op=who,
-                    got=f"{step.op}", fix="draw them outside, and give them as arguments",
-                )  # fmt: skip
-
 
 def record_block(
     function: Callable[..., Sequence[Any]], inputs: Sequence[tuple[str, Any, Any]], who: str
@@ -160,7 +147,7 @@ def record_block(
         The block, its inputs, and the numbers of the results.
 
     Raises:
-        ArgumentError: a tensor from outside is set in it, or random numbers are drawn.
+        ArgumentError: a tensor from outside is set in it.
     """
     from .tensor import Tensor
 
@@ -175,7 +162,6 @@ def record_block(
                     "its functions must not set tensors of the outside", op=who,
                     got=f"one that became {value!r}", fix="return the value, or carry it along",
                 )  # fmt: skip
-    block.refuse_draws(who)
     return block, given, numbers
 
 

@@ -17,25 +17,29 @@ from .dispatch import apply
 from .dual import Dual, taken_apart
 from .levels import TransformValue, innermost_value, layers
 from .sub_programs import Call, Flags, filled, in_places, wanted_of
-from .tensor import Tensor
 
 
 class ControlOp(OpBase):
     """An op that holds programs.
 
-    A subclass says what it means on values (`define`), on shapes (`infer`), and what its gradient
-    (`record`) and its tangents (`push`) are, in ops of its kind.
+    What it means on values and on shapes, the core knows by its kind (csrc/program/holder.h). A
+    subclass says what its gradient (`record`) and its tangents (`push`) are, in ops of its kind.
 
     Args:
         sub_programs: the programs.
         count: how many results it has.
+
+    Raises:
+        ArgumentError: the numbers of what programs are given and give do not go together.
     """
 
-    name = ""  # of the call, for errors
+    kind = ""
 
     def __init__(self, sub_programs: tuple[Call, ...], count: int) -> None:
         self.sub_programs = sub_programs
         self.count = count
+        stretches = tuple(call.stretch for call in sub_programs)
+        self.holder = _C.Holder(self.kind, stretches, tuple(self.params().values()))
 
     @property
     def is_open(self) -> bool:
@@ -46,9 +50,9 @@ class ControlOp(OpBase):
         """What it was made with beside the programs."""
         return {}
 
-    def infer(self, *xs: Any) -> Sequence[Any]:
-        """Shapes and dtypes of the results, as ShapeTensors."""
-        raise NotImplementedError
+    def define(self, *xs: Any) -> tuple[Any, ...]:
+        """What it gives for tensor-likes of any kind, to which the programs are applied as ops."""
+        return self.holder.run(xs, self.sub_programs)
 
     def record(self, xs: Sequence[Any], wanted: Flags) -> Sequence[Any]:
         """What it gives on Tracers, as ops that have gradients."""
@@ -70,8 +74,7 @@ class ControlOp(OpBase):
 
     def __repr__(self) -> str:
         """Its kind, and its programs."""
-        name = type(self).__name__.replace("_Traced", "")
-        return f"{name}({', '.join(map(repr, self.sub_programs))})"
+        return self.holder.text()
 
     __str__ = __repr__
 
@@ -91,30 +94,15 @@ def checked_dtype(value: Any) -> Any:
     return _C.ShapeTensor((), value.dtype).dtype
 
 
-def truth(predicate: Any) -> bool:
-    """What a predicate says."""
-    return bool(Tensor(predicate))
-
-
 class Cond(ControlOp):
     """One of two programs, as a predicate says: ``Cond(...)(predicate, *xs)``."""
 
-    name = "cond"
+    kind = "Cond"
 
     def __init__(self, when_true: Call, when_false: Call) -> None:
         self.when_true = when_true
         self.when_false = when_false
         super().__init__((when_true, when_false), len(when_true.results))
-
-    def define(self, predicate: Any, *xs: Any) -> Any:
-        return (self.when_true if truth(predicate) else self.when_false)(*xs)
-
-    def infer(self, predicate: Any, *xs: Any) -> Sequence[Any]:
-        refuse_other_predicates(self, predicate)
-        found = self.when_true.stretch.infer(xs)
-        for i, (x, y) in enumerate(zip(found, self.when_false.stretch.infer(xs), strict=True)):
-            refuse_difference(self, "both branches", f"result {i}", x, y)
-        return found
 
     def record(self, xs: Sequence[Any], wanted: Flags) -> Sequence[Any]:
         return _TracedCond(self, wanted)(*xs)
@@ -137,33 +125,6 @@ class _TracedCond(Cond):
         branches = [call.gradient(self.wanted) for call in self.sub_programs]
         found = Cond(*branches)(*inputs, *filled(outputs, cotangents))
         return (None, *in_places(self.wanted, found))
-
-
-def refuse_other_predicates(op: ControlOp, x: Any) -> None:
-    """Raises unless a predicate is one boolean."""
-    if x.dtype.kind == "bool" and x.shape == ():
-        return
-    raise _C.DTypeError(
-        "must be one boolean", op=op.name, argument="predicate", got=f"{x.dtype.name}{x.shape}",
-        fix="compare it, x != 0, or select by where",
-    )  # fmt: skip
-
-
-def refuse_difference(op: ControlOp, who: str, what: str, x: Any, y: Any) -> None:
-    """Raises unless two results are alike."""
-    if x.dtype is y.dtype and tuple(x.shape) == tuple(y.shape):
-        return
-    kind = _C.ShapeError if x.dtype is y.dtype else _C.DTypeError
-    raise kind(
-        f"{who} must give the same shapes and dtypes", op=op.name, argument=what,
-        got=f"{x.dtype.name}{tuple(x.shape)} and {y.dtype.name}{tuple(y.shape)}",
-    )  # fmt: skip
-
-
-@apply.register
-def infer_control(op: ControlOp, *xs: _C.ShapeTensor) -> Any:
-    """As the op says."""
-    return tuple(op.infer(*xs))
 
 
 @apply.register

@@ -1,63 +1,56 @@
-"""Ops that hold programs as plain data, and back: for programs that are saved."""
+"""Ops that hold programs, by their kinds: for programs that are read and rewritten by the core."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..ops import OpBase
-from .control_flow import Cond, ControlOp
+from .control_flow import Cond
 from .loops import ScanLoop, WhileLoop
 from .row_branch import RowBranch
-from .sub_programs import Call, sub_programs_of
+from .sub_programs import Call
 from .symbolic import Listing
 
-_KINDS: dict[str, type[OpBase]] = {
-    kind.__name__: kind for kind in (Call, Cond, WhileLoop, ScanLoop, RowBranch)
-}
 
+def make_op(kind: str, calls: Sequence[Call], params: Sequence[Any]) -> OpBase:
+    """The op of a kind around programs.
 
-def is_holder(op: Any) -> bool:
-    """Whether an op holds programs."""
-    return isinstance(op, (Call, ControlOp))
+    Raises:
+        ArgumentError: there is no such kind, or numbers do not go together.
+    """
+    first, second = calls[0], calls[-1]
+    if kind == "Cond":
+        return Cond(first, second)
+    if kind == "WhileLoop":
+        return WhileLoop(first, second, *params)
+    if kind == "ScanLoop":
+        carries, rows, reverse = params
+        return ScanLoop(first, carries, rows, reverse=reverse)
+    if kind == "RowBranch":
+        return RowBranch(first, second, *params)
+    return first
 
 
 def is_record(record: Any) -> bool:
-    """Whether this was written of such an op."""
+    """Whether this was written of such an op, as text, by a version before the core wrote them."""
     return isinstance(record, dict) and "holds" in record
 
 
-def record_of(op: Any, held: list[Listing]) -> dict[str, Any]:
-    """The op: its kind, its programs by their places in `held`, to which they are added.
-
-    What it keeps for its gradient on a tape is left out: another tape finds it again.
-    """
-    kind = next(cls.__name__ for cls in type(op).__mro__ if cls.__name__ in _KINDS)
-    calls = []
-    for call in sub_programs_of(op):
-        if all(call.program is not program for program in held):
-            held.append(call.program)
-        place = next(i for i, program in enumerate(held) if program is call.program)
-        calls.append({"program": place, "given": call.given, "results": call.results})
-    return {"holds": kind, "calls": calls, "params": op.params()}
-
-
-def op_of(record: dict[str, Any], held: list[Listing]) -> Any:
-    """The op that `record_of` wrote.
+def op_of_record(record: dict[str, Any], held: list[Listing]) -> OpBase:
+    """The op that was written so.
 
     Raises:
         ValueError: there is no such kind.
+        TypeError: a parameter is no number.
     """
-    if record["holds"] not in _KINDS:
-        raise ValueError(f"{record['holds']!r} must be one of {', '.join(_KINDS)}")
-    calls = []
-    for call in record["calls"]:
-        program = held[call["program"]]
-        calls.append(Call(program, call["given"], call["results"]))
-    params = record["params"]
-    for name, value in params.items():
+    params = list(record["params"].values())
+    for value in params:
         if value is not None and type(value) not in (int, bool):
-            raise TypeError(f"{name} must be a number")
-    if record["holds"] == "Call":
-        (call,) = calls
-        return call
-    return _KINDS[record["holds"]](*calls, **params)
+            raise TypeError("parameters must be numbers")
+    if record["holds"] not in ("Call", "Cond", "WhileLoop", "ScanLoop", "RowBranch"):
+        raise ValueError(f"{record['holds']!r} must be a kind of op that holds programs")
+    calls = [
+        Call(held[call["program"]], call["given"], call["results"]) for call in record["calls"]
+    ]
+    return make_op(record["holds"], calls, params)

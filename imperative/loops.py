@@ -10,17 +10,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import _C
-from ..ops import Fill, Stack
+from ..ops import Fill
 from .autodiff import zeros_like
-from .control_flow import (
-    Cond,
-    ControlOp,
-    has_examples,
-    is_known,
-    refuse_difference,
-    refuse_other_predicates,
-    truth,
-)
+from .control_flow import Cond, ControlOp, has_examples, is_known
 from .derived_programs import Derived
 from .sub_programs import Call, Flags, filled, in_places, is_moving
 from .tensor import Tensor
@@ -35,7 +27,7 @@ class WhileLoop(ControlOp):
         limit: how many steps there may be; None: any number.
     """
 
-    name = "while_loop"
+    kind = "WhileLoop"
 
     def __init__(self, predicate: Call, body: Call, limit: int | None = None) -> None:
         self.predicate = predicate
@@ -51,22 +43,6 @@ class WhileLoop(ControlOp):
 
     def params(self) -> dict[str, Any]:
         return {"limit": self.limit}
-
-    def define(self, *xs: Any) -> Any:
-        carries, constants = tuple(xs[: self.count]), xs[self.count :]
-        steps = 0
-        while self.limit is None or steps < self.limit:
-            if not truth(self.predicate(*carries, *constants)[0]):
-                break
-            carries = self.body(*carries, *constants)
-            steps += 1
-        return carries
-
-    def infer(self, *xs: Any) -> Sequence[Any]:
-        refuse_other_predicates(self, *self.predicate.stretch.infer(xs))
-        for i, y in enumerate(self.body.stretch.infer(xs)):
-            refuse_difference(self, "each step", f"carry {i}", xs[i], y)
-        return xs[: self.count]
 
     def record(self, xs: Sequence[Any], wanted: Flags) -> Sequence[Any]:
         if is_known(xs):
@@ -140,7 +116,7 @@ class ScanLoop(ControlOp):
         reverse: whether it goes from the last row to the first.
     """
 
-    name = "scan"
+    kind = "ScanLoop"
 
     def __init__(self, body: Call, carries: int, rows: int, *, reverse: bool = False) -> None:
         self.body = body
@@ -151,41 +127,6 @@ class ScanLoop(ControlOp):
 
     def params(self) -> dict[str, Any]:
         return {"carries": self.carries, "rows": self.rows, "reverse": self.reverse}
-
-    def define(self, *xs: Any) -> Any:
-        n, m = self.carries, self.rows
-        carries, rows, constants = tuple(xs[:n]), xs[n : n + m], xs[n + m :]
-        length = rows[0].shape[0]
-        order = range(length - 1, -1, -1) if self.reverse else range(length)
-        along = [Tensor(x) for x in rows]
-        made: list[Any] = []
-        for step in order:
-            found = self.body(*carries, *(x[step].__wrapped__ for x in along), *constants)
-            carries = tuple(found[:n])
-            made.append(found[n:])
-        if self.reverse:
-            made.reverse()
-        if made:
-            return (*carries, *(Stack(axis=0)(*ys)[0] for ys in zip(*made, strict=True)))
-        shapes = self.infer(*xs)
-        return (
-            *carries,
-            *(Fill(shape=y.shape, fill_value=0, dtype=y.dtype)()[0] for y in shapes[n:]),
-        )
-
-    def infer(self, *xs: Any) -> Sequence[Any]:
-        n, m = self.carries, self.rows
-        lengths = [x.shape[0] for x in xs[n : n + m]]
-        if any(length != lengths[0] for length in lengths):
-            raise _C.ShapeError(
-                "all rows must be as many", op="scan", argument="xs", got=f"{lengths}"
-            )
-        rows = [_C.row_of(x) for x in xs[n : n + m]]
-        found = self.body.stretch.infer((*xs[:n], *rows, *xs[n + m :]))
-        for i in range(n):
-            refuse_difference(self, "each step", f"carry {i}", xs[i], found[i])
-        made = [_C.rows_of(y, xs[n]) for y in found[n:]]
-        return (*found[:n], *made)
 
     def record(self, xs: Sequence[Any], wanted: Flags) -> Sequence[Any]:
         return _TracedScanLoop(self, xs, wanted)(*xs)[: self.count]

@@ -49,32 +49,21 @@ def read(data: bytes, empty: _C.Program) -> tuple[dict[str, int], dict[str, _C.R
     Raises:
         ArgumentError: the bytes are no program, or one that this process cannot make.
     """
+    from . import sub_programs as sub_programs  # which says what stands around those of a file
+
     return empty.read_file(data, _SELF)
 
 
 def text_of(op: OpBase) -> str:
-    """An op of a class written in Python, as text; the programs that it holds as bytes in it."""
-    from .held_programs import is_holder, record_of
-
-    if not is_holder(op):
-        return serialize(op).decode()
-    import json
-    from base64 import b64encode
-
-    held: list[Any] = []
-    record = record_of(op, held)
-    numbers: list[set[int]] = [set() for _ in held]
-    for call in record["calls"]:
-        numbers[call["program"]].update(call["given"], call["results"])
-    record["programs"] = [
-        b64encode(program.write_file({str(n): n for n in sorted(own)}, None, _SELF)).decode()
-        for program, own in zip(held, numbers, strict=True)
-    ]
-    return json.dumps(record)
+    """An op of a class written in Python, as text."""
+    return serialize(op).decode()
 
 
 def op_of(text: str) -> OpBase:
-    """The op that `text_of` wrote, where its class is known here."""
+    """The op that `text_of` wrote, where its class is known here; or one that holds programs.
+
+    The core writes those itself: as text, with programs as bytes in it, older files have them.
+    """
     import json
 
     from . import held_programs
@@ -94,7 +83,7 @@ def op_of(text: str) -> OpBase:
         own = numbers[call["program"]]
         for key in ("given", "results"):
             call[key] = tuple(own[str(n)] for n in call[key])
-    made: OpBase = held_programs.op_of(record, held)
+    made: OpBase = held_programs.op_of_record(record, held)
     return made
 
 

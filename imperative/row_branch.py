@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .. import _C
-from ..ops import Concat, Fill
-from .control_flow import ControlOp, refuse_difference
+from .control_flow import ControlOp
 from .sub_programs import Call, Flags, filled, in_places
-from .tensor import Tensor
 
 
 class RowBranch(ControlOp):
@@ -25,7 +22,7 @@ class RowBranch(ControlOp):
         merged: how many results are.
     """
 
-    name = "IfElse"
+    kind = "RowBranch"
 
     def __init__(self, when_true: Call, when_false: Call, inputs: int, merged: int) -> None:
         self.when_true = when_true
@@ -36,48 +33,6 @@ class RowBranch(ControlOp):
 
     def params(self) -> dict[str, Any]:
         return {"inputs": self.inputs, "merged": self.merged}
-
-    def define(self, mask: Any, *xs: Any) -> Any:
-        flags = Tensor(mask).reshape((-1,))
-        places = [flags.nonzero()[0], (~flags).nonzero()[0]]
-        kept = [place.shape[0] > 0 for place in places]
-        found = [
-            call(*(Tensor(x)[place].__wrapped__ for x in xs[: self.inputs]), *xs[self.inputs :])
-            for call, place, is_run in zip(self.sub_programs, places, kept, strict=True)
-            if is_run
-        ]
-        if not found:
-            return self._nothing(mask, *xs)
-        rows, sums = [ys[: self.merged] for ys in found], [ys[self.merged :] for ys in found]
-        if all(kept):
-            order = Tensor(Concat(axis=0)(*(place.__wrapped__ for place in places))[0]).argsort()
-            merged = [Tensor(Concat(axis=0)(*ys)[0])[order] for ys in zip(*rows, strict=True)]
-            added = [Tensor(a) + Tensor(b) for a, b in zip(*sums, strict=True)]
-            return tuple(y.__wrapped__ for y in (*merged, *added))
-        return found[0]
-
-    def _nothing(self, *xs: Any) -> tuple[Any, ...]:
-        shapes = self.infer(*xs)
-        return tuple(Fill(shape=y.shape, fill_value=0, dtype=y.dtype)()[0] for y in shapes)
-
-    def infer(self, mask: Any, *xs: Any) -> Sequence[Any]:
-        if mask.dtype.kind != "bool" or len(mask.shape) not in (1, 2) or mask.shape[1:] not in (
-            (), (1,),
-        ):  # fmt: skip
-            raise _C.DTypeError(
-                "must be a column of booleans", op=self.name, argument="cond",
-                got=f"{mask.dtype.name}{tuple(mask.shape)}",
-            )  # fmt: skip
-        found = self.when_true.stretch.infer(xs)
-        for i, (x, y) in enumerate(zip(found, self.when_false.stretch.infer(xs), strict=True)):
-            refuse_difference(self, "both blocks", f"output {i}", x, y)
-        for x in (*xs[: self.inputs], *found[: self.merged]):
-            if not x.shape or x.shape[0] != mask.shape[0]:
-                raise _C.ShapeError(
-                    "must have as many rows as there are booleans", op=self.name,
-                    argument="inputs and outputs", got=f"shape {tuple(x.shape)}",
-                )  # fmt: skip
-        return found
 
     def record(self, xs: Sequence[Any], wanted: Flags) -> Sequence[Any]:
         return _TracedRowBranch(self, wanted)(*xs)

@@ -19,7 +19,7 @@ from .carrier import Carrier
 from .derived_programs import Derived
 from .dispatch import apply
 from .dual import Dual
-from .levels import Level, TransformValue, is_differentiated, under_leaves
+from .levels import Level, TransformValue, innermost_value, is_differentiated, under_leaves
 from .symbolic import Listing, Step
 
 Flags = tuple[bool, ...]
@@ -40,6 +40,7 @@ class Call(OpBase):
         self.given = tuple(given)
         self.results = tuple(results)
         self.stretch = _C.Stretch(program, self.given, self.results)
+        self.holder = _C.Holder("Call", (self.stretch,), ())
         self._derived: dict[Any, Any] = {}
 
     def define(self, *xs: Any) -> tuple[Any, ...]:
@@ -54,9 +55,7 @@ class Call(OpBase):
     @property
     def draws(self) -> bool:
         """Whether each run draws random numbers anew."""
-        return self.stretch.draws or any(
-            call.draws for step in self.program.applied() for call in sub_programs_of(step.op)
-        )
+        return self.stretch.draws
 
     @property
     def is_open(self) -> bool:
@@ -137,23 +136,11 @@ class Call(OpBase):
         ops = tuple(step[:3] for step in self.program.applied())
         return self.given, self.results, constants, ops
 
-    def text(self) -> str:
-        """The program, and which of its variables it is given and gives."""
-        names = [name for name, _, _ in self.program.variables()]
-        given, results = ([names[n] for n in group] for group in (self.given, self.results))
-        return f"{self.program}\n({', '.join(given)}) -> ({', '.join(results)})"
-
     def __repr__(self) -> str:
         """The names of its ops, of a long one the first."""
-        names = [_name(step.op) for step in self.program.applied()]
-        shown = ", ".join(names[:4]) + (", ..." if len(names) > 4 else "")
-        return f"{type(self).__name__.strip('_')}({shown})"
+        return self.stretch.name()
 
     __str__ = __repr__
-
-
-def _name(op: OpBase) -> str:
-    return str(getattr(op, "mode", type(op).__name__))
 
 
 def sub_programs_of(op: OpBase) -> tuple[Call, ...]:
@@ -317,12 +304,6 @@ def _pushed(call: Call, moving: Flags) -> Call:
 
 
 @apply.register
-def infer_call(op: Call, *xs: _C.ShapeTensor) -> tuple[Any, ...]:
-    """By binding the program to the shapes."""
-    return op.stretch.infer(xs)
-
-
-@apply.register
 def apply_call_transformed(op: Call, *xs: TransformValue) -> tuple[Any, ...]:
     """Tangents and examples go through the ops of the program."""
     return op.define(*xs)
@@ -348,3 +329,13 @@ def apply_call_traced(op: Call, *xs: _C.Tracer) -> Any:
     if form is None:  # what stands in the way of a gradient is named by the tape
         return op.define(*xs)
     return form(*xs)[: len(op.results)]
+
+
+def op_around(kind: str, calls: Sequence[Any], params: Sequence[Any]) -> OpBase:
+    """The op of a kind around programs that the core has: from a file, say, or after passes."""
+    from .held_programs import make_op  # which knows the kinds, and stands above them
+
+    return make_op(kind, [Call(*call) for call in calls], params)
+
+
+_C.set_holders(op_around, Listing, innermost_value)

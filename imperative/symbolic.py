@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from textwrap import indent
 from typing import Any, NamedTuple
 
 from .. import _C
@@ -189,15 +188,8 @@ class Listing(_C.Program):
         return symbol
 
     def __str__(self) -> str:
-        """The listing, and its parts under their names."""
-        parts = [f"{name}:\n{indent(str(part), '  ')}" for name, part in self.parts.items()]
-        held = []
-        variables = self.variables()
-        for op, _, outputs, _, _ in self.steps():
-            for call in getattr(op, "sub_programs", ()):
-                names = [variables[number][0] for number in outputs]
-                held.append(f"{call} of {', '.join(names)}:\n{indent(call.text(), '  ')}")
-        return "\n".join([*self.text_lines(), *parts, *held])
+        """The listing, its parts under their names, and the programs that its ops hold."""
+        return self.text()
 
 
 class SymbolicTensor(_C.TensorBase):

@@ -10,9 +10,8 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from textwrap import dedent
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from .. import _C
 
@@ -20,8 +19,7 @@ from .. import _C
 Sources: TypeAlias = Sequence[Sequence[str]]
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """An entry: its name, its text, and the names of earlier or later ones that it speaks of.
 
     The versions of an op speak of each other.

@@ -79,12 +79,15 @@ class Recorder:
         finally:
             self._block = None
             outermost.sub_blocks.end(block)
+        _C.copy_draws(outermost, block)  # which notes them while it is built
         if draws:
             return
-        block.refuse_draws(self.what)
         for step in outermost.applied()[before:]:
             if _C.is_random(step.op):
-                self._refuse("steps must not draw random numbers", f"{step.op}", "draw them before")
+                self._refuse(
+                    "what is made of nothing is made once, before the steps, and not at random",
+                    f"{step.op}", "draw like a variable of the block, or use scan or while_loop",
+                )  # fmt: skip
 
     def _inside(self) -> SubProgram:
         if self._block is None:

@@ -1,4 +1,7 @@
 // Ops whose class is written in Python: their bodies and gradients are methods of the object.
+#include <algorithm>
+
+#include "bind/programs.h"
 #include "bind/rules.h"
 #include "tape/gradient.h"
 
@@ -54,7 +57,25 @@ ForeignOp::~ForeignOp() {
 
 std::string ForeignOp::name() const { return Py_TYPE(object_)->tp_name; }
 
+const Holder* ForeignOp::holder() const {
+  if (!is_holder_known_.load(std::memory_order_acquire)) {
+    Gil gil;
+    const Object held = find_attribute(object_, "holder");
+    holder_ = held ? find_holder(held.get()) : nullptr;  // which the object keeps
+    is_holder_known_.store(true, std::memory_order_release);
+  }
+  return holder_;
+}
+
+// Values and shapes that the core knows are computed without Python.
 bool ForeignOp::run_define(Args args, Values& out) const {
+  constexpr unsigned kOwn = Value::kRaw | Value::kShape;
+  const auto is_own = [](const Value* x) { return (x->tag & ~kOwn) == 0; };
+  if (const Holder* held = holder();
+      held != nullptr && std::all_of(args.begin(), args.end(), is_own)) {
+    out = held->apply(args);
+    return true;
+  }
   Gil gil;
   Object define = find_attribute(object_, "define");
   if (!define) return false;

@@ -7,6 +7,10 @@
 #include "tape/tape.h"
 #include "tensor/raw_tensor.h"
 
+namespace tensorlike {
+class Holder;
+}
+
 namespace tensorlike::bind {
 
 // TensorBase and everything under it. A subclass written in Python has no value: the object itself
@@ -86,9 +90,14 @@ class ForeignOp final : public Op {
   bool has_body() const override;
   const GradRule& grad_rule() const override;
   PyObject* object() const { return object_; }
+  // The programs that it holds, which say what it means on values: its attribute `holder`. Null:
+  // there is none.
+  const Holder* holder() const;
 
  private:
   PyObject* object_;
+  mutable std::atomic<const Holder*> holder_{nullptr};
+  mutable std::atomic<bool> is_holder_known_{false};
 };
 
 // A hook written in Python: a callable of the gradient as a Tensor, which returns None or another.

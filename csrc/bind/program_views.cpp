@@ -131,6 +131,11 @@ PyObject* lines(PyObject* self, PyObject*) {
   return guarded([&] { return to_tuple_of(program_in(self).lines(), from_text); });
 }
 
+// text() -> all lines, the parts, and the programs that ops hold
+PyObject* text(PyObject* self, PyObject*) {
+  return guarded([&] { return from_text(program_in(self).text()); });
+}
+
 // version() -> another number after each change
 PyObject* version(PyObject* self, PyObject*) {
   return guarded([&] { return PyLong_FromUnsignedLongLong(program_in(self).version()); });
@@ -158,6 +163,7 @@ std::vector<PyMethodDef> program_views() {
       {"find", as_method(find_variable), METH_O, "find(name): the last variable of this name."},
       {"sizes", as_method(sizes), METH_NOARGS, "The unknown sizes."},
       {"text_lines", as_method(lines), METH_NOARGS, "The program, line by line."},
+      {"text", as_method(text), METH_NOARGS, "The program, its parts, what its ops hold."},
       {"to_dot", as_method(dot), METH_O, "to_dot(title): the program as a graph."},
       {"version", as_method(version), METH_NOARGS, "Another number after each change."},
       {"guards", as_method(guards), METH_NOARGS, "What was asked of sizes."},

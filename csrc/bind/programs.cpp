@@ -237,6 +237,21 @@ std::string print_op(const Op& op) {
 
 Program& program_in(PyObject* self) { return *reinterpret_cast<ProgramObject*>(self)->program; }
 
+// Its parts come to stand under their names in its attribute `parts`.
+PyObject* from_program(const Ref<Program>& program, PyTypeObject* cls) {
+  if (program->handle != nullptr) return Py_NewRef(static_cast<PyObject*>(program->handle));
+  Object made = own(cls->tp_alloc(cls, 0));
+  program->handle = made.get();
+  reinterpret_cast<ProgramObject*>(made.get())->program = Ref<Program>(program).detach();
+  Object parts = own(PyDict_New());
+  for (const auto& [name, part] : program->parts()) {
+    check(PyDict_SetItem(parts.get(), own(from_text(name)).get(),
+                         own(from_program(part, cls)).get()));
+  }
+  check(PyObject_SetAttrString(made.get(), "parts", parts.get()));
+  return made.release();
+}
+
 Program& to_program(PyObject* object) {
   if (PyObject_TypeCheck(object, program_class) == 0) {
     fail(ErrorKind::kAttribute, said::op("Program"), "must be a program",
@@ -273,6 +288,7 @@ void add_programs(PyObject* module) {
   add_sizes(module);
   add_scopes(module);
   add_stretches(module);
+  add_holders(module);
 }
 
 }  // namespace tensorlike::bind

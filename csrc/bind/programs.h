@@ -2,6 +2,7 @@
 #pragma once
 
 #include "bind/objects.h"
+#include "program/holder.h"
 #include "program/program.h"
 
 namespace tensorlike::bind {
@@ -50,6 +51,11 @@ PyObject* write_file(PyObject* self, PyObject* args);
 PyObject* read_file(PyObject* self, PyObject* args);
 
 int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg);
+// An object of the class Stretch, and of the class Holder; null: it is another object.
+Stretch& to_stretch(PyObject* object);
+const Holder* find_holder(PyObject* object);
+// The object that stands for a program: one of this class, where there was none.
+PyObject* from_program(const Ref<Program>& program, PyTypeObject* cls);
 // A size of this program was given to an op.
 void use_sizes(PyObject* program);
 void add_programs(PyObject* module);
@@ -58,5 +64,6 @@ void add_sizes(PyObject* module);
 void add_scopes(PyObject* module);
 void add_program_copies(PyObject* module);
 void add_stretches(PyObject* module);
+void add_holders(PyObject* module);
 
 }  // namespace tensorlike::bind

@@ -11,6 +11,8 @@ struct StretchObject {
 };
 Stretch& stretch_in(PyObject* self) { return *reinterpret_cast<StretchObject*>(self)->stretch; }
 
+PyTypeObject* stretch_class = nullptr;
+
 // Stretch(program, given, results)
 PyObject* stretch_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   PyObject *program = nullptr, *given = nullptr, *results = nullptr;
@@ -106,11 +108,20 @@ PyObject* stretch_shapes_for(PyObject* self, PyObject* args) {
 
 PyObject* stretch_draws(PyObject* self, void*) { return PyBool_FromLong(stretch_in(self).draws()); }
 
+PyObject* stretch_name(PyObject* self, PyObject*) {
+  return guarded([&] { return from_text(stretch_in(self).name()); });
+}
+PyObject* stretch_text(PyObject* self, PyObject*) {
+  return guarded([&] { return from_text(stretch_in(self).text()); });
+}
+
 PyMethodDef stretch_methods[] = {
     {"run", as_method(stretch_run), METH_O, "run(values): the values of the results."},
     {"call", as_method(stretch_call), METH_FASTCALL,
      "call(*tensors): the results as Tensors; NotImplemented unless all hold plain values."},
     {"infer", as_method(stretch_infer), METH_O, "infer(values): what results are, as shapes."},
+    {"name", as_method(stretch_name), METH_NOARGS, "The names of its ops, of many the first."},
+    {"text", as_method(stretch_text), METH_NOARGS, "The program, what is given, the results."},
     {"shapes_for", stretch_shapes_for, METH_VARARGS, "shapes_for(variables, sizes): shapes."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -133,41 +144,23 @@ PyObject* is_random(PyObject*, PyObject* op) {
   return guarded([&] { return PyBool_FromLong(to_op(op)->cls.spec.effects == "random"); });
 }
 
-// row_of(x) -> a ShapeTensor of a row along the first axis of x
-PyObject* row_of(PyObject*, PyObject* x) {
-  return guarded([&] {
-    Spec spec = spec_of("scan", *to_value(x));
-    if (spec.shape.empty()) {
-      fail(ErrorKind::kShape, said::op("scan"), said::argument("xs"),
-           "must have an axis to go along", said::got("a scalar"));
-    }
-    spec.shape = Dims(spec.shape.begin() + 1, spec.shape.end());
-    return from_value(make_ref<ShapeTensor>(std::move(spec)));
-  });
-}
-
-// rows_of(y, x) -> a ShapeTensor of as many y as x has rows
-PyObject* rows_of(PyObject*, PyObject* args) {
-  PyObject *y = nullptr, *x = nullptr;
-  if (PyArg_ParseTuple(args, "OO", &y, &x) == 0) return nullptr;
-  return guarded([&] {
-    Spec spec = spec_of("scan", *to_value(y));
-    spec.shape.insert(0, spec_of("scan", *to_value(x)).shape[0]);
-    return from_value(make_ref<ShapeTensor>(std::move(spec)));
-  });
-}
-
 PyMethodDef functions[] = {
-    {"row_of", row_of, METH_O, "row_of(x): what a row of x is, as a ShapeTensor."},
-    {"rows_of", rows_of, METH_VARARGS, "rows_of(y, x): as many y as x has rows, as a ShapeTensor."},
     {"is_random", is_random, METH_O, "is_random(op): whether it draws random numbers."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
+Stretch& to_stretch(PyObject* object) {
+  if (PyObject_TypeCheck(object, stretch_class) == 0) {
+    fail(ErrorKind::kAttribute, said::op("Holder"), "must hold stretches of programs",
+         said::got(Py_TYPE(object)->tp_name));
+  }
+  return stretch_in(object);
+}
+
 void add_stretches(PyObject* module) {
-  add_type(module, stretch_spec, nullptr);
+  stretch_class = add_type(module, stretch_spec, nullptr);
   check(PyModule_AddFunctions(module, functions));
 }
 

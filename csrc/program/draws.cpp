@@ -1,15 +1,38 @@
 #include "program/draws.h"
 
-#include <atomic>
+#include <mutex>
+
+#include "base/philox.h"
 
 namespace tensorlike {
 namespace {
 
+constexpr uint64_t kWord = 0xFFFFFFFFU;
+constexpr uint32_t kNoAttempt = 0xFFFFFFFFU;  // where others count attempts, of which they make few
+enum Purpose : uint32_t { kMore = 2, kSeed = 3 };
+
+// Draws under one key, in the order in which they are taken: as imperative/random.py has it.
+struct Stream {
+  std::mutex mutex;
+  uint64_t key = 0, taken = 0;
+};
+Stream& stream() {
+  static Stream& own = *new Stream;
+  return own;
+}
+
+uint64_t derived_key(uint64_t key, uint64_t data, Purpose purpose) {
+  const PhiloxWords made = philox(key, data, kNoAttempt, purpose);
+  return uint64_t{made.word[1]} << 32 | made.word[0];
+}
+
 Draw take(bool is_key_alone) {
   if (next_draw != nullptr) return next_draw(is_key_alone);
-  static std::atomic<int64_t> taken = 0;
-  const int64_t number = taken++;
-  return is_key_alone ? Draw{number, 0} : Draw{0, number};
+  const std::lock_guard lock(stream().mutex);
+  const uint64_t key = stream().key, number = stream().taken++;
+  if (is_key_alone) return {static_cast<int64_t>(derived_key(key, number, kSeed)), 0};
+  const uint64_t own = number > kWord ? derived_key(key, number >> 32, kMore) : key;
+  return {static_cast<int64_t>(own), static_cast<int64_t>(number & kWord)};
 }
 
 int find(const OpClass& cls, std::string_view name) {
@@ -21,6 +44,12 @@ int find(const OpClass& cls, std::string_view name) {
 }
 
 }  // namespace
+
+void seed_draws(uint64_t seed) {
+  const std::lock_guard lock(stream().mutex);
+  stream().key = seed;
+  stream().taken = 0;
+}
 
 Ref<const Op> Draws::anew(Ref<const Op> op) {
   if (recorded_.empty() || !is_random(*op)) return op;

@@ -30,6 +30,9 @@ class Draws {
   std::map<std::pair<Draw, bool>, Draw> taken_;
 };
 
+// Where the process's stream begins anew, for who has no other: the draws that a seed gives.
+void seed_draws(uint64_t seed);
+
 // The next draw: a key and a number, or a key that is for one draw alone. For who embeds the core,
 // which may have a stream of its own.
 inline Draw (*next_draw)(bool is_key_alone) = nullptr;

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "op/registry.h"
+#include "program/holder.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -50,6 +51,16 @@ bool is_pure(const Op& op) {
   return !op.cls.kernel(Device()).foreign;
 }
 
+bool acts(const Op& op) {
+  const Holder* holder = holder_of(op);
+  if (holder == nullptr) return !op.cls.is_declared || op.cls.kernel(Device()).foreign;
+  return std::any_of(holder->calls.begin(), holder->calls.end(), [](const Ref<Stretch>& call) {
+    const auto& steps = call->program->steps();
+    return std::any_of(steps.begin(), steps.end(),
+                       [](const Program::Step& step) { return acts(*step.op); });
+  });
+}
+
 Graph::Graph(const Program& source, std::span<const int> results)
     : steps_(source.steps_.begin(), source.steps_.end()), results_(results.begin(), results.end()) {
   Program& work = *work_;
@@ -67,6 +78,49 @@ Graph::Graph(const Program& source, std::span<const int> results)
   work.known_ = source.known_;
   work.names_ = source.names_;
   work.draws = source.draws;
+}
+
+// Where a given variable is made by a step that makes others, too, or has a size that is no
+// input's, it cannot become an input.
+bool Graph::can_take(const Stretch& stretch) {
+  const Program& program = *stretch.program;
+  if (program.is_bound_late() || !program.assigned_.empty()) return false;
+  std::vector<bool> is_given(program.variables_.size(), false);
+  for (int number : stretch.given) {
+    if (is_given[at(number)]) return false;
+    is_given[at(number)] = true;
+    const Program::Variable& variable = program.variables_[at(number)];
+    if (variable.role == Program::Role::kState) return false;
+    for (size_t i = 0; i < variable.spec.shape.size(); ++i) {
+      const Witness size{variable.spec.shape[i], variable.other.shape[i]};
+      const auto is_it = [&](const Program::Root& root) { return root.witness == size; };
+      if (!size.is_known() && std::none_of(program.roots_.begin(), program.roots_.end(), is_it)) {
+        return false;
+      }
+    }
+  }
+  return std::none_of(program.steps_.begin(), program.steps_.end(), [&](const auto& step) {
+    const auto& outputs = step.outputs;
+    return outputs.size() > 1 && std::any_of(outputs.begin(), outputs.end(),
+                                             [&](int output) { return is_given[at(output)]; });
+  });
+}
+
+Graph::Graph(const Stretch& stretch) : Graph(*stretch.program, stretch.results) {
+  Program& work = *work_;
+  std::vector<bool> is_made(variables().size(), true);
+  for (int number : stretch.given) {
+    Program::Variable& variable = work.variables_[at(number)];
+    if (variable.role == Program::Role::kInput) continue;
+    if (variable.role == Program::Role::kResult) is_made[at(number)] = false;
+    if (variable.value) work.captured_.erase(variable.value.get());
+    variable.role = Program::Role::kInput;
+    variable.value = nullptr;
+    work.inputs_.push_back(number);
+  }
+  std::erase_if(steps_, [&](const Program::Step& step) {
+    return step.outputs.size() == 1 && !is_made[at(step.outputs[0])];
+  });
 }
 
 std::vector<int> Graph::readers() const {
@@ -112,8 +166,7 @@ std::vector<bool> Graph::live_steps(std::span<const int> more) const {
     const Program::Step& step = steps_[i];
     const bool is_read = std::any_of(step.outputs.begin(), step.outputs.end(),
                                      [&](int output) { return is_needed[at(output)]; });
-    const bool acts = !step.op->cls.is_declared || step.op->cls.kernel(Device()).foreign;
-    if (!is_read && !acts) continue;
+    if (!is_read && !acts(*step.op)) continue;
     is_live[i] = true;
     for (int input : step.inputs) is_needed[at(input)] = true;
     for (const auto& [index, expr] : step.exprs) need(expr, is_needed);

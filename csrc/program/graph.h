@@ -6,6 +6,7 @@
 #include <functional>
 
 #include "program/program.h"
+#include "program/stretch.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike {
@@ -15,6 +16,10 @@ class Graph {
   // The program is left as it is; `results` are the variables whose values matter, beside what
   // states become.
   Graph(const Program& source, std::span<const int> results);
+  // What lies between variables of a program, as a program of its own: what is given becomes its
+  // inputs. `can_take` says whether it can be one.
+  explicit Graph(const Stretch& stretch);
+  static bool can_take(const Stretch& stretch);
 
   const std::vector<Program::Variable>& variables() const { return work_->variables_; }
   const Program::Variable& variable(int number) const {
@@ -57,6 +62,8 @@ class Graph {
   void finish(Program& empty);
   // After `finish`: the results in the new program.
   std::vector<int> finished_results() const;
+  // The same of any variables that are there.
+  std::vector<int> finished(const std::vector<int>& numbers) const { return renumbered(numbers); }
 
  private:
   // What evaluates sizes when the program is bound: it has to be there for as long as it is read.
@@ -77,6 +84,9 @@ class Graph {
 // Whether running the op again, or never, makes no difference to anything but time: it is the
 // core's to compute, and draws nothing.
 bool is_pure(const Op& op);
+// Whether it must run though nobody reads what it makes: an op that the core does not know, here or
+// in a program that the op holds.
+bool acts(const Op& op);
 
 // The op as a literal or an array that it carries; null: it is another op.
 const ConstOp* as_constant(const Op& op);

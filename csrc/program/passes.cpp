@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
 
 #include "op/registry.h"
+#include "program/holder.h"
 
 namespace tensorlike {
 namespace {
@@ -43,16 +45,63 @@ const Pass& find_pass(std::string_view name) {
        "must be names of passes", said::got(text("'", name, "'", did_you_mean(name, names))));
 }
 
+namespace {
+
+int run_on(const Pass& pass, Graph& graph, OptLevel level);
+
+// A call of the program that the pass makes of a call's; the same one where it changes nothing.
+Ref<Stretch> rewritten(const Pass& pass, const Ref<Stretch>& call, OptLevel level, int& changes) {
+  if (!Graph::can_take(*call)) return call;
+  Graph graph(*call);
+  const int changed = run_on(pass, graph, level);
+  if (changed == 0) return call;
+  changes += changed;
+  Ref<Program> made = make_ref<Program>();
+  graph.finish(*made);
+  return make_ref<Stretch>(std::move(made), graph.finished(call->given), graph.finished_results());
+}
+
+// The pass in the programs that ops of a graph hold. What these are given stays outside of them,
+// however often they run.
+int run_inside(const Pass& pass, Graph& graph, OptLevel level) {
+  int changes = 0;
+  std::map<const Stretch*, Ref<Stretch>> known;  // which several ops may hold
+  for (Program::Step& step : graph.steps()) {
+    const Holder* holder = holder_of(*step.op);
+    if (holder == nullptr) continue;
+    std::vector<Ref<Stretch>> calls;
+    for (const Ref<Stretch>& call : holder->calls) {
+      const auto [at, is_new] = known.try_emplace(call.get());
+      if (is_new) at->second = rewritten(pass, call, level, changes);
+      calls.push_back(at->second);
+    }
+    const bool is_same =
+        std::equal(calls.begin(), calls.end(), holder->calls.begin(),
+                   [](const auto& a, const auto& b) { return a.get() == b.get(); });
+    if (is_same) continue;
+    step.op = op_around(make_ref<Holder>(holder->kind, std::move(calls), holder->params));
+  }
+  return changes;
+}
+
+// How many places the pass changed in a graph.
+int run_on(const Pass& pass, Graph& graph, OptLevel level) {
+  // What nobody reads already is left to the pass for that.
+  const std::vector<int> dead = graph.dead_results();
+  const int changes = pass.run(graph, level);
+  const bool is_swept = pass.run == &remove_dead_code;
+  if (changes > 0 && !is_swept) graph.keep(graph.live_steps(dead));
+  return changes + run_inside(pass, graph, level);
+}
+
+}  // namespace
+
 std::vector<int> run_pass(const Pass& pass, const Program& source, std::span<const int> results,
                           OptLevel level, Program& empty, PassReport& report) {
   const auto begin = std::chrono::steady_clock::now();
   Graph graph(source, results);
   if (level >= pass.least) {
-    // What nobody reads already is left to the pass for that.
-    const std::vector<int> dead = graph.dead_results();
-    report.changes = pass.run(graph, level);
-    const bool is_swept = pass.run == &remove_dead_code;
-    if (report.changes > 0 && !is_swept) graph.keep(graph.live_steps(dead));
+    report.changes = run_on(pass, graph, level);
   }
   graph.finish(empty);
   report.name = pass.name;

@@ -1,5 +1,6 @@
 // Programs as text, a line for each input, captured value and op.
 #include "op/registry.h"
+#include "program/holder.h"
 #include "program/program.h"
 
 namespace tensorlike {
@@ -59,6 +60,7 @@ std::string Program::describe(int variable) const {
 }
 
 std::string Program::describe(const Step& step) const {
+  if (const Holder* holder = holder_of(*step.op)) return holder->text();
   if (step.exprs.empty()) return text_of_op ? text_of_op(*step.op) : to_string(*step.op);
   std::string out = step.op->cls.name() + "(";
   for (size_t i = 0; i < step.op->attrs.size(); ++i) {
@@ -110,12 +112,30 @@ std::vector<std::string> Program::lines() const {
   return out;
 }
 
+static std::string indented(const std::string& text) {
+  std::string out = "  ";
+  for (char c : text) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  return out;
+}
+
+std::string Program::names_of(const std::vector<int>& numbers) const {
+  std::string out;
+  for (int number : numbers) {
+    out += (out.empty() ? "" : ", ") + variables_[static_cast<size_t>(number)].name;
+  }
+  return out;
+}
+
 std::string Program::text() const {
   std::string out;
   for (const std::string& line : lines()) out += (out.empty() ? "" : "\n") + line;
-  for (const auto& [name, part] : parts_) {
-    out += "\n" + name + ":\n  ";
-    for (char c : part->text()) out += c == '\n' ? std::string("\n  ") : std::string(1, c);
+  for (const auto& [name, part] : parts_) out += "\n" + name + ":\n" + indented(part->text());
+  for (const Step& step : steps_) {
+    const Holder* holder = holder_of(*step.op);
+    for (size_t i = 0; holder != nullptr && i < holder->calls.size(); ++i) {
+      const Stretch& call = *holder->calls[i];
+      out += "\n" + call.name() + " of " + names_of(step.outputs) + ":\n" + indented(call.text());
+    }
   }
   return out;
 }

@@ -157,6 +157,9 @@ class Program : public RefCounted {
   std::string describe(const Step& step) const;
   std::string line(const Step& step) const;
   std::vector<std::string> lines() const;
+  // "x, _1"
+  std::string names_of(const std::vector<int>& numbers) const;
+  // All lines, then the programs that are parts of it, and those that its ops hold.
   std::string text() const;
 
   // Whether something was added, or one of its sizes used, since it ran last: until then, eager ops
@@ -185,6 +188,8 @@ class Program : public RefCounted {
   };
 
   class LateSizes;
+  // Whether the op draws random numbers anew in each run.
+  bool draws_anew(const Op& op) const;
   // What makes the results of what is given; `runs_all`: and all other steps.
   // ErrorKind::kArgument where a result depends on an input or a state that is not given.
   std::shared_ptr<const Schedule> plan(std::span<const int> given, std::span<const int> results,

@@ -6,7 +6,8 @@
 #include "op/registry.h"
 #include "program/declarations.h"
 #include "program/file.h"
-#include "program/reader.h"
+#include "program/read_held.h"
+#include "program/read_sizes.h"
 
 namespace tensorlike {
 namespace {
@@ -21,18 +22,27 @@ class FileReader {
         language_(language),
         structure_(Json::parse(sections.structure)),
         tensors_(sections.tensors),
-        bytes_(sections.structure.size()) {}
+        bytes_(sections.structure.size()),
+        held_(sections.structure.size()) {}
 
   void read() {
-    const JsonFields fields(structure_.root(), "a program",
-                            {"program", "results", "sources", "declarations", "weights"});
+    const JsonFields fields(
+        structure_.root(), "a program",
+        {"program", "programs", "results", "sources", "declarations", "weights"});
     restore(fields.at("sources"));
     add_declarations(fields.at("declarations"), bytes_, !has_sources_);
+    if (fields.has("programs")) {
+      for (const Json::Value& held : fields.at("programs").list("programs that ops hold")) {
+        Ref<Program> program = make_ref<Program>();
+        read_program(*program, held);
+        held_.add(std::move(program));
+      }
+    }
     read_program(*file_.program, fields.at("program"));
     for (const Json::Value& result : fields.at("results").list("results")) {
       auto part = result.list("a name and a variable", 2).begin();
       std::string name((*part).text("a name"));
-      file_.results.emplace_back(std::move(name), variable(*file_.program, *++part));
+      file_.results.emplace_back(std::move(name), read_variable(*file_.program, *++part));
     }
     for (const Json::Value& weight : fields.at("weights").list("weights")) {
       const JsonFields kind(weight, "a weight", {"name", "dtype", "shape", "tensor"});
@@ -69,10 +79,6 @@ class FileReader {
     element_count(spec.shape);
     return spec;
   }
-  static int variable(const Program& program, const Json::Value& value) {
-    const auto count = static_cast<int64_t>(program.variables().size());
-    return static_cast<int>(value.integer("a variable that is there", 0, count - 1));
-  }
 
   // A program that is being read.
   struct Place {
@@ -102,8 +108,8 @@ class FileReader {
     for (const Json::Value& line : fields.at("lines").list("lines")) read_line(place, line);
     for (const Json::Value& pair : fields.at("assigned").list("assignments")) {
       auto part = pair.list("a state and a value", 2).begin();
-      const int state = variable(program, *part);
-      program.assign(state, variable(program, *++part));
+      const int state = read_variable(program, *part);
+      program.assign(state, read_variable(program, *++part));
     }
     for (const Json::Value& guard : fields.at("guards").list("guards")) {
       read_guard(program, guard);
@@ -130,7 +136,7 @@ class FileReader {
       fail(ErrorKind::kArgument, "parts must have names of their own", said::got(name));
     }
     Ref<Program> part;
-    if (language_ != nullptr) {
+    if (language_ != nullptr && program.handle != nullptr) {
       part = language_->add_part(program, name);
     } else {
       part = make_ref<Program>();
@@ -141,9 +147,10 @@ class FileReader {
 
   void read_line(Place& place, const Json::Value& value) {
     Program& program = place.program;
-    const JsonFields fields(value, "a line",
-                            {"input", "captured", "state", "note", "dtype", "shape", "tensor", "op",
-                             "version", "attrs", "sizes", "foreign", "inputs", "outputs", "line"});
+    const JsonFields fields(
+        value, "a line",
+        {"input", "captured", "state", "note", "dtype", "shape", "tensor", "op", "version", "attrs",
+         "sizes", "holds", "calls", "params", "foreign", "inputs", "outputs", "line"});
     if (fields.has("input")) {
       read_input(place, fields);
     } else if (fields.has("state")) {
@@ -192,13 +199,14 @@ class FileReader {
   void read_step(Place& place, const JsonFields& fields) {
     Program& program = place.program;
     Program::Step step;
-    step.op = fields.has("foreign") ? foreign_op(fields.at("foreign"))
-                                    : read_op(place, fields, step.exprs);
+    step.op = fields.has("holds")     ? held_.read_op(program, fields)
+              : fields.has("foreign") ? foreign_op(fields.at("foreign"))
+                                      : read_op(place, fields, step.exprs);
     const Json::Parts inputs = fields.at("inputs").list("inputs");
     if (inputs.size() > kMostArguments) {
       fail(ErrorKind::kArgument, "an op must have at most ", kMostArguments, " arguments");
     }
-    for (const Json::Value& input : inputs) step.inputs.push_back(variable(program, input));
+    for (const Json::Value& input : inputs) step.inputs.push_back(read_variable(program, input));
     if (fields.has("line")) step.place = fields.at("line").text("a line");
     const std::vector<int> found = program.append(std::move(step));
     auto output = fields.at("outputs").list("the results that the op has", found.size()).begin();
@@ -326,48 +334,12 @@ class FileReader {
     }
   }
 
-  static AttrExpr read_expression(const Program& program, const Json::Value& value,
-                                  bool may_be_tuple) {
-    if (!value.is(Json::Kind::kList)) return literal(value.integer("a size"));
-    const Json::Parts parts = value.list("an expression");
-    if (parts.size() == 0) fail(ErrorKind::kArgument, "an expression must say what it is");
-    auto at = parts.begin();
-    const std::string_view kind = (*at).text("a kind of expression");
-    if (kind == "size" && parts.size() == 3) {
-      const int slot = variable(program, *++at);
-      const auto& shape = program.variables()[static_cast<size_t>(slot)].spec.shape;
-      const auto rank = static_cast<int64_t>(shape.size());
-      return dim_of(slot, static_cast<int>((*++at).integer("a dimension", 0, rank - 1)));
-    }
-    const bool is_tuple = kind == "tuple" && may_be_tuple;
-    const bool is_sum = (kind == "add" || kind == "multiply") && parts.size() == 3;
-    if (!is_tuple && !is_sum) {
-      fail(ErrorKind::kArgument, "an expression must be a size, a sum, a product or a tuple");
-    }
-    std::vector<AttrExpr> found;
-    for (++at; at != parts.end(); ++at) found.push_back(read_expression(program, *at, false));
-    return is_tuple ? tuple_of(std::move(found)) : arithmetic(std::string(kind), std::move(found));
-  }
-
-  static void read_guard(Program& program, const Json::Value& value) {
-    auto part = value.list("a guard of five parts", 5).begin();
-    Program::Guard guard;
-    guard.a = read_expression(program, *part, false);
-    guard.b = read_expression(program, *++part, false);
-    guard.how = (*++part).text("a comparison");
-    if (guard.how != "==" && guard.how != "<" && guard.how != "<=") {
-      fail(ErrorKind::kArgument, "a comparison must be ==, < or <=", said::got(guard.how));
-    }
-    guard.answer = (*++part).flag("an answer");
-    guard.place = (*++part).text("a line");
-    program.require(std::move(guard));
-  }
-
   ProgramFile& file_;
   Language* const language_;
   const Json structure_;
   TensorsInFile tensors_;
   const size_t bytes_;
+  HeldPrograms held_;
   bool has_sources_ = false;
 };
 

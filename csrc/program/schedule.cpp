@@ -5,6 +5,7 @@
 
 #include "base/arguments.h"
 #include "program/graph.h"
+#include "program/holder.h"
 
 namespace tensorlike {
 namespace {
@@ -54,6 +55,11 @@ std::pair<std::vector<size_t>, size_t> Program::order_of_steps() const {
   return {std::move(order), before};
 }
 
+bool Program::draws_anew(const Op& op) const {
+  if (const Holder* holder = holder_of(op)) return holder->draws();
+  return !draws.empty() && Draws::is_random(op);
+}
+
 // From the results back to what is given.
 std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> given,
                                                        std::span<const int> results,
@@ -87,7 +93,7 @@ std::shared_ptr<const Program::Schedule> Program::plan(std::span<const int> give
       if (is_replaced) made->replaced.push_back(input);
     }
     for (int input : step.inputs) is_read[at(input)] = true;
-    made->draws = made->draws || (!draws.empty() && Draws::is_random(*step.op));
+    made->draws = made->draws || draws_anew(*step.op);
     made->turns.push_back(std::move(turn));
     if (place >= before) ++updates;
   }

@@ -8,6 +8,14 @@ namespace tensorlike {
 namespace {
 
 constexpr const char* kWho = "program";
+constexpr size_t kMostShown = 4;  // ops of a program, in a line
+
+std::string name_of_op(const Op& op) {
+  const int mode = op.cls.attr_index("mode");
+  if (mode < 0) return op.cls.name();
+  const auto* word = std::get_if<std::string>(&op.attrs[static_cast<size_t>(mode)]);
+  return word != nullptr ? *word : op.cls.name();
+}
 
 }  // namespace
 
@@ -23,6 +31,24 @@ void Stretch::plan() {
 }
 
 bool Stretch::draws() const { return schedule_->draws; }
+
+std::string Stretch::name() const {
+  std::string out;
+  size_t shown = 0;
+  for (const Program::Step& step : program->steps()) {
+    if (shown++ == kMostShown) {
+      out += ", ...";
+      break;
+    }
+    out += (out.empty() ? "" : ", ") + name_of_op(*step.op);
+  }
+  return "Call(" + out + ")";
+}
+
+std::string Stretch::text() const {
+  return program->text() + "\n(" + program->names_of(given) + ") -> (" +
+         program->names_of(results) + ")";
+}
 
 std::shared_ptr<const Program::Bound> Stretch::bind(std::span<const Spec> specs) {
   const std::vector<int64_t> sizes = program->sizes_of(kWho, given, specs);

@@ -22,6 +22,10 @@ class Stretch : public RefCounted {
   Specs specs_for(std::span<const int> variables, const std::vector<int64_t>& sizes) const;
   // Whether steps of it draw random numbers anew in each run.
   bool draws() const;
+  // "Call(add, exp)": the names of the program's ops, of a long one the first.
+  std::string name() const;
+  // The program, and which of its variables are given and are results.
+  std::string text() const;
 
   const Ref<Program> program;
   const std::vector<int> given;

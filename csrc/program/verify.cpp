@@ -1,6 +1,7 @@
 // That a program is one, as every pass must leave it.
 #include <map>
 
+#include "program/holder.h"
 #include "program/passes.h"
 
 namespace tensorlike {
@@ -29,6 +30,11 @@ class Verifier {
       }
     }
     for (const auto& [name, part] : program_.parts()) verify(*part, {});
+    for (const Program::Step& step : program_.steps()) {
+      const Holder* holder = holder_of(*step.op);
+      if (holder == nullptr) continue;
+      for (const Ref<Stretch>& call : holder->calls) verify(*call->program, call->results);
+    }
   }
 
  private:

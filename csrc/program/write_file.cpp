@@ -4,6 +4,7 @@
 #include "op/registry.h"
 #include "program/declarations.h"
 #include "program/file.h"
+#include "program/held_in_file.h"
 
 namespace tensorlike {
 namespace {
@@ -13,8 +14,10 @@ class Writer {
   Writer(const ProgramFile& file, Language* language) : file_(file), language_(language) {}
 
   std::string write() {
-    collect_names(*file_.program);
-    out_.object().key("program");
+    collect(*file_.program);
+    out_.object();
+    if (!held_.programs().empty()) write_held();
+    out_.key("program");
     const std::vector<int> results = write_program(*file_.program, file_.numbers());
     out_.key("results").list();
     for (size_t i = 0; i < results.size(); ++i) {
@@ -53,15 +56,49 @@ class Writer {
     return add_tensor("array." + std::to_string(tensors_.size()), tensor);
   }
 
-  // What ops are called, and the words among their attributes.
-  void collect_names(const Program& program) {
+  // What ops are called, the words among their attributes, and the programs that they hold.
+  void collect(const Program& program) {
     for (const Program::Step& step : program.steps()) {
+      if (const Holder* holder = holder_of(*step.op)) {
+        for (const Ref<Stretch>& call : holder->calls) {
+          held_.meet(*call, [&](const Program& inner) { collect(inner); });
+        }
+        continue;
+      }
       names_.insert(step.op->cls.name());
       for (const Attr& attr : step.op->attrs) {
         if (const auto* word = std::get_if<std::string>(&attr)) names_.insert(*word);
       }
     }
-    for (const auto& [name, part] : program.parts()) collect_names(*part);
+    for (const auto& [name, part] : program.parts()) collect(*part);
+  }
+
+  void write_held() {
+    out_.key("programs").list();
+    for (HeldInFile::Entry* entry : held_.programs()) {
+      entry->places = write_program(*entry->program, entry->variables);
+    }
+    out_.end();
+  }
+
+  void write_holder(const Holder& holder) {
+    out_.key("holds").text(holder.form().name).key("calls").list();
+    for (const Ref<Stretch>& call : holder.calls) {
+      const HeldInFile::Entry& entry = held_.of(*call->program);
+      out_.list().integer(static_cast<int64_t>(entry.number));
+      for (const std::vector<int>* numbers : {&call->given, &call->results}) {
+        out_.list();
+        for (int number : *numbers) out_.integer(entry.place_of(number));
+        out_.end();
+      }
+      out_.end();
+    }
+    out_.end().key("params").object();
+    for (size_t i = 0; i < holder.params.size(); ++i) {
+      out_.key(holder.form().params[i]);
+      write_attr(out_, holder.params[i]);
+    }
+    out_.end();
   }
 
   // Values that nobody reads are left out: from which variables to those of the file.
@@ -200,7 +237,9 @@ class Writer {
 
   void write_step(Place& place, const Program::Step& step) {
     out_.object();
-    if (step.op->cls.is_declared) {
+    if (const Holder* holder = holder_of(*step.op)) {
+      write_holder(*holder);
+    } else if (step.op->cls.is_declared) {
       write_op(place, step);
     } else if (language_ != nullptr) {
       out_.key("foreign").text(language_->text_of(*step.op));
@@ -292,6 +331,7 @@ class Writer {
   Language* const language_;
   JsonText out_;
   std::set<std::string> names_;
+  HeldInFile held_;
   NamedTensors tensors_;
   std::map<const RawTensor*, std::string> keys_;
 };

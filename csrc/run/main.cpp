@@ -1,11 +1,13 @@
 // tl-run: runs a saved program, or an ONNX model, on arrays, without Python.
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
 
 #include "base/pool.h"
 #include "onnx/build.h"
+#include "program/draws.h"
 #include "program/file.h"
 #include "program/functions.h"
 #include "program/passes.h"
@@ -25,6 +27,7 @@ constexpr const char* kUsage =
     "  --save FILE.tlp          saves the program with its states as they are then\n"
     "  --bench N                times N runs after one that is not timed\n"
     "  --threads N              computes on so many threads\n"
+    "  --seed N                 draws the random numbers of this seed; without, those of 0\n"
     "  --compile                runs passes over the program first\n"
     "  --print                  prints the program, too\n";
 
@@ -33,6 +36,7 @@ struct Options {
   std::vector<std::string> weights;
   std::vector<std::pair<std::string, std::string>> inputs, outputs;  // names and files
   int steps = 1, bench = 0, threads = 0;
+  uint64_t seed = 0;
   bool prints = false, compiles = false;
 };
 
@@ -52,6 +56,15 @@ int count(const std::string& option, const std::string& text) {
       !text.empty() && text.size() < 9 && text.find_first_not_of("0123456789") == std::string::npos;
   if (!is_number || std::stoi(text) == 0) refuse(option + " must be a number from 1", text);
   return std::stoi(text);
+}
+
+uint64_t seed(const std::string& text) {
+  uint64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    refuse("--seed must be a number from 0", text);
+  }
+  return value;
 }
 
 Options read_options(const std::vector<std::string>& arguments) {
@@ -85,6 +98,8 @@ Options read_options(const std::vector<std::string>& arguments) {
       options.steps = count(word, value);
     } else if (word == "--bench") {
       options.bench = count(word, value);
+    } else if (word == "--seed") {
+      options.seed = seed(value);
     } else if (word == "--threads") {
       options.threads = count(word, value);
     } else {
@@ -161,6 +176,7 @@ ProgramFile load(const std::string& path, const Feeds& feeds) {
 
 void run(const Options& options) {
   if (options.threads > 0) set_num_threads(options.threads);
+  seed_draws(options.seed);
   Feeds feeds;
   for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));
   ProgramFile file = load(options.program, feeds);

@@ -10,11 +10,8 @@ from __future__ import annotations
 import typing as _typing
 from importlib import import_module as _import_module
 
-from . import functional as functional
 from . import memory as memory
 from . import ops as ops
-from . import random as random
-from . import transforms as transforms
 from ._C import AmbiguityError as AmbiguityError
 from ._C import ArgumentError as ArgumentError
 from ._C import AutodiffError as AutodiffError
@@ -47,8 +44,6 @@ from ._C import complex64 as complex64
 from ._C import complex128 as complex128
 from ._C import num_threads as num_threads
 from ._C import set_num_threads as set_num_threads
-from .functional.array_api import *  # noqa: F403
-from .functional.array_api import __all__ as _array_api
 from .imperative import Carrier as Carrier
 from .imperative import Grad as Grad
 from .imperative import Listing as Listing
@@ -62,28 +57,14 @@ from .imperative import TensorWrapper as TensorWrapper
 from .imperative import Tracer as Tracer
 from .imperative import apply as apply
 from .imperative import as_raw_tensor as as_raw_tensor
-from .functional.promotion import broadcast_shapes as broadcast_shapes
-from .functional.promotion import can_cast as can_cast
 from .imperative import device as device
 from .imperative import devices as devices
 from .imperative import finfo as finfo
 from .imperative import iinfo as iinfo
 from .imperative import isdtype as isdtype
-from .functional.promotion import result_type as result_type
 from .imperative import engine as engine
 from .imperative import from_dlpack as from_dlpack
 from .imperative import grad as grad
-from .transforms import hessian as hessian
-from .transforms import hvp as hvp
-from .transforms import jacfwd as jacfwd
-from .transforms import jacrev as jacrev
-from .transforms import jvp as jvp
-from .transforms import linearize as linearize
-from .transforms import vmap as vmap
-from .transforms import custom_jvp as custom_jvp
-from .transforms import Function as Function
-from .transforms import PyLayer as PyLayer
-from .transforms import custom_vjp as custom_vjp
 from .imperative import enable_grad as enable_grad
 from .imperative import stop_gradient as stop_gradient
 from .imperative import manual_seed as manual_seed
@@ -101,17 +82,22 @@ _LATE_MODULES = {
     "autograd": ".imperative.autograd",
     "export": ".export",
     "fft": ".fft",
+    "functional": ".functional",
     "jit": ".jit",
     "linalg": ".functional.linalg",
     "nn": ".nn",
     "optim": ".optim",
+    "random": ".random",
     "special": ".functional.special",
     "static": ".static",
     "testing": ".testing",
+    "transforms": ".transforms",
     "viz": ".static.pictures",
 }
 _LATE_NAMES = {
+    "broadcast_shapes": ".functional.promotion",
     "build_info": ".installation",
+    "can_cast": ".functional.promotion",
     "checkpoint": ".transforms.checkpoint",
     "coverage": ".testing.coverage",
     "GradManager": ".transforms.grad_manager",
@@ -119,24 +105,54 @@ _LATE_NAMES = {
     "opcheck": ".testing.opcheck",
     "native_include": ".installation",
     "profile": ".inspection.profiler",
+    "result_type": ".functional.promotion",
     "Tape": ".imperative.tape",
     "to_variable": ".imperative.tape",
+    "Function": ".transforms",
+    "PyLayer": ".transforms",
+    "custom_jvp": ".transforms",
+    "custom_vjp": ".transforms",
+    "hessian": ".transforms",
+    "hvp": ".transforms",
+    "jacfwd": ".transforms",
+    "jacrev": ".transforms",
+    "jvp": ".transforms",
+    "linearize": ".transforms",
+    "vmap": ".transforms",
 }
 
 if _typing.TYPE_CHECKING:
     from . import export as export
     from . import fft as fft
+    from . import functional as functional
     from . import jit as jit
     from . import nn as nn
     from . import optim as optim
+    from .functional.array_api import *  # noqa: F403
+    from .functional.promotion import broadcast_shapes as broadcast_shapes
+    from .functional.promotion import can_cast as can_cast
+    from .functional.promotion import result_type as result_type
     from .functional import linalg as linalg
     from .functional import special as special
+    from . import random as random
     from . import static as static
     from . import testing as testing
+    from . import transforms as transforms
     from .static import pictures as viz
     from .installation import build_info as build_info
     from .installation import native_include as native_include
     from .imperative import autograd as autograd
+    from .transforms import Function as Function
+    from .transforms import PyLayer as PyLayer
+    from .transforms import custom_jvp as custom_jvp
+    from .transforms import custom_vjp as custom_vjp
+    from .transforms import hessian as hessian
+    from .transforms import hvp as hvp
+    from .transforms import jacfwd as jacfwd
+    from .transforms import jacrev as jacrev
+    from .transforms import jvp as jvp
+    from .transforms import linearize as linearize
+    from .transforms import vmap as vmap
     from .transforms.checkpoint import checkpoint as checkpoint
     from .testing.coverage import coverage as coverage
     from .transforms.grad_manager import GradManager as GradManager
@@ -147,12 +163,26 @@ if _typing.TYPE_CHECKING:
     from .imperative.tape import to_variable as to_variable
 
 
+def _load_standard() -> None:
+    """Puts the functions and constants of the Array API here, beside what is here already."""
+    names = globals()
+    standard = _import_module(".functional.array_api", __name__)
+    for name in standard.__all__:
+        names.setdefault(name, getattr(standard, name))
+    names["__all__"] = sorted([*standard.__all__, *_OWN])
+
+
 def __getattr__(name: str) -> _typing.Any:
     """What is loaded late."""
     if name in _LATE_MODULES:
         value: _typing.Any = _import_module(_LATE_MODULES[name], __name__)
     elif name in _LATE_NAMES:
         value = getattr(_import_module(_LATE_NAMES[name], __name__), name)
+    elif "__all__" not in globals() and (name == "__all__" or not name.startswith("_")):
+        _load_standard()
+        if name not in globals():
+            raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
+        value = globals()[name]
     else:
         raise AttributeError(f"module 'tensorlike' has no attribute '{name}'")
     globals()[name] = value
@@ -161,12 +191,14 @@ def __getattr__(name: str) -> _typing.Any:
 
 def __dir__() -> list[str]:
     """What is public, whether it is loaded yet or not."""
-    return sorted(__all__)
+    if "__all__" not in globals():
+        _load_standard()
+    return sorted(globals()["__all__"])
 
 
-__all__ = sorted(
+# What is here beside the Array API.
+_OWN = sorted(
     [
-        *_array_api,
         "bool",
         "AmbiguityError",
         "ArgumentError",

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ... import _C
+from ...imperative.sub_programs import sub_programs_of
 from ..copying import Copier, ancestors
 from ..numbers import number_in
 from ..phases import Phases, check_trains, phases
@@ -48,7 +49,7 @@ def recompute(main: Program, checkpoints: Sequence[Any]) -> Program:
     check_trains(main, "recompute")
     found = phases(main)
     kept = _checked(main, checkpoints, found)
-    again = ancestors(main, kept) & set(found.forward)
+    again = _repeatable(main, ancestors(main, kept) & set(found.forward))
     copier = Copier(main)
     recomputing = _Recomputing(copier, again, kept)
     backward = set(found.backward)
@@ -62,6 +63,12 @@ def recompute(main: Program, checkpoints: Sequence[Any]) -> Program:
     program = copier.finish()
     program.recomputed.update(recomputing.made)
     return program
+
+
+def _repeatable(main: Program, steps: set[int]) -> set[int]:
+    """Without those that hold programs which draw: repeated, they would draw other numbers."""
+    ops = main.ops
+    return {at for at in steps if not any(call.draws for call in sub_programs_of(ops[at]))}
 
 
 def _checked(main: Program, checkpoints: Sequence[Any], found: Phases) -> set[int]:

@@ -48,3 +48,16 @@ def test_it_is_run_without_python(path: Path, tmp_path: Path) -> None:
     done = subprocess.run([runner, path, *words], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert done.stdout.count(": ") == len(split(path.read_bytes())[0]["results"])
+
+
+def test_programs_that_were_written_as_texts_inside_of_others_are_read() -> None:
+    path = FOLDER.parent / "golden_text" / "control-1.tlp"
+    data = path.read_bytes()
+    assert '"foreign"' in json.dumps(split(data)[0])
+    text, results = results_of(data)
+    assert text == results_of((FOLDER / "control-1.tlp").read_bytes())[0]
+    wanted = json.loads(path.with_suffix(".json").read_text("utf-8"))["results"]
+    for found, expected in zip(results, wanted, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+    program, again = tl.Listing.from_bytes(data)
+    assert '"foreign"' not in json.dumps(split(program.to_bytes(list(again)))[0])

@@ -251,6 +251,42 @@ def test_steps_do_not_share_random_numbers_unseen() -> None:
     with static.program_guard(static.Program()):
         x = static.data("x", (4, 3))
         rnn = static.StaticRNN()
-        with pytest.raises(tl.ArgumentError, match="must not draw random numbers"):  # noqa: SIM117
+        with pytest.raises(tl.ArgumentError, match="made once, before the steps"):  # noqa: SIM117
             with rnn.step():
-                rnn.step_output(F.dropout(rnn.step_input(x), 0.5))
+                rnn.step_output(rnn.step_input(x) * tl.random.uniform((3,)))
+
+
+def test_steps_of_blocks_draw_as_a_loop_of_python_does() -> None:
+    main = static.Program()
+    with static.program_guard(main):
+        x = static.data("x", (4, 30))
+        rnn = static.StaticRNN()
+        with rnn.step():
+            memory = rnn.memory(init=F.zeros((30,)))
+            new = tl.nn.Dropout(0.5)(rnn.step_input(x)) + memory
+            rnn.update_memory(memory, new)
+            rnn.step_output(new)
+        rows = rnn()
+        count = F.zeros((), dtype="int64") + 0
+        going = count < 3
+        total = F.zeros((30,)) + 0.0
+        loop = static.While(going)
+        with loop.block():
+            static.assign(tl.nn.Dropout(0.5)(total + 1.0), total)
+            static.assign(count + 1, count)
+            static.assign(count < 3, going)
+    data = np.ones((4, 30), np.float32)
+    exe = static.Executor()
+    for seed in (0, 1, 1):
+        tl.manual_seed(seed)
+        found, summed = exe.run(main, feed={"x": data}, fetch_list=[rows, total])
+        tl.manual_seed(seed)
+        memory, wanted = tl.zeros((30,)), []
+        for row in data:
+            memory = tl.nn.Dropout(0.5)(tl.tensor(row)) + memory
+            wanted.append(memory.numpy())
+        y = tl.zeros((30,))
+        for _ in range(3):
+            y = tl.nn.Dropout(0.5)(y + 1.0)
+        np.testing.assert_array_equal(found, np.stack(wanted))
+        np.testing.assert_array_equal(summed, y.numpy())

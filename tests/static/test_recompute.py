@@ -138,3 +138,25 @@ def test_what_does_not_fit_is_refused() -> None:
         recompute(found.main, ["nowhere"])
     with pytest.raises(tl.ArgumentError, match="with gradients"):
         recompute(found.main.prune(found.loss), [found.loss])
+
+
+def test_a_loop_that_draws_is_not_run_again() -> None:
+    with static.program_guard(static.Program(), static.Program()) as main:
+        x = static.data("x", (4, 30))
+        w = tl.Parameter(np.ones(30, np.float32))
+        rows = F.scan(lambda c, row: (c, tl.nn.Dropout(0.5)(row)), 0.0, F.cos(x))[1]
+        h = F.sin(rows * w)
+        static.append_backward(F.sum(h * h))
+    names = [main.names(n) for n in main.backwards[0].gradients.values()]
+    (weight,) = (v.name for v in main.list_vars() if v.persistable)
+    value = h.__wrapped__.primal.name
+    again = recompute(main, [value])
+    scope, exe = static.Scope(), static.Executor()
+    scope.set(weight, np.full(30, 0.7, np.float32))
+    data, found = np.random.default_rng(0).random((4, 30), dtype=np.float32), []
+    for program in (main, again):
+        tl.manual_seed(5)
+        found.append(exe.run(program, {"x": data}, [value, *names], scope))
+    for a, b in zip(*found, strict=True):
+        np.testing.assert_array_equal(a, b)
+    assert [op.type for op in again.block.ops].count("cos") == 1

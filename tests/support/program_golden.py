@@ -111,8 +111,27 @@ def values() -> bytes:
     return listing.to_bytes([y, F.real(z), F.imag(z), mask, F.sum(x, axis=(0,), keepdims=True)])
 
 
+def control() -> bytes:
+    """Branches and loops in each other, a loop without a bound, and a gradient of a loop."""
+    listing = tl.Listing()
+    x = tl.Tensor(listing.input("x", ("batch", 3)))
+
+    def step(carry: Any, row: Any) -> Any:
+        kept = F.cond(F.sum(row) > 1.0, lambda c: c * 0.5, F.sin, carry)
+        return kept + row, kept * row
+
+    def loss(x: Any) -> Any:
+        last, rows = F.scan(step, tl.tensor([0.5, 1.0, 1.5]), x)
+        return F.sum(last) + F.sum(rows)
+
+    going = F.while_loop(lambda c: F.sum(c) < 50.0, lambda c: c * 1.5 + 1.0, x)
+    bounded = F.while_loop(lambda c: c[0] > 0, lambda c: (c[0] - 1, c[1] + x), (3, x), max_steps=2)
+    return listing.to_bytes([going, bounded[1], loss(x), tl.grad(loss)(x)])
+
+
 MAKERS: dict[str, Callable[[], bytes]] = {
     "sizes": sizes, "network": network, "declared": declared, "states": states, "values": values,
+    "control": control,
 }  # fmt: skip
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from ..imperative import Tensor
 from ..imperative.blocks import is_symbolic
-from ..imperative.control_flow import Cond, truth
+from ..imperative.control_flow import Cond
 from ..imperative.levels import stopped
 from ..imperative.loops import WhileLoop
 from ..imperative.sub_programs import Call, sub_programs_of
@@ -76,11 +77,11 @@ def failing_line(call: Call, values: Sequence[Any], error: Exception) -> str:
 def _inside(op: Any, given: Sequence[Any], error: Exception) -> str:
     """The line in the programs of an op."""
     if isinstance(op, Cond):
-        call = op.when_true if truth(given[0]) else op.when_false
+        call = op.when_true if Tensor(given[0]) else op.when_false
         return failing_line(call, given[1:], error)
     if isinstance(op, WhileLoop):
         carries, constants = list(given[: op.count]), given[op.count :]
-        while truth(op.predicate(*carries, *constants)[0]):
+        while Tensor(op.predicate(*carries, *constants)[0]):
             try:
                 carries = list(op.body(*carries, *constants))
             except type(error):

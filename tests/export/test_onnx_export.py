@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.network_calls import CALLS, NetworkCall
 from support.exported_models import check_known, check_unknown, model_of, narrowed
+from support.network_calls import CALLS, NetworkCall
 from support.unknown_sizes import gradients
 
 import tensorlike as tl

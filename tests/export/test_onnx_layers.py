@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.layer_twins import TWINS, Twin
 from support.exported_models import array_of, assert_same, narrowed, run_model
+from support.layer_twins import TWINS, Twin
 from support.unknown_sizes import leaves, resized
 
 import tensorlike as tl

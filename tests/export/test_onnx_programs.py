@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 from support import control_flow
-from support.models import models
 from support.exported_models import array_of, assert_same, check_known, run_model
+from support.models import models
 from support.random_programs import random_program
 
 import tensorlike as tl

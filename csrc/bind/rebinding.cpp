@@ -25,6 +25,7 @@ struct OpenLevel {
 
 // Wrappers older than itself, and what they were bound to when it began.
 struct Journal {
+  uint64_t number;
   uint64_t births;
   Bindings entries;
 };
@@ -119,16 +120,20 @@ void rebind_all(const Bindings& bindings) {
   if (failure) std::rethrow_exception(failure);
 }
 
-void begin_journal() {
-  state().journals.push_back({births(), {}});
+uint64_t begin_journal() {
+  static uint64_t last = 0;  // under the GIL
+  state().journals.push_back({++last, births(), {}});
   ++going_on;
+  return last;
 }
 
-void end_journal(bool undoes) {
+void end_journal(uint64_t number, bool undoes) {
   std::vector<Journal>& journals = state().journals;
-  if (journals.empty()) return;
-  const Journal ended = std::move(journals.back());
-  journals.pop_back();
+  const auto is_it = [&](const Journal& journal) { return journal.number == number; };
+  const auto found = std::find_if(journals.begin(), journals.end(), is_it);
+  if (found == journals.end()) return;
+  const Journal ended = std::move(*found);
+  journals.erase(found);
   --going_on;
   if (undoes) rebind_all(ended.entries);
 }

@@ -23,8 +23,8 @@ using Bindings = std::vector<std::pair<Object, Ref<Value>>>;
 void rebind_all(const Bindings& bindings);
 // From now on this thread notes what older wrappers were bound to. The end of that binds them to it
 // again, if it `undoes`.
-void begin_journal();
-void end_journal(bool undoes);
+uint64_t begin_journal();
+void end_journal(uint64_t number, bool undoes);
 // Those of the innermost: wrappers, and what they were bound to when it began.
 const Bindings& journal_entries();
 // Whether both are one value, which several objects may stand for.

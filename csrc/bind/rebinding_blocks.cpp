@@ -19,16 +19,18 @@ class JournalBlock {
   void enter() {
     if (is_on_)
       fail(ErrorKind::kAttribute, said::op("Journal"), "it must not be entered inside itself.");
-    begin_journal();
+    number_ = begin_journal();
     is_on_ = true;
     is_kept_ = false;
   }
   void exit() {
-    if (std::exchange(is_on_, false)) end_journal(!is_kept_);
+    // Its own: one that a generator left open ends when that is collected, inside of others.
+    if (std::exchange(is_on_, false)) end_journal(number_, !is_kept_);
   }
   void keep() { is_kept_ = true; }
 
  private:
+  uint64_t number_ = 0;
   bool is_on_ = false;
   bool is_kept_ = false;
 };

@@ -269,3 +269,16 @@ def test_backward_refuses_what_depends_on_leaves_and_on_a_transform() -> None:
         tl.grad(lambda x: (F.sum(w * x).backward(), F.sum(w.grad))[1])(tl.tensor(2.0))
     assert w.grad is None
     tl.grad(lambda x: ((x * x).backward(), x.grad)[1])(tl.tensor(2.0))
+
+
+def test_a_journal_that_was_left_open_ends_itself_and_no_other() -> None:
+    """As one in a generator does, that is collected while another block goes on."""
+    x = tl.tensor([1.0])
+    left = tl._C.Journal()
+    left.__enter__()
+    x += 1
+    with tl._C.Journal():
+        del left
+        assert x.tolist() == [1.0]
+        x += 10
+    assert x.tolist() == [2.0]

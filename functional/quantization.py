@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from ..imperative import DTypeError, Tensor, TensorLike, isdtype
+from .arguments import named
 from .arranging import as_tensor
 from .generated import abs, astype, clip_between, max, maximum, min, minimum, multiply, round, where
 
@@ -23,6 +24,7 @@ _RANGES: dict[str, tuple[int, int]] = {
 _SMALLEST = 1e-30  # the largest of a row of zeros: its scale can still be divided by
 
 
+@named
 def quantize_linear(
     x: TensorLike, scale: TensorLike, zero_point: TensorLike = 0, dtype: Integers = "int8"
 ) -> Tensor:
@@ -53,12 +55,15 @@ def quantize_linear(
             f"must be one of {', '.join(_RANGES)}",
             op="quantize_linear", argument="dtype", got=repr(dtype),
         )  # fmt: skip
-    steps = round(as_tensor(x) / scale)
+    steps = round(as_tensor(x) / as_tensor(scale))
     if dtype.endswith("16"):  # halves, and their sums, do not hold these integers
         steps = astype(steps, "float64")
-    return astype(clip_between(steps + astype(zero_point, steps.dtype), *_RANGES[dtype]), dtype)
+    return astype(
+        clip_between(steps + astype(as_tensor(zero_point), steps.dtype), *_RANGES[dtype]), dtype
+    )
 
 
+@named
 def dequantize_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike = 0) -> Tensor:
     """The numbers that integers stand for: (x - zero_point) * scale.
 
@@ -89,6 +94,7 @@ def dequantize_linear(x: TensorLike, scale: TensorLike, zero_point: TensorLike =
     return multiply(astype(steps, dtype), scale)
 
 
+@named
 def quantize_symmetric(x: TensorLike, axis: int | None = None) -> tuple[Tensor, Tensor]:
     """Integers of 8 bits from -127 to 127 and their scales, such that the largest is 127.
 
@@ -116,6 +122,7 @@ def quantize_symmetric(x: TensorLike, axis: int | None = None) -> tuple[Tensor, 
     return astype(clip_between(round(x / scale), -127, 127), "int8"), scale
 
 
+@named
 def dynamic_quantize_linear(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
     """Integers of uint8, their scale and their zero point, for all elements between the extremes.
 

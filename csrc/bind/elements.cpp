@@ -13,19 +13,27 @@ Ref<Value> named_elements(const Value& value) {
 
 PyObject* read_hook = nullptr;  // under the GIL; null: nobody asked
 
-}  // namespace
-
-void note_read(PyObject* wrapper) {
-  if (read_hook == nullptr || !is_wrapper(wrapper) || value_of(wrapper) == nullptr) return;
-  const Object function = Object::share(read_hook);
-  own(PyObject_CallOneArg(function.get(), wrapper));
-}
-
 PyObject* set_read_hook(PyObject*, PyObject* function) {
   PyObject* const before = read_hook;
   read_hook = function == Py_None ? nullptr : Py_NewRef(function);
   Py_XDECREF(before);
   Py_RETURN_NONE;
+}
+
+PyMethodDef module_methods[] = {
+    {"set_read_hook", as_method(set_read_hook), METH_O,
+     "Calls a function with each wrapper whose value Python is about to see; None: none."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_read_hook(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+
+void note_read(PyObject* wrapper) {
+  if (read_hook == nullptr || !is_wrapper(wrapper) || value_of(wrapper) == nullptr) return;
+  const Object function = Object::share(read_hook);
+  own(PyObject_CallOneArg(function.get(), wrapper));
 }
 
 PyObject* item_of(const RawTensor& tensor) {

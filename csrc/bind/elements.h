@@ -13,7 +13,6 @@ Ref<RawTensor> elements_of(Ref<Value> value);
 // Tells who asked for it that Python is about to see the value, or the gradient, of a wrapper by
 // another way than an op.
 void note_read(PyObject* wrapper);
-// set_read_hook(function or None)
-PyObject* set_read_hook(PyObject*, PyObject* function);
+void add_read_hook(PyObject* module);
 
 }  // namespace tensorlike::bind

@@ -291,18 +291,8 @@ PyObject* set_hooks(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyObject* tensor_from(PyObject*, PyObject* args) {
-  PyObject* data = nullptr;
-  PyObject* dtype = Py_None;
-  if (PyArg_ParseTuple(args, "O|O", &data, &dtype) == 0) return nullptr;
-  return guarded_call("tensor", [&] { return wrap(as_raw(data, dtype), types.tensor); });
-}
-
 PyMethodDef module_methods[] = {
     {"set_hooks", set_hooks, METH_VARARGS, "Says what is written in Python."},
-    {"set_read_hook", as_method(set_read_hook), METH_O,
-     "Calls a function with each wrapper whose value Python is about to see; None: none."},
-    {"tensor", tensor_from, METH_VARARGS, "tensor(data, dtype=None): a Tensor of a copy."},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -389,6 +379,7 @@ void add_tensors(PyObject* module) {
                 "No elements; applying an op infers shape and dtype. By default it is float32.",
                 {{Py_tp_new, as_slot(shape_new)}});
   add_wrappers(module);
+  add_read_hook(module);
   check(PyModule_AddFunctions(module, module_methods));
 }
 

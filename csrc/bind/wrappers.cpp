@@ -2,6 +2,7 @@
 #include <cstring>
 
 #include "bind/elements.h"
+#include "bind/errors.h"
 #include "bind/objects.h"
 #include "bind/rebinding.h"
 
@@ -258,6 +259,18 @@ int wrapper_buffer(PyObject* self, Py_buffer* view, int flags) {
   return array ? PyObject_GetBuffer(array.get(), view, flags) : -1;
 }
 
+PyObject* tensor_from(PyObject*, PyObject* args) {
+  PyObject* data = nullptr;
+  PyObject* dtype = Py_None;
+  if (PyArg_ParseTuple(args, "O|O", &data, &dtype) == 0) return nullptr;
+  return guarded_call("tensor", [&] { return wrap(as_raw(data, dtype), types.tensor); });
+}
+
+PyMethodDef module_methods[] = {
+    {"tensor", tensor_from, METH_VARARGS, "tensor(data, dtype=None): a Tensor of a copy."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
 PyMethodDef wrapper_methods[] = {
     {"_reset", as_method(wrapper_reset), METH_O, "Replaces what is wrapped."},
     {"_hold_gradient", as_method(wrapper_hold_gradient), METH_O,
@@ -291,6 +304,7 @@ void add_wrappers(PyObject* module) {
   add_wrapped(module);
   types.tensor = types.wrapper;
   dispatcher().set_wrapper_type(kind_type(types.wrapper));
+  check(PyModule_AddFunctions(module, module_methods));
   add_rebinding(module);
 }
 

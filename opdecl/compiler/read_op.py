@@ -119,19 +119,12 @@ def read_op(fields: Fields, name: str, newest: str = "") -> Entry:
         "call": _function(fields, name),
         "calls": _calls(fields, args, attrs, outputs, doc, example),
         "version": _version(fields),
-        "onnx": read_onnx(
-            fields,
-            names,
-            [attr.name for attr in attrs],
-            (inputs_of(args), ()),
-        ),
+        "onnx": read_onnx(fields, names, taken[len(names) :], (inputs_of(args), ())),
         "newest": newest,
     }
     if define is not None:
         if shared["expand"]:
-            fields.refuse(
-                fields.place("expand"), "expand: the op has a body already; leave out one"
-            )
+            fields.refuse(fields.place("expand"), "expand: there is a body already; leave out one")
         return DefinedOp(define=define, **shared)
     native = NativeOp(**shared)
     has_rule = native.grad is not None or fields.get("grad") is not None or native.expand

@@ -48,16 +48,15 @@ NAMED: dict[str, tuple[Callable[[], Any], type[Exception], str]] = {
         lambda: nn.Conv2d(3, 4, kernel_size=(1, 2, 3)), ValueError, "Conv2d: kernel_size must be"
     ),
     "a state": (
-        lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), (7, 1)), TypeError,
-        "LSTM: must be called with tensors; got int",
+        lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), (7, 1)), ValueError, "LSTM: states must be",
     ),
     "a state of bytes": (
-        lambda: nn.LSTMCell(2, 2)(tl.ones((1, 2)), b"\xff"), TypeError,
-        "LSTMCell: must be called with tensors; got int",
+        lambda: nn.LSTMCell(2, 2)(tl.ones((1, 2)), b"\xff"), ValueError,
+        "LSTMCell: states must have",
     ),
     "a state of words": (
-        lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), "sum"), TypeError,  # type: ignore[arg-type]
-        "LSTM: must be called with tensors; got str",
+        lambda: nn.LSTM(2, 2)(tl.ones((1, 2, 2)), "sum"), ValueError,  # type: ignore[arg-type]
+        "LSTM: states must be",
     ),
     "a layer's method": (lambda: nn.Linear(1, 1).eval(record=np.ones(2)), ValueError, "eval: "),  # type: ignore[arg-type]
     "an optimiser": (

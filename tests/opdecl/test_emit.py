@@ -168,7 +168,7 @@ def test_the_command_writes_what_it_is_asked_for(tmp_path: Path) -> None:
     assert main(["--cuda", str(tmp_path / "cuda")]) == 0
     assert {path.name for path in (tmp_path / "cuda").iterdir()} == {"primitives.h", "scalars.h"}
     written = {path.name for path in (tmp_path / "cpp").iterdir()}
-    assert written == {*cpp_files(BUILTIN), "coefficients.inc", "attr_types.inc"}
+    assert written == {*cpp_files(BUILTIN), "coefficients.inc", "attr_types.inc", "onnx_ops.inc"}
     pages = {path.name for path in (tmp_path / "docs").iterdir()}
     assert pages == {*emit_docs(BUILTIN), "attributes.md", "onnx.md"}
     assert main(["--check"]) == 0

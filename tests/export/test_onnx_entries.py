@@ -9,6 +9,7 @@ import pytest
 
 from tensorlike.export.onnx.importer.rule_table import RULES
 from tensorlike.export.onnx.importer.rules import FAMILIES
+from tensorlike.opdecl import load_builtin
 from tensorlike.opdecl.compiler.onnx_bodies import read_body
 from tensorlike.opdecl.compiler.onnx_entries import Entry, entries, entry_for
 
@@ -36,6 +37,21 @@ def test_an_entry_means_something_for_its_inputs_and_attributes(entry: Entry) ->
 def test_every_rule_is_that_of_an_entry() -> None:
     assert FAMILIES
     assert set(RULES) == {entry.text for entry in ALL if entry.meaning == "rule"}
+
+
+def test_what_is_exported_as_an_op_is_what_the_op_means_when_it_is_read() -> None:
+    """The key `onnx` of a declaration and the entry of that op name the same function."""
+    same = 0
+    for declared in load_builtin().entries:
+        for node in declared.onnx:
+            entry = entry_for("", node.op, 26)
+            if node.attrs or node.fixed or node.when or node.of is not None or entry is None:
+                continue
+            if entry.meaning != "rule":
+                name = getattr(declared, "call", "") or declared.name
+                assert name in (entry.text, *entry.calls), node.op
+                same += 1
+    assert same > 30
 
 
 def test_entries_have_the_attributes_of_the_standard() -> None:

@@ -13,9 +13,9 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kFirstPrime = 290'000;
-constexpr int64_t kApart = 1'500;    // between witnesses
-constexpr int64_t kSecond = 55'440;  // divisible by all small numbers, as no prime is
+constexpr int64_t kFirstPrime = 160'000;  // (b, heads, n, n) of many heads stays below 2^58
+constexpr int64_t kApart = 1'500;         // between witnesses
+constexpr int64_t kSecond = 55'440;       // divisible by all small numbers, as no prime is
 constexpr int64_t kSecondApart = 5'040;
 constexpr int64_t kMostRest = 16;
 constexpr int64_t kMostFactor = int64_t{1} << 24;

@@ -86,20 +86,59 @@ def test_a_saved_program_is_run_without_python(
 ) -> None:
     program, y = example.record(network)
     (tmp_path / "minilm.tlp").write_bytes(program.to_bytes(y))
-    np.save(tmp_path / "tokens.npy", TOKENS)
-    np.save(tmp_path / "mask.npy", MASK)
+    found, expected = (
+        without_python(tmp_path, "minilm.tlp"),
+        reference.vectors(weights, TOKENS, MASK),
+    )
+    np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=0)
+
+
+def without_python(folder: Path, model: str, result: str = "0") -> Any:
+    """What tl-run says of TOKENS and MASK."""
+    np.save(folder / "tokens.npy", TOKENS)
+    np.save(folder / "mask.npy", MASK)
     try:
         runner = run_path()
     except FileNotFoundError:
         pytest.skip("tensorlike is not installed with its programs")
     command = [
-        runner, "minilm.tlp", "--input", "tokens=tokens.npy", "--input",
-        "mask=mask.npy", "--output", "0=vectors.npy", "--compile",
+        runner, model, "--input", "tokens=tokens.npy", "--input",
+        "mask=mask.npy", "--output", f"{result}=vectors.npy", "--compile",
     ]  # fmt: skip
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    found, expected = np.load(tmp_path / "vectors.npy"), reference.vectors(weights, TOKENS, MASK)
-    np.testing.assert_allclose(found, expected, atol=TOLERANCE, rtol=0)
+    return np.load(folder / "vectors.npy")
+
+
+def test_its_onnx_model_says_the_same_wherever_it_is_run(
+    example: ModuleType, network: Any, weights: Any, tmp_path: Path
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    program, y = example.record(network)
+    path = tmp_path / "minilm.onnx"
+    tl.export.onnx.save(program, path, results={"vectors": y})
+    session = onnxruntime.InferenceSession(str(path), providers=["CPUExecutionProvider"])
+    again = tl.export.onnx.load(path)
+    for tokens, mask in ((TOKENS, MASK), batch(4, 9)):
+        expected = reference.vectors(weights, tokens, mask)
+        for found in (session.run(None, {"tokens": tokens, "mask": mask})[0], again(tokens, mask)):
+            np.testing.assert_allclose(np.asarray(found), expected, atol=TOLERANCE, rtol=0)
+    np.testing.assert_allclose(
+        without_python(tmp_path, "minilm.onnx", "vectors"),
+        reference.vectors(weights, TOKENS, MASK), atol=TOLERANCE, rtol=0,
+    )  # fmt: skip
+
+
+def test_vectors_of_8_bit_weights_point_where_those_of_float32_do(
+    example: ModuleType, network: Any, weights: Any
+) -> None:
+    program, y = example.record(network)
+    small = static.quantize(program, [y], "dynamic")
+    compiled = static.CompiledProgram(small.program)
+    given = batch(4, 9)
+    (found,) = compiled.run(small.results, *map(tl.tensor, given))
+    cosines = np.sum(found.numpy() * reference.vectors(weights, *given), axis=1)
+    assert cosines.min() > 0.98
 
 
 def test_the_example_says_what_is_near(example: ModuleType) -> None:

@@ -206,3 +206,21 @@ def test_binding_says_the_line_of_what_does_not_go_together() -> None:
     listing, y = recorded(lambda x: F.max(x, axis=0), (None, 3))
     with pytest.raises(ShapeError, match=rf"an empty axis has no max.*applied at {__file__}"):
         listing.run(y, rows(0, 3))
+
+
+@pytest.mark.parametrize("heads", [12, 16])
+def test_attention_of_many_heads_is_recorded_for_every_batch_and_length(heads: int) -> None:
+    def attend(x: Any) -> Any:
+        parts = F.permute_dims(F.reshape(x, (x.shape[0], x.shape[1], heads, 2)), (0, 2, 1, 3))
+        scores = F.softmax(F.matmul(parts, F.matrix_transpose(parts)), axis=-1)
+        return F.permute_dims(F.matmul(scores, parts), (0, 2, 1, 3))
+
+    def gradient(x: Any) -> Any:
+        return tl.grad(lambda y: F.sum(attend(y) ** 2))(x)
+
+    for function in (attend, gradient):
+        listing, y = recorded(function, ("batch", "length", heads * 2))
+        for batch, length in ((2, 5), (3, 1), (1, 4)):
+            x = np.sin(rows(batch, length, heads * 2))
+            found, wanted = listing.run(y, x), function(tl.tensor(x))
+            np.testing.assert_allclose(np.asarray(found), np.asarray(wanted), 1e-5, 1e-6)

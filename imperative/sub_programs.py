@@ -130,11 +130,8 @@ class Call(OpBase):
         return hash((len(self.given), len(self.results)))
 
     def _parts(self) -> Any:
-        constants = tuple(
-            id(value) for _, _, value in self.program.variables() if value is not None
-        )
         ops = tuple(step[:3] for step in self.program.applied())
-        return self.given, self.results, constants, ops
+        return self.given, self.results, self.program.held(), ops
 
     def __repr__(self) -> str:
         """The names of its ops, of a long one the first."""

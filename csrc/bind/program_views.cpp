@@ -80,6 +80,18 @@ PyObject* variables(PyObject* self, PyObject*) {
   });
 }
 
+// held() -> a number for each captured value, the same for the same value
+PyObject* held_values(PyObject* self, PyObject*) {
+  return guarded([&] {
+    std::vector<const Value*> held;
+    for (const Program::Variable& variable : program_in(self).variables()) {
+      if (variable.value) held.push_back(variable.value.get());
+    }
+    return to_tuple_of(
+        held, [](const Value* value) { return PyLong_FromVoidPtr(const_cast<Value*>(value)); });
+  });
+}
+
 // variable(number) -> (name, role)
 PyObject* variable_of(PyObject* self, PyObject* number) {
   return guarded([&] {
@@ -159,6 +171,8 @@ std::vector<PyMethodDef> program_views() {
       {"describe", as_method(describe), METH_O, "Dtype and shape of a variable, as it is printed."},
       {"steps", as_method(steps), METH_NOARGS, "All ops, with what they read and make."},
       {"variables", as_method(variables), METH_NOARGS, "All variables."},
+      {"held", as_method(held_values), METH_NOARGS,
+       "A number for each captured value, the same for the same value while somebody has it."},
       {"variable", as_method(variable_of), METH_O, "variable(number): its name and its role."},
       {"find", as_method(find_variable), METH_O, "find(name): the last variable of this name."},
       {"sizes", as_method(sizes), METH_NOARGS, "The unknown sizes."},

@@ -11,6 +11,7 @@ import pytest
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import static
+from tensorlike.imperative.sub_programs import Call
 
 RANDOM = np.random.default_rng(3)
 X, W = tl.tensor(RANDOM.random((4, 3))), tl.tensor(RANDOM.random((3, 2)))
@@ -238,3 +239,15 @@ def test_engines_give_the_same(name: str) -> None:
     wanted = tl.grad(program(), argnums=(0, 1))(X, W)
     with tl.engine.mode(name):
         same(tl.grad(program(), argnums=(0, 1))(X, W), wanted)
+
+
+def test_programs_as_ops_are_equal_where_they_hold_the_same_constants() -> None:
+    def made(constant: Any) -> Any:
+        listing = tl.Listing()
+        assert (tl.Tensor(listing.input("x", (2,), "float32")) * constant).shape == (2,)
+        return Call(listing, [0], [listing.applied()[-1].outputs[0]])
+
+    two, three = tl.tensor([2.0, 2.0]), tl.tensor([3.0, 3.0])
+    for _ in range(20):  # numbers of objects that are gone come again
+        assert made(two) == made(two)
+        assert made(two) != made(three)

@@ -18,7 +18,7 @@ from ..imperative import Listing, Tensor
 from ..imperative.levels import is_differentiated, stopped, unwrapped
 from ..imperative.sub_programs import Call
 from ..imperative.trees import flatten, unflatten
-from ..static.compiled import CompiledProgram
+from ..static.compiled import CompiledProgram, list_passes
 from ..transforms.checkpoint import checkpoint
 from .errors import Untraceable
 from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
@@ -29,6 +29,9 @@ from .touched import Read
 
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
+# A program that is differentiated afterwards must keep its ops: an op that is found by its body may
+# have a gradient of its own, and a body that holds `without_history` loses the stop.
+_DIFFERENTIABLE = tuple(name for name, _, _ in list_passes() if name != "bodies")
 
 
 class Result(NamedTuple):
@@ -271,7 +274,7 @@ class RecordedProgram:
     def compile(self) -> None:
         """After the recording: the program as passes make it, as an op."""
         exact = _EXACT if self.reads else None
-        passes = self._options.get("passes", exact) if exact is None else exact
+        passes = self._options.get("passes", _DIFFERENTIABLE) if exact is None else exact
         compiled = CompiledProgram(
             self.listing, passes, opt_level=self._options.get("opt_level", 1)
         )

@@ -290,3 +290,25 @@ def test_j14_a_traced_function_in_another_is_a_part_of_its_program() -> None:
     inner_count = len(inner.programs())
     outer(tl.tensor([1.0]))
     assert len(inner.programs()) == inner_count
+
+
+def test_an_op_that_has_a_gradient_of_its_own_is_not_found_in_what_others_wrote() -> None:
+    tl.declare(
+        """
+- scalar: own_slope
+  args: [x: real floating-point]
+  expr: tanh(x) * x + 0.628
+  grad: {x: 5 * dy}
+  doc: Of a test.
+"""
+    )
+
+    def written(x: Any) -> Any:
+        return F.tanh(x) * x + 0.628
+
+    x = tl.tensor([0.5, -1.0])
+    wanted = tl.grad(lambda x: F.sum(written(x)))(x)
+    traced = jit.trace(written)
+    for _ in range(3):
+        found = tl.grad(lambda x: F.sum(traced(x)))(x)
+        assert found.tolist() == pytest.approx(wanted.tolist(), rel=1e-6)

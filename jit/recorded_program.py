@@ -29,8 +29,7 @@ from .touched import Read
 
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
-# A program that is differentiated afterwards must keep its ops: an op that is found by its body may
-# have a gradient of its own, and a body that holds `without_history` loses the stop.
+# What is differentiated keeps its ops: one found by its body may have a gradient of its own.
 _DIFFERENTIABLE = tuple(name for name, _, _ in list_passes() if name != "bodies")
 
 
@@ -275,9 +274,8 @@ class RecordedProgram:
         """After the recording: the program as passes make it, as an op."""
         exact = _EXACT if self.reads else None
         passes = self._options.get("passes", _DIFFERENTIABLE) if exact is None else exact
-        compiled = CompiledProgram(
-            self.listing, passes, opt_level=self._options.get("opt_level", 1)
-        )
+        level = self._options.get("opt_level", 1)
+        compiled = CompiledProgram(self.listing, passes, opt_level=level)
         symbols = [self.listing.symbol(number) for number in self.outputs]
         program, numbers = compiled.optimised(symbols)
         self.compiled = program

@@ -30,7 +30,7 @@ from .touched import Read
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
 # What is differentiated keeps its ops: one found by its body may have a gradient of its own.
-_DIFFERENTIABLE = tuple(name for name, _, _ in list_passes() if name != "bodies")
+DIFFERENTIABLE = tuple(name for name, _, _ in list_passes() if name != "bodies")
 
 
 class Result(NamedTuple):
@@ -273,7 +273,7 @@ class RecordedProgram:
     def compile(self) -> None:
         """After the recording: the program as passes make it, as an op."""
         exact = _EXACT if self.reads else None
-        passes = self._options.get("passes", _DIFFERENTIABLE) if exact is None else exact
+        passes = self._options.get("passes", DIFFERENTIABLE) if exact is None else exact
         level = self._options.get("opt_level", 1)
         compiled = CompiledProgram(self.listing, passes, opt_level=level)
         symbols = [self.listing.symbol(number) for number in self.outputs]

@@ -24,6 +24,7 @@ from ....opdecl.compiler.expression import (
     Num,
 )
 from ....opdecl.compiler.onnx_bodies import NUMBER
+from ....opdecl.compiler.simplify import COMPARE
 from .attribute_functions import FUNCTIONS
 from .element_types import converted
 
@@ -36,12 +37,7 @@ _PYTHON: Mapping[str, Callable[..., Any]] = {
     "remainder": lambda a, b: a % b,
     "minimum": min,
     "maximum": max,
-    "equal": lambda a, b: a == b,
-    "not_equal": lambda a, b: a != b,
-    "less": lambda a, b: a < b,
-    "less_equal": lambda a, b: a <= b,
-    "greater": lambda a, b: a > b,
-    "greater_equal": lambda a, b: a >= b,
+    **COMPARE,
     "logical_not": lambda a: not a,
     "swapped": lambda rank: (*range(rank - 2), rank - 1, rank - 2),
 }

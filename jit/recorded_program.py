@@ -18,7 +18,7 @@ from ..imperative import Listing, Tensor
 from ..imperative.levels import is_differentiated, stopped, unwrapped
 from ..imperative.sub_programs import Call
 from ..imperative.trees import flatten, unflatten
-from ..static.compiled import CompiledProgram, list_passes
+from ..static.compiled import CompiledProgram
 from ..transforms.checkpoint import checkpoint
 from .errors import Untraceable
 from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
@@ -29,8 +29,6 @@ from .touched import Read
 
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
-# What is differentiated keeps its ops: one found by its body may have a gradient of its own.
-DIFFERENTIABLE = tuple(name for name, _, _ in list_passes() if name != "bodies")
 
 
 class Result(NamedTuple):
@@ -272,8 +270,7 @@ class RecordedProgram:
 
     def compile(self) -> None:
         """After the recording: the program as passes make it, as an op."""
-        exact = _EXACT if self.reads else None
-        passes = self._options.get("passes", DIFFERENTIABLE) if exact is None else exact
+        passes = _EXACT if self.reads else self._options.get("passes")
         level = self._options.get("opt_level", 1)
         compiled = CompiledProgram(self.listing, passes, opt_level=level)
         symbols = [self.listing.symbol(number) for number in self.outputs]

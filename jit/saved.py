@@ -19,7 +19,6 @@ from ..static import Program
 from ..static.compiled import CompiledProgram
 from .compiled_function import CompiledFunction
 from .concrete_program import ConcreteProgram
-from .recorded_program import DIFFERENTIABLE
 
 # Before the names of states that are not learnt.
 _BUFFER = "buffer:"
@@ -148,7 +147,7 @@ class TranslatedLayer(Layer):
         self._assigned = list(changes)
         self._paths = [_path(name) for name in results]
         asked = [program.symbol(n) for n in (*results.values(), *changes.values())]
-        compiled, numbers = CompiledProgram(program, DIFFERENTIABLE).optimised(asked)
+        compiled, numbers = CompiledProgram(program).optimised(asked)
         roles = [role for _, role, _ in compiled.variables()]
         now = [n for n, role in enumerate(roles) if role == "input"]
         held = [n for n, role in enumerate(roles) if role == "state"]

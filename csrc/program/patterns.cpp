@@ -290,7 +290,9 @@ void Patterns::add_op(const Ref<Op>& op, const Specs& args, std::span<const ArgS
   }
   std::vector<Choices> variants{{}};
   if (identity == nullptr) {
-    for (const Choices& choices : valid_choices(*op)) {
+    const BodyChoices& all = body_choices(*op);
+    if (!all.as_written) variants.clear();
+    for (const Choices& choices : all.others) {
       if (variants.size() < kMostVariants) variants.push_back(choices);
     }
   }

@@ -16,9 +16,6 @@ constexpr int64_t kScalarSize = 256;
 constexpr int64_t kLargeDefault = 8;  // a default that says more than a usual number
 constexpr size_t kMostSamples = 32;
 constexpr size_t kMostArgs = 6;
-constexpr size_t kMostChoices = 729;
-constexpr size_t kMostPoints = 6;
-constexpr double kEqual = 1e-9;
 
 std::vector<Attr> samples_of(const AttrSpec& spec, size_t index) {
   const std::string_view type = spec.type->name;
@@ -103,115 +100,6 @@ double sample_number(size_t place, bool is_wide) {
   return sign * (0.0137 + 0.2471 * static_cast<double>((place >> 5) % 16));
 }
 
-Ref<Value> sample_array(const Spec& spec, size_t index, bool is_wide) {
-  const int64_t count = element_count(spec.shape);
-  const Ref<RawTensor> made = RawTensor::empty(spec.dtype, spec.shape);
-  for (int64_t i = 0; i < count; ++i) {
-    // Bits that are well mixed, the same in every process.
-    size_t place = (static_cast<size_t>(i) * 8 + index + 1) * 0x9E3779B97F4A7C15U;
-    place ^= place >> 29;
-    if (spec.dtype == DType::kBool) {
-      made->as<bool>()[i] = (place >> 7) % 2 == 0;
-    } else if (spec.dtype == DType::kInt64) {
-      made->as<int64_t>()[i] = static_cast<int64_t>((place >> 7) % kSize);
-    } else {
-      made->as<double>()[i] = sample_number(place, is_wide);
-    }
-  }
-  return made;
-}
-
-// Whether `made` is what `wanted` is; where the numbers are wide, but for what is lost to them.
-bool is_near(const Value& wanted, const Value& made, bool is_wide) {
-  const auto& x = static_cast<const RawTensor&>(wanted);
-  const auto& y = static_cast<const RawTensor&>(made);
-  if (!(x.shape == y.shape) || x.dtype != y.dtype) return false;
-  const Ref<RawTensor> p = contiguous(*cast(x.ready("optimize"), DType::kFloat64));
-  const Ref<RawTensor> q = contiguous(*cast(y.ready("optimize"), DType::kFloat64));
-  int64_t finite = 0;
-  for (int64_t i = 0; i < p->size(); ++i) {
-    const double one = p->as<double>()[i], other = q->as<double>()[i];
-    if (is_wide ? !std::isfinite(other) : std::isnan(one) && std::isnan(other)) continue;
-    if (!(std::fabs(one - other) <= kEqual * (1 + std::fabs(one)))) return false;
-    ++finite;
-  }
-  return is_wide || 4 * finite >= p->size();
-}
-
-// What an op gives for sample numbers, and what terms are for the same.
-class Trial {
- public:
-  Trial(const Terms& terms, const Sample& sample, bool is_wide)
-      : evaluation_(terms, arrays(sample, is_wide)), is_wide_(is_wide) {
-    const std::vector<Ref<Value>> held = arrays(sample, is_wide);
-    SmallVector<Value*, 4> args;
-    for (const Ref<Value>& value : held) args.push_back(value.get());
-    wanted_ = apply(*sample.op, {args.data(), args.size()});
-    for (const Ref<Value>& value : wanted_) {
-      static_cast<const RawTensor&>(*value).ready("optimize");
-    }
-  }
-
-  bool agrees(const std::vector<int>& made) {
-    for (size_t i = 0; i < made.size(); ++i) {
-      if (!is_near(*wanted_[i], *evaluation_.value(made[i]), is_wide_)) return false;
-    }
-    return made.size() == wanted_.size();
-  }
-
- private:
-  static std::vector<Ref<Value>> arrays(const Sample& sample, bool is_wide) {
-    std::vector<Ref<Value>> found;
-    for (size_t i = 0; i < sample.args.size(); ++i) {
-      found.push_back(sample_array(sample.args[i], i, is_wide));
-    }
-    return found;
-  }
-
-  Evaluation evaluation_;
-  const bool is_wide_;
-  Values wanted_;
-};
-
-// Tries all ways to choose, and keeps those that give what the body gives.
-std::vector<Choices> found_by_trying(const Sample& sample) {
-  Terms terms(false);
-  std::vector<int> leaves;
-  for (size_t i = 0; i < sample.args.size(); ++i) {
-    leaves.push_back(terms.leaf(static_cast<int>(i), sample.args[i]));
-  }
-  size_t points = 0;
-  const std::vector<int> whole = terms.through_body(*sample.op, leaves, {}, false, &points);
-  if (points == 0 || points > kMostPoints) return {};
-  Trial usual(terms, sample, false), wide(terms, sample, true);
-  std::vector<std::vector<int>> met{whole};
-  std::vector<std::pair<size_t, Choices>> found;
-  size_t count = 1;
-  for (size_t i = 0; i < points; ++i) count *= 3;
-  for (size_t number = 1; number < std::min(count, kMostChoices); ++number) {
-    Choices choices;
-    for (size_t i = 0, rest = number; i < points; ++i, rest /= 3) {
-      choices.push_back(static_cast<Choice>(rest % 3));
-    }
-    try {
-      const std::vector<int> made = terms.through_body(*sample.op, leaves, choices);
-      if (std::find(met.begin(), met.end(), made) != met.end()) continue;
-      met.push_back(made);
-      if (!usual.agrees(made) || !wide.agrees(made)) continue;
-      size_t weight = 0;
-      for (int id : made) weight += terms.weight(id, true);
-      found.emplace_back(weight, std::move(choices));
-    } catch (const Error&) {
-      continue;
-    }
-  }
-  std::stable_sort(found.begin(), found.end(),
-                   [](const auto& a, const auto& b) { return a.first < b.first; });
-  std::vector<Choices> out;
-  for (auto& [weight, choices] : found) out.push_back(std::move(choices));
-  return out;
-}
-
 Ref<Value> number_value(double number) { return RawTensor::scalar(DType::kFloat64, number); }
 
 Ref<Value> combined(std::string_view name, const Ref<Value>& a, const Ref<Value>& b) {
@@ -244,11 +132,28 @@ Sample sample_of(const Scalar& scalar) {
   return {scalar.op, std::move(specs)};
 }
 
+Ref<RawTensor> sample_array(const Spec& spec, size_t index, bool is_wide) {
+  const int64_t count = element_count(spec.shape);
+  const Ref<RawTensor> made = RawTensor::empty(spec.dtype, spec.shape);
+  for (int64_t i = 0; i < count; ++i) {
+    // Bits that are well mixed, the same in every process.
+    size_t place = (static_cast<size_t>(i) * 8 + index + 1) * 0x9E3779B97F4A7C15U;
+    place ^= place >> 29;
+    if (spec.dtype == DType::kBool) {
+      made->as<bool>()[i] = (place >> 7) % 2 == 0;
+    } else if (spec.dtype == DType::kInt64) {
+      made->as<int64_t>()[i] = static_cast<int64_t>((place >> 7) % kSize);
+    } else {
+      made->as<double>()[i] = sample_number(place, is_wide);
+    }
+  }
+  return made;
+}
+
 Ref<Value> Evaluation::value(int term) {
   const auto known = known_.find(term);
   if (known != known_.end()) return known->second;
   Ref<Value> made = compute(terms_[term]);
-  static_cast<const RawTensor&>(*made).ready("optimize");
   known_[term] = made;
   return made;
 }
@@ -277,30 +182,6 @@ Ref<Value> Evaluation::compute(const Term& term) {
     total = combined(is_sum ? "add" : "multiply", total, own);
   }
   return total;
-}
-
-const std::vector<Choices>& valid_choices(const Op& op) {
-  static auto& known = *new std::unordered_map<const void*, std::vector<Choices>>;
-  const void* key = op.scalar != nullptr ? static_cast<const void*>(op.scalar) : &op.cls;
-  if (const auto at = known.find(key); at != known.end()) return at->second;
-  known[key];  // of an op that is in its own body there are none
-  std::vector<Choices> found;
-  try {
-    if (op.scalar != nullptr) {
-      found = found_by_trying(sample_of(*op.scalar));
-    } else if (const std::vector<Sample> samples = samples_of(op.cls); !samples.empty()) {
-      found = found_by_trying(samples[0]);
-    }
-  } catch (const Error&) {
-    found.clear();
-  }
-  return known[key] = std::move(found);
-}
-
-const Choices& plain_choices(const Op& op) {
-  static const Choices none;
-  const std::vector<Choices>& all = valid_choices(op);
-  return all.empty() ? none : all[0];
 }
 
 }  // namespace tensorlike

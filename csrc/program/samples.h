@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "program/terms.h"
+#include "tensor/raw_tensor.h"
 
 namespace tensorlike {
 
@@ -17,7 +18,10 @@ struct Sample {
 std::vector<Sample> samples_of(const OpClass& cls);
 Sample sample_of(const Scalar& scalar);
 
-// The numbers that a term is for arrays in the place of its leaves.
+// Numbers of both signs that no formula is likely to be special at; `is_wide`: of all magnitudes.
+Ref<RawTensor> sample_array(const Spec& spec, size_t index, bool is_wide = false);
+
+// What a term is for tensor-likes in the place of its leaves.
 class Evaluation {
  public:
   Evaluation(const Terms& terms, std::vector<Ref<Value>> leaves)

@@ -291,9 +291,14 @@ std::optional<std::vector<int>> Terms::meaning(const Op& op, std::span<const int
   std::string key = (keeps_inner_ ? "kept " : "") + to_string(op);
   for (int arg : args) key += ' ' + std::to_string(arg);
   if (const auto known = bodies_.find(key); known != bodies_.end()) return known->second;
-  const bool keeps = keeps_inner_ || definition != nullptr;
-  std::vector<int> found =
-      through(definition, op, args, {keeps ? &kept : &plain_choices(op)}, keeps_inner_, nullptr);
+  const Choices* choices = &kept;
+  if (definition == nullptr) {
+    const BodyChoices& all = body_choices(op);
+    const bool is_plain = !keeps_inner_ && !all.others.empty();
+    if (!is_plain && !all.as_written) return std::nullopt;
+    if (is_plain) choices = &all.others[0];
+  }
+  std::vector<int> found = through(definition, op, args, {choices}, keeps_inner_, nullptr);
   bool is_same = found.size() == specs.size();
   for (size_t i = 0; is_same && i < found.size(); ++i) {
     const Spec& spec = (*this)[found[i]].spec;

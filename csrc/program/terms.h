@@ -105,11 +105,13 @@ class Terms {
   bool keeps_inner_ = false;
 };
 
-// The choices that leave a body as plain as it can be, of all that give the same values: found by
-// trying them on numbers.
-const Choices& plain_choices(const Op& op);
-// All of them that make a difference, the plain one included; without the one that keeps all.
-const std::vector<Choices>& valid_choices(const Op& op);
+// By which choices an op may be taken for its body: where that has the same values and the op's own
+// gradients, which an op may declare as it likes.
+struct BodyChoices {
+  bool as_written = false;           // none at all are made
+  std::vector<Choices> others = {};  // those that make a difference, the plainest first
+};
+const BodyChoices& body_choices(const Op& op);
 
 // A term among the values of a body.
 const Type& term_type();

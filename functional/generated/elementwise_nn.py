@@ -13,7 +13,7 @@ from ...imperative import Tensor, TensorLike, native
 def sigmoid(x: TensorLike) -> Tensor:
     """The logistic function.
 
-    ``where(x < 0, exp(-abs(x)), 1) / (1 + exp(-abs(x)))``
+    ``where(x < 0, exp(where(x < 0, x, -x)), 1) / (1 + exp(where(x < 0, x, -x)))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -166,7 +166,7 @@ def softplus(x: TensorLike, beta: TensorLike = 1.0) -> Tensor:
 def elu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """Exponential linear unit.
 
-    ``where(x > 0, x, alpha * expm1(minimum(x, 0)))``
+    ``where(x > 0, x, alpha * expm1(where(x > 0, 0, x)))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -313,7 +313,7 @@ def hardtanh(x: TensorLike, min_val: TensorLike = -1, max_val: TensorLike = 1) -
 def hardsigmoid(x: TensorLike) -> Tensor:
     """Straight lines in place of the logistic function.
 
-    ``minimum(maximum(x / 6 + 0.5, 0), 1)``
+    ``where(x <= -3, 0, where(x >= 3, 1, x / 6 + 0.5))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -361,7 +361,7 @@ def relu6(x: TensorLike) -> Tensor:
 def selu(x: TensorLike) -> Tensor:
     """An exponential linear unit scaled so that layers keep the mean 0 and the variance 1.
 
-    ``1.0507009873554805 * where(x > 0, x, 1.6732632423543772 * expm1(minimum(x, 0)))``
+    ``1.0507009873554805 * where(x > 0, x, 1.6732632423543772 * expm1(where(x > 0, 0, x)))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -385,7 +385,7 @@ def selu(x: TensorLike) -> Tensor:
 def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
     """An exponential linear unit whose slope is continuous for every alpha.
 
-    ``where(x > 0, x, alpha * expm1(minimum(x, 0) / alpha))``
+    ``where(x > 0, x, alpha * expm1(where(x > 0, 0, x) / alpha))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are
@@ -418,7 +418,7 @@ def celu(x: TensorLike, alpha: TensorLike = 1.0) -> Tensor:
 def hardswish(x: TensorLike) -> Tensor:
     """Silu with straight lines in place of the logistic function.
 
-    ``maximum(x, -3) * (minimum(maximum(x + 3, 0), 6) / 6)``
+    ``where(x < -3, 0, where(x > 3, x, x * ((x + 3) / 6)))``
 
     Args:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -474,7 +474,7 @@ def hardshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
 def softshrink(x: TensorLike, lambd: TensorLike = 0.5) -> Tensor:
     """The number moved towards 0 by lambd, and 0 where it is nearer than that.
 
-    ``x - minimum(maximum(x, -lambd), lambd)``
+    ``where(abs(x) <= lambd, 0, x - copysign(lambd, x))``
 
     Args:
         x: any shape that broadcasts with the others, real floating-point (integers and booleans are

@@ -295,7 +295,7 @@ def test_j14_a_traced_function_in_another_is_a_part_of_its_program() -> None:
 def test_an_op_that_has_a_gradient_of_its_own_is_not_found_in_what_others_wrote() -> None:
     tl.declare(
         """
-- scalar: own_slope
+- scalar: own_slope_of_a_trace
   args: [x: real floating-point]
   expr: tanh(x) * x + 0.628
   grad: {x: 5 * dy}

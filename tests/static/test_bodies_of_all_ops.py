@@ -21,6 +21,12 @@ NOT_FOUND: dict[str, str] = {
     "LayerNormGrad": "sum_axes shapes further results alone; attributes are read off the first",
     "RMSNormGrad": "sum_axes shapes further results alone; attributes are read off the first",
 }
+# Scalar functions whose declared slopes are not those of their formulas, at an edge or where a
+# formula is bounded: one must not stand for the other. They are run as one chain anyhow.
+OTHER_SLOPES = {
+    "binary_cross_entropy_error", "fmod", "gaussian_nll_error", "hardtanh", "heaviside",
+    "kl_div_log_error", "ldexp", "relu6", "xlog1py", "xlogy",
+}  # fmt: skip
 
 
 def listed(case: Any, function: Any, attrs: dict[str, Any]) -> tuple[Any, list[str], list[str]]:
@@ -66,7 +72,7 @@ def test_scalar_functions(entry: Any) -> None:
         pytest.skip("a single op")
     if entry.name in NOT_FOUND:
         pytest.skip(NOT_FOUND[entry.name])
-    assert without_literals(found) == [op]
+    assert (without_literals(found) == [op]) == (entry.name not in OTHER_SLOPES)
 
 
 @pytest.mark.parametrize("entry", DEFINED, ids=lambda entry: entry.name)

@@ -75,7 +75,7 @@ def glu(x: TensorLike, *, axis: int = -1) -> Tensor:
         )
     before = (slice(None),) * at
     first, second = (*before, slice(size // 2)), (*before, slice(size // 2, None))
-    return x[first] * sigmoid(x[second])  # type: ignore[no-any-return]
+    return x[first] * sigmoid(x[second])
 
 
 @named
@@ -266,7 +266,7 @@ def dropout1d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
         >>> tl.functional.dropout1d(tl.ones((2, 3)), p=0.0).tolist()
         [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]]
     """
-    return _dropped("dropout1d", as_tensor(x), 1, p, seed)  # type: ignore[no-any-return]
+    return _dropped("dropout1d", as_tensor(x), 1, p, seed)
 
 
 @named
@@ -292,7 +292,7 @@ def dropout2d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
         >>> tl.functional.dropout2d(tl.ones((1, 2, 2)), p=1.0).tolist()
         [[[0.0, 0.0], [0.0, 0.0]]]
     """
-    return _dropped("dropout2d", as_tensor(x), 2, p, seed)  # type: ignore[no-any-return]
+    return _dropped("dropout2d", as_tensor(x), 2, p, seed)
 
 
 @named
@@ -318,7 +318,7 @@ def dropout3d(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
         >>> tl.functional.dropout3d(tl.ones((1, 1, 1, 2)), p=1.0).tolist()
         [[[[0.0, 0.0]]]]
     """
-    return _dropped("dropout3d", as_tensor(x), 3, p, seed)  # type: ignore[no-any-return]
+    return _dropped("dropout3d", as_tensor(x), 3, p, seed)
 
 
 def _alpha_dropped(call: str, x: Any, lead: int, p: float, seed: int) -> Any:
@@ -355,7 +355,7 @@ def alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Tensor:
         [1.0, 2.0]
     """
     x = as_tensor(x)
-    return _alpha_dropped("alpha_dropout", x, len(x.shape), p, seed)  # type: ignore[no-any-return]
+    return _alpha_dropped("alpha_dropout", x, len(x.shape), p, seed)
 
 
 @named
@@ -387,4 +387,4 @@ def feature_alpha_dropout(x: TensorLike, *, p: float = 0.5, seed: int = 0) -> Te
             argument="x",
             got=f"x.shape={x.shape}",
         )
-    return _alpha_dropped("feature_alpha_dropout", x, 2, p, seed)  # type: ignore[no-any-return]
+    return _alpha_dropped("feature_alpha_dropout", x, 2, p, seed)

@@ -82,7 +82,7 @@ def addmm(
         [[15.0, 21.0], [31.0, 45.0]]
     """
     mat1, mat2 = _checked("addmm", {"mat1": 2, "mat2": 2}, mat1, mat2)
-    return _added("addmm", x, matmul(mat1, mat2), beta, alpha)  # type: ignore[no-any-return]
+    return _added("addmm", x, matmul(mat1, mat2), beta, alpha)
 
 
 @named
@@ -121,7 +121,7 @@ def addmv(
         [4.0, 8.0]
     """
     mat, vec = _checked("addmv", {"mat": 2, "vec": 1}, mat, vec)
-    return _added("addmv", x, matmul(mat, vec), beta, alpha)  # type: ignore[no-any-return]
+    return _added("addmv", x, matmul(mat, vec), beta, alpha)
 
 
 @named
@@ -160,7 +160,7 @@ def addr(
         [[3.0, 4.0], [6.0, 8.0]]
     """
     vec1, vec2 = _checked("addr", {"vec1": 1, "vec2": 1}, vec1, vec2)
-    return _added("addr", x, reshape(vec1, (-1, 1)) * vec2, beta, alpha)  # type: ignore[no-any-return]
+    return _added("addr", x, reshape(vec1, (-1, 1)) * vec2, beta, alpha)
 
 
 @named
@@ -199,7 +199,7 @@ def baddbmm(
         [[[8.0, 11.0], [16.0, 23.0]]]
     """
     batch1, batch2 = _checked("baddbmm", {"batch1": 3, "batch2": 3}, batch1, batch2)
-    return _added("baddbmm", x, matmul(batch1, batch2), beta, alpha)  # type: ignore[no-any-return]
+    return _added("baddbmm", x, matmul(batch1, batch2), beta, alpha)
 
 
 @named
@@ -238,4 +238,4 @@ def addbmm(
         [[6.0]]
     """
     batch1, batch2 = _checked("addbmm", {"batch1": 3, "batch2": 3}, batch1, batch2)
-    return _added("addbmm", x, sum(matmul(batch1, batch2), axis=0), beta, alpha)  # type: ignore[no-any-return]
+    return _added("addbmm", x, sum(matmul(batch1, batch2), axis=0), beta, alpha)

@@ -74,7 +74,7 @@ def clip(x: TensorLike, min: TensorLike | None = None, max: TensorLike | None = 
                 got=f"what needs {found.name}",
             )
     if min is None and max is None:
-        return +x  # type: ignore[no-any-return]
+        return +x
     if max is None:
         return maximum(x, min)
     return minimum(x, max) if min is None else clip_between(x, min, max)
@@ -207,7 +207,7 @@ def diff(
     if operator.index(n) < 0:
         raise ShapeError("must not be negative.", op="diff", argument="n", got=f"{n}")
     if n == 0:
-        return x  # type: ignore[no-any-return]
+        return x
     parts = [as_tensor(part) for part in (prepend, x, append) if part is not None]
     x = concat(parts, axis=at) if len(parts) > 1 else x
     before = (slice(None),) * at
@@ -215,7 +215,7 @@ def diff(
     for _ in range(builtins.min(n, x.shape[at])):
         later, earlier = (*before, slice(1, None)), (*before, slice(None, -1))
         x = step(x[later], x[earlier])
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 @named

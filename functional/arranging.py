@@ -123,7 +123,7 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     count = len(axis) if isinstance(axis, Sequence) else 1
     new = axes_of("expand_dims", axis, len(x.shape) + count)
     key = tuple(None if i in new else slice(None) for i in range(len(x.shape) + count))
-    return x[key]  # type: ignore[no-any-return]
+    return x[key]
 
 
 @named
@@ -154,7 +154,7 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     for i in axes:
         if shape[i] != 1:
             raise ShapeError(f"dimension {i} must have size 1.", op="squeeze", got=f"shape {shape}")
-    return x[tuple([0 if i in axes else _WHOLE for i in range(len(shape))])]  # type: ignore[no-any-return]
+    return x[tuple([0 if i in axes else _WHOLE for i in range(len(shape))])]
 
 
 @named
@@ -219,7 +219,7 @@ def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     x = as_tensor(x)
     axes = axes_of("flip", axis, len(x.shape))
     key = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
-    return x[key]  # type: ignore[no-any-return]
+    return x[key]
 
 
 @named
@@ -269,7 +269,7 @@ def roll(
             before = (slice(None),) * i
             tail, head = (*before, slice(cut, None)), (*before, slice(None, cut))
             x = concat([x[tail], x[head]], axis=i)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def counts_of(call: str, counts: Any) -> list[int]:

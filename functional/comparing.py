@@ -116,7 +116,7 @@ def array_equal(x1: TensorLike, x2: TensorLike, *, equal_nan: bool = False) -> T
     """
     x1, x2 = as_tensor(x1), as_tensor(x2)
     if x1.shape != x2.shape:
-        return as_tensor(False)  # type: ignore[no-any-return]
+        return as_tensor(False)
     same = equal(x1, x2)
     return all_of(same | (isnan(x1) & isnan(x2)) if equal_nan else same)
 
@@ -173,7 +173,7 @@ def nan_to_num(
         parts = (nan_to_num(part, nan, posinf, neginf) for part in (real(x), imag(x)))
         return complex_of(*parts)
     if not isdtype(x.dtype, "real floating"):
-        return +x  # type: ignore[no-any-return]
+        return +x
     limits = finfo(x.dtype)
     high = limits.max if posinf is None else number("nan_to_num", "posinf", posinf)
     low = limits.min if neginf is None else number("nan_to_num", "neginf", neginf)

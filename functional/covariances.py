@@ -143,7 +143,7 @@ def corrcoef(x: TensorLike) -> Tensor:
     """
     found: Any = cov(x)
     if not found.shape:
-        return found / found  # type: ignore[no-any-return]
+        return found / found
     own = diagonal(found)
     size = sqrt(real(own) if isdtype(own.dtype, "complex floating") else own)
     found = found / expand_dims(size, 1) / expand_dims(size, 0)

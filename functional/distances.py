@@ -153,7 +153,7 @@ def pairwise_distance(
         [5.0]
     """
     apart = as_tensor(x1) - as_tensor(x2) + number("pairwise_distance", "eps", eps)
-    return length("pairwise_distance", apart, p, -1, keepdims)  # type: ignore[no-any-return]
+    return length("pairwise_distance", apart, p, -1, keepdims)
 
 
 @named
@@ -189,7 +189,7 @@ def cosine_similarity(
     eps = number("cosine_similarity", "eps", eps)
     vectors = _repeated_like(x1, x2, at), _repeated_like(x2, x1, at)
     units = [_unit("cosine_similarity", x, 2, at, eps) for x in vectors]
-    return _as_result(sum(units[0] * units[1], axis=at), x1, x2)  # type: ignore[no-any-return]
+    return _as_result(sum(units[0] * units[1], axis=at), x1, x2)
 
 
 @named
@@ -221,7 +221,7 @@ def normalize(x: TensorLike, *, p: float = 2.0, axis: int = 1, eps: float = 1e-1
     unit = _unit("normalize", x, p, at, eps)
     if isdtype(x.dtype, "complex floating"):
         return astype(unit, dtype=x.dtype)
-    return _as_result(unit, x)  # type: ignore[no-any-return]
+    return _as_result(unit, x)
 
 
 @named
@@ -265,8 +265,8 @@ def cdist(x1: TensorLike, x2: TensorLike, *, p: float = 2.0) -> Tensor:
         own = sumsq(x1, axis=-1, keepdims=True) + matrix_transpose(
             sumsq(x2, axis=-1, keepdims=True)
         )
-        return root(maximum(own - 2 * matmul(x1, matrix_transpose(x2)), 0))  # type: ignore[no-any-return]
-    return length("cdist", expand_dims(x1, -2) - expand_dims(x2, -3), p, -1, False)  # type: ignore[no-any-return]
+        return root(maximum(own - 2 * matmul(x1, matrix_transpose(x2)), 0))
+    return length("cdist", expand_dims(x1, -2) - expand_dims(x2, -3), p, -1, False)
 
 
 @named
@@ -303,7 +303,7 @@ def pdist(x: TensorLike, *, p: float = 2.0) -> Tensor:
     count = x.shape[0]
     checked_shape("pdist", [count * (count - 1) // 2, x.shape[1]])
     first, second = np.triu_indices(count, 1)
-    return length("pdist", take(x, first, axis=0) - take(x, second, axis=0), p, -1, False)  # type: ignore[no-any-return]
+    return length("pdist", take(x, first, axis=0) - take(x, second, axis=0), p, -1, False)
 
 
 @named
@@ -344,4 +344,4 @@ def renorm(x: TensorLike, *, p: float, axis: int, maxnorm: float) -> Tensor:
     # What keeps a bound of a length that was rounded, as in PyTorch.
     size = length("renorm", flat, p, 1, False)
     factor = where(size > bound, bound / (size + 1e-7), 1)
-    return x * reshape(factor, (-1, *([1] * (len(x.shape) - at - 1))))  # type: ignore[no-any-return]
+    return x * reshape(factor, (-1, *([1] * (len(x.shape) - at - 1))))

@@ -171,7 +171,7 @@ def fractional_max_pool2d(
         [[[[15.0]]]]
     """
     given = (x, kernel_size, output_size, output_ratio, samples, seed)
-    return _fractional("fractional_max_pool2d", 2, *given)[0]  # type: ignore[no-any-return]
+    return _fractional("fractional_max_pool2d", 2, *given)[0]
 
 
 @named
@@ -259,7 +259,7 @@ def fractional_max_pool3d(
         [[[[[15.0]]]]]
     """
     given = (x, kernel_size, output_size, output_ratio, samples, seed)
-    return _fractional("fractional_max_pool3d", 3, *given)[0]  # type: ignore[no-any-return]
+    return _fractional("fractional_max_pool3d", 3, *given)[0]
 
 
 @named

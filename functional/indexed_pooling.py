@@ -84,7 +84,7 @@ def max_pool1d_with_indices(
         >>> y.tolist(), places.tolist()
         ([[[4.0]]], [[[1]]])
     """
-    return _with_places(  # type: ignore[no-any-return]
+    return _with_places(
         max_pool1d, x,
         kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
         ceil_mode=ceil_mode,
@@ -114,9 +114,7 @@ def adaptive_max_pool1d_with_indices(x: TensorLike, output_size: _Size) -> tuple
         >>> [part.tolist() for part in tl.functional.adaptive_max_pool1d_with_indices(x, 1)]
         [[[[4.0]]], [[[1]]]]
     """
-    return _with_places(  # type: ignore[no-any-return]
-        adaptive_max_pool1d, x, output_size=output_size
-    )
+    return _with_places(adaptive_max_pool1d, x, output_size=output_size)
 
 
 @named
@@ -154,7 +152,7 @@ def max_pool2d_with_indices(
         >>> y.tolist(), places.tolist()
         ([[[[4.0]]]], [[[[1]]]])
     """
-    return _with_places(  # type: ignore[no-any-return]
+    return _with_places(
         max_pool2d, x,
         kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
         ceil_mode=ceil_mode,
@@ -184,9 +182,7 @@ def adaptive_max_pool2d_with_indices(x: TensorLike, output_size: _Size) -> tuple
         >>> [part.tolist() for part in tl.functional.adaptive_max_pool2d_with_indices(x, 1)]
         [[[[[4.0]]]], [[[[1]]]]]
     """
-    return _with_places(  # type: ignore[no-any-return]
-        adaptive_max_pool2d, x, output_size=output_size
-    )
+    return _with_places(adaptive_max_pool2d, x, output_size=output_size)
 
 
 @named
@@ -225,7 +221,7 @@ def max_pool3d_with_indices(
         >>> y.tolist(), places.tolist()
         ([[[[[4.0]]]]], [[[[[1]]]]])
     """
-    return _with_places(  # type: ignore[no-any-return]
+    return _with_places(
         max_pool3d, x,
         kernel_size=kernel_size, stride=stride, padding=padding, dilation=dilation,
         ceil_mode=ceil_mode,
@@ -255,6 +251,4 @@ def adaptive_max_pool3d_with_indices(x: TensorLike, output_size: _Size) -> tuple
         >>> [part.tolist() for part in tl.functional.adaptive_max_pool3d_with_indices(x, 1)]
         [[[[[[4.0]]]]], [[[[[1]]]]]]
     """
-    return _with_places(  # type: ignore[no-any-return]
-        adaptive_max_pool3d, x, output_size=output_size
-    )
+    return _with_places(adaptive_max_pool3d, x, output_size=output_size)

@@ -50,7 +50,7 @@ def reduced(call: str, terms: Any, reduction: str) -> Tensor:
     if reduction == "sum":
         return sum(terms)
     if reduction == "none":
-        return terms  # type: ignore[no-any-return]
+        return terms
     raise ParameterError(
         "must be 'mean', 'sum' or 'none'.", op=call, argument="reduction", got=repr(reduction)
     )

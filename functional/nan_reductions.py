@@ -130,7 +130,7 @@ def nanmean(x: TensorLike, *, axis: _Axis = None, keepdims: bool = False) -> Ten
 
 
 def _mean(filled: Any, missing: Any, axis: Any, keepdims: bool) -> Tensor:
-    return sum(filled, axis=axis, keepdims=keepdims) / _count(filled, missing, axis, keepdims)  # type: ignore[no-any-return]
+    return sum(filled, axis=axis, keepdims=keepdims) / _count(filled, missing, axis, keepdims)
 
 
 def _count(filled: Any, missing: Any, axis: Any, keepdims: bool) -> Any:
@@ -225,7 +225,7 @@ def _extreme(x: TensorLike, reduce: Any, lowest: float, axis: Any, keepdims: boo
     filled, missing = _without(x, lowest)
     found = reduce(filled, axis=axis, keepdims=keepdims)
     if missing is None:
-        return found  # type: ignore[no-any-return]
+        return found
     return where(all_of(missing, axis=axis, keepdims=keepdims), math.nan, found)
 
 
@@ -286,7 +286,7 @@ def nanargmax(x: TensorLike, *, axis: int | None = None, keepdims: bool = False)
 def _place(x: TensorLike, search: Any, lowest: float, axis: Any, keepdims: bool) -> Tensor:
     filled, missing = _without(x, lowest)
     if missing is None:
-        return search(filled, axis=axis, keepdims=keepdims)  # type: ignore[no-any-return]
+        return search(filled, axis=axis, keepdims=keepdims)
     # Where the lowest number is the largest of all, the first that is no NaN stands before others.
     is_lowest = all_of(filled == lowest, axis=axis, keepdims=True)
     rank = where(is_lowest, where(missing, 0, 1), 0)

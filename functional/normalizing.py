@@ -170,8 +170,8 @@ def local_response_norm(
             got=f"x.shape={x.shape}",
         )
     if not x.size:
-        return +x  # type: ignore[no-any-return]
+        return +x
     flat = reshape(square(x), (x.shape[0], x.shape[1], -1))
     wide = pad(flat, (0, 0, count // 2, (count - 1) // 2, 0, 0))
     means = avg_pool2d(expand_dims(wide, 1), kernel_size=(count, 1), stride=(1, 1))
-    return x / pow(reshape(means, tuple(x.shape)) * alpha + k, beta)  # type: ignore[no-any-return]
+    return x / pow(reshape(means, tuple(x.shape)) * alpha + k, beta)

@@ -75,7 +75,7 @@ def lp_pool1d(
         [[[5.0]]]
     """
     given = (x, norm_type, kernel_size, stride, ceil_mode)
-    return _power_means("lp_pool1d", 1, avg_pool1d, *given)  # type: ignore[no-any-return]
+    return _power_means("lp_pool1d", 1, avg_pool1d, *given)
 
 
 @named
@@ -111,7 +111,7 @@ def lp_pool2d(
         [[[[5.0]]]]
     """
     given = (x, norm_type, kernel_size, stride, ceil_mode)
-    return _power_means("lp_pool2d", 2, avg_pool2d, *given)  # type: ignore[no-any-return]
+    return _power_means("lp_pool2d", 2, avg_pool2d, *given)
 
 
 @named
@@ -147,4 +147,4 @@ def lp_pool3d(
         [[[[[5.0]]]]]
     """
     given = (x, norm_type, kernel_size, stride, ceil_mode)
-    return _power_means("lp_pool3d", 3, avg_pool3d, *given)  # type: ignore[no-any-return]
+    return _power_means("lp_pool3d", 3, avg_pool3d, *given)

@@ -40,7 +40,7 @@ def result_type(*arrays_and_dtypes: TensorLike) -> dtype:
         result = where(condition, result, ShapeTensor((), as_dtype(x)))
     for number in numbers:
         result = where(condition, result, type(number)())
-    return result.dtype  # type: ignore[no-any-return]
+    return result.dtype
 
 
 @named
@@ -81,4 +81,4 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     for shape in shapes:
         result = where(result, *[ShapeTensor(tuple(shape), "bool")] * 2)
         result = ShapeTensor(result.shape, "bool")
-    return result.shape  # type: ignore[no-any-return]
+    return result.shape

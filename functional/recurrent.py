@@ -107,7 +107,7 @@ def rnn(
     _check_activation("rnn", activation)
     cell: Literal["tanh", "relu"] = "relu" if activation == "relu" else "tanh"
     states: Any = recurrence(sums, weight, hidden, cell=cell, reverse=reverse)
-    return states  # type: ignore[no-any-return]  # one result is not in a tuple
+    return states  # one result is not in a tuple
 
 
 @named

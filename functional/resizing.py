@@ -99,7 +99,7 @@ def interpolate(
             x = _smoothed(x, i + 2, new, step, mode, align_corners)
         else:
             x = _along(x, i + 2, new, step, mode, align_corners)
-    return x  # type: ignore[no-any-return]
+    return x
 
 
 def _sizes(old: tuple[int, ...], size: Any, scale: Any) -> tuple[tuple[int, ...], list[float]]:

@@ -145,7 +145,7 @@ def grid_sample(
             place = _padded(place, size, padding_mode, align_corners)
         places.append(place)
     taps = [_taps(place, mode) for place in places]
-    return _sum_of_taps(x, taps, padding_mode, align_corners)  # type: ignore[no-any-return]
+    return _sum_of_taps(x, taps, padding_mode, align_corners)
 
 
 def _padded(place: Any, size: int, padding_mode: str, align_corners: bool) -> Any:

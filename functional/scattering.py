@@ -292,7 +292,7 @@ def scatter_reduce(
     if mode in ("amax", "amin") and isdtype(x.dtype, "complex floating"):
         raise DTypeError(f"{mode} needs real numbers.", op=call, got=x.dtype.name)
     indices, value = _matched(x, indices, astype(value, dtype=x.dtype), at)
-    return _REDUCED[mode](x, indices, value, at, include_self)  # type: ignore[no-any-return]
+    return _REDUCED[mode](x, indices, value, at, include_self)
 
 
 def _matched(x: Any, indices: Any, value: Any, at: int) -> tuple[Any, Any]:

@@ -106,7 +106,7 @@ def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         [5.0, 2.0]
     """
     x, segment_ids = as_tensor(x), as_tensor(segment_ids)
-    return summed(x, segment_ids, _segments("segment_sum", x, segment_ids, num_segments))  # type: ignore[no-any-return]
+    return summed(x, segment_ids, _segments("segment_sum", x, segment_ids, num_segments))
 
 
 @named
@@ -134,7 +134,7 @@ def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | Non
     x, segment_ids = as_tensor(x), as_tensor(segment_ids)
     count = _segments("segment_mean", x, segment_ids, num_segments)
     rows = maximum(_sizes(segment_ids, count), 1)
-    return summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))  # type: ignore[no-any-return]
+    return summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))
 
 
 @named
@@ -255,4 +255,4 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int
     values = ones(x.shape, dtype="int64") if weights is None else as_tensor(weights)
     _segments("bincount", values, x, 0)
     count = int(max(x).item()) + 1 if x.shape[0] else 0
-    return summed(values, x, builtins.max(count, least))  # type: ignore[no-any-return]
+    return summed(values, x, builtins.max(count, least))

@@ -150,7 +150,7 @@ def rot90(x: TensorLike, *, k: int = 1, axes: Sequence[int] = (0, 1)) -> Tensor:
     x, turns = as_tensor(x), integer("rot90", "k", k) % 4
     plane = axes_of("rot90", several("rot90", "axes", axes, 2), len(x.shape))
     if turns == 0:
-        return +x  # type: ignore[no-any-return]
+        return +x
     if turns == 2:
         return flip(x, plane)
     if turns == 1:
@@ -208,4 +208,4 @@ def sliding_window_view(
         first = np.arange(0, x.shape[at] - size + 1, far)
         checked_shape(call, (*x.shape[:at], first.size, *x.shape[at + 1 :], size))
         x = moveaxis(take(x, first[:, None] + np.arange(size), at), at + 1, -1)
-    return x  # type: ignore[no-any-return]
+    return x

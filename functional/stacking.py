@@ -50,7 +50,7 @@ def atleast_1d(x: TensorLike) -> Tensor:
         >>> tl.functional.atleast_1d(tl.tensor(3)).tolist()
         [3]
     """
-    return _at_least(x, 1)  # type: ignore[no-any-return]
+    return _at_least(x, 1)
 
 
 @named
@@ -68,7 +68,7 @@ def atleast_2d(x: TensorLike) -> Tensor:
         >>> tl.functional.atleast_2d(tl.tensor([3, 4])).tolist()
         [[3, 4]]
     """
-    return _at_least(x, 2)  # type: ignore[no-any-return]
+    return _at_least(x, 2)
 
 
 @named
@@ -86,7 +86,7 @@ def atleast_3d(x: TensorLike) -> Tensor:
         >>> tl.functional.atleast_3d(tl.tensor([3, 4])).tolist()
         [[[3], [4]]]
     """
-    return _at_least(x, 3)  # type: ignore[no-any-return]
+    return _at_least(x, 3)
 
 
 def _tensors(call: str, xs: Sequence[TensorLike]) -> list[Any]:

@@ -111,7 +111,7 @@ def max_unpool1d(
         [[[0.0, 4.0]]]
     """
     given = (x, indices, kernel_size, stride, padding, output_size)
-    return _unpooled("max_unpool1d", 1, *given)  # type: ignore[no-any-return]
+    return _unpooled("max_unpool1d", 1, *given)
 
 
 @named
@@ -153,7 +153,7 @@ def max_unpool2d(
         [[[[0.0, 4.0]]]]
     """
     given = (x, indices, kernel_size, stride, padding, output_size)
-    return _unpooled("max_unpool2d", 2, *given)  # type: ignore[no-any-return]
+    return _unpooled("max_unpool2d", 2, *given)
 
 
 @named
@@ -195,4 +195,4 @@ def max_unpool3d(
         [[[[[0.0, 4.0]]]]]
     """
     given = (x, indices, kernel_size, stride, padding, output_size)
-    return _unpooled("max_unpool3d", 3, *given)  # type: ignore[no-any-return]
+    return _unpooled("max_unpool3d", 3, *given)

@@ -130,7 +130,7 @@ def lu_solve(
             x2 = ops.conj(x2) if x2.dtype.kind == "complex" else x2
             found = lu_solve(factors, x2, adjoint=not adjoint)
             return ops.conj(found) if found.dtype.kind == "complex" else found
-        return _adjoint(lu_solve(factors, _adjoint(x2), adjoint=not adjoint))  # type: ignore[no-any-return]
+        return _adjoint(lu_solve(factors, _adjoint(x2), adjoint=not adjoint))
     parts = lu_unpack(*factors) if len(factors) == 2 else factors
     p, lower, upper = (as_tensor(factor) for factor in parts)
     if adjoint:

@@ -89,7 +89,7 @@ def vector_norm(
     if isinstance(ord, bool) or not isinstance(ord, (int, float)) or math.isnan(ord):
         raise ParameterError("must be a number.", op="vector_norm", argument="ord", got=repr(ord))
     if ord == 2:
-        return _euclidean(x, axis, keepdims)  # type: ignore[no-any-return]
+        return _euclidean(x, axis, keepdims)
     size = ops.abs(x)
     if ord == 0:
         is_counted = ops.astype(ops.not_equal(x, 0), dtype=size.dtype)

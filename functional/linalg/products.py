@@ -125,7 +125,7 @@ def matrix_power(x: TensorLike, n: int, /) -> Tensor:
             result = factor if result is None else ops.matmul(result, factor)
         power >>= 1
         if not power:
-            return result  # type: ignore[no-any-return]
+            return result
         factor = ops.matmul(factor, factor)
 
 

@@ -155,7 +155,7 @@ def ormqr(
     for i in range(count) if is_adjoint else reversed(range(count)):
         factor = _conj(tau[..., i]) if is_adjoint else tau[..., i]
         y = _reflected(y, vectors[..., i : i + 1], factor)
-    return y if left else _conj(matrix_transpose(y))  # type: ignore[no-any-return]
+    return y if left else _conj(matrix_transpose(y))
 
 
 @named

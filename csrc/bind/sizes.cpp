@@ -79,6 +79,12 @@ PyObject* from_dims(const Dims& shape) {
   return out.release();
 }
 
-void add_sizes(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+void add_sizes(PyObject* module) {
+  check(PyModule_AddFunctions(module, module_methods));
+  collect_programs = [] {
+    const Gil gil;
+    PyGC_Collect();
+  };
+}
 
 }  // namespace tensorlike::bind

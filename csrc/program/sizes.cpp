@@ -17,6 +17,7 @@ constexpr int64_t kFirstPrime = 160'000;  // (b, heads, n, n) of many heads stay
 constexpr int64_t kApart = 1'500;         // between witnesses
 constexpr int64_t kSecond = 55'440;       // divisible by all small numbers, as no prime is
 constexpr int64_t kSecondApart = 5'040;
+constexpr int kManyWitnesses = 64;
 constexpr int64_t kMostRest = 16;
 constexpr int64_t kMostFactor = int64_t{1} << 24;
 constexpr int64_t kMostFactorWithRest = 4096;
@@ -26,6 +27,7 @@ struct State {
   std::map<int64_t, std::pair<Witness, Program*>> owners;  // by the first number
   std::set<int64_t> written;
   std::vector<int64_t> primes;
+  int collects_at = kManyWitnesses;
 };
 
 State& state() {
@@ -93,8 +95,19 @@ static int64_t first_witness(State& own, size_t index) {
   return own.primes[index];
 }
 
+// As many again may come before the next time.
+static void collect_if_many(State& own) {
+  {
+    const std::lock_guard lock(own.mutex);
+    if (collect_programs == nullptr || live_witnesses < own.collects_at) return;
+    own.collects_at = 2 * live_witnesses;
+  }
+  collect_programs();
+}
+
 Witness take_witness(Program& owner) {
   State& own = state();
+  collect_if_many(own);
   const std::lock_guard lock(own.mutex);
   size_t index = 0;
   while (own.owners.contains(first_witness(own, index))) ++index;
@@ -115,6 +128,7 @@ void release_witness(const Witness& witness) {
   const std::lock_guard lock(state().mutex);
   const int released = static_cast<int>(state().owners.erase(witness.first));
   if (released > 0 && (live_witnesses -= released) == 0) watch_creations(-1);
+  state().collects_at = std::min(state().collects_at, std::max(kManyWitnesses, 2 * live_witnesses));
   std::erase_if(state().written,
                 [&](int64_t number) { return multiple_of(number, witness.first).has_value(); });
   if (live_witnesses > 0) return;

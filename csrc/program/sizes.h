@@ -29,6 +29,10 @@ inline constexpr int64_t kPlainNumbers = 4096;
 // How many witnesses there are: where it is 0, numbers are numbers.
 inline std::atomic<int> live_witnesses = 0;
 
+// Frees programs that are held only by one another, where what holds them is not the core's: called
+// as witnesses become many, since shapes are refused where their numbers grow too large.
+inline void (*collect_programs)() = nullptr;
+
 // A witness that nobody has; it stays the program's until that lets it go.
 Witness take_witness(Program& owner);
 void release_witness(const Witness& witness);

@@ -102,3 +102,19 @@ def test_the_program_of_the_rooms_readme_learns() -> None:
     (program,) = re.findall(r"```python\n(.*?)```", text, re.S)
     with static.scope_guard(static.Scope()):
         exec(program, {})
+
+
+def test_programs_that_nobody_holds_take_no_room_from_others() -> None:
+    """Shapes with many unknown sizes are refused where their numbers are large."""
+    thresholds = gc.get_threshold()
+    gc.set_threshold(10**9)  # as where a process is large, and rarely looks for garbage
+    try:
+        for _ in range(1000):
+            dropped = tl.Listing()
+            dropped.itself = dropped  # type: ignore[attr-defined]
+            dropped.input("x", (None, 3))
+        listing = tl.Listing()
+        scores = listing.input("scores", ("b", 12, "n", "n"))
+        assert F.softmax(scores, axis=-1).shape[1] == 12
+    finally:
+        gc.set_threshold(*thresholds)

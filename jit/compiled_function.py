@@ -22,7 +22,7 @@ from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
-from .quick_call import NamedGuard, quick_call
+from .quick_call import NamedGuard, with_first
 from .reading_code import Reading
 from .recorded_program import Change, RecordedProgram
 from .recording import Recording, current_recording
@@ -32,9 +32,7 @@ from .strict_replay import refuse_other
 # So often the same line may be the reason to record again; then calls run at once.
 _MOST_CHANGES = 5
 # Options with which each call goes the long way.
-_ALWAYS_LONG = ("strict", "profiling", "recompute")
-# How many programs a call is tried with before it goes the long way.
-_MOST_QUICK = 8
+_ALWAYS_LONG = ("input_spec", "strict", "profiling", "recompute")
 
 
 class CompiledFunction(_C.QuickCaller):
@@ -106,7 +104,7 @@ class CompiledFunction(_C.QuickCaller):
             return self._replayed_strictly(programs, fitting[0], pattern, tensors, args, kwargs)
         found, change = self._replayed(fitting, tensors)
         if found is not NotImplemented:
-            if not kwargs and not any(map(self._options.get, _ALWAYS_LONG)):
+            if not kwargs:
                 self._try_quick(args)
             return found
         if change is not None and self._gives_up(programs, change):
@@ -116,14 +114,8 @@ class CompiledFunction(_C.QuickCaller):
     def _try_quick(self, args: tuple[Any, ...]) -> None:
         """From now on calls like the one that a program has just served go the quick way first."""
         served = self._served
-        if served is None or self.input_spec is not None:
-            return
-        if not served.is_tried:
-            served.is_tried = True
-            served.quick = quick_call(served, args, self._switches())
-        known = tuple(self._quick)
-        if served.quick is not None and served.quick not in known:
-            self._quick = (served.quick, *known[: _MOST_QUICK - 1])
+        if served is not None and not any(map(self._options.get, _ALWAYS_LONG)):
+            self._quick = with_first(tuple(self._quick), served, args, self._switches())
 
     def _switches(self) -> list[NamedGuard]:
         """What must be so for calls to run as programs."""
@@ -342,17 +334,18 @@ class CompiledFunction(_C.QuickCaller):
         given = [spec.name for spec in specs] if pattern is not None else [None] * len(tensors)
         return ConcreteProgram(made, [a or b for a, b in zip(given, made.names, strict=True)])
 
-    def dump(self, path: Any, *args: Any, **kwargs: Any) -> Any:
+    def dump(self, path: Any, *args: Any, for_inference: Any = False, **kwargs: Any) -> Any:
         """Writes the program of a call as `jit.save` does; returns what was written.
 
         Args:
             path: the file.
-            args: as `concrete` takes them.
-            kwargs: the same by name.
+            args: as `concrete` takes them, like `kwargs`.
+            for_inference: as `jit.save` takes it.
+            kwargs: see there.
         """
         from .saved import write
 
-        return write(self.concrete(*args, **kwargs), path)
+        return write(self.concrete(*args, **kwargs), path, for_inference)
 
     def get_profile(self) -> profile | None:
         """What the last call launched, where it is traced with ``profiling=True``."""
@@ -381,7 +374,7 @@ class CompiledFunction(_C.QuickCaller):
         return self if instance is None else bound_to(self, instance)
 
     def over(self, function: Callable[..., Any]) -> CompiledFunction:
-        """The same around another function."""
+        """This around another function."""
         return type(self)(function, **self._options)
 
     def __getattr__(self, name: str) -> Any:

@@ -18,11 +18,35 @@ from ..imperative.trees import PLACE, unflatten
 from .python_guards import MISSING
 from .recorded_program import RecordedProgram, Result
 
+# How many programs a call is tried with before it goes the long way.
+_MOST = 8
 # What arguments are that the core compares by itself.
 _PLAIN = (bool, int, float, str, type(None))
 
 # A name in a dict, and what it must be.
 NamedGuard = tuple[dict[str, Any], str, Any]
+
+
+def with_first(
+    known: tuple[_C.QuickCall, ...],
+    program: RecordedProgram,
+    args: Sequence[Any],
+    own: Sequence[NamedGuard],
+) -> tuple[_C.QuickCall, ...]:
+    """The quick calls that are tried, when a program has served a call that none of them did.
+
+    Args:
+        known: those so far.
+        program: what served the call.
+        args: its arguments.
+        own: what must be so beside the program's guards.
+    """
+    if not program.is_tried:
+        program.is_tried = True
+        program.quick = quick_call(program, args, own)
+    if program.quick is None or program.quick in known:
+        return known
+    return (program.quick, *known[: _MOST - 1])
 
 
 def quick_call(

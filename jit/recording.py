@@ -22,6 +22,7 @@ from ..imperative.rebinding import inner_of
 from ..imperative.trees import leaves_of
 from ..ops import OpBase
 from ..static import Program
+from .errors import Untraceable
 from .ongoing import Ongoing
 from .places import CountPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .recorded_tensor import RecordedListing, RecordedTensor
@@ -61,7 +62,9 @@ def exclude_from_trace() -> Iterator[None]:
     """A block whose code runs as Python in every call, and may differ from call to call.
 
     A traced function that has one runs at once, without a program; one that is traced with
-    ``strict=True`` is held against what was recorded outside of the block.
+    ``strict=True`` is held against what was recorded outside of the block. Where code could not run
+    while a program is made (in a branch or a loop that a tensor decides about, or with
+    ``symbolic=True``), a warning says that calls run at once.
 
     Source:
         MegEngine 1.0, ``megengine.jit.exclude_from_trace``.
@@ -81,6 +84,8 @@ def exclude_from_trace() -> Iterator[None]:
     if recording is None:
         yield
         return
+    if recording.is_symbolic or recording.regions > 0:
+        raise Untraceable("a part that is excluded from the trace takes values")
     begin = len(recording.program.steps())
     try:
         yield
@@ -105,6 +110,7 @@ class Recording:
     def __init__(self, captures: bool = False, is_symbolic: bool = False) -> None:
         self.program = RecordedListing()
         self.is_symbolic = is_symbolic
+        self.regions = 0  # bodies that are recorded just now, whether they are taken or not
         self.excluded: list[tuple[int, int]] = []  # steps from and to
         self.born: list[Any] = []  # parameters, and what optimisers keep, that were made inside
         self.numbers: dict[tuple[int, Any], tuple[CountPlace, Tensor]] = {}

@@ -82,6 +82,8 @@ class Region:
         for slot in (*self.slots.values(), *self._hidden):
             self._before[slot.key] = slot, slot.get()
         recording = current_recording()
+        if recording is not None:
+            recording.regions += 1
         try:
             with (
                 _regions.block(self),
@@ -103,6 +105,8 @@ class Region:
                 for key, slot in self.slots.items():
                     self.ends[key] = snapshot(slot.get())
         finally:
+            if recording is not None:
+                recording.regions -= 1
             self._undo()
         self._forget_local()
 

@@ -25,6 +25,7 @@ os.environ["JAX_PLATFORMS"] = "cpu"
 os.environ["OPENBLAS_THREAD_TIMEOUT"] = "16"
 
 import busy  # noqa: E402
+import calls  # noqa: E402
 import elementwise  # noqa: E402
 import footprint  # noqa: E402
 import inference  # noqa: E402
@@ -67,6 +68,7 @@ SUITE: dict[str, Callable[[], Iterator[Case]]] = {
 # Against one peer or a bound: overhead, memory, scaling.
 SINGLE: dict[str, tuple[Callable[[Settings], list[Result]], ...]] = {
     "tiny": (tiny.add, tiny.add_recording, tiny.sum_, tiny.gelu, tiny.chain, tiny.python_kind),
+    "calls": (calls.calls,),
     "executor": (programs.overhead,),
     "large": (large.multiply_add, large.gelu),
     "mlp": (training.mlp,),

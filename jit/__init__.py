@@ -13,6 +13,7 @@ from .conversion.settings import show_raw_stack as show_raw_stack
 from .errors import FrozenValueWarning as FrozenValueWarning
 from .errors import RetraceWarning as RetraceWarning
 from .errors import TraceMismatchError as TraceMismatchError
+from .for_inference import ForInference as ForInference
 from .input_spec import InputSpec as InputSpec
 from .recording import exclude_from_trace as exclude_from_trace
 from .saved import DumpInfo as DumpInfo
@@ -29,6 +30,7 @@ __all__ = [
     "ConcreteProgram",
     "ConversionError",
     "DumpInfo",
+    "ForInference",
     "FrozenValueWarning",
     "InputSpec",
     "RetraceWarning",

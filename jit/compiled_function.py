@@ -22,7 +22,7 @@ from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
-from .quick_call import QuickCall, quick_call
+from .quick_call import NamedGuard, with_first
 from .reading_code import Reading
 from .recorded_program import Change, RecordedProgram
 from .recording import Recording, current_recording
@@ -32,10 +32,10 @@ from .strict_replay import refuse_other
 # So often the same line may be the reason to record again; then calls run at once.
 _MOST_CHANGES = 5
 # Options with which each call goes the long way.
-_ALWAYS_LONG = ("strict", "profiling", "recompute")
+_ALWAYS_LONG = ("input_spec", "strict", "profiling", "recompute")
 
 
-class CompiledFunction:
+class CompiledFunction(_C.QuickCaller):
     """A function that runs as programs, which its calls record; made by `trace`.
 
     Attributes:
@@ -77,16 +77,9 @@ class CompiledFunction:
         self._profile: profile | None = None
         self._last: RecordedProgram | None = None
         self._served: RecordedProgram | None = None  # the last call
-        self._tried: RecordedProgram | None = None  # whether it serves the quick way
-        self._quick: tuple[QuickCall, ...] = ()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """What the function gives for these arguments, by a program."""
-        if self.is_enabled and not kwargs:
-            for quick in self._quick:
-                found = quick(args)
-                if found is not NotImplemented:
-                    return found
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
+        """What the function gives, where the core has found no quick way."""
         if not self.is_enabled or current_recording() is not None:
             return self.recorded_form()(*args, **kwargs)  # a part of what is recorded
         if not self._options["profiling"]:
@@ -94,6 +87,10 @@ class CompiledFunction:
         self._profile = profile()
         with self._profile:
             return self._call(args, kwargs)
+
+    def _failed(self, error: Exception, args: tuple[Any, ...]) -> Any:
+        """Raises what a quick call for these arguments has raised."""
+        raise error
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         tensors, key, shapes = signature(args, kwargs)
@@ -107,23 +104,22 @@ class CompiledFunction:
             return self._replayed_strictly(programs, fitting[0], pattern, tensors, args, kwargs)
         found, change = self._replayed(fitting, tensors)
         if found is not NotImplemented:
-            self._try_quick(args, kwargs, tensors)
+            if not kwargs:
+                self._try_quick(args)
             return found
         if change is not None and self._gives_up(programs, change):
             return self.__wrapped__(*args, **kwargs)
         return self._recorded(programs, shapes, pattern, tensors, args, kwargs, change)
 
-    def _try_quick(
-        self, args: tuple[Any, ...], kwargs: dict[str, Any], tensors: Sequence[Any]
-    ) -> None:
+    def _try_quick(self, args: tuple[Any, ...]) -> None:
         """From now on calls like the one that a program has just served go the quick way first."""
-        served, before, self._tried = self._served, self._tried, self._served
-        if served is None or served is before or kwargs or len(args) != len(tensors):
-            return
-        if self.input_spec is not None or any(map(self._options.get, _ALWAYS_LONG)):
-            return
-        quick = quick_call(served, len(args))
-        self._quick = () if quick is None else (quick,)
+        served = self._served
+        if served is not None and not any(map(self._options.get, _ALWAYS_LONG)):
+            self._quick = with_first(tuple(self._quick), served, args, self._switches())
+
+    def _switches(self) -> list[NamedGuard]:
+        """What must be so for calls to run as programs."""
+        return [(vars(self), "is_enabled", True)]
 
     def _fitting(
         self, programs: Programs, tensors: Sequence[Any], shapes: Shapes
@@ -174,7 +170,7 @@ class CompiledFunction:
                 continue
             differing = program.differing(found)
             if differing is None:
-                program.calls += 1
+                program.long_calls += 1
                 self._served = program
                 if program is not programs[0]:  # it is likely to serve the next call, too
                     programs.remove(program)
@@ -338,17 +334,18 @@ class CompiledFunction:
         given = [spec.name for spec in specs] if pattern is not None else [None] * len(tensors)
         return ConcreteProgram(made, [a or b for a, b in zip(given, made.names, strict=True)])
 
-    def dump(self, path: Any, *args: Any, **kwargs: Any) -> Any:
+    def dump(self, path: Any, *args: Any, for_inference: Any = False, **kwargs: Any) -> Any:
         """Writes the program of a call as `jit.save` does; returns what was written.
 
         Args:
             path: the file.
-            args: as `concrete` takes them.
-            kwargs: the same by name.
+            args: as `concrete` takes them, like `kwargs`.
+            for_inference: as `jit.save` takes it.
+            kwargs: see there.
         """
         from .saved import write
 
-        return write(self.concrete(*args, **kwargs), path)
+        return write(self.concrete(*args, **kwargs), path, for_inference)
 
     def get_profile(self) -> profile | None:
         """What the last call launched, where it is traced with ``profiling=True``."""
@@ -377,7 +374,7 @@ class CompiledFunction:
         return self if instance is None else bound_to(self, instance)
 
     def over(self, function: Callable[..., Any]) -> CompiledFunction:
-        """The same around another function."""
+        """This around another function."""
         return type(self)(function, **self._options)
 
     def __getattr__(self, name: str) -> Any:

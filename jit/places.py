@@ -25,6 +25,10 @@ class Place:
         """Puts what it became there."""
         raise NotImplementedError
 
+    def said(self) -> tuple[Any, ...]:
+        """The place as the core takes it (csrc/bind/recorded_places.h)."""
+        raise NotImplementedError
+
 
 class TensorPlace(Place):
     """A place that holds a Tensor."""
@@ -59,6 +63,10 @@ class ArgumentPlace(TensorPlace):
         """The argument."""
         return arguments[self.index]
 
+    def said(self) -> tuple[Any, ...]:
+        """By its number."""
+        return "argument", self.index
+
     def __repr__(self) -> str:
         return f"argument {self.index}"
 
@@ -73,6 +81,10 @@ class HeldPlace(TensorPlace):
     def tensor(self, arguments: Sequence[Any]) -> Any:
         """It."""
         return self.held
+
+    def said(self) -> tuple[Any, ...]:
+        """By itself."""
+        return "held", self.held
 
     def __repr__(self) -> str:
         return self.name
@@ -91,6 +103,10 @@ class GradientPlace(Place):
     def assign(self, arguments: Sequence[Any], value: Any) -> None:
         """Sets it; None: there is none."""
         self.of.tensor(arguments).grad = None if value is None else Tensor(value)
+
+    def said(self) -> tuple[Any, ...]:
+        """By whose it is."""
+        return "gradient", self.of.said()
 
     def __repr__(self) -> str:
         return f"gradient of {self.of}"
@@ -131,6 +147,10 @@ class CountPlace(Place):
         number = int(Tensor(stopped(value)).item())
         for key in self.keys:
             self.holder[key] = number
+
+    def said(self) -> tuple[Any, ...]:
+        """By what has it, and under which keys."""
+        return "number", self.holder, tuple(self.keys), self.dtype
 
     def __repr__(self) -> str:
         return f"{type(self.holder).__name__}.{self.keys[0]}"

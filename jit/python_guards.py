@@ -195,7 +195,7 @@ class Guards:
 
     def by_kind(self) -> tuple[list[Any], list[Any], list[Guard]]:
         """Names in dicts with what they were, cells with what they held, and all other guards."""
-        named = [(get, name, was) for get, name, was, _ in self._quick]
+        named = [(guard.holder, name, was) for _, name, was, guard in self._quick]
         is_cell = {g: g.snap is None and isinstance(g.holder, CellType) for g in self._slow}
         cells = [(g.holder, g.was) for g in self._slow if is_cell[g] and g.was is not MISSING]
         others = [g for g in self._slow if not (is_cell[g] and g.was is not MISSING)]

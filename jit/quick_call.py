@@ -1,108 +1,99 @@
-"""The quick way of a call: what most calls of an inference function are, in few steps.
+"""The quick way of a call: what most calls are, checked and run by the core in one step.
 
-All arguments are Tensors that hold plain values, as is what the function met beside them; nothing
-was read, and nothing is set. The core then checks shapes and dtypes itself when it binds the
-program, so what is left to check is Python's state. Every other call goes the long way.
+All tensors of the arguments are Tensors that hold plain values, other arguments are plain numbers
+and words, and whatever else the function met holds plain values or is a leaf. The core checks
+shapes and dtypes when it binds the program, and Python's state by what the guards hold on to. Every
+other call goes the long way.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from .. import _C
 from ..imperative import Tensor
-from ..imperative.trees import PLACE
-from .places import ArgumentPlace, HeldPlace
+from ..imperative.trees import PLACE, unflatten
 from .python_guards import MISSING
-from .recorded_program import RecordedProgram
-from .recording import current_recording
+from .recorded_program import RecordedProgram, Result
 
-_RawTensor = _C.RawTensor
-_Tracer = _C.Tracer
+# How many programs a call is tried with before it goes the long way.
+_MOST = 8
+# What arguments are that the core compares by itself.
+_PLAIN = (bool, int, float, str, type(None))
 
-QuickCall = Callable[[tuple[Any, ...]], Any]
+# A name in a dict, and what it must be.
+NamedGuard = tuple[dict[str, Any], str, Any]
 
 
-def quick_call(program: RecordedProgram, count: int) -> QuickCall | None:
-    """A function of the tuple of arguments, which gives NotImplemented where it does not serve.
+def with_first(
+    known: tuple[_C.QuickCall, ...],
+    program: RecordedProgram,
+    args: Sequence[Any],
+    own: Sequence[NamedGuard],
+) -> tuple[_C.QuickCall, ...]:
+    """The quick calls that are tried, when a program has served a call that none of them did.
+
+    Args:
+        known: those so far.
+        program: what served the call.
+        args: its arguments.
+        own: what must be so beside the program's guards.
+    """
+    if not program.is_tried:
+        program.is_tried = True
+        program.quick = quick_call(program, args, own)
+    if program.quick is None or program.quick in known:
+        return known
+    return (program.quick, *known[: _MOST - 1])
+
+
+def quick_call(
+    program: RecordedProgram, args: Sequence[Any], own: Sequence[NamedGuard]
+) -> _C.QuickCall | None:
+    """What serves calls like one that a program has just served.
 
     Args:
         program: what was recorded.
-        count: how many tensors the arguments are, and they are nothing else.
+        args: the arguments of that call, all by position.
+        own: what must be so beside the program's guards.
 
     Returns:
-        None: the program is not of this kind.
+        None: calls of this kind go the long way.
     """
-    if not _is_simple(program, count):
+    state = program.plain_state()
+    tensors = [id(x) for x in args if isinstance(x, Tensor)]
+    is_quick = len(set(tensors)) == len(tensors) and all(map(_is_quick, args))
+    if state is None or not is_quick:
         return None
-    run = program.op.stretch.call if program.is_plain() else _without_history(program, count)
     named, cells, others = program.guards.by_kind()
-    held = tuple([p.held for p in program.places if isinstance(p, HeldPlace)])
-    is_one = count == 1
-
-    def call(args: tuple[Any, ...]) -> Any:
-        if len(args) != count:
-            return NotImplemented
-        for x in args:
-            if type(x) is not Tensor:
-                return NotImplemented
-        for get, name, was in named:
-            if get(name, MISSING) is not was:
-                return NotImplemented
-        if not is_one and len(set(map(id, args))) != count:
-            return NotImplemented
-        try:
-            for cell, was in cells:
-                if cell.cell_contents is not was:
-                    return NotImplemented
-            for guard in others:
-                if not guard.holds():
-                    return NotImplemented
-            found = run(*args, *held)
-        except (_C.TensorlikeError, ValueError):  # the long way says what is wrong, if anything is
-            return NotImplemented
-        if found is not NotImplemented:
-            program.calls += 1
-        return found
-
-    return call
-
-
-def _without_history(program: RecordedProgram, count: int) -> Callable[..., Any]:
-    """Runs the program on the values under parameters: the function makes nothing of their tapes.
-
-    That is so of a layer after ``eval(record=False)``.
-    """
-    run = program.op.stretch.run
-    is_one = program.treedef is PLACE
-
-    def call(*tensors: Any) -> Any:
-        values = [x.__wrapped__ for x in tensors]
-        for index, value in enumerate(values):
-            if type(value) is _Tracer and index >= count:
-                values[index] = value = value.primal
-            if type(value) is not _RawTensor:
-                return NotImplemented
-        if current_recording() is not None:
-            return NotImplemented
-        found = run(values)
-        return Tensor(found[0]) if is_one else tuple(map(Tensor, found))
-
-    return call
-
-
-def _is_simple(program: RecordedProgram, count: int) -> bool:
-    if program.has_history or program.reads or program.assigned or not program.is_closed():
-        return False
-    places = program.places
-    arguments = [p.index for p in places if isinstance(p, ArgumentPlace)]
-    holds = [isinstance(p, HeldPlace) for p in places[count:]]
-    if arguments != list(range(count)) or not all(holds):
-        return False
-    outputs = [result.output for result in program.results]
-    if outputs != list(range(len(outputs))) or any(r.kind is not Tensor for r in program.results):
-        return False
-    return program.treedef is PLACE or (
-        len(outputs) > 1 and program.treedef == (PLACE,) * len(outputs)
+    changes = [(place.said(), output) for place, output in program.assigned]
+    return _C.QuickCall(
+        program.op.stretch,
+        tuple([Tensor if isinstance(x, Tensor) else x for x in args]),
+        ((*own, *named), cells, others),
+        MISSING,
+        state,
+        [place.said() for place in program.places],
+        changes,
+        list(map(_said, program.results)),
+        _assembling(program),
     )
+
+
+def _is_quick(x: Any) -> bool:
+    return type(x) in _PLAIN or (type(x) is Tensor and type(x.__wrapped__) is _C.RawTensor)
+
+
+def _said(result: Result) -> tuple[Any, Any]:
+    return (result.kind, result.output) if result.place is None else (None, result.place.said())
+
+
+def _assembling(program: RecordedProgram) -> Any:
+    """What makes the result of the leaves; None: it is the one that there is."""
+    treedef = program.treedef
+    if treedef is PLACE:
+        return None
+    is_flat = type(treedef) is tuple and all(part is PLACE for part in treedef)
+    return tuple if is_flat else partial(unflatten, treedef)

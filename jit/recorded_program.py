@@ -79,7 +79,9 @@ class RecordedProgram:
     ) -> None:
         """Inside of the recording, when the function has returned."""
         self.cause = "the first call of its kind"
-        self.calls = 0
+        self.long_calls = 0  # those that went the long way
+        self.quick: _C.QuickCall | None = None
+        self.is_tried = False  # whether calls can go the quick way
         self.order = next(_made)
         self.names: list[str] = []  # of the arguments
         self.guards = Guards(reading.guards)
@@ -174,7 +176,6 @@ class RecordedProgram:
             for t in touched
             if isinstance(t.place, HeldPlace)
         ]
-        self._was_paused = _C.paused_level() >= 0  # where it was called
         self._wanted = [(row[0], row[4]) for row in self._held]
         gradients = [a for a in self.assigned if isinstance(a.place, GradientPlace)]
         steps = self.listing.applied()
@@ -191,6 +192,11 @@ class RecordedProgram:
         found = [(places.get(id(x)), x) for _, x in reading.tensors]
         self._aliases = [(p.index, x) for p, x in found if isinstance(p, ArgumentPlace)]
         self._apart = {id(row[0]) for row in self._held} if self.assigned else set()
+
+    @property
+    def calls(self) -> int:
+        """How many calls it has served."""
+        return self.long_calls + (0 if self.quick is None else self.quick.calls)
 
     def held(self) -> list[tuple[str, Any]]:
         """The tensors that the function met, but arguments, under their names."""
@@ -239,15 +245,18 @@ class RecordedProgram:
                 return Change(name, "", f"{dtype.name}{shape}", f"{value.dtype.name}{value.shape}")
         return None
 
-    def is_closed(self) -> bool:
-        """Whether nothing but shapes, dtypes and Python's state says if it serves a call."""
-        if self._follows_elements or self._leaves or self._constants or self._aliases:
-            return False
-        return self.is_plain() or not self._was_paused
+    def plain_state(self) -> tuple[Any, ...] | None:
+        """What counts beside shapes, dtypes and guards, for calls on plain values.
 
-    def is_plain(self) -> bool:
-        """Whether no derivatives were wanted by what the function met beside its arguments."""
-        return not any(is_wanted for *_, is_wanted in self._held)
+        That is which derivatives were wanted of the tensors that the function met, which places had
+        a gradient, and which tensors an argument must not be. None: more counts.
+        """
+        has_more = self.has_history or self.reads or self._constants or self._aliases
+        if has_more or self._follows_elements:
+            return None
+        leaves = [(place.said(), had_one) for place, had_one in self._leaves]
+        apart = [row[0] for row in self._held if id(row[0]) in self._apart]
+        return tuple(self._wanted), tuple(leaves), tuple(apart)
 
     def takes(self, shapes: Sequence[Any]) -> bool:
         """Whether the program runs for arguments of these shapes."""
@@ -273,7 +282,11 @@ class RecordedProgram:
         passes = _EXACT if self.reads else self._options.get("passes")
         level = self._options.get("opt_level", 1)
         compiled = CompiledProgram(self.listing, passes, opt_level=level)
-        symbols = [self.listing.symbol(number) for number in self.outputs]
+        # Nobody differentiates a program without history, and a cut would be a copy.
+        uncut = [
+            number if self.has_history else self.listing.uncut(number) for number in self.outputs
+        ]
+        symbols = [self.listing.symbol(number) for number in uncut]
         program, numbers = compiled.optimised(symbols)
         self.compiled = program
         given = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]

@@ -115,6 +115,11 @@ class RecordedListing(Program):
             (self._stopped[number],) = self.append(_without_history(), [number])
         return self._stopped[number]
 
+    def uncut(self, number: int) -> int:
+        """The variable before its history was cut, where a step makes it."""
+        before = {cut: made for made, cut in self._stopped.items()}.get(number, number)
+        return before if self.variables()[before][1] == "result" else number
+
     def _note_moving(
         self, xs: Sequence[RecordedTensor], made: Sequence[int], found: Sequence[Any]
     ) -> None:

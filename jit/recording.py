@@ -8,10 +8,8 @@ then, their gradients included, is what each run of the program gives them.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 from .. import _C
@@ -24,24 +22,22 @@ from ..imperative.rebinding import inner_of
 from ..imperative.trees import leaves_of
 from ..ops import OpBase
 from ..static import Program
+from .errors import Untraceable
+from .ongoing import Ongoing
 from .places import CountPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .recorded_tensor import RecordedListing, RecordedTensor
 from .touched import Counted, Read, Touched
 
-_current: ContextVar[Recording | None] = ContextVar("tensorlike_recording", default=None)
-_counting = threading.Lock()
-_going_on = 0  # recordings of all threads
-
 
 def current_recording() -> Recording | None:
     """What is recorded in this thread."""
-    return _current.get()
+    return _recordings.innermost()
 
 
 @apply.register
 def apply_while_recording(op: OpBase, *args: _C.TensorWrapper) -> Any:
     """Lets Tensors from outside of what is recorded stand for inputs of the program."""
-    recording = _current.get()
+    recording = current_recording()
     if recording is None:
         return NotImplemented
     for x in args:
@@ -49,34 +45,16 @@ def apply_while_recording(op: OpBase, *args: _C.TensorWrapper) -> Any:
     return apply.super(op, *args)
 
 
-apply.disable(apply_while_recording)
-
-
 def _touch_what_is_read(x: Any) -> None:
     """Python is about to see the value or the gradient of a Tensor, without an op."""
-    recording = _current.get()
+    recording = current_recording()
     if recording is not None:
         recording.touch(x)
 
 
-@contextmanager
-def _watching(recording: Recording) -> Iterator[None]:
-    global _going_on
-    token = _current.set(recording)
-    with _counting:
-        _going_on += 1
-        if _going_on == 1:
-            apply.enable(apply_while_recording)
-            _C.set_read_hook(_touch_what_is_read)
-    try:
-        yield
-    finally:
-        with _counting:
-            _going_on -= 1
-            if _going_on == 0:
-                _C.set_read_hook(None)
-                apply.disable(apply_while_recording)
-        _current.reset(token)
+_recordings: Ongoing[Recording] = Ongoing(
+    "tensorlike_recording", [apply_while_recording], _touch_what_is_read
+)
 
 
 @contextmanager
@@ -84,7 +62,9 @@ def exclude_from_trace() -> Iterator[None]:
     """A block whose code runs as Python in every call, and may differ from call to call.
 
     A traced function that has one runs at once, without a program; one that is traced with
-    ``strict=True`` is held against what was recorded outside of the block.
+    ``strict=True`` is held against what was recorded outside of the block. Where code could not run
+    while a program is made (in a branch or a loop that a tensor decides about, or with
+    ``symbolic=True``), a warning says that calls run at once.
 
     Source:
         MegEngine 1.0, ``megengine.jit.exclude_from_trace``.
@@ -100,10 +80,12 @@ def exclude_from_trace() -> Iterator[None]:
         >>> counted(tl.tensor(1.0)).item(), counted(tl.tensor(2.0)).item(), calls
         (2.0, 4.0, [1.0, 2.0])
     """
-    recording = _current.get()
+    recording = current_recording()
     if recording is None:
         yield
         return
+    if recording.is_symbolic or recording.regions > 0:
+        raise Untraceable("a part that is excluded from the trace takes values")
     begin = len(recording.program.steps())
     try:
         yield
@@ -128,6 +110,7 @@ class Recording:
     def __init__(self, captures: bool = False, is_symbolic: bool = False) -> None:
         self.program = RecordedListing()
         self.is_symbolic = is_symbolic
+        self.regions = 0  # bodies that are recorded just now, whether they are taken or not
         self.excluded: list[tuple[int, int]] = []  # steps from and to
         self.born: list[Any] = []  # parameters, and what optimisers keep, that were made inside
         self.numbers: dict[tuple[int, Any], tuple[CountPlace, Tensor]] = {}
@@ -150,7 +133,7 @@ class Recording:
             stack.enter_context(self._level)
             self.program.recording = self
             stack.callback(self._end)
-            stack.enter_context(_watching(self))
+            stack.enter_context(_recordings.block(self))
             stack.enter_context(_C.Setting(recorder, self))
             stack.enter_context(_C.Recording(self.program))
             yield self

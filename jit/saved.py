@@ -19,6 +19,7 @@ from ..static import Program
 from ..static.compiled import CompiledProgram
 from .compiled_function import CompiledFunction
 from .concrete_program import ConcreteProgram
+from .for_inference import ForInference
 
 # Before the names of states that are not learnt.
 _BUFFER = "buffer:"
@@ -34,7 +35,11 @@ class DumpInfo(NamedTuple):
 
 
 def save(
-    function: Any, path: str | PathLike[str], input_spec: Sequence[Any] | None = None
+    function: Any,
+    path: str | PathLike[str],
+    input_spec: Sequence[Any] | None = None,
+    *,
+    for_inference: bool | ForInference = False,
 ) -> DumpInfo:
     """Writes a layer or a function as a program with its parameters, which runs without its code.
 
@@ -43,13 +48,15 @@ def save(
         path: the file.
         input_spec: an `InputSpec`, or a tensor like it, for each argument. None: of a function
             that is traced, the call that was recorded last; sizes that were unknown there are.
+        for_inference: writes a program that only infers, in which parameters are constants; or a
+            `ForInference`, which says in what precision.
 
     Returns:
         What was written.
 
     Raises:
-        ArgumentError: there is no call to go by, the function changes more than buffers, or an op
-            has no form as bytes.
+        ArgumentError: there is no call to go by, the function changes more than buffers (for
+            inference, anything), or an op has no form as bytes.
         OSError: the file cannot be written.
 
     Source:
@@ -69,11 +76,18 @@ def save(
     """
     compiled = function if isinstance(function, CompiledFunction) else CompiledFunction(function)
     concrete = compiled.concrete(*(input_spec or ()))
-    return write(concrete, path)
+    return write(concrete, path, for_inference)
 
 
-def write(concrete: ConcreteProgram, path: str | PathLike[str]) -> DumpInfo:
+def write(
+    concrete: ConcreteProgram, path: str | PathLike[str], for_inference: bool | ForInference
+) -> DumpInfo:
     """Writes a program with the values that its states have by now."""
+    if for_inference is not False:
+        options = ForInference() if for_inference is True else for_inference
+        inferring, results = options.apply(concrete)
+        Path(path).write_bytes(program_file.write(inferring, results))
+        return DumpInfo(len(inferring.steps()), concrete.inputs, tuple(results), ())
     program = concrete.program
     weights, learnt = {}, []
     for name, tensor in concrete.states.items():

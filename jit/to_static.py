@@ -16,6 +16,7 @@ from .conversion.refusal import ConversionError, refusal
 from .conversion.swallowed import none_swallowed
 from .conversion.tracebacks import has_converted_frames, of_user
 from .failing_step import failing_line, raise_from
+from .quick_call import NamedGuard
 from .signature import signature
 
 
@@ -26,15 +27,24 @@ class StaticFunction(CompiledFunction):
         """Nothing is read before the first call."""
         super().__init__(function, **options)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def _called(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives, by a program; as it was written, where conversion is off."""
         if not settings.STATE.is_enabled:
             return self.__wrapped__(*args, **kwargs)
         try:
-            return super().__call__(*args, **kwargs)
+            return super()._called(*args, **kwargs)
         except Exception as error:
             self._locate(error, args, kwargs)
             raise of_user(error) from error.__cause__
+
+    def _failed(self, error: Exception, args: tuple[Any, ...]) -> Any:
+        """Raises it from the user's line."""
+        self._locate(error, args, {})
+        raise of_user(error) from error.__cause__
+
+    def _switches(self) -> list[NamedGuard]:
+        """Whether functions are converted at all counts, too."""
+        return [*super()._switches(), (vars(settings.STATE), "is_enabled", True)]
 
     def _locate(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Lets an error of a program that ran come from the user's line."""

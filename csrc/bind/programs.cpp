@@ -289,6 +289,7 @@ void add_programs(PyObject* module) {
   add_scopes(module);
   add_stretches(module);
   add_holders(module);
+  add_quick_calls(module);
 }
 
 }  // namespace tensorlike::bind

@@ -65,5 +65,6 @@ void add_scopes(PyObject* module);
 void add_program_copies(PyObject* module);
 void add_stretches(PyObject* module);
 void add_holders(PyObject* module);
+void add_quick_calls(PyObject* module);
 
 }  // namespace tensorlike::bind

@@ -265,15 +265,14 @@ void bind_on_base(PyObject* wrapper, Ref<Value> value, const Ref<Tracer>& leaf) 
   rebind(wrapper, to_value(own(PyObject_Vectorcall(hooks.on_base, args, 2, nullptr)).get()));
 }
 
-namespace {
-
-// Elements that the wrapper alone is to hold: in order, and no part of a larger tensor.
 Ref<Value> settled(Ref<Value> value) {
   if (value->tag != Value::kRaw) return value;
   auto& raw = static_cast<RawTensor&>(*value);
   if (raw.pending || (raw.is_contiguous && raw.storage->is_owned())) return value;
   return copy(raw);
 }
+
+namespace {
 
 // set_value(x, value): x means the value from now on, of the same shape and dtype.
 PyObject* set_value(PyObject*, PyObject* const* args, Py_ssize_t n) {

@@ -35,12 +35,16 @@ bool is_same_value(const Value& x, const Value& y);
 Ref<Tracer> tracer_under(Value* value, const Tape& tape);
 // That of the base tape.
 Ref<Tracer> base_tracer(Value* value);
+// Whether a wrapper is a leaf, or has a history.
+bool carries_gradient(PyObject* wrapper);
 // The value as a leaf: on the base tape, or, where it belongs to a transform that is going on, on
 // the tape of that transform's leaves. Ops find the innermost transform on the outside of a value,
 // and would lose what lies under a leaf of an outer one.
 Ref<Tracer> leaf_of(Ref<Value> value);
 // Where the wrapped value is a leaf of the base tape; null: it is none.
 Ref<Tracer> base_leaf(Value* value);
+// Elements that a wrapper alone is to hold: in order, and no part of a larger tensor.
+Ref<Value> settled(Ref<Value> value);
 // Binds the wrapper to the value without its history on the base tape, as this leaf of that (null:
 // as none).
 void bind_on_base(PyObject* wrapper, Ref<Value> value, const Ref<Tracer>& leaf);

@@ -167,12 +167,16 @@ Ref<Node> leaf_node_of(PyObject* self) {
   return leaf ? leaf->edge.node : nullptr;
 }
 
-bool carries_gradient(PyObject* self) {
-  Value* value = value_of(self);
+}  // namespace
+
+bool carries_gradient(PyObject* wrapper) {
+  Value* value = value_of(wrapper);
   if (value == nullptr) return false;
   const bool is_traced = value->tag == Value::kTracer && static_cast<Tracer*>(value)->edge.node;
-  return is_traced || leaf_node_of(self);
+  return is_traced || leaf_node_of(wrapper);
 }
+
+namespace {
 
 // The node that holds the gradient of this tensor: its leaf, or what computed it and nothing else.
 Ref<Node> gradient_node_of(PyObject* self) {

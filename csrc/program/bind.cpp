@@ -107,6 +107,16 @@ std::vector<int64_t> Program::sizes_of(const char* who, std::span<const int> var
   return sizes;
 }
 
+bool Program::may_be(int variable, DType dtype, const Dims& shape) const {
+  const Variable& wanted = variables_[static_cast<size_t>(variable)];
+  bool fits = wanted.spec.dtype == dtype && wanted.spec.shape.size() == shape.size();
+  for (size_t k = 0; fits && k < shape.size(); ++k) {
+    const Witness witness{wanted.spec.shape[k], wanted.other.shape[k]};
+    fits = !witness.is_known() || witness.first == shape[k];
+  }
+  return fits;
+}
+
 std::shared_ptr<const Program::Bound> Program::bind(const std::vector<int64_t>& sizes) {
   if (const auto known = bound_.find(sizes); known != bound_.end()) return known->second;
   if (is_bound_late()) {

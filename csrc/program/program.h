@@ -141,6 +141,9 @@ class Program : public RefCounted {
   std::vector<int64_t> sizes_of(const char* who, std::span<const int> variables,
                                 std::span<const Spec> given) const;
 
+  // Whether a value of this dtype and shape may be the variable, as far as known sizes tell.
+  bool may_be(int variable, DType dtype, const Dims& shape) const;
+
   // What the program gives when it is applied to tensor-likes of any kind, one for each input and
   // for each state: the values of some of its variables. A value that nobody reads any more is
   // dropped at once. With `updating`, states that it lets go may be written over.

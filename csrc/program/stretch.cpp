@@ -94,14 +94,17 @@ Specs Stretch::specs_for(std::span<const int> variables, const std::vector<int64
   return found;
 }
 
-Values Stretch::run(Args values_given) {
+Stretch::Ready Stretch::ready(Args values_given) {
   if (version_ != program->version()) plan();
   program->is_recorded = false;
   SmallVector<Spec, 8> specs;
   for (Value* value : values_given) specs.push_back(spec_of(kWho, *value));
-  const auto bound = bind({specs.data(), specs.size()});
-  const auto kept = schedule_;  // it may be planned again meanwhile
-  return program->run(*kept, values_given, bound.get());
+  // The schedule is kept by the run: it may be planned again meanwhile.
+  return {schedule_, bind({specs.data(), specs.size()})};
+}
+
+Values Stretch::run(const Ready& ready, Args values_given) const {
+  return program->run(*ready.schedule, values_given, ready.bound.get());
 }
 
 }  // namespace tensorlike

@@ -16,7 +16,14 @@ class Stretch : public RefCounted {
 
   // The values of the results, of tensor-likes of any kind for what is given. A value that nobody
   // reads any more is dropped at once.
-  Values run(Args given);
+  Values run(Args given) { return run(ready(given), given); }
+  // What a run of such values takes. ErrorKind::kShape, or kDType, where they do not fit.
+  struct Ready {
+    std::shared_ptr<const Program::Schedule> schedule;
+    std::shared_ptr<const Program::Bound> bound;
+  };
+  Ready ready(Args given);
+  Values run(const Ready& ready, Args given) const;
   Specs infer(std::span<const Spec> given);
   // What variables are for these sizes, which are those of the program's unknown ones.
   Specs specs_for(std::span<const int> variables, const std::vector<int64_t>& sizes) const;

@@ -7,10 +7,7 @@ Tensors are bound to. After the recording it is put back, and the region knows w
 from __future__ import annotations
 
 import sys
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import _C
@@ -20,15 +17,13 @@ from ...imperative.blocks import Block, BlockTensor
 from ...imperative.dual import Dual
 from ...imperative.levels import layers, level_of
 from ...ops import OpBase
+from ..ongoing import Ongoing
 from ..recorded_tensor import RecordedTensor
 from ..recording import Recording, current_recording
 from .slots import Attribute, Binding, Content, Slot, parts_of, snapshot
 from .swallowed import note
 
 _DEEPEST = 30
-_counting = threading.Lock()
-_going_on = 0  # regions of all threads
-_innermost: ContextVar[Region | None] = ContextVar("tensorlike_region", default=None)
 
 
 class Failure(BaseException):
@@ -75,7 +70,7 @@ class Region:
         Raises:
             ConversionError: regions go on in each other without an end.
         """
-        around, depth = _innermost.get(), 0
+        around, depth = innermost(), 0
         self._around = around
         while around is not None:
             around, depth = around._around, depth + 1
@@ -87,8 +82,15 @@ class Region:
         for slot in (*self.slots.values(), *self._hidden):
             self._before[slot.key] = slot, slot.get()
         recording = current_recording()
+        if recording is not None:
+            recording.regions += 1
         try:
-            with _recording(self), self.block, _C.Recording(self.block), _C.Journal() as journal:
+            with (
+                _regions.block(self),
+                self.block,
+                _C.Recording(self.block),
+                _C.Journal() as journal,
+            ):
                 try:
                     body()
                 except Failure as failure:
@@ -103,6 +105,8 @@ class Region:
                 for key, slot in self.slots.items():
                     self.ends[key] = snapshot(slot.get())
         finally:
+            if recording is not None:
+                recording.regions -= 1
             self._undo()
         self._forget_local()
 
@@ -152,27 +156,6 @@ def _held_alone() -> int:
 _ALONE = _held_alone()
 
 
-@contextmanager
-def _recording(region: Region) -> Iterator[None]:
-    """The rules that take values into the block are enabled as long as there is one."""
-    global _going_on
-    token = _innermost.set(region)
-    with _counting:
-        _going_on += 1
-        if _going_on == 1:
-            for rule in _RULES:
-                apply.enable(rule)
-    try:
-        yield
-    finally:
-        with _counting:
-            _going_on -= 1
-            if _going_on == 0:
-                for rule in _RULES:
-                    apply.disable(rule)
-        _innermost.reset(token)
-
-
 def _in_region(op: OpBase, args: Sequence[Any]) -> Any:
     """The op on values from outside of a region, as an op of its block.
 
@@ -185,7 +168,7 @@ def _in_region(op: OpBase, args: Sequence[Any]) -> Any:
 
 def taken_in(args: Sequence[Any]) -> list[Any] | None:
     """Values from outside of a region as variables of its block; None: some are from inside."""
-    region = _innermost.get()
+    region = innermost()
     if region is None:
         return None
     own = region.block.level.number
@@ -228,17 +211,18 @@ def apply_batched_in_region(op: OpBase, *args: Batched) -> Any:
     return _in_region(op, args)
 
 
-_RULES = (
-    apply_symbolic_in_region,
-    apply_recorded_in_region,
-    apply_traced_in_region,
-    apply_dual_in_region,
-    apply_batched_in_region,
+_regions: Ongoing[Region] = Ongoing(
+    "tensorlike_region",
+    [
+        apply_symbolic_in_region,
+        apply_recorded_in_region,
+        apply_traced_in_region,
+        apply_dual_in_region,
+        apply_batched_in_region,
+    ],
 )
-for _rule in _RULES:
-    apply.disable(_rule)
 
 
 def innermost() -> Region | None:
     """The region that is being recorded."""
-    return _innermost.get()
+    return _regions.innermost()

@@ -15,10 +15,11 @@ _log = logging.getLogger("tensorlike.jit")
 class _State:
     """What was set last, for all threads."""
 
-    code: int | None = None
-    verbosity = 0
-    is_enabled = True
-    is_raw = False
+    def __init__(self) -> None:
+        self.code: int | None = None
+        self.verbosity = 0
+        self.is_enabled = True
+        self.is_raw = False
 
 
 STATE = _State()

@@ -506,6 +506,28 @@ class Stretch:
     def draws(self) -> bool: ...
 
 @final
+class QuickCall:
+    def __new__(
+        cls,
+        stretch: Stretch,
+        arguments: tuple[Any, ...],
+        guards: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
+        missing: Any,
+        state: tuple[Any, ...],
+        places: Sequence[tuple[Any, ...]],
+        changes: Sequence[tuple[Any, ...]],
+        results: Sequence[tuple[Any, Any]],
+        assemble: Any,
+        /,
+    ) -> QuickCall: ...
+    @property
+    def calls(self) -> int: ...
+
+class QuickCaller:
+    _quick: tuple[QuickCall, ...]
+    def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
+
+@final
 class Holder:
     def __new__(
         cls, kind: str, stretches: tuple[Stretch, ...], params: tuple[Any, ...], /

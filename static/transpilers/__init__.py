@@ -5,6 +5,7 @@ from __future__ import annotations
 from .data_parallel import DataParallel as DataParallel
 from .data_parallel import data_parallel as data_parallel
 from .gradient_accumulation import gradient_accumulation as gradient_accumulation
+from .mixed_precision import half_products as half_products
 from .mixed_precision import mixed_precision as mixed_precision
 from .pipeline import Part as Part
 from .pipeline import Stage as Stage
@@ -17,6 +18,7 @@ __all__ = [
     "Stage",
     "data_parallel",
     "gradient_accumulation",
+    "half_products",
     "mixed_precision",
     "pipeline_cut",
     "recompute",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from ... import functional as F
 from ...imperative import Tensor
 from ...ops.entries import entry_of
 from ..copying import Copier, copy, number_of, without_unread
+from ..numbers import number_in
 from ..phases import check_trains, check_update, gradients, phases
 from ..program import Program
 
@@ -95,6 +96,45 @@ def mixed_precision(
     if scale is not None:
         scale.assign(program)
     return without_unread(program, lowered.moved()), first
+
+
+def half_products(
+    program: Program,
+    results: Sequence[Any],
+    dtype: Literal["bfloat16", "float16"] = "bfloat16",
+    keep: Collection[str] = (),
+) -> tuple[Program, tuple[Any, ...]]:
+    """The same for a program that only infers: its products are computed in half precision.
+
+    Args:
+        program: stays as it is.
+        results: variables of it, which keep their dtype.
+        dtype: the half precision.
+        keep: types of ops that are computed in float32 all the same.
+
+    Returns:
+        The program, and its variables for the results.
+
+    Raises:
+        ArgumentError: an argument is none of those above.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> from tensorlike import static
+        >>> with static.program_guard(static.Program()) as main:
+        ...     y = tl.nn.Linear(2, 1)(static.data("x", (None, 2)))
+        >>> half, (made,) = static.transpilers.half_products(main, [y])
+        >>> half.block.ops[0], made.dtype
+        (_3 = cast(x), tl.float32)
+    """
+    _check("half_products", dtype, None, keep, 1)
+    copier = Copier(program)
+    lowered = _Lowered(copier, getattr(_C, dtype), keep)
+    for at in range(len(copier.steps)):
+        lowered.step(at)
+    numbers = [lowered.full(number_in(program, y)) for y in results]
+    made = copier.finish()
+    return made, tuple(made.symbol(number) for number in numbers)
 
 
 def _check(who: str, dtype: Any, loss_scale: Any, keep: Collection[str], interval: int) -> None:

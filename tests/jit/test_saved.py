@@ -171,3 +171,56 @@ def test_y3_a_branch_that_is_saved_is_named_by_its_line(tmp_path: Any) -> None:
     line = branch.__code__.co_firstlineno + 1
     with pytest.warns(jit.FrozenValueWarning, match=rf"value was True \(.*test_saved.py:{line}\)"):
         jit.save(branch, tmp_path / "f.tlp", [tl.ones(2)])
+
+
+@pytest.mark.parametrize(
+    ("options", "most", "least"),
+    [
+        (True, 1e-5, 0.0),
+        (jit.ForInference(compute="bfloat16"), 0.05, 1e-5),
+        (jit.ForInference(compute="float16"), 0.01, 1e-6),
+        (jit.ForInference(weights="bfloat16"), 0.05, 1e-5),
+        (jit.ForInference(weights="float16"), 0.01, 1e-6),
+        (jit.ForInference(weights="dynamic"), 0.05, 1e-5),
+        (jit.ForInference(compute="bfloat16", weights="float16"), 0.05, 1e-5),
+    ],
+)
+def test_j8_optimize_for_inference_writes_constants_in_the_precision_that_is_asked_for(
+    options: Any, most: float, least: float, tmp_path: Any
+) -> None:
+    net = Net().eval()
+    numbers = np.random.default_rng(1)
+    for x in (numbers.standard_normal((n, 3), dtype=np.float32) for n in (4, 4)):
+        net.train()(tl.tensor(x))
+    traced = jit.trace(net.eval())
+    x = tl.tensor(numbers.standard_normal((5, 3), dtype=np.float32))
+    plain = traced.dump(tmp_path / "plain.tlp", jit.InputSpec((None, 3)))
+    info = traced.dump(tmp_path / "f.tlp", jit.InputSpec((None, 3)), for_inference=options)
+    assert info.parameters == () and len(plain.parameters) > 4
+    assert info.inputs == plain.inputs and info.outputs == plain.outputs
+    again = jit.load(tmp_path / "f.tlp")
+    assert not again.parameters_by_name and not again.buffers_by_name
+    for given in (x, x[:2]):
+        wanted, found = net(given), again(given)
+        assert found["logits"].dtype is wanted["logits"].dtype
+        error = np.abs(np.asarray(found["logits"]) - np.asarray(wanted["logits"].detach())).max()
+        assert least <= error < most
+        assert found["parts"][0].shape == wanted["parts"][0].shape
+
+
+def test_j8_int8_steps_come_from_samples(tmp_path: Any) -> None:
+    layer = nn.Linear(16, 8, seed=0)
+    x = tl.tensor(np.random.default_rng(0).standard_normal((4, 16), dtype=np.float32))
+    spec = [jit.InputSpec((None, 16))]
+    options = jit.ForInference(weights="static", samples=[[x]])
+    info = jit.save(layer, tmp_path / "f.tlp", spec, for_inference=options)
+    assert info.operators == 1
+    error = np.abs(np.asarray(jit.load(tmp_path / "f.tlp")(x)) - np.asarray(layer(x).detach()))
+    assert 1e-5 < error.max() < 0.05
+    with pytest.raises(tl.ArgumentError, match="samples"):
+        jit.save(layer, tmp_path / "f.tlp", spec, for_inference=options._replace(samples=()))
+
+
+def test_j8_what_changes_something_is_not_written_for_inference(tmp_path: Any) -> None:
+    with pytest.raises(tl.ArgumentError, match=r"running.*call eval"):
+        jit.save(Net(), tmp_path / "f.tlp", [jit.InputSpec((4, 3))], for_inference=True)

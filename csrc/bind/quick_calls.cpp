@@ -1,0 +1,384 @@
+// Calls of functions that are served by a recorded program, in one step from Python: what the
+// program depends on is checked, it runs, and what it changes is put in place. Only where all is
+// plain; every other call goes the long way, by the function's `_called`.
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+
+#include "bind/programs.h"
+#include "bind/quick_guards.h"
+#include "bind/rebinding.h"
+#include "program/stretch.h"
+
+namespace tensorlike::bind {
+namespace {
+
+using Tensors = std::span<PyObject* const>;
+
+// Whether an argument that is no tensor is what it was: the same object, or an equal number.
+bool is_same_argument(PyObject* x, PyObject* was) {
+  if (x == was) return true;
+  if (Py_TYPE(x) != Py_TYPE(was)) return false;
+  if (PyFloat_CheckExact(x) != 0) {  // zeros have signs
+    const double a = PyFloat_AS_DOUBLE(x);
+    const double b = PyFloat_AS_DOUBLE(was);
+    return std::memcmp(&a, &b, sizeof a) == 0;
+  }
+  if (PyLong_CheckExact(x) == 0 && PyUnicode_CheckExact(x) == 0) return false;
+  const int same = PyObject_RichCompareBool(x, was, Py_EQ);
+  check(same);
+  return same == 1;
+}
+
+class QuickCall {
+ public:
+  // `arguments`: what the call was given, a Tensor's class where one is. `state`: Tensors that were
+  // met, with whether derivatives were wanted; places, with whether there was a gradient; Tensors
+  // that arguments must not be. `changes`: (place, which result or None). `results`: (class, which
+  // result), (None, the same) without a wrapper, or (None, place). `assemble`: makes of these what
+  // is returned; None: there is one.
+  QuickCall(PyObject* stretch, PyObject* arguments, PyObject* guards, PyObject* missing,
+            PyObject* state, PyObject* places, PyObject* changes, PyObject* results,
+            PyObject* assemble)
+      : stretch_(&to_stretch(stretch)),
+        arguments_(objects_in(arguments)),
+        guards_(guards, missing),
+        apart_(objects_in(item_of(state, 2))),
+        assemble_(Object::share(assemble)),
+        is_paused_(paused_level() >= 0),
+        device_(default_device) {
+    for (const Object& item : objects_in(item_of(state, 0))) {
+      wanted_.emplace_back(Object::share(item_of(item.get(), 0)),
+                           item_of(item.get(), 1) == Py_True);
+    }
+    for (const Object& item : objects_in(item_of(state, 1))) {
+      leaves_.emplace_back(RecordedPlace(item_of(item.get(), 0)),
+                           item_of(item.get(), 1) == Py_True);
+    }
+    for (const Object& place : objects_in(places)) places_.emplace_back(place.get());
+    if (places_.size() != stretch_->given.size()) {
+      fail(ErrorKind::kAttribute, said::op("QuickCall"), "must have a place for each input");
+    }
+    for (const Object& item : objects_in(changes)) {
+      changes_.emplace_back(RecordedPlace(item_of(item.get(), 0)),
+                            number_of(item_of(item.get(), 1)));
+    }
+    for (const Object& item : objects_in(results)) add_result(item.get());
+  }
+
+  // The result; Py_NotImplemented: the call is not of this kind; null: it failed, and Python's
+  // error is set.
+  PyObject* call(PyObject* args) {
+    SmallVector<PyObject*, 8> tensors;
+    const Tensors given(reinterpret_cast<PyTupleObject*>(args)->ob_item,
+                        static_cast<size_t>(PyTuple_GET_SIZE(args)));
+    const bool serves = dispatcher().is_wrapper_plain() && default_device == device_ &&
+                        (paused_level() >= 0) == is_paused_ && takes(given, tensors) &&
+                        guards_.hold() && is_as_before(tensors);
+    if (!serves) return Py_NewRef(Py_NotImplemented);
+    Values values;
+    SmallVector<Value*, 8> pointers;
+    for (size_t i = 0; i < places_.size(); ++i) {
+      Ref<Value> found = places_[i].find(tensors.data());
+      if (!found) return Py_NewRef(Py_NotImplemented);
+      const auto& raw = static_cast<const RawTensor&>(*found);
+      // Cheaper than the error of a program for other shapes.
+      if (!stretch_->program->may_be(stretch_->given[i], raw.dtype, raw.shape)) {
+        return Py_NewRef(Py_NotImplemented);
+      }
+      pointers.push_back(found.get());
+      values.push_back(std::move(found));
+    }
+    const Args all(pointers.data(), pointers.size());
+    std::optional<Stretch::Ready> ready;
+    try {
+      ready.emplace(stretch_->ready(all));
+    } catch (const Error&) {  // the long way says what does not fit, or records again
+      return Py_NewRef(Py_NotImplemented);
+    }
+    const Values found = stretch_->run(*ready, all);
+    put(tensors, found);
+    ++calls;
+    return returned(tensors, found);
+  }
+
+  int visit(visitproc visit, void* arg) const {
+    if (const int stop = guards_.visit(visit, arg); stop != 0) return stop;
+    for (const auto* objects : {&arguments_, &apart_}) {
+      for (const Object& object : *objects) Py_VISIT(object.get());
+    }
+    for (const auto& [tensor, is_wanted] : wanted_) Py_VISIT(tensor.get());
+    Py_VISIT(assemble_.get());
+    for (const RecordedPlace& place : places_) {
+      if (const int stop = place.visit(visit, arg); stop != 0) return stop;
+    }
+    for (const auto& [place, had_one] : leaves_) {
+      if (const int stop = place.visit(visit, arg); stop != 0) return stop;
+    }
+    for (const auto& [place, which] : changes_) {
+      if (const int stop = place.visit(visit, arg); stop != 0) return stop;
+    }
+    for (const Result& result : results_) {
+      Py_VISIT(result.cls.get());
+      if (!result.place) continue;
+      if (const int stop = result.place->visit(visit, arg); stop != 0) return stop;
+    }
+    return 0;
+  }
+
+  long long calls = 0;
+
+ private:
+  struct Result {
+    Object cls;  // None: no wrapper
+    int which = -1;
+    std::optional<RecordedPlace> place = {};
+  };
+
+  static int number_of(PyObject* which) {
+    return which == Py_None ? -1 : static_cast<int>(count_in(which));
+  }
+
+  void add_result(PyObject* said) {
+    PyObject* const what = item_of(said, 1);
+    Result& result = results_.emplace_back();
+    result.cls = Object::share(item_of(said, 0));
+    if (PyTuple_Check(what) != 0) {
+      result.place.emplace(what);
+    } else {
+      result.which = number_of(what);
+    }
+  }
+
+  // Whether arguments are of the kind: Tensors of plain values, each another one.
+  bool takes(Tensors given, SmallVector<PyObject*, 8>& tensors) const {
+    if (given.size() != arguments_.size()) return false;
+    for (size_t i = 0; i < arguments_.size(); ++i) {
+      PyObject* const x = given[i];
+      PyObject* const was = arguments_[i].get();
+      if (was != reinterpret_cast<PyObject*>(types.tensor)) {
+        if (!is_same_argument(x, was)) return false;
+        continue;
+      }
+      if (Py_TYPE(x) != types.tensor || value_of(x)->tag != Value::kRaw) return false;
+      if (std::find(tensors.begin(), tensors.end(), x) != tensors.end()) return false;
+      tensors.push_back(x);
+    }
+    return true;
+  }
+
+  bool is_as_before(Tensors tensors) const {
+    for (const auto& [tensor, is_wanted] : wanted_) {
+      if (carries_gradient(tensor.get()) != is_wanted) return false;
+    }
+    for (const auto& [place, had_one] : leaves_) {
+      if (place.has_gradient(tensors.data()) != had_one) return false;
+    }
+    const auto is_one = [](const RecordedPlace& place) {
+      return !place.is_number() || place.is_one();
+    };
+    const auto is_apart = [&](const Object& met) {
+      return std::find(tensors.begin(), tensors.end(), met.get()) == tensors.end();
+    };
+    return std::all_of(places_.begin(), places_.end(), is_one) &&
+           std::all_of(apart_.begin(), apart_.end(), is_apart);
+  }
+
+  // All or nothing: what may fail comes before the first Tensor gets its value.
+  void put(Tensors tensors, const Values& found) const {
+    Values made;
+    for (const auto& [place, which] : changes_) {
+      Ref<Value> value = which < 0 ? Ref<Value>() : found[static_cast<size_t>(which)];
+      made.push_back(place.prepared(tensors.data(), std::move(value)));
+    }
+    for (const bool is_number : {true, false}) {
+      for (size_t i = 0; i < changes_.size(); ++i) {
+        const RecordedPlace& place = changes_[i].first;
+        if (place.is_number() == is_number) place.put(tensors.data(), std::move(made[i]));
+      }
+    }
+  }
+
+  PyObject* returned(Tensors tensors, const Values& found) const {
+    if (assemble_.get() == Py_None) return leaf(results_[0], tensors, found);
+    Object leaves = own(PyTuple_New(static_cast<Py_ssize_t>(results_.size())));
+    for (size_t i = 0; i < results_.size(); ++i) {
+      PyTuple_SET_ITEM(leaves.get(), static_cast<Py_ssize_t>(i), leaf(results_[i], tensors, found));
+    }
+    if (assemble_.get() == reinterpret_cast<PyObject*>(&PyTuple_Type)) return leaves.release();
+    return checked(PyObject_CallOneArg(assemble_.get(), leaves.get()));
+  }
+
+  static PyObject* leaf(const Result& result, Tensors tensors, const Values& found) {
+    if (result.place) return Py_NewRef(result.place->tensor(tensors.data()));
+    const Ref<Value>& value = found[static_cast<size_t>(result.which)];
+    if (result.cls.get() == reinterpret_cast<PyObject*>(types.tensor)) {
+      return checked(wrap(value, types.tensor));
+    }
+    Object bare = own(from_value(value));
+    if (result.cls.get() == Py_None) return bare.release();
+    return checked(PyObject_CallOneArg(result.cls.get(), bare.get()));
+  }
+
+  const Ref<Stretch> stretch_;
+  const std::vector<Object> arguments_;
+  const QuickGuards guards_;
+  std::vector<std::pair<Object, bool>> wanted_;
+  std::vector<std::pair<RecordedPlace, bool>> leaves_;
+  const std::vector<Object> apart_;
+  std::vector<RecordedPlace> places_;
+  std::vector<std::pair<RecordedPlace, int>> changes_;
+  std::vector<Result> results_;
+  const Object assemble_;
+  const bool is_paused_;
+  const Device device_;
+};
+
+struct QuickCallObject {
+  PyObject_HEAD QuickCall* call;
+};
+QuickCall& quick_call_in(PyObject* self) { return *reinterpret_cast<QuickCallObject*>(self)->call; }
+
+PyTypeObject* quick_call_class = nullptr;
+
+PyObject* quick_call_new(PyTypeObject* cls, PyObject* args, PyObject*) {
+  PyObject* given[9];
+  if (PyArg_ParseTuple(args, "OOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4],
+                       &given[5], &given[6], &given[7], &given[8]) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    auto made = std::make_unique<QuickCall>(given[0], given[1], given[2], given[3], given[4],
+                                            given[5], given[6], given[7], given[8]);
+    PyObject* self = checked(cls->tp_alloc(cls, 0));
+    reinterpret_cast<QuickCallObject*>(self)->call = made.release();
+    return self;
+  });
+}
+
+int quick_call_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const auto* call = reinterpret_cast<QuickCallObject*>(self)->call;
+  return call == nullptr ? 0 : call->visit(visit, arg);
+}
+
+void quick_call_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  delete reinterpret_cast<QuickCallObject*>(self)->call;
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+PyObject* quick_call_calls(PyObject* self, void*) {
+  return PyLong_FromLongLong(quick_call_in(self).calls);
+}
+
+PyGetSetDef quick_call_getset[] = {
+    {"calls", quick_call_calls, nullptr, "How many calls it has served.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot quick_call_slots[] = {
+    {Py_tp_new, as_slot(quick_call_new)},
+    {Py_tp_dealloc, as_slot(quick_call_dealloc)},
+    {Py_tp_traverse, as_slot(quick_call_traverse)},
+    {Py_tp_getset, quick_call_getset},
+    {0, nullptr},
+};
+PyType_Spec quick_call_spec = {"tensorlike._C.QuickCall", sizeof(QuickCallObject), 0,
+                               Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, quick_call_slots};
+
+// A function of Python's that recorded programs serve: `_quick` has QuickCalls, `_called` is the
+// long way, and `_failed` is given the error of a quick call and its arguments, to raise it.
+struct QuickCallerObject {
+  PyObject_HEAD PyObject* quick;
+};
+QuickCallerObject& quick_caller_in(PyObject* self) {
+  return *reinterpret_cast<QuickCallerObject*>(self);
+}
+
+PyObject* after_error(PyObject* self, PyObject* args) {
+  if (PyErr_ExceptionMatches(PyExc_Exception) == 0) return nullptr;
+  PyObject *type = nullptr, *error = nullptr, *trace = nullptr;
+  PyErr_Fetch(&type, &error, &trace);
+  PyErr_NormalizeException(&type, &error, &trace);
+  if (trace != nullptr) PyException_SetTraceback(error, trace);
+  const Object held[] = {Object::steal(type), Object::steal(error), Object::steal(trace)};
+  return PyObject_CallMethod(self, "_failed", "OO", error, args);
+}
+
+PyObject* quick_caller_call(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static PyObject* const long_way = PyUnicode_InternFromString("_called");
+  const Object quick = Object::share(quick_caller_in(self).quick);
+  if (quick && (kwargs == nullptr || PyDict_GET_SIZE(kwargs) == 0)) {
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(quick.get()); ++i) {
+      QuickCall& call = quick_call_in(PyTuple_GET_ITEM(quick.get(), i));
+      PyObject* found = guarded([&] { return call.call(args); });
+      if (found == nullptr) return after_error(self, args);
+      if (found != Py_NotImplemented) return found;
+      Py_DECREF(found);
+    }
+  }
+  const Object method = Object::steal(PyObject_GetAttr(self, long_way));
+  return method ? PyObject_Call(method.get(), args, kwargs) : nullptr;
+}
+
+int quick_caller_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(quick_caller_in(self).quick);
+  return 0;
+}
+int quick_caller_clear(PyObject* self) {
+  Py_CLEAR(quick_caller_in(self).quick);
+  return 0;
+}
+void quick_caller_dealloc(PyObject* self) {
+  PyTypeObject* cls = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  quick_caller_clear(self);
+  cls->tp_free(self);
+  Py_DECREF(cls);
+}
+
+PyObject* get_quick(PyObject* self, void*) {
+  PyObject* const quick = quick_caller_in(self).quick;
+  return quick == nullptr ? PyTuple_New(0) : Py_NewRef(quick);
+}
+int set_quick(PyObject* self, PyObject* quick, void*) {
+  return guarded_status([&] {
+    Object calls = own(PySequence_Tuple(quick == nullptr ? Py_None : quick));
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(calls.get()); ++i) {
+      if (Py_TYPE(PyTuple_GET_ITEM(calls.get(), i)) != quick_call_class) {
+        fail(ErrorKind::kAttribute, said::op("QuickCaller"), "must be given QuickCalls");
+      }
+    }
+    Py_XSETREF(quick_caller_in(self).quick, calls.release());
+  });
+}
+
+PyGetSetDef quick_caller_getset[] = {
+    {"_quick", get_quick, set_quick, "The calls that are tried first.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr},
+};
+PyType_Slot quick_caller_slots[] = {
+    {Py_tp_call, as_slot(quick_caller_call)},
+    {Py_tp_dealloc, as_slot(quick_caller_dealloc)},
+    {Py_tp_traverse, as_slot(quick_caller_traverse)},
+    {Py_tp_clear, as_slot(quick_caller_clear)},
+    {Py_tp_getset, quick_caller_getset},
+    {0, nullptr},
+};
+PyType_Spec quick_caller_spec = {"tensorlike._C.QuickCaller", sizeof(QuickCallerObject), 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC,
+                                 quick_caller_slots};
+
+}  // namespace
+
+void add_quick_calls(PyObject* module) {
+  quick_call_class = add_type(module, quick_call_spec, nullptr);
+  add_type(module, quick_caller_spec, nullptr);
+}
+
+}  // namespace tensorlike::bind

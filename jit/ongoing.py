@@ -1,0 +1,74 @@
+"""Ongoing: what a thread does, and rules that are enabled as long as any thread does it."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
+
+from .. import _C
+from ..imperative import apply
+
+_What = TypeVar("_What")
+
+
+class Ongoing(Generic[_What]):
+    """Something that goes on in blocks, each thread's its own.
+
+    Rules cost a little on every call that they concern, so they are enabled by the first block of
+    all threads, and disabled behind the last.
+
+    Args:
+        name: of the variable that says what goes on.
+        rules: the rules, which are disabled now.
+        on_read: what is called meanwhile when Python is about to see a value without an op.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        rules: Sequence[Any],
+        on_read: Callable[[Any], None] | None = None,
+    ) -> None:
+        self._innermost: ContextVar[_What | None] = ContextVar(name, default=None)
+        self._rules = tuple(rules)
+        self._on_read = on_read
+        self._counting = threading.Lock()
+        self._blocks = 0  # of all threads
+        for rule in self._rules:
+            apply.disable(rule)
+
+    def innermost(self) -> _What | None:
+        """What goes on in this thread."""
+        return self._innermost.get()
+
+    @contextmanager
+    def block(self, what: _What) -> Iterator[None]:
+        """A block in which it goes on."""
+        token = self._innermost.set(what)
+        with self._counting:
+            self._blocks += 1
+            if self._blocks == 1:
+                self._begin()
+        try:
+            yield
+        finally:
+            with self._counting:
+                self._blocks -= 1
+                if self._blocks == 0:
+                    self._end()
+            self._innermost.reset(token)
+
+    def _begin(self) -> None:
+        for rule in self._rules:
+            apply.enable(rule)
+        if self._on_read is not None:
+            _C.set_read_hook(self._on_read)
+
+    def _end(self) -> None:
+        if self._on_read is not None:
+            _C.set_read_hook(None)
+        for rule in self._rules:
+            apply.disable(rule)

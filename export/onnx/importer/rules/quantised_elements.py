@@ -9,7 +9,7 @@ from ..... import _C
 from ..... import functional as F
 from ..element_types import converted
 from ..rule_table import rule
-from .quantising import dequantize, dynamic_quantize, product_of_bytes, quantize
+from .quantising import dequantize, product_of_bytes, quantize
 from .windows import convolved
 
 
@@ -24,7 +24,7 @@ def _bytes(x: Any, scale: Any, zero: Any) -> Any:
 @rule
 def dynamic_quantized_product(a: Any, b: Any, b_scale: Any, b_zero: Any, bias: Any) -> Any:
     """A product with a quantised matrix; the other one is quantised by its own range."""
-    found, scale, zero = dynamic_quantize(a)
+    found, scale, zero = F.dynamic_quantize_linear(a)
     return product_integer_to_float(found, b, scale, b_scale, zero, b_zero, bias)
 
 

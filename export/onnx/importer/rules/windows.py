@@ -106,33 +106,15 @@ def convolution_integer(
     count = len(x.shape) - 2
     strides, dilations = ones_like(strides, count), ones_like(dilations, count)
     around = window_pads(auto_pad, pads, x.shape[2:], w.shape[2:], strides, dilations)
-    if any(n < 0 for n in around):
-        x, around = F.pad(x, margins([min(n, 0) for n in around])), [max(n, 0) for n in around]
-    padding, items = _even(x, w, around, strides, dilations)
     x_zero = 0 if x_zero is None else F.reshape(x_zero, ())
     w_zero = 0 if w_zero is None else F.reshape(w_zero, () if w_zero.size == 1 else (-1,))
-    y = F.conv_integer(
+    padding: Sequence[int] = (0,) * count
+    if is_symmetric(around):
+        padding = around[:count]
+    elif isinstance(x_zero, int):
+        x = F.pad(x, margins(around))
+    else:  # bytes wrap: what is there comes back, and what is added is the zero point
+        x = F.pad(x - x_zero, margins(around)) + x_zero
+    return F.conv_integer(
         x, w, x_zero, w_zero, stride=strides, padding=padding, dilation=dilations, groups=group
     )
-    return y if items is None else y[items]
-
-
-def _even(
-    x: Any, w: Any, around: Sequence[int], strides: Sequence[int], dilations: Sequence[int]
-) -> tuple[tuple[int, ...], tuple[slice, ...] | None]:
-    """Padding that is the same on both sides, and which windows then are those that were meant.
-
-    What a byte stands for, and so what padding is, only a run knows; the op pads with it.
-    """
-    count = len(around) // 2
-    if is_symmetric(around):
-        return tuple(around[:count]), None
-    padding, items = [], [slice(None), slice(None)]
-    for i, (stride, dilation) in enumerate(zip(strides, dilations, strict=True)):
-        before, after = around[i], around[i + count]
-        skipped = max(-(-(after - before) // stride), 0)
-        reach = (w.shape[2 + i] - 1) * dilation + 1
-        windows = (x.shape[2 + i] + before + after - reach) // stride + 1
-        padding.append(before + skipped * stride)
-        items.append(slice(skipped, skipped + windows))
-    return tuple(padding), tuple(items)

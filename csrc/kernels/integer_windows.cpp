@@ -246,7 +246,9 @@ class IntegerWindows::Worker {
  private:
   void find_runs(const Part& part) {
     const Window& w = w_.c_.window;
+    if (part.from == found_.from && part.size == found_.size) return;
     const int64_t step = w_.kernels_.columns;
+    found_ = part;
     runs_.clear();
     const int64_t end = std::min((part.from + part.size) * step, w_.positions_);
     for (int64_t at = part.from * step; at < end;) {
@@ -330,7 +332,8 @@ class IntegerWindows::Worker {
   int32_t* block_;
   int32_t* line_;
   int32_t* elements_;
-  std::vector<Run> runs_;
+  std::vector<Run> runs_;  // of the part that was found last
+  Part found_{-1, 0};
 };
 
 void IntegerWindows::run(const char* images, int32_t zero, const int32_t* weight_zeros, char* y,
@@ -351,8 +354,8 @@ void IntegerWindows::run(const char* images, int32_t zero, const int32_t* weight
       if (job > begin) check_interrupt();
       const int64_t share = job % shares.count;
       const int64_t piece = job / shares.count;
-      const int64_t strip = piece % strips.count;
-      const int64_t group = piece / strips.count;
+      const int64_t strip = piece / (c_.images * c_.groups);  // the same for many jobs
+      const int64_t group = piece % (c_.images * c_.groups);
       worker.multiply(group / c_.groups, group % c_.groups,
                       {strips.begin(strip), strips.size(strip)}, shares.begin(share),
                       shares.begin(share + 1));

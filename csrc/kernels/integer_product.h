@@ -53,7 +53,7 @@ struct IntegerTable {
 
   // to[i] = what channels have at from[c][i * step], side by side: of floats, quantised as above;
   // of bytes, with their highest bit flipped where `flip` is 128, and less a zero point where they
-  // become wide. Four channels, or two where they are wide.
+  // become wide. Four channels, or two where they are wide; or one, where the second is null.
   void (*join_floats)(int32_t* to, bool is_wide, const float* const* from, int64_t step,
                       float inverse, int64_t n);
   void (*join_bytes)(int32_t* to, bool is_wide, const uint8_t* const* from, int64_t step,

@@ -188,6 +188,13 @@ TL_INLINE void join_floats_by(int32_t* to, bool is_wide, const float* const* fro
   if constexpr (kStep != 0) step = kStep;
   const float* const a = from[0];
   const float* const b = from[1];
+  if (b == nullptr) {  // what else is in the 32 bits meets no weights
+    const int32_t flips = is_wide ? 0 : 128;
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<int8_t>(rounded(a[i * step], inverse)) ^ flips;
+    }
+    return;
+  }
   if (is_wide) {
     for (int64_t i = 0; i < n; ++i) {
       to[i] = beside(static_cast<int8_t>(rounded(a[i * step], inverse)),
@@ -216,6 +223,11 @@ TL_INLINE void join_bytes_by(int32_t* to, bool is_wide, const uint8_t* const* fr
   if constexpr (kStep != 0) step = kStep;
   const uint8_t* const a = from[0];
   const uint8_t* const b = from[1];
+  if (b == nullptr) {
+    const int32_t off = is_wide ? zero : 0;
+    for (int64_t i = 0; i < n; ++i) to[i] = (a[i * step] ^ flip) - off;
+    return;
+  }
   if (is_wide) {
     for (int64_t i = 0; i < n; ++i) {
       to[i] = beside((a[i * step] ^ flip) - zero, (b[i * step] ^ flip) - zero);

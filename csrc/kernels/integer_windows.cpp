@@ -12,9 +12,10 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kStripBytes = 1 << 18;                 // of an image, which the cache holds
-constexpr int64_t kMostTiles = 64;                       // of a strip
-constexpr double kParallelWork = 2e6;                    // multiply-adds that are worth a thread
+constexpr int64_t kStripBytes = 1 << 18;  // of an image, which the cache holds
+constexpr int64_t kMostTiles = 64;        // of a strip
+constexpr int64_t kPutting = 64;          // multiply-adds that take as long as to put a sum away
+constexpr double kParallelWork = 2e6;     // multiply-adds that are worth a thread
 constexpr int64_t kParallelElements = int64_t{1} << 14;  // that are laid out
 
 thread_local ScratchBuffer t_sums;
@@ -185,9 +186,9 @@ void IntegerWindows::lay_out(char* to, const float* x, const float* inverses) co
   lay_out_all(to, is_wide() ? 0 : static_cast<int32_t>(0x80808080U),
               [&](int32_t* line, int64_t image, int64_t channel, int64_t count, int64_t place,
                   int64_t step, int64_t n) {
-                const float* from[4];
-                for (int64_t i = 0; i < 4; ++i) {  // the weights of what is not there are 0
-                  from[i] = x + (channel + (i < count ? i : 0)) * size + place;
+                const float* from[4] = {x + channel * size + place};
+                for (int64_t i = 1; i < 4 && count > 1; ++i) {  // no weights meet what is not there
+                  from[i] = from[0] + (i < count ? i * size : 0);
                 }
                 loops.join_floats(line, is_wide(), from, step, inverses[image], n);
               });
@@ -201,9 +202,9 @@ void IntegerWindows::lay_out(char* to, const uint8_t* x, uint8_t flip, int32_t z
   lay_out_all(to, padding,
               [&](int32_t* line, int64_t, int64_t channel, int64_t count, int64_t place,
                   int64_t step, int64_t n) {
-                const uint8_t* from[4];
-                for (int64_t i = 0; i < 4; ++i) {
-                  from[i] = x + (channel + (i < count ? i : 0)) * size + place;
+                const uint8_t* from[4] = {x + channel * size + place};
+                for (int64_t i = 1; i < 4 && count > 1; ++i) {
+                  from[i] = from[0] + (i < count ? i * size : 0);
                 }
                 loops.join_bytes(line, is_wide(), from, step, flip, zero, n);
               });
@@ -348,7 +349,9 @@ void IntegerWindows::run(const char* images, int32_t zero, const int32_t* weight
       tiles_.count,
       std::clamp<int64_t>(detail::ceil_div(2 * num_threads(), pieces), 1, tiles_.count)};
   const int64_t jobs = pieces * shares.count;
-  parallel_for(jobs, grain(c_.work(), jobs), [&](int64_t begin, int64_t end) {
+  const double made = static_cast<double>(c_.images * c_.groups * c_.out_channels * positions_);
+  const double work = made * static_cast<double>(4 * groups_ + kPutting);
+  parallel_for(jobs, grain(work, jobs), [&](int64_t begin, int64_t end) {
     Worker worker(*this, images, zero, weight_zeros, y, sums);
     for (int64_t job = begin; job < end; ++job) {
       if (job > begin) check_interrupt();

@@ -157,3 +157,25 @@ def test_a_quantised_network_of_pairs_gives_its_bytes_again() -> None:
     x = RNG.standard_normal((2, 4, 9, 9), np.float32)
     made = model(nodes, [*constants, *more, *others], [2, 4, 9, 9])
     check(made, x, "ConvInteger", "Convolution")
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_convolution_of_integers_is_exported_as_products_of_integers(
+    seed: int, tmp_path: Any
+) -> None:
+    rng = np.random.default_rng(seed)
+    groups, count = int(rng.choice([1, 2])), int(rng.choice([1, 2]))
+    kernel = tuple(map(int, rng.integers(1, 4, count)))
+    x = rng.integers(0, 256, (2, 3 * groups, *[11] * count)).astype(np.uint8)
+    weight = rng.integers(-128, 128, (4 * groups, 3, *kernel)).astype(np.int8)
+    zeros = rng.integers(-128, 128, 4 * groups).astype(np.int8)
+    how: Any = {"groups": groups, "dilation": int(rng.integers(1, 3))}
+    how |= {"padding": "same"} if seed % 2 else {"padding": 2, "stride": int(rng.integers(1, 3))}
+    path = tmp_path / "made.onnx"
+
+    def convolved(given: Any) -> Any:
+        return tl.functional.conv_integer(given, weight, 100, zeros, **how)
+
+    tl.export.onnx.save(convolved, path, inputs=[tl.tensor(x)], verify=True)
+    found = tl.export.onnx.load(path)(tl.tensor(x))
+    np.testing.assert_array_equal(found, convolved(x))

@@ -59,8 +59,7 @@ PADS = [[1, 1, 1, 1], [0, 0, 1, 1], [2, 0, 0, 1], [0, 3, 2, 0]]
 
 
 @pytest.mark.parametrize("pads", PADS, ids=str)
-@pytest.mark.parametrize("strides", [[1, 1], [2, 3]], ids=str)
-@pytest.mark.parametrize("is_dynamic", [False, True])
+@pytest.mark.parametrize(("strides", "is_dynamic"), [([1, 1], False), ([2, 3], True)], ids=str)
 def test_bytes_by_their_own_range_are_convolved_as_bytes(
     pads: Any, strides: Any, is_dynamic: bool
 ) -> None:
@@ -118,7 +117,7 @@ def test_a_convolution_of_dequantised_tensors_is_one_of_bytes(axis: Any, dtype: 
     conv = helper.make_node("Conv", ["real", "w", "bias"], ["y"], pads=[1, 1, 0, 0])
     constants += [*more, array("bias", RNG.standard_normal(6, np.float32))]
     x = RNG.standard_normal((2, 4, 9, 9), np.float32)
-    made = model([*before, weight, conv], constants, ["n", 4, 9, 9])
+    made = model([*before, weight, conv], constants, [2, 4, 9, 9])
     names = ("ConvInteger", "Convolution")
     check(made, x, *(reversed(names) if axis == 1 else names))
 
@@ -136,10 +135,10 @@ def test_products_of_dequantised_matrices_are_products_of_bytes(axis: Any, trans
     x = RNG.standard_normal((5, 20), np.float32)
     is_outside = axis is None or axis == (0 if transposes else 1)
     names = (kind, product) if is_outside else (product, kind)
-    check(model([*before, weight, *nodes], constants, ["n", 20]), x, *names)
+    check(model([*before, weight, *nodes], constants, [5, 20]), x, *names)
     if not transposes:
         plain = [helper.make_node("MatMul", ["real", "w"], ["y"])]
-        check(model([*before, weight, *plain], constants[:-1], ["n", 20]), x, *names)
+        check(model([*before, weight, *plain], constants[:-1], [5, 20]), x, *names)
 
 
 def test_a_quantised_network_of_pairs_gives_its_bytes_again() -> None:

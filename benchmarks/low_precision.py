@@ -1,4 +1,4 @@
-"""Linear layers of an encoder in 8-bit integers, beside our own in float32.
+"""Linear layers of an encoder, and convolutions, in 8-bit integers, beside our own in float32.
 
     python benchmarks/low_precision.py
 
@@ -18,15 +18,33 @@ import tensorlike as tl
 from tensorlike import static
 
 SHAPES = [(rows, *size) for rows in (128, 2048) for size in ((384, 384), (384, 1536), (1536, 384))]
+# Images, channels, height and width, channels of the result, kernel, stride, groups.
+WINDOWS = [
+    (1, 64, 56, 64, 3, 1, 1), (1, 128, 28, 128, 3, 1, 1), (1, 256, 14, 256, 3, 1, 1),
+    (1, 512, 7, 512, 3, 1, 1), (8, 64, 56, 64, 3, 1, 1), (1, 64, 56, 128, 3, 2, 1),
+    (1, 3, 224, 64, 7, 2, 1), (1, 64, 56, 64, 1, 1, 1), (1, 256, 14, 1024, 1, 1, 1),
+    (1, 64, 56, 64, 3, 1, 64),
+]  # fmt: skip
 HOWS: tuple[Any, ...] = ("dynamic", "static")
 ROUNDS = 60
 
 
-def contenders(rows: int, k: int, n: int) -> list[Callable[[], Any]]:
+def layer_of(shape: tuple[int, ...]) -> tuple[Any, tuple[int, ...]]:
+    """A layer, and the shape of what it reads."""
+    if len(shape) == 3:
+        rows, k, n = shape
+        return tl.nn.Linear(k, n, seed=0), (rows, k)
+    images, channels, size, out, kernel, stride, groups = shape
+    how = {"stride": stride, "padding": kernel // 2, "groups": groups, "seed": 0}
+    return tl.nn.Conv2d(channels, out, kernel, **how), (images, channels, size, size)
+
+
+def contenders(shape: tuple[int, ...]) -> list[Callable[[], Any]]:
     """The layer in float32, then quantised in each way."""
-    x = tl.tensor(np.random.default_rng(0).standard_normal((rows, k), dtype=np.float32))
-    layer, listing = tl.nn.Linear(k, n, seed=0), tl.Listing()
-    y = layer(listing.input("x", (rows, k)))
+    layer, read = layer_of(shape)
+    x = tl.tensor(np.random.default_rng(0).standard_normal(read, dtype=np.float32))
+    listing = tl.Listing()
+    y = layer(listing.input("x", read))
     made = [static.quantize(listing, [y], how, samples=[[x]]) for how in HOWS]
     programs = [(listing, [y]), *((one.program, list(one.results)) for one in made)]
 
@@ -52,8 +70,8 @@ def measure(calls: list[Callable[[], Any]]) -> list[list[float]]:
 
 def main() -> None:
     """Prints a line for each shape."""
-    for shape in SHAPES:
-        first, *rest = measure(contenders(*shape))
+    for shape in [*SHAPES, *WINDOWS]:
+        first, *rest = measure(contenders(shape))
         parts = [
             f"{how} {statistics.median(found) / statistics.median(first):.2f} "
             f"(best {min(found) / min(first):.2f})"

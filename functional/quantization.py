@@ -10,9 +10,9 @@ from typing import Literal, TypeAlias
 from ..imperative import DTypeError, Tensor, TensorLike, isdtype
 from .arguments import named
 from .arranging import as_tensor
-from .generated import abs, astype, clip_between, max, maximum, min, minimum, multiply, round, where
+from .generated import abs, astype, clip_between, max, maximum, multiply, round
 
-__all__ = ["dequantize_linear", "dynamic_quantize_linear", "quantize_linear", "quantize_symmetric"]
+__all__ = ["dequantize_linear", "quantize_linear", "quantize_symmetric"]
 
 Integers: TypeAlias = Literal["int8", "uint8", "int16", "uint16"]
 _RANGES: dict[str, tuple[int, int]] = {
@@ -120,31 +120,3 @@ def quantize_symmetric(x: TensorLike, axis: int | None = None) -> tuple[Tensor, 
     x = as_tensor(x)
     scale = maximum(max(abs(x), axis=axis, keepdims=True), _SMALLEST) / 127
     return astype(clip_between(round(x / scale), -127, 127), "int8"), scale
-
-
-@named
-def dynamic_quantize_linear(x: TensorLike) -> tuple[Tensor, Tensor, Tensor]:
-    """Integers of uint8, their scale and their zero point, for all elements between the extremes.
-
-    Args:
-        x: any shape, of float32.
-
-    Returns:
-        The integers, the scale and the zero point, of which the last two are scalars. Zero is
-        always among the numbers that the integers stand for.
-
-    Source:
-        https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html
-
-    Example:
-        >>> import tensorlike as tl
-        >>> q, scale, zero_point = tl.functional.dynamic_quantize_linear([0.0, 2.0, -3.0])
-        >>> q.tolist(), f"{scale.item():.5f}", zero_point.item()
-        ([153, 255, 0], '0.01961', 153)
-    """
-    x = as_tensor(x)
-    lowest, highest = minimum(min(x), 0), maximum(max(x), 0)
-    width = highest - lowest
-    scale = where(width == 0, 1, width / 255)
-    zero_point = astype(round(clip_between(0 - lowest / scale, 0, 255)), "uint8")
-    return quantize_linear(x, scale, zero_point, "uint8"), scale, zero_point

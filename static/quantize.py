@@ -69,12 +69,13 @@ def quantize(
     where: Callable[[Step], bool] | None = None,
     scope: _C.Scope | None = None,
 ) -> Quantized:
-    """A program whose linear layers and products with constant weights are of low precision.
+    """A program whose linear layers, convolutions and products have weights of low precision.
 
-    Weights are int8 with a scale for each column. "dynamic" rounds each row of what a layer reads
-    in steps that reach to its largest element; "static" takes one step for all rows of all runs,
-    from samples. "bfloat16" and "float16" keep weights in that dtype and compute in float32.
-    Products with weights that are no constants stay as they are, as does what is not float32.
+    Weights are int8 with a scale for each column, or channel of the result. "dynamic" rounds each
+    row, or image, of what a layer reads in steps that reach to its largest element; "static" takes
+    one step for all of all runs, from samples. "bfloat16" and "float16" keep weights in that dtype
+    and compute in float32. Layers whose weights are no constants stay as they are, as does what is
+    not float32.
 
     Args:
         program: is left as it is.
@@ -130,11 +131,38 @@ def quantize(
     return Quantized(made, tuple(made.symbol(n) for n in found), tuple(reports))
 
 
+class _Kind(NamedTuple):
+    """How layers of a class are computed with integers.
+
+    Attributes:
+        axis: of a weight, whose elements each have a scale: that of the result's columns.
+        dynamic: the op that finds the steps of what it reads.
+        static: the op that is given them.
+        attrs: attributes that both have from the layer.
+    """
+
+    axis: int
+    dynamic: Any
+    static: Any
+    attrs: tuple[str, ...]
+
+
+_WINDOWS = ("stride", "padding", "dilation", "groups")
+_KINDS = {
+    ops.MatMul: _Kind(1, ops.DynamicQuantizedLinear, ops.QuantizedLinear, ()),
+    ops.Linear: _Kind(1, ops.DynamicQuantizedLinear, ops.QuantizedLinear, ("activation",)),
+    ops.Convolution: _Kind(
+        0, ops.DynamicQuantizedConvolution, ops.QuantizedConvolution, _WINDOWS
+    ),
+}  # fmt: skip
+
+
 class _Layer(NamedTuple):
     """A step that can be quantised."""
 
     place: int
     step: Step
+    kind: _Kind
     weight: np.ndarray[Any, Any]
     scale: np.ndarray[Any, Any]  # of each column, of int8
 
@@ -151,26 +179,31 @@ class _Low(NamedTuple):
 
 def _layer(place: int, step: Step, program: Listing, how: How) -> _Layer | None:
     """The step as one that can be quantised; None: it can not."""
-    if not isinstance(step.op, (ops.Linear, ops.MatMul)):
+    kind = _KINDS.get(type(step.op))
+    if kind is None:
         return None
     _, role, value = program.variables()[step.inputs[1]]
-    if role != "captured" or not isinstance(value, _C.RawTensor) or len(value.shape) != 2:
+    if role != "captured" or not isinstance(value, _C.RawTensor) or 0 in value.shape:
+        return None
+    if kind.axis == 1 and len(value.shape) != 2:
         return None
     given = [program.symbol(n) for n in step.inputs]
-    rank = len(given[0].shape)
-    if any(x.dtype != _C.float32 for x in given) or rank < 1 or 0 in value.shape:
+    if any(x.dtype != _C.float32 for x in given) or len(given[0].shape) < 1:
         return None
     weight = np.asarray(Tensor(value))
+    columns = weight.shape[kind.axis]
     bias = given[2] if len(given) == 3 else None
-    if bias is not None and tuple(bias.shape) not in ((), (1,), (weight.shape[1],)):
+    if bias is not None and tuple(bias.shape) not in ((), (1,), (columns,)):
         return None
     if how in ("float16", "bfloat16"):  # what that dtype does not hold would be infinite
         if not np.isfinite(np.asarray(F.astype(Tensor(value), how).astype("float32"))).all():
             return None
-    elif weight.shape[0] > _MOST_TERMS or not np.isfinite(weight).all():
+    elif weight.size // columns > _MOST_TERMS or not np.isfinite(weight).all():
         return None
-    scale = np.maximum(np.abs(weight).max(0), np.float32(_SMALLEST)) / np.float32(127)
-    return _Layer(place, step, weight, scale)
+    others = tuple(axis for axis in range(weight.ndim) if axis != kind.axis)
+    largest = np.abs(weight).max(others)
+    scale = np.maximum(largest, np.float32(_SMALLEST)) / np.float32(127)
+    return _Layer(place, step, kind, weight, scale)
 
 
 def _observed(
@@ -193,18 +226,17 @@ def _low(layer: _Layer, how: How, observed: Sequence[tuple[Any, ...]], percentil
         half = F.astype(layer.weight, how)
         rest = ("bias",) if len(layer.step.inputs) == 3 else ()
         return _Low(((ops.Cast(dtype=_C.float32), (half,)), (op, ("x", "y", *rest))))
-    steps = np.rint(layer.weight / layer.scale).clip(-127, 127).astype(np.int8)
-    activation = getattr(op, "activation", "positive")
+    kind = layer.kind
+    shape = [-1 if axis == kind.axis else 1 for axis in range(layer.weight.ndim)]
+    steps = np.rint(layer.weight / layer.scale.reshape(shape)).clip(-127, 127).astype(np.int8)
+    attrs = {name: getattr(op, name) for name in kind.attrs}
     bias: Any = "bias" if len(layer.step.inputs) == 3 else np.float32(0)
     if how == "dynamic":
-        dynamic = ops.DynamicQuantizedLinear(activation=activation)
-        return _Low(((dynamic, ("x", steps, layer.scale, bias)),))
+        return _Low(((kind.dynamic(**attrs), ("x", steps, layer.scale, bias)),))
     sizes = np.concatenate([np.abs(np.asarray(found[0])).ravel() for found in observed])
     most = np.percentile(sizes, percentile) if sizes.size else 0
     step = np.float32(max(float(most), _SMALLEST) / 127)
-    return _Low(
-        ((ops.QuantizedLinear(activation=activation), ("x", steps, step, layer.scale, bias)),)
-    )
+    return _Low(((kind.static(**attrs), ("x", steps, step, layer.scale, bias)),))
 
 
 def _put(graph: Graph, place: int, layer: _Layer, low: _Low) -> None:

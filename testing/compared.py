@@ -121,17 +121,27 @@ def _narrow(exact: Any, value: Any) -> Any:
 
 
 def _in_bytes(op: ops.OpBase, xs: list[Any]) -> tuple[Any, ...]:
-    """What the op gives, where products with matrices are of 8-bit integers."""
+    """What the op gives, where products with matrices, and windows, are of 8-bit integers."""
+    is_windows = isinstance(op, ops.Convolution)
     is_product = isinstance(op, (ops.Linear, ops.MatMul)) and len(xs[1].shape) == 2
-    if not is_product or not xs[0].shape or any(x.dtype != _C.float32 for x in xs):
+    if not (is_windows or is_product) or any(x.dtype != _C.float32 for x in xs):
         return op(*xs)
+    axis = 0 if is_windows else 1
+    columns = xs[1].shape[axis]
     bias = Tensor(xs[2]) if len(xs) == 3 else F.zeros(())
-    if tuple(bias.shape) not in ((), (1,), tuple(xs[1].shape[1:])) or 0 in xs[1].shape:
+    fits = tuple(bias.shape) in ((), (1,), (columns,))
+    if not fits or not xs[0].shape or 0 in xs[1].shape:
         return op(*xs)
-    steps, scale = F.quantize_symmetric(Tensor(xs[1]), axis=0)
+    rows = F.reshape(F.moveaxis(Tensor(xs[1]), axis, 0), (columns, -1))
+    found, scale = F.quantize_symmetric(rows, axis=-1)
+    x, scale = Tensor(xs[0]), F.squeeze(scale, -1)
+    if is_windows:
+        how = {name: getattr(op, name) for name in ("stride", "padding", "dilation", "groups")}
+        steps = F.reshape(found, xs[1].shape)
+        return (unwrapped(F.dynamic_quantized_convolution(x, steps, scale, bias, **how)),)
     activation = getattr(op, "activation", "positive")
-    y = F.dynamic_quantized_linear(Tensor(xs[0]), steps, scale[0], bias, activation)
-    return (unwrapped(y),)
+    steps = F.matrix_transpose(found)
+    return (unwrapped(F.dynamic_quantized_linear(x, steps, scale, bias, activation)),)
 
 
 def _relative(found: Any, exact: Any) -> float | None:

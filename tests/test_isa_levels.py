@@ -15,6 +15,7 @@ REPRESENTATIVE = [
     "ops/test_declared_reductions.py",
     "functional/test_extremes.py",
     "functional/test_quantization.py",
+    "functional/test_integer_windows.py",
 ]
 PICK = "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes"
 

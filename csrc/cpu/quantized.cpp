@@ -6,9 +6,8 @@
 
 #include "base/blocking.h"
 #include "base/pool.h"
+#include "cpu/activation.h"
 #include "cpu/arrays.h"
-#include "cpu/loops.h"
-#include "cpu/scalar_calls.h"
 #include "kernels/gemm.h"
 #include "kernels/integer_product.h"
 #include "op/families.h"
@@ -29,21 +28,11 @@ struct Layer {
   const T* column_scales;
   const T* bias;
   T* y;
-  TileKernel activation = nullptr;
-  SmallVector<const void*, 2> defaults = {};
-
-  void activate(int64_t row, int64_t column, int64_t columns) const {
-    if (activation == nullptr) return;
-    void* out = y + row * n + column;
-    SmallVector<const void*, 4> args;
-    args.push_back(out);
-    for (const void* one : defaults) args.push_back(one);
-    activation(&out, args.data(), columns);
-  }
+  Activation activation = {};
 };
 
 void run_bytes(const Layer<float>& x, const Array& weight, Workspace& workspace) {
-  const IntegerPanels panels(weight.as<int8_t>(), x.k, x.n, weight.strides[0], weight.strides[1],
+  const IntegerPanels panels(weight.as<int8_t>(), x.k, x.n, weight.strides[0], weight.strides[1], 0,
                              weight.forms, [&](size_t bytes) { return workspace.bytes(bytes); });
   static const detail::IntegerTable& loops = detail::integer_table(isa());
   const int64_t row_bytes = panels.row_bytes();
@@ -75,7 +64,7 @@ void run_bytes(const Layer<float>& x, const Array& weight, Workspace& workspace)
                     for (int64_t i = row; i < row + count; ++i, sums += sums_row) {
                       loops.dequantise(x.y + i * x.n + column, sums, scales[i],
                                        x.column_scales + column, x.bias + column, columns);
-                      x.activate(i, column, columns);
+                      x.activation.apply(x.y + i * x.n + column, columns);
                     }
                   });
 }
@@ -109,7 +98,7 @@ void run_wide(const Layer<T>& x, const Array& weight, Workspace& workspace) {
       const T scale = scales[i] * x.column_scales[j];
       x.y[i * x.n + j] = static_cast<T>(sums[i * x.n + j]) * scale + x.bias[j];
     }
-    x.activate(i, 0, x.n);
+    x.activation.apply(x.y + i * x.n, x.n);
   }
 }
 
@@ -128,7 +117,7 @@ const T* spread(const Array& x, DType dtype, Dims shape, Workspace& workspace) {
 }
 
 template <class T>
-void run_layer(const Operands& operands, const Scalar& activation, const Array& out,
+void run_layer(const Operands& operands, const Activation& activation, const Array& out,
                Workspace& workspace) {
   const DType dtype = out.dtype;
   const Array x = prepared(operands.x, dtype, workspace);
@@ -143,15 +132,10 @@ void run_layer(const Operands& operands, const Scalar& activation, const Array& 
                  nullptr,
                  spread<T>(operands.column_scales, dtype, {n}, workspace),
                  spread<T>(operands.bias, dtype, {n}, workspace),
-                 out.as<T>()};
+                 out.as<T>(),
+                 activation};
   if (operands.row_scales != nullptr) {
     layer.row_scales = spread<T>(*operands.row_scales, dtype, row_shape, workspace);
-  }
-  if (activation.spec.name != "positive") {
-    layer.activation = activation.loops->whole[dtype].loop;
-    for (size_t i = 1; i < activation.spec.args.size(); ++i) {
-      layer.defaults.push_back(repeated(dtype, fallback(activation, i), {n}, workspace).data);
-    }
   }
   if (layer.m == 0 || n == 0) return;
   BlockingRegion blocking(static_cast<double>(layer.m) * static_cast<double>(n * k) > 4e6);
@@ -162,29 +146,17 @@ void run_layer(const Operands& operands, const Scalar& activation, const Array& 
 }
 
 void run(const Op& op, const Operands& operands, const Array& out, Workspace& workspace) {
-  const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
   DType dtype =
       promote(promote(operands.x.dtype, operands.column_scales.dtype), operands.bias.dtype);
   if (operands.row_scales != nullptr) dtype = promote(dtype, operands.row_scales->dtype);
   dtype = compute_of(dtype);
-  const bool is_one = is_one_loop(activation, dtype);
-  const Scalar& applied = is_one ? activation : *registry().scalar_op("positive").scalar;
-  const bool is_direct = is_one && out.dtype == dtype && out.is_contiguous;
-  const Array made = is_direct ? out : workspace.array(dtype, out.shape);
-  if (dtype == DType::kFloat64) {
-    run_layer<double>(operands, applied, made, workspace);
-  } else {
-    run_layer<float>(operands, applied, made, workspace);
-  }
-  if (is_direct) return;
-  if (is_one) return assign(out, made);
-  SmallVector<Array, 4> args;
-  args.push_back(made);
-  for (size_t i = 1; i < activation.spec.args.size(); ++i) {
-    const Literal value = fallback(activation, i);
-    args.push_back(repeated(literal_dtype(kind_of(value), dtype), value, {}, workspace));
-  }
-  call(activation, args, out);
+  with_activation(op, dtype, out, workspace, [&](const Activation& activation, const Array& made) {
+    if (dtype == DType::kFloat64) {
+      run_layer<double>(operands, activation, made, workspace);
+    } else {
+      run_layer<float>(operands, activation, made, workspace);
+    }
+  });
 }
 
 void quantized_linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {

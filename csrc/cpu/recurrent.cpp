@@ -23,17 +23,29 @@ TileKernel scalar(std::string_view name) {
   return kernel_table().scalars.find(name)->second[dtype_of<T>];
 }
 
-// A matrix of weights (k, n), packed by all threads.
+// A matrix of weights (k, n), packed by all threads, or kept with them.
 template <class T>
 const T* packed_weight(const Panels<T>& panels, const T* from, int64_t row_stride,
-                       int64_t column_stride, int64_t k, int64_t n, Workspace& workspace) {
-  T* const to = workspace.take<T>(panels.packed_size(k, n));
+                       int64_t column_stride, int64_t k, int64_t n, KeptForms* forms,
+                       Workspace& workspace) {
   const int64_t step = panels.columns();
-  parallel_for((n + step - 1) / step, 4, [&](int64_t begin, int64_t end) {
-    panels.pack(to + begin * step * k, k, from + begin * step * column_stride, row_stride,
-                column_stride, k, std::min(n, end * step) - begin * step);
-  });
-  return to;
+  const auto pack = [&](char* memory) {
+    T* const to = reinterpret_cast<T*>(memory);
+    parallel_for((n + step - 1) / step, 4, [&](int64_t begin, int64_t end) {
+      panels.pack(to + begin * step * k, k, from + begin * step * column_stride, row_stride,
+                  column_stride, k, std::min(n, end * step) - begin * step);
+    });
+  };
+  const size_t bytes = static_cast<size_t>(panels.packed_size(k, n)) * sizeof(T);
+  const char* kept = nullptr;
+  if (forms != nullptr) {
+    const int64_t width = static_cast<int64_t>(sizeof(T));
+    kept = forms->get({"recurrence", from, {k, n, row_stride, column_stride, width}}, bytes, pack);
+  }
+  if (kept != nullptr) return reinterpret_cast<const T*>(kept);
+  char* const memory = workspace.bytes(bytes);
+  pack(memory);
+  return reinterpret_cast<const T*>(memory);
 }
 
 // The sizes of a sequence and the order of its steps.
@@ -70,11 +82,12 @@ struct Forward {
                               : kind.kind == CellKind::kTanh ? "tanh"
                                                              : "relu");
 
-  void run(const T* weight, Workspace& workspace) const {
+  void run(const T* weight, KeptForms* forms, Workspace& workspace) const {
     BlockingRegion blocking(s.is_long());
     const Panels<T> panels;
     const int64_t products = kind.products * s.size;
-    const T* const packed = packed_weight(panels, weight, 1, s.size, s.size, products, workspace);
+    const T* const packed =
+        packed_weight(panels, weight, 1, s.size, s.size, products, forms, workspace);
     const int64_t width = kind.has_gates() ? kind.gates * s.size : s.size;
     T* const target = kind.has_gates() ? gates : states;
     parallel_for(s.batch, s.grain(), [&](int64_t begin, int64_t end) {
@@ -153,7 +166,8 @@ struct Backward {
   void run(const T* weight, Workspace& workspace) const {
     BlockingRegion blocking(s.is_long());
     const Panels<T> panels;
-    const T* const packed = packed_weight(panels, weight, s.size, 1, products, s.size, workspace);
+    const T* const packed =
+        packed_weight(panels, weight, s.size, 1, products, s.size, nullptr, workspace);
     parallel_for(s.batch, s.grain(), [&](int64_t begin, int64_t end) {
       // What flows back into the states: in the end, into those before the first step.
       T* const flow = dhidden + begin * s.size;
@@ -277,7 +291,7 @@ void run_forward(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspa
              out(0),
              kind.is_lstm() ? out(1) : nullptr,
              kind.has_gates() ? out(outputs.size() - 1) : nullptr}
-      .run(in(1), workspace);
+      .run(in(1), inputs[1]->forms, workspace);
 }
 
 template <class T>

@@ -76,8 +76,8 @@ const char* IntegerPanels::panel(int64_t i) const {
   return data_ + 4 * (padded_columns() + i * kernels_.columns * groups_);
 }
 
-void IntegerPanels::pack(char* memory, const int8_t* b, int64_t row_stride,
-                         int64_t column_stride) const {
+void IntegerPanels::pack(char* memory, const int8_t* b, int64_t row_stride, int64_t column_stride,
+                         uint8_t flip) const {
   const int64_t step = kernels_.columns;
   int32_t* const sums = reinterpret_cast<int32_t*>(memory);
   char* const panels = memory + 4 * padded_columns();
@@ -93,7 +93,7 @@ void IntegerPanels::pack(char* memory, const int8_t* b, int64_t row_stride,
                      const int8_t* const row = b + p * row_stride + i * step * column_stride;
                      const int64_t at = p / together * step * together + p % together;
                      for (int64_t j = 0; j < count; ++j) {
-                       const int8_t value = row[j * column_stride];
+                       const int8_t value = static_cast<int8_t>(row[j * column_stride] ^ flip);
                        sums[i * step + j] += value;
                        if (kernels_.is_wide) {
                          reinterpret_cast<int16_t*>(to)[at + j * together] = value;

@@ -18,11 +18,22 @@ struct IntegerKernels {
   using Tile = void (*)(int64_t groups, const char* a, int64_t a_row, const char* panel,
                         const int32_t* start, int32_t* sums);
 
+  // The same of kMaxRows channels and positions of images (kernels/integer_windows.h): weights lie
+  // in the order in which they are used, positions for each group at an offset in bytes, and sums
+  // begin with a number for each row.
+  using WindowTile = void (*)(int64_t groups, const char* weights, const char* image,
+                              const int64_t* offsets, const int32_t* start, int32_t* sums);
+
   const char* name;
   int64_t columns;  // of a panel
   int max_rows;     // of a tile
   bool is_wide;     // 16 bits, signed; else bytes, the left ones with 128 added
   Tile tile[kMaxRows];
+  WindowTile window_tile[kMaxRows];
+};
+
+struct Extremes {
+  float low, high;
 };
 
 // The loops of one instruction set level: plain ones, and those for what some of its processors
@@ -39,6 +50,23 @@ struct IntegerTable {
   // y[j] = sums[j] * (row_scale * column_scales[j]) + bias[j].
   void (*dequantise)(float* y, const int32_t* sums, float row_scale, const float* column_scales,
                      const float* bias, int64_t n);
+
+  // to[i] = what channels have at from[c][i * step], side by side: of floats, quantised as above;
+  // of bytes, with their highest bit flipped where `flip` is 128, and less a zero point where they
+  // become wide. Four channels, or two where they are wide; or one, where the second is null.
+  void (*join_floats)(int32_t* to, bool is_wide, const float* const* from, int64_t step,
+                      float inverse, int64_t n);
+  void (*join_bytes)(int32_t* to, bool is_wide, const uint8_t* const* from, int64_t step,
+                     uint8_t flip, int32_t zero, int64_t n);
+  // y[j] = sums[j] * scale + bias.
+  void (*scale_row)(float* y, const int32_t* sums, float scale, float bias, int64_t n);
+  // y[j] = sums[j] - factor * numbers[j], which wraps.
+  void (*take_off)(int32_t* y, const int32_t* sums, const int32_t* numbers, int32_t factor,
+                   int64_t n);
+  // Of n > 0 elements.
+  Extremes (*extremes)(const float* x, int64_t n);
+  // Rounded x / scale, ties to even, plus zero, from 0 to 255.
+  void (*to_bytes)(uint8_t* to, const float* x, float scale, float zero, int64_t n);
 };
 
 const IntegerTable& integer_table_v2();
@@ -50,17 +78,18 @@ const IntegerKernels& integer_kernels(Isa isa);
 
 }  // namespace detail
 
-// b[k, n] of int8 in panels of columns, with the sum of each column.
+// b[k, n] of bytes in panels of columns, with the sum of each column. `flip`: 0 of signed ones; 128
+// takes 128 off unsigned ones.
 class IntegerPanels {
  public:
   // Takes the form kept with b, or packs into `make(bytes)`.
   template <class Allocate>
   IntegerPanels(const int8_t* b, int64_t k, int64_t n, int64_t row_stride, int64_t column_stride,
-                KeptForms* forms, Allocate&& allocate)
+                uint8_t flip, KeptForms* forms, Allocate&& allocate)
       : IntegerPanels(k, n) {
-    const auto pack = [&](char* memory) { this->pack(memory, b, row_stride, column_stride); };
+    const auto pack = [&](char* memory) { this->pack(memory, b, row_stride, column_stride, flip); };
     if (forms != nullptr) {
-      data_ = forms->get({"integer panels", b, {k, n, row_stride, column_stride, is_dot()}},
+      data_ = forms->get({"integer panels", b, {k, n, row_stride, column_stride, flip, is_dot()}},
                          bytes(), pack);
     }
     if (data_ != nullptr) return;
@@ -95,7 +124,8 @@ class IntegerPanels {
   IntegerPanels(int64_t k, int64_t n);
   bool is_dot() const { return !kernels_.is_wide; }
   size_t bytes() const;
-  void pack(char* memory, const int8_t* b, int64_t row_stride, int64_t column_stride) const;
+  void pack(char* memory, const int8_t* b, int64_t row_stride, int64_t column_stride,
+            uint8_t flip) const;
   void run(int64_t rows, const char* a, const int32_t* start, void* context, Run block) const;
   const char* panel(int64_t i) const;
 

@@ -5,6 +5,7 @@
 // only some processors of a level have are written as assembly, since the compiler's own are for
 // functions that are compiled for such processors alone.
 #include <cstring>
+#include <utility>
 
 #include "kernels/gemm_vectors.h"
 #include "kernels/integer_product.h"
@@ -85,25 +86,49 @@ void tile(int64_t groups, const char* a, int64_t a_row, const char* panel, const
   });
 }
 
+// The same of weights, `kRows` times four bytes for each group, and an image that is read in place:
+// the groups' positions begin at offsets, and follow each other.
+template <class Multiply, int kRows>
+void window_tile(int64_t groups, const char* weights, const char* image, const int64_t* offsets,
+                 const int32_t* start, int32_t* sums) {
+  Sums sum[kRows][kVectors];
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      sum[i.kValue][j.kValue] = start[i.kValue] - Sums{};
+    });
+  });
+  for (int64_t p = 0; p < groups; ++p, weights += 4 * kRows) {
+    const char* const from = image + offsets[p];
+    Sums b[kVectors];
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      b[j.kValue] = load<Sums>(reinterpret_cast<const int32_t*>(from) + j.kValue * kLanes<int32_t>);
+    });
+    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      int32_t four;
+      std::memcpy(&four, weights + 4 * i.kValue, sizeof(four));
+      const Sums weight = four - Sums{};
+      unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+        sum[i.kValue][j.kValue] = Multiply::add(sum[i.kValue][j.kValue], b[j.kValue], weight);
+      });
+    });
+  }
+  unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+    unrolled<kVectors>([&](auto j) __attribute__((always_inline)) {
+      store(sums + i.kValue * kColumns + j.kValue * kLanes<int32_t>, sum[i.kValue][j.kValue]);
+    });
+  });
+}
+
+template <class Multiply, int... kIndices>
+constexpr void set_tiles(detail::IntegerKernels& made, std::integer_sequence<int, kIndices...>) {
+  ((made.tile[kIndices] = tile<Multiply, kIndices + 1>), ...);
+  ((made.window_tile[kIndices] = window_tile<Multiply, kIndices + 1>), ...);
+}
+
 template <class Multiply>
 constexpr detail::IntegerKernels kernels_with(const char* name, bool is_wide) {
-  detail::IntegerKernels made{name, kColumns, kTileRows, is_wide, {}};
-  made.tile[0] = tile<Multiply, 1>;
-  made.tile[1] = tile<Multiply, 2>;
-  made.tile[2] = tile<Multiply, 3>;
-  made.tile[3] = tile<Multiply, 4>;
-  made.tile[4] = tile<Multiply, 5>;
-  if constexpr (kTileRows > 5) made.tile[5] = tile<Multiply, 6>;
-  if constexpr (kTileRows > 6) {
-    made.tile[6] = tile<Multiply, 7>;
-    made.tile[7] = tile<Multiply, 8>;
-    made.tile[8] = tile<Multiply, 9>;
-    made.tile[9] = tile<Multiply, 10>;
-    made.tile[10] = tile<Multiply, 11>;
-    made.tile[11] = tile<Multiply, 12>;
-    made.tile[12] = tile<Multiply, 13>;
-    made.tile[13] = tile<Multiply, 14>;
-  }
+  detail::IntegerKernels made{name, kColumns, kTileRows, is_wide, {}, {}};
+  set_tiles<Multiply>(made, std::make_integer_sequence<int, kTileRows>{});
   return made;
 }
 
@@ -151,6 +176,133 @@ void dequantise(float* y, const int32_t* sums, float row_scale, const float* col
   }
 }
 
+// What channels have beside each other, in 32 bits: four bytes, or two numbers of 16 bits.
+TL_INLINE int32_t beside(int32_t a, int32_t b, int32_t c, int32_t d) {
+  return (a & 255) | (b & 255) << 8 | (c & 255) << 16 | d << 24;
+}
+TL_INLINE int32_t beside(int32_t a, int32_t b) { return (a & 0xffff) | b << 16; }
+
+template <int64_t kStep>
+TL_INLINE void join_floats_by(int32_t* to, bool is_wide, const float* const* from, int64_t step,
+                              float inverse, int64_t n) {
+  if constexpr (kStep != 0) step = kStep;
+  const float* const a = from[0];
+  const float* const b = from[1];
+  if (b == nullptr) {  // what else is in the 32 bits meets no weights
+    const int32_t flips = is_wide ? 0 : 128;
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = static_cast<int8_t>(rounded(a[i * step], inverse)) ^ flips;
+    }
+    return;
+  }
+  if (is_wide) {
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = beside(static_cast<int8_t>(rounded(a[i * step], inverse)),
+                     static_cast<int8_t>(rounded(b[i * step], inverse)));
+    }
+    return;
+  }
+  const float* const c = from[2];
+  const float* const d = from[3];
+  constexpr int32_t kFlips = static_cast<int32_t>(0x80808080U);  // adds 128 to each
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = kFlips ^ beside(rounded(a[i * step], inverse), rounded(b[i * step], inverse),
+                            rounded(c[i * step], inverse), rounded(d[i * step], inverse));
+  }
+}
+
+void join_floats(int32_t* to, bool is_wide, const float* const* from, int64_t step, float inverse,
+                 int64_t n) {
+  if (step == 1) return join_floats_by<1>(to, is_wide, from, step, inverse, n);
+  join_floats_by<0>(to, is_wide, from, step, inverse, n);
+}
+
+template <int64_t kStep>
+TL_INLINE void join_bytes_by(int32_t* to, bool is_wide, const uint8_t* const* from, int64_t step,
+                             uint8_t flip, int32_t zero, int64_t n) {
+  if constexpr (kStep != 0) step = kStep;
+  const uint8_t* const a = from[0];
+  const uint8_t* const b = from[1];
+  if (b == nullptr) {
+    const int32_t off = is_wide ? zero : 0;
+    for (int64_t i = 0; i < n; ++i) to[i] = (a[i * step] ^ flip) - off;
+    return;
+  }
+  if (is_wide) {
+    for (int64_t i = 0; i < n; ++i) {
+      to[i] = beside((a[i * step] ^ flip) - zero, (b[i * step] ^ flip) - zero);
+    }
+    return;
+  }
+  const uint8_t* const c = from[2];
+  const uint8_t* const d = from[3];
+  const int32_t flips = flip == 0 ? 0 : static_cast<int32_t>(0x80808080U);
+  for (int64_t i = 0; i < n; ++i) {
+    to[i] = flips ^ beside(a[i * step], b[i * step], c[i * step], d[i * step]);
+  }
+}
+
+void join_bytes(int32_t* to, bool is_wide, const uint8_t* const* from, int64_t step, uint8_t flip,
+                int32_t zero, int64_t n) {
+  if (step == 1) return join_bytes_by<1>(to, is_wide, from, step, flip, zero, n);
+  join_bytes_by<0>(to, is_wide, from, step, flip, zero, n);
+}
+
+void scale_row(float* y, const int32_t* sums, float scale, float bias, int64_t n) {
+  for (int64_t j = 0; j < n; ++j) y[j] = static_cast<float>(sums[j]) * scale + bias;
+}
+
+void take_off(int32_t* y, const int32_t* sums, const int32_t* numbers, int32_t factor, int64_t n) {
+  const auto* const from = reinterpret_cast<const uint32_t*>(sums);
+  const auto* const others = reinterpret_cast<const uint32_t*>(numbers);
+  const uint32_t times = static_cast<uint32_t>(factor);
+  for (int64_t j = 0; j < n; ++j) y[j] = static_cast<int32_t>(from[j] - times * others[j]);
+}
+
+// NaN where there is one.
+detail::Extremes extremes(const float* x, int64_t n) {
+  using Floats = Vector<float>;
+  constexpr int64_t kStep = kLanes<float>;
+  float low = x[0], high = x[0];
+  bool is_odd = false;
+  int64_t i = 0;
+  if (n >= kStep) {
+    Floats lows = load<Floats>(x), highs = lows;
+    auto odd = lows != lows;
+    for (; i + kStep <= n; i += kStep) {
+      const Floats at = load<Floats>(x + i);
+      lows = at < lows ? at : lows;
+      highs = at > highs ? at : highs;
+      odd |= at != at;
+    }
+    for (int64_t j = 0; j < kStep; ++j) {
+      low = lows[j] < low ? lows[j] : low;
+      high = highs[j] > high ? highs[j] : high;
+      is_odd |= odd[j] != 0;
+    }
+  }
+  for (; i < n; ++i) {
+    low = x[i] < low ? x[i] : low;
+    high = x[i] > high ? x[i] : high;
+    is_odd |= x[i] != x[i];
+  }
+  if (is_odd) low = high = __builtin_nanf("");
+  return {low, high};
+}
+
+// Limited before it is rounded, by what is added to it, as above.
+void to_bytes(uint8_t* to, const float* x, float scale, float zero, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) {
+    float y = x[i] / scale;
+    y = y > 300.0F ? 300.0F : y;
+    y = y < -300.0F ? -300.0F : y;
+    y = (y + 12582912.0F) - 12582912.0F + zero;
+    y = y > 255.0F ? 255.0F : y;
+    y = y > 0.0F ? y : 0.0F;
+    to[i] = static_cast<uint8_t>(static_cast<int32_t>(y));
+  }
+}
+
 }  // namespace
 
 namespace detail {
@@ -162,9 +314,17 @@ const IntegerTable& TL_JOIN(integer_table, TL_ISA)() {
 #elif defined(__AVX2__)
                                        kernels_with<Dot>("AVX-VNNI", false),
 #else
-      {},
+                                       {},
 #endif
-                                       largest, quantise, dequantise};
+                                       largest,
+                                       quantise,
+                                       dequantise,
+                                       join_floats,
+                                       join_bytes,
+                                       scale_row,
+                                       take_off,
+                                       extremes,
+                                       to_bytes};
   return kTable;
 }
 

@@ -27,6 +27,10 @@ Device results_device(const Op& op, Device operands);
 // ErrorKind::kDType for an op that no complex number has a meaning for, where an input is one.
 void check_real(const Op& op, std::span<const Spec> inputs);
 
+// What a declared scalar function, which an attribute names, makes of one argument of a dtype;
+// ErrorKind::kAttribute where there is none that can take one argument.
+DType applied_dtype(const Op& op, const std::string& attr, const std::string& name, DType given);
+
 // ErrorKind::kDType where a complex number would have to become a real one.
 void check_converts(const Op& op, DType from, DType to);
 

@@ -2,6 +2,8 @@
 #include <algorithm>
 
 #include "op/families.h"
+#include "op/infer.h"
+#include "op/shapes.h"
 #include "op/windows.h"
 
 namespace tensorlike {
@@ -72,6 +74,51 @@ Specs infer_convolution_weight(const Op& op, Inputs inputs) {
   return one(joint_dtype(op, inputs), shape);
 }
 
+constexpr int64_t kMostTerms = 131072;  // of a sum of products of bytes, in 32 bits
+
+// Convolutions of integers: their dtypes, and the arguments from `first` on, of which there is one
+// number for each channel of the result, or one; of x_scale one for each image.
+Convolution integer_convolution_of(const Op& op, Inputs inputs) {
+  const Convolution c = convolution_of(op, inputs[0].shape, inputs[1].shape);
+  const std::vector<ArgSpec>& args = op.cls.spec.args;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    if (args[i].category == Category::kInteger) check_category(op.name(), args[i], inputs[i].dtype);
+    if (i < 2) continue;
+    const bool is_of_images = args[i].name == "x_scale";
+    const bool is_single = args[i].name == "x_zero_point";
+    const int64_t n = is_single ? 1 : is_of_images ? c.images : c.groups * c.out_channels;
+    const Dims& shape = inputs[i].shape;
+    if (shape.empty() || (shape.size() == 1 && (shape[0] == 1 || shape[0] == n))) continue;
+    fail(ErrorKind::kShape, said::op(op.name()), args[i].name,
+         is_single      ? ".shape must be (), one number"
+         : is_of_images ? ".shape must be () or (images,), a number for each"
+                        : ".shape must be () or (channels of the result,), a number for each",
+         said::got(args[i].name, ".shape=", to_string(shape), " for x.shape=",
+                   to_string(inputs[0].shape), ", weight.shape=", to_string(inputs[1].shape)));
+  }
+  return c;
+}
+
+Specs infer_conv_integer(const Op& op, Inputs inputs) {
+  const Convolution c = integer_convolution_of(op, inputs);
+  return one(DType::kInt32, image_shape(inputs[0].shape, c.groups * c.out_channels, c.window.out));
+}
+
+Specs infer_quantized_convolution(const Op& op, Inputs inputs) {
+  const Convolution c = integer_convolution_of(op, inputs);
+  if (c.rows() > kMostTerms) {
+    fail(ErrorKind::kShape, said::op(op.name()), "a window must have at most ", kMostTerms,
+         " elements, whose products fit 32 bits", said::got(c.rows()));
+  }
+  DType dtype = real_floating(op, "x", inputs[0].dtype);
+  for (size_t i = 2; i < inputs.size(); ++i) {
+    const char* const name = op.cls.spec.args[i].name.c_str();
+    dtype = promote(dtype, real_floating(op, name, inputs[i].dtype));
+  }
+  const DType found = applied_dtype(op, "activation", op.get<std::string>("activation"), dtype);
+  return one(found, image_shape(inputs[0].shape, c.groups * c.out_channels, c.window.out));
+}
+
 Specs infer_pool(const Op& op, Inputs inputs) {
   return one(joint_dtype(op, inputs), pooling_of(op, inputs[0].shape).shape);
 }
@@ -106,6 +153,9 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"convolution", infer_convolution},
     {"convolution_transpose", infer_convolution_transpose},
     {"convolution_weight", infer_convolution_weight},
+    {"conv_integer", infer_conv_integer},
+    {"quantized_convolution", infer_quantized_convolution},
+    {"dynamic_quantized_convolution", infer_quantized_convolution},
     {"max_pool", infer_pool},
     {"max_pool_spread", infer_pool_spread},
     {"max_pool_select", infer_pool_select},

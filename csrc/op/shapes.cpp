@@ -246,26 +246,8 @@ class Inference : public FoundSizes {
       case ResultShape::Of::kScalar:
         break;
     }
-    return of_scalar(spec_.attrs[from].name, std::get<std::string>(op_.attrs[from]));
-  }
-
-  // What a scalar function of one argument makes of the joint dtype.
-  DType of_scalar(const std::string& attr, const std::string& name) const {
-    const Scalar* scalar = registry().find_scalar(name);
-    const auto has_default = [](const ArgSpec& arg) {
-      return !std::holds_alternative<Nothing>(arg.fallback);
-    };
-    const bool takes_one =
-        scalar != nullptr && scalar->spec.outputs == 1 && !scalar->spec.args.empty() &&
-        std::all_of(scalar->spec.args.begin() + 1, scalar->spec.args.end(), has_default);
-    if (!takes_one) {
-      fail(ErrorKind::kAttribute, said::op(op_.name()), said::argument(attr),
-           "must be a declared scalar function that can take one argument",
-           said::got("'", name, "'",
-                     scalar == nullptr ? registry().did_you_mean(name, true, false) : ""));
-    }
-    const DType given = joint();
-    return scalar->result_dtype(scalar->compute_dtype({&given, 1}));
+    return applied_dtype(op_, spec_.attrs[from].name, std::get<std::string>(op_.attrs[from]),
+                         joint());
   }
 
   Dims batch_;
@@ -357,6 +339,23 @@ int64_t calculate(const Op& op, const std::string& function, int64_t a, int64_t 
   }
   if (is_wide) fail_calculation(op, "stay within 64 bits");
   return out;
+}
+
+DType applied_dtype(const Op& op, const std::string& attr, const std::string& name, DType given) {
+  const Scalar* scalar = registry().find_scalar(name);
+  const auto has_default = [](const ArgSpec& arg) {
+    return !std::holds_alternative<Nothing>(arg.fallback);
+  };
+  const bool takes_one =
+      scalar != nullptr && scalar->spec.outputs == 1 && !scalar->spec.args.empty() &&
+      std::all_of(scalar->spec.args.begin() + 1, scalar->spec.args.end(), has_default);
+  if (!takes_one) {
+    fail(ErrorKind::kAttribute, said::op(op.name()), said::argument(attr),
+         "must be a declared scalar function that can take one argument",
+         said::got("'", name, "'",
+                   scalar == nullptr ? registry().did_you_mean(name, true, false) : ""));
+  }
+  return scalar->result_dtype(scalar->compute_dtype({&given, 1}));
 }
 
 }  // namespace tensorlike

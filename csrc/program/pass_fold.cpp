@@ -8,6 +8,9 @@ namespace tensorlike {
 namespace {
 
 constexpr int64_t kMostElements = 1 << 16;  // of all inputs and results of a step
+// The same of a step whose results have no more elements than what it reads, as weights that are
+// made of bytes, or put in another order.
+constexpr int64_t kMostOfWeights = 1 << 25;
 
 class Folding {
  public:
@@ -26,11 +29,16 @@ class Folding {
   }
 
  private:
-  int64_t size_of_all(const Program::Step& step) const {
+  template <class Numbers>
+  int64_t size_of(const Numbers& numbers) const {
     int64_t count = 0;
-    for (int number : step.inputs) count += element_count(graph_.variable(number).spec.shape);
-    for (int number : step.outputs) count += element_count(graph_.variable(number).spec.shape);
+    for (int number : numbers) count += element_count(graph_.variable(number).spec.shape);
     return count;
+  }
+
+  bool is_small(const Program::Step& step) const {
+    const int64_t read = size_of(step.inputs), made = size_of(step.outputs);
+    return read + made <= (made <= read ? kMostOfWeights : kMostElements);
   }
 
   bool can_fold(const Program::Step& step) const {
@@ -38,7 +46,7 @@ class Folding {
     for (int input : step.inputs) {
       if (!known_[static_cast<size_t>(input)]) return false;
     }
-    return size_of_all(step) <= kMostElements;
+    return is_small(step);
   }
 
   void fold(const Program::Step step) {
@@ -74,7 +82,7 @@ class Folding {
 
   // A literal is known as it is; it stays a step, which any kind of tensor-like can take.
   void note_literal(const Program::Step& step) {
-    if (!step.exprs.empty() || size_of_all(step) > kMostElements) return;
+    if (!step.exprs.empty() || !is_small(step)) return;
     try {
       known_[static_cast<size_t>(step.outputs[0])] =
           make_const(*step.op, &graph_.variable(step.inputs[0]).spec);

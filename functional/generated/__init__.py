@@ -250,8 +250,12 @@ from .pooling import max_pool2d as max_pool2d
 from .pooling import max_pool3d as max_pool3d
 from .pooling import max_pool_select as max_pool_select
 from .pooling import max_pool_spread as max_pool_spread
+from .quantization import conv_integer as conv_integer
+from .quantization import dynamic_quantize_linear as dynamic_quantize_linear
+from .quantization import dynamic_quantized_convolution as dynamic_quantized_convolution
 from .quantization import dynamic_quantized_linear as dynamic_quantized_linear
 from .quantization import matmul_integer as matmul_integer
+from .quantization import quantized_convolution as quantized_convolution
 from .quantization import quantized_linear as quantized_linear
 from .random import random_draw as random_draw
 from .random import random_from as random_from
@@ -343,6 +347,7 @@ __all__ = [
     "conv1d",
     "conv2d",
     "conv3d",
+    "conv_integer",
     "conv_transpose1d",
     "conv_transpose2d",
     "conv_transpose3d",
@@ -369,6 +374,8 @@ __all__ = [
     "digamma",
     "divide",
     "dropout",
+    "dynamic_quantize_linear",
+    "dynamic_quantized_convolution",
     "dynamic_quantized_linear",
     "eig",
     "eigh",
@@ -493,6 +500,7 @@ __all__ = [
     "prod",
     "put_along_axis",
     "qr",
+    "quantized_convolution",
     "quantized_linear",
     "rad2deg",
     "random_draw",

@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...imperative import Tensor, TensorLike, native
 
 
@@ -134,5 +136,208 @@ def dynamic_quantized_linear(
         >>> y = tl.functional.dynamic_quantized_linear(*tensors, activation="relu")
         >>> [[round(v, 4) for v in row] for row in y.tolist()]
         [[30.5197, 0.8652]]
+    """
+    ...
+
+
+# opdecl/quantization.yaml: ConvInteger
+@native
+def conv_integer(
+    x: TensorLike,
+    weight: TensorLike,
+    x_zero_point: TensorLike,
+    weight_zero_point: TensorLike,
+    stride: int | Sequence[int] = (1,),
+    padding: str | int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    groups: int = 1,
+) -> Tensor:
+    """The convolution of integers less their zero points, in int32, whose sums wrap.
+
+    ``astype(astype(convolution(astype(x, dtype='float64') - astype(x_zero_point,
+    dtype='float64'), reshape(astype(reshape(weight, shape=(shape(weight)[0], size(weight) //
+    max(shape(weight)[0], 1))), dtype='float64') - reshape(astype(weight_zero_point,
+    dtype='float64'), shape=(shape(astype(weight_zero_point, dtype='float64')), 1)),
+    shape=shape(weight)), stride=stride, padding=padding, dilation=dilation, groups=groups),
+    dtype='int64'), dtype='int32')``
+
+    Args:
+        x: any shape, integer.
+        weight: any shape, integer.
+        x_zero_point: any shape, integer.
+        weight_zero_point: any shape, integer.
+        stride: the step of the window, for each dimension or for all.
+        padding: zero points on either side; "same" keeps the size (stride 1), "valid" is 0.
+        dilation: the distance between elements of the kernel.
+        groups: parts of the channels that do not see each other.
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: x is not integer.
+        DTypeError: weight is not integer.
+        DTypeError: x_zero_point is not integer.
+        DTypeError: weight_zero_point is not integer.
+
+    Source:
+        Declared in opdecl/quantization.yaml: ConvInteger.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[[[1, 2, 3, 5]]], [[[1, -1]]], 1, 0]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.conv_integer(*tensors).tolist()
+        [[[-1, -1, -2]]]
+    """
+    ...
+
+
+# opdecl/quantization.yaml: QuantizedConvolution
+@native
+def quantized_convolution(
+    x: TensorLike,
+    weight: TensorLike,
+    x_scale: TensorLike,
+    weight_scale: TensorLike,
+    bias: TensorLike,
+    stride: int | Sequence[int] = (1,),
+    padding: str | int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    groups: int = 1,
+    activation: str = "positive",
+) -> Tensor:
+    """A convolution of 8-bit integers: of each image in up to 127 steps of x_scale.
+
+    ``reshape(elemwise(reshape(conv_integer(reshape(astype(clip_between(round(reshape(x,
+    shape=(shape(x)[0], size(x) // max(shape(x)[0], 1))) * (1 / reshape(x_scale,
+    shape=(shape(x_scale), 1)))), -127, 127), dtype='int32'), shape=shape(x)), weight, 0, 0,
+    stride=stride, padding=padding, dilation=dilation, groups=groups), shape=(shape(x)[0],
+    shape(weight)[0], size(conv_integer(reshape(astype(clip_between(round(reshape(x,
+    shape=(shape(x)[0], size(x) // max(shape(x)[0], 1))) * (1 / reshape(x_scale,
+    shape=(shape(x_scale), 1)))), -127, 127), dtype='int32'), shape=shape(x)), weight, 0, 0,
+    stride=stride, padding=padding, dilation=dilation, groups=groups)) // max(shape(x)[0] *
+    shape(weight)[0], 1))) * (reshape(x_scale, shape=(shape(x_scale), 1, 1)) *
+    reshape(weight_scale, shape=(shape(weight_scale), 1))) + reshape(bias, shape=(shape(bias),
+    1)), mode=activation), shape=shape(conv_integer(reshape(astype(clip_between(round(reshape(x,
+    shape=(shape(x)[0], size(x) // max(shape(x)[0], 1))) * (1 / reshape(x_scale,
+    shape=(shape(x_scale), 1)))), -127, 127), dtype='int32'), shape=shape(x)), weight, 0, 0,
+    stride=stride, padding=padding, dilation=dilation, groups=groups)))``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight: any shape, integer.
+        x_scale: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight_scale: any shape, real floating-point (integers and booleans are promoted to
+            float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32).
+        stride: the step of the window, for each dimension or for all.
+        padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
+        dilation: the distance between elements of the kernel.
+        groups: parts of the channels that do not see each other.
+        activation: the name of a scalar function of one argument; others have defaults.
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: weight is not integer.
+
+    Source:
+        Declared in opdecl/quantization.yaml: QuantizedConvolution.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[[[1.0, 2.0, 3.0, 5.0]]], [[[100, -100]]], 0.5, 0.01, 0.25]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.quantized_convolution(*tensors, activation="relu").tolist()
+        [[[0.0, 0.0, 0.0]]]
+    """
+    ...
+
+
+# opdecl/quantization.yaml: DynamicQuantizedConvolution
+@native
+def dynamic_quantized_convolution(
+    x: TensorLike,
+    weight: TensorLike,
+    weight_scale: TensorLike,
+    bias: TensorLike,
+    stride: int | Sequence[int] = (1,),
+    padding: str | int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    groups: int = 1,
+    activation: str = "positive",
+) -> Tensor:
+    """A convolution of 8-bit integers: an image's 127 steps reach to its largest element.
+
+    ``quantized_convolution(x, weight, maximum(max(abs(reshape(x, shape=(shape(x)[0], size(x) //
+    max(shape(x)[0], 1)))), axis=-1), 1e-30) / 127, weight_scale, bias, stride=stride,
+    padding=padding, dilation=dilation, groups=groups, activation=activation)``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight: any shape, integer.
+        weight_scale: any shape, real floating-point (integers and booleans are promoted to
+            float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32).
+        stride: the step of the window, for each dimension or for all.
+        padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
+        dilation: the distance between elements of the kernel.
+        groups: parts of the channels that do not see each other.
+        activation: the name of a scalar function of one argument; others have defaults.
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: weight is not integer.
+
+    Source:
+        Declared in opdecl/quantization.yaml: DynamicQuantizedConvolution.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[[[1.0, 2.0, 3.0, 5.0]]], [[[100, -100]]], 0.01, 0.25]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.dynamic_quantized_convolution(*tensors, activation="relu").tolist()
+        [[[0.0, 0.0, 0.0]]]
+    """
+    ...
+
+
+# opdecl/quantization.yaml: DynamicQuantizeLinear
+@native
+def dynamic_quantize_linear(x: TensorLike) -> tuple[Tensor, ...]:
+    """Integers of uint8 between the extremes and 0, their scale and their zero point.
+
+    ``astype(clip_between(round(x / where(maximum(max(x), 0) - minimum(min(x), 0) == 0, 1,
+    (maximum(max(x), 0) - minimum(min(x), 0)) / 255)) + round(clip_between(0 - minimum(min(x),
+    0) / where(maximum(max(x), 0) - minimum(min(x), 0) == 0, 1, (maximum(max(x), 0) -
+    minimum(min(x), 0)) / 255), 0, 255)), 0, 255), dtype='uint8'), where(maximum(max(x), 0) -
+    minimum(min(x), 0) == 0, 1, (maximum(max(x), 0) - minimum(min(x), 0)) / 255),
+    astype(round(clip_between(0 - minimum(min(x), 0) / where(maximum(max(x), 0) -
+    minimum(min(x), 0) == 0, 1, (maximum(max(x), 0) - minimum(min(x), 0)) / 255), 0, 255)),
+    dtype='uint8')``
+
+    Args:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        3 tensors.
+        ``x(*S) -> uint8(*S), x(), uint8()``
+
+    Raises:
+        ShapeError: size(x) > 0 does not hold.
+
+    Source:
+        https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html; declared in
+            opdecl/quantization.yaml: DynamicQuantizeLinear.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> x = tl.tensor([0.0, 2.0, -3.0])
+        >>> [part.shape for part in tl.functional.dynamic_quantize_linear(x)]
+        [(3,), (), ()]
     """
     ...

@@ -79,7 +79,9 @@ class Evaluator:
             elif isinstance(node, Call) and node.function == SIZE:
                 values[node] = int(np.size(values[node.args[0]]))
             elif isinstance(node, Call):
-                given = {name: _attr(attr, values, given_attrs) for name, attr in node.attrs}
+                given = {
+                    name: attribute_value(attr, values, given_attrs) for name, attr in node.attrs
+                }
                 args = [values[arg] for arg in node.args]
                 name = node.function
                 if name == ELEMWISE:
@@ -162,10 +164,11 @@ def first_value(init: str, mapped: Array) -> Any:
     return {"0": 0, "1": 1, "false": False, "true": True}[init]
 
 
-def _attr(attr: Attr, values: Mapping[Expr, Any], attrs: Mapping[str, Any]) -> Any:
+def attribute_value(attr: Attr, values: Mapping[Expr, Any], attrs: Mapping[str, Any]) -> Any:
+    """What an attribute of a call is, given values of nodes, and the attributes around."""
     import numpy as np
 
-    parts = [_attr(part, values, attrs) for part in attr.parts]
+    parts = [attribute_value(part, values, attrs) for part in attr.parts]
     if attr.kind in ("arithmetic", "list"):
         return OPERATORS[attr.name](*parts)
     if attr.kind == "tuple":

@@ -69,8 +69,12 @@ from .pooling import AvgPoolSpread as AvgPoolSpread
 from .pooling import MaxPool as MaxPool
 from .pooling import MaxPoolSelect as MaxPoolSelect
 from .pooling import MaxPoolSpread as MaxPoolSpread
+from .quantization import ConvInteger as ConvInteger
+from .quantization import DynamicQuantizedConvolution as DynamicQuantizedConvolution
 from .quantization import DynamicQuantizedLinear as DynamicQuantizedLinear
+from .quantization import DynamicQuantizeLinear as DynamicQuantizeLinear
 from .quantization import MatmulInteger as MatmulInteger
+from .quantization import QuantizedConvolution as QuantizedConvolution
 from .quantization import QuantizedLinear as QuantizedLinear
 from .random import Random as Random
 from .random import RandomFrom as RandomFrom
@@ -101,6 +105,7 @@ __all__ = [
     "Cast",
     "Cholesky",
     "Concat",
+    "ConvInteger",
     "Convolution",
     "ConvolutionTranspose",
     "ConvolutionWeight",
@@ -110,6 +115,8 @@ __all__ = [
     "CrossEntropyRows",
     "Determinant",
     "Dropout",
+    "DynamicQuantizeLinear",
+    "DynamicQuantizedConvolution",
     "DynamicQuantizedLinear",
     "Eig",
     "Eigh",
@@ -138,6 +145,7 @@ __all__ = [
     "Pad",
     "PutAlongAxis",
     "QR",
+    "QuantizedConvolution",
     "QuantizedLinear",
     "RMSNorm",
     "RMSNormGrad",

@@ -118,3 +118,208 @@ class DynamicQuantizedLinear(OpBase, native="DynamicQuantizedLinear"):
     if TYPE_CHECKING:
 
         def __init__(self, *, activation: str = "positive") -> None: ...
+
+
+# opdecl/quantization.yaml: ConvInteger
+class ConvInteger(OpBase, native="ConvInteger"):
+    """The convolution of integers less their zero points, in int32, whose sums wrap.
+
+    ``astype(astype(convolution(astype(x, dtype='float64') - astype(x_zero_point,
+    dtype='float64'), reshape(astype(reshape(weight, shape=(shape(weight)[0], size(weight) //
+    max(shape(weight)[0], 1))), dtype='float64') - reshape(astype(weight_zero_point,
+    dtype='float64'), shape=(shape(astype(weight_zero_point, dtype='float64')), 1)),
+    shape=shape(weight)), stride=stride, padding=padding, dilation=dilation, groups=groups),
+    dtype='int64'), dtype='int32')``
+
+    Args:
+        stride: the step of the window, for each dimension or for all.
+        padding: zero points on either side; "same" keeps the size (stride 1), "valid" is 0.
+        dilation: the distance between elements of the kernel.
+        groups: parts of the channels that do not see each other.
+
+    Inputs:
+        x: any shape, integer.
+        weight: any shape, integer.
+        x_zero_point: any shape, integer.
+        weight_zero_point: any shape, integer.
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: x is not integer.
+        DTypeError: weight is not integer.
+        DTypeError: x_zero_point is not integer.
+        DTypeError: weight_zero_point is not integer.
+
+    Source:
+        Declared in opdecl/quantization.yaml: ConvInteger.
+    """
+
+    __slots__ = ()
+    stride: tuple[int, ...]
+    padding: str | tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            stride: tuple[int, ...] = (1,),
+            padding: str | tuple[int, ...] = (0,),
+            dilation: tuple[int, ...] = (1,),
+            groups: int = 1,
+        ) -> None: ...
+
+
+# opdecl/quantization.yaml: QuantizedConvolution
+class QuantizedConvolution(OpBase, native="QuantizedConvolution"):
+    """A convolution of 8-bit integers: of each image in up to 127 steps of x_scale.
+
+    ``reshape(elemwise(reshape(conv_integer(reshape(astype(clip_between(round(reshape(x,
+    shape=(shape(x)[0], size(x) // max(shape(x)[0], 1))) * (1 / reshape(x_scale,
+    shape=(shape(x_scale), 1)))), -127, 127), dtype='int32'), shape=shape(x)), weight, 0, 0,
+    stride=stride, padding=padding, dilation=dilation, groups=groups), shape=(shape(x)[0],
+    shape(weight)[0], size(conv_integer(reshape(astype(clip_between(round(reshape(x,
+    shape=(shape(x)[0], size(x) // max(shape(x)[0], 1))) * (1 / reshape(x_scale,
+    shape=(shape(x_scale), 1)))), -127, 127), dtype='int32'), shape=shape(x)), weight, 0, 0,
+    stride=stride, padding=padding, dilation=dilation, groups=groups)) // max(shape(x)[0] *
+    shape(weight)[0], 1))) * (reshape(x_scale, shape=(shape(x_scale), 1, 1)) *
+    reshape(weight_scale, shape=(shape(weight_scale), 1))) + reshape(bias, shape=(shape(bias),
+    1)), mode=activation), shape=shape(conv_integer(reshape(astype(clip_between(round(reshape(x,
+    shape=(shape(x)[0], size(x) // max(shape(x)[0], 1))) * (1 / reshape(x_scale,
+    shape=(shape(x_scale), 1)))), -127, 127), dtype='int32'), shape=shape(x)), weight, 0, 0,
+    stride=stride, padding=padding, dilation=dilation, groups=groups)))``
+
+    Args:
+        stride: the step of the window, for each dimension or for all.
+        padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
+        dilation: the distance between elements of the kernel.
+        groups: parts of the channels that do not see each other.
+        activation: the name of a scalar function of one argument; others have defaults.
+
+    Inputs:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight: any shape, integer.
+        x_scale: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight_scale: any shape, real floating-point (integers and booleans are promoted to
+            float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: weight is not integer.
+
+    Source:
+        Declared in opdecl/quantization.yaml: QuantizedConvolution.
+    """
+
+    __slots__ = ()
+    stride: tuple[int, ...]
+    padding: str | tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+    activation: str
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            stride: tuple[int, ...] = (1,),
+            padding: str | tuple[int, ...] = (0,),
+            dilation: tuple[int, ...] = (1,),
+            groups: int = 1,
+            activation: str = "positive",
+        ) -> None: ...
+
+
+# opdecl/quantization.yaml: DynamicQuantizedConvolution
+class DynamicQuantizedConvolution(OpBase, native="DynamicQuantizedConvolution"):
+    """A convolution of 8-bit integers: an image's 127 steps reach to its largest element.
+
+    ``quantized_convolution(x, weight, maximum(max(abs(reshape(x, shape=(shape(x)[0], size(x) //
+    max(shape(x)[0], 1)))), axis=-1), 1e-30) / 127, weight_scale, bias, stride=stride,
+    padding=padding, dilation=dilation, groups=groups, activation=activation)``
+
+    Args:
+        stride: the step of the window, for each dimension or for all.
+        padding: zeros on either side; "same" keeps the size (stride 1), "valid" is 0.
+        dilation: the distance between elements of the kernel.
+        groups: parts of the channels that do not see each other.
+        activation: the name of a scalar function of one argument; others have defaults.
+
+    Inputs:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+        weight: any shape, integer.
+        weight_scale: any shape, real floating-point (integers and booleans are promoted to
+            float32).
+        bias: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: weight is not integer.
+
+    Source:
+        Declared in opdecl/quantization.yaml: DynamicQuantizedConvolution.
+    """
+
+    __slots__ = ()
+    stride: tuple[int, ...]
+    padding: str | tuple[int, ...]
+    dilation: tuple[int, ...]
+    groups: int
+    activation: str
+
+    if TYPE_CHECKING:
+
+        def __init__(
+            self,
+            *,
+            stride: tuple[int, ...] = (1,),
+            padding: str | tuple[int, ...] = (0,),
+            dilation: tuple[int, ...] = (1,),
+            groups: int = 1,
+            activation: str = "positive",
+        ) -> None: ...
+
+
+# opdecl/quantization.yaml: DynamicQuantizeLinear
+class DynamicQuantizeLinear(OpBase, native="DynamicQuantizeLinear"):
+    """Integers of uint8 between the extremes and 0, their scale and their zero point.
+
+    ``astype(clip_between(round(x / where(maximum(max(x), 0) - minimum(min(x), 0) == 0, 1,
+    (maximum(max(x), 0) - minimum(min(x), 0)) / 255)) + round(clip_between(0 - minimum(min(x),
+    0) / where(maximum(max(x), 0) - minimum(min(x), 0) == 0, 1, (maximum(max(x), 0) -
+    minimum(min(x), 0)) / 255), 0, 255)), 0, 255), dtype='uint8'), where(maximum(max(x), 0) -
+    minimum(min(x), 0) == 0, 1, (maximum(max(x), 0) - minimum(min(x), 0)) / 255),
+    astype(round(clip_between(0 - minimum(min(x), 0) / where(maximum(max(x), 0) -
+    minimum(min(x), 0) == 0, 1, (maximum(max(x), 0) - minimum(min(x), 0)) / 255), 0, 255)),
+    dtype='uint8')``
+
+    Inputs:
+        x: any shape, real floating-point (integers and booleans are promoted to float32).
+
+    Returns:
+        3 tensors.
+        ``x(*S) -> uint8(*S), x(), uint8()``
+
+    Raises:
+        ShapeError: size(x) > 0 does not hold.
+
+    Source:
+        https://onnx.ai/onnx/operators/onnx__DynamicQuantizeLinear.html; declared in
+            opdecl/quantization.yaml: DynamicQuantizeLinear.
+    """
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        def __init__(self) -> None: ...

@@ -100,6 +100,14 @@ CASES = {
          np.array(7, np.uint8), scale(3.0), np.array(11, np.uint8)],
         ["uint8"], {},
     ),
+    "QGemm": (
+        [
+            integers(np.uint8, 3, 8), scale(0.1), np.array(120, np.uint8), integers(np.int8, 5, 8),
+            scale(0.02), np.array(3, np.int8), RANDOM.integers(-900, 900, 5).astype(np.int32),
+            scale(0.5), np.array(100, np.uint8),
+        ],
+        ["uint8"], {"transB": 1, "alpha": 0.5},
+    ),
     "QLinearSigmoid": (
         [BYTES, scale(0.05), np.array(128, np.uint8), scale(1 / 256), np.array(0, np.uint8)],
         ["uint8"], {},

@@ -25,6 +25,7 @@ from support.oracle import tuple_of
 
 import tensorlike as tl
 from tensorlike import opdecl
+from tensorlike.opdecl.compiler.evaluate import attribute_value
 from tensorlike.opdecl.compiler.expression import ELEMWISE, SIZE, Call, Name, Num, topological
 from tensorlike.opdecl.compiler.model import (
     DefinedOp,
@@ -44,14 +45,6 @@ def body_of(entry: DefinedOp, tensors: list[Any], attrs: dict[str, Any]) -> tupl
     names = {arg.name: tensor for arg, tensor in zip(entry.args, tensors, strict=True)}
     values: dict[Any, Any] = {}
 
-    def attribute(attr: Any) -> Any:
-        if attr.of is None:
-            return attr.literal if attr.kind == "literal" else attrs[attr.name]
-        of = values[attr.of]
-        if attr.kind == "dtype":
-            return of.dtype
-        return of.shape if attr.kind == "shape" else of.shape[attr.dim]
-
     for node in topological(entry.define.results):
         if isinstance(node, Name):
             values[node] = names[node.id]
@@ -60,7 +53,7 @@ def body_of(entry: DefinedOp, tensors: list[Any], attrs: dict[str, Any]) -> tupl
         elif isinstance(node, Call) and node.function == SIZE:
             values[node] = values[node.args[0]].size
         elif isinstance(node, Call):
-            given = {name: attribute(attr) for name, attr in node.attrs}
+            given = {name: attribute_value(attr, values, attrs) for name, attr in node.attrs}
             name = given.pop("mode") if node.function == ELEMWISE else node.function
             function = getattr(tl.functional, name)
             values[node] = function(*(values[arg] for arg in node.args), **given)

@@ -37,6 +37,14 @@ def test_the_report_tells_what_each_op_adds() -> None:
     assert report.table().splitlines()[1].split()[2] == "Linear"
 
 
+def test_convolutions_are_taken_for_products_of_bytes() -> None:
+    x = tl.tensor(np.random.default_rng(0).standard_normal((2, 8, 12, 12), dtype=np.float32))
+    report = ErrorReport()
+    tl.nn.Conv2d(8, 6, 3, padding=1, seed=0)(tl.Tensor(Compared(x, report)))
+    (row,) = report.rows()
+    assert row.op == "Convolution" and 1e-3 < row.added < 0.03
+
+
 def test_a_row_tells_the_line_of_the_user() -> None:
     report = ErrorReport()
     x = tl.Tensor(Compared(tl.ones((4, 8)), report))

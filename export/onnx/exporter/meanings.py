@@ -13,6 +13,7 @@ from .... import functional as F
 from ....ops import Subtensor
 from .alignments import ctc
 from .folding import reduction
+from .integer_windows import convolve_integers
 from .matrices import cholesky, inverse, solve, solve_triangular
 from .placing import numbers_of, placed
 from .pooling import (
@@ -207,6 +208,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "TakeAlongAxis": take_along_axis,
     "PutAlongAxis": put_along_axis,
     "Attention": attend,
+    "ConvInteger": convolve_integers,
     "ConvolutionWeight": convolution_weight,
     "AvgPool": average_pool,
     "AvgPoolSpread": average_pool_spread,

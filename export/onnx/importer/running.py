@@ -15,6 +15,7 @@ from .... import _C
 from .... import functional as F
 from ....imperative import Size, Tensor
 from ....imperative.blocks import is_symbolic
+from .dequantised import product_of_dequantised
 from .entries import Entry, Input, apply_entry
 from .graph import FunctionGraph, Graph, Node, Reference, SchemaFunction
 from .narrow_types import Narrow
@@ -153,6 +154,9 @@ class Run:
         for number, one in enumerate(entry.inputs):
             self._bind(entry, one, number, node, given, values)
         with _computing(entry, given, values):
+            product = product_of_dequantised(node, values, self.graph.makers, self.find)
+            if product is not None:
+                return [product]
             return apply_entry(entry, values, len(node.outputs))
 
     def _bind(

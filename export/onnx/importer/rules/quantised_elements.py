@@ -9,7 +9,7 @@ from ..... import _C
 from ..... import functional as F
 from ..element_types import converted
 from ..rule_table import rule
-from .quantising import dequantize, dynamic_quantize, product_of_bytes, quantize
+from .quantising import dequantize, product_of_bytes, quantize, requantized
 from .windows import convolved
 
 
@@ -24,7 +24,7 @@ def _bytes(x: Any, scale: Any, zero: Any) -> Any:
 @rule
 def dynamic_quantized_product(a: Any, b: Any, b_scale: Any, b_zero: Any, bias: Any) -> Any:
     """A product with a quantised matrix; the other one is quantised by its own range."""
-    found, scale, zero = dynamic_quantize(a)
+    found, scale, zero = F.dynamic_quantize_linear(a)
     return product_integer_to_float(found, b, scale, b_scale, zero, b_zero, bias)
 
 
@@ -36,6 +36,23 @@ def product_integer_to_float(
     sums = product_of_bytes(a, b, a_zero, b_zero)
     found = converted(converted(sums, "float32") * (a_scale * b_scale), b_scale.dtype)
     return found if bias is None else found + bias
+
+
+@rule
+def quantized_general_product(
+    a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, c: Any, y_scale: Any,
+    y_zero: Any, *, alpha: float, transA: int, transB: int,
+) -> Any:  # fmt: skip
+    """A product of quantised matrices plus sums, quantised where there is a scale for it."""
+    left = F.matrix_transpose(a) if transA else a
+    right = F.matrix_transpose(b) if transB else b
+    sums = product_of_bytes(left, right, a_zero, b_zero)
+    if c is not None:  # in the steps of the product, alpha and all
+        sums = sums + c
+    factor = a_scale * b_scale * alpha
+    if y_scale is None:
+        return converted(sums, "float32") * factor
+    return requantized(sums, factor / y_scale, F.reshape(y_zero, ()))
 
 
 @rule

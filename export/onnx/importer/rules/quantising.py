@@ -1,6 +1,6 @@
 """Quantised numbers: bytes that stand for reals by a scale and a zero point.
 
-Products of bytes are summed exactly, in floating-point numbers that hold the sums.
+Products of bytes are summed exactly, in int32.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..element_types import TYPES, converted, dtype_of
 from ..narrow_types import INTEGERS, Narrow, narrowed
 from ..rule_table import rule
 from .conversions import tensor_part, type_number
-from .windows import EXACT, convolution_integer, exact_dtype
+from .windows import convolution_integer
 
 UINT8 = 2
 
@@ -88,17 +88,6 @@ def dequantize(
     return converted(real * _along(converted(scale, wide), x, axis, block_size), kind)
 
 
-@rule
-def dynamic_quantize(x: Any) -> Any:
-    """Reals as bytes by a scale and a zero point of their own range."""
-    low, high = F.minimum(F.min(x), 0), F.maximum(F.max(x), 0)
-    scale = (high - low) / 255
-    safe = F.where(scale == 0, 1, scale)
-    zero = F.minimum(F.maximum(F.round(-low / safe), 0), 255)
-    found = F.minimum(F.maximum(F.round(x / safe) + zero, 0), 255)
-    return converted(found, "uint8"), scale, converted(zero, "uint8")
-
-
 def _rows(x: Any, rank: int, axis: int) -> Any:
     """A zero point or scale for each row or column of matrices."""
     if len(x.shape) != 1 or x.size == 1:
@@ -107,20 +96,26 @@ def _rows(x: Any, rank: int, axis: int) -> Any:
 
 
 def product_of_bytes(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
-    """A product of matrices of bytes, exactly, in floating-point numbers."""
-    left, right = converted(a, "float32"), converted(b, "float32")
-    if a_zero is not None:
-        left = left - _rows(converted(a_zero, "float32"), len(a.shape), -2)
-    if b_zero is not None:
-        right = right - _rows(converted(b_zero, "float32"), len(b.shape), -1)
-    dtype = exact_dtype(right, (max(len(b.shape) - 2, 0),), EXACT)
-    return F.matmul(converted(left, dtype), converted(right, dtype))
+    """A product of matrices of bytes, exactly."""
+    if a.dtype.kind == "floating" or b.dtype.kind == "floating":  # narrow ones, without zero points
+        return F.matmul(converted(a, "float32"), converted(b, "float32"))
+    is_row, is_column = len(a.shape) == 1, len(b.shape) == 1
+    left = F.reshape(a, (1, -1)) if is_row else a
+    right = F.reshape(b, (-1, 1)) if is_column else b
+    found = F.matmul_integer(
+        left,
+        right,
+        0 if a_zero is None else _rows(a_zero, len(a.shape), -2),
+        0 if b_zero is None else _rows(b_zero, len(b.shape), -1),
+    )
+    found = F.squeeze(found, -1) if is_column else found
+    return F.squeeze(found, -1 if is_column else -2) if is_row else found
 
 
 @rule
 def product_integer(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
     """A product of matrices of bytes."""
-    return converted(product_of_bytes(a, b, a_zero, b_zero), "int32")
+    return product_of_bytes(a, b, a_zero, b_zero)
 
 
 def requantized(sums: Any, factor: Any, zero: Any) -> Any:

@@ -5,19 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from ..... import functional as F
-from .....imperative.blocks import is_symbolic
 from ..attribute_functions import is_symmetric, margins, ones_like, window_pads
-from ..element_types import converted
 from ..rule_table import rule
-
-BYTE = 255  # the largest difference of two bytes
-EXACT = 2**24 // BYTE  # the sum of weights whose products with bytes float32 adds up exactly
-# The same where windows of 3x3 are multiplied as tiles (csrc/kernels/winograd.h): their sums are of
-# quarters, of up to 4 elements each, and 9 of them are added up.
-EXACT_OF_TILES = EXACT // (4 * 4 * 9)
 
 
 def convolved(
@@ -107,41 +97,24 @@ def _resized(y: Any, before: Sequence[int], after: Sequence[int]) -> Any:
     return F.pad(y, widths) if any(widths) else y
 
 
-def exact_dtype(weight: Any, axes: tuple[int, ...], most: int) -> str:
-    """A dtype in which products of bytes with a weight are summed exactly.
-
-    Args:
-        weight: less its zero point; looked at where it is known, else as large as bytes allow.
-        axes: those that are summed along.
-        most: up to which sum of magnitudes of the weight float32 is exact.
-    """
-    if is_symbolic(weight):
-        total: Any = BYTE
-        for axis in axes:
-            total = weight.shape[axis] * total
-    else:
-        total = int(np.abs(np.asarray(weight, np.float64)).sum(axis=axes).max(initial=0))
-    return "float32" if type(total) is int and total <= most else "float64"
-
-
 @rule
 def convolution_integer(
     x: Any, w: Any, x_zero: Any, w_zero: Any, *, auto_pad: str, pads: Any, strides: Any,
     dilations: Any, group: int, kernel_shape: Any,
 ) -> Any:  # fmt: skip
     """A convolution of bytes, summed exactly."""
-    left, right = converted(x, "float32"), converted(w, "float32")
-    if x_zero is not None:
-        left = left - converted(x_zero, "float32")
-    if w_zero is not None:
-        right = right - _for_channels(converted(w_zero, "float32"), len(w.shape))
-    most = EXACT_OF_TILES if tuple(w.shape[2:]) == (3, 3) else EXACT
-    dtype = exact_dtype(right, tuple(range(1, len(w.shape))), most)
-    left, right = converted(left, dtype), converted(right, dtype)
-    sums = convolved(left, right, None, auto_pad, pads, strides, dilations, group)
-    return converted(sums, "int32")
-
-
-def _for_channels(x: Any, rank: int) -> Any:
-    """One number for each channel of a weight, or one for all."""
-    return x if len(x.shape) == 0 or x.size == 1 else F.reshape(x, (-1, *[1] * (rank - 1)))
+    count = len(x.shape) - 2
+    strides, dilations = ones_like(strides, count), ones_like(dilations, count)
+    around = window_pads(auto_pad, pads, x.shape[2:], w.shape[2:], strides, dilations)
+    x_zero = 0 if x_zero is None else F.reshape(x_zero, ())
+    w_zero = 0 if w_zero is None else F.reshape(w_zero, () if w_zero.size == 1 else (-1,))
+    padding: Sequence[int] = (0,) * count
+    if is_symmetric(around):
+        padding = around[:count]
+    elif isinstance(x_zero, int):
+        x = F.pad(x, margins(around))
+    else:  # bytes wrap: what is there comes back, and what is added is the zero point
+        x = F.pad(x - x_zero, margins(around)) + x_zero
+    return F.conv_integer(
+        x, w, x_zero, w_zero, stride=strides, padding=padding, dilation=dilations, groups=group
+    )

@@ -7,6 +7,7 @@
 
 #include "base/pool.h"
 #include "kernels/convolution_product.h"
+#include "kernels/convolution_rows.h"
 
 namespace tensorlike {
 namespace {
@@ -148,6 +149,10 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
               {weight + g * c.out_channels * c.rows(), c.rows(), 1, nullptr, forms},
               y + g * c.out_channels, channels, bias != nullptr);
     }
+    return;
+  }
+  if (is_by_rows(c)) {
+    convolve_rows(c, x, weight, bias, y, forms);
     return;
   }
   const WindowProduct<T> product = forward_product(c, x, weight, bias, y, forms);

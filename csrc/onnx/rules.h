@@ -50,6 +50,8 @@ std::span<const NamedRule> shaping_rules();
 std::span<const NamedRule> layer_rules();
 std::span<const NamedRule> resizing_rules();
 std::span<const NamedRule> recurrent_rules();
+std::span<const NamedRule> control_flow_rules();
+std::span<const NamedRule> sequence_rules();
 
 // A slice of an axis; kNoBound: an end that is not given, or a step of 1.
 constexpr int64_t kNoBound = INT64_MIN;

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from tensorlike.__main__ import run_path
+
 from .program_files import split
 
 
@@ -18,15 +20,21 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
+def _fed(folder: Path, inputs: dict[str, Any]) -> list[str]:
+    """Options that feed inputs, which are written to files."""
+    words = []
+    for i, (name, value) in enumerate(inputs.items()):
+        np.save(folder / f"in{i}.npy", value)
+        words += ["--input", f"{name}={folder / f'in{i}.npy'}"]
+    return words
+
+
 def printed_and_results(
     runner: Path, folder: Path, data: bytes, inputs: dict[str, Any], *options: str
 ) -> tuple[str, dict[str, Any]]:
     """What tl-run prints, and the results of a program by their names, as it writes them."""
     (folder / "program.tlp").write_bytes(data)
-    words = []
-    for name, value in inputs.items():
-        np.save(folder / f"in_{name}.npy", value)
-        words += ["--input", f"{name}={folder / f'in_{name}.npy'}"]
+    words = _fed(folder, inputs)
     names = [name for name, _ in split(data)[0]["results"]]
     for name in names:
         words += ["--output", f"{name}={folder / f'out_{name}.npy'}"]
@@ -41,3 +49,17 @@ def results_of(
     printed, results = printed_and_results(runner, folder, data, inputs, *options)
     assert printed == ""
     return results
+
+
+def run_model(
+    proto: Any, folder: Path, inputs: dict[str, Any], *options: str
+) -> tuple[str, list[Any]]:
+    """What tl-run prints for a model of ONNX, and the model's results in their order."""
+    path = folder / "model.onnx"
+    path.write_bytes(proto.SerializeToString())
+    words = _fed(folder, inputs)
+    names = [one.name for one in proto.graph.output]
+    for i, name in enumerate(names):
+        words += ["--output", f"{name}={folder / f'out{i}.npy'}"]
+    printed = run(run_path(), path, *words, *options)
+    return printed, [np.load(folder / f"out{i}.npy") for i in range(len(names))]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import TensorProto, helper
 from support.onnx_models import (
     BOOL,
     INT64,
@@ -168,3 +168,33 @@ def test_shapes_that_hang_on_elements_are_those_of_what_is_fed(tmp_path: Path) -
     for shape in ([2, 3], [-1, 2]):
         _, (found,) = run_model(proto, tmp_path, {"x": x, "shape": np.array(shape)})
         np.testing.assert_array_equal(found, x.reshape(shape))
+
+
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize(("kind", "gates"), [("LSTM", 4), ("GRU", 3), ("RNN", 1)])
+def test_recurrences_go_to_the_length_of_each_example(
+    tmp_path: Path, kind: str, gates: int, direction: str
+) -> None:
+    random = np.random.default_rng(0)
+    count, size, batch, steps = 1 + (direction == "bidirectional"), 4, 3, 5
+    shapes = {"w": (count, gates * size, 2), "r": (count, gates * size, size)}
+    shapes |= {"b": (count, 2 * gates * size), "h": (count, batch, size)}
+    more = {"linear_before_reset": 1} if kind == "GRU" else {}
+    node = helper.make_node(
+        kind, ["x", "w", "r", "b", "lengths", "h"], ["y", "last"], hidden_size=size,
+        direction=direction, **more,
+    )  # fmt: skip
+    proto = model_of(
+        [node], [port("x", [steps, batch, 2]), port("lengths", [batch], TensorProto.INT32)],
+        [port("y", None), port("last", None)],
+        [weight(name, random.standard_normal(s).astype(np.float32)) for name, s in shapes.items()],
+    )  # fmt: skip
+    x = random.standard_normal((steps, batch, 2)).astype(np.float32)
+    model = tl.export.onnx.load(proto)
+    for lengths in ([5, 2, 3], [5, 5, 5], [1, 4, 2]):
+        feed = {"x": x, "lengths": np.array(lengths, np.int32)}
+        _, found = run_model(proto, tmp_path, feed)
+        in_python = model.named(feed)
+        for ours, name, theirs in zip(found, in_python, by_onnxruntime(proto, feed), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(in_python[name], theirs, rtol=1e-5, atol=1e-6)

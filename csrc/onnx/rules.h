@@ -54,6 +54,7 @@ std::span<const NamedRule> control_flow_rules();
 std::span<const NamedRule> sequence_rules();
 std::span<const NamedRule> quantised_rules();
 std::span<const NamedRule> indexing_rules();
+std::span<const NamedRule> einsum_rules();
 
 // A convolution with the attributes of ONNX's; without a bias where that is not given.
 Item convolved(const RuleCall& call, const Item& x, const Item& w, const Item& b);

@@ -107,7 +107,30 @@ Items compress(const RuleCall& call) {
   return {Item(picked(call.calls, x, call.calls.known(made), axis))};
 }
 
+// Each example's first steps, as many as its length, the other way round.
+Items reverse_sequence(const RuleCall& call) {
+  const Tensor& x = call.tensor("x");
+  const Dims& shape = x.spec.shape;
+  const size_t time = call.axis("time_axis", shape.size());
+  const size_t batch = call.axis("batch_axis", shape.size());
+  if (time + batch != 1)
+    call.refuse("time_axis", "must be 0 or 1, and batch_axis the other", "others");
+  const Dims outer(shape.begin(), shape.begin() + 2);
+  Sizes sizes(2, 1);
+  sizes[batch] = -1;
+  const Item wide = call.one("astype", {call.item("lengths")}, {{"dtype", Item(DType::kInt64)}});
+  const Item lengths = call.reshaped(wide.tensor("lengths"), sizes);
+  const Item steps = numbers_along(call, outer, time);
+  const Item last = call.one("subtract", {lengths, Item(int64_t{1})});
+  const Item is_on = call.one("less", {steps, lengths});
+  const Item turned = call.one("where", {is_on, call.one("subtract", {last, steps}), steps});
+  const Item examples = numbers_along(call, outer, batch);
+  const Items places = time == 0 ? Items{turned, examples} : Items{examples, turned};
+  return {call.one("gather", {Item(x), places[0], places[1]}, {{"axes", first_axes(2)}})};
+}
+
 constexpr NamedRule kRules[] = {
+    {"reverse_sequence", reverse_sequence},
     {"scatter_elements", scatter_elements},
     {"scatter_nd", scatter_nd},
     {"gather_nd", gather_nd},

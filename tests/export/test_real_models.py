@@ -232,3 +232,14 @@ def test_a_network_of_a_package_runs_without_python(tmp_path: Path, model: Model
         assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
         most = float(np.abs(expected).max(initial=0))
         np.testing.assert_allclose(result, expected, rtol=0, atol=model.tolerance * most)
+
+
+def test_networks_run_beside_others_with_open_sizes() -> None:
+    """What one does not know of its sizes says nothing of the numbers in the others."""
+    files = ("op18_ifless", "sig_bak_ovr", "rec_infer")
+    chosen = [model for name in files for model in MODELS if name in model.file]
+    loaded = [tl.export.onnx.load(path_of(model)) for model in chosen]
+    random = np.random.default_rng(0)
+    for model, network in zip(chosen, loaded, strict=True):
+        feed = {name: np.asarray(given.values(random)) for name, given in model.inputs.items()}
+        assert all(np.isfinite(np.asarray(y)).all() for y in network.named(feed).values())

@@ -7,6 +7,8 @@
 
 #include "base/pool.h"
 #include "kernels/convolution_product.h"
+#include "kernels/convolution_rows.h"
+#include "kernels/depthwise.h"
 
 namespace tensorlike {
 namespace {
@@ -148,6 +150,14 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
               {weight + g * c.out_channels * c.rows(), c.rows(), 1, nullptr, forms},
               y + g * c.out_channels, channels, bias != nullptr);
     }
+    return;
+  }
+  if (is_depthwise(c)) {
+    convolve_depthwise(c, x, weight, bias, y);
+    return;
+  }
+  if (is_by_rows(c)) {
+    convolve_rows(c, x, weight, bias, y, forms);
     return;
   }
   const WindowProduct<T> product = forward_product(c, x, weight, bias, y, forms);

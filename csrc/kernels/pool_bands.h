@@ -83,25 +83,30 @@ TL_INLINE void for_rows(const Window& w, const Band& band, int64_t row, F&& f) {
   }
 }
 
-// Calls combine(element of a strip, place in the input) for all strips of the band, row after row,
-// and clear(element) for those that are padding. What it does to elements beyond those that windows
-// see is of no account.
-template <class Combine, class Clear>
-TL_INLINE void fill_strips(const PoolWindow& w, const Band& band, Combine&& combine,
+// For all strips of the band, row after row: calls begin(element of a strip, place in the input)
+// for the first row that windows see, combine for the others, and clear(element) for padding. What
+// it does to elements beyond those that windows see is of no account.
+template <class Begin, class Combine, class Clear>
+TL_INLINE void fill_strips(const PoolWindow& w, const Band& band, Begin&& begin, Combine&& combine,
                            Clear&& clear) {
   const auto [first, last] = inside_of(w, band);
+  // Whole vectors, where that does not leave the input.
+  const int64_t whole = least(first + rounded_up(most(last - first, 0), kLanes), band.pitch);
   for (int64_t row = 0; row < band.rows; ++row) {
     const int64_t strip = row * band.pitch;
-    for (int64_t i = 0; i < band.pitch; ++i) clear(strip + i);
-    int64_t filled = last;
+    bool is_begun = false;
     for_rows(w, band, band.row + row, [&](int64_t place) __attribute__((always_inline)) {
-      // Whole vectors, where that does not leave the input.
-      const int64_t whole = least(first + rounded_up(most(last - first, 0), kLanes), band.pitch);
       const int64_t end = place + whole <= w.in_size() ? whole : last;
-      filled = most(filled, end);
-      for (int64_t i = first; i < end; ++i) combine(strip + i, place + i);
+      if (is_begun) {
+        for (int64_t i = first; i < end; ++i) combine(strip + i, place + i);
+      } else {
+        for (int64_t i = first; i < end; ++i) begin(strip + i, place + i);
+      }
+      is_begun = true;
     });
-    for (int64_t i = most(last, 0); i < filled; ++i) clear(strip + i);
+    const int64_t inner = is_begun ? least(first, band.pitch) : band.pitch;
+    for (int64_t i = 0; i < inner; ++i) clear(strip + i);
+    for (int64_t i = most(last, inner); i < band.pitch; ++i) clear(strip + i);
   }
   for (int64_t i = 0; i < w.span(); ++i) clear(band.rows * band.pitch + i);
 }
@@ -116,6 +121,10 @@ TL_INLINE void for_cells(const PoolWindow& w, const Band& band, int64_t tap, F&&
     for (int64_t i = 0; i < n; ++i) f(i, from + i);
   } else if (w.stride[2] == 2) {
     for (int64_t i = 0; i < n; ++i) f(i, from + i * 2);
+  } else if (w.stride[2] == 3) {
+    for (int64_t i = 0; i < n; ++i) f(i, from + i * 3);
+  } else if (w.stride[2] == 4) {
+    for (int64_t i = 0; i < n; ++i) f(i, from + i * 4);
   } else {
     for (int64_t i = 0; i < n; ++i) f(i, from + i * w.stride[2]);
   }

@@ -33,10 +33,29 @@ T window_maximum(const PoolWindow& w, const Band& window, const T* x) {
   return lanes[0];
 }
 
+// Windows of four elements beside each other, straight from the input.
+template <class T>
+void maxima_of_four(const PoolWindow& w, const T* x, T* y) {
+  // Where rows end with their windows, all rows are one.
+  const bool is_flat = w.in[2] == 4 * w.out[2] && w.in_size() == 4 * w.out_size();
+  const int64_t columns = is_flat ? w.out_size() : w.out[2];
+  for (int64_t begin = 0; begin < w.out_size(); begin += columns, y += columns) {
+    const int64_t line = begin / w.out[2];
+    const int64_t d = w.position(0, line / w.out[1], 0), h = w.position(1, line % w.out[1], 0);
+    const T* const from = x + (d * w.in[1] + h) * w.in[2];
+    for (int64_t i = 0; i < columns; ++i) {
+      T found = from[i * 4];
+      for (int tap = 1; tap < 4; ++tap) found = larger(found, from[i * 4 + tap]);
+      y[i] = found;
+    }
+  }
+}
+
 template <class T>
 void max(const PoolWindow& w, const void* in, void* out) {
   const T* x = static_cast<const T*>(in);
   T* y = static_cast<T*>(out);
+  if (w.is_of_four()) return maxima_of_four(w, x, y);
   if (w.is_by_window()) {
     for_each_window(w, [&](const Band& window) { y[window.place] = window_maximum(w, window, x); });
     return;
@@ -45,10 +64,11 @@ void max(const PoolWindow& w, const void* in, void* out) {
     T strips[kMostElements];
     T best[kMostElements];
     fill_strips(
-        w, band, [&](int64_t i, int64_t place) { strips[i] = larger(strips[i], x[place]); },
+        w, band, [&](int64_t i, int64_t place) { strips[i] = x[place]; },
+        [&](int64_t i, int64_t place) { strips[i] = larger(strips[i], x[place]); },
         [&](int64_t i) { strips[i] = kLowest<T>; });
-    for (int64_t i = 0; i < band.all(); ++i) best[i] = kLowest<T>;
-    for (int64_t tap = 0; tap < w.kernel[2]; ++tap) {
+    for_cells(w, band, 0, [&](int64_t i, int64_t at) { best[i] = strips[at]; });
+    for (int64_t tap = 1; tap < w.kernel[2]; ++tap) {
       for_cells(w, band, tap,
                 [&](int64_t i, int64_t at) { best[i] = larger(best[i], strips[at]); });
     }
@@ -116,10 +136,16 @@ TL_INLINE void for_maxima(const PoolWindow& w, const void* in, F&& f) {
     return;
   }
   for_bands(w, [&](const Band& band) {
+    const auto improve = [&](int64_t i, int64_t place) __attribute__((always_inline)) {
+      strips.improve(i, x[place], static_cast<Place>(place));
+    };
     fill_strips(
         w, band,
-        [&](int64_t i, int64_t place) { strips.improve(i, x[place], static_cast<Place>(place)); },
-        [&](int64_t i) { strips.clear(i); });
+        [&](int64_t i, int64_t place) __attribute__((always_inline)) {
+          strips.clear(i);
+          improve(i, place);
+        },
+        improve, [&](int64_t i) { strips.clear(i); });
     for (int64_t i = 0; i < band.all(); ++i) best.clear(i);
     for (int64_t tap = 0; tap < w.kernel[2]; ++tap) {
       for_cells(w, band, tap, [&](int64_t i, int64_t at) {
@@ -195,7 +221,8 @@ void mean(const PoolWindow& w, const void* in, void* out) {
     T strips[kMostElements];
     T sums[kMostElements];
     fill_strips(
-        w, band, [&](int64_t i, int64_t place) { strips[i] += x[place]; },
+        w, band, [&](int64_t i, int64_t place) { strips[i] = T{0} + x[place]; },
+        [&](int64_t i, int64_t place) { strips[i] += x[place]; },
         [&](int64_t i) { strips[i] = 0; });
     for (int64_t i = 0; i < band.all(); ++i) sums[i] = 0;
     for (int64_t tap = 0; tap < w.kernel[2]; ++tap) {

@@ -1,69 +1,18 @@
 #include "onnx/build.h"
 
 #include <algorithm>
-#include <set>
+#include <utility>
 
 #include "base/error.h"
+#include "onnx/missing.h"
 #include "onnx/rules.h"
+#include "onnx/subgraph.h"
 #include "onnx/wire.h"
 
 namespace tensorlike::onnx {
 namespace {
 
-constexpr int kMostDepth = 64;  // graphs in graphs, and functions that call functions
-
-std::string described(const Node& node) {
-  return node.domain.empty() ? node.op : node.domain + "." + node.op;
-}
-
-const Function* find_function(const Model& model, const Node& node) {
-  for (const Function& function : model.functions) {
-    const std::string domain = function.domain == "ai.onnx" ? "" : function.domain;
-    if (function.name == node.op && domain == node.domain) return &function;
-  }
-  return nullptr;
-}
-
-int64_t version(const std::map<std::string, int64_t>& opsets, const std::string& domain) {
-  const auto found = opsets.find(domain);
-  return found == opsets.end() ? 1 : found->second;
-}
-
-// The ops of a model that have no meaning here, each once.
-class Missing {
- public:
-  explicit Missing(const Model& model) : model_(model) {
-    look(model.graph.nodes, model.opsets, 0);
-    for (const Function& function : model.functions) {
-      std::map<std::string, int64_t> opsets = function.opsets;
-      opsets.insert(model.opsets.begin(), model.opsets.end());
-      look(function.nodes, opsets, 0);
-    }
-  }
-  const std::set<std::string>& ops() const { return ops_; }
-
- private:
-  void look(const std::vector<Node>& nodes, const std::map<std::string, int64_t>& opsets,
-            int depth) {
-    if (depth > kMostDepth) return;
-    for (const Node& node : nodes) {
-      const bool is_known = find_function(model_, node) != nullptr || is_meant(node, opsets);
-      if (!is_known) ops_.insert(described(node));
-      for (const Attribute& attribute : node.attributes) {
-        if (attribute.graph) look(attribute.graph->nodes, opsets, depth + 1);
-      }
-    }
-  }
-  static bool is_meant(const Node& node, const std::map<std::string, int64_t>& opsets) {
-    if (node.op == "If" && node.domain.empty()) return true;
-    const Entry* entry = find_entry(node.domain, node.op, version(opsets, node.domain));
-    return entry != nullptr &&
-           (entry->meaning != Entry::Meaning::kRule || find_rule(entry->text) != nullptr);
-  }
-
-  const Model& model_;
-  std::set<std::string> ops_;
-};
+constexpr int64_t kMostNodes = 1 << 20;  // that are run, in loops and functions each time
 
 Item item_of(const Attribute& attribute, const Calls& calls) {
   switch (attribute.type) {
@@ -92,11 +41,7 @@ Item item_of(const Attribute& attribute, const Calls& calls) {
 // The elements of a known tensor, as the kind of an input says.
 Item read_known(const Tensor& x, const Input& input, const Node& node) {
   if (input.kind == "array" || input.kind == "scalar") return Item(x);
-  if (!x.known) {
-    fail(ErrorKind::kArgument, said::op(described(node)), said::argument(input.name),
-         "must follow from the model and from shapes alone",
-         said::got("what depends on the elements of an input"));
-  }
+  if (!x.known) need_numbers(x, node.text(), input.name);
   Items numbers;
   if (kind_of(x.spec.dtype) == Kind::kFloating) {
     const Ref<RawTensor> wide = contiguous(*cast(*x.known, DType::kFloat64));
@@ -107,32 +52,32 @@ Item read_known(const Tensor& x, const Input& input, const Node& node) {
   }
   if (input.kind == "ints" || input.kind == "floats") return list_of(std::move(numbers));
   if (numbers.size() == 1) return numbers[0];
-  fail(ErrorKind::kShape, said::op(described(node)), said::argument(input.name),
-       "must be one number", said::got(to_string(x.spec)));
+  fail(ErrorKind::kShape, said::op(node.text()), said::argument(input.name), "must be one number",
+       said::got(to_string(x.spec)));
 }
 
 class Builder {
  public:
-  Builder(const Model& model, const Shapes& shapes, ProgramFile& file)
-      : model_(model), shapes_(shapes), file_(file), calls_(*file.program) {}
+  // `left`: how many nodes may be run.
+  Builder(const Model& model, const Fed& fed, int64_t& left, Built& built)
+      : model_(model), fed_(fed), left_(left), built_(built), own_(*built.file.program) {}
 
   void build() {
     Names names;
     std::set<std::string> filled;
     for (const auto& [name, value] : model_.graph.initializers) filled.insert(name);
     for (const Value& input : model_.graph.inputs) {
-      if (filled.count(input.name) == 0) names[input.name] = Item(added(input));
+      if (filled.count(input.name) == 0) names[input.name] = added(input);
     }
     run(model_.graph, names, model_.opsets, nullptr, 0);
     for (const Value& output : model_.graph.outputs) {
       const Tensor& x = found(names, nullptr, output.name).tensor(output.name);
-      file_.results.emplace_back(output.name, calls_.variable(x));
+      built_.file.results.emplace_back(output.name, own_.variable(x));
     }
   }
 
  private:
   using Names = std::map<std::string, Item>;
-  using Opsets = std::map<std::string, int64_t>;
   // Names of the graphs around, the attributes of the function around.
   struct Around {
     const Names* names = nullptr;
@@ -140,12 +85,58 @@ class Builder {
     const Named* attributes = nullptr;
   };
 
-  Tensor added(const Value& input) {
-    const auto given = shapes_.find(input.name);
+  // While a graph goes into another program.
+  struct Turn {
+    Turn(Calls*& place, Calls& calls) : place(place), before(std::exchange(place, &calls)) {}
+    ~Turn() { place = before; }
+    Turn(const Turn&) = delete;
+    Turn& operator=(const Turn&) = delete;
+    Calls*& place;
+    Calls* const before;
+  };
+
+  // A graph that is an attribute of a node that is being run.
+  class Inner final : public Subgraph {
+   public:
+    Inner(Builder& builder, const Graph& graph, const Opsets& opsets, const Around& around,
+          int depth)
+        : builder_(builder), graph_(graph), opsets_(opsets), around_(around), depth_(depth) {}
+
+    size_t outputs() const override { return graph_.outputs.size(); }
+    Items run(Calls& calls, const Items& inputs) const override {
+      if (inputs.size() != graph_.inputs.size()) {
+        refuse_model(
+            text("a graph of ", graph_.inputs.size(), " inputs that is given ", inputs.size()));
+      }
+      Names names;
+      for (size_t i = 0; i < inputs.size(); ++i) names[graph_.inputs[i].name] = inputs[i];
+      const Turn turn(builder_.calls_, calls);
+      builder_.run(graph_, names, opsets_, &around_, depth_ + 1);
+      Items made;
+      for (const Value& output : graph_.outputs) {
+        made.push_back(builder_.found(names, &around_, output.name));
+      }
+      return made;
+    }
+
+   private:
+    Builder& builder_;
+    const Graph& graph_;
+    const Opsets& opsets_;
+    const Around& around_;
+    const int depth_;
+  };
+
+  Item added(const Value& input) {
+    const auto given = fed_.find(input.name);
     std::vector<Program::Dimension> sizes = input.dimensions;
-    if (given != shapes_.end()) {
+    if (given != fed_.end()) {
+      const RawTensor& x = *given->second;
+      if (built_.fixed.count(input.name) > 0 && x.dtype == input.dtype) {
+        return Item(own_.known(given->second));
+      }
       sizes.clear();
-      for (int64_t size : given->second) sizes.push_back({size, {}});
+      for (int64_t size : x.shape) sizes.push_back({size, {}});
     }
     const auto is_open = [](const Program::Dimension& size) { return size.size == kUnknownSize; };
     if (!input.is_tensor || std::any_of(sizes.begin(), sizes.end(), is_open)) {
@@ -153,8 +144,7 @@ class Builder {
            "must be given a shape, since the model leaves it open", said::got("none"),
            said::fix("feed it"));
     }
-    const int number = file_.program->add_input(input.name, input.dtype, sizes);
-    return calls_.of_variable(number);
+    return Item(own_.of_variable(built_.file.program->add_input(input.name, input.dtype, sizes)));
   }
 
   const Item& found(const Names& names, const Around* around, const std::string& name) const {
@@ -169,7 +159,7 @@ class Builder {
 
   void run(const Graph& graph, Names& names, const Opsets& opsets, const Around* around,
            int depth) {
-    for (const auto& [name, value] : graph.initializers) names[name] = Item(calls_.known(value));
+    for (const auto& [name, value] : graph.initializers) names[name] = Item(calls_->known(value));
     run(graph.nodes, names, opsets, around, nullptr, depth);
   }
 
@@ -178,7 +168,8 @@ class Builder {
     if (depth > kMostDepth)
       refuse_model(text("graphs or functions more than ", kMostDepth, " deep"));
     for (const Node& node : nodes) {
-      calls_.place = node.name.empty() ? described(node) : node.name;
+      if (--left_ < 0) refuse_model(text("one that runs more than ", kMostNodes, " nodes"));
+      calls_->place = node.name.empty() ? node.text() : node.name;
       Items given;
       for (const std::string& name : node.inputs) {
         given.push_back(name.empty() ? Item() : found(names, around, name));
@@ -193,28 +184,38 @@ class Builder {
 
   Items results(const Node& node, const Items& given, const Opsets& opsets, const Around& here,
                 int depth) {
-    if (const Function* function = find_function(model_, node)) {
+    if (const Function* function = model_.function_of(node)) {
       return call(*function, node, given, opsets, here, depth);
     }
-    if (node.op == "If" && node.domain.empty()) return choose(node, given, opsets, here, depth);
-    const Entry& entry = *find_entry(node.domain, node.op, version(opsets, node.domain));
-    const Named values = values_of(entry, node, given, here);
+    const Entry& entry = *find_entry(node.domain, node.op, version_in(opsets, node.domain));
+    const Named values = values_of(entry, node, given, {opsets, here, depth});
     if (entry.meaning == Entry::Meaning::kBody)
-      return run_body(entry, values, calls_, node.outputs.size());
+      return run_body(entry, values, *calls_, node.outputs.size());
     if (entry.meaning == Entry::Meaning::kRule) {
-      return find_rule(entry.text)({entry, values, calls_, node.outputs.size()});
+      return find_rule(entry.text)({entry, values, *calls_, node.outputs.size()});
     }
     const Items& all = values.at(entry.inputs[0].name).list("inputs");
-    if (all.empty()) refuse_model(described(node) + " of nothing");
+    if (all.empty()) refuse_model(node.text() + " of nothing");
     Item total = all[0];
-    for (size_t i = 1; i < all.size(); ++i) total = Item(calls_.one(entry.text, {total, all[i]}));
+    for (size_t i = 1; i < all.size(); ++i) total = Item(calls_->one(entry.text, {total, all[i]}));
     return {total};
   }
 
+  // Where a node is run.
+  struct Place {
+    const Opsets& opsets;
+    const Around& around;
+    int depth;
+  };
+
   // An attribute of a node, or what it stands for in a function.
-  Item attribute_of(const Attribute& attribute, const Around& here) const {
-    if (attribute.reference.empty()) return item_of(attribute, calls_);
-    for (const Around* at = &here; at != nullptr; at = at->next) {
+  Item attribute_of(const Attribute& attribute, const Place& place) {
+    if (attribute.reference.empty() && attribute.type == Attribute::kGraph) {
+      return Item(Graphs(std::make_shared<const Inner>(*this, *attribute.graph, place.opsets,
+                                                       place.around, place.depth)));
+    }
+    if (attribute.reference.empty()) return item_of(attribute, *calls_);
+    for (const Around* at = &place.around; at != nullptr; at = at->next) {
       if (at->attributes == nullptr) continue;
       const auto value = at->attributes->find(attribute.reference);
       return value == at->attributes->end() ? Item() : value->second;
@@ -222,15 +223,15 @@ class Builder {
     refuse_model("the attribute '" + attribute.reference + "' of no function");
   }
 
-  Named values_of(const Entry& entry, const Node& node, const Items& given, const Around& here) {
+  Named values_of(const Entry& entry, const Node& node, const Items& given, const Place& place) {
     Named values(entry.attrs.begin(), entry.attrs.end());
     for (const Attribute& attribute : node.attributes) {
       const auto known = values.find(attribute.name);
       if (known == values.end()) {
-        fail(ErrorKind::kArgument, said::op(described(node)), "it has no attribute '",
-             attribute.name, "'");
+        fail(ErrorKind::kArgument, said::op(node.text()), "it has no attribute '", attribute.name,
+             "'");
       }
-      Item value = attribute_of(attribute, here);
+      Item value = attribute_of(attribute, place);
       if (value.is_given()) known->second = std::move(value);
     }
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
@@ -248,7 +249,7 @@ class Builder {
       }
       const auto [value, is_new] = values.emplace(input.name, Item());
       if (!value->second.is_given() && !input.is_optional) {
-        fail(ErrorKind::kArgument, said::op(described(node)), said::argument(input.name),
+        fail(ErrorKind::kArgument, said::op(node.text()), said::argument(input.name),
              "must be given", said::got("none"));
       }
     }
@@ -259,10 +260,10 @@ class Builder {
              const Around& here, int depth) {
     Named attributes;
     for (const Attribute& attribute : function.defaults) {
-      attributes[attribute.name] = item_of(attribute, calls_);
+      attributes[attribute.name] = item_of(attribute, *calls_);
     }
     for (const Attribute& attribute : node.attributes) {
-      attributes[attribute.name] = attribute_of(attribute, here);
+      attributes[attribute.name] = attribute_of(attribute, {opsets, here, depth});
     }
     Names names;
     for (size_t i = 0; i < function.inputs.size(); ++i) {
@@ -277,41 +278,57 @@ class Builder {
     return made;
   }
 
-  // The branch that a condition says, which must be known.
-  Items choose(const Node& node, const Items& given, const Opsets& opsets, const Around& here,
-               int depth) {
-    const Tensor& condition = given.empty() ? Tensor{} : given[0].tensor("condition");
-    const bool holds = integers_of(condition, "condition").at(0) != 0;
-    const Attribute* branch = node.find(holds ? "then_branch" : "else_branch");
-    if (branch == nullptr || !branch->graph) refuse_model("an If without its branches");
-    Names names;
-    run(*branch->graph, names, opsets, &here, depth + 1);
-    Items made;
-    for (const Value& output : branch->graph->outputs) {
-      made.push_back(found(names, &here, output.name));
-    }
-    return made;
-  }
-
   const Model& model_;
-  const Shapes& shapes_;
-  ProgramFile& file_;
-  Calls calls_;
+  const Fed& fed_;
+  int64_t& left_;
+  Built& built_;
+  Calls own_;
+  Calls* calls_ = &own_;  // of the program that is being built: the model's, or one in an op
 };
+
+// The inputs from which a variable follows.
+std::set<std::string> inputs_behind(const Program& program, int variable) {
+  std::set<int> wanted{variable};
+  for (auto step = program.steps().rbegin(); step != program.steps().rend(); ++step) {
+    const auto is_wanted = [&](int made) { return wanted.count(made) > 0; };
+    if (std::any_of(step->outputs.begin(), step->outputs.end(), is_wanted)) {
+      wanted.insert(step->inputs.begin(), step->inputs.end());
+    }
+  }
+  std::set<std::string> names;
+  for (int input : program.inputs()) {
+    if (wanted.count(input) > 0) {
+      names.insert(program.variables()[static_cast<size_t>(input)].name);
+    }
+  }
+  return names;
+}
 
 }  // namespace
 
-ProgramFile build_program(const Model& model, const Shapes& shapes) {
-  const Missing missing(model);
-  if (!missing.ops().empty()) {
+Built build_program(const Model& model, const Fed& fed) {
+  const std::set<std::string> missing = missing_ops(model);
+  if (!missing.empty()) {
     std::string names;
-    for (const std::string& op : missing.ops()) names += (names.empty() ? "" : ", ") + op;
+    for (const std::string& op : missing) names += (names.empty() ? "" : ", ") + op;
     fail(ErrorKind::kArgument, said::op("onnx"), "the core must have a meaning of all ops",
          said::got("none of " + names), said::fix("convert the model in Python, which has more"));
   }
-  ProgramFile file;
-  Builder(model, shapes, file).build();
-  return file;
+  int64_t left = kMostNodes;
+  std::set<std::string> fixed;
+  while (true) {
+    Built built{{}, fixed};
+    try {
+      Builder(model, fed, left, built).build();
+      return built;
+    } catch (const NumberNeeded& error) {
+      if (error.tensor.home != built.file.program.get()) throw;
+      for (const std::string& name : inputs_behind(*built.file.program, error.tensor.variable)) {
+        if (fed.count(name) > 0) fixed.insert(name);
+      }
+      if (fixed.size() == built.fixed.size()) throw;
+    }
+  }
 }
 
 }  // namespace tensorlike::onnx

@@ -66,11 +66,32 @@ Tensor Calls::known(Ref<RawTensor> value) const {
 }
 
 Tensor Calls::of_variable(int number) const {
-  return {number, {}, program_.variables()[static_cast<size_t>(number)].spec};
+  return {number, {}, program_.variables()[static_cast<size_t>(number)].spec, &program_};
+}
+
+Tensor Calls::input(const Spec& spec) {
+  std::vector<Program::Dimension> sizes;
+  for (int64_t size : spec.shape) sizes.push_back({size, {}});
+  return of_variable(
+      program_.add_input(text("given", program_.inputs().size()), spec.dtype, sizes));
 }
 
 int Calls::variable(const Tensor& x) {
-  return x.known ? program_.capture(x.known, x.spec, "RawTensor") : x.variable;
+  if (x.known) return program_.capture(x.known, x.spec, "RawTensor");
+  if (x.home == &program_) return x.variable;
+  for (const Given& given : given_) {
+    if (given.outside.home == x.home && given.outside.variable == x.variable) return given.variable;
+  }
+  given_.push_back({x, input(x.spec).variable});
+  return given_.back().variable;
+}
+
+std::vector<Tensor> Calls::add(const Op& op, std::span<const Tensor> args) {
+  std::vector<int> numbers;
+  for (const Tensor& x : args) numbers.push_back(variable(x));
+  std::vector<Tensor> results;
+  for (int number : program_.append(op, numbers, place)) results.push_back(of_variable(number));
+  return results;
 }
 
 Tensor Calls::lifted(const Item& item, const Spec* like) const {
@@ -84,6 +105,25 @@ Tensor Calls::lifted(const Item& item, const Spec* like) const {
     literal = item.number("an argument");
   }
   return known(make_const(*const_op(literal), like));
+}
+
+// Whether results may be computed while the program is made. A few bytes of a file can ask for any
+// amount of memory: what is not small waits for the run once there is much of it.
+bool Calls::may_hold(const Op& op, std::span<const Tensor> args) {
+  constexpr int64_t kSmall = 4096;
+  constexpr int64_t kMost = int64_t{1} << 28;  // elements
+  std::vector<Spec> specs;
+  for (const Tensor& x : args) specs.push_back(x.spec);
+  int64_t most = 0;
+  for (const Spec& made : infer_any(op, specs)) {
+    const bool is_counted =
+        std::find(made.shape.begin(), made.shape.end(), kUnknownSize) == made.shape.end();
+    most = std::max(most, is_counted ? element_count(made.shape) : kSmall);
+  }
+  if (most <= kSmall) return true;
+  if (most > kMost - held_) return false;
+  held_ += most;
+  return true;
 }
 
 std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
@@ -106,7 +146,7 @@ std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
   const bool all_known = std::all_of(lifted_args.begin(), lifted_args.end(),
                                      [](const Tensor& x) { return bool(x.known); });
   std::vector<Tensor> results;
-  if (all_known && op->cls.spec.effects.empty()) {
+  if (all_known && op->cls.spec.effects.empty() && may_hold(*op, lifted_args)) {
     SmallVector<Value*, 4> values;
     for (const Tensor& x : lifted_args) values.push_back(x.known.get());
     for (const Ref<Value>& made : apply(*op, {values.data(), values.size()})) {
@@ -114,23 +154,28 @@ std::vector<Tensor> Calls::call(const std::string& function, const Items& given,
     }
     return results;
   }
-  std::vector<int> numbers;
-  for (const Tensor& x : lifted_args) numbers.push_back(variable(x));
-  for (int number : program_.append(*op, numbers, place)) results.push_back(of_variable(number));
-  return results;
+  return add(*op, lifted_args);
 }
 
 Tensor Calls::one(const std::string& function, const Items& args, const NamedItems& attrs) {
   return std::move(call(function, args, attrs)[0]);
 }
 
+void need_numbers(const Tensor& x, std::string_view op, std::string_view argument) {
+  ErrorFields fields;
+  fields.must = "must follow from the model and from shapes alone";
+  fields.op = op;
+  fields.argument = argument;
+  fields.got = "what depends on the elements of an input";
+  throw NumberNeeded(x, Error(ErrorKind::kArgument, std::move(fields)));
+}
+
 std::vector<int64_t> integers_of(const Tensor& x, std::string_view what) {
+  if (!x.known) need_numbers(x, "onnx", what);
   const Kind kind = kind_of(x.spec.dtype);
-  const bool is_whole = x.known && (kind == Kind::kInteger || kind == Kind::kBool);
-  if (!is_whole || x.spec.shape.size() > 1) {
-    fail(ErrorKind::kArgument, said::op("onnx"), said::argument(what),
-         "must be integers that follow from the model and from shapes alone",
-         said::got(x.known ? to_string(x.spec) : "what depends on the elements of an input"));
+  if ((kind != Kind::kInteger && kind != Kind::kBool) || x.spec.shape.size() > 1) {
+    fail(ErrorKind::kArgument, said::op("onnx"), said::argument(what), "must be a list of integers",
+         said::got(to_string(x.spec)));
   }
   const Ref<RawTensor> wide = contiguous(*cast(*x.known, DType::kInt64));
   wide->ready("onnx");

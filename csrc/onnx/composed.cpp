@@ -48,11 +48,39 @@ Tensor tile(Calls& calls, const Tensor& x, const NamedItems& attrs) {
   return calls.one("reshape", {spread}, {{"shape", list_of(whole)}});
 }
 
+// Where the row and the column of an element of a matrix hold a condition; zeros elsewhere.
+Tensor triangle(Calls& calls, const Tensor& x, const NamedItems& attrs, bool is_upper) {
+  const Dims& shape = x.spec.shape;
+  if (shape.size() < 2) {
+    fail(ErrorKind::kShape, said::op("Trilu"), said::argument("x"), "must be of matrices",
+         said::got(to_string(x.spec)));
+  }
+  const int64_t rows = shape[shape.size() - 2], columns = shape[shape.size() - 1];
+  const int64_t k = attribute(attrs, "k").integer("k");
+  const Ref<RawTensor> mask = RawTensor::empty(DType::kBool, {rows, columns});
+  for (int64_t row = 0; row < rows; ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      const int64_t above = column - row;
+      const bool is_kept = is_upper ? above >= k : above <= k;
+      mask->data[row * columns + column] = static_cast<char>(is_kept ? 1 : 0);
+    }
+  }
+  const Tensor zero = calls.known(cast(*RawTensor::scalar(DType::kBool, false), x.spec.dtype));
+  return calls.one("where", {Item(calls.known(mask)), Item(x), Item(zero)});
+}
+Tensor tril(Calls& calls, const Tensor& x, const NamedItems& attrs) {
+  return triangle(calls, x, attrs, false);
+}
+Tensor triu(Calls& calls, const Tensor& x, const NamedItems& attrs) {
+  return triangle(calls, x, attrs, true);
+}
+
 struct NamedComposed {
   std::string_view name;
   Composed function;
 };
-constexpr NamedComposed kComposed[] = {{"flip", flip}, {"tile", tile}};
+constexpr NamedComposed kComposed[] = {
+    {"flip", flip}, {"tile", tile}, {"tril", tril}, {"triu", triu}};
 
 }  // namespace
 

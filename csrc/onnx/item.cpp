@@ -50,6 +50,11 @@ const Items& Item::list(std::string_view what) const {
   refuse(what, "a list");
 }
 
+const Subgraph& Item::graph(std::string_view what) const {
+  if (const auto* found = std::get_if<Graphs>(&value)) return **found;
+  refuse(what, "a graph");
+}
+
 std::vector<int64_t> Item::integers(std::string_view what) const {
   std::vector<int64_t> found;
   for (const Item& item : list(what)) found.push_back(item.integer(what));

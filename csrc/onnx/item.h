@@ -1,4 +1,5 @@
-// What the bodies of ONNX's ops calculate with: tensors, numbers, words, dtypes, and lists of them.
+// What the bodies of ONNX's ops calculate with: tensors, numbers, words, dtypes, lists of them, and
+// graphs that are attributes.
 #pragma once
 
 #include <memory>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "op/attr.h"
+#include "program/program.h"
 #include "tensor/raw_tensor.h"
 
 namespace tensorlike::onnx {
@@ -16,6 +18,7 @@ struct Tensor {
   int variable = -1;
   Ref<RawTensor> known = {};
   Spec spec = {};
+  const Program* home = nullptr;  // whose variable it is
 };
 
 struct Item;
@@ -23,8 +26,12 @@ using Items = std::vector<Item>;
 
 using List = std::shared_ptr<const Items>;
 
+class Subgraph;
+using Graphs = std::shared_ptr<const Subgraph>;
+
 struct Item {
-  using Value = std::variant<Nothing, bool, int64_t, double, std::string, DType, Tensor, List>;
+  using Value =
+      std::variant<Nothing, bool, int64_t, double, std::string, DType, Tensor, List, Graphs>;
   Item() = default;
   template <class Part>
     requires(!std::is_same_v<std::remove_cvref_t<Part>, Item>)
@@ -40,6 +47,7 @@ struct Item {
   const std::string& text(std::string_view what) const;
   const Tensor& tensor(std::string_view what) const;
   const Items& list(std::string_view what) const;
+  const Subgraph& graph(std::string_view what) const;
   std::vector<int64_t> integers(std::string_view what) const;
   // As an attribute of an op.
   Attr attr(std::string_view what) const;

@@ -58,7 +58,7 @@ class Reader {
     return field.text();
   }
 
-  static void add_opset(std::map<std::string, int64_t>& opsets, std::string_view message) {
+  static void add_opset(Opsets& opsets, std::string_view message) {
     std::string domain;
     int64_t version = 0;
     for (WireFields field(message); field.next();) {
@@ -275,6 +275,19 @@ const Attribute* Node::find(std::string_view attribute) const {
   const auto is_it = [&](const Attribute& each) { return each.name == attribute; };
   const auto found = std::find_if(attributes.begin(), attributes.end(), is_it);
   return found == attributes.end() ? nullptr : &*found;
+}
+
+const Function* Model::function_of(const Node& node) const {
+  for (const Function& function : functions) {
+    const std::string domain = function.domain == "ai.onnx" ? "" : function.domain;
+    if (function.name == node.op && domain == node.domain) return &function;
+  }
+  return nullptr;
+}
+
+int64_t version_in(const Opsets& opsets, const std::string& domain) {
+  const auto found = opsets.find(domain);
+  return found == opsets.end() ? 1 : found->second;
 }
 
 Model read_model(std::string_view bytes, const std::string& folder) {

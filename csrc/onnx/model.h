@@ -48,6 +48,8 @@ struct Node {
   std::vector<Attribute> attributes;
 
   const Attribute* find(std::string_view attribute) const;
+  // The op, and its domain where it is not ONNX's own.
+  std::string text() const { return domain.empty() ? op : domain + "." + op; }
 };
 
 // An input or a result: what is known of it.
@@ -65,21 +67,29 @@ struct Graph {
   std::vector<Value> inputs, outputs;
 };
 
+using Opsets = std::map<std::string, int64_t>;  // versions by domains; "" is ai.onnx
+
 struct Function {
   std::string name, domain, overload;
   std::vector<std::string> inputs, outputs;
   std::vector<Attribute> defaults;  // of attributes; those without stand in `attributes`
   std::vector<std::string> attributes;
   std::vector<Node> nodes;
-  std::map<std::string, int64_t> opsets;
+  Opsets opsets;
 };
 
 struct Model {
   int64_t ir_version = 0;
-  std::map<std::string, int64_t> opsets;  // versions by domains; "" is ai.onnx
+  Opsets opsets;
   Graph graph;
   std::vector<Function> functions;
+
+  // The model's own function that a node calls; null: it is an op.
+  const Function* function_of(const Node& node) const;
 };
+
+// The version of a domain's ops; 1 where nothing is said.
+int64_t version_in(const Opsets& opsets, const std::string& domain);
 
 // Reads a model; tensors that lie in files of their own are looked for in `folder`, and nowhere
 // else. ErrorKind::kArgument where the bytes are none, or hold what we have not, by its name.

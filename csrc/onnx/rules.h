@@ -50,12 +50,22 @@ std::span<const NamedRule> shaping_rules();
 std::span<const NamedRule> layer_rules();
 std::span<const NamedRule> resizing_rules();
 std::span<const NamedRule> recurrent_rules();
+std::span<const NamedRule> control_flow_rules();
+std::span<const NamedRule> sequence_rules();
+std::span<const NamedRule> quantised_rules();
+std::span<const NamedRule> indexing_rules();
+std::span<const NamedRule> einsum_rules();
+
+// A convolution with the attributes of ONNX's; without a bias where that is not given.
+Item convolved(const RuleCall& call, const Item& x, const Item& w, const Item& b);
 
 // A slice of an axis; kNoBound: an end that is not given, or a step of 1.
 constexpr int64_t kNoBound = INT64_MIN;
 struct Slice {
   int64_t first = kNoBound, last = kNoBound, step = kNoBound;
 };
+// Indices counted from the front; negative ones count from the end.
+Item from_front(const RuleCall& call, const Tensor& indices, int64_t size);
 // What indices, which count from the front, pick along an axis.
 Tensor picked(Calls& calls, const Tensor& x, const Tensor& indices, size_t axis);
 // The part of a tensor that a slice for each of its axes selects.

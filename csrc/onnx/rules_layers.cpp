@@ -54,16 +54,7 @@ Item spatial_sizes(const RuleCall& call, const Tensor& w) {
 Item zeros(const Item& count) { return calculate("repeated", {Item(int64_t{0}), count}); }
 
 Items convolution(const RuleCall& call) {
-  const Tensor& x = call.tensor("x");
-  const Tensor& w = call.tensor("w");
-  const Windows windows(call, x, spatial_sizes(call, w));
-  const bool pads_here = windows.is_symmetric;
-  const Item input = pads_here ? Item(x) : windows.padded(call, x, 0.0);
-  return {call.one("convolution", {input, Item(w), call.item("b")},
-                   {{"stride", windows.strides},
-                    {"padding", pads_here ? windows.before : zeros(windows.count)},
-                    {"dilation", windows.dilations},
-                    {"groups", call.item("group")}})};
+  return {convolved(call, call.item("x"), call.item("w"), call.item("b"))};
 }
 
 Items convolution_transpose(const RuleCall& call) {
@@ -106,22 +97,58 @@ Items max_pool(const RuleCall& call) {
   return {call.one("astype", {Item(made)}, {{"dtype", Item(x.spec.dtype)}})};
 }
 
+void refuse_dilations(const RuleCall& call, const Windows& windows) {
+  for (int64_t dilation : windows.dilations.integers("dilations")) {
+    if (dilation != 1) call.refuse("dilations", "must be 1 here", text(dilation));
+  }
+}
+
+// The mean of each window of elements that have their margins already.
+Item mean_of(const RuleCall& call, const Windows& windows, const Item& x) {
+  return call.one("avg_pool", {x},
+                  {{"kernel_size", windows.kernel},
+                   {"stride", windows.strides},
+                   {"padding", zeros(windows.count)},
+                   {"ceil_mode", Item(false)},
+                   {"count_include_pad", Item(true)}});
+}
+
 Items average_pool(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
   const Windows windows(call, x, call.item("kernel_shape"));
-  const Sizes dilations = windows.dilations.integers("dilations");
-  const bool is_plain =
-      std::all_of(dilations.begin(), dilations.end(), [](int64_t n) { return n == 1; });
-  if (!is_plain || !windows.is_narrow()) {
-    call.refuse("pads", "must be the same on both sides here, at most half of the window",
-                "others");
+  refuse_dilations(call, windows);
+  const bool counts_all = call.integer("count_include_pad") != 0;
+  if (windows.is_narrow()) {
+    return {call.one("avg_pool", {Item(x)},
+                     {{"kernel_size", windows.kernel},
+                      {"stride", windows.strides},
+                      {"padding", windows.before},
+                      {"ceil_mode", Item(call.integer("ceil_mode") != 0)},
+                      {"count_include_pad", Item(counts_all)}})};
   }
-  return {call.one("avg_pool", {Item(x)},
-                   {{"kernel_size", windows.kernel},
-                    {"stride", windows.strides},
-                    {"padding", windows.before},
-                    {"ceil_mode", Item(call.integer("ceil_mode") != 0)},
-                    {"count_include_pad", Item(call.integer("count_include_pad") != 0)}})};
+  if (call.integer("ceil_mode") != 0) {
+    call.refuse("ceil_mode", "must be 0 here, where pads differ", "1");
+  }
+  const Item found = mean_of(call, windows, windows.padded(call, x, 0.0));
+  if (counts_all) return {found};
+  const Item one(call.calls.known(cast(*RawTensor::scalar(DType::kBool, true), x.spec.dtype)));
+  const Item ones = call.one("broadcast_to", {one}, {{"shape", list_of(x.spec.shape)}});
+  const Item parts = mean_of(call, windows, windows.padded(call, ones.tensor("x"), 0.0));
+  return {call.one("divide", {found, parts})};
+}
+
+// The p-norm of each window.
+Items lp_pool(const RuleCall& call) {
+  const Tensor& x = call.tensor("x");
+  const Windows windows(call, x, call.item("kernel_shape"));
+  refuse_dilations(call, windows);
+  if (call.integer("ceil_mode") != 0) call.refuse("ceil_mode", "must be 0 here", "1");
+  const auto p = static_cast<double>(call.integer("p"));
+  double size = 1;
+  for (int64_t each : windows.kernel.integers("kernel_shape")) size *= static_cast<double>(each);
+  const Item powers = call.one("pow", {call.one("abs", {Item(x)}), Item(p)});
+  const Item means = mean_of(call, windows, windows.padded(call, powers.tensor("x"), 0.0));
+  return {call.one("pow", {call.one("multiply", {means, Item(size)}), Item(1 / p)})};
 }
 
 // As it is: nothing is left out where nothing is learnt.
@@ -180,6 +207,7 @@ constexpr NamedRule kRules[] = {
     {"convolution_transpose", convolution_transpose},
     {"max_pool", max_pool},
     {"average_pool", average_pool},
+    {"lp_pool", lp_pool},
     {"reduce_mean", reduce_mean},
     {"reduce_max", reduce_max},
     {"reduce_min", reduce_min},
@@ -190,6 +218,17 @@ constexpr NamedRule kRules[] = {
 };
 
 }  // namespace
+
+Item convolved(const RuleCall& call, const Item& x, const Item& w, const Item& b) {
+  const Windows windows(call, x.tensor("x"), spatial_sizes(call, w.tensor("w")));
+  const bool pads_here = windows.is_symmetric;
+  const Item input = pads_here ? x : windows.padded(call, x.tensor("x"), 0.0);
+  return call.one("convolution", {input, w, b},
+                  {{"stride", windows.strides},
+                   {"padding", pads_here ? windows.before : zeros(windows.count)},
+                   {"dilation", windows.dilations},
+                   {"groups", call.item("group")}});
+}
 
 std::span<const NamedRule> layer_rules() { return kRules; }
 

@@ -93,15 +93,34 @@ Items resized(const RuleCall& call, const Item& scales, const Item& sizes, const
   return {Item(std::move(x))};
 }
 
+// Scales or sizes of the axes that are named, with those of others, which stay as they are.
+Item of_all_axes(const RuleCall& call, const char* name) {
+  if (!call.is_given("axes")) return call.item(name);
+  const Dims& shape = call.tensor("x").spec.shape;
+  const auto rank = static_cast<int64_t>(shape.size());
+  const bool by_scales = std::string_view(name) == "scales";
+  Items all;
+  for (int64_t size : shape) all.push_back(by_scales ? Item(1.0) : Item(size));
+  const Items &axes = call.item("axes").list("axes"), &given = call.item(name).list(name);
+  if (axes.size() != given.size())
+    call.refuse(name, "must be one for each axis", text(given.size()));
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Item axis = calculate("normal_axis", {axes[i], Item(rank)});
+    all[static_cast<size_t>(axis.integer("axis"))] = given[i];
+  }
+  return list_of(std::move(all));
+}
+
 Items resize(const RuleCall& call) {
   for (const char* name : {"antialias", "exclude_outside"}) {
     if (call.integer(name) != 0) call.refuse(name, "must be 0 here", "1");
   }
-  if (call.is_given("axes")) call.refuse("axes", "must not be given here", "some");
   const std::string& policy = call.item("keep_aspect_ratio_policy").text("policy");
   if (policy != "stretch") call.refuse("keep_aspect_ratio_policy", "must be stretch here", policy);
+  const bool by_scales = call.is_given("scales") && !call.item("scales").list("scales").empty();
   return resized(
-      call, call.item("scales"), call.item("sizes"),
+      call, by_scales ? of_all_axes(call, "scales") : Item(),
+      by_scales || !call.is_given("sizes") ? list_of(Items()) : of_all_axes(call, "sizes"),
       {call.item("mode").text("mode"), call.item("coordinate_transformation_mode").text("mode"),
        call.item("nearest_mode").text("mode")});
 }

@@ -179,14 +179,6 @@ Items pad(const RuleCall& call) {
       "pad", {part}, {{"widths", list_of(added)}, {"mode", Item(mode)}, {"value", value}}))};
 }
 
-// Picking by index; negative ones count from the end.
-Item from_front(const RuleCall& call, const Tensor& indices, int64_t size) {
-  const Item at(indices);
-  const Item wrapped(call.calls.one("add", {at, Item(size)}));
-  const Item is_negative(call.calls.one("less", {at, Item(int64_t{0})}));
-  return Item(call.calls.one("where", {is_negative, wrapped, at}));
-}
-
 Items gather(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
   const size_t axis = call.axis("axis", x.spec.shape.size());
@@ -225,6 +217,13 @@ constexpr NamedRule kRules[] = {
 };
 
 }  // namespace
+
+Item from_front(const RuleCall& call, const Tensor& indices, int64_t size) {
+  const Item at(indices);
+  const Item wrapped(call.calls.one("add", {at, Item(size)}));
+  const Item is_negative(call.calls.one("less", {at, Item(int64_t{0})}));
+  return Item(call.calls.one("where", {is_negative, wrapped, at}));
+}
 
 std::span<const NamedRule> shaping_rules() { return kRules; }
 

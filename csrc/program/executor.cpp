@@ -70,14 +70,28 @@ Values states_of(const Program& program, const Scope& scope) {
   return found;
 }
 
-// A run computes, also where calls build a program.
+// A run computes, also where calls build a program; on arrays alone, whatever its sizes are: they
+// may be those that stand for unknown ones of another program.
 class NotRecorded {
  public:
-  NotRecorded() : before_(record_in(nullptr)) {}
-  ~NotRecorded() { record_in(before_); }
+  NotRecorded(Args given, Args states)
+      : before_(record_in(nullptr)), ran_all_(run_all(are_arrays(given) && are_arrays(states))) {}
+  ~NotRecorded() {
+    run_all(ran_all_);
+    record_in(before_);
+  }
+  NotRecorded(const NotRecorded&) = delete;
+  NotRecorded& operator=(const NotRecorded&) = delete;
 
  private:
+  static bool are_arrays(Args values) {
+    return std::all_of(values.begin(), values.end(), [](const Value* value) {
+      return value == nullptr || value->tag == Value::kRaw;
+    });
+  }
+
   Program* before_;
+  bool ran_all_;
 };
 
 // Where the value of a state is kept: where it is now, or the outermost scope, which stays when
@@ -158,7 +172,7 @@ Values execute(Program& program, const Feeds& feeds, std::span<const int> result
   std::vector<Value*> given, kept;
   for (const Ref<Value>& value : inputs) given.push_back(value.get());
   for (const Ref<Value>& value : states) kept.push_back(value.get());
-  const NotRecorded not_recorded;
+  const NotRecorded not_recorded(given, kept);
   Exchange exchange(program, states, scope);
   Values found = program.run(wanted, given, kept, replaces ? &exchange : nullptr);
   size_t at = results.size();

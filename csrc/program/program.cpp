@@ -28,6 +28,21 @@ std::string replaced(std::string message, const std::string& from, const std::st
   return message;
 }
 
+// Whether a size of a value from outside is one that is not known. A fraction of another program's
+// is a number like any other, which arrays that have nothing to do with it may have.
+bool is_unknown(int64_t size, const Program& program) {
+  if (live_witnesses == 0) return false;
+  const Program* owner = program_of(size);
+  if (owner == nullptr || owner == &program) return owner != nullptr;
+  const size_t sizes = owner->unknown_sizes().size();
+  for (size_t i = 0; i < sizes; ++i) {
+    const auto [variable, dimension] = owner->place_of_size(i);
+    const Dims& shape = owner->variables()[static_cast<size_t>(variable)].spec.shape;
+    if (multiple_of(size, shape[static_cast<size_t>(dimension)])) return true;
+  }
+  return sizes == 0;
+}
+
 }  // namespace
 
 Specs infer_any(const Op& op, std::span<const Spec> inputs) {
@@ -90,7 +105,7 @@ int Program::add_input(std::string name, DType dtype, std::span<const Dimension>
 
 int Program::capture(Ref<Value> value, const Spec& spec, std::string note, std::string name) {
   for (int64_t size : spec.shape) {
-    if (live_witnesses == 0 || program_of(size) == nullptr) continue;
+    if (!is_unknown(size, *this)) continue;
     fail(ErrorKind::kShape, said::op("capture"),
          "a value from outside must have sizes that are known",
          said::got("one made of an unknown size"),

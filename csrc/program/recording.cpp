@@ -12,10 +12,14 @@ namespace {
 
 std::atomic<int> watchers = 0;
 thread_local Program* current = nullptr;
+thread_local bool runs_all = false;
 
 }  // namespace
 
+bool run_all(bool is_set) { return std::exchange(runs_all, is_set); }
+
 bool append_creation(const Op& op, Args args, Values& out) {
+  if (runs_all) return false;
   Program* program = nullptr;
   const auto look = [&](int64_t number) {
     Program* owner = program == nullptr && !was_written(number) ? program_of(number) : nullptr;

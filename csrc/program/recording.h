@@ -7,6 +7,10 @@
 
 namespace tensorlike {
 
+// While it is set, ops of this thread on RawTensors, or on nothing, belong to no program, whatever
+// numbers their attributes hold: those of a program that runs on arrays. Returns what was set.
+bool run_all(bool is_set);
+
 // From now on ops without arguments are added to this program; null: they run. Returns the one
 // before.
 Program* record_in(Program* program);

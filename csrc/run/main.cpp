@@ -164,14 +164,22 @@ void compile(ProgramFile& file) {
   for (size_t i = 0; i < made.results.size(); ++i) file.results[i].second = made.results[i];
 }
 
-// A model is made a program for the shapes of what it is fed.
-ProgramFile load(const std::string& path, const Feeds& feeds) {
-  if (!path.ends_with(".onnx")) return Program::load(path);
-  onnx::Shapes shapes;
+// A model is made a program for what it is fed: for the shapes, and for elements on which shapes
+// hang; those are fed no more.
+ProgramFile load(const Options& options, Feeds& feeds) {
+  if (!options.program.ends_with(".onnx")) return Program::load(options.program);
+  onnx::Fed fed;
   for (const auto& [name, value] : feeds) {
-    shapes[name] = static_cast<const RawTensor&>(*value).shape;
+    fed[name] = Ref<RawTensor>(static_cast<RawTensor*>(value.get()));
   }
-  return onnx::build_program(onnx::read_model_file(path), shapes);
+  onnx::Built built = onnx::build_program(onnx::read_model_file(options.program), fed);
+  std::erase_if(feeds, [&](const auto& feed) { return built.fixed.count(feed.first) > 0; });
+  for (const std::string& name : built.fixed) {
+    if (!options.save.empty()) {
+      std::cout << "saved for the elements of " << name << ", on which shapes hang\n";
+    }
+  }
+  return std::move(built.file);
 }
 
 void run(const Options& options) {
@@ -179,7 +187,7 @@ void run(const Options& options) {
   seed_draws(options.seed);
   Feeds feeds;
   for (const auto& [name, path] : options.inputs) feeds.emplace_back(name, read_npy(path));
-  ProgramFile file = load(options.program, feeds);
+  ProgramFile file = load(options, feeds);
   for (const std::string& path : options.weights) {
     for (const auto& [name, tensor] : Program::load(path).weights) file.scope().set(name, tensor);
   }

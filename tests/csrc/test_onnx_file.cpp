@@ -7,6 +7,7 @@
 #include <random>
 
 #include "onnx/model.h"
+#include "onnx_bytes.h"
 #include "tape_support.h"
 
 namespace tensorlike::onnx {
@@ -15,29 +16,10 @@ namespace {
 // A claim is told by its own text.
 #define TL_CHECK(...) tape::expect(__VA_ARGS__, #__VA_ARGS__)
 
-std::string varint(uint64_t value) {
-  std::string out;
-  for (; value >= 0x80; value >>= 7) out += static_cast<char>(value | 0x80);
-  return out + static_cast<char>(value);
-}
-std::string field(uint32_t number, uint64_t value) { return varint(number << 3) + varint(value); }
-std::string field(uint32_t number, const std::string& bytes) {
-  return varint(number << 3 | 2) + varint(bytes.size()) + bytes;
-}
-std::string real_field(uint32_t number, float value) {
-  std::string bytes(sizeof(value), '\0');
-  std::memcpy(bytes.data(), &value, sizeof(value));
-  return varint(number << 3 | 5) + bytes;
-}
-
 std::string raw(const std::vector<float>& numbers) {
   std::string bytes(numbers.size() * sizeof(float), '\0');
   std::memcpy(bytes.data(), numbers.data(), bytes.size());
   return bytes;
-}
-
-std::string opset(const std::string& domain, uint64_t version) {
-  return field(8, field(1, domain) + field(2, version));
 }
 
 std::string input(const std::string& name) {
@@ -157,7 +139,7 @@ void tensors_in_files_lie_in_the_folder() {
   fs::remove_all(folder);
 }
 
-// Every beginning, then bytes that are set, taken out and put in.
+// Every beginning, then mutants.
 void mutants_are_refused_or_read(int count) {
   const std::string whole = good();
   int refused = 0;
@@ -165,25 +147,7 @@ void mutants_are_refused_or_read(int count) {
     refused += is_refused(whole.substr(0, size)) ? 1 : 0;
   TL_CHECK(refused > static_cast<int>(whole.size()) / 2);
   std::mt19937 random(7);
-  for (int i = 0; i < count; ++i) {
-    std::string mutant = whole;
-    for (int changes = static_cast<int>(random() % 4); changes >= 0; --changes) {
-      const size_t at = random() % mutant.size();
-      switch (random() % 3) {
-        case 0:
-          mutant[at] = static_cast<char>(random());
-          break;
-        case 1:
-          mutant.erase(at, 1 + random() % 3);
-          break;
-        default:
-          mutant.insert(at, 1 + random() % 3, static_cast<char>(random()));
-          break;
-      }
-      if (mutant.empty()) break;
-    }
-    is_refused(mutant);
-  }
+  for (int i = 0; i < count; ++i) is_refused(mutated(whole, random));
 }
 
 }  // namespace

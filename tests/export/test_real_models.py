@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from support.saved_runs import run_model
 
 import tensorlike as tl
 
@@ -208,3 +209,37 @@ def test_a_network_of_a_package_gives_what_onnx_runtime_gives(model: Model) -> N
         f"\n{model.file}: {times['ours']:.2f} ms, ONNX Runtime {times['theirs']:.2f} ms, "
         f"{times['ours'] / times['theirs']:.2f}"
     )
+
+
+# Ops that only Python has.
+IN_PYTHON = {"ddddocr/common_old.onnx": "DynamicQuantizeLSTM"}
+
+
+@pytest.mark.parametrize("model", MODELS, ids=lambda model: model.file)
+def test_a_network_of_a_package_runs_without_python(tmp_path: Path, model: Model) -> None:
+    onnx = pytest.importorskip("onnx")
+    path = path_of(model)
+    random = np.random.default_rng(0)
+    feed = {name: np.asarray(given.values(random)) for name, given in model.inputs.items()}
+    missing = IN_PYTHON.get(model.file)
+    if missing is not None:
+        with pytest.raises(AssertionError, match=missing):
+            run_model(onnx.load(path), tmp_path, feed)
+        return
+    _, found = run_model(onnx.load(path), tmp_path, feed, "--compile")
+    wanted = tl.export.onnx.load(path).named(feed)
+    for result, expected in zip(found, map(np.asarray, wanted.values()), strict=True):
+        assert (result.shape, result.dtype) == (expected.shape, expected.dtype)
+        most = float(np.abs(expected).max(initial=0))
+        np.testing.assert_allclose(result, expected, rtol=0, atol=model.tolerance * most)
+
+
+def test_networks_run_beside_others_with_open_sizes() -> None:
+    """What one does not know of its sizes says nothing of the numbers in the others."""
+    files = ("op18_ifless", "sig_bak_ovr", "rec_infer")
+    chosen = [model for name in files for model in MODELS if name in model.file]
+    loaded = [tl.export.onnx.load(path_of(model)) for model in chosen]
+    random = np.random.default_rng(0)
+    for model, network in zip(chosen, loaded, strict=True):
+        feed = {name: np.asarray(given.values(random)) for name, given in model.inputs.items()}
+        assert all(np.isfinite(np.asarray(y)).all() for y in network.named(feed).values())

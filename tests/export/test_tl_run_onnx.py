@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from support.onnx_cases import check_same, node_cases
+from support.onnx_cases import check_same, node_cases, reason_of
 
 import tensorlike as tl
 from tensorlike.__main__ import run_path
@@ -65,7 +65,8 @@ def held(cases: list[Any], folder: Path) -> tuple[int, int, list[str]]:
                 check_same(ours, theirs, case.rtol, case.atol)
             passed += 1
         except AssertionError as error:
-            wrong.append(f"{case.name}: {str(error)[:200]}")
+            if reason_of(case.name) is None:
+                wrong.append(f"{case.name}: {str(error)[:200]}")
     return len(cases), passed, wrong
 
 
@@ -73,7 +74,7 @@ def test_node_tests_that_the_core_has_give_the_standards_results(tmp_path: Path)
     cases = [case for case in node_cases()[::14] if is_plain(case)]
     count, passed, wrong = held(cases, tmp_path)
     assert not wrong, "\n".join(wrong)
-    assert passed > count // 3
+    assert passed > 2 * count // 3
 
 
 @pytest.mark.slow

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,36 +10,11 @@ import numpy as np
 import pytest
 from support.control_flow import CASES, W, X
 from support.program_files import joined, split
+from support.saved_runs import printed_and_results, results_of
 
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import static
-from tensorlike.__main__ import run_path
-
-
-@pytest.fixture(scope="module")
-def runner() -> Path:
-    """tl-run of this installation."""
-    try:
-        return run_path()
-    except FileNotFoundError:
-        pytest.skip("tensorlike is not installed with its programs")
-
-
-def run(runner: Path, folder: Path, data: bytes, inputs: dict[str, Any], *options: str) -> Any:
-    """The results of a saved program, and what the program printed."""
-    (folder / "program.tlp").write_bytes(data)
-    words = []
-    for name, value in inputs.items():
-        np.save(folder / f"in_{name}.npy", value)
-        words += ["--input", f"{name}={folder / f'in_{name}.npy'}"]
-    names = [name for name, _ in split(data)[0]["results"]]
-    for name in names:
-        words += ["--output", f"{name}={folder / f'out_{name}.npy'}"]
-    command = [runner, folder / "program.tlp", *words, *options]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return [np.load(folder / f"out_{name}.npy") for name in names], done.stdout
 
 
 def recorded(name: str, batch: Any) -> tuple[tl.Listing, list[Any]]:
@@ -67,9 +41,9 @@ def test_values_and_gradients_have_the_bits_of_python(
     wanted = [np.asarray(y) for y in listing.run(results, X, W)]
     again, loaded = tl.Listing.from_bytes(data)
     read = [np.asarray(y) for y in again.run(list(loaded), X, W)]
-    found, _ = run(runner, tmp_path, data, {"x": X, "w": W})
-    compiled, _ = run(runner, tmp_path, data, {"x": X, "w": W}, "--compile")
-    for x, y, z, close in zip(wanted, read, found, compiled, strict=True):
+    found = results_of(runner, tmp_path, data, {"x": X, "w": W})
+    compiled = results_of(runner, tmp_path, data, {"x": X, "w": W}, "--compile")
+    for x, y, z, close in zip(wanted, read, found.values(), compiled.values(), strict=True):
         assert x.tobytes() == y.tobytes() == z.tobytes()
         np.testing.assert_allclose(close, x, rtol=1e-9)
     assert again.to_bytes(list(loaded)) == data
@@ -88,13 +62,14 @@ def test_rows_that_go_two_ways_have_the_bits_of_python(runner: Path, tmp_path: P
     data = main.to_bytes([y])
     for rows in (0, 1, 9):
         given = np.random.default_rng(rows).random((rows, 1))
-        (found,), _ = run(runner, tmp_path, data, {"x": given})
+        (found,) = results_of(runner, tmp_path, data, {"x": given}).values()
         assert found.tobytes() == np.asarray(main.run([y], given)[0]).tobytes()
 
 
 def test_print_shows_the_programs_that_ops_hold(runner: Path, tmp_path: Path) -> None:
     listing, results = recorded("scan in cond in while", 4)
-    _, said = run(runner, tmp_path, listing.to_bytes(results), {"x": X, "w": W}, "--print")
+    data = listing.to_bytes(results)
+    said, _ = printed_and_results(runner, tmp_path, data, {"x": X, "w": W}, "--print")
     assert " = Cond(Call(" in said
     assert "\nCall(" in said
     assert "carry['x']: float64(4, 3)" in said

@@ -14,28 +14,13 @@ import numpy as np
 import pytest
 from support.models import Model, models
 from support.program_files import joined, split
+from support.saved_runs import results_of, run
 
 import tensorlike as tl
 import tensorlike.functional as F
-from tensorlike.__main__ import cmake_dir, run_path
+from tensorlike.__main__ import cmake_dir
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-@pytest.fixture(scope="module")
-def runner() -> Path:
-    """tl-run of this installation."""
-    try:
-        return run_path()
-    except FileNotFoundError:
-        pytest.skip("tensorlike is not installed with its programs")
-
-
-def run(*command: str | Path) -> str:
-    """What a command prints; a failure shows all that it said."""
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
 
 
 def refusal(*command: str | Path) -> str:
@@ -43,22 +28,6 @@ def refusal(*command: str | Path) -> str:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stderr
-
-
-def results_of(
-    runner: Path, folder: Path, data: bytes, inputs: dict[str, Any], *options: str
-) -> dict[str, Any]:
-    """The results of a program by their names, as tl-run writes them."""
-    (folder / "program.tlp").write_bytes(data)
-    words = []
-    for name, value in inputs.items():
-        np.save(folder / f"in_{name}.npy", value)
-        words += ["--input", f"{name}={folder / f'in_{name}.npy'}"]
-    names = [name for name, _ in split(data)[0]["results"]]
-    for name in names:
-        words += ["--output", f"{name}={folder / f'out_{name}.npy'}"]
-    assert run(runner, folder / "program.tlp", *words, *options) == ""
-    return {name: np.load(folder / f"out_{name}.npy") for name in names}
 
 
 def recorded(model: Model) -> tuple[tl.Listing, list[Any]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from .... import _C
@@ -50,6 +51,18 @@ class Graph:
     constants: dict[str, Any]
     nodes: list[Node]
     makers: dict[str, Node] = field(default_factory=dict)
+
+    @cached_property
+    def around(self) -> tuple[str, ...]:
+        """The names that are read here, or in graphs within, and made outside."""
+        own, found = {*self.constants, *self.inputs}, dict[str, None]()
+        for node in self.nodes:
+            inner = [x.around for x in node.attributes.values() if isinstance(x, Graph)]
+            read = [*node.inputs, *(name for names in inner for name in names)]
+            found.update((name, None) for name in read if name and name not in own)
+            own.update(node.outputs)
+        found.update((name, None) for name in self.outputs if name not in own)
+        return tuple(found)
 
 
 @dataclass

@@ -35,6 +35,7 @@ class Run:
     Attributes:
         values: by name.
         known: values, computed, of names that stand for variables of a program.
+        given: what stands here for values of graphs around, by name.
         attributes: of the function whose graph this is.
         is_recording: whether a program is made.
     """
@@ -51,6 +52,7 @@ class Run:
         self.is_recording: bool = is_recording or (outer is not None and outer.is_recording)
         self.values: dict[str, Any] = dict(graph.constants)
         self.known: dict[str, Any] = {}
+        self.given: Mapping[str, Any] = {}
 
     def run(self, inputs: Sequence[Any]) -> list[Any]:
         """The outputs for these inputs."""
@@ -79,8 +81,9 @@ class Run:
         """The value of a name, here or in a graph around."""
         run: Run | None = self
         while run is not None:
-            if name in run.values:
-                return run.values[name]
+            for values in (run.values, run.given):
+                if name in values:
+                    return values[name]
             run = run.outer
         raise _C.ArgumentError(
             "must be made by a node that has run", op="onnx", argument=name, got="nothing"
@@ -203,9 +206,25 @@ class Subgraph:
         self.is_recording = outer.is_recording
         self._outer = outer
 
-    def __call__(self, *inputs: Any) -> list[Any]:
-        """What it gives for these inputs."""
-        return Run(self.graph, self._outer).run(inputs)
+    def recorded_around(self) -> dict[str, Any]:
+        """The tensors of the program around that it reads, by name."""
+        found = {name: self._outer.find(name) for name in self.graph.around}
+        return {
+            name: value
+            for name, value in found.items()
+            if isinstance(value, Tensor) and is_symbolic(value)
+        }
+
+    def __call__(self, *inputs: Any, given: Mapping[str, Any] | None = None) -> list[Any]:
+        """What it gives for these inputs.
+
+        Args:
+            inputs: tensors.
+            given: what stands for values of graphs around, by name.
+        """
+        run = Run(self.graph, self._outer)
+        run.given = given or {}
+        return run.run(inputs)
 
 
 @contextmanager

@@ -2,48 +2,8 @@
 
 from __future__ import annotations
 
-from . import (
-    attention,
-    control_flow,
-    conversions,
-    detection,
-    element_math,
-    indexing,
-    making,
-    normalizing,
-    pooling,
-    quantised_elements,
-    quantising,
-    random,
-    recurrent,
-    resizing,
-    sampling,
-    sequences,
-    shaping,
-    signals,
-    training,
-    windows,
-)
+from importlib import import_module
+from pkgutil import iter_modules
 
-FAMILIES = (
-    attention,
-    control_flow,
-    conversions,
-    detection,
-    element_math,
-    indexing,
-    making,
-    normalizing,
-    pooling,
-    quantised_elements,
-    quantising,
-    random,
-    recurrent,
-    resizing,
-    sampling,
-    sequences,
-    shaping,
-    signals,
-    training,
-    windows,
-)
+# Each of them adds its rules to the table.
+FAMILIES = tuple(import_module(f".{family.name}", __name__) for family in iter_modules(__path__))

@@ -119,36 +119,23 @@ def _packed(
 @rule
 def packed_attention(
     x: Any, weight: Any, bias: Any, mask: Any, past: Any, added: Any, past_length: Any, *,
-    qkv_hidden_sizes: Any, rotary_embedding_dim: int, outputs: int, num_heads: int,
-    unidirectional: int, scale: Any, mask_filter_value: float, do_rotary: int,
-    past_present_share_buffer: int,
+    qkv_hidden_sizes: Any, rotary_embedding_dim: int, outputs: int, **how: Any,
 ) -> Any:  # fmt: skip
     """Attention whose three projections are one product."""
     packed = F.matmul(x, weight)
     if bias is not None:
         packed = packed + bias
-    how = {
-        "num_heads": num_heads, "unidirectional": unidirectional, "scale": scale,
-        "mask_filter_value": mask_filter_value, "do_rotary": do_rotary,
-        "past_present_share_buffer": past_present_share_buffer,
-    }  # fmt: skip
     return _packed(packed, mask, past, added, qkv_hidden_sizes, how, outputs)
 
 
 @rule
 def quantized_attention(
     x: Any, weight: Any, bias: Any, x_scale: Any, w_scale: Any, mask: Any, x_zero: Any, w_zero: Any,
-    past: Any, *, outputs: int, num_heads: int, unidirectional: int, scale: Any,
-    mask_filter_value: float, do_rotary: int, past_present_share_buffer: int,
+    past: Any, *, outputs: int, **how: Any,
 ) -> Any:  # fmt: skip
     """The same of bytes, whose projections are summed exactly."""
     sums = product_of_bytes(x, weight, x_zero, w_zero)
     packed = converted(sums, x_scale.dtype) * (x_scale * w_scale) + bias
-    how = {
-        "num_heads": num_heads, "unidirectional": unidirectional, "scale": scale,
-        "mask_filter_value": mask_filter_value, "do_rotary": do_rotary,
-        "past_present_share_buffer": past_present_share_buffer,
-    }  # fmt: skip
     return _packed(packed, mask, past, None, None, how, outputs)
 
 

@@ -50,14 +50,19 @@ def choose(condition: Any, *, then_branch: Any, else_branch: Any) -> Any:
         return tuple((then_branch if flag else else_branch)())
     from ..running import NumberNeeded
 
+    # What the branches read is given to them: made of what lies outside, it would be made there,
+    # whichever branch is taken.
+    around = {**then_branch.recorded_around(), **else_branch.recorded_around()}
+
+    def taking(branch: Any) -> Any:
+        def run(*tensors: Any) -> Any:
+            given = dict(zip(around, tensors, strict=True))
+            return tuple(_tensors(branch(given=given), "If"))
+
+        return run
+
     try:
-        return tuple(
-            F.cond(
-                flag,
-                lambda: tuple(_tensors(then_branch(), "If")),
-                lambda: tuple(_tensors(else_branch(), "If")),
-            )
-        )
+        return tuple(F.cond(flag, taking(then_branch), taking(else_branch), *around.values()))
     except NumberNeeded:
         raise
     except _C.TensorlikeError as error:

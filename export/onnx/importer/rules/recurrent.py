@@ -71,6 +71,11 @@ def _blocks(x: Any, order: Sequence[int]) -> Any:
     return F.concat([parts[i] for i in order], axis=0)
 
 
+def _with_start(states: Any, start: Any, ends: Any) -> Any:
+    """The states after so many steps of each example; after none, those that it started with."""
+    return F.gather(F.concat([F.expand_dims(start, 0), states], axis=0), *ends, axes=(0, 1))
+
+
 class Direction:
     """One direction of a recurrence, with the tensors that belong to it."""
 
@@ -100,7 +105,7 @@ class Direction:
 
     def run(self, is_usual: bool) -> tuple[Any, Any, Any]:
         """The states after each step, the last one, and the last cell state."""
-        plain = is_usual and self.lengths is None and self.clip is None and self.p is None
+        plain = is_usual and self.clip is None and self.p is None
         if plain and not self.input_forget and (self.kind != "GRU" or self.before_reset):
             return self._by_op()
         return self._by_scan()
@@ -110,15 +115,42 @@ class Direction:
         w, r = _blocks(self.w, order), _blocks(self.r, order)
         b, rb = _blocks(self.b, order), _blocks(self.rb, order)
         product = F.matmul(self.x, F.permute_dims(w, (1, 0)))
-        last = 0 if self.reverse else -1
+        bias = b if self.kind == "GRU" else b + rb
+        if self.lengths is None:
+            ys, cells = self._recurrence(product + bias, r, rb, reverse=self.reverse)
+            last = 0 if self.reverse else -1
+            return ys, ys[last], self.c if cells is None else cells[last]
+        return self._of_lengths(product + bias, r, rb)
+
+    def _recurrence(self, sums: Any, r: Any, rb: Any, *, reverse: bool) -> tuple[Any, Any]:
+        """The states after each step, and the cell states of an LSTM."""
         if self.kind == "LSTM":
-            ys, cells, _ = F.lstm(product + (b + rb), r, self.h, self.c, reverse=self.reverse)
-            return ys, ys[last], cells[last]
+            ys, cells, _ = F.lstm(sums, r, self.h, self.c, reverse=reverse)
+            return ys, cells
         if self.kind == "GRU":
-            ys = F.gru(product + b, r, self.h, rb, reverse=self.reverse)
-        else:
-            ys = F.rnn(product + (b + rb), r, self.h, reverse=self.reverse)
-        return ys, ys[last], self.c
+            return F.gru(sums, r, self.h, rb, reverse=reverse), None
+        return F.rnn(sums, r, self.h, reverse=reverse), None
+
+    def _of_lengths(self, sums: Any, r: Any, rb: Any) -> tuple[Any, Any, Any]:
+        """Each example up to its own length, back from there where it goes the other way.
+
+        All go on to the longest, and what comes after an example's end is not looked at.
+        """
+        lengths = converted(self.lengths, "int64")
+        examples = F.reshape(F.arange(sums.shape[1]), (1, -1))
+        steps = F.reshape(F.arange(sums.shape[0]), (-1, 1))
+        is_on = steps < lengths
+        turned = F.where(is_on, lengths - 1 - steps, steps)
+        places = (turned, F.broadcast_to(examples, turned.shape))
+        if self.reverse:
+            sums = F.gather(sums, *places, axes=(0, 1))
+        ys, cells = self._recurrence(sums, r, rb, reverse=False)
+        ends = (lengths, F.reshape(examples, (-1,)))
+        last = _with_start(ys, self.h, ends)
+        last_cell = self.c if cells is None else _with_start(cells, self.c, ends)
+        if self.reverse:
+            ys = F.gather(ys, *places, axes=(0, 1))
+        return F.where(F.expand_dims(is_on, -1), ys, 0), last, last_cell
 
     def _by_scan(self) -> tuple[Any, Any, Any]:
         sums = F.matmul(self.x, F.permute_dims(self.w, (1, 0))) + self.b

@@ -1,0 +1,98 @@
+#include "kernels/convolution_rows.h"
+
+#include <algorithm>
+
+#include "kernels/convolution_product.h"
+
+namespace tensorlike {
+namespace {
+
+thread_local ScratchBuffer t_rows;
+thread_local ScratchBuffer t_sums;
+
+constexpr int64_t kMostWindows = 12;
+constexpr int64_t kLeastChannels = 16;
+
+// The taps [first, last) of a line of a window that lie within the input.
+struct Taps {
+  int64_t first, last;
+};
+Taps taps_inside(const Window& w, int64_t at) {
+  int64_t first = 0, last = w.kernel[2];
+  while (first < last && w.position(2, at, first) < 0) ++first;
+  while (first < last && w.position(2, at, last - 1) >= w.in[2]) --last;
+  return {first, last};
+}
+
+// What a window at `at` sees of a group's channels, channel by channel, tap by tap.
+template <class T>
+void gather_window(const Convolution& c, const T* x, const int64_t* at, T* row) {
+  const Window& w = c.window;
+  const Taps taps = taps_inside(w, at[2]);
+  const int64_t begin = w.position(2, at[2], 0), step = w.dilation[2];
+  const bool is_inside = taps.first == 0 && taps.last == w.kernel[2];
+  for (int64_t channel = 0; channel < c.in_channels; ++channel, x += w.in_size()) {
+    for (int64_t plane = 0; plane < w.kernel[0]; ++plane) {
+      const int64_t d = w.position(0, at[0], plane);
+      for (int64_t line = 0; line < w.kernel[1]; ++line, row += w.kernel[2]) {
+        const int64_t h = w.position(1, at[1], line);
+        const bool is_there = d >= 0 && d < w.in[0] && h >= 0 && h < w.in[1];
+        if (!is_there || !is_inside) std::fill_n(row, w.kernel[2], T{0});
+        if (!is_there) continue;
+        const T* const from = x + (d * w.in[1] + h) * w.in[2] + begin;
+        for (int64_t tap = taps.first; tap < taps.last; ++tap) row[tap] = from[tap * step];
+      }
+    }
+  }
+}
+
+template <class T>
+void gather_windows(const Convolution& c, const T* x, int64_t group, T* rows) {
+  const Window& w = c.window;
+  for (int64_t image = 0; image < c.images; ++image) {
+    const T* const from = x + (image * c.groups + group) * c.x_size();
+    for (int64_t i = 0; i < w.out_size(); ++i, rows += c.rows()) {
+      const int64_t line = i / w.out[2];
+      const int64_t at[Window::kDims] = {line / w.out[1], line % w.out[1], i % w.out[2]};
+      gather_window(c, from, at, rows);
+    }
+  }
+}
+
+}  // namespace
+
+bool is_by_rows(const Convolution& c) {
+  return c.images * c.window.out_size() <= kMostWindows && c.out_channels >= kLeastChannels;
+}
+
+template <class T>
+void convolve_rows(const Convolution& c, const T* x, const T* weight, const T* bias, T* y,
+                   KeptForms* forms) {
+  const int64_t windows = c.window.out_size(), count = c.images * windows, n = c.out_channels;
+  ScratchLoan rows_loan(t_rows), sums_loan(t_sums);
+  T* const rows = rows_loan.reserve<T>(count * c.rows());
+  T* const sums = sums_loan.reserve<T>(count * n);
+  for (int64_t group = 0; group < c.groups; ++group) {
+    gather_windows(c, x, group, rows);
+    for (int64_t i = 0; bias != nullptr && i < count; ++i) {
+      std::copy_n(bias + group * n, n, sums + i * n);
+    }
+    gemm<T>(count, n, c.rows(), {rows, c.rows(), 1},
+            {weight + group * n * c.rows(), c.rows(), 1, nullptr, forms}, sums, n, bias != nullptr);
+    for (int64_t image = 0; image < c.images; ++image) {
+      T* const to = y + (image * c.groups + group) * c.y_size();
+      for (int64_t channel = 0; channel < n; ++channel) {
+        for (int64_t i = 0; i < windows; ++i) {
+          to[channel * windows + i] = sums[(image * windows + i) * n + channel];
+        }
+      }
+    }
+  }
+}
+
+template void convolve_rows<float>(const Convolution&, const float*, const float*, const float*,
+                                   float*, KeptForms*);
+template void convolve_rows<double>(const Convolution&, const double*, const double*, const double*,
+                                    double*, KeptForms*);
+
+}  // namespace tensorlike

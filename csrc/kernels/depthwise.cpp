@@ -1,0 +1,107 @@
+#include "kernels/depthwise.h"
+
+#include <algorithm>
+
+#include "base/isa.h"
+#include "kernels/convolution_product.h"
+
+namespace tensorlike {
+
+#define TL_LEVEL(ISA) void fill_depthwise_##ISA(DepthwiseKernels& kernels);
+#if defined(TL_HAS_v2)
+TL_LEVEL(v2)
+#endif
+#if defined(TL_HAS_v3)
+TL_LEVEL(v3)
+#endif
+#if defined(TL_HAS_v4)
+TL_LEVEL(v4)
+#endif
+#undef TL_LEVEL
+
+namespace {
+
+constexpr int64_t kMostRows = 96 * 1024;  // elements: half of a second-level cache
+constexpr int64_t kColumns = 16;          // of a vector
+
+thread_local ScratchBuffer t_rows;
+
+DepthwiseKernels make_kernels() {
+  DepthwiseKernels kernels;
+  switch (isa()) {
+#if defined(TL_HAS_v4)
+    case Isa::kV4:
+      fill_depthwise_v4(kernels);
+      break;
+#endif
+#if defined(TL_HAS_v3)
+    case Isa::kV3:
+      fill_depthwise_v3(kernels);
+      break;
+#endif
+    default:
+#if defined(TL_HAS_v2)
+      fill_depthwise_v2(kernels);
+#endif
+      break;
+  }
+  return kernels;
+}
+
+// The part of the kernel's rows, in all places of a dimension, that lie within the image.
+double share_inside(const Window& w, int dim) {
+  double inside = 0;
+  for (int64_t tap = 0; tap < w.kernel[dim]; ++tap) {
+    inside += static_cast<double>(std::max<int64_t>(w.last(dim, tap) - w.first(dim, tap), 0));
+  }
+  return inside / static_cast<double>(w.kernel[dim] * w.out[dim]);
+}
+
+template <class T>
+DepthwiseKernels::Plane plane_kernel() {
+  static const DepthwiseKernels kernels = make_kernels();
+  return sizeof(T) == 4 ? kernels.f32 : kernels.f64;
+}
+
+}  // namespace
+
+DepthwiseRows::DepthwiseRows(const Window& w) : phases(w.stride[2]), planes(w.in[0] * w.in[1]) {
+  const int64_t seen = (w.out[2] - 1) * w.stride[2] + (w.kernel[2] - 1) * w.dilation[2] + 1;
+  length = (std::max(seen, w.in[2] + w.before[2]) - 1) / w.stride[2] + 1 + kSlack;
+}
+
+bool is_depthwise(const Convolution& c) {
+  const Window& w = c.window;
+  if (c.in_channels != 1 || c.out_channels != 1 || w.out_size() == 0) return false;
+  if (w.taps() == 1 || w.taps() > DepthwiseRows::kMostTaps) return false;
+  if (w.in_size() > kMostRows || w.stride[2] > 16 || w.out[2] > kMostRows) return false;
+  if (DepthwiseRows(w).count() > kMostRows) return false;
+  // Strips multiply what is padding, too, but fill their vectors with the next row.
+  const double whole = static_cast<double>(detail::ceil_div(w.out[2], kColumns) * kColumns);
+  return share_inside(w, 0) * share_inside(w, 1) * whole <= static_cast<double>(w.out[2]);
+}
+
+template <class T>
+void convolve_depthwise(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
+  const Window& w = c.window;
+  const DepthwiseRows rows(w);
+  const auto kernel = plane_kernel<T>();
+  const int64_t jobs = c.images * c.groups;
+  parallel_for(jobs, grain_of(c.work(), jobs), [&](int64_t begin, int64_t end) {
+    ScratchLoan loan(t_rows);
+    T* const space = loan.reserve<T>(rows.count());
+    std::fill_n(space, rows.count(), T{0});
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t channel = job % c.groups;
+      kernel(w, rows, x + job * w.in_size(), weight + channel * w.taps(),
+             bias == nullptr ? nullptr : bias + channel, y + job * w.out_size(), space);
+    }
+  });
+}
+
+template void convolve_depthwise<float>(const Convolution&, const float*, const float*,
+                                        const float*, float*);
+template void convolve_depthwise<double>(const Convolution&, const double*, const double*,
+                                         const double*, double*);
+
+}  // namespace tensorlike

@@ -1,0 +1,99 @@
+"""Convolutions of few windows, of channels by themselves, and pools of four: ways of their own."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorlike as tl
+import tensorlike.functional as F
+from tensorlike.static import CompiledProgram
+
+Array = np.ndarray[Any, Any]
+
+
+def convolved(
+    x: Array, w: Array, b: Array, stride: Any, padding: Any, dilation: Any, groups: int
+) -> Array:
+    """By its definition, tap by tap."""
+    around = [(0, 0), (0, 0), *((n, n) for n in padding)]
+    wide = np.pad(x.astype(np.float64), around)
+    sizes = [
+        (n - (k - 1) * d - 1) // s + 1
+        for n, k, s, d in zip(wide.shape[2:], w.shape[2:], stride, dilation, strict=True)
+    ]
+    inner, outer = w.shape[1], w.shape[0] // groups
+    y = np.zeros((x.shape[0], w.shape[0], *sizes)) + b.reshape(-1, *[1] * len(sizes))
+    for taps in product(*(range(k) for k in w.shape[2:])):
+        seen = tuple(
+            slice(t * d, t * d + (n - 1) * s + 1, s)
+            for t, d, n, s in zip(taps, dilation, sizes, stride, strict=True)
+        )
+        for group in range(groups):
+            rows = slice(group * outer, (group + 1) * outer)
+            part = wide[(slice(None), slice(group * inner, (group + 1) * inner), *seen)]
+            weight = w[(rows, slice(None), *taps)].astype(np.float64)
+            y[:, rows] += np.einsum("bi...,oi->bo...", part, weight)
+    return y
+
+
+# Images, channels of a group in and out, groups, sizes, kernel, stride, padding, dilation.
+FEW = [
+    (1, 3, 16, 1, (9,), (4,), (2,), (1,), (1,)),
+    (2, 5, 24, 1, (5,), (3,), (2,), (1,), (2,)),
+    (1, 4, 20, 3, (4, 4), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (3, 2, 16, 1, (3, 2), (3, 3), (1, 1), (0, 1), (1, 1)),
+    (1, 2, 16, 2, (3, 3, 3), (2, 3, 2), (1, 1, 1), (0, 1, 0), (1, 1, 1)),
+]
+# The first are by rows of their own, the last by strips.
+ALONE = [
+    (2, 1, 1, 4, (3, 70), (5, 5), (1, 1), (2, 2), (1, 1)),
+    (1, 1, 1, 3, (4, 64), (5, 5), (2, 2), (2, 2), (1, 1)),
+    (1, 1, 1, 5, (3, 66), (3, 3), (1, 1), (2, 3), (2, 3)),
+    (1, 1, 1, 2, (2, 95), (3, 4), (1, 3), (1, 2), (1, 2)),
+    (2, 1, 1, 3, (2, 2, 48), (3, 3, 3), (1, 1, 1), (1, 1, 1), (1, 1, 1)),
+    (1, 1, 1, 3, (96,), (5,), (1,), (2,), (1,)),
+    (1, 1, 1, 2, (13, 18), (3, 3), (2, 2), (1, 1), (1, 1)),
+    (1, 1, 1, 2, (7, 200), (1, 7), (3, 2), (0, 0), (1, 3)),
+]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("case", FEW + ALONE)
+def test_convolutions_are_what_they_are_by_definition(case: Any, dtype: str) -> None:
+    images, inner, outer, groups, sizes, kernel, stride, padding, dilation = case
+    random = np.random.default_rng(0)
+    x = random.standard_normal((images, groups * inner, *sizes)).astype(dtype)
+    w = random.standard_normal((groups * outer, inner, *kernel)).astype(dtype)
+    b = random.standard_normal(groups * outer).astype(dtype)
+    wanted = convolved(x, w, b, stride, padding, dilation, groups)
+
+    def call(x: Any) -> Any:
+        return F.convolution(
+            x, tl.tensor(w), tl.tensor(b), stride=stride, padding=padding, dilation=dilation,
+            groups=groups,
+        )  # fmt: skip
+
+    found = np.asarray(call(tl.tensor(x)))
+    tolerance = 1e-5 if dtype == "float32" else 1e-12
+    np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * 10)
+    listing = tl.Listing()
+    y = call(tl.Tensor(listing.input("x", x.shape, dtype)))
+    compiled = np.asarray(CompiledProgram(listing).run(y, x))  # whose weights are packed once
+    np.testing.assert_array_equal(compiled, found)
+
+
+@pytest.mark.parametrize("sizes", [(5, 16), (5, 19), (1, 4), (96, 64), (3, 3, 8)])
+def test_the_largest_of_four_beside_each_other(sizes: tuple[int, ...]) -> None:
+    x = np.random.default_rng(1).standard_normal((2, 3, *sizes)).astype(np.float32)
+    x[0, 1, ..., 2] = np.nan
+    x[1, 2] = -np.inf
+    ones = (1,) * (len(sizes) - 1)
+    pool = {2: F.max_pool2d, 3: F.max_pool3d}[len(sizes)]
+    found = np.asarray(pool(tl.tensor(x), (*ones, 4), stride=(*ones, 4)))
+    count = sizes[-1] // 4
+    parts = x[..., : 4 * count].reshape(*x.shape[:-1], count, 4)
+    np.testing.assert_array_equal(found, parts.max(axis=-1))

@@ -51,6 +51,7 @@ NOT_FOR_USERS = re.compile(
     r"(constructor|function)|pybind"
 )
 MOST_TIME = 1.0  # of the processor, for one lie
+TIME_OF_BYTE = 4e-9  # the same, for each that a result has: who asks for much waits for it
 MOST_KEPT = 1 << 20  # bytes, after the calls of one function
 # What acts on the process, reads a file, takes no argument, or calls all other functions.
 LEFT_OUT = {
@@ -171,6 +172,7 @@ class Runner:
         self.wrong: list[str] = []
         self.checks_names = False
         self.was_refused = False
+        self.made = 0  # bytes of the last result
         self.by_name: dict[str, int] = {}
 
     def attempt(self, good: Good, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
@@ -179,12 +181,14 @@ class Runner:
         what = f"{good.name}({', '.join([*map(shown, args), *map(pair, kwargs.items())])})"
         print(what, file=sys.stderr)  # the last line is what crashed
         signal.alarm(MOST_SECONDS)
-        self.was_refused = False
+        self.was_refused, self.made = False, 0
         start = time.perf_counter()
         try:
             out = good.function(*args, **kwargs)
-            if isinstance(out, tl.Tensor) and out.size < 1000:
-                repr(out)
+            if isinstance(out, tl.Tensor):
+                self.made = out.size * out.itemsize
+                if out.size < 1000:
+                    repr(out)
             tl.engine.sync()  # what waits may fail, too
         except Mine:
             self.refused, self.was_refused = self.refused + 1, True
@@ -332,7 +336,7 @@ def lie(runner: Runner, goods: list[Good], pool: list[Any], seconds: float, seed
             is_late = good.name.startswith("nn.") or tl.engine.options()["mode"] != "sync"
             if runner.was_refused and number != drawn() and not is_late:
                 runner.wrong.append(f"{good.name}: refuses, and draws: {list(map(shown, held))}")
-            if taken > MOST_TIME:
+            if taken > MOST_TIME + TIME_OF_BYTE * runner.made:
                 runner.wrong.append(f"{good.name}: takes {taken:.1f} s: {list(map(shown, held))}")
         del args, kwargs, held, given
         if (kept := live()) > 0:

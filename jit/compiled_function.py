@@ -22,9 +22,10 @@ from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .input_spec import InputSpec, check_all, example_arguments
 from .places import ArgumentPlace, HeldPlace
 from .program_cache import Pattern, Programs, Shapes, explained, forget_oldest
+from .python_guards import Change
 from .quick_call import NamedGuard, with_first
 from .reading_code import Reading
-from .recorded_program import Change, RecordedProgram
+from .recorded_program import RecordedProgram
 from .recording import Recording, current_recording
 from .signature import argument_names, signature
 from .strict_replay import refuse_other

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import CellType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -24,6 +24,19 @@ _LONGEST = 1000
 def is_plain(x: Any) -> bool:
     """Whether a value says all that it is."""
     return isinstance(x, _PLAIN)
+
+
+class Change(NamedTuple):
+    """Why a program does not serve a call: what was one thing, and is another."""
+
+    what: str
+    line: str
+    was: str
+    now: str
+
+    def __str__(self) -> str:
+        place = f" (read at {self.line})" if self.line else ""
+        return f"{self.what}{place} changed from {self.was} to {self.now}"
 
 
 class Snapshot:

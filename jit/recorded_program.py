@@ -22,7 +22,7 @@ from ..static.compiled import CompiledProgram
 from ..transforms.checkpoint import checkpoint
 from .errors import Untraceable
 from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
-from .python_guards import Guards, shown
+from .python_guards import Change, Guards, shown
 from .reading_code import Reading
 from .recording import Recording
 from .touched import Read
@@ -47,19 +47,6 @@ class Assigned(NamedTuple):
 
 
 _made = count()
-
-
-class Change(NamedTuple):
-    """Why a program does not serve a call: what was one thing, and is another."""
-
-    what: str
-    line: str
-    was: str
-    now: str
-
-    def __str__(self) -> str:
-        place = f" (read at {self.line})" if self.line else ""
-        return f"{self.what}{place} changed from {self.was} to {self.now}"
 
 
 class RecordedProgram:

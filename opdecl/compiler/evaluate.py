@@ -175,7 +175,9 @@ def attribute_value(attr: Attr, values: Mapping[Expr, Any], attrs: Mapping[str, 
         return tuple(n for part in parts for n in (part if isinstance(part, tuple) else (part,)))
     if attr.of is None:
         return attr.literal if attr.kind == "literal" else attrs[attr.name]
-    value = np.asarray(values[attr.of])
+    value = values[attr.of]
+    if not hasattr(value, "shape"):  # a number of Python
+        value = np.asarray(value)
     if attr.kind == "dtype":
         return value.dtype
     if attr.kind in ("size", "rank"):

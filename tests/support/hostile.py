@@ -186,7 +186,7 @@ class Runner:
         try:
             out = good.function(*args, **kwargs)
             if isinstance(out, tl.Tensor):
-                self.made = out.nbytes
+                self.made = out.size * out.dtype.itemsize
                 if out.size < 1000:
                     repr(out)
             tl.engine.sync()  # what waits may fail, too

@@ -25,6 +25,7 @@ from .places import ArgumentPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .python_guards import Change, Guards, shown
 from .reading_code import Reading
 from .recording import Recording
+from .signature import refuse_sizes
 from .touched import Read
 
 # Passes after which a value has the same bits, as it must where Python has read it.
@@ -77,6 +78,7 @@ class RecordedProgram:
         self._shadows: list[Any] = []
         self._recording = recording
         recording.forget_released(result)
+        refuse_sizes(result, self.listing)
         found, self.treedef = flatten(result, _is_tensor_like, is_result=True)
         self.results = [self._result(y) for y in found]
         self.assigned = [*self._rebound(), *self._gradients(), *self._counts()]

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from .. import _C
-from ..imperative import Tensor
+from ..imperative import Listing, Tensor
 from ..imperative.levels import is_differentiated
-from ..imperative.trees import leaves_of
+from ..imperative.sizes import Size
+from ..imperative.trees import flatten, leaves_of
 
 _RawTensor = _C.RawTensor
 _PLAIN = (bool, int, str, bytes, type(None), _C.dtype)
@@ -104,3 +105,13 @@ def _tensor_part(x: Any, tensors: list[Any]) -> Any:
     if type(value) is _RawTensor:
         return kind if kind is Tensor and value.dtype is _C.float32 else (kind, value.dtype)
     return kind, value.dtype, len(value.shape), is_differentiated(value), x.is_leaf
+
+
+def refuse_sizes(result: Any, listing: Listing) -> None:
+    """A size that is not known here is a number in each call: a program with numbers returns it."""
+    sizes, _ = flatten(result, lambda x: isinstance(x, Size), is_result=True)
+    if any(size.owner is listing for size in sizes):
+        raise _C.ShapeError(
+            "a function of unknown sizes must not return one", op="trace", got="a result with it",
+            fix="return the tensor, and read its shape outside",
+        )  # fmt: skip

@@ -312,3 +312,15 @@ def test_an_op_that_has_a_gradient_of_its_own_is_not_found_in_what_others_wrote(
     for _ in range(3):
         found = tl.grad(lambda x: F.sum(traced(x)))(x)
         assert found.tolist() == pytest.approx(wanted.tolist(), rel=1e-6)
+
+
+def test_sizes_that_a_function_returns_are_numbers_of_each_call() -> None:
+    @jit.trace
+    def measured(x: Any) -> Any:
+        y = x * 2
+        return y, y.shape, {"rows": y.shape[0] * 3}
+
+    for n in (2, 3, 5, 0, 3):
+        y, shape, other = measured(tl.zeros((n, 2)))
+        assert (y.shape, shape, other) == ((n, 2), (n, 2), {"rows": 3 * n})
+        assert list(map(type, (*shape, other["rows"]))) == [int, int, int]

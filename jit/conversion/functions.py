@@ -44,7 +44,7 @@ class Conversion(NamedTuple):
     operators: Operators
 
 
-_made: dict[CodeType, Conversion] = {}
+_made: dict[tuple[str, CodeType], Conversion] = {}  # equal code may stand in two files
 _results: set[CodeType] = set()  # the code of converted functions, and of those inside of them
 _lock = RLock()
 
@@ -65,11 +65,11 @@ def conversion_of(function: FunctionType) -> Conversion:
     Raises:
         ConversionError: it cannot be part of a program.
     """
-    code = function.__code__
+    key = function.__code__.co_filename, function.__code__
     with _lock:
-        if code not in _made:
-            _made[code] = _convert(function)
-        return _made[code]
+        if key not in _made:
+            _made[key] = _convert(function)
+        return _made[key]
 
 
 def converted(function: FunctionType) -> FunctionType:

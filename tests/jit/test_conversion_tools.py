@@ -14,7 +14,7 @@ import pytest
 
 import tensorlike as tl
 from tensorlike import jit
-from tensorlike.jit.conversion.functions import TRANSFORMERS
+from tensorlike.jit.conversion.functions import TRANSFORMERS, conversion_of
 
 from ..support.control_programs import module_of
 
@@ -170,7 +170,8 @@ def test_y9_pdb_shows_the_users_lines_and_variables() -> None:
     finally:
         sys.settrace(trace)
     text = shown.getvalue()
-    assert "-> doubled = doubled * scale" in text
+    stop = "debugger.set_trace()" if sys.version_info >= (3, 13) else "doubled = doubled * scale"
+    assert f"-> {stop}" in text
     assert "(Pdb) 3.0\n" in text
     assert "(Pdb) (2,)\n" in text
     assert f"{__file__}(" in text
@@ -204,3 +205,12 @@ def test_wrong_settings_are_refused() -> None:
         jit.set_code_level(0)
     with pytest.raises(tl.ParameterError):
         jit.set_verbosity(-1)
+
+
+def test_equal_functions_of_two_files_are_two(tmp_path: Any) -> None:
+    for name in ("one.py", "other.py"):
+        path = tmp_path / name
+        path.write_text("def f(x):\n    return x if x.sum() > 0 else -x\n")
+        space: dict[str, Any] = {}
+        exec(compile(path.read_text(), str(path), "exec"), space)
+        assert conversion_of(space["f"]).code.co_filename == str(path)

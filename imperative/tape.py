@@ -272,6 +272,9 @@ def to_variable(data: Any, *, stop_gradient: bool = False) -> Any:
         data: an array, numbers or a tensor.
         stop_gradient: whether none shall flow.
 
+    Raises:
+        ArgumentError: `stop_gradient` is neither true nor false.
+
     Source:
         Paddle, ``fluid.dygraph.base.to_variable``.
 
@@ -281,7 +284,14 @@ def to_variable(data: Any, *, stop_gradient: bool = False) -> Any:
         >>> tl.to_variable(np.ones(2, np.float32)).requires_grad
         True
     """
+    try:
+        is_stopped = bool(stop_gradient)
+    except (TypeError, ValueError) as error:
+        raise _C.ArgumentError(
+            "must be true or false", op="to_variable", argument="stop_gradient",
+            got=type(stop_gradient).__name__,
+        ) from error  # fmt: skip
     made = _C.tensor(data, None)
-    if not stop_gradient and made.dtype.kind in ("floating", "complex"):
+    if not is_stopped and made.dtype.kind in ("floating", "complex"):
         made.requires_grad = True
     return made

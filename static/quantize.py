@@ -91,8 +91,9 @@ def quantize(
         The program, its results, and a report.
 
     Raises:
-        ArgumentError: `how` is no such word, "static" has no samples, the percentile is no number
-            above 0 and up to 100, or a result is no variable of the program.
+        ArgumentError: an argument is not what it must be: `how` is no such word, "static" has no
+            samples, the percentile is no number above 0 and up to 100, or a result is no variable
+            of the program.
 
     Source:
         Jacob et al. 2017, https://arxiv.org/abs/1712.05877; Wu et al. 2020,
@@ -108,10 +109,8 @@ def quantize(
         >>> made.program.run(made.results, tl.ones((2, 4)))[0].shape
         (2, 3)
     """
-    _check(how, samples, percentile)
-    # Weights that are made of constants are constants too.
-    compiled = CompiledProgram(program, ["fold"], scope=scope)
-    folded, numbers = compiled.optimised(list(results))
+    _check(program, results, how, samples, percentile, where, scope)
+    folded, numbers = _optimised(program, results, scope)
     graph = Graph(folded, numbers)
     layers = [
         layer
@@ -267,18 +266,50 @@ def _error(layer: _Layer, low: _Low, observed: Sequence[tuple[Any, ...]]) -> flo
     return most / largest if largest else most
 
 
-def _check(how: Any, samples: Sequence[Any], percentile: float) -> None:
-    if how not in _HOWS:
-        raise _C.ArgumentError(
-            f"must be one of {', '.join(_HOWS)}", op="quantize", argument="how", got=repr(how)
-        )
+def _check(
+    program: Any, results: Any, how: Any, samples: Any, percentile: Any, where: Any, scope: Any
+) -> None:
+    is_number = isinstance(percentile, int | float) and not isinstance(percentile, bool)
+    are_runs = isinstance(samples, list | tuple) and all(
+        isinstance(run, list | tuple) for run in samples
+    )
+    for argument, holds, must, got in (
+        ("program", isinstance(program, Listing), "must be a program", program),
+        ("results", isinstance(results, list | tuple), "must be a list of variables", results),
+        ("how", how in _HOWS if isinstance(how, str) else False,
+         f"must be one of {', '.join(_HOWS)}", how),
+        ("samples", are_runs, "must be a list with a list of inputs for each run", samples),
+        ("percentile", is_number and 0 < percentile <= 100, "must be above 0 and up to 100",
+         percentile),
+        ("where", where is None or callable(where), "must be a function of a step", where),
+        ("scope", scope is None or isinstance(scope, _C.Scope), "must be a Scope", scope),
+    ):  # fmt: skip
+        if not holds:
+            shown = repr(got) if isinstance(got, str | int | float) else type(got).__name__
+            raise _C.ArgumentError(must, op="quantize", argument=argument, got=shown)
     if how == "static" and not samples:
         raise _C.ArgumentError(
             "must be inputs of at least one run", op="quantize", argument="samples", got="none",
             fix="give some, or take how=\"dynamic\", which needs none",
         )  # fmt: skip
-    if not 0 < percentile <= 100:
+    inputs = sum(role == "input" for _, role, _ in program.variables())
+    for run in samples:
+        if len(run) != inputs:
+            raise _C.ArgumentError(
+                f"must give each run the {inputs} inputs of the program", op="quantize",
+                argument="samples", got=f"{len(run)} in one",
+            )  # fmt: skip
+
+
+def _optimised(
+    program: Listing, results: Sequence[Any], scope: _C.Scope | None
+) -> tuple[Listing, list[int]]:
+    """The program, whose weights that are made of constants are constants, too."""
+    compiled = CompiledProgram(program, ["fold"], scope=scope)
+    try:
+        return compiled.optimised(list(results))
+    except _C.ArgumentError as error:
         raise _C.ArgumentError(
-            "must be above 0 and up to 100", op="quantize", argument="percentile",
-            got=str(percentile),
-        )  # fmt: skip
+            "must be variables of the program", op="quantize", argument="results",
+            got=", ".join(type(x).__name__ for x in results) or "none",
+        ) from error  # fmt: skip

@@ -105,6 +105,7 @@ _LATE_NAMES = {
     "opcheck": ".testing.opcheck",
     "native_include": ".installation",
     "profile": ".inspection.profiler",
+    "quantize": ".static",
     "result_type": ".functional.promotion",
     "Tape": ".imperative.tape",
     "to_variable": ".imperative.tape",
@@ -156,6 +157,7 @@ if _typing.TYPE_CHECKING:
     from .transforms.checkpoint import checkpoint as checkpoint
     from .testing.coverage import coverage as coverage
     from .transforms.grad_manager import GradManager as GradManager
+    from .static import quantize as quantize
     from .testing.opcheck import opcheck as opcheck
     from .inspection.profiler import profile as profile
     from .imperative.tape import Tape as Tape
@@ -283,6 +285,7 @@ _OWN = sorted(
         "ops",
         "optim",
         "profile",
+        "quantize",
         "random",
         "set_num_threads",
         "special",

@@ -108,7 +108,17 @@ def test_a_percentile_leaves_rare_large_values_out() -> None:
 
 @pytest.mark.parametrize(
     ("given", "argument"),
-    [({"how": "int4"}, "how"), ({"how": "static"}, "samples"), ({"percentile": 0.0}, "percentile")],
+    [
+        ({"how": "int4"}, "how"),
+        ({"how": ["static"]}, "how"),
+        ({"how": "static"}, "samples"),
+        ({"samples": [1.0]}, "samples"),
+        ({"samples": [[]]}, "samples"),
+        ({"percentile": 0.0}, "percentile"),
+        ({"percentile": "99"}, "percentile"),
+        ({"where": 3}, "where"),
+        ({"scope": 3}, "scope"),
+    ],
 )
 def test_mistakes_are_told(given: Any, argument: str) -> None:
     listing, _, y = encoder_like()

@@ -75,7 +75,8 @@ def public_functions() -> Iterator[tuple[str, Callable[..., Any]]]:
     """The functions of the top level, then those of its modules that are not there."""
     seen = set()
     for prefix, module in [("", tl), *((f"{m}.", getattr(tl, m)) for m in MODULES)]:
-        for name, function in sorted(vars(module).items()):
+        for name in sorted({*vars(module), *dir(module)}):  # some are loaded when asked for
+            function = getattr(module, name)
             is_function = callable(function) and not isinstance(function, type)
             if name.startswith("_") or not is_function or id(function) in seen:
                 continue

@@ -8,6 +8,7 @@ then, their gradients included, is what each run of the program gives them.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -99,6 +100,19 @@ def _meta(value: Any) -> Any:
     return _C.Tracer(made) if is_differentiated(value) else made
 
 
+@contextmanager
+def _no_collections() -> Iterator[None]:
+    """A block in which Python looks for no garbage: what finalizers of others do with tensors is no
+    part of the function, and would be recorded."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
 class Recording:
     """What is being recorded.
 
@@ -129,6 +143,7 @@ class Recording:
     def going_on(self) -> Iterator[Recording]:
         """A block in which what is applied is recorded; tensors are as before when it ends."""
         with ExitStack() as stack:
+            stack.enter_context(_no_collections())
             stack.enter_context(self._journal)
             stack.enter_context(self._level)
             self.program.recording = self

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -324,3 +325,33 @@ def test_sizes_that_a_function_returns_are_numbers_of_each_call() -> None:
         y, shape, other = measured(tl.zeros((n, 2)))
         assert (y.shape, shape, other) == ((n, 2), (n, 2), {"rows": 3 * n})
         assert list(map(type, (*shape, other["rows"]))) == [int, int, int]
+
+
+def test_what_finalizers_do_is_not_recorded() -> None:
+    """Garbage of others may be found at any time; what it did with tensors became each call's."""
+    elsewhere = tl.tensor([1.0, 2.0])
+
+    class Link:
+        itself: Any
+        block: Any
+
+    def block() -> Any:
+        try:
+            yield
+        finally:
+            elsewhere.set_value(tl.tensor([5.0, 5.0]))
+
+    @jit.trace
+    def f(x: Any) -> Any:
+        link = Link()
+        link.itself, link.block = link, block()
+        next(link.block)
+        del link
+        made = [[] for _ in range(100_000)]  # the collector runs for so many
+        return x * 2 + len(made)
+
+    f(tl.tensor([1.0]))
+    gc.collect()
+    elsewhere.set_value(tl.tensor([7.0, 7.0]))
+    f(tl.tensor([1.0]))
+    assert elsewhere.tolist() == [7.0, 7.0]

@@ -276,7 +276,7 @@ def _check(
     for argument, holds, must, got in (
         ("program", isinstance(program, Listing), "must be a program", program),
         ("results", isinstance(results, list | tuple), "must be a list of variables", results),
-        ("how", how in _HOWS if isinstance(how, str) else False,
+        ("how", isinstance(how, str) and how in _HOWS,
          f"must be one of {', '.join(_HOWS)}", how),
         ("samples", are_runs, "must be a list with a list of inputs for each run", samples),
         ("percentile", is_number and 0 < percentile <= 100, "must be above 0 and up to 100",

@@ -99,17 +99,29 @@ bool is_near(const Value& wanted, const Value& made, bool is_wide) {
   return is_wide || 4 * finite >= p->size();
 }
 
-bool has_values(const Sample& sample, const Function& function) {
-  for (Numbers numbers : {Numbers::kUsual, Numbers::kWide}) {
-    const Values wanted = op_of(sample)(as_values(arrays_of(sample, numbers)));
-    const Values made = function(as_values(arrays_of(sample, numbers)));
-    if (wanted.size() != made.size()) return false;
-    for (size_t i = 0; i < made.size(); ++i) {
-      if (!is_near(*wanted[i], *made[i], numbers == Numbers::kWide)) return false;
+// What an op gives for usual numbers, and for wide ones: that it is compared with.
+struct Given {
+  explicit Given(const Sample& sample) {
+    for (Numbers numbers : {Numbers::kUsual, Numbers::kWide}) {
+      args.push_back(as_values(arrays_of(sample, numbers)));
+      results.push_back(op_of(sample)(args.back()));
     }
   }
-  return true;
-}
+
+  bool is_of(const Function& function) const {
+    for (size_t k = 0; k < args.size(); ++k) {
+      const Values made = function(args[k]);
+      if (made.size() != results[k].size()) return false;
+      for (size_t i = 0; i < made.size(); ++i) {
+        if (!is_near(*results[k][i], *made[i], k == 1)) return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<std::vector<Ref<Value>>> args;
+  std::vector<Values> results;
+};
 
 // The gradients of a weighted sum of a function's results by its arguments; null: none.
 std::vector<Ref<RawTensor>> gradient_of(const Function& function, const Arrays& args) {
@@ -166,24 +178,33 @@ std::vector<bool> where_allowed(const Sample& sample, const Arrays& args) {
   return found;
 }
 
-// Also at the edges of formulas, where an op may have chosen another slope than its body has. Where
-// that has none (an infinite one times 0, say), the op's own is better.
-bool has_gradients(const Sample& sample, const Function& function) {
-  const Arrays args = arrays_of(sample, Numbers::kEdges);
-  const auto own = gradient_of(op_of(sample), args), made = gradient_of(function, args);
-  const std::vector<bool> is_allowed = where_allowed(sample, args);
-  for (size_t i = 0; i < args.size(); ++i) {
-    for (int64_t at = 0; (own[i] || made[i]) && at < args[i]->size(); ++at) {
-      if (!is_allowed.empty() && !is_allowed[static_cast<size_t>(at)]) continue;
-      const double x = own[i] ? own[i]->as<double>()[at] : 0;
-      const double y = made[i] ? made[i]->as<double>()[at] : 0;
-      if (std::isfinite(y) && !(std::fabs(x - y) <= kEqualSlopes * (1 + std::fabs(y)))) {
-        return false;
+// An op's gradients, also at the edges of formulas, where it may have chosen another slope than its
+// body has. Where that has none (an infinite one times 0, say), the op's own is better.
+struct Slopes {
+  explicit Slopes(const Sample& sample)
+      : args(arrays_of(sample, Numbers::kEdges)),
+        own(gradient_of(op_of(sample), args)),
+        is_allowed(where_allowed(sample, args)) {}
+
+  bool are_of(const Function& function) const {
+    const auto made = gradient_of(function, args);
+    for (size_t i = 0; i < args.size(); ++i) {
+      for (int64_t at = 0; (own[i] || made[i]) && at < args[i]->size(); ++at) {
+        if (!is_allowed.empty() && !is_allowed[static_cast<size_t>(at)]) continue;
+        const double x = own[i] ? own[i]->as<double>()[at] : 0;
+        const double y = made[i] ? made[i]->as<double>()[at] : 0;
+        if (std::isfinite(y) && !(std::fabs(x - y) <= kEqualSlopes * (1 + std::fabs(y)))) {
+          return false;
+        }
       }
     }
+    return true;
   }
-  return true;
-}
+
+  const Arrays args;
+  const std::vector<Ref<RawTensor>> own;
+  const std::vector<bool> is_allowed;
+};
 
 // Whether its gradients are declared, or code; those of the others are their bodies'. Those of
 // scalar functions may be either.
@@ -206,8 +227,11 @@ class Choosing {
                                       : samples_of(op.cls)),
         has_own_gradient_(has_own_gradient(op)) {}
 
-  BodyChoices run() const {
+  BodyChoices run() {
     if (samples_.empty()) return {!has_own_gradient_, {}};
+    for (const Sample& sample : samples_) {
+      if (has_own_gradient_) slopes_.emplace_back(sample);
+    }
     BodyChoices found{has_its_gradients({}), valid()};
     std::erase_if(found.others,
                   [&](const Choices& choices) { return !has_its_gradients(choices); });
@@ -225,13 +249,13 @@ class Choosing {
   }
 
   bool has_its_gradients(const Choices& choices) const {
-    if (!has_own_gradient_) return true;
     try {
-      return std::all_of(samples_.begin(), samples_.end(), [&](const Sample& sample) {
+      for (size_t i = 0; i < slopes_.size(); ++i) {
         Terms terms(false);
-        const std::vector<int> made = through(terms, sample, choices);
-        return has_gradients(sample, terms_of(terms, made));
-      });
+        const std::vector<int> made = through(terms, samples_[i], choices);
+        if (!slopes_[i].are_of(terms_of(terms, made))) return false;
+      }
+      return true;
     } catch (const Error&) {
       return false;
     }
@@ -244,6 +268,7 @@ class Choosing {
     size_t points = 0;
     const std::vector<int> whole = through(terms, sample, {}, &points);
     if (points == 0 || points > kMostPoints || weight_of(terms, whole) > kMostTerms) return {};
+    const Given given(sample);
     std::vector<std::vector<int>> met{whole};
     std::vector<std::pair<size_t, Choices>> found;
     size_t count = 1;
@@ -257,7 +282,7 @@ class Choosing {
         const std::vector<int> made = through(terms, sample, choices);
         if (std::find(met.begin(), met.end(), made) != met.end()) continue;
         met.push_back(made);
-        if (!has_values(sample, terms_of(terms, made))) continue;
+        if (!given.is_of(terms_of(terms, made))) continue;
         found.emplace_back(weight_of(terms, made), std::move(choices));
       } catch (const Error&) {
         continue;
@@ -272,6 +297,7 @@ class Choosing {
 
   const std::vector<Sample> samples_;
   const bool has_own_gradient_;
+  std::vector<Slopes> slopes_;  // of each sample, where the op has gradients of its own
 };
 
 }  // namespace

@@ -15,7 +15,6 @@ from peers import COMPILED, JAX, MLX, NUMPY, OURS, TORCH
 
 FOLDER = Path(__file__).resolve().parent
 FIGURES, README, MISSED = (FOLDER / n for n in ("figures.json", "README.md", "missed.yaml"))
-BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
 COLUMNS = (OURS, TORCH, COMPILED, JAX, MLX, NUMPY)
 
 SUITE_HEAD = [
@@ -120,10 +119,15 @@ def write_figures(groups: Mapping[str, Sequence[Mapping[str, Any]]], machine: st
 
 def write_readme(figures: Mapping[str, Any]) -> None:
     """The part of the README between the marks, from the figures."""
-    text = README.read_text(encoding="utf-8")
-    before, rest = text.split(BEGIN)
-    _, after = rest.split(END)
-    README.write_text(before + BEGIN + "\n" + body(figures) + END + after, encoding="utf-8")
+    write_part("figures", body(figures))
+
+
+def write_part(name: str, body: str) -> None:
+    """Puts text between the marks of that name."""
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, _, rest = README.read_text(encoding="utf-8").partition(begin)
+    after = rest.partition(end)[2]
+    README.write_text(f"{before}{begin}\n{body}{end}{after}", encoding="utf-8")
 
 
 def body(figures: Mapping[str, Any]) -> str:

@@ -1,6 +1,7 @@
 """Measures tensorlike beside its peers and prints tables with the bars.
 
 python benchmarks/run.py [NAME ...] [--quick] [--no-compile] [--write] [--json FILE] [--wheel]
+python benchmarks/run.py zoo [WORD ...] [--quick] [--seed N] [--count N] [--write]
 python benchmarks/run.py --sweep [FILE]
 """
 
@@ -43,6 +44,7 @@ import sweep  # noqa: E402
 import tiny  # noqa: E402
 import torch  # noqa: E402
 import training  # noqa: E402
+import zoo  # noqa: E402
 from cases import Case, Row, measure  # noqa: E402
 from compare import Result, Settings  # noqa: E402
 
@@ -112,7 +114,8 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     known = [*SUITE, *SINGLE]
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
-    add("names", nargs="*", metavar="NAME", help=f"groups to measure: {', '.join(known)}")
+    text = f"groups to measure: {', '.join(known)}; or zoo and words of its families"
+    add("names", nargs="*", metavar="NAME", help=text)
     add("--quick", action="store_true", help="fewer rounds, shorter chains")
     add("--no-compile", action="store_true", help="leave out torch.compile, which takes minutes")
     add("--wheel", action="store_true", help="build the wheel for its size")
@@ -121,7 +124,11 @@ def options_of(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     plot = Path(__file__).with_name("sweep.png")
     text = "only draw the times of a few ops by size"
     add("--sweep", type=Path, nargs="?", const=plot, metavar="FILE", help=text)
+    add("--seed", type=int, default=zoo.SEED, help="of the cases that the zoo draws")
+    add("--count", type=int, default=zoo.COUNT, help="how many it draws of a family")
     options = parser.parse_args(arguments)
+    if options.names[:1] == ["zoo"]:
+        return options
     if unknown := set(options.names) - set(known):
         parser.error(f"no group named {', '.join(unknown)}; there are {', '.join(known)}")
     options.names = options.names or known
@@ -141,6 +148,12 @@ def main() -> None:
         sweep.draw(options.sweep, described, quick=options.quick)
         return
     settings = Settings(options.quick, options.wheel, not options.no_compile)
+    if options.names[0] == "zoo":
+        table = zoo.run(options.names[1:], settings, options.seed, options.count)
+        print(f"\n{table}")
+        if options.write:
+            report.write_part("zoo", f"`./dev bench zoo` on {described}.\n\n{table}")
+        return
     groups = run(options.names, settings)
     if options.json:
         options.json.write_text(json.dumps({"machine": described, **groups}, indent=2) + "\n")

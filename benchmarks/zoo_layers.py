@@ -1,0 +1,391 @@
+"""Layers of well-known networks as tables, and the sweep's cases made of them.
+
+A row of a table is a layer as the network's paper has it, for images of 224 x 224 (detectors: 320)
+and texts of 128 tokens; equal ones stand once. Around each, sizes are drawn too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any
+
+import numpy as np
+import torch
+from cases import Case
+from peers import JAX, OURS, TORCH, Array, Function, both_ways, forward, jax, jnp
+
+import tensorlike as tl
+import tensorlike.functional as F
+
+BATCHES = (1, 8)
+
+
+def numbers(*shape: int, seed: int = 0) -> Array:
+    """Standard normal float32."""
+    return np.random.default_rng(seed).standard_normal(shape, dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Convolution:
+    """Channels in and out, the images' size, the window's, stride, groups, dilation."""
+
+    c_in: int
+    c_out: int
+    size: int | tuple[int, ...]
+    window: int = 3
+    stride: int = 1
+    groups: int = 1
+    dilation: int = 1
+    transposed: bool = False
+    padding: int | None = None
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Of the images."""
+        return (self.size,) * 2 if isinstance(self.size, int) else self.size
+
+    @property
+    def pads(self) -> int:
+        """Zeros on each side: so many that stride 1 keeps the size, unless it is said."""
+        same = (self.window - 1) * self.dilation // 2
+        return same if self.padding is None else self.padding
+
+    def __str__(self) -> str:
+        sizes = "x".join(map(str, self.sizes))
+        words = [f"{self.window}" + ("T" if self.transposed else ""), f"{self.c_in}>{self.c_out}"]
+        words += [f"of {sizes}"]
+        words += [f"/{self.stride}"] if self.stride > 1 else []
+        words += [f"g{self.groups}"] if self.groups > 1 else []
+        words += [f"d{self.dilation}"] if self.dilation > 1 else []
+        return " ".join(words)
+
+
+def _each(rows: Sequence[tuple[int, ...]], **more: Any) -> list[Convolution]:
+    return [Convolution(*row, **more) for row in rows]
+
+
+def _depthwise(rows: Sequence[tuple[int, ...]]) -> list[Convolution]:
+    """(channels, size, window, stride)."""
+    return [Convolution(c, c, size, k, s, groups=c) for c, size, k, s in rows]
+
+
+RESNET = _each([
+    (3, 64, 224, 7, 2), (64, 64, 56), (64, 128, 56, 3, 2), (64, 128, 56, 1, 2), (128, 128, 28),
+    (128, 256, 28, 3, 2), (256, 256, 14), (256, 512, 14, 3, 2), (256, 512, 14, 1, 2), (512, 512, 7),
+    (64, 64, 56, 1), (64, 256, 56, 1), (256, 64, 56, 1), (256, 128, 56, 1), (128, 512, 28, 1),
+    (512, 128, 28, 1), (256, 1024, 14, 1), (1024, 256, 14, 1), (512, 2048, 7, 1),
+    (2048, 512, 7, 1), (1024, 2048, 14, 1, 2),
+])  # fmt: skip
+POINTWISE = _each([  # MobileNetV2 and V3, EfficientNet-B0
+    (32, 16, 112, 1), (16, 96, 112, 1), (96, 24, 56, 1), (24, 144, 56, 1), (144, 24, 56, 1),
+    (144, 32, 28, 1), (32, 192, 28, 1), (192, 32, 28, 1), (192, 64, 14, 1), (64, 384, 14, 1),
+    (384, 64, 14, 1), (384, 96, 14, 1), (576, 96, 14, 1), (576, 160, 7, 1), (160, 960, 7, 1),
+    (960, 160, 7, 1), (960, 320, 7, 1), (320, 1280, 7, 1), (40, 240, 28, 1), (80, 480, 14, 1),
+    (480, 112, 14, 1), (112, 672, 14, 1), (672, 192, 7, 1), (192, 1152, 7, 1),
+])  # fmt: skip
+DEPTHWISE = _depthwise([  # MobileNets, EfficientNet-B0, ConvNeXt-T
+    (32, 112, 3, 1), (96, 112, 3, 2), (144, 56, 3, 1), (144, 56, 3, 2), (192, 28, 3, 1),
+    (192, 28, 3, 2), (384, 14, 3, 1), (576, 14, 3, 2), (960, 7, 3, 1), (72, 56, 5, 2),
+    (120, 28, 5, 1), (480, 14, 5, 1), (672, 14, 5, 2), (1152, 7, 5, 1), (96, 56, 7, 1),
+    (192, 28, 7, 1), (384, 14, 7, 1), (768, 7, 7, 1),
+])  # fmt: skip
+FEW_CHANNELS = [*_each([  # first layers: MobileNets, U-Net, detectors, ConvNeXt-T, ViT
+    (3, 32, 224, 3, 2), (1, 64, 128), (3, 16, 320, 3, 2), (16, 32, 160, 3, 2), (16, 16, 80),
+    (3, 64, 112), (8, 8, 112),
+]), Convolution(3, 96, 224, 4, 4, padding=0), Convolution(3, 768, 224, 16, 16, padding=0),
+      Convolution(1, 6, 28, 5)]  # fmt: skip
+DETECTORS = _each([  # U-Net and YOLO-like
+    (64, 64, 128), (64, 128, 64), (128, 128, 64), (256, 256, 32), (512, 512, 16), (1024, 512, 16),
+    (32, 64, 80, 3, 2), (32, 32, 80, 1), (64, 64, 40), (64, 128, 40, 3, 2), (128, 128, 20),
+    (256, 256, 10), (128, 255, 20, 1), (384, 128, 20, 1),
+])  # fmt: skip
+OTHERS = [  # grouped (ResNeXt), dilated (DeepLab), in one and three dimensions, transposed
+    Convolution(128, 128, 56, groups=32), Convolution(256, 256, 28, groups=32),
+    Convolution(512, 512, 14, groups=32), Convolution(256, 256, 28, dilation=2),
+    Convolution(512, 256, 28, dilation=6), Convolution(64, 64, 56, dilation=4),
+    Convolution(1, 512, (16000,), 10, 5, padding=0),
+    Convolution(512, 512, (3199,), 3, 2, padding=0),
+    Convolution(512, 512, (199,), 2, 2, padding=0), Convolution(768, 768, (49,), 128, groups=16),
+    Convolution(80, 384, (300,), 3), Convolution(384, 384, (300,), 3, 2),
+    Convolution(3, 64, (16, 56, 56)), Convolution(64, 64, (8, 28, 28)),
+    Convolution(64, 128, (8, 28, 28), 3, 2), Convolution(32, 32, (16, 32, 32), 1),
+    Convolution(128, 64, 28, 2, 2, transposed=True, padding=0),
+    Convolution(512, 256, 16, 2, 2, transposed=True, padding=0),
+    Convolution(64, 32, 28, 4, 2, transposed=True, padding=1),
+    Convolution(256, 128, 8, 4, 2, transposed=True, padding=1),
+]  # fmt: skip
+
+# Rows, inputs, outputs: BERT, MiniLM, GPT-2, ViT, Wav2Vec-like, classifiers.
+PRODUCTS = [
+    (128, 768, 768), (128, 768, 3072), (128, 3072, 768), (128, 384, 384), (128, 384, 1536),
+    (128, 1536, 384), (128, 768, 2304), (1, 768, 50257), (197, 768, 768), (197, 768, 3072),
+    (49, 768, 3072), (3136, 96, 384), (784, 192, 768), (1, 2048, 1000), (1, 1280, 1000),
+    (1, 784, 256), (1, 512, 10), (1, 4096, 4096),
+]  # fmt: skip
+# Heads, tokens that ask, tokens that are asked, numbers each, causal.
+ATTENTIONS = [
+    (12, 128, 128, 64, False), (12, 128, 128, 32, False), (12, 197, 197, 64, False),
+    (12, 512, 512, 64, True), (12, 1, 256, 64, False), (4, 128, 128, 32, True),
+    (12, 49, 49, 64, False), (16, 1024, 1024, 64, True), (8, 16, 16, 64, False),
+]  # fmt: skip
+ROWS = [
+    (128, 768),
+    (128, 384),
+    (197, 768),
+    (3136, 96),
+    (784, 192),
+    (49, 768),
+    (512, 1024),
+    (1, 4096),
+]
+# Channels, size: what batch norms, activations and pools see.
+MAPS = [(64, 112), (64, 56), (256, 56), (128, 28), (512, 28), (1024, 14), (512, 7), (2048, 7),
+        (96, 112), (144, 56), (192, 28), (576, 14), (960, 7), (16, 160), (32, 80)]  # fmt: skip
+# Channels, size, window, stride, padding.
+POOLS = [(64, 112, 3, 2, 1), (64, 128, 2, 2, 0), (128, 64, 2, 2, 0), (256, 32, 2, 2, 0),
+         (256, 10, 5, 1, 2), (6, 24, 2, 2, 0), (192, 28, 3, 1, 1), (512, 14, 3, 2, 1)]  # fmt: skip
+
+
+def drawn(random: Random, rows: Sequence[Convolution], count: int) -> Iterator[Convolution]:
+    """Rows of a table, every other one with channels and sizes a little away from it."""
+    for i in range(count):
+        row = random.choice(rows)
+        if i % 2 == 0:
+            yield row
+            continue
+        groups = row.groups
+        if groups == row.c_in == row.c_out:
+            c_in = c_out = groups = max(row.c_in + random.randint(-9, 9), 8)
+        elif groups > 1:
+            c_in, c_out = row.c_in, row.c_out
+        else:
+            c_in, c_out = (
+                max(c + random.randint(-c // 5, c // 5), 1) for c in (row.c_in, row.c_out)
+            )
+        sizes = tuple(max(n + random.randint(-n // 6, n // 6), row.window) for n in row.sizes)
+        yield replace(row, c_in=c_in, c_out=c_out, size=sizes, groups=groups)
+
+
+def convolutions(random: Random, rows: Sequence[Convolution], count: int) -> Iterator[Case]:
+    """Forward, both gradients, or inference with a bias and an activation."""
+    for row in drawn(random, rows, count):
+        batch, way = random.choice(BATCHES), random.choice(("forward", "forward", "backward"))
+        if row.transposed:
+            kernel = (row.c_in, row.c_out // row.groups, *(row.window,) * len(row.sizes))
+        else:
+            kernel = (row.c_out, row.c_in // row.groups, *(row.window,) * len(row.sizes))
+        x = numbers(batch, row.c_in, *row.sizes)
+        w = numbers(*kernel, seed=1) / np.float32(np.sqrt(np.prod(kernel[1:])))
+        functions = _convolution_functions(row)
+        yield _layer(f"conv {row}, batch {batch}", [x, w], functions, way)
+
+
+def _convolution_functions(row: Convolution) -> dict[str, Function]:
+    ndim = len(row.sizes)
+    options = {"stride": row.stride, "padding": row.pads, "groups": row.groups}
+    options |= {"dilation": row.dilation}
+    name = f"conv_transpose{ndim}d" if row.transposed else f"conv{ndim}d"
+    ours, theirs = getattr(F, name), getattr(torch.nn.functional, name)
+    found: dict[str, Function] = {
+        OURS: lambda x, w: ours(x, w, **options),
+        TORCH: lambda x, w: theirs(x, w, **options),
+    }
+    if jax is not None and not row.transposed:
+        found[JAX] = lambda x, w: jax.lax.conv_general_dilated(
+            x, w, (row.stride,) * ndim, [(row.pads,) * 2] * ndim,
+            rhs_dilation=(row.dilation,) * ndim, feature_group_count=row.groups,
+        )  # fmt: skip
+    return found
+
+
+def _layer(name: str, inputs: list[Array], functions: dict[str, Function], way: str) -> Case:
+    if way == "forward":
+        return Case(name=name, builds=lambda: forward(inputs, functions), tolerance=1e-3)
+    shapes = (tl.ShapeTensor(x.shape, x.dtype.name) for x in inputs)
+    dy = numbers(*functions[OURS](*shapes).shape, seed=2)
+    return Case(
+        name=f"{name}, {way}",
+        builds=lambda: both_ways(inputs, dy, functions, only_backward=way == "backward"),
+        tolerance=1e-3,
+    )
+
+
+def products(random: Random, count: int) -> Iterator[Case]:
+    """Linear layers."""
+    for _ in range(count):
+        rows, n, k = random.choice(PRODUCTS)
+        rows *= random.choice(BATCHES)
+        if random.random() < 0.5:
+            rows, n, k = (max(1, round(m * random.uniform(0.6, 1.4))) for m in (rows, n, k))
+        x, w, b = numbers(rows, n), numbers(n, k, seed=1) / np.float32(n**0.5), numbers(k, seed=3)
+        functions = {
+            OURS: F.linear,
+            TORCH: lambda x, w, b: torch.addmm(b, x, w),
+            JAX: lambda x, w, b: x @ w + b,
+        }
+        way = random.choice(("forward", "forward", "backward"))
+        yield _layer(f"linear {rows} x {n} > {k}", [x, w, b], functions, way)
+
+
+def attentions(random: Random, count: int) -> Iterator[Case]:
+    """Scaled dot products, as PyTorch's function has them."""
+    for _ in range(count):
+        heads, asking, asked, size, causal = random.choice(ATTENTIONS)
+        batch = random.choice(BATCHES)
+        if random.random() < 0.4:
+            asked = max(1, round(asked * random.uniform(0.6, 1.4)))
+            asking = asked if causal or asking > 1 else asking
+        q = numbers(batch, heads, asking, size)
+        k, v = (numbers(batch, heads, asked, size, seed=s) for s in (1, 2))
+
+        def theirs(q: Any, k: Any, v: Any, causal: bool = causal) -> Any:
+            return torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+
+        def by_jax(q: Any, k: Any, v: Any, causal: bool = causal) -> Any:
+            turned = (jnp.swapaxes(z, 1, 2) for z in (q, k, v))
+            y = jax.nn.dot_product_attention(*turned, is_causal=causal)
+            return jnp.swapaxes(y, 1, 2)
+
+        functions: dict[str, Function] = {
+            OURS: lambda q, k, v, causal=causal: F.attention(q, k, v, is_causal=causal),
+            TORCH: theirs,
+        }
+        if jax is not None:
+            functions[JAX] = by_jax
+        way = random.choice(("forward", "forward and backward"))
+        name = f"attention {batch} x {heads} x {asking}, {asked} of {size}{' causal' * causal}"
+        yield _layer(name, [q, k, v], functions, way)
+
+
+def norms(random: Random, count: int) -> Iterator[Case]:
+    """Layer, RMS and group norms, softmax: rows of 8 to 65536."""
+    for _ in range(count):
+        rows, n = random.choice(ROWS)
+        rows *= random.choice(BATCHES)
+        if random.random() < 0.5:
+            n = int(8 * 2 ** random.uniform(0, 13))
+            rows = max(1, int(2 ** random.uniform(16, 22)) // n)
+        kind = random.choice(("layer norm", "RMS norm", "softmax", "log-softmax", "group norm"))
+        way = random.choice(("forward", "forward and backward"))
+        x, w, b = numbers(rows, n), 1 + numbers(n, seed=1) / 10, numbers(n, seed=2)
+        inputs = {"layer norm": [x, w, b], "RMS norm": [x, w]}.get(kind, [x])
+        name = f"{kind}, {rows} rows of {n}"
+        if kind == "group norm":
+            channels, size = random.choice(MAPS)
+            groups = random.choice((8, 16))
+            inputs = [numbers(random.choice(BATCHES), channels, size, size),
+                      1 + numbers(channels, seed=1) / 10, numbers(channels, seed=2)]  # fmt: skip
+            name = f"{kind} of {groups}, {inputs[0].shape}"
+            yield _layer(name, inputs, _group_norms(groups), way)
+            continue
+        yield _layer(name, inputs, _norm_functions(kind, n), way)
+
+
+def _group_norms(groups: int) -> dict[str, Function]:
+    theirs = torch.nn.functional.group_norm
+    return {
+        OURS: lambda x, w, b: F.group_norm(x, groups, w, b),
+        TORCH: lambda x, w, b: theirs(x, groups, w, b),
+    }
+
+
+def _norm_functions(kind: str, n: int) -> dict[str, Function]:
+    library = torch.nn.functional
+    match kind:
+        case "layer norm":
+            return {OURS: lambda x, w, b: F.layer_norm(x, w, b),
+                    TORCH: lambda x, w, b: library.layer_norm(x, (n,), w, b),
+                    JAX: _jax_layer_norm}  # fmt: skip
+        case "RMS norm":
+            return {OURS: lambda x, w: F.rms_norm(x, w),
+                    TORCH: lambda x, w: library.rms_norm(x, (n,), w, 1e-5),
+                    JAX: lambda x, w: x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * w,
+                    }  # fmt: skip
+        case "softmax":
+            return {OURS: lambda x: F.softmax(x, axis=-1), TORCH: lambda x: torch.softmax(x, -1),
+                    JAX: lambda x: jax.nn.softmax(x, -1)}  # fmt: skip
+    return {OURS: lambda x: F.log_softmax(x, axis=-1), TORCH: lambda x: torch.log_softmax(x, -1),
+            JAX: lambda x: jax.nn.log_softmax(x, -1)}  # fmt: skip
+
+
+def _jax_layer_norm(x: Any, w: Any, b: Any) -> Any:
+    centred = x - x.mean(-1, keepdims=True)
+    return centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * w + b
+
+
+def batch_norms(random: Random, count: int) -> Iterator[Case]:
+    """In training, with its activation or without, forward and back; and inferring."""
+    for _ in range(count):
+        channels, size = random.choice(MAPS)
+        batch = random.choice(BATCHES)
+        if random.random() < 0.5:
+            channels, size = channels + random.randint(-7, 7), max(size + random.randint(-5, 5), 2)
+        x = numbers(batch, channels, size, size)
+        w, b = 1 + numbers(channels, seed=1) / 10, numbers(channels, seed=2)
+        active = random.random() < 0.5
+        name = f"batch norm{' + relu' * active}, {x.shape}"
+        if random.random() < 0.3:
+            yield _layer(
+                f"{name}, inferring", [x], _batch_norms_inferring(channels, active), "forward"
+            )
+            continue
+        way = random.choice(("forward", "forward and backward", "forward and backward"))
+        yield _layer(name, [x, w, b], _batch_norms_training(active), way)
+
+
+def _batch_norms_training(active: bool) -> dict[str, Function]:
+    def ours(x: Any, w: Any, b: Any) -> Any:
+        y = F.batch_norm(x, *(F.reshape(z, (-1, 1, 1)) for z in (w, b)), axes=(0, 2, 3))[0]
+        return F.relu(y) if active else y
+
+    def theirs(x: Any, w: Any, b: Any) -> Any:
+        y = torch.nn.functional.batch_norm(x, None, None, w, b, training=True)
+        return torch.relu(y) if active else y
+
+    return {OURS: ours, TORCH: theirs}
+
+
+def _batch_norms_inferring(channels: int, active: bool) -> dict[str, Function]:
+    our_layer, their_layer = tl.nn.BatchNorm2d(channels), torch.nn.BatchNorm2d(channels)
+    our_layer.eval()
+    their_layer.eval()
+
+    def ours(x: Any) -> Any:
+        with tl.no_grad():
+            return F.relu(our_layer(x)) if active else our_layer(x)
+
+    def theirs(x: Any) -> Any:
+        with torch.no_grad():
+            return torch.relu(their_layer(x)) if active else their_layer(x)
+
+    return {OURS: ours, TORCH: theirs}
+
+
+def pools(random: Random, count: int) -> Iterator[Case]:
+    """Largest and mean elements of windows, and of whole images."""
+    for _ in range(count):
+        channels, size, window, stride, padding = random.choice(POOLS)
+        batch = random.choice(BATCHES)
+        if random.random() < 0.5:
+            size = max(size + random.randint(-4, 4), window)
+            channels += random.randint(-3, 3)
+        x = numbers(batch, channels, size, size)
+        kind = random.choice(("max", "max", "avg", "global"))
+        way = random.choice(("forward", "forward", "forward and backward"))
+        library = torch.nn.functional
+        if kind == "global":
+            functions: dict[str, Function] = {
+                OURS: lambda x: F.mean(x, axis=(2, 3)),
+                TORCH: lambda x: torch.mean(x, (2, 3)),
+                JAX: lambda x: x.mean((2, 3)),
+            }
+        else:
+            options = {"stride": stride, "padding": padding}
+            ours, theirs = getattr(F, f"{kind}_pool2d"), getattr(library, f"{kind}_pool2d")
+            functions = {
+                OURS: lambda x, f=ours, k=window, o=options: f(x, k, **o),
+                TORCH: lambda x, f=theirs, k=window, o=options: f(x, k, **o),
+            }
+        yield _layer(f"{kind} pool {window}/{stride}, {x.shape}", [x], functions, way)

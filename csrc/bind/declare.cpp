@@ -164,6 +164,7 @@ std::vector<ShapePart> parts_from(const py::handle& shape) {
     if (kind == "resized") made.kind = ShapePart::Kind::kResized;
     if (kind == "reduced") made.kind = ShapePart::Kind::kReduced;
     if (kind == "reducedsome") made.kind = ShapePart::Kind::kReducedSome;
+    if (kind == "held") made.kind = ShapePart::Kind::kHeld;
     made.group = part.attr("group").cast<int>();
     made.size = expr_from(part.attr("size"));
     made.axis = expr_from(part.attr("axis"));

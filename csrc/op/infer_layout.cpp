@@ -74,19 +74,6 @@ Specs infer_transpose(const Op& op, Inputs inputs) {
   return one(inputs[0].dtype, out);
 }
 
-Specs infer_broadcast(const Op& op, Inputs inputs) {
-  const std::vector<int64_t>& shape = ints(op, "shape");
-  element_count(shape);
-  const Dims result = broadcast_shapes(op.name(), inputs[0].shape, shape);
-  if (!std::equal(result.begin(), result.end(), shape.begin(), shape.end())) {
-    fail(ErrorKind::kShape, said::op(op.name()), said::argument("shape"),
-         "must be one that x broadcasts to",
-         said::got("x.shape=", to_string(inputs[0].shape),
-                   ", shape=", to_string(std::span<const int64_t>(shape))));
-  }
-  return one(inputs[0].dtype, result);
-}
-
 Specs infer_subtensor(const Op& op, Inputs inputs) {
   const Dims strides(inputs[0].shape.size());
   return one(inputs[0].dtype, select(op.name(), inputs[0].shape, strides, ints(op, "items")).shape);
@@ -242,19 +229,12 @@ Specs infer_arange(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"reshape", infer_reshape},
-    {"transpose", infer_transpose},
-    {"broadcast", infer_broadcast},
-    {"subtensor", infer_subtensor},
-    {"set_subtensor", infer_set_subtensor},
-    {"gather", infer_gather},
-    {"scatter_set", infer_scatter},
-    {"scatter_add", infer_scatter},
-    {"concat", infer_concat},
-    {"stack", infer_stack},
-    {"split", infer_split},
-    {"fill", infer_fill},
-    {"arange", infer_arange},
+    {"reshape", infer_reshape},     {"transpose", infer_transpose},
+    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},       {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter}, {"concat", infer_concat},
+    {"stack", infer_stack},         {"split", infer_split},
+    {"fill", infer_fill},           {"arange", infer_arange},
 };
 
 }  // namespace

@@ -159,6 +159,11 @@ class Inference : public FoundSizes {
       if (parts[0].group == shapes_.broadcast) element_count(shape);
       return shape;
     }
+    if (parts.size() == 1 && parts[0].kind == ShapePart::Kind::kHeld) {
+      Dims shape(held(parts[0]));
+      element_count(shape);
+      return shape;
+    }
     if (parts.size() == 1 && parts[0].kind != ShapePart::Kind::kSize) {
       Dims shape =
           changed(parts[0], Dims(static_cast<Sizes>(groups_[static_cast<size_t>(parts[0].group)])));
@@ -173,8 +178,10 @@ class Inference : public FoundSizes {
         is_known = is_known && shape.back() != kUnknownSize;
         continue;
       }
-      const Sizes sizes = groups_[static_cast<size_t>(part.group)];
-      if (part.kind == ShapePart::Kind::kGroup) {
+      const bool is_held = part.kind == ShapePart::Kind::kHeld;
+      const Sizes sizes =
+          is_held ? held(part) : static_cast<Sizes>(groups_[static_cast<size_t>(part.group)]);
+      if (is_held || part.kind == ShapePart::Kind::kGroup) {
         for (int64_t size : sizes) shape.push_back(size);
       } else {
         for (int64_t size : changed(part, Dims(sizes))) shape.push_back(size);
@@ -182,6 +189,10 @@ class Inference : public FoundSizes {
     }
     if (is_known) element_count(shape);
     return shape;
+  }
+
+  Sizes held(const ShapePart& part) const {
+    return std::get<std::vector<int64_t>>(attr_of(part.size));
   }
 
   Dims changed(const ShapePart& part, Dims sizes) {

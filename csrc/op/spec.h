@@ -205,6 +205,7 @@ struct ShapePart {
     kResized,      // those of a group, that along `axis` being `size`
     kReduced,      // those of a group without the axes that `axis` names; with, as 1, if `size`
     kReducedSome,  // the same, where none of those axes may be empty
+    kHeld,         // the sizes that the attribute `size` holds
   };
   Kind kind = Kind::kSize;
   int group = 0;

@@ -1,5 +1,8 @@
 // Inference that is declared: its parts are read by numbers, which must be those of arguments,
 // groups, sizes and attributes.
+#include <algorithm>
+#include <string_view>
+
 #include "op/found_sizes.h"
 #include "program/checks.h"
 
@@ -26,6 +29,13 @@ void check_size(const OpSpec& spec, const AttrExpr& expr) {
   require(expr.parts.size() == parts, spec.name, "arithmetic on as many parts as it takes");
 }
 
+bool is_shape(const OpSpec& spec, const AttrExpr& expr) {
+  return expr.kind == AttrExpr::Kind::kAttr &&
+         std::any_of(spec.attrs.begin(), spec.attrs.end(), [&](const AttrSpec& attr) {
+           return attr.name == expr.attr && attr.type->name == std::string_view("shape");
+         });
+}
+
 void check_parts(const OpSpec& spec, const std::vector<ShapePart>& parts, bool is_pattern) {
   using Kind = ShapePart::Kind;
   for (const ShapePart& part : parts) {
@@ -36,6 +46,8 @@ void check_parts(const OpSpec& spec, const std::vector<ShapePart>& parts, bool i
     const bool is_reduced = part.kind == Kind::kReduced || part.kind == Kind::kReducedSome;
     require(!is_reduced || part.axis.kind == AttrExpr::Kind::kAttr, spec.name,
             "axes that an attribute names");
+    require(part.kind != Kind::kHeld || is_shape(spec, part.size), spec.name,
+            "sizes that an attribute holds");
     const bool is_name =
         part.size.kind == AttrExpr::Kind::kSize || part.size.kind == AttrExpr::Kind::kLiteral;
     require(!is_pattern || part.kind != Kind::kSize || is_name, spec.name,

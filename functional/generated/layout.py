@@ -69,6 +69,7 @@ def broadcast_to(x: TensorLike, shape: int | Sequence[int]) -> Tensor:
 
     Returns:
         One tensor.
+        ``x <= (*shape,) -> x(*shape)``
 
     Source:
         Declared in opdecl/layout.yaml: Broadcast.

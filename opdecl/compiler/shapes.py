@@ -190,6 +190,8 @@ class ShapeReader:
             case ast.Constant(value=value) if value is ...:
                 return ShapePart("group", self.group("..."))
             case ast.Starred(value=ast.Name(id=name)):
+                if name in self.attrs and self.attrs[name].type == "shape":
+                    return ShapePart("held", size=AttrExpr("attr", attr=name))
                 return ShapePart("group", self.group(name))
             case ast.Starred(value=ast.Call() as call):
                 return self.part(call)

@@ -141,7 +141,7 @@ class AttrSpec:
 
 @dataclass(frozen=True, slots=True)
 class ShapePart:
-    """A part of a declared shape: a "size", "group", "resized", "reduced" or "reducedsome"."""
+    """Part of a declared shape: a "size", "group", "resized", "reduced", "reducedsome", "held"."""
 
     kind: str
     group: int = 0

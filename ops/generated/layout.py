@@ -73,6 +73,7 @@ class Broadcast(OpBase, native="Broadcast"):
 
     Returns:
         One tensor.
+        ``x <= (*shape,) -> x(*shape)``
 
     Source:
         Declared in opdecl/layout.yaml: Broadcast.

@@ -47,6 +47,13 @@ TEXT = """
   kernel: {cpu: "shape_kernels:summed"}
   grad: {x: "broadcast_to(dy, shape=shape(x))"}
   doc: A sum.
+- op: ShapeHeld
+  args: [x: floating-point]
+  attrs: {front: {type: shape, doc: sizes.}, back: {type: shape, default: [], doc: sizes.}}
+  shapes: x(*S, n) -> int64(*front, n + 1, *back)
+  kernel: {cpu: "shape_kernels:held"}
+  grad: none
+  doc: Zeros of sizes that are held.
 - op: ShapeSwapped
   args: [x: floating-point]
   define: transposed(x) + zeros(transposed(x))
@@ -81,6 +88,9 @@ def numbers(x, y, *, counts):
 
 def summed(x, *, axis, keepdims):
     return x.sum(axis, keepdims=keepdims, dtype=x.dtype)
+
+def held(x, *, front, back):
+    return np.zeros((*front, x.shape[-1] + 1, *back), np.int64)
 """
 
 
@@ -158,6 +168,19 @@ def test_an_optional_argument_must_broadcast_to_what_is_declared(ops: Any) -> No
         ops.shape_picked(x, x, ones(3, 2, 5, dtype="int64"))
     with pytest.raises(tl.DTypeError, match="z must be integer"):
         ops.shape_picked(x, x, x)
+
+
+def test_sizes_may_be_those_that_an_attribute_holds(ops: Any) -> None:
+    x = ones(2, 3)
+    assert specs(ops.shape_held(x, front=(5, 0))) == [((5, 0, 4), "int64")]
+    assert specs(ops.shape_held(x, front=(), back=(2, 6))) == [((4, 2, 6), "int64")]
+    for held in [(-1,), (2**40, 2**40)]:
+        with pytest.raises(tl.ShapeError):
+            ops.shape_held(x, front=held)
+    with pytest.raises(tl.ShapeError, match=r"shapes must broadcast; got \(3,\) and \(2, 4\)"):
+        F.broadcast_to(ones(3), shape=(2, 4))
+    with pytest.raises(tl.ShapeError, match="x must broadcast"):
+        F.broadcast_to(ones(2, 3), shape=(3,))
 
 
 def test_reduced_axes_are_left_out_or_kept_and_must_not_be_empty(ops: Any) -> None:

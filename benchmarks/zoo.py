@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from random import Random
 
 import report
+import zoo_algebra as algebra
 import zoo_layers as layers
 import zoo_ops as ops
 from cases import Case, Row, measure
@@ -39,8 +40,8 @@ FAMILIES: dict[str, Callable[[Random, int], Iterator[Case]]] = {
     "gathers and scatters": ops.gathers,
     "permutations": ops.permutations,
     "other dtypes": ops.dtypes,
-    "products and einsum": ops.products,
-    "linear algebra": ops.linear_algebra,
+    "products and einsum": algebra.products,
+    "linear algebra": algebra.linear_algebra,
 }
 
 

@@ -6,10 +6,11 @@ what they do on a tensor-like, gradients included, is what those ops do there. M
 
 from __future__ import annotations
 
+import functools
 import math
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -77,10 +78,17 @@ def axis_of(call: str, axis: Any, ndim: int) -> int:
     return given % ndim
 
 
+def is_several(value: Any) -> TypeGuard[Sequence[Any]]:
+    """Whether it is a sequence; an integer, as most are, is told apart soonest."""
+    return type(value) is not int and isinstance(value, Sequence)
+
+
 def dims_of(shape: Any) -> tuple[int, ...]:
     """The dimensions of a shape, which may be given as one size."""
+    if type(shape) is tuple and all(type(dim) is int for dim in shape):
+        return shape
     is_text = isinstance(shape, bytes | bytearray | memoryview)  # whose items are integers, too
-    dims = tuple(shape) if isinstance(shape, Sequence) and not is_text else (shape,)
+    dims = tuple(shape) if is_several(shape) and not is_text else (shape,)
     try:
         return tuple(as_size(dim) for dim in dims)
     except TypeError:
@@ -92,9 +100,9 @@ def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     """Several axes, or all for None, each once."""
     if axis is None:
         return list(range(ndim))
-    given = axis if isinstance(axis, Sequence) else (axis,)
+    given = axis if is_several(axis) else (axis,)
     axes = [axis_of(call, one, ndim) for one in given]
-    if len(set(axes)) != len(axes):
+    if len(axes) > 1 and len(set(axes)) != len(axes):
         raise ShapeError("must differ.", op=call, argument="axes", got=f"{tuple(given)}")
     return axes
 
@@ -120,10 +128,14 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
         (2, 1)
     """
     x = as_tensor(x)
-    count = len(axis) if isinstance(axis, Sequence) else 1
-    new = axes_of("expand_dims", axis, len(x.shape) + count)
-    key = tuple(None if i in new else slice(None) for i in range(len(x.shape) + count))
-    return x[key]
+    ndim = x.ndim + (len(axis) if is_several(axis) else 1)
+    return x[_with_new(ndim, *axes_of("expand_dims", axis, ndim))]
+
+
+@functools.cache
+def _with_new(ndim: int, *axes: int) -> tuple[slice | None, ...]:
+    """The key that adds these of so many dimensions."""
+    return tuple(None if i in axes else _WHOLE for i in range(ndim))
 
 
 @named

@@ -27,6 +27,11 @@ def declared(name: str) -> Callable[[F], F]:
     return lambda function: _described(_C.Function(name), function)
 
 
+def spread(name: str) -> Callable[[F], F]:
+    """The same, of a call that takes the integers of its first attribute one by one, too."""
+    return lambda function: _described(_C.Function(name, None, True), function)
+
+
 def extended(function: F) -> F:
     """The functional call of that name; calls with more arguments than it has run the ``def``."""
     name, run = function.__name__, named(function)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
-from .calls import TensorLike, composed_call
+from .calls import TensorLike, composed_call, spread
 from .generated.methods import TensorMethods
 from .naming import named
 
@@ -17,18 +17,22 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
+# The axes of so many dimensions, the last first.
+_REVERSED = [tuple(reversed(range(ndim))) for ndim in range(65)]
+
+
 class ShapedMethods(TensorMethods):
     """Sizes, axes, and where: what the declared calls spell otherwise."""
 
     __slots__ = ()
 
-    def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:
+    @spread("reshape")
+    def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:  # type: ignore[empty-body]
         """The same elements in another shape; one size may be -1.
 
         Raises:
             ShapeError: the shape has another number of elements, or copy is False and they move.
         """
-        return TensorMethods.reshape(self, _together(shape), copy=copy)
 
     def view(self, *shape: Any) -> Tensor:
         """As `reshape`: tensors are values, and share memory where they can."""
@@ -69,12 +73,11 @@ class ShapedMethods(TensorMethods):
 
     def transpose(self, *axes: Any) -> Tensor:
         """The dimensions in the order that is given; reversed when none are."""
-        order = _together(axes) if axes else tuple(reversed(range(self.ndim)))
-        return self.permute_dims(order)
+        return self.permute_dims(_together(axes) if axes else _REVERSED[self.ndim])
 
-    def permute(self, *axes: Any) -> Tensor:
+    @spread("permute_dims")
+    def permute(self, *axes: Any) -> Tensor:  # type: ignore[empty-body]
         """The dimensions in the order that is given."""
-        return self.permute_dims(_together(axes))
 
     @named
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
@@ -197,7 +200,7 @@ class ShapedMethods(TensorMethods):
     @property
     def T(self) -> Tensor:
         """The dimensions in reverse order."""
-        return self.transpose()
+        return self.permute_dims(_REVERSED[self.ndim])
 
     @property
     def mT(self) -> Tensor:

@@ -16,7 +16,6 @@ from .apply_numpy import apply_function, apply_ufunc
 from .arrays import (
     as_array,
     as_asked,
-    for_numpy,
     from_bits,
     reduce_raw,
     to_array,
@@ -262,7 +261,7 @@ class Tensor(ShapedMethods):
 
     def tolist(self) -> Any:
         """Nested lists of Python numbers."""
-        return for_numpy(self._raw()).tolist()
+        return _C.to_lists(self)
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The Array API namespace of this tensor: tensorlike itself.

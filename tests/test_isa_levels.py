@@ -16,8 +16,12 @@ REPRESENTATIVE = [
     "functional/test_extremes.py",
     "functional/test_quantization.py",
     "functional/test_integer_windows.py",
+    "functional/test_blocks_of_channels.py",
 ]
-PICK = "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes"
+PICK = (
+    "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes "
+    "or depthwise_results"
+)
 
 
 def level_given(wanted: str) -> str:

@@ -253,6 +253,18 @@ PyObject* apply_single(const Op& op, PyObject* const* args, size_t n) {
   return Py_NewRef(PyTuple_GET_ITEM(result.get(), 0));
 }
 
+PyObject* apply_to_one(const Op& op, PyObject* tensor) {
+  const bool is_plain = is_own_wrapper(Py_TYPE(tensor)) && value_of(tensor)->tag != Value::kOther &&
+                        dispatcher().is_wrapper_plain();
+  if (!is_plain) return apply_single(op, &tensor, 1);
+  const Ref<Value> value(value_of(tensor));
+  Value* pointers[] = {value.get()};
+  if (Ref<Value> out = apply_small(op, pointers)) return wrap(std::move(out), types.tensor);
+  Values out = apply(op, pointers);
+  if (out.size() == 1) return wrap(std::move(out[0]), types.tensor);
+  return to_tuple(out, types.tensor);
+}
+
 PyObject* call_apply(PyObject*, PyObject* const* args, Py_ssize_t n) {
   return guarded([&]() -> PyObject* {
     if (n < 1)

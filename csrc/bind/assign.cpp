@@ -106,8 +106,10 @@ void replace_by_call(PyObject* self, PyObject* call) {
 
 }  // namespace
 
-Ref<Op> index_op(const char* name, std::vector<int64_t> items) {
-  return registry().find_function(name)->make_op({std::move(items)});
+Ref<Op> index_op(bool is_set, std::vector<int64_t> items) {
+  static const Function* const taken = registry().find_function("subtensor");
+  static const Function* const set = registry().find_function("set_subtensor");
+  return (is_set ? set : taken)->make_op({std::move(items)});
 }
 
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
@@ -131,7 +133,7 @@ int set_item(PyObject* self, PyObject* key, PyObject* value) {
       return;
     }
     PyObject* args[] = {self, value};
-    assign_result(self, *index_op("set_subtensor", std::move(items)), args);
+    assign_result(self, *index_op(true, std::move(items)), args);
   });
 }
 

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <optional>
 
-#include "bind/objects.h"
+#include "bind/elements.h"
 
 namespace tensorlike::bind {
 namespace {
@@ -135,7 +135,8 @@ Ref<RawTensor> as_raw(PyObject* object, PyObject* dtype) {
     return is_wide ? wide_scalar(object, wanted)
                    : RawTensor::scalar(wanted, literal, default_device);
   } else {
-    raw = moved(*from_data(object, dtype), default_device);
+    const Ref<RawTensor> stored = from_lists(object, dtype);
+    raw = moved(stored ? *stored : *from_data(object, dtype), default_device);
   }
   if (dtype == Py_None) return raw;
   const DType wanted = to_dtype(dtype);

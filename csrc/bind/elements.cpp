@@ -23,12 +23,13 @@ PyObject* set_read_hook(PyObject*, PyObject* function) {
 PyMethodDef module_methods[] = {
     {"set_read_hook", as_method(set_read_hook), METH_O,
      "Calls a function with each wrapper whose value Python is about to see; None: none."},
+    {"to_lists", as_method(to_lists), METH_O, "The elements as nested lists of Python's numbers."},
     {nullptr, nullptr, 0, nullptr},
 };
 
 }  // namespace
 
-void add_read_hook(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
+void add_elements(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
 
 void note_read(PyObject* wrapper) {
   if (read_hook == nullptr || !is_wrapper(wrapper) || value_of(wrapper) == nullptr) return;
@@ -41,23 +42,7 @@ PyObject* item_of(const RawTensor& tensor) {
     fail(ErrorKind::kShape, said::op("item"), "the tensor must have one element",
          said::got("shape ", to_string(tensor.shape)));
   }
-  const Ref<RawTensor> held = moved(tensor, Device());
-  const RawTensor& x = *held;
-  return visit_dtype(x.dtype, [&](auto tag) -> PyObject* {
-    using T = typename decltype(tag)::type;
-    const T value = *x.as<T>();
-    if constexpr (std::is_same_v<T, bool>) {
-      return PyBool_FromLong(value);
-    } else if constexpr (is_complex<T>) {
-      return PyComplex_FromDoubles(static_cast<double>(value.re), static_cast<double>(value.im));
-    } else if constexpr (std::is_unsigned_v<T>) {
-      return PyLong_FromUnsignedLongLong(value);
-    } else if constexpr (std::is_integral_v<T>) {
-      return PyLong_FromLongLong(value);
-    } else {
-      return PyFloat_FromDouble(static_cast<double>(value));
-    }
-  });
+  return number_of(*moved(tensor, Device()));
 }
 
 Ref<RawTensor> elements_of(Ref<Value> value) {

@@ -7,12 +7,18 @@ namespace tensorlike::bind {
 
 // One element as a Python number.
 PyObject* item_of(const RawTensor& x);
+PyObject* number_of(const RawTensor& x);  // the first; there must be one, in the host's memory
+// All as nested lists.
+PyObject* to_lists(PyObject*, PyObject* tensor);
+// Elements of nested lists of Python's own numbers; null where they hold more than that, or where
+// the dtype (or None) is not one that they are stored in as they are.
+Ref<RawTensor> from_lists(PyObject* data, PyObject* dtype);
 // The elements behind tracers, and behind what names another's as its own; ready to be read.
 Ref<RawTensor> elements_of(Ref<Value> value);
 
 // Tells who asked for it that Python is about to see the value, or the gradient, of a wrapper by
 // another way than an op.
 void note_read(PyObject* wrapper);
-void add_read_hook(PyObject* module);
+void add_elements(PyObject* module);
 
 }  // namespace tensorlike::bind

@@ -5,6 +5,7 @@
 
 #include "bind/complex_forms.h"
 #include "bind/errors.h"
+#include "bind/made_ops.h"
 #include "bind/objects.h"
 #include "engine/engine.h"
 // After Python.h.
@@ -13,19 +14,6 @@
 namespace tensorlike::bind {
 namespace {
 
-// Ops that were made for earlier calls, by the very objects that were given as attributes: call
-// sites give the same constants again and again, and those cannot change.
-struct MadeOps {
-  static constexpr size_t kEntries = 8;
-  static constexpr size_t kAttrs = 6;
-  struct Entry {
-    Object attrs[kAttrs];
-    Ref<Op> op;
-  };
-  Entry entries[kEntries];
-  size_t next = 0;
-};
-
 struct FunctionObject {
   PyObject_HEAD vectorcallfunc vectorcall;
   const Function* function;
@@ -33,6 +21,7 @@ struct FunctionObject {
   PyObject* fallbacks;  // for each tensor, the number that it is where it is not given, or None
   PyObject* dict;
   PyObject* extension;  // what takes calls with further arguments, or null
+  bool spreads;  // the integers of its one sequence may be given one by one: reshape(x, 2, 3)
   MadeOps* made;
 };
 
@@ -144,41 +133,15 @@ void parse(const FunctionObject& self, PyObject* const* args, Py_ssize_t n, PyOb
   }
 }
 
-// Whether an object can never change: then being the same object is being equal for ever.
-bool is_constant(PyObject* object) {
-  if (object == nullptr || object == Py_None || PyBool_Check(object) || PyLong_CheckExact(object) ||
-      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
-      Py_TYPE(object) == types.dtype) {
-    return true;
-  }
-  if (!PyTuple_CheckExact(object)) return false;
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
-    if (!PyLong_CheckExact(PyTuple_GET_ITEM(object, i))) return false;
-  }
-  return true;
-}
-
 Ref<Op> make_new_op(const Function& function, const Call& call);
 
 Ref<Op> op_for(const FunctionObject& self, const Call& call) {
   const Function& function = *self.function;
   if (function.shared_op) return function.shared_op;
-  const size_t n = call.attrs.size();
-  if (n > MadeOps::kAttrs) return make_new_op(function, call);
-  MadeOps& made = *self.made;
-  for (const MadeOps::Entry& entry : made.entries) {
-    bool same = static_cast<bool>(entry.op);
-    for (size_t i = 0; same && i < n; ++i) same = entry.attrs[i].get() == call.attrs[i];
-    if (same) return entry.op;
-  }
+  const MadeOps::Given given(call.attrs.data(), call.attrs.size());
+  if (Ref<Op> known = self.made->find(given)) return known;
   Ref<Op> op = make_new_op(function, call);
-  bool is_lasting = true;
-  for (size_t i = 0; is_lasting && i < n; ++i) is_lasting = is_constant(call.attrs[i]);
-  if (is_lasting) {
-    MadeOps::Entry& entry = made.entries[made.next++ % MadeOps::kEntries];
-    for (size_t i = 0; i < n; ++i) entry.attrs[i] = Object::share(call.attrs[i]);
-    entry.op = op;
-  }
+  self.made->keep(given, op);
   return op;
 }
 
@@ -208,8 +171,30 @@ bool has_further_arguments(const FunctionObject& self, Py_ssize_t n, PyObject* k
   return false;
 }
 
+PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames);
+
+// The call with integers that are given one by one, after the tensor, in a tuple.
+PyObject* call_together(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  return guarded([&]() -> PyObject* {
+    const Object together = own(PyTuple_New(n - 1));
+    for (Py_ssize_t i = 1; i < n; ++i) {
+      PyTuple_SET_ITEM(together.get(), i - 1, Py_NewRef(args[i]));
+    }
+    SmallVector<PyObject*, 8> all;
+    all.push_back(args[0]);
+    all.push_back(together.get());
+    for (Py_ssize_t i = 0; i < keywords; ++i) all.push_back(args[n + i]);
+    return call_function(object, all.data(), 2, kwnames);
+  });
+}
+
 PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const FunctionObject& self = *as_function(object);
+  if (self.spreads && PyVectorcall_NARGS(nargsf) > 1 && PyIndex_Check(args[1])) {
+    return call_together(object, args, nargsf, kwnames);
+  }
   if (self.extension != nullptr &&
       has_further_arguments(self, PyVectorcall_NARGS(nargsf), kwnames)) {
     return PyObject_Vectorcall(self.extension, args, nargsf, kwnames);
@@ -223,29 +208,21 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
       const Values out = apply(*op, {});
       return wrap(out[0], types.tensor);
     }
-    const bool is_single = n == 1 && is_own_wrapper(Py_TYPE(call.tensors[0])) &&
-                           value_of(call.tensors[0])->tag != Value::kOther &&
-                           dispatcher().is_wrapper_plain();
-    if (is_single) {
-      const Ref<Value> value(value_of(call.tensors[0]));
-      Value* pointers[] = {value.get()};
-      if (Ref<Value> out = apply_small(*op, pointers)) return wrap(std::move(out), types.tensor);
-      Values out = apply(*op, pointers);
-      if (out.size() == 1) return wrap(std::move(out[0]), types.tensor);
-      return to_tuple(out, types.tensor);
-    }
-    return apply_single(*op, call.tensors.data(), n);
+    return n == 1 ? apply_to_one(*op, call.tensors[0]) : apply_single(*op, call.tensors.data(), n);
   });
   if (result != nullptr) return result;
   return call_complex_form(self.function->spec.name, args, nargsf, kwnames);
 }
 
-// Function(name, extension=None): the functional call that this declaration made; calls with
-// further arguments go to the extension.
+// Function(name, extension=None, spreads=False): the functional call that this declaration made;
+// calls with further arguments go to the extension; the integers of its first attribute may be
+// given one by one.
 PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   const char* name = nullptr;
   PyObject* extension = nullptr;
-  if (PyArg_ParseTuple(args, "s|O:Function", &name, &extension) == 0) return nullptr;
+  int spreads = 0;
+  if (PyArg_ParseTuple(args, "s|Op:Function", &name, &extension, &spreads) == 0) return nullptr;
+  if (extension == Py_None) extension = nullptr;
   return guarded([&]() -> PyObject* {
     const Function* function = registry().find_function(name);
     if (function == nullptr) {
@@ -258,6 +235,7 @@ PyObject* function_new(PyTypeObject* cls, PyObject* args, PyObject*) {
     as_function(self)->function = function;
     as_function(self)->made = new MadeOps;
     as_function(self)->extension = Py_XNewRef(extension);
+    as_function(self)->spreads = spreads != 0;
     const FunctionSpec& spec = function->spec;
     Object names = own(PyTuple_New(static_cast<Py_ssize_t>(spec.args.size() + spec.attrs.size())));
     Py_ssize_t at = 0;

@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
 #include "dispatch/power.h"
@@ -245,8 +246,12 @@ PyObject* as_index(PyObject* self) {
   return nullptr;
 }
 
+// Of the last keys.
+auto& known_keys = *new MadeOps;
+
 PyObject* get_item(PyObject* self, PyObject* key) {
   return guarded([&]() -> PyObject* {
+    if (const Ref<Op> known = known_keys.find({&key, 1})) return apply_to_one(*known, self);
     std::vector<int64_t> items;
     if (!parse_items(key, items)) {
       if (hooks.getitem == nullptr) fail(ErrorKind::kIndex, said::op("index"), "not set up");
@@ -254,8 +259,9 @@ PyObject* get_item(PyObject* self, PyObject* key) {
       const DeviceScope scope(device_of(self));  // for what the key becomes
       return PyObject_Vectorcall(hooks.getitem, args, 2, nullptr);
     }
-    const Ref<Op> op = index_op("subtensor", std::move(items));
-    return apply_single(*op, &self, 1);
+    const Ref<Op> op = index_op(false, std::move(items));
+    known_keys.keep({&key, 1}, op);
+    return apply_to_one(*op, self);
   });
 }
 

@@ -174,6 +174,8 @@ PyObject* apply_objects(PyObject* op_object, const Op* op, PyObject* const* args
 PyObject* call_apply(PyObject* self, PyObject* const* args, Py_ssize_t n);
 // The single result of a one-output op.
 PyObject* apply_single(const Op& op, PyObject* const* args, size_t n);
+// The same of one argument, the short way where that is a Tensor of ours.
+PyObject* apply_to_one(const Op& op, PyObject* tensor);
 
 PyObject* to_tuple(const Values& values, PyTypeObject* wrapper);
 
@@ -201,7 +203,7 @@ Ref<Tape> to_tape(PyObject* tape);
 bool parse_items(PyObject* key, std::vector<int64_t>& items);
 
 // The op of a basic index: no rule of its own.
-Ref<Op> index_op(const char* name, std::vector<int64_t> items);
+Ref<Op> index_op(bool is_set, std::vector<int64_t> items);
 // x[key] = value
 int set_item(PyObject* self, PyObject* key, PyObject* value);
 // Replaces what a wrapper holds. Under a paused tape a leaf stays the leaf that it was.

@@ -379,7 +379,7 @@ void add_tensors(PyObject* module) {
                 "No elements; applying an op infers shape and dtype. By default it is float32.",
                 {{Py_tp_new, as_slot(shape_new)}});
   add_wrappers(module);
-  add_read_hook(module);
+  add_elements(module);
   check(PyModule_AddFunctions(module, module_methods));
 }
 

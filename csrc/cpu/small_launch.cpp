@@ -74,6 +74,23 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   return out;
 }
 
+// A view needs no memory and no loop. What strides cannot say goes the general way.
+Ref<Value> view_small(const Op& op, RawTensor& x) {
+  const OpClass& cls = op.cls;
+  if (x.data == nullptr || x.pending || !x.device.is_cpu()) return nullptr;
+  if (cls.device_attr >= 0 || cls.infer == nullptr || cls.kernel(x.device).foreign != nullptr) {
+    return nullptr;
+  }
+  const Spec spec = x.spec();
+  const Specs results = infer(op, {&spec, 1});
+  Views views;
+  if (results.size() != 1 || !cls.view(op, x, results, views)) return nullptr;
+  View& seen = views[0];
+  const bool is_same = seen.offset == 0 && seen.shape == x.shape && seen.strides == x.strides;
+  if (is_same) return Ref<Value>(&x);
+  return x.view(std::move(seen.shape), std::move(seen.strides), seen.offset);
+}
+
 }  // namespace
 
 static Ref<Storage> allocate_for(const Op& op, size_t bytes) try {
@@ -89,6 +106,7 @@ Ref<Value> small_launch(const Op& op, Args args) {
   if (may_stay && leaves_alone(op, args)) return Ref<Value>(args[0]);
   const size_t n = args.size();
   if (op.reduction != nullptr && n == 1) return reduce_small(op, raw(args[0]));
+  if (op.cls.view != nullptr && n == 1) return view_small(op, *static_cast<RawTensor*>(args[0]));
   if (scalar == nullptr || n == 0 || n > 3 || n != scalar->spec.args.size()) return nullptr;
   const RawTensor* whole = &raw(args[0]);
   const DType dtype = whole->dtype;

@@ -9,6 +9,7 @@
 #include "kernels/convolution_product.h"
 #include "kernels/convolution_rows.h"
 #include "kernels/depthwise.h"
+#include "kernels/depthwise_blocks.h"
 
 namespace tensorlike {
 namespace {
@@ -152,6 +153,10 @@ void convolve(const Convolution& c, const T* x, const T* weight, const T* bias, 
     }
     return;
   }
+  if (is_by_blocks<T>(c)) {
+    convolve_by_blocks(c, x, weight, bias, y);
+    return;
+  }
   if (is_depthwise(c)) {
     convolve_depthwise(c, x, weight, bias, y);
     return;
@@ -176,6 +181,10 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   const Window& w = c.window;
   const int64_t channels = c.groups * c.in_channels;
   if (c.images * channels * w.in_size() == 0) return;
+  if (is_gradient_by_blocks<T>(c)) {
+    data_gradient_by_blocks(c, dy, weight, bias, dx);
+    return;
+  }
   WindowProduct<T> p;
   p.images = c.images;
   p.groups = c.groups;

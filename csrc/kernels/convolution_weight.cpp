@@ -6,6 +6,7 @@
 #include "base/pool.h"
 #include "kernels/convolution.h"
 #include "kernels/convolution_product.h"
+#include "kernels/depthwise_blocks.h"
 
 namespace tensorlike {
 namespace {
@@ -165,6 +166,10 @@ void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* 
   if (size == 0) return;
   if (c.images * pixels == 0) {
     std::fill_n(dweight, size, T{0});
+    return;
+  }
+  if (is_gradient_by_blocks<T>(c)) {
+    weight_gradient_by_blocks(c, x, dy, dweight);
     return;
   }
   if (!c.window.is_identity()) {

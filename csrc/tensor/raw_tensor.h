@@ -110,8 +110,8 @@ Ref<RawTensor> moved(const RawTensor& x, Device device);
 Values execute(const Op& op, Args args, uint32_t donated = 0, int64_t holds = 0);
 
 // The shortest way for the commonest call: a scalar function of few elements, of one dtype, whole
-// and in order (or single), or a reduction of few, on the CPU, whose backend sets it. Null when the
-// call is not of this kind, and where the engine wants to see it. Never lets the GIL go.
+// and in order (or single), a reduction of few, or a view, on the CPU, whose backend sets it. Null
+// when the call is not of this kind, and where the engine wants to see it. Never lets the GIL go.
 // `apply_small` is the way here.
 inline Ref<Value> (*launch_small)(const Op& op, Args args) = [](const Op&, Args) {
   return Ref<Value>();

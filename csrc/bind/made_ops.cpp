@@ -1,0 +1,63 @@
+#include "bind/made_ops.h"
+
+#include <algorithm>
+
+namespace tensorlike::bind {
+namespace {
+
+bool is_constant_item(PyObject* item) {
+  if (PySlice_Check(item) != 0) {
+    const auto* slice = reinterpret_cast<PySliceObject*>(item);
+    return is_constant_item(slice->start) && is_constant_item(slice->stop) &&
+           is_constant_item(slice->step);
+  }
+  return item == Py_None || item == Py_Ellipsis || PyLong_CheckExact(item);
+}
+
+// Whether an object can never change: then being the same object is being equal for ever.
+bool is_constant(PyObject* object) {
+  if (object == nullptr || is_constant_item(object) || PyBool_Check(object) ||
+      PyFloat_CheckExact(object) || PyUnicode_CheckExact(object) ||
+      Py_TYPE(object) == types.dtype) {
+    return true;
+  }
+  if (!PyTuple_CheckExact(object)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(object); ++i) {
+    if (!is_constant_item(PyTuple_GET_ITEM(object, i))) return false;
+  }
+  return true;
+}
+
+// Whether constants are equal because they are made of the same objects.
+bool is_same(PyObject* held, PyObject* given) {
+  if (held == given) return true;
+  if (held == nullptr || given == nullptr || !PyTuple_CheckExact(held)) return false;
+  if (!PyTuple_CheckExact(given) || PyTuple_GET_SIZE(held) != PyTuple_GET_SIZE(given)) return false;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(held); ++i) {
+    if (PyTuple_GET_ITEM(held, i) != PyTuple_GET_ITEM(given, i)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+Ref<Op> MadeOps::find(Given attrs) const {
+  if (attrs.size() > kAttrs) return nullptr;
+  for (const Entry& entry : entries_) {
+    bool same = static_cast<bool>(entry.op);
+    for (size_t i = 0; same && i < attrs.size(); ++i) {
+      same = is_same(entry.attrs[i].get(), attrs[i]);
+    }
+    if (same) return entry.op;
+  }
+  return nullptr;
+}
+
+void MadeOps::keep(Given attrs, const Ref<Op>& op) {
+  if (attrs.size() > kAttrs || !std::all_of(attrs.begin(), attrs.end(), is_constant)) return;
+  Entry& entry = entries_[next_++ % kEntries];
+  for (size_t i = 0; i < attrs.size(); ++i) entry.attrs[i] = Object::share(attrs[i]);
+  entry.op = op;
+}
+
+}  // namespace tensorlike::bind

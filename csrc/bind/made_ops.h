@@ -1,0 +1,31 @@
+// Ops that were made for earlier calls, by the very objects that were given as attributes: call
+// sites give the same constants again and again, and those cannot change.
+#pragma once
+
+#include <span>
+
+#include "bind/objects.h"
+
+namespace tensorlike::bind {
+
+class MadeOps {
+ public:
+  using Given = std::span<PyObject* const>;  // null: not given
+
+  // Null where the op is not known.
+  Ref<Op> find(Given attrs) const;
+  // Remembers an op, if what it was made of is constant.
+  void keep(Given attrs, const Ref<Op>& op);
+
+ private:
+  static constexpr size_t kEntries = 8;
+  static constexpr size_t kAttrs = 6;
+  struct Entry {
+    Object attrs[kAttrs];
+    Ref<Op> op;
+  };
+  Entry entries_[kEntries];
+  size_t next_ = 0;
+};
+
+}  // namespace tensorlike::bind

@@ -1,0 +1,84 @@
+"""Nested lists of Python's numbers to tensors and back, without NumPy: as NumPy has them."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tensorlike as tl
+from tensorlike.imperative.arrays import as_array
+
+NUMBERS: list[list[Any]] = [
+    [0.5, -1.25, 3e38, float("inf"), float("nan"), -0.0, 1e-46],
+    [0, 1, -7, 2**62, -(2**63)],
+    [True, False],
+    [0.5, 3, -2],
+    [2.5, 2**53 + 1],
+    [1e300, 2.0],
+    [1, True, 0],
+    [2**64 - 1, 1],
+    [1 + 2j, 0.5],
+]
+
+
+def nested(source: random.Random, numbers: list[Any], depth: int) -> Any:
+    if depth == 0:
+        return source.choice(numbers)
+    sizes = [source.randint(0, 3)] * 2
+
+    def at(level: int) -> Any:
+        if level == depth:
+            return source.choice(numbers)
+        kind = source.choice((list, tuple))
+        return kind(at(level + 1) for _ in range(sizes[level % 2]))
+
+    return at(0)
+
+
+@pytest.mark.parametrize("seed", range(120))
+@pytest.mark.filterwarnings("ignore:overflow encountered")
+def test_lists_become_what_numpy_makes_of_them(seed: int) -> None:
+    source = random.Random(seed)
+    data = nested(source, NUMBERS[seed % len(NUMBERS)], 1 + seed % 4)
+    for dtype in (None, tl.float32, tl.float64):
+        if dtype is not None and any("j" in repr(x) for x in np.ravel(np.array(data, object))):
+            continue
+        array = as_array(data, dtype)
+        wanted = array if dtype is None else array.astype(dtype.name)
+        found = tl.tensor(data, dtype)
+        assert found.dtype.name == wanted.dtype.name
+        np.testing.assert_array_equal(found.numpy(), wanted)
+        assert found.shape == wanted.shape
+
+
+@pytest.mark.parametrize("data", [[[1, 2], [3]], [[], [1]], [1, [2]], [[1], 2], [[1.0], []]])
+def test_ragged_lists_are_refused(data: Any) -> None:
+    with pytest.raises(tl.DTypeError, match="must be numbers in a rectangular arrangement"):
+        tl.tensor(data)
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint64", "float16", "float32", "complex64"])
+@pytest.mark.parametrize("shape", [(), (0,), (3,), (2, 0), (2, 3), (2, 1, 4)])
+def test_tensors_become_lists_as_arrays_do(dtype: str, shape: tuple[int, ...]) -> None:
+    array = np.random.default_rng(1).integers(0, 3, shape).astype(dtype)
+    x = tl.tensor(array)
+    assert x.tolist() == array.tolist()
+    assert type(np.ravel(np.array(x.tolist(), object))[:1].tolist()) is list
+    if len(shape) > 1:
+        assert x.T.tolist() == array.T.tolist()
+        assert x[::-1].tolist() == array[::-1].tolist()
+
+
+def test_lists_of_bfloat16_and_of_traced_tensors() -> None:
+    assert tl.tensor([1.5, 2.0], dtype="bfloat16").tolist() == [1.5, 2.0]
+    x = tl.tensor([1.5, 2.0], requires_grad=True)
+    assert (x * 2).tolist() == [3.0, 4.0]
+
+
+def test_an_empty_list_is_of_floats() -> None:
+    for data in ([], [[], []], ()):
+        assert tl.tensor(data).dtype is tl.float32
+        assert tl.tensor(data).shape == np.shape(data)

@@ -518,6 +518,7 @@ class QuickCall:
         changes: Sequence[tuple[Any, ...]],
         results: Sequence[tuple[Any, Any]],
         assemble: Any,
+        history: tuple[Sequence[bool], Callable[[tuple[bool, ...]], Any]] | None,
         /,
     ) -> QuickCall: ...
     @property
@@ -533,6 +534,10 @@ class Holder:
         cls, kind: str, stretches: tuple[Stretch, ...], params: tuple[Any, ...], /
     ) -> Holder: ...
     def run(self, values: tuple[Any, ...], ops: tuple[OpBase, ...], /) -> tuple[Any, ...]: ...
+    # a call whose gradient is a part of its program
+    def pull_by(
+        self, op: OpBase, stretch: Stretch, results: int, wanted: tuple[bool, ...], /
+    ) -> None: ...
     def text(self) -> str: ...
     @property
     def draws(self) -> bool: ...
@@ -541,6 +546,7 @@ def set_holders(
     op_around: Callable[[str, Sequence[Any], Sequence[Any]], OpBase],
     listing: type[Program],
     innermost: Callable[[Any], Any],
+    on_tape: Callable[..., Any],
     /,
 ) -> None: ...
 def is_random(op: OpBase, /) -> bool: ...

@@ -27,7 +27,7 @@ from .quick_call import NamedGuard, with_first
 from .reading_code import Reading
 from .recorded_program import RecordedProgram
 from .recording import Recording, current_recording
-from .signature import argument_names, signature
+from .signature import argument_names, refuse_kept_sizes, signature
 from .strict_replay import refuse_other
 
 # So often the same line may be the reason to record again; then calls run at once.
@@ -226,6 +226,7 @@ class CompiledFunction(_C.QuickCaller):
         try:
             made, found = self._record(programs, tensors, args, kwargs, pattern)
             is_right = pattern is None or made.takes(shapes)
+            refuse_kept_sizes(made.listing)
         except Untraceable as reason:
             default_stream.give_back(state)
             self._stop_tracing(programs, str(reason))

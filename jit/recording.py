@@ -155,6 +155,7 @@ class Recording:
 
     def _end(self) -> None:
         self.program.recording = None
+        self.program.end_sizes()
 
     def input(self, name: str, value: Any, place: Place, sizes: Sequence[Any]) -> RecordedTensor:
         """An input of the program that has a value in this call."""

@@ -8,7 +8,6 @@ then, their gradients included, is what each run of the program gives them.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
@@ -17,6 +16,7 @@ from .. import _C
 from ..imperative import SymbolicTensor, Tensor, apply
 from ..imperative.autodiff import zeros_like
 from ..imperative.blocks import Block
+from ..imperative.finalizers import finalizers_wait
 from ..imperative.keeping import recorder
 from ..imperative.levels import Level, is_differentiated, layers, stopped
 from ..imperative.rebinding import inner_of
@@ -100,19 +100,6 @@ def _meta(value: Any) -> Any:
     return _C.Tracer(made) if is_differentiated(value) else made
 
 
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """A block in which Python looks for no garbage: what finalizers of others do with tensors is no
-    part of the function, and would be recorded."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
-
-
 class Recording:
     """What is being recorded.
 
@@ -143,7 +130,7 @@ class Recording:
     def going_on(self) -> Iterator[Recording]:
         """A block in which what is applied is recorded; tensors are as before when it ends."""
         with ExitStack() as stack:
-            stack.enter_context(_no_collections())
+            stack.enter_context(finalizers_wait())
             stack.enter_context(self._journal)
             stack.enter_context(self._level)
             self.program.recording = self

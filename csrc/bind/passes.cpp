@@ -131,6 +131,7 @@ int to_number(const Graph& graph, PyObject* object) {
 // steps() -> (op, inputs, outputs, place) of each
 PyObject* graph_steps(PyObject* self, PyObject*) {
   return guarded([&] {
+    const FinalizersWait whole;
     Object out = own(PyList_New(0));
     for (const Program::Step& step : graph_in(self).steps()) {
       Object inputs = from_numbers(step.inputs), outputs = from_numbers(step.outputs);

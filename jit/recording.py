@@ -19,12 +19,12 @@ from ..imperative.blocks import Block
 from ..imperative.finalizers import finalizers_wait
 from ..imperative.keeping import recorder
 from ..imperative.levels import Level, is_differentiated, layers, stopped
+from ..imperative.ongoing import Ongoing
 from ..imperative.rebinding import inner_of
 from ..imperative.trees import leaves_of
 from ..ops import OpBase
 from ..static import Program
 from .errors import Untraceable
-from .ongoing import Ongoing
 from .places import CountPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .recorded_tensor import RecordedListing, RecordedTensor
 from .touched import Counted, Read, Touched

@@ -18,6 +18,7 @@ from ..imperative import Tensor
 from ..imperative.trees import PLACE, unflatten
 from .python_guards import MISSING
 from .recorded_program import RecordedProgram, Result
+from .signature import is_by_itself
 
 # How many programs a call is tried with before it goes the long way.
 _MOST = 8
@@ -90,7 +91,7 @@ def _said_arguments(program: RecordedProgram, args: Sequence[Any]) -> tuple[Any,
     seen: list[Tensor] = []
     for x in args:
         if type(x) is not Tensor:
-            if type(x) not in _PLAIN:
+            if type(x) not in _PLAIN and not is_by_itself(x):
                 return None
             said.append(x)
             continue

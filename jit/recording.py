@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from types import CodeType
 from typing import Any
 
 from .. import _C
@@ -62,10 +63,13 @@ _recordings: Ongoing[Recording] = Ongoing(
 def exclude_from_trace() -> Iterator[None]:
     """A block whose code runs as Python in every call, and may differ from call to call.
 
-    A traced function that has one runs at once, without a program; one that is traced with
-    ``strict=True`` is held against what was recorded outside of the block. Where code could not run
-    while a program is made (in a branch or a loop that a tensor decides about, or with
-    ``symbolic=True``), a warning says that calls run at once.
+    What is before, between and behind such blocks of a traced function runs as programs, one for
+    each part, and gradients go through all of it. That needs the blocks to stand at the top of the
+    function, in its source, and parts that hand on tensors and plain values alone; another part, a
+    function with such a block in a loop or a branch, and one that is converted run at once, as
+    `why()` says. A function that is traced with ``strict=True`` is held against what was recorded
+    outside of the blocks. Where code could not run while a program is made (in a branch or a loop
+    that a tensor decides about, or with ``symbolic=True``), a warning says that calls run at once.
 
     Source:
         MegEngine 1.0, ``megengine.jit.exclude_from_trace``.
@@ -92,6 +96,11 @@ def exclude_from_trace() -> Iterator[None]:
         yield
     finally:
         recording.excluded.append((begin, len(recording.program.steps())))
+
+
+def says_excluded(code: CodeType) -> bool:
+    """Whether code speaks of `exclude_from_trace` by its name."""
+    return "exclude_from_trace" in (*code.co_names, *code.co_freevars)
 
 
 def _meta(value: Any) -> Any:

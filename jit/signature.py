@@ -96,6 +96,11 @@ def _part(x: Any, tensors: list[Any]) -> Any:
     return Same(x)
 
 
+def is_by_itself(x: Any) -> bool:
+    """Whether it counts of an argument which object it is."""
+    return type(_part(x, [])) is Same
+
+
 def _tensor_part(x: Any, tensors: list[Any]) -> Any:
     for index, other in enumerate(tensors):
         if other is x:

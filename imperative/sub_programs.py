@@ -33,12 +33,20 @@ class Call(OpBase):
         program: what is run.
         given: the numbers of its variables that the op is applied to.
         results: the numbers of those that it gives.
+        passes: by which the programs of its gradient are rewritten, as far as they run on elements.
     """
 
-    def __init__(self, program: Listing, given: Sequence[int], results: Sequence[int]) -> None:
+    def __init__(
+        self,
+        program: Listing,
+        given: Sequence[int],
+        results: Sequence[int],
+        passes: tuple[str, ...] = (),
+    ) -> None:
         self.program = program
         self.given = tuple(given)
         self.results = tuple(results)
+        self.passes = passes
         self.stretch = _C.Stretch(program, self.given, self.results)
         self.holder = _C.Holder("Call", (self.stretch,), ())
         self._derived: dict[Any, Any] = {}
@@ -72,6 +80,12 @@ class Call(OpBase):
         """The op from some values of a derived program to others."""
         numbers = [x.number for x in given]
         return Call(made.listing, numbers, [made.number(y) for y in results])
+
+    def rewrite(self) -> _C.Stretch:
+        """Lets what passes make of it run on elements."""
+        stretch = _C.rewritten(self.stretch, self.passes, 1) if self.passes else self.stretch
+        self.holder = _C.Holder("Call", (stretch,), ())
+        return stretch
 
     def between(self, given: Sequence[int], results: Sequence[int]) -> Call:
         """Another part of the same program."""
@@ -232,7 +246,8 @@ class _Traced(Call):
     def __init__(self, base: Call, joint: _Joint, wanted: Flags) -> None:
         kept = joint.kept()
         given = [x.number for x in joint.made.symbols]
-        super().__init__(joint.made.listing, given, [*joint.outputs, *kept])
+        super().__init__(joint.made.listing, given, [*joint.outputs, *kept], base.passes)
+        self.rewrite()
         # Not the call itself, which holds this one: nobody else would let the two go.
         self._base = weakref.ref(base)
         self._parts_of_base = (base.program, base.given, base.results)
@@ -245,8 +260,9 @@ class _Traced(Call):
             joint.made.listing,
             [*given, *kept, *(dy.number for dy in joint.cotangents)],
             [joint.made.number(dx) for dx in joint.reached()],
+            base.passes,
         )
-        self.holder.pull_by(self.backward, self.backward.stretch, self.count, self.reached)
+        self.holder.pull_by(self.backward, self.backward.rewrite(), self.count, self.reached)
 
     @property
     def base(self) -> Call:

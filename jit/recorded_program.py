@@ -28,6 +28,8 @@ from .touched import Read, same_elements, shown_elements
 
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
+# Passes over what a gradient's rules have made, whose program comes from one after all passes.
+_OF_GRADIENTS = ("dead_code", "moves", "identities", "cse", "chains", "rows")
 
 
 class Result(NamedTuple):
@@ -292,7 +294,9 @@ class RecordedProgram:
         pairs = list(zip(given, self.all_inputs, strict=True))
         self._arguments = [n for n, (_, place) in pairs if isinstance(place, ArgumentPlace)]
         self.inputs = [(n, place) for n, (_, place) in pairs if n in read]
-        self.op = Call(program, [n for n, _ in self.inputs], numbers)
+        is_usual = passes is None and level > 0  # else somebody has said what may be done
+        derived = _OF_GRADIENTS if is_usual else ()
+        self.op = Call(program, [n for n, _ in self.inputs], numbers, derived)
         self.places = [place for _, place in self.inputs]
         # Where sizes follow from elements each step gets its attributes when it runs.
         self._follows_elements = self.listing.follows_elements

@@ -69,6 +69,7 @@ PyObject* read_file(PyObject* self, PyObject* args);
 int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg);
 // An object of the class Stretch, and of the class Holder; null: it is another object.
 Stretch& to_stretch(PyObject* object);
+PyObject* from_stretch(Ref<Stretch> stretch);
 const Holder* find_holder(PyObject* object);
 // The object that stands for a program: one of this class, where there was none.
 PyObject* from_program(const Ref<Program>& program, PyTypeObject* cls);

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,45 @@ def branching(exp: Callable[..., Any], x: Any) -> Any:
     else:
         y = x - 1
     return y
+
+
+def ten_ops(tanh: Callable[..., Any], exp: Callable[..., Any], x: Any) -> Any:
+    """Ten ops that follow from each other."""
+    y = tanh(x * 2 + 1) * 0.5 - x
+    y = exp(-y) + y
+    return (y * y).sum()
+
+
+def step(function: Callable[..., Any], x: Any) -> Any:
+    """Forward and backward; the gradient."""
+    x.grad = None
+    function(x).backward()
+    return x.grad
+
+
+def training(settings: Settings) -> list[Result]:
+    """Functions in training: forward alone, and with the backward pass, beside themselves at once.
+
+    The bar is that a program is not slower.
+    """
+    x = np.linspace(0.5, 1.5, 8).astype(np.float32)
+    traced = tl.jit.trace(lambda x: ten_ops(F.tanh, F.exp, x))
+    found = []
+    for title, statement in (("forward", "f(x)"), ("forward and backward", "step(f, x)")):
+        ours = tl.tensor(x, requires_grad=True)
+        theirs = torch.tensor(x, requires_grad=True)
+        contenders = {
+            name: Contender(statement, {"f": function, "x": x, "step": step})
+            for name, function, x in (
+                (OURS, traced, ours),
+                (EAGER, partial(ten_ops, F.tanh, F.exp), ours),
+                (TORCH, partial(ten_ops, torch.tanh, torch.exp), theirs),
+            )
+        }
+        timings = time_in_turns(contenders, settings)
+        name = f"ten ops in training, 8 elements, {title}, trace"
+        found += timings.results(name, {EAGER: 1.0, TORCH: None})
+    return found
 
 
 def calls(settings: Settings) -> list[Result]:

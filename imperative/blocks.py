@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _C
+from .finalizers import finalizers_wait
 from .levels import Level, layers, unwrapped
 from .sizes import Size
 from .sub_programs import Call
@@ -149,10 +150,17 @@ def record_block(
     Raises:
         ArgumentError: a tensor from outside is set in it.
     """
+    from .taking import recorded_blocks  # rules about blocks
     from .tensor import Tensor
 
     block = Block()
-    with block, _C.Recording(block), _C.Journal() as journal:
+    with (
+        finalizers_wait(),
+        block,
+        recorded_blocks.block(block),
+        _C.Recording(block),
+        _C.Journal() as journal,
+    ):
         given = [block.like(x, name, shape) for name, x, shape in inputs]
         numbers = [block.number(y) for y in function(*map(Tensor, given))]
         for tensor in journal.rebound():

@@ -31,7 +31,7 @@ class Size:
         (6,)
     """
 
-    __slots__ = ("first", "is_float", "owner", "second")
+    __slots__ = ("__weakref__", "first", "is_float", "kept", "owner", "second")
 
     def __init__(
         self, first: int, second: int, owner: _C.Program, *, is_float: bool = False
@@ -41,6 +41,22 @@ class Size:
         self.second = second
         self.owner = owner
         self.is_float = is_float
+        self.kept: str | None = None
+        note = getattr(owner, "note_size", None)
+        if note is not None:
+            note(self)
+
+    def end(self, line: str) -> None:
+        """It was met at that line while a function was recorded, and that is over."""
+        self.kept = line
+
+    def refuse_kept(self) -> NoReturn:
+        """Raises what is to be raised where it is used nevertheless."""
+        raise _C.ShapeError(
+            "a size that was met while a function was traced must not be used after it", op="Size",
+            got=f"one of {self.kept}" if self.kept else "one that was kept",
+            fix="return it from the function, or read the shape of a tensor outside",
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         return "None"
@@ -53,6 +69,8 @@ class Size:
         return self._compared(other, "==") is True
 
     def _with(self, other: Any, apply: Any) -> Any:
+        if self.kept is not None:
+            self.refuse_kept()
         if isinstance(other, Size):
             if other.owner is not self.owner:
                 self._refuse("a size of another listing")
@@ -80,6 +98,8 @@ class Size:
     __rmul__ = __mul__
 
     def __neg__(self) -> Size:
+        if self.kept is not None:
+            self.refuse_kept()
         return Size(-self.first, -self.second, self.owner)
 
     def __floordiv__(self, other: Any) -> Any:
@@ -98,6 +118,8 @@ class Size:
         return rest
 
     def _compared(self, other: Any, how: str, *, swapped: bool = False) -> Any:
+        if self.kept is not None:
+            self.refuse_kept()
         if isinstance(other, Size):
             number = other.first
             if other.owner is not self.owner:
@@ -129,7 +151,7 @@ class Size:
         self._refuse("an integer")
 
     def __float__(self) -> float:
-        if not self.is_float:
+        if not self.is_float or self.kept is not None:
             self._refuse("a number")
         return float(self.first)
 
@@ -144,6 +166,8 @@ class Size:
         return NotImplemented
 
     def _refuse(self, what: str) -> NoReturn:
+        if self.kept is not None:
+            self.refuse_kept()
         raise _C.ShapeError(
             "an unknown size may be added, subtracted, multiplied, compared, and given to ops",
             op="Size",

@@ -33,12 +33,20 @@ class Call(OpBase):
         program: what is run.
         given: the numbers of its variables that the op is applied to.
         results: the numbers of those that it gives.
+        passes: by which the programs of its gradient are rewritten, as far as they run on elements.
     """
 
-    def __init__(self, program: Listing, given: Sequence[int], results: Sequence[int]) -> None:
+    def __init__(
+        self,
+        program: Listing,
+        given: Sequence[int],
+        results: Sequence[int],
+        passes: tuple[str, ...] = (),
+    ) -> None:
         self.program = program
         self.given = tuple(given)
         self.results = tuple(results)
+        self.passes = passes
         self.stretch = _C.Stretch(program, self.given, self.results)
         self.holder = _C.Holder("Call", (self.stretch,), ())
         self._derived: dict[Any, Any] = {}
@@ -72,6 +80,12 @@ class Call(OpBase):
         """The op from some values of a derived program to others."""
         numbers = [x.number for x in given]
         return Call(made.listing, numbers, [made.number(y) for y in results])
+
+    def rewrite(self) -> _C.Stretch:
+        """Lets what passes make of it run on elements."""
+        stretch = _C.rewritten(self.stretch, self.passes, 1) if self.passes else self.stretch
+        self.holder = _C.Holder("Call", (stretch,), ())
+        return stretch
 
     def between(self, given: Sequence[int], results: Sequence[int]) -> Call:
         """Another part of the same program."""
@@ -183,6 +197,7 @@ class _Joint:
                 zeros_like(x.primal) if dx is None else dx
                 for x, dx in zip(leaves, found, strict=True)
             ]
+            self.is_reached = [dx is not None for dx in found]
 
     @staticmethod
     def _value(y: Any, level: int) -> Any:
@@ -209,10 +224,14 @@ class _Joint:
         """From what is given and cotangents to gradients."""
         return Call.of(self.made, [*self.made.symbols, *self.cotangents], self.gradients)
 
+    def reached(self) -> list[Any]:
+        """The gradients by what a result follows from."""
+        return [dx for dx, r in zip(self.gradients, self.is_reached, strict=True) if r]
+
     def kept(self) -> list[int]:
         """What the backward ops read of what the forward ones make."""
         steps: list[Step] = self.made.listing.applied()
-        read = {self.made.number(dx) for dx in self.gradients}
+        read = {self.made.number(dx) for dx in self.reached()}
         for step in reversed(steps[self.count :]):
             if not read.isdisjoint(step.outputs):
                 read.update(step.inputs)
@@ -227,17 +246,23 @@ class _Traced(Call):
     def __init__(self, base: Call, joint: _Joint, wanted: Flags) -> None:
         kept = joint.kept()
         given = [x.number for x in joint.made.symbols]
-        super().__init__(joint.made.listing, given, [*joint.outputs, *kept])
+        super().__init__(joint.made.listing, given, [*joint.outputs, *kept], base.passes)
+        self.rewrite()
         # Not the call itself, which holds this one: nobody else would let the two go.
         self._base = weakref.ref(base)
         self._parts_of_base = (base.program, base.given, base.results)
         self.wanted = wanted
+        # What no result follows from has no gradient; zeros would be one.
+        reached = iter(joint.is_reached)
+        self.reached = tuple([w and next(reached) for w in wanted])
         self.count = len(joint.outputs)
         self.backward = Call(
             joint.made.listing,
             [*given, *kept, *(dy.number for dy in joint.cotangents)],
-            [joint.made.number(dx) for dx in joint.gradients],
+            [joint.made.number(dx) for dx in joint.reached()],
+            base.passes,
         )
+        self.holder.pull_by(self.backward, self.backward.rewrite(), self.count, self.reached)
 
     @property
     def base(self) -> Call:
@@ -250,18 +275,20 @@ class _Traced(Call):
         return self.between(self.given, self.results)
 
     def vjp(self, inputs: Any, outputs: Any, cotangents: Any) -> tuple[Any, ...]:
-        """Runs the backward part; the whole gradient where it is differentiated in turn."""
+        """Runs the backward part; the whole gradient where it is differentiated in turn.
+
+        Where all is plain the core does so by itself (csrc/program/pulled_call.h).
+        """
         count = self.count
         flows = [dy for dy in cotangents if dy is not None]
         of_kept = any(dy is not None for dy in cotangents[count:])
         if of_kept or any(map(is_differentiated, (*inputs, *flows))):
             op = self.plain if of_kept else self.base
             dys = filled(outputs[: len(op.results)], cotangents[: len(op.results)])
-            found = op.gradient(self.wanted)(*inputs, *dys)
-        else:
-            dys = filled(outputs[:count], cotangents[:count])
-            found = self.backward(*inputs, *outputs[count:], *dys)
-        return in_places(self.wanted, found)
+            whole = in_places(self.wanted, op.gradient(self.wanted)(*inputs, *dys))
+            return tuple([dx if r else None for dx, r in zip(whole, self.reached, strict=True)])
+        dys = filled(outputs[:count], cotangents[:count])
+        return in_places(self.reached, self.backward(*inputs, *outputs[count:], *dys))
 
 
 def filled(outputs: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:
@@ -335,4 +362,4 @@ def op_around(kind: str, calls: Sequence[Any], params: Sequence[Any]) -> OpBase:
     return make_op(kind, [Call(*call) for call in calls], params)
 
 
-_C.set_holders(op_around, Listing, innermost_value)
+_C.set_holders(op_around, Listing, innermost_value, apply_call_traced)

@@ -9,14 +9,13 @@ from __future__ import annotations
 import functools
 import warnings
 from collections.abc import Callable, Sequence
-from copy import deepcopy
 from typing import Any
 
 from .. import _C
 from ..functional.arguments import integer
 from ..imperative.random import default_stream
 from ..inspection.profiler import profile
-from .bound_methods import bound_to, reduced
+from .around_function import AroundFunction
 from .concrete_program import ConcreteProgram
 from .errors import RetraceWarning, TraceMismatchError, Untraceable
 from .input_spec import InputSpec, check_all, example_arguments
@@ -26,8 +25,8 @@ from .python_guards import Change
 from .quick_call import NamedGuard, with_first
 from .reading_code import Reading
 from .recorded_program import RecordedProgram
-from .recording import Recording, current_recording
-from .signature import argument_names, signature
+from .recording import Recording, current_recording, says_excluded
+from .signature import argument_names, refuse_kept_sizes, signature
 from .strict_replay import refuse_other
 
 # So often the same line may be the reason to record again; then calls run at once.
@@ -36,7 +35,7 @@ _MOST_CHANGES = 5
 _ALWAYS_LONG = ("input_spec", "strict", "profiling", "recompute")
 
 
-class CompiledFunction(_C.QuickCaller):
+class CompiledFunction(AroundFunction, _C.QuickCaller):
     """A function that runs as programs, which its calls record; made by `trace`.
 
     Attributes:
@@ -78,11 +77,17 @@ class CompiledFunction(_C.QuickCaller):
         self._profile: profile | None = None
         self._last: RecordedProgram | None = None
         self._served: RecordedProgram | None = None  # the last call
+        self._in_pieces: tuple[Callable[..., Any], Sequence[Any]] | None = None
+        self._is_looked_at = False
 
     def _called(self, *args: Any, **kwargs: Any) -> Any:
         """What the function gives, where the core has found no quick way."""
         if not self.is_enabled or current_recording() is not None:
             return self.recorded_form()(*args, **kwargs)  # a part of what is recorded
+        if not self._is_looked_at:  # so that excluded code is never recorded
+            self._is_looked_at, self._in_pieces = True, self._cut(only_by_name=True)
+        if self._in_pieces is not None:
+            return self._in_pieces[0](*args, **kwargs)
         if not self._options["profiling"]:
             return self._call(args, kwargs)
         self._profile = profile()
@@ -226,6 +231,7 @@ class CompiledFunction(_C.QuickCaller):
         try:
             made, found = self._record(programs, tensors, args, kwargs, pattern)
             is_right = pattern is None or made.takes(shapes)
+            refuse_kept_sizes(made.listing)
         except Untraceable as reason:
             default_stream.give_back(state)
             self._stop_tracing(programs, str(reason))
@@ -246,6 +252,7 @@ class CompiledFunction(_C.QuickCaller):
         self._last = made
         if made.excluded and not self._options["strict"]:
             programs.eager_because = "a part of the function is excluded from the trace"
+            self._in_pieces = self._cut()
         elif not made.is_once:
             self._keep(programs, shapes, pattern, made)
         return made.finish_recording(tensors, found)
@@ -261,7 +268,7 @@ class CompiledFunction(_C.QuickCaller):
         is_symbolic: bool = False,
     ) -> tuple[RecordedProgram, Any]:
         reading = Reading()
-        reading.function(self.__wrapped__)
+        reading.call(self.__wrapped__, args, kwargs)
         for x in (*args, *kwargs.values()):
             if not isinstance(x, _C.TensorBase):
                 reading.value(x, "an argument", "")
@@ -288,6 +295,19 @@ class CompiledFunction(_C.QuickCaller):
     def recorded_form(self) -> Callable[..., Any]:
         """What is run to be recorded: the function, or one that does the same."""
         return self.__wrapped__
+
+    def _cut(self, *, only_by_name: bool = False) -> Any:
+        """The function in pieces around what is excluded, and these; None: it has none such."""
+        if any(map(self._options.get, ("input_spec", "symbolic", "profiling", "strict"))):
+            return None
+        function = getattr(self.__wrapped__, "__func__", self.__wrapped__)
+        code = getattr(function, "__code__", None)
+        if code is None or (only_by_name and not says_excluded(code)):
+            return None
+        from .pieces import in_pieces  # which are functions of this kind
+
+        names = ("cache_size", "capture_as_const", "opt_level", "recompute")
+        return in_pieces(self.__wrapped__, {name: self._options[name] for name in names})
 
     def _keep(
         self, programs: Programs, shapes: Shapes, pattern: Pattern | None, made: RecordedProgram
@@ -368,31 +388,8 @@ class CompiledFunction(_C.QuickCaller):
             program 0 of 2 ops: the first call of its kind
         """
         reasons = [one.eager_because for one in self._programs.values()]
-        return explained(self.programs(), [reason for reason in reasons if reason is not None])
-
-    def __get__(self, instance: Any, owner: type | None = None) -> Any:
-        """On an instance a method, with programs of its own."""
-        return self if instance is None else bound_to(self, instance)
-
-    def over(self, function: Callable[..., Any]) -> CompiledFunction:
-        """This around another function."""
-        return type(self)(function, **self._options)
-
-    def __getattr__(self, name: str) -> Any:
-        """What the function, or the layer, has: `parameters`, say."""
-        if name.startswith("__"):
-            raise AttributeError(name)
-        return getattr(self.__wrapped__, name)
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> CompiledFunction:
-        """Around a copy, with no programs as yet."""
-        return self.over(deepcopy(self.__wrapped__, memo))
-
-    def __reduce__(self) -> Any:
-        """Pickles by its name, or as what it is around; programs are made again."""
-        return reduced(self, self.__wrapped__, self._options)
-
-    def __repr__(self) -> str:
-        """What it is around."""
-        name = getattr(self.__wrapped__, "__qualname__", type(self.__wrapped__).__name__)
-        return f"{type(self).__name__}({name})"
+        told = [explained(self.programs(), [reason for reason in reasons if reason is not None])]
+        told += ["a part of the function is excluded from the trace"] if self._in_pieces else []
+        for number, piece in enumerate(self._in_pieces[1] if self._in_pieces else ()):
+            told.append(f"piece {number}:\n{piece.why()}")
+        return "\n".join(told)

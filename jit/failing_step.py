@@ -11,9 +11,9 @@ from ..imperative.control_flow import Cond
 from ..imperative.levels import stopped
 from ..imperative.loops import WhileLoop
 from ..imperative.sub_programs import Call, sub_programs_of
+from ..imperative.taking import taken_in
 from .conversion.places import Place, is_located, raise_at
 from .conversion.program_effects import Effect
-from .conversion.regions import taken_in
 from .conversion.swallowed import note
 from .recorded_tensor import RecordedTensor
 

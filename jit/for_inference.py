@@ -54,7 +54,12 @@ class ForInference(NamedTuple):
         Raises:
             ArgumentError: the function changes something, or an option is none of those above.
         """
-        source = concrete.program
+        source = getattr(concrete, "program", None)
+        if source is None:
+            raise _C.ParameterError(
+                "must be a ConcreteProgram", op="apply", argument="concrete",
+                got=type(concrete).__name__, fix="make one by the function's concrete()",
+            )  # fmt: skip
         if source.assigned():
             changed = ", ".join(source.names(n) for n in source.assigned())
             raise _C.ArgumentError(

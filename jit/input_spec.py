@@ -48,7 +48,15 @@ class InputSpec:
 
     @classmethod
     def from_tensor(cls, tensor: Any, name: str | None = None) -> InputSpec:
-        """That of a tensor."""
+        """That of a tensor.
+
+        Raises:
+            ParameterError: it is none.
+        """
+        if not isinstance(tensor, _C.TensorBase):
+            raise _C.ParameterError(
+                "must be a tensor", op="from_tensor", argument="tensor", got=type(tensor).__name__
+            )
         return cls(tensor.shape, tensor.dtype, name)
 
     def check(self, x: Any, who: str) -> None:
@@ -57,7 +65,10 @@ class InputSpec:
         Raises:
             ShapeError: it has another shape.
             DTypeError: it has another dtype.
+            ParameterError: it is no tensor.
         """
+        if not isinstance(x, _C.TensorBase):
+            raise _C.ParameterError("must be a tensor", op=f"{who}", got=type(x).__name__)
         fits = len(x.shape) == len(self.shape) and all(
             not isinstance(size, int) or size == got
             for size, got in zip(self.shape, x.shape, strict=True)
@@ -72,7 +83,14 @@ class InputSpec:
             )
 
     def example(self, sizes: dict[Any, int]) -> Tensor:
-        """A tensor without elements of this shape; `sizes` are those of names."""
+        """A tensor without elements of this shape; `sizes` are those of names.
+
+        Raises:
+            ParameterError: `sizes` is no dict.
+        """
+        if not isinstance(sizes, dict):
+            got = type(sizes).__name__  # type: ignore[unreachable]
+            raise _C.ParameterError("must be a dict", op="example", argument="sizes", got=got)
         dims = [
             size
             if isinstance(size, int)

@@ -1,9 +1,10 @@
 """The quick way of a call: what most calls are, checked and run by the core in one step.
 
-All tensors of the arguments are Tensors that hold plain values, other arguments are plain numbers
-and words, and whatever else the function met holds plain values or is a leaf. The core checks
-shapes and dtypes when it binds the program, and Python's state by what the guards hold on to. Every
-other call goes the long way.
+All tensors of the arguments are Tensors that hold plain values, or such on one tape; other
+arguments are plain numbers and words, and whatever else the function met holds plain values or is a
+leaf. The core checks shapes and dtypes, and Python's state by what the guards hold on to. Where
+derivatives are wanted, it puts the program on the tape as one op. Every other call goes the long
+way.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from ..imperative import Tensor
 from ..imperative.trees import PLACE, unflatten
 from .python_guards import MISSING
 from .recorded_program import RecordedProgram, Result
+from .signature import is_by_itself
 
 # How many programs a call is tried with before it goes the long way.
 _MOST = 8
@@ -63,15 +65,14 @@ def quick_call(
         None: calls of this kind go the long way.
     """
     state = program.plain_state()
-    tensors = [id(x) for x in args if isinstance(x, Tensor)]
-    is_quick = len(set(tensors)) == len(tensors) and all(map(_is_quick, args))
-    if state is None or not is_quick:
+    given = _said_arguments(program, args)
+    if state is None or given is None:
         return None
     named, cells, others = program.guards.by_kind()
     changes = [(place.said(), output) for place, output in program.assigned]
     return _C.QuickCall(
         program.op.stretch,
-        tuple([Tensor if isinstance(x, Tensor) else x for x in args]),
+        given,
         ((*own, *named), cells, others),
         MISSING,
         state,
@@ -79,11 +80,27 @@ def quick_call(
         changes,
         list(map(_said, program.results)),
         _assembling(program),
+        (program.lives, program.op.traced) if program.has_history else None,
     )
 
 
-def _is_quick(x: Any) -> bool:
-    return type(x) in _PLAIN or (type(x) is Tensor and type(x.__wrapped__) is _C.RawTensor)
+def _said_arguments(program: RecordedProgram, args: Sequence[Any]) -> tuple[Any, ...] | None:
+    """The arguments as csrc/bind/quick_arguments.h takes them; None: there are others."""
+    said: list[Any] = []
+    kinds = iter(program.argument_kinds())
+    seen: list[Tensor] = []
+    for x in args:
+        if type(x) is not Tensor:
+            if type(x) not in _PLAIN and not is_by_itself(x):
+                return None
+            said.append(x)
+            continue
+        kind = None if any(x is other for other in seen) else next(kinds)
+        if kind is None:
+            return None
+        seen.append(x)
+        said.append(kind)
+    return tuple(said)
 
 
 def _said(result: Result) -> tuple[Any, Any]:

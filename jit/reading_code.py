@@ -11,9 +11,11 @@ import functools
 import inspect
 import os
 import sysconfig
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from types import CodeType, FunctionType, MemberDescriptorType, MethodType, ModuleType
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from .. import _C
 from ..nn import Layer
@@ -57,6 +59,7 @@ class Reading:
         self.tensors: list[tuple[str, Any]] = []
         self.reads_gradients = False
         self._guards: dict[Any, Guard] = {}
+        self._given: Mapping[str, Any] = {}
         self._seen: set[Any] = set()
         self._held: list[Any] = []  # so that no other object gets the id of one that was seen
 
@@ -78,6 +81,16 @@ class Reading:
             self._guards[key].look_inside()
         return self._guards[key]
 
+    def call(self, function: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Reads what is called, and what its code asks of objects among the arguments."""
+        try:
+            given = inspect.signature(function).bind(*args, **kwargs).arguments
+        except (TypeError, ValueError):  # it will say so itself
+            given = {}
+        self._given = {name: x for name, x in given.items() if _is_object(x)}
+        self.function(function)
+        self._given = {}
+
     def function(self, function: Any, instance: Any = MISSING, name: str = "") -> None:
         """Reads a function, a method, or what is called like one."""
         if isinstance(function, MethodType):
@@ -88,7 +101,8 @@ class Reading:
                 self.value(value, "an argument", name)
         elif isinstance(function, FunctionType):
             if is_users(function.__code__) and self._is_new(function, instance):
-                _Code(self, function, instance).read(function.__code__)
+                given, self._given = self._given, {}  # which are the first one's
+                _Code(self, function, instance, given).read(function.__code__)
                 for value in (
                     *(function.__defaults__ or ()),
                     *(function.__kwdefaults__ or {}).values(),
@@ -155,16 +169,27 @@ class Reading:
             self.value(x, f"{text}.{name}", line)
 
 
+def _is_object(x: Any) -> bool:
+    """Whether it has attributes that a function may depend on."""
+    return not (is_plain(x) or is_container(x) or isinstance(x, (_C.TensorBase, np.ndarray)))
+
+
 class _Code:
     """Follows names through the byte code of one function."""
 
-    def __init__(self, reading: Reading, function: FunctionType, instance: Any) -> None:
+    def __init__(
+        self,
+        reading: Reading,
+        function: FunctionType,
+        instance: Any,
+        given: Mapping[str, Any],
+    ) -> None:
         self.reading = reading
         self.globals = function.__globals__
         self.instance = instance
         names = function.__code__.co_freevars
         self.cells = dict(zip(names, function.__closure__ or (), strict=True))
-        self.known: dict[str, Top] = {}
+        self.known: dict[str, Top] = {name: (x, name, None) for name, x in given.items()}
         if instance is not MISSING and function.__code__.co_argcount:
             first = function.__code__.co_varnames[0]
             self.known[first] = (instance, first, None)

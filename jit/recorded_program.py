@@ -11,8 +11,6 @@ from collections.abc import Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from .. import _C
 from ..imperative import Listing, Tensor
 from ..imperative.levels import is_differentiated, stopped, unwrapped
@@ -26,10 +24,12 @@ from .python_guards import Change, Guards, shown
 from .reading_code import Reading
 from .recording import Recording
 from .signature import refuse_sizes
-from .touched import Read
+from .touched import Read, same_elements, shown_elements
 
 # Passes after which a value has the same bits, as it must where Python has read it.
 _EXACT = ("dead_code", "fold", "cse")
+# Passes over what a gradient's rules have made, whose program comes from one after all passes.
+_OF_GRADIENTS = ("dead_code", "moves", "identities", "cse", "chains", "rows")
 
 
 class Result(NamedTuple):
@@ -166,6 +166,7 @@ class RecordedProgram:
             if isinstance(t.place, HeldPlace)
         ]
         self._wanted = [(row[0], row[4]) for row in self._held]
+        self._kinds = [t.kind() for t in touched if isinstance(t.place, ArgumentPlace)]
         gradients = [a for a in self.assigned if isinstance(a.place, GradientPlace)]
         steps = self.listing.applied()
         read = {number for step in steps for number in step.inputs}
@@ -240,12 +241,22 @@ class RecordedProgram:
         That is which derivatives were wanted of the tensors that the function met, which places had
         a gradient, and which tensors an argument must not be. None: more counts.
         """
-        has_more = self.has_history or self.reads or self._constants or self._aliases
-        if has_more or self._follows_elements:
+        has_more = self.reads or self._constants or self._aliases or self._follows_elements
+        # What has a history is bound otherwise than a value.
+        leaves_history = any(a.output is not None and self.lives[a.output] for a in self.assigned)
+        if has_more or leaves_history:
             return None
         leaves = [(place.said(), had_one) for place, had_one in self._leaves]
         apart = [row[0] for row in self._held if id(row[0]) in self._apart]
         return tuple(self._wanted), tuple(leaves), tuple(apart)
+
+    def argument_kinds(self) -> list[tuple[int, bool, bool, bool] | None]:
+        """What each tensor of the arguments was, as csrc/bind/quick_arguments.h takes it.
+
+        None: it was something else than elements, on a tape or on none.
+        """
+        pairs = zip(self._arguments, self._kinds, strict=True)
+        return [None if kind is None else (number, *kind) for number, kind in pairs]
 
     def takes(self, shapes: Sequence[Any]) -> bool:
         """Whether the program runs for arguments of these shapes."""
@@ -281,8 +292,11 @@ class RecordedProgram:
         given = [n for n, (_, role, _) in enumerate(program.variables()) if role == "input"]
         read = _read_by(program, numbers)
         pairs = list(zip(given, self.all_inputs, strict=True))
+        self._arguments = [n for n, (_, place) in pairs if isinstance(place, ArgumentPlace)]
         self.inputs = [(n, place) for n, (_, place) in pairs if n in read]
-        self.op = Call(program, [n for n, _ in self.inputs], numbers)
+        is_usual = passes is None and level > 0  # else somebody has said what may be done
+        derived = _OF_GRADIENTS if is_usual else ()
+        self.op = Call(program, [n for n, _ in self.inputs], numbers, derived)
         self.places = [place for _, place in self.inputs]
         # Where sizes follow from elements each step gets its attributes when it runs.
         self._follows_elements = self.listing.follows_elements
@@ -320,7 +334,9 @@ class RecordedProgram:
         """What a value that Python read has become in a run."""
         read = self.reads[index]
         now = Tensor(stopped(found[self.first_read + index]))._raw()
-        return Change("a tensor's value", read.line, _elements(read.value), _elements(now))
+        return Change(
+            "a tensor's value", read.line, shown_elements(read.value), shown_elements(now)
+        )
 
     def read_values(self, found: Sequence[Any]) -> list[Any]:
         """What the values that Python read are in a run."""
@@ -373,21 +389,6 @@ class RecordedProgram:
 
 def _is_tensor_like(x: Any) -> bool:
     return isinstance(x, _C.TensorBase)
-
-
-def _elements(x: Any) -> str:
-    text = " ".join(str(np.asarray(x)).split())
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
-def same_elements(x: Any, expected: Any) -> bool:
-    """Whether two arrays have the same bits, but for which NaN it is."""
-    value = Tensor(stopped(x))._raw()
-    if value.shape != expected.shape or value.dtype is not expected.dtype:
-        return False
-    a, b = np.asarray(value), np.asarray(expected)
-    is_inexact = a.dtype.kind in "fc"
-    return bool(np.array_equal(a, b, equal_nan=is_inexact))
 
 
 def _read_by(program: Listing, results: Sequence[int]) -> set[int]:

@@ -8,6 +8,8 @@ that go on outside are in the value, which nobody inside looks at.
 
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -15,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from .. import _C
 from ..imperative import SymbolicTensor, apply
 from ..imperative.levels import is_differentiated, stopped
+from ..imperative.sizes import Size
 from ..imperative.sub_programs import Call, is_moving
 from ..ops import Elemwise, OpBase, declare
 from ..static import Program
@@ -48,6 +51,25 @@ class RecordedListing(Program):
         self.follows_elements = False  # whether there are sizes that no input says
         self._moving: set[int] = set()  # what derivatives are wanted by goes into these
         self._stopped: dict[int, int] = {}
+        self._sizes: list[tuple[weakref.ref[Size], str]] = []  # and the user's lines
+
+    def note_size(self, size: Size) -> None:
+        """A size has been made: while a function is recorded it may be kept."""
+        if self.recording is not None:
+            self._sizes.append((weakref.ref(size), apply.line()))
+
+    def end_sizes(self) -> None:
+        """The recording is over: sizes that somebody keeps are none any more."""
+        for reference, line in self._sizes:
+            size = reference()
+            if size is not None:
+                size.end(line)
+
+    def kept_size(self) -> str | None:
+        """The user's line of a size that somebody keeps; None: nobody does."""
+        if any(reference() is not None for reference, _ in self._sizes):
+            gc.collect()  # what waits for the collector is kept by nobody
+        return next((line for reference, line in self._sizes if reference() is not None), None)
 
     def symbol(self, number: int) -> Any:
         """What stands for a variable: with its value, while the program is recorded."""

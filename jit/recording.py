@@ -8,23 +8,24 @@ then, their gradients included, is what each run of the program gives them.
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from types import CodeType
 from typing import Any
 
 from .. import _C
 from ..imperative import SymbolicTensor, Tensor, apply
 from ..imperative.autodiff import zeros_like
 from ..imperative.blocks import Block
+from ..imperative.finalizers import finalizers_wait
 from ..imperative.keeping import recorder
 from ..imperative.levels import Level, is_differentiated, layers, stopped
+from ..imperative.ongoing import Ongoing
 from ..imperative.rebinding import inner_of
 from ..imperative.trees import leaves_of
 from ..ops import OpBase
 from ..static import Program
 from .errors import Untraceable
-from .ongoing import Ongoing
 from .places import CountPlace, GradientPlace, HeldPlace, Place, TensorPlace
 from .recorded_tensor import RecordedListing, RecordedTensor
 from .touched import Counted, Read, Touched
@@ -62,10 +63,13 @@ _recordings: Ongoing[Recording] = Ongoing(
 def exclude_from_trace() -> Iterator[None]:
     """A block whose code runs as Python in every call, and may differ from call to call.
 
-    A traced function that has one runs at once, without a program; one that is traced with
-    ``strict=True`` is held against what was recorded outside of the block. Where code could not run
-    while a program is made (in a branch or a loop that a tensor decides about, or with
-    ``symbolic=True``), a warning says that calls run at once.
+    What is before, between and behind such blocks of a traced function runs as programs, one for
+    each part, and gradients go through all of it. That needs the blocks to stand at the top of the
+    function, in its source, and parts that hand on tensors and plain values alone; another part, a
+    function with such a block in a loop or a branch, and one that is converted run at once, as
+    `why()` says. A function that is traced with ``strict=True`` is held against what was recorded
+    outside of the blocks. Where code could not run while a program is made (in a branch or a loop
+    that a tensor decides about, or with ``symbolic=True``), a warning says that calls run at once.
 
     Source:
         MegEngine 1.0, ``megengine.jit.exclude_from_trace``.
@@ -94,23 +98,15 @@ def exclude_from_trace() -> Iterator[None]:
         recording.excluded.append((begin, len(recording.program.steps())))
 
 
+def says_excluded(code: CodeType) -> bool:
+    """Whether code speaks of `exclude_from_trace` by its name."""
+    return "exclude_from_trace" in (*code.co_names, *code.co_freevars)
+
+
 def _meta(value: Any) -> Any:
     """A value of the same shape and dtype without elements."""
     made = _C.ShapeTensor(value.shape, value.dtype)
     return _C.Tracer(made) if is_differentiated(value) else made
-
-
-@contextmanager
-def _no_collections() -> Iterator[None]:
-    """A block in which Python looks for no garbage: what finalizers of others do with tensors is no
-    part of the function, and would be recorded."""
-    was_enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_enabled:
-            gc.enable()
 
 
 class Recording:
@@ -143,7 +139,7 @@ class Recording:
     def going_on(self) -> Iterator[Recording]:
         """A block in which what is applied is recorded; tensors are as before when it ends."""
         with ExitStack() as stack:
-            stack.enter_context(_no_collections())
+            stack.enter_context(finalizers_wait())
             stack.enter_context(self._journal)
             stack.enter_context(self._level)
             self.program.recording = self
@@ -155,6 +151,7 @@ class Recording:
 
     def _end(self) -> None:
         self.program.recording = None
+        self.program.end_sizes()
 
     def input(self, name: str, value: Any, place: Place, sizes: Sequence[Any]) -> RecordedTensor:
         """An input of the program that has a value in this call."""

@@ -18,6 +18,7 @@ from ..imperative import Listing, Tensor
 from ..imperative.levels import is_differentiated
 from ..imperative.sizes import Size
 from ..imperative.trees import flatten, leaves_of
+from .errors import Untraceable
 
 _RawTensor = _C.RawTensor
 _PLAIN = (bool, int, str, bytes, type(None), _C.dtype)
@@ -95,6 +96,11 @@ def _part(x: Any, tensors: list[Any]) -> Any:
     return Same(x)
 
 
+def is_by_itself(x: Any) -> bool:
+    """Whether it counts of an argument which object it is."""
+    return type(_part(x, [])) is Same
+
+
 def _tensor_part(x: Any, tensors: list[Any]) -> Any:
     for index, other in enumerate(tensors):
         if other is x:
@@ -115,3 +121,14 @@ def refuse_sizes(result: Any, listing: Listing) -> None:
             "a function of unknown sizes must not return one", op="trace", got="a result with it",
             fix="return the tensor, and read its shape outside",
         )  # fmt: skip
+
+
+def refuse_kept_sizes(listing: Any) -> None:
+    """Says that a function which put away a size runs at once: Python would do so in no other call.
+
+    Raises:
+        Untraceable: it is kept by somebody, with the user's line.
+    """
+    line = listing.kept_size()
+    if line is not None:
+        raise Untraceable(f"it keeps a size, which is another one in other calls ({line})")

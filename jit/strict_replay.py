@@ -6,7 +6,8 @@ from typing import Any
 
 from .. import _C
 from .errors import TraceMismatchError
-from .recorded_program import RecordedProgram, same_elements
+from .recorded_program import RecordedProgram
+from .touched import same_elements
 
 
 def refuse_other(first: RecordedProgram, again: RecordedProgram, who: str) -> None:

@@ -46,6 +46,10 @@ class StaticFunction(CompiledFunction):
         """Whether functions are converted at all counts, too."""
         return [*super()._switches(), (vars(settings.STATE), "is_enabled", True)]
 
+    def _cut(self, *, only_by_name: bool = False) -> Any:
+        """What is converted is not cut: the source of a piece stands in no file."""
+        return None
+
     def _locate(self, error: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Lets an error of a program that ran come from the user's line."""
         if has_converted_frames(error) or isinstance(error, ConversionError):

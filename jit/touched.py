@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .. import _C
 from ..imperative import Tensor
-from ..imperative.levels import is_differentiated
+from ..imperative.levels import is_differentiated, stopped
 from .places import CountPlace, TensorPlace
 from .recorded_tensor import RecordedTensor
 
@@ -33,6 +34,17 @@ class Touched:
         self.is_leaf = tensor.is_leaf
         self.is_differentiated = is_differentiated(original)
         self.gradient: RecordedTensor | None = None
+
+    def kind(self) -> tuple[bool, bool, bool] | None:
+        """Of elements: whether they are on a tape, derivatives are wanted, it is a leaf.
+
+        None: it was something else.
+        """
+        is_traced = isinstance(self.original, _C.Tracer)
+        elements = self.original.primal if is_traced else self.original
+        if type(elements) is not _C.RawTensor:
+            return None
+        return is_traced, self.is_differentiated, self.is_leaf
 
 
 class Counted:
@@ -82,3 +94,19 @@ class Read:
 
     def __repr__(self) -> str:
         return f"a tensor's value was {np.asarray(self.value)} ({self.line})"
+
+
+def shown_elements(x: Any) -> str:
+    """An array in a line, of a long one the beginning."""
+    text = " ".join(str(np.asarray(x)).split())
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def same_elements(x: Any, expected: Any) -> bool:
+    """Whether two arrays have the same bits, but for which NaN it is."""
+    value = Tensor(stopped(x))._raw()
+    if value.shape != expected.shape or value.dtype is not expected.dtype:
+        return False
+    a, b = np.asarray(value), np.asarray(expected)
+    is_inexact = a.dtype.kind in "fc"
+    return bool(np.array_equal(a, b, equal_nan=is_inexact))

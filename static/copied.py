@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from .. import _C
 from ..imperative import Listing
 
 if TYPE_CHECKING:
@@ -108,6 +109,10 @@ class Copied(Listing):
         """
         from .equality import is_same
 
+        if not isinstance(other, type(self)):
+            raise _C.ParameterError(
+                "must be a Program", op="is_same", argument="other", got=type(other).__name__
+            )
         return is_same(cast("Program", self), other)
 
     def copy_of(self, variable: Variable) -> int | None:

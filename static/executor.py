@@ -143,6 +143,11 @@ class Executor:
             ShapeError: a feed has another shape.
             DTypeError: a feed has another dtype.
         """
+        if not (feed is None or isinstance(feed, Mapping)):
+            raise _C.ParameterError(
+                "must be a mapping of names to values", op="run", argument="feed",
+                got=type(feed).__name__,
+            )  # fmt: skip
         program = default_main_program() if program is None else program
         asked = [] if fetch_list is None else list(fetch_list)
         scheduling: AbstractContextManager[Any] = nullcontext()
@@ -150,7 +155,8 @@ class Executor:
             scheduling = program.scheduling()
             program, numbers = program.optimised(asked)
         else:
-            numbers = [number_in(_checked(program), x) for x in asked]
+            _check(program)
+            numbers = [number_in(program, x) for x in asked]
         scope = global_scope() if scope is None else scope
         with nullcontext() if self._device is None else device(self._device):
             values = {name: self._fed(program, name, x) for name, x in (feed or {}).items()}
@@ -174,13 +180,12 @@ def _has_dtype(x: Any) -> bool:
     return hasattr(x, "dtype") or hasattr(x, "__dlpack__") or isinstance(x, memoryview)
 
 
-def _checked(program: Any) -> Program:
+def _check(program: Any) -> None:
     if not isinstance(program, Program):
         raise _C.ParameterError(
             "must be a Program, or a CompiledProgram", op="run", argument="program",
             got=type(program).__name__,
         )  # fmt: skip
-    return program
 
 
 def _value(x: Any) -> Any:

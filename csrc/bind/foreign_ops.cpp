@@ -40,7 +40,14 @@ void run_python_vjp(GradCall& call) {
   }
 }
 
+// That of a call of a program is a part of the program.
+void run_pulled(GradCall& call) {
+  const Holder* held = static_cast<const ForeignOp&>(call.op).holder();
+  if (!held->pulled->pull(call)) run_python_vjp(call);
+}
+
 const GradRule kPythonVjp{run_python_vjp, ~0U, true};
+const GradRule kPulled{run_pulled, ~0U, true};
 const GradRule kNoRule{};
 
 }  // namespace
@@ -96,6 +103,7 @@ bool ForeignOp::run_define(Args args, Values& out) const {
 }
 
 const GradRule& ForeignOp::grad_rule() const {
+  if (const Holder* held = holder(); held != nullptr && held->pulled != nullptr) return kPulled;
   Gil gil;
   return find_attribute(object_, "vjp") ? kPythonVjp : kNoRule;
 }

@@ -1,6 +1,7 @@
 // Holder for Python: what its ops that hold programs mean, and the ops that stand around such
 // programs where the core makes them, as it does when it reads a file.
 #include "bind/programs.h"
+#include "bind/recorded_places.h"
 #include "bind/rules.h"
 #include "program/holder.h"
 
@@ -19,6 +20,7 @@ struct {
   PyObject* op_around = nullptr;  // (kind, ((program, given, results), ...), params) -> an op
   PyTypeObject* listing = nullptr;
   PyObject* innermost = nullptr;  // (x) -> the value under transforms and carriers, or None
+  PyObject* on_tape = nullptr;    // the rule that puts calls on a tape
 } hooks_of_holders;
 
 // Holder(kind, stretches, params)
@@ -80,6 +82,36 @@ PyObject* holder_run(PyObject* self, PyObject* args) {
   });
 }
 
+// pull_by(op, stretch, results, wanted): the call's gradient is this part of its program
+PyObject* holder_pull_by(PyObject* self, PyObject* args) {
+  PyObject *op = nullptr, *stretch = nullptr, *results = nullptr, *wanted = nullptr;
+  if (PyArg_ParseTuple(args, "OOOO!", &op, &stretch, &results, &PyTuple_Type, &wanted) == 0) {
+    return nullptr;
+  }
+  return guarded([&] {
+    Holder& holder = holder_in(self);
+    auto made = std::make_unique<PulledCall>();
+    made->op = to_op(op);
+    made->stretch = Ref<Stretch>(&to_stretch(stretch));
+    made->results = count_in(results);
+    size_t pulled = 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(wanted); ++i) {
+      made->wanted.push_back(PyTuple_GET_ITEM(wanted, i) == Py_True);
+      pulled += made->wanted.back() ? 1 : 0;
+    }
+    const Stretch& call = *holder.calls[0];
+    const bool fits =
+        holder.kind == Holder::Kind::kCall && made->wanted.size() == call.given.size() &&
+        made->results <= call.results.size() && made->stretch->results.size() == pulled;
+    if (!fits) {
+      fail(ErrorKind::kArgument, said::op("Holder"),
+           "must be a call, with a gradient for each input that is wanted");
+    }
+    holder.pulled = std::move(made);
+    return Py_NewRef(Py_None);
+  });
+}
+
 PyObject* holder_text(PyObject* self, PyObject*) {
   return guarded([&] { return from_text(holder_in(self).text()); });
 }
@@ -87,6 +119,8 @@ PyObject* holder_draws(PyObject* self, void*) { return PyBool_FromLong(holder_in
 
 PyMethodDef holder_methods[] = {
     {"run", holder_run, METH_VARARGS, "run(values, ops): with ops in the place of the programs."},
+    {"pull_by", holder_pull_by, METH_VARARGS,
+     "pull_by(op, stretch, results, wanted): a call whose gradient is a part of its program."},
     {"text", as_method(holder_text), METH_NOARGS, "Its kind, and the programs' first ops."},
     {nullptr, nullptr, 0, nullptr},
 };
@@ -104,19 +138,20 @@ PyType_Slot holder_slots[] = {
 PyType_Spec holder_spec = {"tensorlike._C.Holder", sizeof(HolderObject), 0, Py_TPFLAGS_DEFAULT,
                            holder_slots};
 
-// set_holders(op_around, listing, innermost)
+// set_holders(op_around, listing, innermost, on_tape)
 PyObject* set_holders(PyObject*, PyObject* args) {
-  PyObject *around = nullptr, *listing = nullptr, *innermost = nullptr;
-  if (PyArg_ParseTuple(args, "OO!O", &around, &PyType_Type, &listing, &innermost) == 0) {
+  PyObject *around = nullptr, *listing = nullptr, *innermost = nullptr, *on_tape = nullptr;
+  if (PyArg_ParseTuple(args, "OO!OO", &around, &PyType_Type, &listing, &innermost, &on_tape) == 0) {
     return nullptr;
   }
   hooks_of_holders = {Py_NewRef(around), reinterpret_cast<PyTypeObject*>(Py_NewRef(listing)),
-                      Py_NewRef(innermost)};
+                      Py_NewRef(innermost), Py_NewRef(on_tape)};
   Py_RETURN_NONE;
 }
 
 PyMethodDef functions[] = {
-    {"set_holders", set_holders, METH_VARARGS, "set_holders(op_around, listing, innermost)"},
+    {"set_holders", set_holders, METH_VARARGS,
+     "set_holders(op_around, listing, innermost, on_tape)"},
     {nullptr, nullptr, 0, nullptr},
 };
 
@@ -152,6 +187,11 @@ Ref<Value> elements_of_foreign(Value& value) {
 
 const Holder* find_holder(PyObject* object) {
   return PyObject_TypeCheck(object, holder_class) != 0 ? &holder_in(object) : nullptr;
+}
+
+bool is_rule_of_calls(const Rule& rule) {
+  return !rule.is_native() &&
+         static_cast<const PythonRule&>(rule).function() == hooks_of_holders.on_tape;
 }
 
 void add_holders(PyObject* module) {

@@ -67,6 +67,23 @@ PyObject* run_pass_by_name(PyObject*, PyObject* args) {
   });
 }
 
+// rewritten(stretch, names, level) -> what passes make of it, or itself
+PyObject* rewritten_stretch(PyObject*, PyObject* args) {
+  PyObject *stretch = nullptr, *names = nullptr;
+  int level = 0;
+  if (PyArg_ParseTuple(args, "OO!i", &stretch, &PyTuple_Type, &names, &level) == 0) return nullptr;
+  return guarded([&] {
+    std::vector<std::string> passes;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(names); ++i) {
+      passes.push_back(shown(PyTuple_GET_ITEM(names, i)));
+    }
+    const Ref<Stretch> before(&to_stretch(stretch));
+    const Unrecorded unrecorded;
+    Ref<Stretch> made = rewritten(before, passes, static_cast<OptLevel>(std::clamp(level, 0, 2)));
+    return made.get() == before.get() ? Py_NewRef(stretch) : from_stretch(std::move(made));
+  });
+}
+
 // passes() -> (name, what it does, the level from which it runs) of each, in their order
 PyObject* list_passes(PyObject*, PyObject*) {
   return guarded([&] {
@@ -131,6 +148,7 @@ int to_number(const Graph& graph, PyObject* object) {
 // steps() -> (op, inputs, outputs, place) of each
 PyObject* graph_steps(PyObject* self, PyObject*) {
   return guarded([&] {
+    const FinalizersWait whole;
     Object out = own(PyList_New(0));
     for (const Program::Step& step : graph_in(self).steps()) {
       Object inputs = from_numbers(step.inputs), outputs = from_numbers(step.outputs);
@@ -218,6 +236,8 @@ PyType_Spec graph_spec = {"tensorlike._C.Graph", sizeof(GraphObject), 0, Py_TPFL
 PyMethodDef functions[] = {
     {"run_pass", run_pass_by_name, METH_VARARGS,
      "run_pass(name, program, results, level, empty): results, changes and nanoseconds."},
+    {"rewritten", rewritten_stretch, METH_VARARGS,
+     "rewritten(stretch, names, level): what passes make of it."},
     {"list_passes", list_passes, METH_NOARGS, "All passes: name, what, least level."},
     {"verify_program", verify_program, METH_VARARGS, "verify_program(program, results)"},
     {nullptr, nullptr, 0, nullptr},

@@ -127,6 +127,7 @@ PyObject* guards(PyObject* self, PyObject*) {
 
 PyObject* sizes(PyObject* self, PyObject*) {
   return guarded([&] {
+    const FinalizersWait whole;
     const Program& program = program_in(self);
     Object out = own(PyList_New(0));
     const std::vector<std::string> names = program.unknown_sizes();

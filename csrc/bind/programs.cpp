@@ -160,7 +160,13 @@ PyObject* run(PyObject* self, PyObject* args) {
 PyObject* bind_sizes(PyObject* self, PyObject* sizes) {
   return guarded([&] {
     const Attr numbers = to_attr(sizes, "bind", {"sizes", attr_type("sizes"), true, {}});
-    const auto bound = program_in(self).bind(std::get<std::vector<int64_t>>(numbers));
+    const auto* many = std::get_if<std::vector<int64_t>>(&numbers);
+    const auto* one = std::get_if<int64_t>(&numbers);
+    if (many == nullptr && one == nullptr) {
+      fail(ErrorKind::kAttribute, said::op("bind"), said::argument("sizes"), "must be integers",
+           said::got(Py_TYPE(sizes)->tp_name));
+    }
+    const auto bound = program_in(self).bind(many != nullptr ? *many : std::vector<int64_t>{*one});
     return to_tuple_of(bound->ops, [](const Ref<const Op>& op) { return from_op(*op); });
   });
 }

@@ -25,8 +25,24 @@ Program& to_program(PyObject* object);
 int to_variable(const Program& program, PyObject* object);
 std::vector<int> to_variables(const Program& program, PyObject* objects);
 
+// While there is one, Python looks for no garbage, whose finalizers may do anything: add to a
+// program whose parts are being told, say.
+class FinalizersWait {
+ public:
+  FinalizersWait() : was_enabled_(PyGC_Disable() == 1) {}
+  ~FinalizersWait() {
+    if (was_enabled_) PyGC_Enable();
+  }
+  FinalizersWait(const FinalizersWait&) = delete;
+  FinalizersWait& operator=(const FinalizersWait&) = delete;
+
+ private:
+  const bool was_enabled_;
+};
+
 template <class T, class F>
 PyObject* to_tuple_of(const T& items, F&& convert) {
+  const FinalizersWait whole;
   Object out = own(PyTuple_New(static_cast<Py_ssize_t>(items.size())));
   Py_ssize_t at = 0;
   for (const auto& item : items) PyTuple_SET_ITEM(out.get(), at++, checked(convert(item)));
@@ -53,6 +69,7 @@ PyObject* read_file(PyObject* self, PyObject* args);
 int visit_held(PyObject* self, const Program& program, visitproc visit, void* arg);
 // An object of the class Stretch, and of the class Holder; null: it is another object.
 Stretch& to_stretch(PyObject* object);
+PyObject* from_stretch(Ref<Stretch> stretch);
 const Holder* find_holder(PyObject* object);
 // The object that stands for a program: one of this class, where there was none.
 PyObject* from_program(const Ref<Program>& program, PyTypeObject* cls);

@@ -6,6 +6,10 @@ std::string shown(PyObject* text) {
   Py_ssize_t size = 0;
   if (const char* chars = PyUnicode_AsUTF8AndSize(text, &size)) return {chars, chars + size};
   PyErr_Clear();
+  if (PyUnicode_Check(text) == 0) {
+    PyErr_Format(PyExc_TypeError, "a name must be a string; got %.100s", Py_TYPE(text)->tp_name);
+    throw PythonError();
+  }
   Object escaped = own(PyUnicode_AsEncodedString(text, "utf-8", "backslashreplace"));
   return {PyBytes_AS_STRING(escaped.get()), static_cast<size_t>(PyBytes_GET_SIZE(escaped.get()))};
 }

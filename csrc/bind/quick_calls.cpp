@@ -1,50 +1,35 @@
 // Calls of functions that are served by a recorded program, in one step from Python: what the
 // program depends on is checked, it runs, and what it changes is put in place. Only where all is
-// plain; every other call goes the long way, by the function's `_called`.
+// plain, or on one tape; every other call goes the long way, by the function's `_called`.
 #include <algorithm>
-#include <cstring>
 #include <memory>
 #include <optional>
 #include <span>
 
 #include "bind/programs.h"
+#include "bind/quick_arguments.h"
 #include "bind/quick_guards.h"
+#include "bind/quick_history.h"
 #include "bind/rebinding.h"
 #include "program/stretch.h"
 
 namespace tensorlike::bind {
 namespace {
 
-using Tensors = std::span<PyObject* const>;
-
-// Whether an argument that is no tensor is what it was: the same object, or an equal number.
-bool is_same_argument(PyObject* x, PyObject* was) {
-  if (x == was) return true;
-  if (Py_TYPE(x) != Py_TYPE(was)) return false;
-  if (PyFloat_CheckExact(x) != 0) {  // zeros have signs
-    const double a = PyFloat_AS_DOUBLE(x);
-    const double b = PyFloat_AS_DOUBLE(was);
-    return std::memcmp(&a, &b, sizeof a) == 0;
-  }
-  if (PyLong_CheckExact(x) == 0 && PyUnicode_CheckExact(x) == 0) return false;
-  const int same = PyObject_RichCompareBool(x, was, Py_EQ);
-  check(same);
-  return same == 1;
-}
-
 class QuickCall {
  public:
-  // `arguments`: what the call was given, a Tensor's class where one is. `state`: Tensors that were
-  // met, with whether derivatives were wanted; places, with whether there was a gradient; Tensors
-  // that arguments must not be. `changes`: (place, which result or None). `results`: (class, which
+  // `arguments`: what it must be given (QuickArguments). `state`: Tensors that were met, with
+  // whether derivatives were wanted; places, with whether there was a gradient; Tensors that
+  // arguments must not be. `changes`: (place, which result or None). `results`: (class, which
   // result), (None, the same) without a wrapper, or (None, place). `assemble`: makes of these what
-  // is returned; None: there is one.
+  // is returned; None: there is one. `history`: of results (QuickHistory).
   QuickCall(PyObject* stretch, PyObject* arguments, PyObject* guards, PyObject* missing,
             PyObject* state, PyObject* places, PyObject* changes, PyObject* results,
-            PyObject* assemble)
+            PyObject* assemble, PyObject* history)
       : stretch_(&to_stretch(stretch)),
-        arguments_(objects_in(arguments)),
+        arguments_(*stretch_, arguments),
         guards_(guards, missing),
+        history_(history),
         apart_(objects_in(item_of(state, 2))),
         assemble_(Object::share(assemble)),
         is_paused_(paused_level() >= 0),
@@ -75,30 +60,15 @@ class QuickCall {
     const Tensors given(reinterpret_cast<PyTupleObject*>(args)->ob_item,
                         static_cast<size_t>(PyTuple_GET_SIZE(args)));
     const bool serves = dispatcher().is_wrapper_plain() && default_device == device_ &&
-                        (paused_level() >= 0) == is_paused_ && takes(given, tensors) &&
+                        (paused_level() >= 0) == is_paused_ && arguments_.take(given, tensors) &&
                         guards_.hold() && is_as_before(tensors);
     if (!serves) return Py_NewRef(Py_NotImplemented);
     Values values;
     SmallVector<Value*, 8> pointers;
-    for (size_t i = 0; i < places_.size(); ++i) {
-      Ref<Value> found = places_[i].find(tensors.data());
-      if (!found) return Py_NewRef(Py_NotImplemented);
-      const auto& raw = static_cast<const RawTensor&>(*found);
-      // Cheaper than the error of a program for other shapes.
-      if (!stretch_->program->may_be(stretch_->given[i], raw.dtype, raw.shape)) {
-        return Py_NewRef(Py_NotImplemented);
-      }
-      pointers.push_back(found.get());
-      values.push_back(std::move(found));
-    }
+    if (!find_values(tensors, values, pointers)) return Py_NewRef(Py_NotImplemented);
     const Args all(pointers.data(), pointers.size());
-    std::optional<Stretch::Ready> ready;
-    try {
-      ready.emplace(stretch_->ready(all));
-    } catch (const Error&) {  // the long way says what does not fit, or records again
-      return Py_NewRef(Py_NotImplemented);
-    }
-    const Values found = stretch_->run(*ready, all);
+    const Values found = history_.is_there() ? history_.run(all) : run_plain(all);
+    if (found.empty() && !stretch_->results.empty()) return Py_NewRef(Py_NotImplemented);
     put(tensors, found);
     ++calls;
     return returned(tensors, found);
@@ -106,9 +76,9 @@ class QuickCall {
 
   int visit(visitproc visit, void* arg) const {
     if (const int stop = guards_.visit(visit, arg); stop != 0) return stop;
-    for (const auto* objects : {&arguments_, &apart_}) {
-      for (const Object& object : *objects) Py_VISIT(object.get());
-    }
+    if (const int stop = arguments_.visit(visit, arg); stop != 0) return stop;
+    if (const int stop = history_.visit(visit, arg); stop != 0) return stop;
+    for (const Object& object : apart_) Py_VISIT(object.get());
     for (const auto& [tensor, is_wanted] : wanted_) Py_VISIT(tensor.get());
     Py_VISIT(assemble_.get());
     for (const RecordedPlace& place : places_) {
@@ -152,21 +122,32 @@ class QuickCall {
     }
   }
 
-  // Whether arguments are of the kind: Tensors of plain values, each another one.
-  bool takes(Tensors given, SmallVector<PyObject*, 8>& tensors) const {
-    if (given.size() != arguments_.size()) return false;
-    for (size_t i = 0; i < arguments_.size(); ++i) {
-      PyObject* const x = given[i];
-      PyObject* const was = arguments_[i].get();
-      if (was != reinterpret_cast<PyObject*>(types.tensor)) {
-        if (!is_same_argument(x, was)) return false;
-        continue;
+  // What the program is given; false: something is not of the kind that it runs on here.
+  bool find_values(Tensors tensors, Values& values, SmallVector<Value*, 8>& pointers) const {
+    for (size_t i = 0; i < places_.size(); ++i) {
+      Ref<Value> found = history_.is_there() ? places_[i].find_recorded(tensors.data())
+                                             : places_[i].find(tensors.data());
+      const RawTensor* elements = elements_under(found.get());
+      // Cheaper than the error of a program for other shapes.
+      if (elements == nullptr ||
+          !stretch_->program->may_be(stretch_->given[i], elements->dtype, elements->shape)) {
+        return false;
       }
-      if (Py_TYPE(x) != types.tensor || value_of(x)->tag != Value::kRaw) return false;
-      if (std::find(tensors.begin(), tensors.end(), x) != tensors.end()) return false;
-      tensors.push_back(x);
+      pointers.push_back(found.get());
+      values.push_back(std::move(found));
     }
     return true;
+  }
+
+  // Empty: the values do not fit.
+  Values run_plain(Args all) const {
+    std::optional<Stretch::Ready> ready;
+    try {
+      ready.emplace(stretch_->ready(all));
+    } catch (const Error&) {  // the long way says what does not fit, or records again
+      return {};
+    }
+    return stretch_->run(*ready, all);
   }
 
   bool is_as_before(Tensors tensors) const {
@@ -223,8 +204,9 @@ class QuickCall {
   }
 
   const Ref<Stretch> stretch_;
-  const std::vector<Object> arguments_;
+  const QuickArguments arguments_;
   const QuickGuards guards_;
+  const QuickHistory history_;
   std::vector<std::pair<Object, bool>> wanted_;
   std::vector<std::pair<RecordedPlace, bool>> leaves_;
   const std::vector<Object> apart_;
@@ -244,14 +226,14 @@ QuickCall& quick_call_in(PyObject* self) { return *reinterpret_cast<QuickCallObj
 PyTypeObject* quick_call_class = nullptr;
 
 PyObject* quick_call_new(PyTypeObject* cls, PyObject* args, PyObject*) {
-  PyObject* given[9];
-  if (PyArg_ParseTuple(args, "OOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4],
-                       &given[5], &given[6], &given[7], &given[8]) == 0) {
+  PyObject* given[10];
+  if (PyArg_ParseTuple(args, "OOOOOOOOOO", &given[0], &given[1], &given[2], &given[3], &given[4],
+                       &given[5], &given[6], &given[7], &given[8], &given[9]) == 0) {
     return nullptr;
   }
   return guarded([&] {
     auto made = std::make_unique<QuickCall>(given[0], given[1], given[2], given[3], given[4],
-                                            given[5], given[6], given[7], given[8]);
+                                            given[5], given[6], given[7], given[8], given[9]);
     PyObject* self = checked(cls->tp_alloc(cls, 0));
     reinterpret_cast<QuickCallObject*>(self)->call = made.release();
     return self;

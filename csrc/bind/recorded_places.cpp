@@ -8,13 +8,10 @@
 namespace tensorlike::bind {
 namespace {
 
-// Elements that are there without history: plain, or under a leaf of the base tape.
+// The elements under tracers; null: there are others.
 Ref<Value> plain_value(Value* value) {
-  if (value->tag == Value::kRaw) return Ref<Value>(value);
-  if (value->tag != Value::kTracer) return nullptr;
-  const auto& tracer = static_cast<const Tracer&>(*value);
-  const bool is_leaf = tracer.tape->level == 0 && tracer.edge.node && tracer.edge.node->is_leaf();
-  return is_leaf && tracer.primal->tag == Value::kRaw ? tracer.primal : nullptr;
+  while (value->tag == Value::kTracer) value = static_cast<Tracer*>(value)->primal.get();
+  return value->tag == Value::kRaw ? Ref<Value>(value) : nullptr;
 }
 
 }  // namespace
@@ -73,11 +70,17 @@ Ref<Value> RecordedPlace::find(PyObject* const* arguments) const {
     }
     return RawTensor::scalar(dtype_, literal, default_device);
   }
+  const Ref<Value> value = find_recorded(arguments);
+  return value ? plain_value(value.get()) : nullptr;
+}
+
+Ref<Value> RecordedPlace::find_recorded(PyObject* const* arguments) const {
+  if (kind_ == Kind::kNumber) return find(arguments);
   Value* const value = value_of(tensor(arguments));
-  if (!is_gradient_) return plain_value(value);
+  if (!is_gradient_) return Ref<Value>(value);
   const Ref<Tracer> leaf = base_leaf(value);
-  if (!leaf || leaf->accumulator == nullptr || !leaf->accumulator->gradient) return nullptr;
-  return plain_value(leaf->accumulator->gradient.get());
+  if (!leaf || leaf->accumulator == nullptr) return nullptr;
+  return leaf->accumulator->gradient;
 }
 
 bool RecordedPlace::has_gradient(PyObject* const* arguments) const {

@@ -14,8 +14,10 @@ class RecordedPlace {
   // ("number", holder, keys, dtype): items of a list, or attributes, that are equal numbers.
   explicit RecordedPlace(PyObject* said);
 
-  // The value by now; null: there is none that is plain, in an argument or under a leaf.
+  // The value by now, without history; null: there is none that is plain.
   Ref<Value> find(PyObject* const* arguments) const;
+  // The same with its history; null: there is none.
+  Ref<Value> find_recorded(PyObject* const* arguments) const;
   // The Tensor; of a gradient, that which has it.
   PyObject* tensor(PyObject* const* arguments) const {
     return kind_ == Kind::kArgument ? arguments[index_] : holder_.get();

@@ -28,6 +28,9 @@ class PythonRule final : public Rule {
   const std::vector<Object> classes_;
 };
 
+// Whether it is the rule of the imperative room that puts calls of programs on a tape.
+bool is_rule_of_calls(const Rule& rule);
+
 // What rules, bodies and gradients written in Python return, as a tuple: one result, or several.
 Object result_tuple(PyObject* result);
 // Fails unless the object is a tensor-like; the error names the function that returned it.

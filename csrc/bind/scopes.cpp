@@ -66,6 +66,7 @@ PyObject* scope_erase(PyObject* self, PyObject* name) {
 
 PyObject* scope_names(PyObject* self, PyObject*) {
   return guarded([&] {
+    const FinalizersWait whole;
     Object out = own(PyList_New(0));
     for (const auto& [name, value] : scope_in(self).values()) {
       Object item = own(PyUnicode_FromString(name.c_str()));
@@ -88,6 +89,7 @@ PyObject* scope_drop_kids(PyObject* self, PyObject*) {
 
 PyObject* scope_kids(PyObject* self, PyObject*) {
   return guarded([&] {
+    const FinalizersWait whole;
     Object out = own(PyList_New(0));
     for (const Ref<Scope>& kid : scope_in(self).kids()) {
       Object item = own(from_scope(kid, Py_TYPE(self)));
@@ -210,6 +212,7 @@ PyObject* assign_state(PyObject*, PyObject* args) {
 // assigned_states(program) -> {state: number}
 PyObject* assigned_states(PyObject*, PyObject* program) {
   return guarded([&] {
+    const FinalizersWait whole;
     Object out = own(PyDict_New());
     for (const auto& [state, value] : to_program(program).assigned()) {
       Object key = own(PyLong_FromLong(state));

@@ -38,6 +38,8 @@ Literal literal_of_size(PyObject* object) {
 }
 
 int64_t number_of_size(PyObject* object) {
+  const Object kept = own(PyObject_GetAttrString(object, "kept"));
+  if (kept.get() != Py_None) own(PyObject_CallMethod(object, "refuse_kept", nullptr));
   Object owner = own(PyObject_GetAttrString(object, "owner"));
   use_sizes(owner.get());
   Object first = own(PyObject_GetAttrString(object, "first"));

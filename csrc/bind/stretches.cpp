@@ -159,6 +159,12 @@ Stretch& to_stretch(PyObject* object) {
   return stretch_in(object);
 }
 
+PyObject* from_stretch(Ref<Stretch> stretch) {
+  PyObject* self = checked(stretch_class->tp_alloc(stretch_class, 0));
+  reinterpret_cast<StretchObject*>(self)->stretch = stretch.detach();
+  return self;
+}
+
 void add_stretches(PyObject* module) {
   stretch_class = add_type(module, stretch_spec, nullptr);
   check(PyModule_AddFunctions(module, functions));

@@ -5,11 +5,13 @@
 // they compute is said here alone, so that a saved program runs the same without its author.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "op/op.h"
+#include "program/pulled_call.h"
 #include "program/stretch.h"
 
 namespace tensorlike {
@@ -52,6 +54,8 @@ class Holder : public RefCounted {
   const Kind kind;
   const std::vector<Ref<Stretch>> calls;
   const std::vector<Attr> params;
+  // Of a call that gives what its gradient reads; null: it has none of its own.
+  std::unique_ptr<const PulledCall> pulled = {};
 
  private:
   class Runner;

@@ -96,6 +96,15 @@ int run_on(const Pass& pass, Graph& graph, OptLevel level) {
 
 }  // namespace
 
+Ref<Stretch> rewritten(Ref<Stretch> call, std::span<const std::string> names, OptLevel level) {
+  int changes = 0;
+  for (const std::string& name : names) {
+    const Pass& pass = find_pass(name);
+    if (level >= pass.least) call = rewritten(pass, call, level, changes);
+  }
+  return call;
+}
+
 std::vector<int> run_pass(const Pass& pass, const Program& source, std::span<const int> results,
                           OptLevel level, Program& empty, PassReport& report) {
   const auto begin = std::chrono::steady_clock::now();

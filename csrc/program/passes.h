@@ -49,6 +49,10 @@ struct Optimized {
   std::vector<PassReport> reports;
 };
 
+// What passes make of a stretch, whose program is its own then; the same one where they change
+// nothing, or where it cannot be a program.
+Ref<Stretch> rewritten(Ref<Stretch> call, std::span<const std::string> names, OptLevel level);
+
 // One pass over a program, whose result fills an empty one; the results' numbers in it.
 std::vector<int> run_pass(const Pass& pass, const Program& source, std::span<const int> results,
                           OptLevel level, Program& empty, PassReport& report);

@@ -292,6 +292,11 @@ void Node::destroy() {
   is_busy = false;
 }
 
+void record_applied(const Op& op, Args args, Tape& tape, Args primals, Values& out) {
+  static const Gradients none;
+  record(op, args, tape, primals, none, false, out);
+}
+
 bool apply_tracer(const Op& op, Args args, Values& out) {
   check_stack();
   Tape* tape = innermost_tape(args);

@@ -187,6 +187,10 @@ struct BackwardOptions {
   std::span<const Edge> wanted = {};
 };
 
+// Puts on the tape what an op with a rule of its own has made of the values under the arguments:
+// results that can carry a gradient become tracers.
+void record_applied(const Op& op, Args args, Tape& tape, Args primals, Values& out);
+
 // Pushes cotangents from the roots back. `deliver` is called once per leaf reached, or per wanted
 // edge, with the whole gradient, as soon as its last contribution is in.
 using DeliverGradient = std::function<void(const Edge&, const Ref<Value>&)>;

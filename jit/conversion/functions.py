@@ -81,12 +81,23 @@ def converted(function: FunctionType) -> FunctionType:
     if is_converted(function):
         return function
     made = conversion_of(function)
+    return remade(function, made.code, made.operators)
+
+
+def remade(function: FunctionType, code: CodeType, operators: Any) -> FunctionType:
+    """A function of other code, with the same closure, globals and defaults.
+
+    Args:
+        function: whose they are.
+        code: of `compiled`.
+        operators: what the code knows by the name `OPERATORS`.
+    """
     names = function.__code__.co_freevars
     cells = dict(zip(names, function.__closure__ or (), strict=True))
-    cells[OPERATORS] = CellType(made.operators)
-    closure = tuple(cells[name] for name in made.code.co_freevars)
+    cells[OPERATORS] = CellType(operators)
+    closure = tuple(cells[name] for name in code.co_freevars)
     found = FunctionType(
-        made.code, function.__globals__, function.__name__, function.__defaults__, closure
+        code, function.__globals__, function.__name__, function.__defaults__, closure
     )
     found.__kwdefaults__ = function.__kwdefaults__
     found.__qualname__ = function.__qualname__
@@ -99,7 +110,7 @@ def converted(function: FunctionType) -> FunctionType:
 def _convert(function: FunctionType) -> Conversion:
     source = source_of(function)
     refuse_syntax(source)
-    node = _as_definition(source.node)
+    node = as_definition(source.node)
     settings.tell(1, f"converting {function.__qualname__} of {source.filename}:{node.lineno}")
     for level, transformer in enumerate(TRANSFORMERS, 1):
         made = transformer(source.filename).visit(node)
@@ -108,12 +119,12 @@ def _convert(function: FunctionType) -> Conversion:
         node = ast.fix_missing_locations(made)
         settings.show(level, transformer.__name__, partial(ast.unparse, node))
     name = function.__code__.co_name
-    code = _compiled(node, source, function, name)
+    code = compiled(node, source, function, name)
     operators = Operators(callee, source.filename)
     return Conversion(code, ast.unparse(node), operators)
 
 
-def _as_definition(node: Any) -> ast.FunctionDef:
+def as_definition(node: Any) -> ast.FunctionDef:
     """The function without what was evaluated when it was defined."""
     if isinstance(node, ast.Lambda):
         body = [ast.copy_location(ast.Return(value=node.body), node.body)]
@@ -139,7 +150,7 @@ def _is_plain(node: ast.FunctionDef) -> bool:
     return not (is_text and isinstance(first.value.value, str))  # type: ignore[attr-defined]
 
 
-def _compiled(node: ast.FunctionDef, source: Source, function: FunctionType, name: str) -> CodeType:
+def compiled(node: ast.FunctionDef, source: Source, function: FunctionType, name: str) -> CodeType:
     """The code of the function: that of one inside of another, which has its free variables."""
     frees = [x for x in function.__code__.co_freevars if x != "__class__"]
     outer = cast("ast.FunctionDef", ast.parse("def _jit_outer(): pass").body[0])

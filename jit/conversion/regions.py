@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ... import _C
-from ...imperative import SymbolicTensor, apply
-from ...imperative.batched import Batched
-from ...imperative.blocks import Block, BlockTensor
-from ...imperative.dual import Dual
-from ...imperative.levels import layers, level_of
+from ...imperative import apply
+from ...imperative.blocks import Block
+from ...imperative.levels import layers
+from ...imperative.ongoing import Ongoing
+from ...imperative.taking import applied_in_block, recorded_blocks
 from ...ops import OpBase
-from ..ongoing import Ongoing
 from ..recorded_tensor import RecordedTensor
 from ..recording import Recording, current_recording
 from .slots import Attribute, Binding, Content, Slot, parts_of, snapshot
@@ -88,6 +87,7 @@ class Region:
             with (
                 _regions.block(self),
                 self.block,
+                recorded_blocks.block(self.block),
                 _C.Recording(self.block),
                 _C.Journal() as journal,
             ):
@@ -156,71 +156,14 @@ def _held_alone() -> int:
 _ALONE = _held_alone()
 
 
-def _in_region(op: OpBase, args: Sequence[Any]) -> Any:
-    """The op on values from outside of a region, as an op of its block.
-
-    So it happens only where the body does. Values of transforms that began inside of the block go
-    the usual way, until what they are around comes here.
-    """
-    taken = taken_in(args)
-    return NotImplemented if taken is None else op(*taken)
-
-
-def taken_in(args: Sequence[Any]) -> list[Any] | None:
-    """Values from outside of a region as variables of its block; None: some are from inside."""
-    region = innermost()
-    if region is None:
-        return None
-    own = region.block.level.number
-    for x in args:
-        if isinstance(x, BlockTensor):
-            if x.listing.level.number >= own:
-                return None
-        elif level_of(x) > own:
-            return None
-    return list(map(region.block.take, args))
-
-
 @apply.register
-def apply_symbolic_in_region(op: OpBase, *args: SymbolicTensor) -> Any:
-    """Variables of the program around."""
-    return _in_region(op, args)
-
-
-@apply.register
-def apply_recorded_in_region(op: OpBase, *args: RecordedTensor) -> Any:
+def apply_recorded_in_block(op: OpBase, *args: RecordedTensor) -> Any:
     """Variables of the function that is recorded, which have values."""
-    return _in_region(op, args)
+    return applied_in_block(op, args)
 
 
-@apply.register
-def apply_traced_in_region(op: OpBase, *args: _C.Tracer) -> Any:
-    """Values on tapes that began outside."""
-    return _in_region(op, args)
-
-
-@apply.register
-def apply_dual_in_region(op: OpBase, *args: Dual) -> Any:
-    """Tangents of transforms that began outside."""
-    return _in_region(op, args)
-
-
-@apply.register
-def apply_batched_in_region(op: OpBase, *args: Batched) -> Any:
-    """Examples of transforms that began outside."""
-    return _in_region(op, args)
-
-
-_regions: Ongoing[Region] = Ongoing(
-    "tensorlike_region",
-    [
-        apply_symbolic_in_region,
-        apply_recorded_in_region,
-        apply_traced_in_region,
-        apply_dual_in_region,
-        apply_batched_in_region,
-    ],
-)
+recorded_blocks.add_rule(apply_recorded_in_block)
+_regions: Ongoing[Region] = Ongoing("tensorlike_region", [])
 
 
 def innermost() -> Region | None:

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support import hostile
+from support import hostile, hostile_programs
 from support.apart import LIMITS_MEMORY
 
 import tensorlike as tl
@@ -100,3 +100,17 @@ def test_a_function_that_leaks_internals_is_found(monkeypatch: pytest.MonkeyPatc
         runner.attempt(good, (value,), {})
     assert len(runner.wrong) == 2
     assert (runner.calls, runner.refused) == (3, 1)
+
+
+@LIMITS_MEMORY
+def test_methods_of_programs_survive_bad_arguments_and_values_that_lie() -> None:
+    """Of `static` and `jit`: on a new object in each call."""
+    methods, calls, refused, _ = run("--programs")
+    assert methods >= 80 and calls > 5_000
+    assert refused > calls // 2
+    _, calls, refused, _ = run("--programs", "--lies", "6", "--shard", "1")
+    assert refused > calls // 4
+
+
+def test_good_calls_are_known_of_nearly_every_method_of_programs() -> None:
+    assert hostile_programs.uncovered() <= {"static.CompiledProgram.diff", "Listing.take"}

@@ -341,7 +341,7 @@ def lie(runner: Runner, goods: list[Good], pool: list[Any], seconds: float, seed
             if taken > MOST_TIME + TIME_OF_BYTE * runner.made:
                 runner.wrong.append(f"{good.name}: takes {taken:.1f} s: {list(map(shown, held))}")
         del args, kwargs, held, given
-        if (kept := live()) > 0:
+        if (kept := live([*pool, *good.args])) > 0:  # what a recording binds is known anew
             runner.wrong.append(f"{good.name}: {kept} tensor-likes stay alive after bad calls")
         if good.name not in CHANGES:
             runner.check_still_right(good, before, stats)
@@ -358,6 +358,7 @@ def main() -> None:
     parser.add_argument("--random", type=int, default=0, help="how many random calls")
     parser.add_argument("--lies", type=float, default=0, help="for how many seconds to lie")
     parser.add_argument("--objects", action="store_true", help="lie to classes and methods, too")
+    parser.add_argument("--programs", action="store_true", help="methods of programs alone")
     parser.add_argument("--names", action="store_true", help="errors must name what was called")
     parser.add_argument("--mode", default="sync", help="of the engine")
     parser.add_argument("--only", default="", help="a function's name")
@@ -366,7 +367,12 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     signal.signal(signal.SIGALRM, expire)
     np.seterr(all="ignore")
-    goods = good_calls()
+    if options.programs:
+        from support.hostile_programs import program_calls
+
+        goods = program_calls()
+    else:
+        goods = good_calls()
     if options.only:
         goods = [good for good in goods if good.name == options.only]
     runner, values = Runner(), pool()

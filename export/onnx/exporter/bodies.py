@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from .... import _C
+from ....imperative.finalizers import finalizers_wait
 from ....imperative.levels import stopped, unwrapped
 from ....imperative.sizes import Size
 from ....imperative.symbolic import Listing, SymbolicTensor
@@ -87,7 +88,7 @@ class _Recorded:
         site, op = self.site, self.site.op
         changed = {name: self._attribute(expr) for name, expr in site.expressions.items()}
         name = type(op).__name__
-        with _C.Recording(self.listing):
+        with finalizers_wait(), _C.Recording(self.listing):
             if name in MEANINGS:
                 attrs = SimpleNamespace(**{**site.attrs, **changed})
                 found = MEANINGS[name](attrs, *map(Tensor, self.inputs))

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from typing import Any, Generic, TypeVar
 
 from .. import _C
-from ..imperative import apply
+from .dispatch import apply
 
 _What = TypeVar("_What")
 
@@ -39,6 +39,11 @@ class Ongoing(Generic[_What]):
         self._blocks = 0  # of all threads
         for rule in self._rules:
             apply.disable(rule)
+
+    def add_rule(self, rule: Any) -> None:
+        """A rule for a kind that is known above alone; nothing goes on as yet."""
+        apply.disable(rule)
+        self._rules = (*self._rules, rule)
 
     def innermost(self) -> _What | None:
         """What goes on in this thread."""

@@ -14,10 +14,14 @@ REPRESENTATIVE = [
     "ops/test_every_dtype.py",
     "ops/test_declared_reductions.py",
     "functional/test_extremes.py",
+    "functional/test_half_products.py",
     "functional/test_quantization.py",
     "functional/test_integer_windows.py",
 ]
-PICK = "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes"
+PICK = (
+    "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes"
+    " or half_products"
+)
 
 
 def level_given(wanted: str) -> str:

@@ -174,7 +174,7 @@ class _Layer(NamedTuple):
     @property
     def gains(self) -> bool:
         """Whether integers are faster."""
-        return self.weight.shape[1 - self.kind.axis] >= self.kind.least
+        return bool(self.weight.shape[1 - self.kind.axis] >= self.kind.least)
 
 
 class _Low(NamedTuple):

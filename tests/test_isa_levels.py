@@ -14,13 +14,14 @@ REPRESENTATIVE = [
     "ops/test_every_dtype.py",
     "ops/test_declared_reductions.py",
     "functional/test_extremes.py",
+    "functional/test_half_products.py",
     "functional/test_quantization.py",
     "functional/test_integer_windows.py",
     "functional/test_blocks_of_channels.py",
 ]
 PICK = (
     "every_dtype or every_axis_of_small_shapes or test_extremes or products_of_bytes "
-    "or depthwise_results"
+    "or depthwise_results or half_products"
 )
 
 

@@ -155,8 +155,25 @@ class Integers : public WindowSums {
   }
 };
 
+// In other steps: bytes.
+class Bytes : public WindowSums {
+ public:
+  const int32_t* bias;
+  const float* factors;
+  float zero;
+  bool is_signed;
+
+  Bytes(const int32_t* bias, const float* factors, float zero, bool is_signed)
+      : bias(bias), factors(factors), zero(zero), is_signed(is_signed) {}
+  int64_t element_bytes() const override { return 1; }
+  void convert(void* to, const int32_t* sums, int64_t, int64_t channel, int64_t n) const override {
+    static const detail::IntegerTable& loops = detail::integer_table(isa());
+    loops.requantise(to, is_signed, sums, bias[channel], factors[channel], zero, n);
+  }
+};
+
 void convolve_bytes(const Convolution& c, const Array& x, const Array& weight, int32_t zero,
-                    const int32_t* zeros, const Array& y, Workspace& workspace) {
+                    const int32_t* zeros, const WindowSums& made, char* y, Workspace& workspace) {
   const auto allocate = [&](size_t bytes) { return workspace.bytes(bytes); };
   const uint8_t x_flip = x.dtype == DType::kInt8 ? 128 : 0;
   const uint8_t flip = weight.dtype == DType::kUInt8 ? 128 : 0;
@@ -167,7 +184,7 @@ void convolve_bytes(const Convolution& c, const Array& x, const Array& weight, i
   const bool is_any = std::any_of(less, less + channels, [](int32_t one) { return one != 0; });
   char* const images = allocate(windows.image_bytes());
   windows.lay_out(images, x.as<uint8_t>(), x_flip, zero + x_flip);
-  windows.run(images, zero + x_flip, is_any ? less : nullptr, y.data, Integers());
+  windows.run(images, zero + x_flip, is_any ? less : nullptr, y, made);
 }
 
 // Of integers that double holds, as the body says it.
@@ -188,23 +205,46 @@ void convolve_wide(const Convolution& c, const Array& x, const Array& weight, in
   }
 }
 
-void conv_integer(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const Convolution c = convolution_of(op, inputs[0]->shape, inputs[1]->shape);
-  if (outputs[0]->count == 0) return;
+// Writes what is made of the sums into y, in order.
+void convolve_integers(const Convolution& c, Arrays inputs, const WindowSums& made, const Array& y,
+                       Workspace& workspace) {
   const Array x = contiguous(*inputs[0], workspace);
   const Array weight = contiguous(*inputs[1], workspace);
   const int32_t zero = *numbers(*inputs[2], {1}, workspace);
   const int32_t* const zeros = numbers(*inputs[3], {c.groups * c.out_channels}, workspace);
   BlockingRegion blocking(c.work() > 4e6);
   const int32_t as_byte = zero + (x.dtype == DType::kInt8 ? 128 : 0);
-  const bool fits = is_byte(x.dtype) && is_byte(weight.dtype) && as_byte >= 0 && as_byte <= 255;
-  write_as(*outputs[0], DType::kInt32, workspace, [&](const Array& y) {
-    if (fits) {
-      convolve_bytes(c, x, weight, zero, zeros, y, workspace);
-    } else {
-      convolve_wide(c, x, weight, zero, zeros, y, workspace);
-    }
-  });
+  if (is_byte(x.dtype) && is_byte(weight.dtype) && as_byte >= 0 && as_byte <= 255) {
+    return convolve_bytes(c, x, weight, zero, zeros, made, y.data, workspace);
+  }
+  const Array sums = workspace.array(DType::kInt32, y.shape);
+  convolve_wide(c, x, weight, zero, zeros, sums, workspace);
+  const int64_t channels = c.groups * c.out_channels;
+  const int64_t size = c.window.out_size();
+  for (int64_t i = 0; i < c.images * channels; ++i) {
+    made.convert(y.data + i * size * made.element_bytes(), sums.as<int32_t>() + i * size,
+                 i / channels, i % channels, size);
+  }
+}
+
+void conv_integer(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Convolution c = convolution_of(op, inputs[0]->shape, inputs[1]->shape);
+  if (outputs[0]->count == 0) return;
+  write_as(*outputs[0], DType::kInt32, workspace,
+           [&](const Array& y) { convolve_integers(c, inputs, Integers(), y, workspace); });
+}
+
+void requantized_convolution(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  const Convolution c = convolution_of(op, inputs[0]->shape, inputs[1]->shape);
+  const Array& out = *outputs[0];
+  if (out.count == 0) return;
+  const Dims channels{c.groups * c.out_channels};
+  const Array factors = prepared(broadcast_to(*inputs[5], channels), DType::kFloat32, workspace);
+  const Bytes bytes(numbers(*inputs[4], channels, workspace), factors.as<float>(),
+                    static_cast<float>(*numbers(*inputs[6], {1}, workspace)),
+                    op.get<bool>("is_signed"));
+  write_as(out, out.dtype, workspace,
+           [&](const Array& y) { convolve_integers(c, inputs, bytes, y, workspace); });
 }
 
 template <class T>
@@ -270,6 +310,7 @@ constexpr std::pair<std::string_view, KernelRule> kKernels[] = {
     {"conv_integer", conv_integer},
     {"dynamic_quantize_linear", dynamic_quantize_linear},
     {"matmul_integer", matmul_integer},
+    {"requantized_convolution", requantized_convolution},
 };
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "cpu/scalar_calls.h"
 #include "cpu/tiles.h"
 #include "kernels/gemm.h"
+#include "kernels/kernel_table.h"
+#include "kernels/scratch.h"
 #include "op/families.h"
 #include "op/registry.h"
 #include "op/tile_program.h"
@@ -49,22 +51,29 @@ int64_t batch_offset(int64_t position, const Dims& common, const Dims& shape, co
   return offset;
 }
 
-// What is done to the rows of a product: a bias is added, a scalar function applied. The bias is
-// seen through the product's shape; along a row it is contiguous.
+// What is done to the rows of a product: a bias is added, a scalar function applied; sums of
+// numbers of 16 bits become such. The bias is seen through the product's shape; along a row it is
+// contiguous.
 struct Finish {
   TileKernel add = nullptr;              // null: there is no bias
   TileKernel activation = nullptr;       // null: the sum itself
   SmallVector<const void*, 2> defaults;  // rows of what the activation takes beside the sum
   const char* bias = nullptr;
-  Dims bias_batch;       // strides over the batch, in elements
-  int64_t bias_row = 0;  // stride from row to row
+  Dims bias_batch;              // strides over the batch, in elements
+  int64_t bias_row = 0;         // stride from row to row
+  TileKernel narrow = nullptr;  // into 16 bits; null: the results stay as wide as the sums
+  char* narrowed = nullptr;     // of the first product of the batch
+
+  bool is_none() const { return add == nullptr && activation == nullptr && narrow == nullptr; }
 };
 
 // The finish of one product of a batch.
 struct Block {
+  static constexpr int64_t kNarrow = 2;  // bytes of an element
   const Finish& finish;
   char* c;
   const char* bias;
+  char* narrowed;
   int64_t columns;
   int64_t size;  // of an element
 
@@ -78,6 +87,9 @@ struct Block {
       if (x.finish.add != nullptr) x.finish.add(&out, sum, columns);
       args[0] = out;
       if (x.finish.activation != nullptr) x.finish.activation(&out, args.data(), columns);
+      if (x.finish.narrow == nullptr) continue;
+      void* narrowed = x.narrowed + (i * x.columns + column) * kNarrow;
+      x.finish.narrow(&narrowed, args.data(), columns);
     }
   }
 };
@@ -107,25 +119,31 @@ struct Product {
 
 constexpr double kParallelProduct = 16e6;  // multiply-adds that are worth all threads
 
+thread_local ScratchBuffer t_sums;
+
+// Sums of numbers of 16 bits are written to where the finish says, and `out` is not used.
 template <class T>
-void multiply(const T* a, const T* b, T* out, const Product& x, const Finish& finish) {
+void multiply(const T* a, const T* b, SumOf<T>* out, const Product& x, const Finish& finish,
+              Workspace& workspace) {
+  constexpr int64_t kSize = sizeof(SumOf<T>);
   const int64_t count = element_count(x.batch);
   const int64_t columns = x.right.columns;
   const int64_t size = x.left.rows * columns;
   const double work = static_cast<double>(size) * static_cast<double>(x.left.columns + 1);
   if (size == 0 || count == 0) return;
-  const bool has_finish = finish.add != nullptr || finish.activation != nullptr;
   BlockingRegion blocking(work * static_cast<double>(count) > 1e6);
-  auto product = [&](int64_t i) {
+  auto product = [&](int64_t i, SumOf<T>* c) {
     const int64_t left = batch_offset(i, x.batch, x.left.batch_shape, x.left.batch_strides);
     const int64_t right = batch_offset(i, x.batch, x.right.batch_shape, x.right.batch_strides);
-    T* c = out + i * size;
     const int64_t bias = batch_offset(i, x.batch, x.batch, finish.bias_batch);
-    const Block block{finish, reinterpret_cast<char*>(c),
-                      finish.bias + bias * static_cast<int64_t>(sizeof(T)), columns,
-                      static_cast<int64_t>(sizeof(T))};
-    const Epilogue epilogue = has_finish ? Epilogue{Block::run, &block} : Epilogue{};
-    if constexpr (std::is_floating_point_v<T>) {
+    const Block block{finish,
+                      reinterpret_cast<char*>(c),
+                      finish.bias + bias * kSize,
+                      finish.narrowed + i * size * Block::kNarrow,
+                      columns,
+                      kSize};
+    const Epilogue epilogue = finish.is_none() ? Epilogue{} : Epilogue{Block::run, &block};
+    if constexpr (!std::is_integral_v<T>) {
       gemm<T>(x.left.rows, columns, x.left.columns,
               {a + left, x.left.row_stride, x.left.column_stride, nullptr, x.left.forms},
               {b + right, x.right.column_stride, x.right.row_stride, nullptr, x.right.forms}, c,
@@ -136,14 +154,20 @@ void multiply(const T* a, const T* b, T* out, const Product& x, const Finish& fi
               columns, epilogue);
     }
   };
+  // Of numbers of 16 bits, each product's sums are made where those of the one before it were.
+  constexpr bool kIsHalf = is_half<T>;
+  const auto place = [&](int64_t i, SumOf<T>* sums) { return kIsHalf ? sums : out + i * size; };
   // A few large products share the threads one after the other; many small ones are shared out.
   if (count == 1 || (work > kParallelProduct && count < 8 * num_threads())) {
-    for (int64_t i = 0; i < count; ++i) product(i);
+    SumOf<T>* const sums = kIsHalf ? workspace.take<SumOf<T>>(size) : nullptr;
+    for (int64_t i = 0; i < count; ++i) product(i, place(i, sums));
     return;
   }
   const int64_t grain = std::max<int64_t>(1, static_cast<int64_t>(5e5 / work));
   parallel_for(count, grain, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) product(i);
+    ScratchLoan loan(t_sums);
+    SumOf<T>* const sums = kIsHalf ? loan.reserve<SumOf<T>>(size) : nullptr;
+    for (int64_t i = begin; i < end; ++i) product(i, place(i, sums));
   });
 }
 
@@ -161,7 +185,7 @@ void multiply_parts(const T* a, const T* b, T* out, int64_t count, Product x,
   T* part[4];
   for (int64_t i = 0; i < 4; ++i) {
     part[i] = parts + i * count;
-    multiply<T>(a + i / 2, b + i % 2, part[i], x, {});
+    multiply<T>(a + i / 2, b + i % 2, part[i], x, {}, workspace);
   }
   for (int64_t j = 0; j < count; ++j) {
     out[2 * j] = part[0][j] - part[3][j];
@@ -174,7 +198,7 @@ void run(const Array& a, const Array& b, const Array& out, const Product& produc
          const Finish& finish, Workspace& workspace) {
   const auto real = [&](auto tag) {
     using T = typename decltype(tag)::type;
-    multiply<T>(a.as<T>(), b.as<T>(), out.as<T>(), product, finish);
+    multiply<T>(a.as<T>(), b.as<T>(), out.as<SumOf<T>>(), product, finish, workspace);
   };
   const auto complex = [&](auto tag) {
     using T = typename decltype(tag)::type;
@@ -189,6 +213,10 @@ void run(const Array& a, const Array& b, const Array& out, const Product& produc
       return real(TypeTag<float>{});
     case DType::kFloat64:
       return real(TypeTag<double>{});
+    case DType::kFloat16:
+      return real(TypeTag<Float16>{});
+    case DType::kBFloat16:
+      return real(TypeTag<BFloat16>{});
     case DType::kInt32:
       return real(TypeTag<int32_t>{});
     default:  // uint64 has the bits of int64, which wraps
@@ -202,10 +230,36 @@ Product product_of(const Array& a, const Array& b, const Dims& shape) {
   return {as_matrix(a, true), as_matrix(b, false), Dims(shape.begin(), shape.end() - own)};
 }
 
+// The dtype in which operands are multiplied: numbers of 16 bits as they are where all are such.
+DType product_dtype(const Array& a, const Array& b, DType result) {
+  const DType wide = compute_of(result);
+  const bool is_half = kind_of(result) == Kind::kFloating && wide != result;
+  return is_half && a.dtype == result && b.dtype == result ? result : wide;
+}
+
+// The product of a and b, which have one dtype, into `out`, whose dtype is computed in it.
+void run_into(const Array& out, const Array& a, const Array& b, const Product& product,
+              Finish finish, Workspace& workspace) {
+  const DType wide = compute_of(out.dtype);
+  const bool is_half = kind_of(out.dtype) == Kind::kFloating && wide != out.dtype;
+  if (is_half) {
+    finish.narrow = kernel_table().casts[static_cast<int>(wide)][static_cast<int>(out.dtype)];
+    finish.narrowed = out.data;
+  }
+  if (a.dtype == out.dtype) return run(a, b, out, product, finish, workspace);
+  const Array sums = workspace.array(wide, out.shape);
+  run(a, b, sums, product, finish, workspace);
+  if (!is_half) assign(out, sums);
+}
+
 void matmul(const Op&, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  Product product = product_of(*inputs[0], *inputs[1], outputs[0]->shape);
+  const Array& out = *outputs[0];
+  const DType dtype = product_dtype(*inputs[0], *inputs[1], out.dtype);
+  const Array a = cast(*inputs[0], dtype, workspace);
+  const Array b = cast(*inputs[1], dtype, workspace);
+  Product product = product_of(a, b, out.shape);
   product.merge_rows();
-  run(*inputs[0], *inputs[1], *outputs[0], product, {}, workspace);
+  run_into(out, a, b, product, {}, workspace);
 }
 
 // The bias with rows of n elements that lie side by side.
@@ -260,15 +314,16 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   const DType loop = compute_of(dtype);
   const Scalar& add = *registry().scalar_op("add").scalar;
   const Scalar& activation = *registry().scalar_op(op.get<std::string>("activation")).scalar;
-  const DType product_dtype = promote(inputs[0]->dtype, inputs[1]->dtype);
+  const DType promoted = promote(inputs[0]->dtype, inputs[1]->dtype);
   // One dtype throughout, and one loop each.
-  const bool is_fused = product_dtype == dtype && promote(dtype, inputs[2]->dtype) == dtype &&
+  const bool is_fused = promoted == dtype && promote(dtype, inputs[2]->dtype) == dtype &&
                         (loop == dtype || kind_of(dtype) == Kind::kFloating) &&
                         kind_of(dtype) != Kind::kComplex && is_one_loop(add, loop) &&
                         is_one_loop(activation, loop);
   if (!is_fused) return linear_in_steps(add, activation, inputs, out, workspace);
-  const Array a = cast(*inputs[0], loop, workspace);
-  const Array b = cast(*inputs[1], loop, workspace);
+  const DType multiplied = product_dtype(*inputs[0], *inputs[1], dtype);
+  const Array a = cast(*inputs[0], multiplied, workspace);
+  const Array b = cast(*inputs[1], multiplied, workspace);
   Product product = product_of(a, b, out.shape);
   const bool is_column = b.shape.size() == 1;
   Array bias = cast(*inputs[2], loop, workspace);
@@ -285,9 +340,7 @@ void linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
     product.merge_rows();
   }
   if (product.batch.empty()) finish.bias_batch.clear();
-  const Array wide = loop == dtype ? out : workspace.array(loop, out.shape);
-  run(a, b, wide, product, finish, workspace);
-  if (loop != dtype) assign(out, wide);
+  run_into(out, a, b, product, finish, workspace);
 }
 
 constexpr std::pair<std::string_view, KernelRule> kKernels[] = {

@@ -1,5 +1,6 @@
 #include "cpu/tiles.h"
 
+#include "cpu/byte_tables.h"
 #include "cpu/loops.h"
 
 namespace tensorlike {
@@ -46,6 +47,7 @@ TileOperand tile_operand(const Array& x, const Dims& shape) {
 }
 
 void run_program(const TileProgram& program, const Dims& shape, Arrays operands, Arrays outputs) {
+  if (run_by_table(program, shape, operands, outputs)) return;
   SmallVector<TileOperand, 4> from;
   for (const Array* x : operands) from.push_back(tile_operand(*x, shape));
   SmallVector<TileOutput, 2> to;

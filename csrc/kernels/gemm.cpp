@@ -12,11 +12,26 @@
 namespace tensorlike {
 namespace detail {
 
+namespace {
+
+// Without what only some processors of the level have, where this one is none of them.
+[[maybe_unused]] GemmTable as_processor_has(GemmTable table) {
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (!__builtin_cpu_supports("avx512bf16")) table.pairs = {};
+#endif
+  return table;
+}
+
+}  // namespace
+
 const GemmTable& gemm_table(Isa isa) {
   switch (isa) {
 #if defined(TL_HAS_v4)
-    case Isa::kV4:
-      return gemm_table_v4();
+    case Isa::kV4: {
+      static const GemmTable table = as_processor_has(gemm_table_v4());
+      return table;
+    }
 #endif
 #if defined(TL_HAS_v3)
     case Isa::kV3:
@@ -47,6 +62,12 @@ const GemmKernels<T>& kernels_of(const GemmTable& table) {
     return table.f32;
   } else if constexpr (std::is_same_v<T, double>) {
     return table.f64;
+  } else if constexpr (std::is_same_v<T, Float16>) {
+    return table.f16;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return table.bf16;
+  } else if constexpr (std::is_same_v<T, BFloat16Pair>) {
+    return table.pairs;
   } else if constexpr (sizeof(T) == 4) {
     return table.u32;
   } else {
@@ -58,8 +79,10 @@ template <class T>
 void multiply_tiny(const Problem<T>& x) {
   for (int64_t i = 0; i < x.m; ++i) {
     for (int64_t j = 0; j < x.n; ++j) {
-      T sum = 0;
-      for (int64_t p = 0; p < x.k; ++p) sum += *x.a.at(i, p) * *x.b.at(j, p);
+      SumOf<T> sum = 0;
+      for (int64_t p = 0; p < x.k; ++p) {
+        sum += static_cast<SumOf<T>>(*x.a.at(i, p)) * static_cast<SumOf<T>>(*x.b.at(j, p));
+      }
       x.c[i * x.c_row + j] = sum;
     }
   }
@@ -81,23 +104,39 @@ void for_columns(int64_t columns, int64_t piece, bool in_parallel, F&& f) {
 
 // Few rows, and a b that is contiguous along k (as the weights of a linear layer are): transposing
 // b would cost more than the sums.
-template <class T>
-void multiply_dots(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
-  const T* rows = x.a.data;
-  int64_t row_stride = x.a.lane_stride;
+// Row is what rows of a are multiplied as: if need be, copy(to, i) makes one.
+template <class Row, class T, class Dots, class Copy>
+void multiply_dots(const Problem<T>& x, bool in_parallel, Dots dots, Copy&& copy) {
+  const Row* rows = nullptr;
+  int64_t row_stride = x.k;
   ScratchLoan buffer(t_buffer_a);
-  if (x.a.k_stride != 1) {
-    T* copy = buffer.reserve<T>(x.m * x.k);
-    for (int64_t i = 0; i < x.m; ++i) {
-      kernels.pack(copy + i * x.k, 1, x.a.at(i, 0), 0, x.a.k_stride, 1, x.k);
-    }
-    rows = copy;
-    row_stride = x.k;
+  if (std::is_same_v<T, Row> && x.a.k_stride == 1) {
+    rows = reinterpret_cast<const Row*>(x.a.data);
+    row_stride = x.a.lane_stride;
+  } else {
+    Row* const copies = buffer.reserve<Row>(x.m * x.k);
+    for (int64_t i = 0; i < x.m; ++i) copy(copies + i * x.k, i);
+    rows = copies;
   }
   for_columns(x.n, 64, in_parallel, [&](int64_t first, int64_t last) {
-    kernels.dot_rows(last - first, x.k, x.b.at(first, 0), x.b.lane_stride, rows, x.m, row_stride,
-                     x.c + first, x.c_row);
+    dots(last - first, x.k, x.b.at(first, 0), x.b.lane_stride, rows, x.m, row_stride, x.c + first,
+         x.c_row);
     x.epilogue(0, x.m, first, last - first);
+  });
+}
+
+template <class T>
+void multiply_dots(const GemmTable& table, const Problem<T>& x, bool in_parallel) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (table.pairs.lanes != 0) {
+      return multiply_dots<T>(x, in_parallel, table.dot_pairs, [&](T* to, int64_t i) {
+        for (int64_t p = 0; p < x.k; ++p) to[p] = *x.a.at(i, p);
+      });
+    }
+  }
+  const GemmKernels<T>& kernels = kernels_of<T>(table);
+  multiply_dots<PackedOf<T>>(x, in_parallel, kernels.dot_rows, [&](PackedOf<T>* to, int64_t i) {
+    kernels.pack(to, x.k, x.a.at(i, 0), x.a.k_stride, 0, x.k, 1);
   });
 }
 
@@ -106,31 +145,32 @@ void multiply_dots(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_p
 // the cache: a is packed, and sums are made elsewhere and then copied.
 template <class T>
 void multiply_rows(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
+  using Packed = PackedOf<T>;
   const bool is_single = x.m == 1;
-  Operand<T> a = x.a;
+  const Packed* a = reinterpret_cast<const Packed*>(x.a.data);
+  int64_t a_k = x.a.k_stride;
   ScratchLoan buffer_a(t_buffer_a);
-  if (!is_single) {
-    T* packed = buffer_a.reserve<T>(x.m * x.k);
-    kernels.pack(packed, x.m, a.data, a.lane_stride, a.k_stride, x.m, x.k);
-    a = {packed, 1, x.m};
+  if (!is_single || !std::is_same_v<T, Packed>) {
+    Packed* const packed = buffer_a.reserve<Packed>(x.m * x.k);
+    kernels.pack(packed, x.m, x.a.data, x.a.lane_stride, x.a.k_stride, x.m, x.k);
+    a = packed;
+    a_k = x.m;
   }
   // Long runs of memory, but work for all threads; the sums stay in the first-level cache.
   const int64_t share = ceil_div(x.n, 2 * num_threads() * int64_t{64}) * 64;
   const int64_t most = 4096 / x.m / 64 * 64;
   const int64_t piece = in_parallel ? std::clamp(share, std::min<int64_t>(256, most), most) : most;
   for_columns(x.n, piece, in_parallel, [&](int64_t first, int64_t last) {
-    T* c = x.c + first;
+    SumOf<T>* c = x.c + first;
     const int64_t columns = last - first;
     if (is_single) {
-      kernels.sum_rows(1, columns, x.k, a.data, 0, a.k_stride, x.b.at(first, 0), x.b.k_stride, c,
-                       x.c_row);
+      kernels.sum_rows(1, columns, x.k, a, 0, a_k, x.b.at(first, 0), x.b.k_stride, c, x.c_row);
       x.epilogue(0, 1, first, columns);
       return;
     }
     ScratchLoan buffer_b(t_buffer_b);
-    T* sums = buffer_b.reserve<T>(x.m * piece);
-    kernels.sum_rows(x.m, columns, x.k, a.data, 1, a.k_stride, x.b.at(first, 0), x.b.k_stride, sums,
-                     piece);
+    SumOf<T>* sums = buffer_b.reserve<SumOf<T>>(x.m * piece);
+    kernels.sum_rows(x.m, columns, x.k, a, 1, a_k, x.b.at(first, 0), x.b.k_stride, sums, piece);
     for (int64_t i = 0; i < x.m; ++i) std::copy_n(sums + i * piece, columns, c + i * x.c_row);
     x.epilogue(0, x.m, first, columns);
   });
@@ -145,49 +185,44 @@ bool is_streamed(const Problem<T>& x) {
 }
 
 template <class T>
-void multiply(const GemmKernels<T>& kernels, const Problem<T>& x);
+void multiply(const GemmTable& table, const Problem<T>& x);
 
 // c' = b' @ a', if need be through a contiguous result.
 template <class T>
-void multiply_column(const GemmKernels<T>& kernels, const Problem<T>& x) {
+void multiply_column(const GemmTable& table, const Problem<T>& x) {
   if (x.c_row == 1) {
-    multiply<T>(kernels, {1, x.m, x.k, x.b, x.a, x.c, x.m});
+    multiply<T>(table, {1, x.m, x.k, x.b, x.a, x.c, x.m});
   } else {
-    const auto result = std::make_unique<T[]>(static_cast<size_t>(x.m));
-    multiply<T>(kernels, {1, x.m, x.k, x.b, x.a, result.get(), x.m});
+    const auto result = std::make_unique<SumOf<T>[]>(static_cast<size_t>(x.m));
+    multiply<T>(table, {1, x.m, x.k, x.b, x.a, result.get(), x.m});
     for (int64_t i = 0; i < x.m; ++i) x.c[i * x.c_row] = result[static_cast<size_t>(i)];
   }
   x.epilogue(0, x.m, 0, 1);
 }
 
+// The ways around packing. False: none of them suits the shape.
 template <class T>
-void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  if (x.m == 0 || x.n == 0) return;
-  if (x.k == 0) {
-    if (x.accumulate) return;
-    for (int64_t i = 0; i < x.m; ++i) std::fill_n(x.c + i * x.c_row, x.n, T{0});
-    x.epilogue(0, x.m, 0, x.n);
-    return;
+bool multiply_in_place(const GemmTable& table, const Problem<T>& x, double work) {
+  if (x.n == 1 && x.m > 1) {
+    multiply_column(table, x);
+    return true;
   }
-  if (x.is_plain() && x.n == 1 && x.m > 1) {
-    multiply_column(kernels, x);
-    return;
-  }
-  const double work =
-      static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
-  if (x.is_plain() && work <= kTinyWork) {
+  if (work <= kTinyWork) {
     multiply_tiny(x);
-    return;
+    return true;
   }
   const bool in_parallel = work >= kParallelWork && num_threads() > 1;
-  if (x.is_plain() && x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
-    multiply_dots(kernels, x, in_parallel);
-    return;
+  if (x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
+    multiply_dots(table, x, in_parallel);
+    return true;
   }
-  if (x.is_plain() && is_streamed(x)) {
-    multiply_rows(kernels, x, in_parallel);
-    return;
-  }
+  if (!is_streamed(x)) return false;
+  multiply_rows(kernels_of<T>(table), x, in_parallel);
+  return true;
+}
+
+template <class T>
+void multiply_packed(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
   const Plan<T> plan(kernels, x, in_parallel);
   ScratchLoan buffer_a(t_buffer_a);
   ScratchLoan buffer_b(t_buffer_b);
@@ -206,31 +241,92 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
   }
 }
 
+// Numbers of 16 bits become what tiles multiply, one or two of them each, while they are packed.
+template <class T, class Packed>
+class HalfSource final : public GemmSource<Packed> {
+ public:
+  using Pack = void (*)(Packed* to, int64_t step, const T* from, int64_t lane_stride,
+                        int64_t k_stride, int64_t count, int64_t k);
+
+  HalfSource(const Operand<T>& x, int64_t k, Pack pack) : x_(x), k_(k), pack_(pack) {}
+
+  void pack(Packed* to, int64_t step, int64_t lane, int64_t from, int64_t count,
+            int64_t k) const override {
+    const int64_t first = from * kOfEach;
+    pack_(to, step, x_.at(lane, first), x_.lane_stride, x_.k_stride, count,
+          std::min(k * kOfEach, k_ - first));
+  }
+  Operand<Packed> operand() const {
+    return {reinterpret_cast<const Packed*>(x_.data), x_.lane_stride, x_.k_stride, this, x_.forms};
+  }
+
+ private:
+  static constexpr int64_t kOfEach = std::is_same_v<Packed, BFloat16Pair> ? 2 : 1;
+  const Operand<T>& x_;
+  const int64_t k_;
+  const Pack pack_;
+};
+
+template <class T, class Packed>
+void multiply_halves(const GemmTable& table, const Problem<T>& x, int64_t depth,
+                     typename HalfSource<T, Packed>::Pack pack) {
+  const HalfSource<T, Packed> a(x.a, x.k, pack), b(x.b, x.k, pack);
+  multiply<Packed>(
+      table, {x.m, x.n, depth, a.operand(), b.operand(), x.c, x.c_row, x.epilogue, x.accumulate});
+}
+
+template <class T>
+void multiply(const GemmTable& table, const Problem<T>& x) {
+  if (x.m == 0 || x.n == 0) return;
+  if (x.k == 0) {
+    if (x.accumulate) return;
+    for (int64_t i = 0; i < x.m; ++i) std::fill_n(x.c + i * x.c_row, x.n, SumOf<T>{0});
+    x.epilogue(0, x.m, 0, x.n);
+    return;
+  }
+  const double work =
+      static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
+  if constexpr (!std::is_same_v<T, BFloat16Pair>) {
+    if (x.is_plain() && multiply_in_place(table, x, work)) return;
+  }
+  if constexpr (std::is_same_v<T, Float16>) {
+    multiply_halves<T, float>(table, x, x.k, table.f16.pack);
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    if (table.pairs.lanes != 0) {
+      multiply_halves<T, BFloat16Pair>(table, x, ceil_div(x.k, 2), table.pair);
+    } else {
+      multiply_halves<T, float>(table, x, x.k, table.bf16.pack);
+    }
+  } else {
+    multiply_packed(kernels_of<T>(table), x, work >= kParallelWork && num_threads() > 1);
+  }
+}
+
 }  // namespace
 
 template <class T>
 void gemm_with(const GemmTable& table, int64_t m, int64_t n, int64_t k, const T* a,
                int64_t a_row_stride, int64_t a_col_stride, const T* b, int64_t b_row_stride,
-               int64_t b_col_stride, T* c, int64_t c_row_stride, Epilogue epilogue) {
-  if constexpr (std::is_floating_point_v<T>) {
-    multiply<T>(kernels_of<T>(table), {m,
-                                       n,
-                                       k,
-                                       {a, a_row_stride, a_col_stride},
-                                       {b, b_col_stride, b_row_stride},
-                                       c,
-                                       c_row_stride,
-                                       epilogue});
+               int64_t b_col_stride, SumOf<T>* c, int64_t c_row_stride, Epilogue epilogue) {
+  if constexpr (!std::is_integral_v<T>) {
+    multiply<T>(table, {m,
+                        n,
+                        k,
+                        {a, a_row_stride, a_col_stride},
+                        {b, b_col_stride, b_row_stride},
+                        c,
+                        c_row_stride,
+                        epilogue});
   } else {  // a signed type may be read and written as its unsigned one
     using U = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
-    multiply<U>(kernels_of<U>(table), {m,
-                                       n,
-                                       k,
-                                       {reinterpret_cast<const U*>(a), a_row_stride, a_col_stride},
-                                       {reinterpret_cast<const U*>(b), b_col_stride, b_row_stride},
-                                       reinterpret_cast<U*>(c),
-                                       c_row_stride,
-                                       epilogue});
+    multiply<U>(table, {m,
+                        n,
+                        k,
+                        {reinterpret_cast<const U*>(a), a_row_stride, a_col_stride},
+                        {reinterpret_cast<const U*>(b), b_col_stride, b_row_stride},
+                        reinterpret_cast<U*>(c),
+                        c_row_stride,
+                        epilogue});
   }
 }
 
@@ -246,20 +342,32 @@ void gemm(int64_t m, int64_t n, int64_t k, const T* a, int64_t a_row_stride, int
 }
 
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b, T* c,
-          int64_t c_row_stride, bool accumulate, Epilogue epilogue) {
+void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b,
+          SumOf<T>* c, int64_t c_row_stride, bool accumulate, Epilogue epilogue) {
   const auto operand = [](const GemmOperand<T>& x) -> detail::Operand<T> {
     return {x.data, x.lane_stride, x.k_stride, x.source, x.forms};
   };
   static const detail::GemmTable& table = detail::gemm_table(isa());
-  detail::multiply<T>(detail::kernels_of<T>(table),
+  detail::multiply<T>(table,
                       {m, n, k, operand(a), operand(b), c, c_row_stride, epilogue, accumulate});
 }
 
-template void gemm<float>(int64_t, int64_t, int64_t, const GemmOperand<float>&,
-                          const GemmOperand<float>&, float*, int64_t, bool, Epilogue);
-template void gemm<double>(int64_t, int64_t, int64_t, const GemmOperand<double>&,
-                           const GemmOperand<double>&, double*, int64_t, bool, Epilogue);
+#define TL_INSTANTIATE(T)                                                                        \
+  template void gemm<T>(int64_t, int64_t, int64_t, const GemmOperand<T>&, const GemmOperand<T>&, \
+                        SumOf<T>*, int64_t, bool, Epilogue);
+TL_INSTANTIATE(float)
+TL_INSTANTIATE(double)
+TL_INSTANTIATE(Float16)
+TL_INSTANTIATE(BFloat16)
+#undef TL_INSTANTIATE
+
+#define TL_INSTANTIATE(T)                                                                     \
+  template void detail::gemm_with<T>(const GemmTable&, int64_t, int64_t, int64_t, const T*,   \
+                                     int64_t, int64_t, const T*, int64_t, int64_t, SumOf<T>*, \
+                                     int64_t, Epilogue);
+TL_INSTANTIATE(Float16)
+TL_INSTANTIATE(BFloat16)
+#undef TL_INSTANTIATE
 
 #define TL_INSTANTIATE(T)                                                                         \
   template void detail::gemm_with<T>(const GemmTable&, int64_t, int64_t, int64_t, const T*,       \

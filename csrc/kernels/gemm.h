@@ -4,7 +4,9 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
+#include "base/half.h"
 #include "base/isa.h"
 #include "base/kept_forms.h"
 
@@ -52,10 +54,24 @@ struct GemmOperand {
   KeptForms* forms = nullptr;  // where the elements never change: they are packed once
 };
 
-// As above, for operands of either kind; c = (accumulate ? c : 0) + a @ b. For float and double.
+// Two numbers of bfloat16 that follow each other along k, as an instruction of some processors
+// multiplies and adds them: an element of packed operands alone.
+struct BFloat16Pair {
+  uint32_t bits;
+};
+
+// What products of a type are summed in.
 template <class T>
-void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b, T* c,
-          int64_t c_row_stride, bool accumulate, Epilogue epilogue = {});
+using SumOf = std::conditional_t<is_half<T> || std::is_same_v<T, BFloat16Pair>, float, T>;
+// What it is packed as, one by one.
+template <class T>
+using PackedOf = std::conditional_t<is_half<T>, float, T>;
+
+// As above, for operands of either kind; c = (accumulate ? c : 0) + a @ b. For float and double,
+// and of numbers of 16 bits, whose products are float32.
+template <class T>
+void gemm(int64_t m, int64_t n, int64_t k, const GemmOperand<T>& a, const GemmOperand<T>& b,
+          SumOf<T>* c, int64_t c_row_stride, bool accumulate, Epilogue epilogue = {});
 
 namespace detail {
 
@@ -67,7 +83,7 @@ struct GemmKernels {
   // a[i * a_row + p * a_k] (a_row == 1 for the kernels that are not strided), row p of b at
   // b[p * b_k]. Reads whole vectors of b unless reads_partial_b.
   using Tile = void (*)(int64_t k, const T* a, int64_t a_row, int64_t a_k, const T* b, int64_t b_k,
-                        T* c, int64_t c_row, int64_t columns, bool accumulate);
+                        SumOf<T>* c, int64_t c_row, int64_t columns, bool accumulate);
   // c[rows, columns] = (accumulate ? c : start) + a @ b where row p of b begins at
   // b[offsets[p]], a is packed and start[i] belongs to row i. Reads whole vectors of b.
   using ListedTile = void (*)(int64_t k, const T* a, const T* b, const int64_t* offsets,
@@ -76,24 +92,24 @@ struct GemmKernels {
   static constexpr int kWidths = 4;
   static constexpr int kMaxRows = 14;
 
-  int64_t lanes;                         // elements of a vector
+  int64_t lanes;                         // elements of a vector; 0: the level lacks such products
   bool reads_partial_b;                  // never reads beyond `columns`
   int max_rows[kWidths];                 // for tiles of 1, 2, 4, 8 vectors; 0: no such tile
   Tile tile[kWidths][2][kMaxRows];       // [width][is a strided][rows - 1]
   ListedTile listed[kWidths][kMaxRows];  // for real numbers
 
   // to[p * step + i] = from[i * lane_stride + p * k_stride], and 0 for i from count to step - 1.
-  void (*pack)(T* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,
+  void (*pack)(PackedOf<T>* to, int64_t step, const T* from, int64_t lane_stride, int64_t k_stride,
                int64_t count, int64_t k);
 
   // y[j * y_row + i] = dot(a[i], x[j]) for rows that are contiguous along k.
-  void (*dot_rows)(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_rows,
-                   int64_t x_row, T* y, int64_t y_row);
+  void (*dot_rows)(int64_t rows, int64_t k, const T* a, int64_t a_row, const PackedOf<T>* x,
+                   int64_t x_rows, int64_t x_row, SumOf<T>* y, int64_t y_row);
 
   // y[i * y_row + j] = sum over p of x[i * x_row + p * x_k] * b[p * b_k + j]: few rows times a
   // matrix of long rows.
-  void (*sum_rows)(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
-                   const T* b, int64_t b_k, T* y, int64_t y_row);
+  void (*sum_rows)(int64_t rows, int64_t columns, int64_t k, const PackedOf<T>* x, int64_t x_row,
+                   int64_t x_k, const T* b, int64_t b_k, SumOf<T>* y, int64_t y_row);
 };
 
 struct GemmTable {
@@ -101,19 +117,29 @@ struct GemmTable {
   GemmKernels<double> f64;
   GemmKernels<uint32_t> u32;
   GemmKernels<uint64_t> u64;
+  GemmKernels<Float16> f16;  // without tiles, which are of float or of pairs
+  GemmKernels<BFloat16> bf16;
+  GemmKernels<BFloat16Pair> pairs;  // AVX512-BF16; what follows is used with it
+  // As `pack`, for k numbers: an odd last one is beside 0.
+  void (*pair)(BFloat16Pair* to, int64_t step, const BFloat16* from, int64_t lane_stride,
+               int64_t k_stride, int64_t count, int64_t k);
+  // As `dot_rows`, of numbers.
+  void (*dot_pairs)(int64_t rows, int64_t k, const BFloat16* a, int64_t a_row, const BFloat16* x,
+                    int64_t x_rows, int64_t x_row, float* y, int64_t y_row);
 };
 
 const GemmTable& gemm_table_v2();
 const GemmTable& gemm_table_v3();
 const GemmTable& gemm_table_v4();
-// The kernels of a level; of the best one that was built where that one was not.
+// The kernels of a level, as far as this processor has them; of the best one that was built where
+// that one was not.
 const GemmTable& gemm_table(Isa isa);
 
 // As gemm, with the kernels of a level that the caller names; for tests.
 template <class T>
 void gemm_with(const GemmTable& table, int64_t m, int64_t n, int64_t k, const T* a,
                int64_t a_row_stride, int64_t a_col_stride, const T* b, int64_t b_row_stride,
-               int64_t b_col_stride, T* c, int64_t c_row_stride, Epilogue epilogue = {});
+               int64_t b_col_stride, SumOf<T>* c, int64_t c_row_stride, Epilogue epilogue = {});
 
 }  // namespace detail
 }  // namespace tensorlike

@@ -179,9 +179,7 @@ class Part {
     }
   }
 
-  static bool is_transposed(const Operand<T>& a) {
-    return a.source == nullptr && a.lane_stride == 1;
-  }
+  static bool is_transposed(const Operand<T>& a) { return a.lane_stride == 1; }
 
   // Panels side by side, a few steps along k at a time: where a is transposed, they share cache
   // lines, which lie so far apart along k that few of them stay.

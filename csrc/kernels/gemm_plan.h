@@ -14,7 +14,7 @@ struct Operand {  // element (lane, p) is at data[lane * lane_stride + p * k_str
   const T* data;
   int64_t lane_stride;
   int64_t k_stride;
-  const GemmSource<T>* source = nullptr;  // makes the elements instead
+  const GemmSource<T>* source = nullptr;  // makes the elements instead; data and strides are names
   KeptForms* forms = nullptr;             // keeps them packed
 
   const T* at(int64_t lane, int64_t p) const { return data + lane * lane_stride + p * k_stride; }
@@ -25,7 +25,7 @@ struct Problem {
   int64_t m, n, k;
   Operand<T> a;  // lanes are rows
   Operand<T> b;  // lanes are columns
-  T* c;
+  SumOf<T>* c;
   int64_t c_row;
   Epilogue epilogue = {};
   bool accumulate = false;

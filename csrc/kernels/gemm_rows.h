@@ -2,6 +2,7 @@
 // products with its columns, or sums of its rows. Included by gemm_isa.h only.
 #pragma once
 
+#include "kernels/gemm_halves.h"
 #include "kernels/gemm_vectors.h"
 
 namespace tensorlike {
@@ -19,13 +20,46 @@ TL_INLINE T sum_lanes(Vector<T> x) {
   return lane[0];
 }
 
+// What a step of dot products reads and how it is added: vectors of what sums are made of,
+template <class T>
+struct Steps {
+  using Left = T;
+  using Right = PackedOf<T>;
+  using Part = Vector<SumOf<T>>;
+  static constexpr int kLength = kLanes<SumOf<T>>;
+
+  template <class From>
+  static TL_INLINE Part load(const From* from) {
+    return load_wide(from);
+  }
+  static TL_INLINE void add(Vector<SumOf<T>>& sum, Part left, Part right) { sum += left * right; }
+};
+
+#if defined(__AVX512F__)
+// or pairs of numbers as they lie in memory.
+template <>
+struct Steps<BFloat16Pair> {
+  using Left = BFloat16;
+  using Right = BFloat16;
+  using Part = Vector<BFloat16Pair>;
+  static constexpr int kLength = 2 * kLanes<float>;
+
+  static TL_INLINE Part load(const BFloat16* from) { return load_bits<Part>(from); }
+  static TL_INLINE void add(Vector<float>& sum, Part left, Part right) {
+    add_pairs(sum, left, right);
+  }
+};
+#endif
+
 // y[j * y_row + i] = dot(a[i], x[j]), all contiguous along k. One vector of x gets two sums, since
 // one alone would wait for the latency of the additions.
 template <class T, int kRows, int kOthers>
-TL_INLINE void dot_tile(int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_row, T* y,
+TL_INLINE void dot_tile(int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
+                        const typename Steps<T>::Right* x, int64_t x_row, SumOf<T>* y,
                         int64_t y_row) {
-  using V = Vector<T>;
-  constexpr int kStep = kLanes<T>;
+  using V = Vector<SumOf<T>>;
+  using Part = typename Steps<T>::Part;
+  constexpr int kStep = Steps<T>::kLength;
   constexpr int kSums = kOthers == 1 ? 2 : 1;
   V sum[kRows][kOthers][kSums];
   unrolled<kRows * kOthers * kSums>([&](auto s) __attribute__((always_inline)) {
@@ -35,32 +69,35 @@ TL_INLINE void dot_tile(int64_t k, const T* a, int64_t a_row, const T* x, int64_
   for (; p + kSums * kStep <= k; p += kSums * kStep) {
     unrolled<kSums>([&](auto s) __attribute__((always_inline)) {
       const int64_t q = p + s.kValue * kStep;
-      V other[kOthers];
+      Part other[kOthers];
       unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-        other[j.kValue] = load<V>(x + j.kValue * x_row + q);
+        other[j.kValue] = Steps<T>::load(x + j.kValue * x_row + q);
       });
       unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
-        const V row = load<V>(a + i.kValue * a_row + q);
+        const Part row = Steps<T>::load(a + i.kValue * a_row + q);
         unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-          sum[i.kValue][j.kValue][s.kValue] += row * other[j.kValue];
+          Steps<T>::add(sum[i.kValue][j.kValue][s.kValue], row, other[j.kValue]);
         });
       });
     });
   }
   unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
     unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
-      T tail = 0;
-      for (int64_t q = p; q < k; ++q) tail += a[i.kValue * a_row + q] * x[j.kValue * x_row + q];
+      SumOf<T> tail = 0;
+      for (int64_t q = p; q < k; ++q) {
+        tail += widened(a[i.kValue * a_row + q]) * widened(x[j.kValue * x_row + q]);
+      }
       V total = sum[i.kValue][j.kValue][0];
       if constexpr (kSums == 2) total += sum[i.kValue][j.kValue][1];
-      y[j.kValue * y_row + i.kValue] = sum_lanes<T>(total) + tail;
+      y[j.kValue * y_row + i.kValue] = sum_lanes<SumOf<T>>(total) + tail;
     });
   });
 }
 
 template <class T, int kOthers>
-TL_INLINE void dot_stripe(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x,
-                          int64_t x_row, T* y, int64_t y_row) {
+TL_INLINE void dot_stripe(int64_t rows, int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
+                          const typename Steps<T>::Right* x, int64_t x_row, SumOf<T>* y,
+                          int64_t y_row) {
   int64_t i = 0;
   for (; i + 4 <= rows; i += 4) {
     dot_tile<T, 4, kOthers>(k, a + i * a_row, a_row, x, x_row, y + i, y_row);
@@ -71,8 +108,9 @@ TL_INLINE void dot_stripe(int64_t rows, int64_t k, const T* a, int64_t a_row, co
 }
 
 template <class T>
-void dot_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, int64_t x_rows,
-              int64_t x_row, T* y, int64_t y_row) {
+void dot_rows(int64_t rows, int64_t k, const typename Steps<T>::Left* a, int64_t a_row,
+              const typename Steps<T>::Right* x, int64_t x_rows, int64_t x_row, SumOf<T>* y,
+              int64_t y_row) {
   constexpr int64_t kOthers = kRegisters >= 32 ? 4 : 2;
   constexpr int64_t kRowsAtOnce = 4;  // of a, so that all rows of x find them in the cache
   for (int64_t i = 0; i < rows; i += kRowsAtOnce) {
@@ -89,27 +127,34 @@ void dot_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, in
   }
 }
 
+#if defined(__AVX512F__)
+constexpr auto dot_pairs = dot_rows<BFloat16Pair>;
+#else
+constexpr decltype(detail::GemmTable::dot_pairs) dot_pairs = nullptr;
+#endif
+
 // y[i][j] = sum over p of x[i][p] * b[p][j]: groups of whole rows of b, so that memory is read in
 // long runs, and y passes through the first-level cache once per group.
 // kAhead: b is larger than the second-level cache, and the next group is asked for meanwhile.
 template <class T, int kGroup, bool kIsSingle, bool kAhead>
-TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_row, int64_t x_k,
-                         const T* b, int64_t b_k, T* y, int64_t y_row, bool accumulate) {
-  using V = Vector<T>;
-  constexpr int kStep = kLanes<T>;
-  T factor[kGroup];  // of a single row of x; those of several rows do not fit the registers
+TL_INLINE void add_group(int64_t rows, int64_t columns, const PackedOf<T>* x, int64_t x_row,
+                         int64_t x_k, const T* b, int64_t b_k, SumOf<T>* y, int64_t y_row,
+                         bool accumulate) {
+  using V = Vector<SumOf<T>>;
+  constexpr int kStep = kLanes<SumOf<T>>;
+  SumOf<T> factor[kGroup];  // of a single row of x; those of several do not fit the registers
   unrolled<kGroup>([&](auto r)
                        __attribute__((always_inline)) { factor[r.kValue] = x[r.kValue * x_k]; });
   int64_t j = 0;
   for (; j + kStep <= columns; j += kStep) {
     V row[kGroup];
     unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
-      row[r.kValue] = load<V>(b + r.kValue * b_k + j);
+      row[r.kValue] = load_wide(b + r.kValue * b_k + j);
       if constexpr (kAhead) __builtin_prefetch(b + (kGroup + r.kValue) * b_k + j);
     });
     for (int64_t i = 0; i < (kIsSingle ? 1 : rows); ++i) {
-      T* to = y + i * y_row + j;
-      const T* from = x + i * x_row;
+      SumOf<T>* to = y + i * y_row + j;
+      const PackedOf<T>* from = x + i * x_row;
       V sum = accumulate ? load<V>(to) : V{};
       unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
         sum += (kIsSingle ? factor[r.kValue] : from[r.kValue * x_k]) * row[r.kValue];
@@ -119,10 +164,10 @@ TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_ro
   }
   for (; j < columns; ++j) {
     for (int64_t i = 0; i < rows; ++i) {
-      T* to = y + i * y_row + j;
-      T sum = accumulate ? *to : T{0};
+      SumOf<T>* to = y + i * y_row + j;
+      SumOf<T> sum = accumulate ? *to : SumOf<T>{0};
       unrolled<kGroup>([&](auto r) __attribute__((always_inline)) {
-        sum += x[i * x_row + r.kValue * x_k] * b[r.kValue * b_k + j];
+        sum += x[i * x_row + r.kValue * x_k] * widened(b[r.kValue * b_k + j]);
       });
       *to = sum;
     }
@@ -130,8 +175,8 @@ TL_INLINE void add_group(int64_t rows, int64_t columns, const T* x, int64_t x_ro
 }
 
 template <class T, bool kIsSingle, bool kAhead>
-void sum_groups(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
-                const T* b, int64_t b_k, T* y, int64_t y_row) {
+void sum_groups(int64_t rows, int64_t columns, int64_t k, const PackedOf<T>* x, int64_t x_row,
+                int64_t x_k, const T* b, int64_t b_k, SumOf<T>* y, int64_t y_row) {
   int64_t p = 0;
   for (; p + 8 <= k; p += 8) {
     add_group<T, 8, kIsSingle, kAhead>(rows, columns, x + p * x_k, x_row, x_k, b + p * b_k, b_k, y,
@@ -144,8 +189,8 @@ void sum_groups(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_
 }
 
 template <class T>
-void sum_rows(int64_t rows, int64_t columns, int64_t k, const T* x, int64_t x_row, int64_t x_k,
-              const T* b, int64_t b_k, T* y, int64_t y_row) {
+void sum_rows(int64_t rows, int64_t columns, int64_t k, const PackedOf<T>* x, int64_t x_row,
+              int64_t x_k, const T* b, int64_t b_k, SumOf<T>* y, int64_t y_row) {
   constexpr int64_t kResident = int64_t{1} << 20;  // bytes
   const bool is_large = k * b_k * static_cast<int64_t>(sizeof(T)) > kResident;
   auto* const sum = rows == 1  ? (is_large ? sum_groups<T, true, true> : sum_groups<T, true, false>)

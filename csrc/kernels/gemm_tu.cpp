@@ -12,8 +12,15 @@
 namespace tensorlike::detail {
 
 const GemmTable& TL_JOIN(gemm_table_, TL_ISA)() {
-  static constexpr GemmTable kTable{gemm_kernels<float>(), gemm_kernels<double>(),
-                                    gemm_kernels<uint32_t>(), gemm_kernels<uint64_t>()};
+  static constexpr GemmTable kTable{gemm_kernels<float>(),
+                                    gemm_kernels<double>(),
+                                    gemm_kernels<uint32_t>(),
+                                    gemm_kernels<uint64_t>(),
+                                    half_kernels<Float16>(),
+                                    half_kernels<BFloat16>(),
+                                    pair_kernels(),
+                                    pair,
+                                    dot_pairs};
   return kTable;
 }
 

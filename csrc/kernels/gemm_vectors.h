@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#if defined(__AVX512F__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -39,6 +39,14 @@ using Vector = typename VectorOf<T, kVectorBytes>::Type;
 
 template <class T>
 constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+// Elements of another type, as bits.
+template <class V>
+TL_INLINE V load_bits(const void* from) {
+  V bits;
+  __builtin_memcpy(&bits, from, sizeof(bits));
+  return bits;
+}
 
 template <class V, class T>
 TL_INLINE V load(const T* from) {

@@ -40,6 +40,15 @@ const IntegerKernels& integer_kernels(Isa isa) {
   return table.plain;
 }
 
+ByteLookUp byte_look_up(Isa isa) {
+  const IntegerTable& table = integer_table(isa);
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (table.permute != nullptr && __builtin_cpu_supports("avx512vbmi")) return table.permute;
+#endif
+  return table.look_up;
+}
+
 }  // namespace detail
 
 namespace {

@@ -36,6 +36,9 @@ struct Extremes {
   float low, high;
 };
 
+// to[i] = table[from[i]]; the two may be the same memory.
+using ByteLookUp = void (*)(uint8_t* to, const uint8_t* from, const uint8_t* table, int64_t n);
+
 // The loops of one instruction set level: plain ones, and those for what some of its processors
 // have beside.
 struct IntegerTable {
@@ -60,6 +63,9 @@ struct IntegerTable {
                      uint8_t flip, int32_t zero, int64_t n);
   // y[j] = sums[j] * scale + bias.
   void (*scale_row)(float* y, const int32_t* sums, float scale, float bias, int64_t n);
+  // y[j] = rounded (sums[j] + bias) * factor, ties to even, plus zero, within 8 bits.
+  void (*requantise)(void* y, bool is_signed, const int32_t* sums, int32_t bias, float factor,
+                     float zero, int64_t n);
   // y[j] = sums[j] - factor * numbers[j], which wraps.
   void (*take_off)(int32_t* y, const int32_t* sums, const int32_t* numbers, int32_t factor,
                    int64_t n);
@@ -67,6 +73,8 @@ struct IntegerTable {
   Extremes (*extremes)(const float* x, int64_t n);
   // Rounded x / scale, ties to even, plus zero, from 0 to 255.
   void (*to_bytes)(uint8_t* to, const float* x, float scale, float zero, int64_t n);
+  ByteLookUp look_up;
+  ByteLookUp permute;  // the same with AVX512-VBMI; null: not at this level
 };
 
 const IntegerTable& integer_table_v2();
@@ -75,6 +83,7 @@ const IntegerTable& integer_table_v4();
 const IntegerTable& integer_table(Isa isa);
 // The fastest of a level that this processor has.
 const IntegerKernels& integer_kernels(Isa isa);
+ByteLookUp byte_look_up(Isa isa);
 
 }  // namespace detail
 

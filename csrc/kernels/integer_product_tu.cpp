@@ -252,6 +252,29 @@ void scale_row(float* y, const int32_t* sums, float scale, float bias, int64_t n
   for (int64_t j = 0; j < n; ++j) y[j] = static_cast<float>(sums[j]) * scale + bias;
 }
 
+// The sum wraps.
+template <class Byte>
+TL_INLINE void requantise_as(Byte* y, float low, float high, const int32_t* sums, int32_t bias,
+                             float factor, float zero, int64_t n) {
+  const uint32_t more = static_cast<uint32_t>(bias);
+  for (int64_t j = 0; j < n; ++j) {
+    const int32_t sum = static_cast<int32_t>(static_cast<uint32_t>(sums[j]) + more);
+    float real = __builtin_rintf(static_cast<float>(sum) * factor) + zero;
+    real = real > high ? high : real;
+    real = real > low ? real : low;
+    y[j] = static_cast<Byte>(static_cast<int32_t>(real));
+  }
+}
+
+void requantise(void* y, bool is_signed, const int32_t* sums, int32_t bias, float factor,
+                float zero, int64_t n) {
+  if (is_signed) {
+    requantise_as(static_cast<int8_t*>(y), -128.0F, 127.0F, sums, bias, factor, zero, n);
+  } else {
+    requantise_as(static_cast<uint8_t*>(y), 0.0F, 255.0F, sums, bias, factor, zero, n);
+  }
+}
+
 void take_off(int32_t* y, const int32_t* sums, const int32_t* numbers, int32_t factor, int64_t n) {
   const auto* const from = reinterpret_cast<const uint32_t*>(sums);
   const auto* const others = reinterpret_cast<const uint32_t*>(numbers);
@@ -303,6 +326,29 @@ void to_bytes(uint8_t* to, const float* x, float scale, float zero, int64_t n) {
   }
 }
 
+void look_up(uint8_t* to, const uint8_t* from, const uint8_t* table, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = table[from[i]];
+}
+
+#if defined(__AVX512BW__)
+// Two halves of the table are looked up, and the highest bit says which one it is.
+void permute(uint8_t* to, const uint8_t* from, const uint8_t* table, int64_t n) {
+  __m512i parts[4];
+  for (int i = 0; i < 4; ++i) parts[i] = _mm512_loadu_si512(table + 64 * i);
+  const auto looked_up = [&](__m512i x) __attribute__((always_inline)) {
+    __m512i low = x, high = x;
+    asm("vpermi2b %2, %1, %0" : "+v"(low) : "v"(parts[0]), "v"(parts[1]));
+    asm("vpermi2b %2, %1, %0" : "+v"(high) : "v"(parts[2]), "v"(parts[3]));
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(x), low, high);
+  };
+  int64_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    _mm512_storeu_si512(to + i, looked_up(_mm512_loadu_si512(from + i)));
+  }
+  look_up(to + i, from + i, table, n - i);
+}
+#endif
+
 }  // namespace
 
 namespace detail {
@@ -322,9 +368,16 @@ const IntegerTable& TL_JOIN(integer_table, TL_ISA)() {
                                        join_floats,
                                        join_bytes,
                                        scale_row,
+                                       requantise,
                                        take_off,
                                        extremes,
-                                       to_bytes};
+                                       to_bytes,
+                                       look_up,
+#if defined(__AVX512BW__)
+                                       permute};
+#else
+                                       nullptr};
+#endif
   return kTable;
 }
 

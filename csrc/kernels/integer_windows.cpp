@@ -226,6 +226,7 @@ class IntegerWindows::Worker {
         weight_zeros_(weight_zeros),
         y_(y),
         sums_(sums),
+        size_(sums.element_bytes()),
         loan_(t_sums) {
     const int64_t step = w_.kernels_.columns;
     block_ = loan_.reserve<int32_t>(step * (w_.kernels_.max_rows + 1 + kMostTiles));
@@ -314,12 +315,15 @@ class IntegerWindows::Worker {
       loops.take_off(sums, sums, elements_ + runs[0].tile * step, weight_zeros_[channel], step);
     }
     const int64_t plane = image * w_.c_.groups * w_.c_.out_channels + channel;
-    char* const y = y_ + 4 * plane * w_.c_.window.out_size();
-    if (runs[0].size == step)
-      return sums_.convert(y + 4 * runs[0].place, sums, image, channel, step);
-    sums_.convert(line_, sums, image, channel, step);
+    char* const y = y_ + size_ * plane * w_.c_.window.out_size();
+    if (runs[0].size == step) {
+      return sums_.convert(y + size_ * runs[0].place, sums, image, channel, step);
+    }
+    char* const line = reinterpret_cast<char*>(line_);
+    sums_.convert(line, sums, image, channel, step);
     for (const Run& run : runs) {
-      std::memcpy(y + 4 * run.place, line_ + run.from, static_cast<size_t>(4 * run.size));
+      std::memcpy(y + size_ * run.place, line + size_ * run.from,
+                  static_cast<size_t>(size_ * run.size));
     }
   }
 
@@ -329,6 +333,7 @@ class IntegerWindows::Worker {
   const int32_t* const weight_zeros_;
   char* const y_;
   const WindowSums& sums_;
+  const int64_t size_;  // bytes of an element of y
   ScratchLoan loan_;
   int32_t* block_;
   int32_t* line_;

@@ -19,7 +19,9 @@ namespace tensorlike {
 class WindowSums {
  public:
   virtual ~WindowSums() = default;
-  // n elements of four bytes of a channel of an image, of their sums.
+  // Bytes of an element that is made of a sum: four at most.
+  virtual int64_t element_bytes() const { return 4; }
+  // n elements of a channel of an image, of their sums.
   virtual void convert(void* to, const int32_t* sums, int64_t image, int64_t channel,
                        int64_t n) const = 0;
   // So many elements of it are there, from one on.
@@ -50,8 +52,9 @@ class IntegerWindows {
   void lay_out(char* to, const float* x, const float* inverses) const;
   void lay_out(char* to, const uint8_t* x, uint8_t flip, int32_t zero) const;
 
-  // y[images, channels, *windows], of four bytes each: of sums of weights times elements less the
-  // zero point. `weight_zeros`: a number that is taken off all weights of a channel; null: none.
+  // y[images, channels, *windows], of elements as the sums become: of weights times elements less
+  // the zero point. `weight_zeros`: a number that is taken off all weights of a channel; null:
+  // none.
   void run(const char* images, int32_t zero, const int32_t* weight_zeros, char* y,
            const WindowSums& sums) const;
 

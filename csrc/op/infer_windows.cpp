@@ -85,7 +85,7 @@ Convolution integer_convolution_of(const Op& op, Inputs inputs) {
     if (args[i].category == Category::kInteger) check_category(op.name(), args[i], inputs[i].dtype);
     if (i < 2) continue;
     const bool is_of_images = args[i].name == "x_scale";
-    const bool is_single = args[i].name == "x_zero_point";
+    const bool is_single = args[i].name == "x_zero_point" || args[i].name == "zero_point";
     const int64_t n = is_single ? 1 : is_of_images ? c.images : c.groups * c.out_channels;
     const Dims& shape = inputs[i].shape;
     if (shape.empty() || (shape.size() == 1 && (shape[0] == 1 || shape[0] == n))) continue;
@@ -102,6 +102,13 @@ Convolution integer_convolution_of(const Op& op, Inputs inputs) {
 Specs infer_conv_integer(const Op& op, Inputs inputs) {
   const Convolution c = integer_convolution_of(op, inputs);
   return one(DType::kInt32, image_shape(inputs[0].shape, c.groups * c.out_channels, c.window.out));
+}
+
+Specs infer_requantized_convolution(const Op& op, Inputs inputs) {
+  const Convolution c = integer_convolution_of(op, inputs);
+  real_floating(op, "factor", inputs[5].dtype);
+  return one(op.get<bool>("is_signed") ? DType::kInt8 : DType::kUInt8,
+             image_shape(inputs[0].shape, c.groups * c.out_channels, c.window.out));
 }
 
 Specs infer_quantized_convolution(const Op& op, Inputs inputs) {
@@ -154,6 +161,7 @@ constexpr std::pair<std::string_view, InferRule> kRules[] = {
     {"convolution_transpose", infer_convolution_transpose},
     {"convolution_weight", infer_convolution_weight},
     {"conv_integer", infer_conv_integer},
+    {"requantized_convolution", infer_requantized_convolution},
     {"quantized_convolution", infer_quantized_convolution},
     {"dynamic_quantized_convolution", infer_quantized_convolution},
     {"max_pool", infer_pool},

@@ -310,6 +310,11 @@ const PreparedProgram& prepare_cast(DType from, DType to) {
   return *expected;
 }
 
+std::optional<DType> conversion_of(const Op& op) {
+  if (!op.cls.is_declared || op.cls.spec.name != "Cast") return std::nullopt;
+  return op.get<DType>("dtype");
+}
+
 PreparedProgram prepare_chain(std::span<const DType> operands, std::span<const ChainStep> steps,
                               std::span<const int> results, std::span<const DType> converted) {
   Writer writer(operands);
@@ -317,6 +322,10 @@ PreparedProgram prepare_chain(std::span<const DType> operands, std::span<const C
   for (const ChainStep& step : steps) {
     std::vector<Symbol> args;
     for (int slot : step.args) args.push_back(slots[static_cast<size_t>(slot)]);
+    if (step.scalar == nullptr) {
+      slots.push_back(writer.as_dtype(args[0], step.to));
+      continue;
+    }
     for (const Symbol& result : writer.call(*step.scalar, std::move(args))) slots.push_back(result);
   }
   std::vector<Symbol> wanted;

@@ -99,10 +99,19 @@ struct TileProgramCache {
 // part.
 const PreparedProgram& prepare_cast(DType from, DType to);
 
-// One call of a scalar function in a chain: slots are the operands, then all results in order.
+// The dtype to which an op converts its argument; nothing: it is no conversion.
+std::optional<DType> conversion_of(const Op& op);
+// Whether it may be part of a chain.
+inline bool is_elementwise(const Op& op) {
+  return op.scalar != nullptr || conversion_of(op).has_value();
+}
+
+// One call of a scalar function in a chain, or a conversion: slots are the operands, then all
+// results in order.
 struct ChainStep {
-  const Scalar* scalar = nullptr;
+  const Scalar* scalar = nullptr;  // null: a conversion
   SmallVector<int, 3> args;
+  DType to = DType::kBool;  // of a conversion
 };
 
 // The program of a chain of calls: the instructions that the calls would run one by one, rounding

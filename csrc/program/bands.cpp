@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "op/infer.h"
+#include "op/tile_program.h"
 #include "program/schedule.h"
 
 namespace tensorlike {
@@ -45,7 +46,7 @@ class BandOfTurns {
     std::optional<Program::Schedule::Chain> chain;
     if (one.chain >= 0) {
       chain = schedule_.chains[at(one.chain)];
-    } else if (step.op->scalar != nullptr) {
+    } else if (is_elementwise(*step.op)) {
       chain = make_chain(program_, {&one, 1}, readers);
       if (!chain) return false;
     }

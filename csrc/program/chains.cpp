@@ -91,6 +91,7 @@ class ChainOfTurns {
     const Program::Step& step = program_.steps()[turn.step];
     ChainStep& call = calls_.emplace_back();
     call.scalar = step.op->scalar;
+    if (call.scalar == nullptr) call.to = *conversion_of(*step.op);
     for (int input : step.inputs) call.args.push_back(place_in(slots_, input));
     for (int written : turn.writes) {
       if (written >= 0 && readers[written] > inside_[written]) {

@@ -1,9 +1,10 @@
-// Elementwise steps of one shape that follow from each other come to lie side by side, so that they
-// run as one tile program: what they make on the way stays in the first-level cache. A reduction
-// may end one, and read what it makes from there.
+// Elementwise steps of one shape, conversions among them, that follow from each other come to lie
+// side by side, so that they run as one tile program: what they make on the way stays in the
+// first-level cache. A reduction may end one, and read what it makes from there.
 #include <algorithm>
 
 #include "memory/backend.h"
+#include "op/tile_program.h"
 #include "program/passes.h"
 #include "tensor/raw_tensor.h"
 
@@ -62,7 +63,9 @@ class Chains {
   }
 
   bool is_elementwise(const Program::Step& step) const {
-    if (step.op->scalar == nullptr || !step.exprs.empty() || !is_pure(*step.op)) return false;
+    if (!tensorlike::is_elementwise(*step.op) || !step.exprs.empty() || !is_pure(*step.op)) {
+      return false;
+    }
     const auto is_on_host = [&](int number) {
       return graph_.variable(number).spec.device == Device();
     };

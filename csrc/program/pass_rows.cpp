@@ -5,6 +5,7 @@
 
 #include "memory/backend.h"
 #include "op/infer.h"
+#include "op/tile_program.h"
 #include "program/passes.h"
 #include "tensor/raw_tensor.h"
 
@@ -77,7 +78,7 @@ class Rows {
         !std::all_of(step.outputs.begin(), step.outputs.end(), is_on_host)) {
       return false;
     }
-    if (step.op->scalar != nullptr) return !graph_.variable(step.outputs[0]).spec.shape.empty();
+    if (is_elementwise(*step.op)) return !graph_.variable(step.outputs[0]).spec.shape.empty();
     return step.op->reduction != nullptr && step.inputs.size() == 1 && reduces_last_axes(step);
   }
 

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "base/arguments.h"
+#include "op/tile_program.h"
 #include "program/graph.h"
 #include "program/holder.h"
 
@@ -37,7 +38,7 @@ std::pair<std::vector<size_t>, size_t> Program::order_of_steps() const {
   for (size_t i = steps_.size(); i-- > 0;) {  // readers come behind what they read
     const Step& step = steps_[i];
     const bool is_candidate =
-        is_update[i] || (step.op->scalar != nullptr && chains.count(step.chain) > 0);
+        is_update[i] || (is_elementwise(*step.op) && chains.count(step.chain) > 0);
     is_update[i] = is_candidate && !is_read_before[i] && is_pure(*step.op);
     if (is_update[i]) continue;
     for (int input : step.inputs) {

@@ -1,6 +1,7 @@
 // That a program is one, as every pass must leave it.
 #include <map>
 
+#include "op/tile_program.h"
 #include "program/holder.h"
 #include "program/passes.h"
 
@@ -106,7 +107,7 @@ class Verifier {
     const Program::Variable& made = variable(inner);
     const auto [known, is_new] = chains_.try_emplace(step.chain, inner);
     const Program::Variable& first = variable(known->second);
-    if ((step.op->scalar == nullptr && !is_reduction) || made.spec.shape != first.spec.shape ||
+    if ((!is_elementwise(*step.op) && !is_reduction) || made.spec.shape != first.spec.shape ||
         made.other.shape != first.other.shape) {
       refuse(made.name, "must be elementwise, and of the shape of its chain", step.op->name());
     }
@@ -119,7 +120,7 @@ class Verifier {
     const Program::Variable& made = variable(inner);
     const auto [known, is_new] = bands_.try_emplace(step.band, inner);
     const Program::Variable& first = variable(known->second);
-    if ((step.op->scalar == nullptr && !is_reduction) || made.spec.shape.empty() ||
+    if ((!is_elementwise(*step.op) && !is_reduction) || made.spec.shape.empty() ||
         made.spec.shape[0] != first.spec.shape[0] || made.other.shape[0] != first.other.shape[0]) {
       refuse(made.name, "must be elementwise or reduced, of as many rows as its band",
              step.op->name());

@@ -257,6 +257,7 @@ from .quantization import dynamic_quantized_linear as dynamic_quantized_linear
 from .quantization import matmul_integer as matmul_integer
 from .quantization import quantized_convolution as quantized_convolution
 from .quantization import quantized_linear as quantized_linear
+from .quantization import requantized_convolution as requantized_convolution
 from .random import random_draw as random_draw
 from .random import random_from as random_from
 from .recurrent import recurrence as recurrence
@@ -512,6 +513,7 @@ __all__ = [
     "relu",
     "relu6",
     "remainder",
+    "requantized_convolution",
     "reshape",
     "rms_norm",
     "rms_norm_grad",

@@ -193,6 +193,86 @@ def conv_integer(
     ...
 
 
+# opdecl/quantization.yaml: RequantizedConvolution
+@native
+def requantized_convolution(
+    x: TensorLike,
+    weight: TensorLike,
+    x_zero_point: TensorLike,
+    weight_zero_point: TensorLike,
+    bias: TensorLike,
+    factor: TensorLike,
+    zero_point: TensorLike,
+    stride: int | Sequence[int] = (1,),
+    padding: str | int | Sequence[int] = (0,),
+    dilation: int | Sequence[int] = (1,),
+    groups: int = 1,
+    is_signed: bool = False,
+) -> Tensor:
+    """A convolution of integers whose sums, plus a bias, times a factor, are rounded to 8 bits.
+
+    ``reshape(astype(clip_between(round(astype(reshape(conv_integer(x, weight, x_zero_point,
+    weight_zero_point, stride=stride, padding=padding, dilation=dilation, groups=groups),
+    shape=(shape(conv_integer(x, weight, x_zero_point, weight_zero_point, stride=stride,
+    padding=padding, dilation=dilation, groups=groups))[0], shape(weight)[0],
+    size(conv_integer(x, weight, x_zero_point, weight_zero_point, stride=stride,
+    padding=padding, dilation=dilation, groups=groups)) // max(shape(conv_integer(x, weight,
+    x_zero_point, weight_zero_point, stride=stride, padding=padding, dilation=dilation,
+    groups=groups))[0] * shape(weight)[0], 1))) + reshape(astype(bias, dtype='int32'),
+    shape=(shape(astype(bias, dtype='int32')), 1)), dtype='float32') * reshape(astype(factor,
+    dtype='float32'), shape=(shape(astype(factor, dtype='float32')), 1))) + astype(zero_point,
+    dtype='float32'), -128, 127), dtype='int8') if is_signed else
+    astype(clip_between(round(astype(reshape(conv_integer(x, weight, x_zero_point,
+    weight_zero_point, stride=stride, padding=padding, dilation=dilation, groups=groups),
+    shape=(shape(conv_integer(x, weight, x_zero_point, weight_zero_point, stride=stride,
+    padding=padding, dilation=dilation, groups=groups))[0], shape(weight)[0],
+    size(conv_integer(x, weight, x_zero_point, weight_zero_point, stride=stride,
+    padding=padding, dilation=dilation, groups=groups)) // max(shape(conv_integer(x, weight,
+    x_zero_point, weight_zero_point, stride=stride, padding=padding, dilation=dilation,
+    groups=groups))[0] * shape(weight)[0], 1))) + reshape(astype(bias, dtype='int32'),
+    shape=(shape(astype(bias, dtype='int32')), 1)), dtype='float32') * reshape(astype(factor,
+    dtype='float32'), shape=(shape(astype(factor, dtype='float32')), 1))) + astype(zero_point,
+    dtype='float32'), 0, 255), dtype='uint8'), shape=shape(conv_integer(x, weight, x_zero_point,
+    weight_zero_point, stride=stride, padding=padding, dilation=dilation, groups=groups)))``
+
+    Args:
+        x: any shape, integer.
+        weight: any shape, integer.
+        x_zero_point: any shape, integer.
+        weight_zero_point: any shape, integer.
+        bias: any shape, integer.
+        factor: any shape, real floating-point (integers and booleans are promoted to float32).
+        zero_point: any shape, integer.
+        stride: the step of the window, for each dimension or for all.
+        padding: zero points on either side; "same" keeps the size (stride 1), "valid" is 0.
+        dilation: the distance between elements of the kernel.
+        groups: parts of the channels that do not see each other.
+        is_signed: whether the results are int8; else uint8.
+
+    Returns:
+        One tensor.
+
+    Raises:
+        DTypeError: x is not integer.
+        DTypeError: weight is not integer.
+        DTypeError: x_zero_point is not integer.
+        DTypeError: weight_zero_point is not integer.
+        DTypeError: bias is not integer.
+        DTypeError: zero_point is not integer.
+
+    Source:
+        Declared in opdecl/quantization.yaml: RequantizedConvolution.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> values = [[[[1, 2, 3, 5]]], [[[1, -1]]], 1, 0, 7, 0.5, 3]
+        >>> tensors = [tl.tensor(value) for value in values]
+        >>> tl.functional.requantized_convolution(*tensors).tolist()
+        [[[6, 6, 5]]]
+    """
+    ...
+
+
 # opdecl/quantization.yaml: QuantizedConvolution
 @native
 def quantized_convolution(

@@ -76,6 +76,7 @@ from .quantization import DynamicQuantizeLinear as DynamicQuantizeLinear
 from .quantization import MatmulInteger as MatmulInteger
 from .quantization import QuantizedConvolution as QuantizedConvolution
 from .quantization import QuantizedLinear as QuantizedLinear
+from .quantization import RequantizedConvolution as RequantizedConvolution
 from .random import Random as Random
 from .random import RandomFrom as RandomFrom
 from .recurrent import Recurrence as Recurrence
@@ -154,6 +155,7 @@ __all__ = [
     "Recurrence",
     "RecurrenceGrad",
     "Reduce",
+    "RequantizedConvolution",
     "Reshape",
     "SVD",
     "Scan",

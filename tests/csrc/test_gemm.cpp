@@ -1,6 +1,7 @@
 // Compares the matrix multiply with a plain triple loop in long double: random shapes and those at
-// the edges of tiles and blocks, any strides, every instruction set level of this machine, and one
-// thread against several, bit by bit. Exits non-zero on the first failures.
+// the edges of tiles and blocks, any strides, every instruction set level of this machine, with and
+// without the products of pairs that only some processors have, and one thread against several, bit
+// by bit. Exits non-zero on the first failures.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -16,7 +17,16 @@
 
 namespace {
 
+using tensorlike::BFloat16;
+using tensorlike::Float16;
 using tensorlike::Isa;
+using tensorlike::SumOf;
+using tensorlike::detail::GemmTable;
+
+template <class T>
+long double wide(T x) {
+  return static_cast<long double>(static_cast<SumOf<T>>(x));
+}
 
 int g_failures = 0;
 int g_checks = 0;
@@ -67,8 +77,8 @@ struct Matrix {
     start = -first;
     if (rows > 0 && columns > 0) buffer.resize(static_cast<size_t>(last - first + 1));
     for (T& value : buffer) {
-      if constexpr (std::is_floating_point_v<T>) {
-        value = std::uniform_real_distribution<T>(-1, 1)(g_random);
+      if constexpr (!std::is_integral_v<T>) {
+        value = static_cast<T>(std::uniform_real_distribution<SumOf<T>>(-1, 1)(g_random));
       } else {
         value = static_cast<T>(g_random());
       }
@@ -108,24 +118,25 @@ void turn(const void* context, int64_t row, int64_t rows, int64_t column, int64_
 }
 
 template <class T>
-void multiply(Isa isa, int64_t k, const Matrix<T>& a, const Matrix<T>& b, Result<T>& c,
-              tensorlike::Epilogue epilogue = {}) {
-  tensorlike::detail::gemm_with<T>(tensorlike::detail::gemm_table(isa), c.rows, c.columns, k,
-                                   a.data(), a.row_stride, a.column_stride, b.data(), b.row_stride,
-                                   b.column_stride, c.buffer.data(), c.row_stride, epilogue);
+void multiply(const GemmTable& table, int64_t k, const Matrix<T>& a, const Matrix<T>& b,
+              Result<SumOf<T>>& c, tensorlike::Epilogue epilogue = {}) {
+  tensorlike::detail::gemm_with<T>(table, c.rows, c.columns, k, a.data(), a.row_stride,
+                                   a.column_stride, b.data(), b.row_stride, b.column_stride,
+                                   c.buffer.data(), c.row_stride, epilogue);
 }
 
 template <class T>
-bool is_right(T value, const Matrix<T>& a, const Matrix<T>& b, int64_t i, int64_t j, int64_t k) {
-  if constexpr (std::is_floating_point_v<T>) {
+bool is_right(SumOf<T> value, const Matrix<T>& a, const Matrix<T>& b, int64_t i, int64_t j,
+              int64_t k) {
+  if constexpr (!std::is_integral_v<T>) {
     long double sum = 0, scale = 0;
     for (int64_t p = 0; p < k; ++p) {
-      const long double product = static_cast<long double>(a.at(i, p)) * b.at(p, j);
+      const long double product = wide(a.at(i, p)) * wide(b.at(p, j));
       sum += product;
       scale += std::abs(product);
     }
-    const long double tolerance =
-        std::numeric_limits<T>::epsilon() * scale * (2 + std::sqrt(static_cast<long double>(k)));
+    const long double tolerance = std::numeric_limits<SumOf<T>>::epsilon() * scale *
+                                  (2 + std::sqrt(static_cast<long double>(k)));
     return std::abs(static_cast<long double>(value) - sum) <= tolerance;
   } else {
     using U = std::make_unsigned_t<T>;
@@ -138,32 +149,33 @@ bool is_right(T value, const Matrix<T>& a, const Matrix<T>& b, int64_t i, int64_
 }
 
 template <class T>
-void check(Isa isa, int64_t m, int64_t n, int64_t k, Layout a_layout, Layout b_layout,
-           int64_t gap) {
+void check(const GemmTable& table, int64_t m, int64_t n, int64_t k, Layout a_layout,
+           Layout b_layout, int64_t gap) {
+  using S = SumOf<T>;
   const Matrix<T> a(m, k, a_layout);
   const Matrix<T> b(k, n, b_layout);
-  Result<T> c(m, n, gap);
-  multiply(isa, k, a, b, c);
+  Result<S> c(m, n, gap);
+  multiply(table, k, a, b, c);
   ++g_checks;
   bool is_ok = true;
   for (int64_t i = 0; i < m && is_ok; ++i) {
     for (int64_t j = 0; j < n && is_ok; ++j) is_ok = is_right(c.at(i, j), a, b, i, j, k);
-    for (int64_t j = n; j < n + gap && is_ok; ++j) is_ok = c.at(i, j) == T{77};
+    for (int64_t j = n; j < n + gap && is_ok; ++j) is_ok = c.at(i, j) == S{77};
   }
-  Result<T> alone(m, n, gap);
+  Result<S> alone(m, n, gap);
   const int threads = tensorlike::num_threads();
   tensorlike::set_num_threads(1);
-  multiply(isa, k, a, b, alone, {turn<T>, &alone});
+  multiply(table, k, a, b, alone, {turn<S>, &alone});
   tensorlike::set_num_threads(threads);
-  turn<T>(&alone, 0, m, 0, n);
+  turn<S>(&alone, 0, m, 0, n);
   const bool is_same = c.buffer.empty() || std::memcmp(c.buffer.data(), alone.buffer.data(),
-                                                       c.buffer.size() * sizeof(T)) == 0;
+                                                       c.buffer.size() * sizeof(S)) == 0;
   if (is_ok && is_same) return;
   if (++g_failures > 20) return;
-  std::printf("FAILED (%s): isa %d, %d bytes, %s, m=%lld n=%lld k=%lld layouts %d %d gap %lld\n",
+  std::printf("FAILED (%s): %d lanes, %d bytes, %s, m=%lld n=%lld k=%lld layouts %d %d gap %lld\n",
               is_ok ? "other bits with other threads or with an epilogue" : "wrong value",
-              static_cast<int>(isa), static_cast<int>(sizeof(T)),
-              std::is_floating_point_v<T> ? "float" : "integer", static_cast<long long>(m),
+              static_cast<int>(table.f32.lanes), static_cast<int>(sizeof(T)),
+              std::is_integral_v<T> ? "integer" : "float", static_cast<long long>(m),
               static_cast<long long>(n), static_cast<long long>(k), static_cast<int>(a_layout),
               static_cast<int>(b_layout), static_cast<long long>(gap));
 }
@@ -181,7 +193,7 @@ Layout draw_layout() {
 }
 
 template <class T>
-void check_random(Isa isa, int count) {
+void check_random(const GemmTable& isa, int count) {
   for (int i = 0; i < count; ++i) {
     int64_t m = draw_size();
     int64_t n = draw_size();
@@ -196,7 +208,7 @@ void check_random(Isa isa, int count) {
 
 // Beyond what is packed at once in every direction, and enough work for several threads.
 template <class T>
-void check_large(Isa isa) {
+void check_large(const GemmTable& isa) {
   check<T>(isa, 301, 130, 259, Layout::kRows, Layout::kRows, 0);
   check<T>(isa, 784, 256, 64, Layout::kColumns, Layout::kRows, 0);
   check<T>(isa, 64, 256, 784, Layout::kRows, Layout::kColumns, 1);
@@ -266,23 +278,25 @@ void check_sources(int count) {
 }
 
 template <class T>
-void check_special_values(Isa isa) {  // they must come through wherever they stand
-  const T infinity = std::numeric_limits<T>::infinity();
+void check_special_values(const GemmTable& isa) {  // they must come through wherever they stand
+  using S = SumOf<T>;
+  const S infinity = std::numeric_limits<S>::infinity();
   for (const int64_t n : {1, 3, 10, 32, 40, 100}) {
     for (const int64_t m : {1, 5, 40}) {
       const int64_t k = 19;
       Matrix<T> a(m, k, Layout::kRows);
       Matrix<T> b(k, n, Layout::kRows);
-      for (T& value : a.buffer) value = std::abs(value) + T(0.1);
-      for (T& value : b.buffer) value = std::abs(value) + T(0.1);
-      a.buffer[static_cast<size_t>((m - 1) * k + 3)] = std::numeric_limits<T>::quiet_NaN();
-      b.buffer[static_cast<size_t>(18 * n + n - 1)] = -infinity;
-      Result<T> c(m, n, 0);
+      for (Matrix<T>* x : {&a, &b}) {
+        for (T& value : x->buffer) value = T(std::abs(static_cast<S>(value)) + S(0.1));
+      }
+      a.buffer[static_cast<size_t>((m - 1) * k + 3)] = T(std::numeric_limits<S>::quiet_NaN());
+      b.buffer[static_cast<size_t>(18 * n + n - 1)] = T(-infinity);
+      Result<S> c(m, n, 0);
       multiply(isa, k, a, b, c);
       ++g_checks;
       for (int64_t i = 0; i < m; ++i) {
         for (int64_t j = 0; j < n; ++j) {
-          const T value = c.at(i, j);
+          const S value = c.at(i, j);
           const bool is_ok = i == m - 1   ? std::isnan(value)
                              : j == n - 1 ? value == -infinity
                                           : std::isfinite(value);
@@ -298,12 +312,40 @@ void check_special_values(Isa isa) {  // they must come through wherever they st
   }
 }
 
+template <class T>
+void check_halves(const GemmTable& isa) {
+  check_random<T>(isa, 700);
+  check_large<T>(isa);
+  check_special_values<T>(isa);
+}
+
+// Denormal numbers are numbers to all ways but that of pairs, which may take them as 0.
+void check_denormals() {
+  const GemmTable& table = tensorlike::detail::gemm_table(tensorlike::isa());
+  GemmTable plain = table;
+  plain.pairs = {};
+  for (const int64_t m : {1, 3, 40}) {
+    Matrix<BFloat16> a(m, 96, Layout::kRows);
+    Matrix<BFloat16> b(96, 40, Layout::kColumns);
+    for (BFloat16& value : a.buffer) value = BFloat16(1e-39F);
+    for (BFloat16& value : b.buffer) value = BFloat16(1.0F);
+    Result<float> c(m, 40, 0), whole(m, 40, 0);
+    multiply(table, 96, a, b, c);
+    multiply(plain, 96, a, b, whole);
+    ++g_checks;
+    const float sum = 96 * static_cast<float>(BFloat16(1e-39F));
+    const bool is_ok = std::abs(whole.at(0, 0) - sum) <= 1e-5F * sum && c.at(0, 0) >= 0 &&
+                       c.at(0, 0) <= whole.at(0, 0);
+    if (!is_ok && ++g_failures <= 20) std::printf("FAILED: denormals, m=%d\n", static_cast<int>(m));
+  }
+}
+
 }  // namespace
 
 int main() {
   tensorlike::set_num_threads(3);
   for (int level = 0; level <= static_cast<int>(tensorlike::isa()); ++level) {
-    const Isa isa = static_cast<Isa>(level);
+    const GemmTable& isa = tensorlike::detail::gemm_table(static_cast<Isa>(level));
     check_random<float>(isa, 700);
     check_random<double>(isa, 500);
     check_random<int32_t>(isa, 200);
@@ -313,9 +355,16 @@ int main() {
     check_large<int32_t>(isa);
     check_special_values<float>(isa);
     check_special_values<double>(isa);
+    check_halves<Float16>(isa);
+    check_halves<BFloat16>(isa);
+    if (isa.pairs.lanes == 0) continue;
+    GemmTable without_pairs = isa;
+    without_pairs.pairs = {};
+    check_halves<BFloat16>(without_pairs);
   }
   check_sources<float>(200);
   check_sources<double>(200);
+  check_denormals();
   std::printf("test_gemm: %d checks, %d failures\n", g_checks, g_failures);
   return g_failures == 0 ? 0 : 1;
 }

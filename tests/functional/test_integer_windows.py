@@ -192,3 +192,29 @@ def test_weights_that_are_kept_give_the_same_bits() -> None:
     for _ in range(2):
         (found,) = compiled.run([y], tl.tensor(x))
         np.testing.assert_array_equal(found, F.conv_integer(x, weight, 7, 100, padding=1))
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_convolutions_of_products_of_bytes_become_bytes_in_one_step(seed: int) -> None:
+    """Bytes from the packed product, and wide integers from the body's sums."""
+    x, weight, attrs = geometry(seed)
+    rng = np.random.default_rng(seed)
+    channels = len(weight)
+    column = (-1, *[1] * (weight.ndim - 2))
+    for size in ((), (channels,)):
+        bias = rng.integers(-5000, 5000, size).astype(np.int32)
+        factor = rng.uniform(1e-4, 4e-3, size).astype(np.float32)
+        for dtype in BYTES:
+            x_zero, zero = int(rng.integers(0, 256)), int(rng.integers(-20, 21))
+            given = as_bytes(x, "uint8")
+            sums = np.asarray(F.conv_integer(given, weight.astype(np.int8), x_zero, 0, **attrs))
+            sums = sums + (bias.reshape(column) if size else bias)
+            real = sums.astype(np.float32) * (factor.reshape(column) if size else factor)
+            limits = np.iinfo(dtype)
+            wanted = np.clip(np.rint(real) + zero, limits.min, limits.max).astype(dtype)
+            for kind in (np.int8, np.int32):
+                found = F.requantized_convolution(
+                    given, weight.astype(kind), x_zero, 0, bias, factor, zero,
+                    is_signed=dtype == "int8", **attrs,
+                )  # fmt: skip
+                np.testing.assert_array_equal(found, wanted, strict=True)

@@ -26,7 +26,15 @@ from support.oracle import tuple_of
 import tensorlike as tl
 from tensorlike import opdecl
 from tensorlike.opdecl.compiler.evaluate import attribute_value
-from tensorlike.opdecl.compiler.expression import ELEMWISE, SIZE, Call, Name, Num, topological
+from tensorlike.opdecl.compiler.expression import (
+    CHOICE,
+    ELEMWISE,
+    SIZE,
+    Call,
+    Name,
+    Num,
+    topological,
+)
 from tensorlike.opdecl.compiler.model import (
     DefinedOp,
     Entry,
@@ -54,6 +62,9 @@ def body_of(entry: DefinedOp, tensors: list[Any], attrs: dict[str, Any]) -> tupl
             values[node] = values[node.args[0]].size
         elif isinstance(node, Call):
             given = {name: attribute_value(attr, values, attrs) for name, attr in node.attrs}
+            if node.function == CHOICE:
+                values[node] = values[node.args[0 if given["when"] else 1]]
+                continue
             name = given.pop("mode") if node.function == ELEMWISE else node.function
             function = getattr(tl.functional, name)
             values[node] = function(*(values[arg] for arg in node.args), **given)

@@ -264,3 +264,17 @@ def test_a_chain_that_is_wrong_is_caught() -> None:
     compiled = static.CompiledProgram(listing, [wrong, "chains"])
     pairs = zip(compiled.run(results, x, y), listing.run(results, x, y), strict=True)
     assert not all(same_bits(a, b) for a, b in pairs)
+
+
+def test_conversions_are_part_of_chains() -> None:
+    """Sums of integers that become bytes of other steps, and reals again."""
+    factor, zero, low, step = (tl.tensor(np.float32(x)) for x in (0.37, 5, 0, 0.5))
+
+    def requantised(x: Any) -> Any:
+        steps = F.round(F.astype(x + 3, "float32") * factor) + zero
+        return F.astype(F.astype(F.maximum(steps, low), "uint8"), "float32") * step
+
+    listing, compiled, y = recorded(requantised, (40, 50), dtype="int32")
+    assert chains_in(compiled, [y]) == [9]
+    x = tl.tensor(np.random.default_rng(0).integers(-400, 400, (40, 50)).astype(np.int32))
+    assert same_bits(compiled.run([y], x)[0], listing.run([y], x)[0])

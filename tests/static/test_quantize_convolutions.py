@@ -76,7 +76,7 @@ def test_a_trained_network_of_convolutions_keeps_its_accuracy(trained: Network, 
     x, which = pictures(500, 1000)
     main, y = recorded(trained, 500)
     samples = [[pictures(500, 2000 + i)[0]] for i in range(2)]
-    made = static.quantize(main, [y], how, samples=samples)
+    made = static.quantize(main, [y], how, samples=samples, where=lambda _: True)
     (exact,), (found,) = main.run([y], x), made.program.run(made.results, x)
     right = share_right(exact, which)
     assert right > 0.95
@@ -94,7 +94,7 @@ def test_convolutions_of_integers_stand_in_the_place_of_convolutions(
     trained: Network, how: Any, name: str
 ) -> None:
     main, y = recorded(trained, 3)
-    made = static.quantize(main, [y], how, samples=[[pictures(3, 7)[0]]])
+    made = static.quantize(main, [y], how, samples=[[pictures(3, 7)[0]]], where=lambda _: True)
     applied = [type(step.op).__name__ for step in made.program.applied()]
     assert applied.count(f"{name}QuantizedConvolution") == 4
     assert applied.count(f"{name}QuantizedLinear") == 1
@@ -111,6 +111,20 @@ def test_a_batch_of_any_size_runs_through_quantised_convolutions(trained: Networ
         (again,) = compiled.run(list(made.results), x)
         np.testing.assert_allclose(found, again, rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(found, trained(x).detach(), atol=1.0)
+
+
+@pytest.mark.parametrize("how", HOWS)
+def test_convolutions_that_integers_make_slower_stay_unless_they_are_asked_for(how: Any) -> None:
+    """Those whose sums go through one channel or two: depthwise ones, and of one channel."""
+    for channels, groups, gains in [(8, 8, False), (8, 4, False), (12, 4, True), (1, 1, False)]:
+        layer, listing = tl.nn.Conv2d(channels, channels, 3, groups=groups, seed=0), tl.Listing()
+        y = layer(listing.input("x", (2, channels, 9, 9)))
+        samples = [[tl.ones((2, channels, 9, 9))]]
+        is_in_integers = how in ("dynamic", "static")
+        made = static.quantize(listing, [y], how, samples=samples)
+        assert len(made.layers) == int(gains or not is_in_integers)
+        asked = static.quantize(listing, [y], how, samples=samples, where=lambda _: True)
+        assert len(asked.layers) == 1
 
 
 def test_each_channel_has_a_scale_of_its_own() -> None:

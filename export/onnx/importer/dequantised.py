@@ -40,8 +40,10 @@ class Dequantised(NamedTuple):
         )
 
 
-def dequantised(maker: Node | None, find: Callable[[str], Any]) -> Dequantised | None:
-    """What is behind a value; None: it was not made of bytes, or in blocks, or as halves."""
+def dequantised(
+    maker: Node | None, find: Callable[[str], Any], dtypes: tuple[str, ...] = BYTES
+) -> Dequantised | None:
+    """What is behind a value; None: it was not made of these, or in blocks, or as halves."""
     if maker is None or maker.op != "DequantizeLinear":
         return None
     known = maker.attributes
@@ -50,7 +52,7 @@ def dequantised(maker: Node | None, find: Callable[[str], Any]) -> Dequantised |
     value, scale, zero = ([find(name) if name else None for name in maker.inputs] + [None])[:3]
     if not isinstance(value, Tensor) or not isinstance(scale, Tensor):
         return None
-    if value.dtype.name not in BYTES or scale.dtype.name != "float32":
+    if value.dtype.name not in dtypes or scale.dtype.name != "float32":
         return None
     return Dequantised(value, scale, zero, known.get("axis", AXIS))
 

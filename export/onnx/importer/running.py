@@ -19,6 +19,7 @@ from .dequantised import product_of_dequantised
 from .entries import Entry, Input, apply_entry
 from .graph import FunctionGraph, Graph, Node, Reference, SchemaFunction
 from .narrow_types import Narrow
+from .requantised import requantised_product
 from .schema_functions import function_of
 from .sizes import Sizes, sized, sizes_rule
 
@@ -157,9 +158,10 @@ class Run:
         for number, one in enumerate(entry.inputs):
             self._bind(entry, one, number, node, given, values)
         with _computing(entry, given, values):
-            product = product_of_dequantised(node, values, self.graph.makers, self.find)
-            if product is not None:
-                return [product]
+            for of_bytes in (product_of_dequantised, requantised_product):
+                product = of_bytes(node, values, self.graph.makers, self.find)
+                if product is not None:
+                    return [product]
             return apply_entry(entry, values, len(node.outputs))
 
     def _bind(

@@ -148,17 +148,17 @@ def quantized_convolution(
     kernel_shape: Any,
 ) -> Any:  # fmt: skip
     """A convolution of quantised images, quantised."""
-    sums = convolution_integer(
-        x, w, x_zero, w_zero, auto_pad=auto_pad, pads=pads, strides=strides, dilations=dilations,
-        group=group, kernel_shape=kernel_shape,
-    )  # fmt: skip
-    channels = (1, -1, *[1] * (len(x.shape) - 2))
-    if b is not None:
-        sums = sums + F.reshape(b, channels)
     factor = x_scale * w_scale / y_scale
-    if factor.size != 1:
-        factor = F.reshape(factor, channels)
-    return requantized(sums, factor, F.reshape(y_zero, ()))
+    requantised = {
+        "bias": 0 if b is None else F.reshape(b, (-1,)),
+        "factor": F.reshape(factor, () if factor.size == 1 else (-1,)),
+        "zero_point": F.reshape(y_zero, ()),
+        "is_signed": y_zero.dtype.name == "int8",
+    }
+    return convolution_integer(
+        x, w, x_zero, w_zero, auto_pad=auto_pad, pads=pads, strides=strides, dilations=dilations,
+        group=group, kernel_shape=kernel_shape, requantised=requantised,
+    )  # fmt: skip
 
 
 def value_of(x: Any) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..... import functional as F
@@ -100,9 +100,9 @@ def _resized(y: Any, before: Sequence[int], after: Sequence[int]) -> Any:
 @rule
 def convolution_integer(
     x: Any, w: Any, x_zero: Any, w_zero: Any, *, auto_pad: str, pads: Any, strides: Any,
-    dilations: Any, group: int, kernel_shape: Any,
+    dilations: Any, group: int, kernel_shape: Any, requantised: Mapping[str, Any] | None = None,
 ) -> Any:  # fmt: skip
-    """A convolution of bytes, summed exactly."""
+    """A convolution of bytes, summed exactly; with what makes bytes of the sums, those."""
     count = len(x.shape) - 2
     strides, dilations = ones_like(strides, count), ones_like(dilations, count)
     around = window_pads(auto_pad, pads, x.shape[2:], w.shape[2:], strides, dilations)
@@ -115,6 +115,7 @@ def convolution_integer(
         x = F.pad(x, margins(around))
     else:  # bytes wrap: what is there comes back, and what is added is the zero point
         x = F.pad(x - x_zero, margins(around)) + x_zero
-    return F.conv_integer(
-        x, w, x_zero, w_zero, stride=strides, padding=padding, dilation=dilations, groups=group
-    )
+    how = {"stride": strides, "padding": padding, "dilation": dilations, "groups": group}
+    if requantised is None:
+        return F.conv_integer(x, w, x_zero, w_zero, **how)
+    return F.requantized_convolution(x, w, x_zero, w_zero, **requantised, **how)

@@ -49,12 +49,16 @@ class Model(NamedTuple):
         file: below the folder of installed packages; its first part is the package's module.
         inputs: by their names.
         tolerance: of the largest element of a result.
+        is_tail: whether results are so far down a sigmoid that ONNX Runtime's own rounding is more
+            than the tolerance: its sigmoid is off by 1.3e-7 wherever it is, and the largest element
+            is 8e-4. What the sigmoid reads is held instead, and results against float64.
     """
 
     package: str
     file: str
     inputs: dict[str, Given]
     tolerance: float = 1e-4
+    is_tail: bool = False
 
 
 IMAGE = Given("float32", (1, 3, 320, 320), 0)
@@ -86,6 +90,7 @@ MODELS = [
         "rapidocr-onnxruntime",
         "rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx",
         {"x": Given("float32", (1, 3, 320, 320))},
+        is_tail=True,
     ),
     Model(
         "rapidocr-onnxruntime",
@@ -196,6 +201,8 @@ def test_a_network_of_a_package_gives_what_onnx_runtime_gives(model: Model) -> N
     for name, expected in zip(names, session.run(None, feed), strict=True):
         result = np.asarray(found[name])
         assert (result.shape, result.dtype) == (expected.shape, expected.dtype), name
+        if model.is_tail:
+            continue  # the test below holds them
         if expected.dtype.kind == "f":
             most = float(np.abs(expected).max(initial=0))
             np.testing.assert_allclose(result, expected, rtol=0, atol=model.tolerance * most)
@@ -209,6 +216,38 @@ def test_a_network_of_a_package_gives_what_onnx_runtime_gives(model: Model) -> N
         f"\n{model.file}: {times['ours']:.2f} ms, ONNX Runtime {times['theirs']:.2f} ms, "
         f"{times['ours'] / times['theirs']:.2f}"
     )
+
+
+@pytest.mark.parametrize(
+    "model", [one for one in MODELS if one.is_tail], ids=lambda model: model.file
+)
+def test_tails_of_a_sigmoid_are_no_further_from_float64_than_onnx_runtimes(model: Model) -> None:
+    onnx, onnxruntime = pytest.importorskip("onnx"), pytest.importorskip("onnxruntime")
+    from support.onnx_double import in_double, with_last_input
+
+    wide = with_last_input(onnx.load(path_of(model)))
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    session = onnxruntime.InferenceSession(
+        wide.SerializeToString(), options, ["CPUExecutionProvider"]
+    )
+    random = np.random.default_rng(0)
+    feed = {name: np.asarray(given.values(random)) for name, given in model.inputs.items()}
+    ours = [np.asarray(y) for y in tl.export.onnx.load(wide).named(feed).values()]
+    theirs = session.run(None, feed)
+    most = float(np.abs(theirs[1]).max())
+    np.testing.assert_allclose(ours[1], theirs[1], rtol=0, atol=model.tolerance * most)
+    in_float64 = {name: array.astype(np.float64) for name, array in feed.items()}
+    exact = [np.asarray(y) for y in tl.export.onnx.load(in_double(wide)).named(in_float64).values()]
+    assert exact[0].dtype == np.float64
+
+    def distance(found: Array, which: int) -> float:
+        return float(np.abs(found - exact[which]).max())
+
+    for which in range(2):
+        print(f"{model.file}: {distance(ours[which], which):.2g} of float64, ", end="")
+        print(f"ONNX Runtime {distance(theirs[which], which):.2g}")
+        assert distance(ours[which], which) <= 2 * distance(theirs[which], which)
 
 
 # Ops that only Python has.

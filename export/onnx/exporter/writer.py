@@ -36,10 +36,13 @@ class Writer:
 
     Args:
         opset: the version of ONNX's ops.
+        draws: whether random draws may be others of the same distribution.
     """
 
-    def __init__(self, opset: int) -> None:
+    def __init__(self, opset: int, *, draws: bool = False) -> None:
         self.opset = opset
+        self.draws = draws
+        self.drawn: dict[Any, Any] = {}  # draws by what decides them: graph, shape and name
         self.functions: dict[str, Any] = {}  # FunctionProtos by name
         self.failures: list[Failure] = []
         self.assumptions: list[str] = []  # what the program asked of unknown sizes

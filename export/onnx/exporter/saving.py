@@ -167,7 +167,7 @@ class _Model:
 
         values, inputs = self._inputs()
         numbers = [*self.given.results.values(), *self.given.next_states.values()]
-        refuse(self._failures_of_inputs())
+        refuse(self._failures_of_ports())
         found = self.writer.write(self.graph, self.given.program, values, numbers)
         refuse(self.writer.failures)
         outputs = self._outputs(found)
@@ -207,11 +207,19 @@ class _Model:
         self.taken = {value.name for value in values.values()}
         return values, infos
 
-    def _failures_of_inputs(self) -> list[Failure]:
-        program = self.given.program
+    def _failures_of_ports(self) -> list[Failure]:
+        program, given = self.given.program, self.given
+        states = {name: number for name, (number, _) in given.states.items()}
+        kinds = [("input", given.inputs), ("state", states), ("result", given.results)]
         return [
-            Failure(f"input {name}", "", f"ONNX has no ops for {program.dtype(n).name}", "")
-            for name, n in self.given.inputs.items()
+            Failure(
+                f"{kind} {name}",
+                "",
+                f"ONNX has no ops for {program.dtype(n).name}",
+                "let the model take, and give, real and imaginary parts",
+            )
+            for kind, numbers in kinds
+            for name, n in numbers.items()
             if not is_exported(program.dtype(n))
         ]
 

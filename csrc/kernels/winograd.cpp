@@ -25,10 +25,21 @@ thread_local ScratchBuffer t_weights;
 thread_local ScratchBuffer t_tiles;
 thread_local ScratchBuffer t_products;
 
+// A line of tiles gives two rows of the result, which are as far apart as the rows that a window
+// sees: next to each other, unless windows are dilated.
+int64_t lines_of(const Window& w) {
+  const int64_t apart = w.dilation[1];
+  return w.out[1] / (2 * apart) * apart + std::min(w.out[1] % (2 * apart), apart);
+}
+int64_t first_row(const Window& w, int64_t line) {
+  const int64_t apart = w.dilation[1];
+  return line / apart * 2 * apart + line % apart;
+}
+
 // Tiles as the windows that strips are made of.
 Window tiles_of(const Window& w) {
   Window tiles;
-  tiles.out[1] = detail::ceil_div(w.out[1], 2);
+  tiles.out[1] = lines_of(w);
   tiles.out[2] = detail::ceil_div(w.out[2], 2);
   return tiles;
 }
@@ -151,7 +162,7 @@ class TileProduct {
       const T* plane = p.x + (image * p.groups + group) * p.in_channels * w.in_size();
       const void* rows[4];
       for (int64_t r = 0; r < 4; ++r) {
-        const int64_t row = 2 * line + r - w.before[1];
+        const int64_t row = first_row(w, line) + r * w.dilation[1] - w.before[1];
         rows[r] = row < 0 || row >= w.in[1] ? nullptr : plane + row * w.in[2];
       }
       winograd_kernels<T>().tiles({2 * strip.column - w.before[2], w.in[2], strip.columns}, rows,
@@ -191,12 +202,13 @@ class TileProduct {
       const T* bias = p.bias == nullptr ? nullptr : p.bias + channel;
       for (int64_t i = 0; i < strip.lines; ++i) {
         const int64_t image = (strip.line + i) / tiles_.out[1];
-        const int64_t row = 2 * ((strip.line + i) % tiles_.out[1]);
+        const int64_t row = first_row(w, (strip.line + i) % tiles_.out[1]);
+        const int64_t next = row + w.dilation[1];
         T* to = p.y + (image * p.groups * p.out_channels + channel) * p.y_size + row * w.out[2] +
                 2 * strip.column;
-        is_finite &= winograd_kernels<T>().products(products.at(0, r) + i * strip.columns,
-                                                    products.step, bias, strip.columns, columns, to,
-                                                    row + 1 < w.out[1] ? to + w.out[2] : nullptr);
+        is_finite &= winograd_kernels<T>().products(
+            products.at(0, r) + i * strip.columns, products.step, bias, strip.columns, columns, to,
+            next < w.out[1] ? to + (next - row) * w.out[2] : nullptr);
       }
     }
     return is_finite;
@@ -218,8 +230,8 @@ bool suits_winograd(const WindowProduct<T>& p) {
   const Window& w = p.window;
   const bool is_form = w.kernel[0] == 1 && w.kernel[1] == 3 && w.kernel[2] == 3 && w.in[0] == 1 &&
                        w.out[0] == 1 && w.before[0] == 0 && w.stride[1] == 1 && w.stride[2] == 1 &&
-                       w.dilation[1] == 1 && w.dilation[2] == 1 && p.taps.size() == kTaps &&
-                       p.origin == 0 && p.is_dense();
+                       w.dilation[2] == 1 && p.taps.size() == kTaps && p.origin == 0 &&
+                       p.is_dense();
   const int64_t tiles = tiles_of(w).out_size();
   return is_form && std::min(p.in_channels, p.out_channels) >= kFewChannels &&
          p.images * tiles >= (p.forms == nullptr ? kFewAtAll : kFewForKept) &&

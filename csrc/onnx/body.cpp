@@ -6,6 +6,7 @@
 #include <span>
 
 #include "base/error.h"
+#include "onnx/subgraph.h"
 
 namespace tensorlike::onnx {
 namespace {
@@ -87,6 +88,11 @@ class Evaluation {
     if (function == "number") return first_attribute(attrs);
     if (function == "raise") {
       fail(ErrorKind::kArgument, said::op(entry_.op), first_attribute(attrs).text("a text"));
+    }
+    if (function == "run") {  // a graph that is an attribute
+      Items inputs;
+      for (size_t i = 1; i < args.list("arguments").size(); ++i) inputs.push_back(arg(i));
+      return arg(0).graph("a graph").run(calls_, inputs).at(0);
     }
     if (function == "size") return Item(element_count(arg(0).tensor("x").spec.shape));
     Items given;

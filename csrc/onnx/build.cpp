@@ -51,6 +51,9 @@ Item read_known(const Tensor& x, const Input& input, const Node& node) {
     for (int64_t number : integers_of(x, input.name)) numbers.emplace_back(number);
   }
   if (input.kind == "ints" || input.kind == "floats") return list_of(std::move(numbers));
+  if (numbers.size() == 1 && input.kind == "int") {
+    return Item(static_cast<int64_t>(std::clamp(numbers[0].number(input.name), -0x1p62, 0x1p62)));
+  }
   if (numbers.size() == 1) return numbers[0];
   fail(ErrorKind::kShape, said::op(node.text()), said::argument(input.name), "must be one number",
        said::got(to_string(x.spec)));
@@ -189,6 +192,7 @@ class Builder {
     }
     const Entry& entry = *find_entry(node.domain, node.op, version_in(opsets, node.domain));
     const Named values = values_of(entry, node, given, {opsets, here, depth});
+    if (entry.groups() > 1) return by_groups(entry, values);
     if (entry.meaning == Entry::Meaning::kBody)
       return run_body(entry, values, *calls_, node.outputs.size());
     if (entry.meaning == Entry::Meaning::kRule) {
@@ -199,6 +203,26 @@ class Builder {
     Item total = all[0];
     for (size_t i = 1; i < all.size(); ++i) total = Item(calls_->one(entry.text, {total, all[i]}));
     return {total};
+  }
+
+  // The results for each group of tensors, one kind after the other.
+  Items by_groups(const Entry& entry, const Named& values) {
+    std::vector<std::string> names;
+    for (const Input& input : entry.inputs) {
+      if (input.is_variadic) names.push_back(input.name);
+    }
+    const size_t count = values.at(names[0]).list("inputs").size();
+    std::vector<Items> made;
+    for (size_t i = 0; i < count; ++i) {
+      Named own = values;
+      for (const std::string& name : names) own[name] = values.at(name).list("inputs")[i];
+      made.push_back(run_body(entry, own, *calls_, entry.results.size()));
+    }
+    Items found;
+    for (size_t kind = 0; kind < entry.results.size(); ++kind) {
+      for (const Items& group : made) found.push_back(group[kind]);
+    }
+    return found;
   }
 
   // Where a node is run.
@@ -234,11 +258,20 @@ class Builder {
       Item value = attribute_of(attribute, place);
       if (value.is_given()) known->second = std::move(value);
     }
+    size_t first_of_many = entry.inputs.size();
     for (size_t i = 0; i < entry.inputs.size(); ++i) {
       const Input& input = entry.inputs[i];
       if (input.is_variadic) {
-        const auto begin = given.begin() + static_cast<std::ptrdiff_t>(std::min(i, given.size()));
-        values[input.name] = list_of(Items(begin, given.end()));
+        first_of_many = std::min(first_of_many, i);
+        const size_t rest = given.size() - std::min(first_of_many, given.size());
+        const size_t count = rest / entry.groups();
+        if (rest % entry.groups() != 0 || (entry.groups() > 1 && count == 0)) {
+          fail(ErrorKind::kArgument, said::op(node.text()), said::argument("inputs"), "must be ",
+               entry.groups(), " for each tensor that moves", said::got(rest));
+        }
+        const size_t at = std::min(first_of_many, given.size()) + (i - first_of_many) * count;
+        const auto begin = given.begin() + static_cast<std::ptrdiff_t>(at);
+        values[input.name] = list_of(Items(begin, begin + static_cast<std::ptrdiff_t>(count)));
         continue;
       }
       if (i < given.size() && given[i].is_given()) {

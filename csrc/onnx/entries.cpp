@@ -1,5 +1,7 @@
 #include "onnx/entries.h"
 
+#include <algorithm>
+
 #include "base/error.h"
 
 namespace tensorlike::onnx {
@@ -89,6 +91,12 @@ const Table& table() {
 }
 
 }  // namespace
+
+size_t Entry::groups() const {
+  const auto count = std::count_if(inputs.begin(), inputs.end(),
+                                   [](const Input& input) { return input.is_variadic; });
+  return std::max<size_t>(1, static_cast<size_t>(count));
+}
 
 const Entry* find_entry(const std::string& domain, const std::string& op, int64_t opset) {
   const auto found = table().by_name.find({domain, op});

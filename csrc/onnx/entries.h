@@ -27,6 +27,10 @@ struct Entry {
   std::string text = {};                // the function that is folded, or the rule
   std::vector<Json::Value> nodes = {};  // of the body, each after what it reads
   std::vector<int64_t> results = {};
+
+  // Where several inputs are many, each has as many: the body is run for the first of all, then for
+  // the second, and its results come one kind after the other. 1 where one is.
+  size_t groups() const;
 };
 
 // The entry of an op in an opset; null: there is none.

@@ -261,6 +261,19 @@ Item window_pads(const Items& parts) {
 Item root(const Items& parts) { return Item(std::sqrt(parts[0].number("a number"))); }
 Item integer(const Items& parts) { return Item(static_cast<int64_t>(parts[0].number("a number"))); }
 Item dtype_named(const Items& parts) { return Item(dtype_of(parts[0].integer("a dtype"))); }
+// The lowest or the highest number of a dtype, infinities among them.
+Item limit(const Items& parts) {
+  const auto* dtype = std::get_if<DType>(&parts[0].value);
+  if (dtype == nullptr) fail(ErrorKind::kArgument, said::op("onnx"), "a dtype must be given");
+  const bool is_high = parts[1].text("a side") == "highest";
+  if (kind_of(*dtype) == Kind::kFloating) return Item(is_high ? INFINITY : -INFINITY);
+  const bool is_signed = !is_unsigned(*dtype);
+  const size_t bits = 8 * size_of(*dtype) - (is_signed ? 1 : 0);
+  if (!is_high)
+    return Item(is_signed ? -1 - static_cast<int64_t>(~uint64_t{0} >> (64 - bits)) : int64_t{0});
+  if (bits == 64) fail(ErrorKind::kDType, said::op("onnx"), "a number of 64 bits must have a sign");
+  return Item(static_cast<int64_t>(~uint64_t{0} >> (64 - bits)));
+}
 Item is_empty(const Items& parts) {
   const std::vector<int64_t> sizes = parts[0].integers("shape");
   return Item(std::find(sizes.begin(), sizes.end(), 0) != sizes.end());
@@ -312,6 +325,7 @@ constexpr NumberFunction kFunctions[] = {
     {"root", 1, root},
     {"integer", 1, integer},
     {"dtype_named", 1, dtype_named},
+    {"limit", 2, limit},
     {"is_empty", 1, is_empty},
     {"is_integer", 1, is_integer},
 };

@@ -55,9 +55,10 @@ Tensor picked(Calls& calls, const Tensor& x, const Tensor& indices, size_t axis)
 }
 
 Rule find_rule(std::string_view name) {
-  for (const auto rules : {making_rules(), shaping_rules(), layer_rules(), resizing_rules(),
-                           recurrent_rules(), control_flow_rules(), sequence_rules(),
-                           quantised_rules(), indexing_rules(), einsum_rules()}) {
+  for (const auto rules :
+       {making_rules(), shaping_rules(), layer_rules(), resizing_rules(), recurrent_rules(),
+        control_flow_rules(), sequence_rules(), quantised_rules(), indexing_rules(), einsum_rules(),
+        known_rules(), pooling_rules()}) {
     for (const NamedRule& named : rules) {
       if (named.name == name) return named.rule;
     }

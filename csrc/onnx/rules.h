@@ -55,6 +55,8 @@ std::span<const NamedRule> sequence_rules();
 std::span<const NamedRule> quantised_rules();
 std::span<const NamedRule> indexing_rules();
 std::span<const NamedRule> einsum_rules();
+std::span<const NamedRule> known_rules();
+std::span<const NamedRule> pooling_rules();
 
 // A convolution with the attributes of ONNX's; without a bias where that is not given.
 Item convolved(const RuleCall& call, const Item& x, const Item& w, const Item& b);

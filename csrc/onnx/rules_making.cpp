@@ -81,7 +81,8 @@ Items range_of(const RuleCall& call) {
       continue;
     }
     const Tensor& x = given.tensor(names[i]);
-    if (!x.known || x.known->count != 1) call.refuse(names[i], "must be a known number", "none");
+    if (!x.known) need_numbers(x, "Range", names[i]);
+    if (x.known->count != 1) call.refuse(names[i], "must be one number", to_string(x.spec));
     const Ref<RawTensor> wide = contiguous(*cast(*x.known, DType::kFloat64));
     ends[i] = *reinterpret_cast<const double*>(wide->ready("onnx").data);
     dtype = x.spec.dtype;

@@ -179,6 +179,34 @@ Items pad(const RuleCall& call) {
       "pad", {part}, {{"widths", list_of(added)}, {"mode", Item(mode)}, {"value", value}}))};
 }
 
+// The middle of a tensor, or the tensor in the middle of zeros.
+Items center_crop_pad(const RuleCall& call) {
+  const Tensor& x = call.tensor("x");
+  const size_t rank = x.spec.shape.size();
+  const Sizes wanted = call.integers("shape");
+  Sizes axes(rank);
+  std::iota(axes.begin(), axes.end(), 0);
+  if (call.is_given("axes")) axes = call.integers("axes");
+  if (axes.size() != wanted.size()) {
+    call.refuse("shape", "must have a size for each axis", text(wanted.size()));
+  }
+  std::vector<Slice> slices(rank);
+  Sizes widths(2 * rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const Item place = calculate("normal_axis", {Item(axes[i]), Item(static_cast<int64_t>(rank))});
+    const auto axis = static_cast<size_t>(place.integer("axis"));
+    const int64_t size = x.spec.shape[axis];
+    if (wanted[i] < 0) call.refuse("shape", "must be sizes", text(wanted[i]));
+    if (wanted[i] < size) {
+      slices[axis] = {(size - wanted[i]) / 2, (size - wanted[i]) / 2 + wanted[i], 1};
+    } else {
+      widths[2 * axis] = (wanted[i] - size) / 2;
+      widths[2 * axis + 1] = wanted[i] - size - widths[2 * axis];
+    }
+  }
+  return {call.one("pad", {Item(part_of(call.calls, x, slices))}, {{"widths", list_of(widths)}})};
+}
+
 Items gather(const RuleCall& call) {
   const Tensor& x = call.tensor("x");
   const size_t axis = call.axis("axis", x.spec.shape.size());
@@ -212,6 +240,7 @@ constexpr NamedRule kRules[] = {
     {"split", split},
     {"slice_of", slice_of},
     {"pad", pad},
+    {"center_crop_pad", center_crop_pad},
     {"gather", gather},
     {"gather_elements", gather_elements},
 };

@@ -13,6 +13,9 @@ from .entries import Entry, Weights
 from .files import RegularFile, refuse
 from .torch_file import TorchFile, is_torch
 
+# How files of torch.save began before PyTorch 1.6: a pickle of the number 0x1950a86a20f9469cfc6c.
+OLD_TORCH = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
+
 
 @named
 def read_weights(path: str | os.PathLike[str]) -> Weights:
@@ -68,7 +71,7 @@ def read_weights(path: str | os.PathLike[str]) -> Weights:
 def _entries_in(path: str) -> dict[str, Entry]:
     """The tensors of one file."""
     file = RegularFile(path)
-    head = file.read_at(0, min(file.size, 9))
+    head = file.read_at(0, min(file.size, len(OLD_TORCH)))
     if head.startswith(numpy_file.MAGIC):
         return {"array": numpy_file.entry_of(file)}
     if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
@@ -76,10 +79,16 @@ def _entries_in(path: str) -> dict[str, Entry]:
         if is_torch(archive):
             return TorchFile(path, archive).entries()
         return numpy_file.entries_of(path, archive)
-    is_json = head[8:] == b"{"  # as a header's length these bytes may be anything
+    if head == OLD_TORCH:
+        raise refuse(
+            path, "must be a zip file of PyTorch's",
+            "one of PyTorch before 1.6, or of torch.save(_use_new_zipfile_serialization=False)",
+            "write it again: torch.save(torch.load(old, weights_only=True), new)",
+        )  # fmt: skip
+    is_json = head[8:9] == b"{"  # as a header's length these bytes may be anything
     if head[:1] == b"\x80" and head[1:2] <= b"\x05" and not is_json:
         raise refuse(
-            path, "must hold tensors alone", "a pickle (PyTorch's form before 1.6, or another)",
-            "save it again with PyTorch 1.6 or later, or as safetensors",
+            path, "must hold tensors alone", "a pickle, which may hold anything",
+            "save the tensors by torch.save, np.savez, or as safetensors",
         )  # fmt: skip
     return safetensors_file.entries_of(file)

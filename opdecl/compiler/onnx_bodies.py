@@ -2,9 +2,10 @@
 
 They are the expression language of bodies, read by its reader. ONNX's attributes need a little
 more, since they are lists that have to be turned around before a call takes them: functions of
-numbers and lists, `given(x)` of an input that may be left out, and numbers that stand in
-expressions. What the functions mean is said twice, for Python in export/onnx/importer/
-attribute_functions.py, where sizes may be unknown, and for the core in csrc/onnx/numbers.cpp.
+numbers and lists, `given(x)` of an input that may be left out, numbers that stand in expressions,
+and `run(graph, x)`, the first result of a graph that is an attribute. What the functions mean is
+said twice, for Python in export/onnx/importer/attribute_functions.py, where sizes may be unknown,
+and for the core in csrc/onnx/numbers.cpp.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from .rule_reader import RuleReader
 GIVEN = "given"
 KIND = "kind"
 NUMBER = "number"
+RUN = "run"
 ITEM = "item"
 NUMBER_FUNCTIONS = frozenset([
     "axes_or_all", "backwards", "dtype_named", "either", "integer", "is_empty", "is_integer",
@@ -41,6 +43,8 @@ class BodyReader(RuleReader):
                 return True
             case ast.IfExp(body=body, orelse=orelse):
                 return self.is_number(body) and self.is_number(orelse)
+            case ast.Compare(left=left, comparators=[right]):  # of a tensor it is one
+                return self.are_numbers([left, right])
         return super().is_number(node)
 
     def expr(self, node: ast.expr, depth: int) -> Expr:

@@ -10,7 +10,7 @@ from typing import Any
 
 from .errors import DeclarationError, Problem
 from .expression import Expr, functions_called
-from .onnx_bodies import NUMBER, read_body
+from .onnx_bodies import NUMBER, RUN, read_body
 
 FOLDER = Path(__file__).resolve().parent.parent / "onnx"
 KEYS = {
@@ -80,13 +80,19 @@ class Entry:
         return results
 
     @property
+    def groups(self) -> list[str]:
+        """Inputs that are as many each: the body is run for the first of all, and so on."""
+        many = [one.name for one in self.inputs if one.is_variadic]
+        return many if len(many) > 1 else []
+
+    @property
     def calls(self) -> list[str]:
         """The functional calls that it makes; a rule's are not known."""
         if self.meaning == "fold":
             return [self.text]
         if self.meaning != "define":
             return []
-        return [name for name in functions_called(self.body) if name not in (NUMBER, "size")]
+        return [name for name in functions_called(self.body) if name not in (NUMBER, RUN, "size")]
 
 
 @cache

@@ -67,7 +67,7 @@ def test_globals_are_refused_by_their_names(tmp_path: Path) -> None:
         assert got == f"{function.replace(' ', '.')}, which no code runs for"
     odd = torch_bytes({"x": Call("os sys\x1b[2Jtem\r", "1")})
     assert "os.sys\\x1b[2Jtem\\r" in refused(tmp_path / "x.pt", odd)
-    assert "PyTorch's form before 1.6" in refused(tmp_path / "y.pt", pickle.dumps([1], 2))
+    assert refused(tmp_path / "y.pt", pickle.dumps([1], 2)) == "a pickle, which may hold anything"
     stream = io.BytesIO(torch_bytes({}))
     with zipfile.ZipFile(stream, "a") as archive:
         archive.writestr("archive/constants.pkl", b"")

@@ -29,8 +29,8 @@ REFUSED = {
     **dict.fromkeys(["dropout", "random_from"], RANDOM),
     **dict.fromkeys(
         [
-            "cofactor", "eigh", "eigvalsh", "fourier_transform", "lstsq",
-            "lu_factors", "matrix_exp", "qr", "svd", "svdvals",
+            "cofactor", "eigh", "eigvalsh", "lstsq", "lu_factors", "matrix_exp", "qr", "svd",
+            "svdvals",
         ],
         NOTHING,
     ),

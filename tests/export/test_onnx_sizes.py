@@ -132,3 +132,26 @@ def test_what_is_calculated_of_sizes_is_what_onnxruntime_calculates(name: str) -
     for n, m in ((2, 5), (1, 3), (6, 1)):
         feed = {"x": np.zeros((n, 4, m), np.float32)}
         np.testing.assert_array_equal(model.named(feed)["s"], by_onnxruntime(proto, feed)[0])
+
+
+def test_sizes_that_come_often_have_a_program_of_their_own() -> None:
+    nodes = [
+        helper.make_node("Shape", ["x"], ["s"]),
+        helper.make_node("ConstantOfShape", ["s"], ["zeros"]),
+        helper.make_node("Add", ["x", "zeros"], ["added"]),
+        helper.make_node("Mul", ["added", "w"], ["y"]),
+    ]
+    ports = [helper.make_tensor_value_info(name, 1, ["n", 3]) for name in ("x", "y")]
+    weight = helper.make_tensor("w", 1, [3], [1.0, 2.0, 3.0])
+    graph = helper.make_graph(nodes, "open", ports[:1], ports[1:], [weight])
+    opsets = [helper.make_opsetid("", 17)]
+    model = tl.export.onnx.load(helper.make_model(graph, opset_imports=opsets, ir_version=8))
+    assert not model.why
+    xs = {n: np.arange(3.0 * n, dtype=np.float32).reshape(n, 3) for n in (1, 2, 5, 7)}
+    for n in (1, 2, 5) * 9 + (7, 1, 2, 5):
+        np.testing.assert_array_equal(np.asarray(model(xs[n])), xs[n] * [1, 2, 3])
+    usual = model._usual
+    assert set(usual) == {((2, 3),), ((5, 3),)}, "the latest of those that came often"
+    assert len(usual[(5, 3),].program.steps()) < len(model.program.steps())
+    model.scope.set("w", tl.tensor([2.0, 2.0, 2.0]))
+    np.testing.assert_array_equal(np.asarray(model(xs[5])), xs[5] * 2)

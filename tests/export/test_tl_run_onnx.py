@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper
-from support.onnx_cases import check_same, node_cases, reason_of
+from support.onnx_cases import CORE_FAILURES, check_same, node_cases, reason_of
 
 import tensorlike as tl
 from tensorlike.__main__ import run_path
@@ -42,46 +42,63 @@ def run(model: Path, folder: Path, inputs: dict[str, Any], *options: str) -> Any
 def is_plain(case: Any) -> bool:
     """Whether a case's values are arrays that .npy files hold."""
     values = [x for pair in case.data_sets for side in pair for x in side]
-    arrays = all(isinstance(x, np.ndarray) and x.dtype.kind in "biufc" for x in values)
+    kinds = (np.ndarray, np.generic)
+    arrays = all(isinstance(x, kinds) and x.dtype.kind in "biufc" for x in values)
     graph = case.model.graph
     return arrays and len(case.data_sets[0][0]) == len(graph.input)
 
 
-def held(cases: list[Any], folder: Path) -> tuple[int, int, list[str]]:
-    """How many cases there were, how many the core has, and what is wrong."""
+def error_of(case: Any, folder: Path) -> str:
+    """What is wrong with a case; "" where the results are the standard's."""
+    model = folder / "model.onnx"
+    onnx.save(case.model, model)
+    given, wanted = case.data_sets[0]
+    names = [one.name for one in case.model.graph.input]
+    done, found = run(model, folder, dict(zip(names, given, strict=True)))
+    if done.returncode != 0:
+        return f"status {done.returncode}: {done.stderr.strip()}"
+    try:
+        for ours, theirs in zip(found, wanted, strict=True):
+            check_same(ours, theirs, case.rtol, case.atol)
+    except AssertionError as error:
+        return str(error)[:300]
+    return ""
+
+
+def held(cases: list[Any], folder: Path) -> tuple[int, list[str]]:
+    """How many cases pass, and what is wrong: those that fail for no known reason, or should."""
     passed, wrong = 0, []
     for case in cases:
-        model = folder / "model.onnx"
-        onnx.save(case.model, model)
-        given, wanted = case.data_sets[0]
-        names = [one.name for one in case.model.graph.input]
-        done, found = run(model, folder, dict(zip(names, given, strict=True)))
-        if done.returncode not in (0, 1):
-            wrong.append(f"{case.name}: status {done.returncode}")
-        if done.returncode != 0:
-            continue
-        try:
-            for ours, theirs in zip(found, wanted, strict=True):
-                check_same(ours, theirs, case.rtol, case.atol)
-            passed += 1
-        except AssertionError as error:
-            if reason_of(case.name) is None:
-                wrong.append(f"{case.name}: {str(error)[:200]}")
-    return len(cases), passed, wrong
+        error = error_of(case, folder)
+        passed += not error
+        reason = reason_of(case.name, CORE_FAILURES) or reason_of(case.name)
+        is_crash = error.startswith("status") and not error.startswith("status 1:")
+        if error and (reason is None or is_crash):
+            wrong.append(f"{case.name}: {error}")
+        if not error and reason is not None and "draws" not in reason:
+            wrong.append(f"{case.name} passes, though it is listed: {reason}")
+    return passed, wrong
 
 
 def test_node_tests_that_the_core_has_give_the_standards_results(tmp_path: Path) -> None:
     cases = [case for case in node_cases()[::14] if is_plain(case)]
-    count, passed, wrong = held(cases, tmp_path)
+    passed, wrong = held(cases, tmp_path)
     assert not wrong, "\n".join(wrong)
-    assert passed > 2 * count // 3
+    assert passed / len(cases) >= 0.9
 
 
 @pytest.mark.slow
-def test_all_node_tests_that_the_core_has_give_the_standards_results(tmp_path: Path) -> None:
-    count, passed, wrong = held([case for case in node_cases() if is_plain(case)], tmp_path)
-    print(f"{passed} of {count} node tests run in the core")
+def test_at_least_94_of_100_node_tests_that_files_can_hold_pass_in_the_core(tmp_path: Path) -> None:
+    cases = [case for case in node_cases() if is_plain(case)]
+    passed, wrong = held(cases, tmp_path)
+    print(f"{passed} of {len(cases)} node tests run in the core")
     assert not wrong, "\n".join(wrong)
+    assert passed / len(cases) >= 0.94
+
+
+def test_each_reason_for_failing_in_the_core_is_that_of_a_case() -> None:
+    found = {reason_of(case.name, CORE_FAILURES) for case in node_cases()}
+    assert set(CORE_FAILURES) <= found
 
 
 def network(path: Path) -> None:
@@ -152,7 +169,7 @@ def test_an_input_of_open_sizes_must_be_fed(tmp_path: Path) -> None:
 def test_all_ops_that_the_core_lacks_are_named_at_once(tmp_path: Path) -> None:
     nodes = [
         helper.make_node("Vanish", ["x"], ["a"]),
-        helper.make_node("NonMaxSuppression", ["a", "a"], ["b"]),
+        helper.make_node("DeformConv", ["a", "a", "a"], ["b"]),
         helper.make_node("Relu", ["b"], ["y"]),
     ]
     ports = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1]) for name in ("x", "y")]
@@ -161,7 +178,7 @@ def test_all_ops_that_the_core_lacks_are_named_at_once(tmp_path: Path) -> None:
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
     done, _ = run(path, tmp_path, {"x": np.ones(1, np.float32)})
     assert done.returncode == 1
-    assert "none of NonMaxSuppression, Vanish" in done.stderr
+    assert "none of DeformConv, Vanish" in done.stderr
 
 
 def test_a_file_that_is_no_model_is_refused(tmp_path: Path) -> None:

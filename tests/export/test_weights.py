@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections import OrderedDict
 from pathlib import Path
 from typing import Any
@@ -234,3 +235,14 @@ def test_a_tensor_is_read_when_it_is_asked_for(tmp_path: Path) -> None:
     assert found.shape("x") == (1 << 20,)
     with pytest.raises(tl.ArgumentError, match="has changed"):
         found["x"]
+
+
+def test_files_of_old_pytorch_are_refused_with_the_way_to_convert_them(tmp_path: Path) -> None:
+    # The number that they begin with, the version of the form, and what machine wrote it.
+    parts = (0x1950A86A20F9469CFC6C, 1001, {"little_endian": True}, {"weight": 1})
+    path = tmp_path / "old.pt"
+    path.write_bytes(b"".join(pickle.dumps(part, 2) for part in parts))
+    with pytest.raises(tl.ArgumentError) as caught:
+        read_weights(path)
+    assert "PyTorch before 1.6" in str(caught.value.got)
+    assert "torch.save(torch.load(old, weights_only=True), new)" in str(caught.value)

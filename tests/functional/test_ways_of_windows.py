@@ -59,10 +59,19 @@ ALONE = [
     (1, 1, 1, 2, (13, 18), (3, 3), (2, 2), (1, 1), (1, 1)),
     (1, 1, 1, 2, (7, 200), (1, 7), (3, 2), (0, 0), (1, 3)),
 ]
+# By tiles, whose rows are as far apart as those of a window; the first columns alone are not.
+APART = [
+    (2, 24, 26, 1, (23, 30), (3, 3), (1, 1), (2, 1), (2, 1)),
+    (1, 32, 24, 2, (41, 33), (3, 3), (1, 1), (1, 0), (3, 1)),
+    (1, 24, 24, 1, (31, 64), (3, 3), (1, 1), (5, 1), (5, 1)),
+    (3, 25, 24, 1, (17, 40), (3, 3), (1, 1), (3, 2), (7, 1)),
+    (1, 24, 24, 1, (12, 90), (3, 3), (1, 1), (0, 1), (4, 1)),
+    (2, 24, 24, 1, (24, 31), (3, 3), (1, 1), (1, 2), (1, 2)),
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", FEW + ALONE)
+@pytest.mark.parametrize("case", FEW + ALONE + APART)
 def test_convolutions_are_what_they_are_by_definition(case: Any, dtype: str) -> None:
     images, inner, outer, groups, sizes, kernel, stride, padding, dilation = case
     random = np.random.default_rng(0)
@@ -84,6 +93,37 @@ def test_convolutions_are_what_they_are_by_definition(case: Any, dtype: str) -> 
     y = call(tl.Tensor(listing.input("x", x.shape, dtype)))
     compiled = np.asarray(CompiledProgram(listing).run(y, x))  # whose weights are packed once
     np.testing.assert_array_equal(compiled, found)
+
+
+@pytest.mark.parametrize("case", APART)
+def test_gradients_of_dilated_convolutions_are_their_transposes(case: Any) -> None:
+    images, inner, outer, groups, sizes, kernel, stride, padding, dilation = case
+    random = np.random.default_rng(0)
+    x, toward = random.standard_normal((2, images, groups * inner, *sizes))
+    w = random.standard_normal((groups * outer, inner, *kernel))
+    wanted = convolved(toward, w, np.zeros(len(w)), stride, padding, dilation, groups)
+    c = random.standard_normal(wanted.shape)
+
+    def loss(x: Any) -> Any:
+        y = F.convolution(
+            x, tl.tensor(w), stride=stride, padding=padding, dilation=dilation, groups=groups
+        )
+        return F.sum(y * tl.tensor(c))
+
+    slope = np.asarray(tl.grad(loss)(tl.tensor(x)))
+    np.testing.assert_allclose(np.sum(slope * toward), np.sum(wanted * c), rtol=1e-9)
+
+
+@pytest.mark.parametrize("where", [(0, 0), (11, 15), (22, 29)])
+def test_an_infinite_element_is_seen_by_its_windows_alone(where: tuple[int, int]) -> None:
+    images, inner, outer, groups, sizes, kernel, stride, padding, dilation = APART[0]
+    random = np.random.default_rng(0)
+    x = random.standard_normal((images, inner, *sizes)).astype(np.float32)
+    w = random.standard_normal((outer, inner, *kernel)).astype(np.float32)
+    x[(0, 3, *where)] = np.inf
+    found = F.convolution(tl.tensor(x), tl.tensor(w), padding=padding, dilation=dilation)
+    wanted = convolved(x, w, np.zeros(outer), stride, padding, dilation, groups)
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=1e-5, atol=1e-4)
 
 
 @pytest.mark.parametrize("sizes", [(5, 16), (5, 19), (1, 4), (96, 64), (3, 3, 8)])

@@ -16,6 +16,7 @@ from ....imperative.levels import stopped, unwrapped
 from ....imperative.sizes import Size
 from ....imperative.symbolic import Listing, SymbolicTensor
 from ....imperative.tensor import Tensor
+from .drawing import refuse_draws
 from .graph import Graph, Value
 from .meanings import MEANINGS
 from .site import Site, UnsupportedError
@@ -26,10 +27,8 @@ Body = Callable[..., Any]
 def write_body(site: Site) -> list[str] | None:
     """A call of a function made of the op's body, or None where it has none."""
     if _C.is_random(site.op):
-        raise UnsupportedError(
-            "it draws random numbers, which ONNX cannot draw the same",
-            "leave it out (layers: eval()), or give the numbers as an input",
-        )
+        refuse_draws(site)
+        raise UnsupportedError("it draws random numbers of a distribution that ONNX has not")
     recorded = _Recorded(site)
     try:
         results = recorded.run()

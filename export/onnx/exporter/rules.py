@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from .... import _C
 from .control_flow import write_control
+from .drawing import DRAWING_RULES
 from .dtypes import type_text, wider
 from .indexing import INDEXING_RULES
 from .layout import LAYOUT_RULES
@@ -18,11 +19,12 @@ from .normalizing import NORMALIZING_RULES
 from .products import PRODUCT_RULES
 from .reducing import REDUCING_RULES
 from .site import Rule, Site, UnsupportedError
+from .spectra import SPECTRUM_RULES
 from .windows import WINDOW_RULES
 
 RULES: Mapping[str, Rule] = {
     **LAYOUT_RULES, **INDEXING_RULES, **PRODUCT_RULES, **REDUCING_RULES, **NORMALIZING_RULES,
-    **WINDOW_RULES,
+    **WINDOW_RULES, **DRAWING_RULES, **SPECTRUM_RULES,
 }  # fmt: skip
 # The ops of ONNX that the first inputs of rules go to, where these do not take every dtype.
 LIMITED: Mapping[str, str] = {

@@ -29,6 +29,7 @@ def to_model(
     opset: int = 21,
     scope: Any = None,
     name: str = "model",
+    draws: bool = False,
 ) -> Any:
     """A program, function or layer as a model of the package onnx.
 
@@ -42,6 +43,8 @@ def to_model(
         opset: the version of ONNX's ops, from 18 to 26.
         scope: where the values of states are; None is `static.global_scope()`.
         name: of the graph.
+        draws: whether what draws random numbers (dropout in training among it) may draw others of
+            the same distribution, which differ in each run; else it is refused.
 
     Returns:
         An ``onnx.ModelProto`` of the least IR version that the opset goes with. States are
@@ -61,7 +64,7 @@ def to_model(
         ['MatMul', 'Add', 'Relu']
     """
     checked_opset(opset)
-    return _Model(recorded(what, inputs, results, scope), opset, name).proto()
+    return _Model(recorded(what, inputs, results, scope), opset, name, draws=draws).proto()
 
 
 def save(
@@ -73,6 +76,7 @@ def save(
     opset: int = 21,
     scope: Any = None,
     name: str = "model",
+    draws: bool = False,
     verify: bool = False,
     external_above: int = EXTERNAL_ABOVE,
 ) -> None:
@@ -86,6 +90,7 @@ def save(
         opset: see `to_model`.
         scope: see `to_model`.
         name: see `to_model`.
+        draws: see `to_model`.
         verify: whether ONNX Runtime runs the model, on random numbers and at two values of each
             size that is not known, before the file is written; its results must be the program's.
         external_above: models of more bytes keep their weights in a second file of the same
@@ -110,7 +115,13 @@ def save(
 
     checked_opset(opset)
     given = recorded(what, inputs, results, scope)
-    model = _Model(given, opset, name).proto()
+    made = _Model(given, opset, name, draws=draws)
+    model = made.proto()
+    if verify and made.writer.drawn:
+        raise _C.ArgumentError(
+            "models that draw random numbers must not be verified, since each run has others",
+            op="onnx", argument="verify", got="True",
+        )  # fmt: skip
     if verify:
         verify_model(model, given)
     path = Path(path)
@@ -136,9 +147,9 @@ def checked_opset(opset: Any) -> None:
 class _Model:
     """A model that is being made of a recorded program."""
 
-    def __init__(self, given: Recorded, opset: int, name: str) -> None:
+    def __init__(self, given: Recorded, opset: int, name: str, *, draws: bool) -> None:
         self.given = given
-        self.writer = Writer(opset)
+        self.writer = Writer(opset, draws=draws)
         self.graph = Graph()
         self.name = name
         self.params: dict[str, int] = {}
@@ -156,7 +167,7 @@ class _Model:
 
         values, inputs = self._inputs()
         numbers = [*self.given.results.values(), *self.given.next_states.values()]
-        refuse(self._failures_of_inputs())
+        refuse(self._failures_of_ports())
         found = self.writer.write(self.graph, self.given.program, values, numbers)
         refuse(self.writer.failures)
         outputs = self._outputs(found)
@@ -196,11 +207,19 @@ class _Model:
         self.taken = {value.name for value in values.values()}
         return values, infos
 
-    def _failures_of_inputs(self) -> list[Failure]:
-        program = self.given.program
+    def _failures_of_ports(self) -> list[Failure]:
+        program, given = self.given.program, self.given
+        states = {name: number for name, (number, _) in given.states.items()}
+        kinds = [("input", given.inputs), ("state", states), ("result", given.results)]
         return [
-            Failure(f"input {name}", "", f"ONNX has no ops for {program.dtype(n).name}", "")
-            for name, n in self.given.inputs.items()
+            Failure(
+                f"{kind} {name}",
+                "",
+                f"ONNX has no ops for {program.dtype(n).name}",
+                "let the model take, and give, real and imaginary parts",
+            )
+            for kind, numbers in kinds
+            for name, n in numbers.items()
             if not is_exported(program.dtype(n))
         ]
 

@@ -20,6 +20,7 @@ from .dtypes import element_type, is_exported
 from .graph import OURS, Array, Graph, Value
 from .numbers import ARITHMETIC, Unknown, tree_of
 from .site import Site, Spec, UnsupportedError, same_size
+from .spectra import in_pairs, is_complex, write_complex
 
 
 class Failure(NamedTuple):
@@ -36,10 +37,13 @@ class Writer:
 
     Args:
         opset: the version of ONNX's ops.
+        draws: whether random draws may be others of the same distribution.
     """
 
-    def __init__(self, opset: int) -> None:
+    def __init__(self, opset: int, *, draws: bool = False) -> None:
         self.opset = opset
+        self.draws = draws
+        self.drawn: dict[Any, Any] = {}  # draws by what decides them: graph, shape and name
         self.functions: dict[str, Any] = {}  # FunctionProtos by name
         self.failures: list[Failure] = []
         self.assumptions: list[str] = []  # what the program asked of unknown sizes
@@ -182,6 +186,7 @@ class _Program:
                 raise UnsupportedError(f"the value of {name} is not known")
             array = array_of(value)
             literal = array.item() if array.shape == () else None
+            array = in_pairs(array) if is_complex(dtype) else array
             wanted = name if name[:1] != "_" else "captured"
             made = self.graph.constant(array, name=wanted if array.ndim else "")
             self.values[number] = Value(made, dtype, shape, literal)
@@ -294,6 +299,8 @@ def write_op(site: Site) -> list[str]:
     from .scalars import write_scalar
 
     dtypes = [*(x.dtype for x in site.inputs), *(y.dtype for y in site.outputs)]
+    if any(map(is_complex, dtypes)):
+        return write_complex(site)
     for dtype in dtypes:
         if not is_exported(dtype):
             raise UnsupportedError(f"ONNX has no ops for {dtype.name}")

@@ -131,17 +131,16 @@ def is_empty(shape: Sequence[Any]) -> bool:
     return any(type(size) is int and size == 0 for size in shape)
 
 
-def _limits(dtype: Any) -> tuple[Any, Any]:
-    from ....imperative import finfo, iinfo
-
-    info = finfo(dtype) if dtype.kind == "floating" else iinfo(dtype)
-    return info.min, info.max
-
-
 @attribute_function
 def limit(dtype: Any, side: str) -> Any:
-    """The lowest or the highest number of a dtype."""
-    return _limits(dtype)[side == "highest"]
+    """The lowest or the highest number of a dtype, infinities among them."""
+    is_high = side == "highest"
+    if dtype.kind == "floating":
+        return math.inf if is_high else -math.inf
+    from ....imperative import iinfo
+
+    info = iinfo(dtype)
+    return info.max if is_high else info.min
 
 
 @attribute_function

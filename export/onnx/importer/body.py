@@ -7,7 +7,9 @@ said twice.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from .... import _C, functional, imperative
@@ -23,7 +25,7 @@ from ....opdecl.compiler.expression import (
     Name,
     Num,
 )
-from ....opdecl.compiler.onnx_bodies import NUMBER
+from ....opdecl.compiler.onnx_bodies import NUMBER, RUN
 from ....opdecl.compiler.simplify import COMPARE
 from .attribute_functions import FUNCTIONS
 from .element_types import converted
@@ -47,6 +49,13 @@ def function_named(name: str) -> Callable[..., Any] | None:
     """The functional call of this name."""
     found = getattr(functional, name, None) or getattr(linalg, name, None)
     return found if callable(found) else None
+
+
+@cache
+def _takes_many(function: Callable[..., Any]) -> bool:
+    """Whether its first parameter is a sequence of tensors, which bodies give one by one."""
+    first = next(iter(inspect.signature(function).parameters.values()))
+    return str(first.annotation).startswith("Sequence")
 
 
 class Evaluation:
@@ -82,13 +91,16 @@ class Evaluation:
         args = [self.value(arg) for arg in node.args]
         if node.function == SIZE:
             return args[0].size
+        if node.function == RUN:
+            return args[0](*args[1:])[0]
         function = function_named(node.function)
         assert function is not None, f"{node.function} is a function: the entries' check says so"
         if node.function == "astype":
             return converted(args[0], self.attribute(attrs["dtype"]))
         while args and args[-1] is None:  # what may be left out, and is
             args.pop()
-        return function(*args, **{name: self.attribute(attr) for name, attr in attrs.items()})
+        given = [args] if _takes_many(function) else args
+        return function(*given, **{name: self.attribute(attr) for name, attr in attrs.items()})
 
     def attribute(self, attr: Attr) -> Any:
         """The value of a keyword argument."""

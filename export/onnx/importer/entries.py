@@ -22,6 +22,8 @@ def apply_entry(entry: Entry, values: dict[str, Any], outputs: int) -> list[Any]
         values: of all inputs and attributes.
         outputs: how many results the node has.
     """
+    if entry.groups:
+        return _by_groups(entry, values)
     if entry.meaning == "define":
         return run_body(entry.body[: max(outputs, 1)], values)
     if entry.meaning == "fold":
@@ -33,6 +35,16 @@ def apply_entry(entry: Entry, values: dict[str, Any], outputs: int) -> list[Any]
         values = {**values, "outputs": outputs}
     found = RULES[entry.text](**values)
     return list(found) if isinstance(found, tuple) else [found]
+
+
+def _by_groups(entry: Entry, values: dict[str, Any]) -> list[Any]:
+    """The results of each group, one kind after the other."""
+    columns = zip(*(values[name] for name in entry.groups), strict=True)
+    found = [
+        run_body(entry.body, {**values, **dict(zip(entry.groups, group, strict=True))})
+        for group in columns
+    ]
+    return [value for kind in zip(*found, strict=True) for value in kind]
 
 
 @cache

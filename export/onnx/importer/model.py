@@ -17,6 +17,8 @@ from .running import NumberNeeded, Run
 from .sizes import Sizes
 
 MOST_PROGRAMS = 16  # programs for sizes of inputs that are kept
+USUAL = 8  # calls with sizes that are then worth a program beside the one of all sizes
+MOST_USUAL = 2  # such programs that are kept, since each has its weights packed
 MOST_NUMBERS = 64  # elements of an input whose numbers a program may be made for
 
 
@@ -24,7 +26,8 @@ class OnnxModel:
     """A model of ONNX, called like a function.
 
     Where its shapes follow from the sizes of its inputs, it is one `program`, for all sizes that
-    the file leaves open. Otherwise a program is made for each of the sizes that come, and where
+    the file leaves open; sizes that come again and again have one of their own, which calculates no
+    shapes. Otherwise a program is made for each of the sizes that come, and where
     shapes hang on the numbers in small tensors, for those that come twice. What remains runs node
     by node.
 
@@ -59,6 +62,9 @@ class OnnxModel:
         self._is_shown = False  # whether others have the scope, and may set values there
         self._sized: OrderedDict[Any, Recorded | None] = OrderedDict()
         self._seen: Any = None
+        self._has_open_sizes = self._is_open()
+        self._calls: OrderedDict[Any, int] = OrderedDict()  # with these sizes
+        self._usual: OrderedDict[Any, Recorded | None] = OrderedDict()
         try:
             self._check_ports()
             self._recorded = Recorded(file, file.inputs, states=self._weights)
@@ -200,8 +206,27 @@ class OnnxModel:
             return whole.applied(tensors)
         if self._is_shown:
             self._look_for_new_weights(whole)
-        found = self._kept((), [port.shape or () for port in self._file.inputs], {})
+        found = self._for_usual_sizes(tensors) if self._has_open_sizes else None
+        if found is None:
+            found = self._kept((), [port.shape or () for port in self._file.inputs], {})
         return whole.applied(tensors) if found is None else found(tensors)
+
+    def _for_usual_sizes(self, tensors: Sequence[Any]) -> Recorded | None:
+        """The program of sizes that come often; None: they do not."""
+        sizes = tuple(tensor.shape for tensor in tensors)
+        if sizes in self._usual:
+            self._usual.move_to_end(sizes)
+            return self._usual[sizes]
+        calls = self._calls.pop(sizes, 0) + 1
+        if calls < USUAL:
+            self._calls[sizes] = calls
+            if len(self._calls) > MOST_PROGRAMS:
+                self._calls.popitem(last=False)
+            return None
+        self._usual[sizes] = self._made(sizes, {})
+        if len(self._usual) > MOST_USUAL:
+            self._usual.popitem(last=False)
+        return self._usual[sizes]
 
     def _look_for_new_weights(self, whole: Recorded) -> None:
         """Lets go of programs of other weights than the scope has by now."""
@@ -211,6 +236,7 @@ class OnnxModel:
             if now is not None and now is not unwrapped(value):
                 self._weights = {**self._weights, name: Tensor(now)}
                 self._sized.clear()
+                self._usual.clear()
 
     def _for_sizes(self, tensors: Sequence[Any], values: Sequence[Any]) -> Recorded | None:
         """The program for these sizes, or these sizes and numbers; None: there is none."""
@@ -246,15 +272,18 @@ class OnnxModel:
         if key in self._sized:
             self._sized.move_to_end(key)
             return self._sized[key]
-        ports = [port.of_shape(shape) for port, shape in zip(self._file.inputs, sizes, strict=True)]
-        try:
-            constants = {**self._weights, **fixed}
-            self._sized[key] = Recorded(self._file, ports, constants=constants)
-        except NumberNeeded:
-            self._sized[key] = None
+        self._sized[key] = self._made(sizes, fixed)
         if len(self._sized) > MOST_PROGRAMS:
             self._sized.popitem(last=False)
         return self._sized[key]
+
+    def _made(self, sizes: Sequence[Any], fixed: Mapping[str, Any]) -> Recorded | None:
+        """A program for these sizes; None: it needs numbers that are not among those fixed."""
+        ports = [port.of_shape(shape) for port, shape in zip(self._file.inputs, sizes, strict=True)]
+        try:
+            return Recorded(self._file, ports, constants={**self._weights, **fixed})
+        except NumberNeeded:
+            return None
 
     def __repr__(self) -> str:
         """What it takes and gives."""

@@ -169,7 +169,7 @@ class Run:
         values: dict[str, Any],
     ) -> None:  # fmt: skip
         if one.is_variadic:
-            values[one.name] = [self._seen(entry, value) for value in given[number:]]
+            values[one.name] = [self._seen(entry, value) for value in _share(entry, one, given)]
             return
         value = given[number] if number < len(given) else None
         if value is None:
@@ -312,6 +312,20 @@ def _read(value: Any, one: Input, node: Node) -> Any:
             )
         listed = listed[0]
     return int(listed) if one.kind == "int" and not isinstance(listed, Size) else listed
+
+
+def _share(entry: Entry, one: Input, given: Sequence[Any]) -> Sequence[Any]:
+    """What of the inputs belongs to one that is many; of several such, each has as many."""
+    names = entry.groups or [one.name]
+    first = next(i for i, each in enumerate(entry.inputs) if each.is_variadic)
+    count, rest = divmod(max(len(given) - first, 0), len(names))
+    if rest or (entry.groups and not count):
+        raise _C.ArgumentError(
+            f"must be {len(names)} for each tensor that moves", op=entry.name, argument="inputs",
+            got=str(len(given) - first),
+        )  # fmt: skip
+    at = first + names.index(one.name) * count
+    return given[at : at + count]
 
 
 def _typed(node: Node, given: Sequence[Any], results: list[Any]) -> list[Any]:

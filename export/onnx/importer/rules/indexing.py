@@ -12,7 +12,6 @@ from ..... import functional as F
 from .....imperative import Size, Tensor
 from .....imperative.blocks import is_symbolic
 from ..attribute_functions import normal_axis
-from ..element_types import converted
 from ..rule_table import rule
 
 
@@ -130,35 +129,6 @@ def _with_part(x: Any, part: Any, items: Sequence[slice]) -> Any:
 
 
 @rule
-def tensor_scatter(past: Any, update: Any, indices: Any, *, axis: int, mode: str) -> Any:
-    """A cache with an update written from an index on, along an axis, for each example."""
-    axis = normal_axis(axis, len(past.shape))
-    batch, steps = past.shape[0], update.shape[axis]
-    first = F.full((batch,), 0, dtype="int64") if indices is None else indices
-    at = F.reshape(first, (-1, 1)) + F.reshape(F.arange(steps), (1, -1))
-    if mode == "circular":
-        at = F.remainder(at, past.shape[axis])
-    shape = [1] * len(past.shape)
-    shape[0], shape[axis] = batch, steps
-    return F.put_along_axis(
-        past, F.broadcast_to(F.reshape(at, shape), update.shape), update, axis=axis
-    )
-
-
-@rule
-def one_hot(indices: Any, depth: int, values: Any, *, axis: int) -> Any:
-    """A row for each index, with the one value there and the other elsewhere."""
-    whole = converted(indices, "int64")
-    inside = (whole >= -depth) & (whole < depth)
-    at = F.where(inside, F.where(whole < 0, whole + depth, whole), 0)
-    found = F.one_hot(at, depth=depth)
-    found = found & F.expand_dims(inside, -1)
-    chosen = F.where(found, values[1], values[0])
-    rank = len(chosen.shape)
-    return F.moveaxis(chosen, -1, normal_axis(axis, rank))
-
-
-@rule
 def compress(x: Any, condition: Any, *, axis: int | None) -> Any:
     """The rows where a condition holds."""
     if axis is None:
@@ -186,10 +156,3 @@ def unique(x: Any, *, axis: int | None, sorted: int) -> Any:
         F.take(values, order, axis=along), F.take(first, order, axis=0),
         F.take(place, inverse, axis=0), F.take(counts, order, axis=0),
     )  # fmt: skip
-
-
-@rule
-def array_feature_extractor(x: Any, indices: Any) -> Any:
-    """Columns by their indices."""
-    found = F.take(x, F.reshape(indices, (-1,)), axis=-1)
-    return F.reshape(found, (1, -1)) if len(x.shape) == 1 else found

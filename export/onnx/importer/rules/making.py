@@ -8,7 +8,7 @@ from typing import Any
 from ..... import _C
 from ..... import functional as F
 from .....imperative import Size, Tensor, as_raw_tensor
-from ..element_types import converted, dtype_of, element_type
+from ..element_types import converted, element_type
 from ..narrow_types import Narrow
 from ..rule_table import rule
 from ..sizes import sized
@@ -74,11 +74,3 @@ def range_of(start: Any, limit: Any, delta: Any, *, stash_type: int) -> Any:
         at = converted(F.arange(count), "float64")
         return converted(at * step + first, kind)
     return F.arange(first, last, step, dtype=kind)
-
-
-@rule
-def eye_like(x: Any, *, dtype: int | None, k: int) -> Any:
-    """Ones on a diagonal, in the shape of a matrix."""
-    rows, columns = x.shape
-    kind = x.dtype if dtype is None else dtype_of(dtype)
-    return converted(F.eye(rows, columns, k=k), kind)

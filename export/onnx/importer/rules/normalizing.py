@@ -37,22 +37,6 @@ def layer_normalization(
 
 
 @rule
-def local_response_normalization(
-    x: Any, *, size: int, alpha: float, beta: float, bias: float
-) -> Any:
-    """By the squares of neighbouring channels."""
-    before = (size - 1) // 2
-    widths = [0] * (2 * len(x.shape))
-    widths[2], widths[3] = before, size - 1 - before
-    padded = F.pad(x * x, widths)
-    total: Any = None
-    for i in range(size):
-        one = padded[:, i : i + x.shape[1]]
-        total = one if total is None else total + one
-    return x / F.pow(total * (alpha / size) + bias, beta)
-
-
-@rule
 def dropout(x: Any, ratio: Any, training: Any, *, seed: int | None, outputs: int) -> Any:
     """The tensor as it is, or in training with elements left out."""
     if training and ratio != 0:

@@ -171,13 +171,6 @@ def lp_pool(
 
 
 @rule
-def global_lp_pool(x: Any, *, p: int) -> Any:
-    """The p-norm of all spatial elements."""
-    axes = tuple(range(2, len(x.shape)))
-    return F.pow(F.sum(F.pow(F.abs(x), p), axis=axes, keepdims=True), 1 / p)
-
-
-@rule
 def max_unpool(
     x: Any, indices: Any, wanted: Any, *, kernel_shape: Any, pads: Any, strides: Any
 ) -> Any:

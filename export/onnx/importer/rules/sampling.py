@@ -1,4 +1,4 @@
-"""Ops that read images between their elements: grids, deformed windows; and columns of windows."""
+"""Deformed windows, which read images between their elements; and columns of windows."""
 
 from __future__ import annotations
 
@@ -8,96 +8,32 @@ from typing import Any
 
 import numpy as np
 
-from ..... import _C
 from ..... import functional as F
 from ..attribute_functions import is_symmetric, ones_like
 from ..element_types import converted
 from ..rule_table import bounded, rule
 
 
-@rule
-def grid_sample(x: Any, grid: Any, *, align_corners: int, mode: str, padding_mode: str) -> Any:
-    """The elements of images at the places of a grid."""
-    names = {"bilinear": "linear", "bicubic": "cubic"}
-    mode = names.get(mode, mode)
-    count = len(x.shape) - 2
-    places = []
-    for i in range(count):
-        size = x.shape[2 + i]
-        own = grid[..., count - 1 - i]  # the last axis first
-        whole = size - 1 if align_corners else size  # from -1 to 1
-        at = (own + 1) * (whole / 2) - (0.0 if align_corners else 0.5)
-        if padding_mode == "reflection":
-            first, last = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
-            if mode != "cubic":
-                at = _reflected(at, first, last)
-        if padding_mode == "border" and mode != "cubic":
-            at = F.minimum(F.maximum(at, 0), size - 1)
-        places.append(at)
-    return sampled(x, places, mode, padding_mode, align_corners)
+def sampled(x: Any, places: Sequence[Any]) -> Any:
+    """Elements of (images, channels, *spatial) between places, one tensor for each spatial axis.
 
-
-def _reflected(at: Any, first: float, last: float) -> Any:
-    length = last - first
-    if length <= 0:
-        return at * 0
-    away = F.abs(at - first)
-    turns = F.floor(away / length)
-    rest = away - turns * length
-    is_even = F.remainder(turns, 2) == 0
-    return F.where(is_even, rest + first, last - rest)
-
-
-def sampled(
-    x: Any, places: Sequence[Any], mode: str, padding: str = "zeros", align_corners: int = 0
-) -> Any:
-    """Elements of (images, channels, *spatial) at places, one tensor for each spatial axis.
-
-    Places are (images, *outputs); what lies outside is 0, or as the padding says.
+    Places are (images, *outputs); what lies outside is 0.
     """
-    if mode not in ("linear", "nearest", "cubic"):
-        raise _C.ArgumentError(
-            "must be linear, nearest or cubic", op="GridSample", argument="mode", got=repr(mode)
-        )
-    taps = [_taps(at, mode, x.dtype) for at in places]
+    taps = [((low := F.floor(at)), at - low) for at in places]
     rows = F.reshape(x, (x.shape[0], x.shape[1], -1))
     total: Any = None
-    for chosen in product(*taps):
+    for chosen in product((0, 1), repeat=len(places)):
         flat: Any = 0
         share: Any = None
-        for (index, weight), size in zip(chosen, x.shape[2:], strict=True):
-            if mode == "cubic" and padding == "reflection":
-                first, last = (0.0, size - 1.0) if align_corners else (-0.5, size - 0.5)
-                index = _reflected(index, first, last)
+        for step, (low, rest), size in zip(chosen, taps, x.shape[2:], strict=True):
+            index = low + step
             inside = (index >= 0) & (index <= size - 1)
-            own = weight if padding != "zeros" else F.where(inside, weight, 0)
-            at = converted(F.minimum(F.maximum(F.round(index), 0), size - 1), "int64")
-            flat = flat * size + at
+            own = F.where(inside, rest if step else 1 - rest, 0)
+            flat = flat * size + converted(F.minimum(F.maximum(index, 0), size - 1), "int64")
             share = own if share is None else share * own
         found = _picked(rows, flat) * F.expand_dims(share, 1)
         total = found if total is None else total + found
     return converted(total, x.dtype)
-
-
-def _taps(at: Any, mode: str, dtype: Any) -> list[tuple[Any, Any]]:
-    """Indices, not rounded into the image yet, with their weights."""
-    if mode == "nearest":
-        near = F.round(at)
-        return [(near, F.ones_like(near))]
-    low = F.floor(at)
-    rest = at - low
-    if mode == "linear":
-        return [(low, 1 - rest), (low + 1, rest)]
-    a = -0.75
-    found = []
-    for k in (-1, 0, 1, 2):
-        distance = F.abs(rest - k)
-        if k in (0, 1):
-            weight = ((a + 2) * distance - (a + 3)) * distance * distance + 1
-        else:
-            weight = ((distance - 5) * distance + 8) * distance * a - 4 * a
-        found.append((low + k, weight))
-    return found
 
 
 def _picked(rows: Any, flat: Any) -> Any:
@@ -134,7 +70,7 @@ def deformable_convolution(
                 base = np.arange(outs[i]) * strides[i] - around[i] + k[i] * dilations[i]
                 start = converted(F.asarray(base.reshape(shape)), x.dtype)
                 places.append(moved[:, g, tap, i] + start)
-            found = sampled(own, places, "linear")
+            found = sampled(own, places)
             if mask is not None:
                 shown = F.reshape(mask, (images, offset_group, taps, *outs))[:, g, tap]
                 found = found * F.expand_dims(shown, 1)

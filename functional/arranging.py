@@ -45,6 +45,7 @@ __all__ = [
 
 _MOST = 2**58  # elements, as in the core
 _MOST_DIMENSIONS = 64  # the same
+_FEW_TIMES = 4  # that a tensor is written one by one
 _WHOLE = slice(None)
 
 
@@ -273,6 +274,8 @@ def roll(
 
 
 def counts_of(call: str, counts: Any) -> list[int]:
+    if type(counts) is tuple and all(type(count) is int and count >= 0 for count in counts):
+        return list(counts)
     given = np.asarray(steady(counts))
     if given.dtype.kind not in "iu" and given.size > 0:
         raise ShapeError("must be integers.", op=call, argument="repetitions", got=f"{given.dtype}")
@@ -314,6 +317,9 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
     counts = [1] * (ndim - len(counts)) + counts
     sizes = [1] * (ndim - len(x.shape)) + list(x.shape)
     result = checked_shape("tile", [n * size for n, size in zip(counts, sizes, strict=True)])
+    repeated = [i for i, count in enumerate(counts) if count != 1]
+    if ndim == len(x.shape) and len(repeated) == 1 and 1 < counts[repeated[0]] <= _FEW_TIMES:
+        return concat([x] * counts[repeated[0]], axis=repeated[0])
     apart = [size for pair in zip(counts, sizes, strict=True) for size in pair]
     single = [size for i, size in enumerate(apart) for size in ([1] if i % 2 == 0 else [size])]
     return reshape(broadcast_to(reshape(x, tuple(single)), tuple(apart)), result)

@@ -238,7 +238,7 @@ class _Pair:
         self.columns = "".join(letter for letter in y.letters if letter not in x.letters)
         self.sizes = dict(zip(x.letters, x.shape, strict=True))
         for letter, size in zip(y.letters, y.shape, strict=True):
-            self.sizes[letter] = _wider(self.sizes.get(letter, 1), size)
+            self.sizes[letter] = _wider(self.sizes.get(letter, size), size)
 
     @property
     def turned(self) -> int:
@@ -269,7 +269,7 @@ def _are_known(*shapes: Shape) -> bool:
 
 def _wider(size: Any, other: Any) -> Any:
     """Of two sizes that may differ where one is 1."""
-    return other if size == 1 else size
+    return other if size != other and size == 1 else size
 
 
 def _near_diagonal(x: Any, axis: int) -> Any:
@@ -277,8 +277,8 @@ def _near_diagonal(x: Any, axis: int) -> Any:
     one row and one column further."""
     size = x.shape[axis]
     in_order = reshape(x, (*x.shape[:axis], size * size, *x.shape[axis + 2 :]))
-    before = (slice(None),) * axis
-    return in_order[(*before, slice(None, None, size + 1))]
+    key = (*[slice(None)] * axis, slice(None, None, size + 1))
+    return in_order[key]
 
 
 def _far_diagonal(x: Any, first: int, second: int, size: Any) -> Any:

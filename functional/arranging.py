@@ -47,6 +47,7 @@ _MOST = 2**58  # elements, as in the core
 _MOST_DIMENSIONS = 64  # the same
 _FEW_TIMES = 4  # that a tensor is written one by one
 _WHOLE = slice(None)
+_BACKWARDS = slice(None, None, -1)
 
 
 def as_tensor(x: TensorLike) -> Any:
@@ -91,6 +92,8 @@ def dims_of(shape: Any) -> tuple[int, ...]:
 
 def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     """Several axes, or all for None, each once."""
+    if type(axis) is int:
+        return [axis_of(call, axis, ndim)]
     if axis is None:
         return list(range(ndim))
     given = axis if isinstance(axis, Sequence) else (axis,)
@@ -218,9 +221,10 @@ def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         [3, 2, 1]
     """
     x = as_tensor(x)
-    axes = axes_of("flip", axis, len(x.shape))
-    key = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
-    return x[key]
+    key = [_WHOLE] * len(x.shape)
+    for i in axes_of("flip", axis, len(key)):
+        key[i] = _BACKWARDS
+    return x[tuple(key)]
 
 
 @named
@@ -251,6 +255,8 @@ def roll(
         if isinstance(shift, Sequence):
             raise ShapeError("several shifts need as many axes.", op="roll", got="axis=None")
         return reshape(roll(reshape(x, (-1,)), shift, 0), tuple(x.shape))
+    if type(axis) is int and type(shift) is int:
+        return _rolled(x, shift, axis_of("roll", axis, len(x.shape)))
     axes = list(axis) if isinstance(axis, Sequence) else [axis]
     shifts = list(shift) if isinstance(shift, Sequence) else [shift] * len(axes)
     if len(axes) == 1:
@@ -264,13 +270,18 @@ def roll(
         i = axis_of("roll", one, len(x.shape))
         total[i] = total.get(i, 0) + operator.index(places)
     for i, places in total.items():
-        size = x.shape[i]
-        cut = (size - places) % size if size else 0
-        if cut:
-            before = (slice(None),) * i
-            tail, head = (*before, slice(cut, None)), (*before, slice(None, cut))
-            x = concat([x[tail], x[head]], axis=i)
+        x = _rolled(x, places, i)
     return x
+
+
+def _rolled(x: Any, places: int, axis: int) -> Any:
+    size = x.shape[axis]
+    cut = (size - places) % size if size else 0
+    if not cut:
+        return x
+    before = (_WHOLE,) * axis
+    tail, head = (*before, slice(cut, None)), (*before, slice(None, cut))
+    return concat([x[tail], x[head]], axis=axis)
 
 
 def counts_of(call: str, counts: Any) -> list[int]:
@@ -313,13 +324,13 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
             f"must be at most {_MOST_DIMENSIONS} numbers.", op="tile", argument="repetitions",
             got=f"{len(counts)}",
         )  # fmt: skip
-    ndim = max(len(x.shape), len(counts))
+    ndim = len(x.shape)
+    if len(counts) == ndim and counts.count(1) == ndim - 1 and 2 <= max(counts) <= _FEW_TIMES:
+        return concat([x] * max(counts), axis=counts.index(max(counts)))
+    ndim = max(ndim, len(counts))
     counts = [1] * (ndim - len(counts)) + counts
     sizes = [1] * (ndim - len(x.shape)) + list(x.shape)
     result = checked_shape("tile", [n * size for n, size in zip(counts, sizes, strict=True)])
-    repeated = [i for i, count in enumerate(counts) if count != 1]
-    if ndim == len(x.shape) and len(repeated) == 1 and 1 < counts[repeated[0]] <= _FEW_TIMES:
-        return concat([x] * counts[repeated[0]], axis=repeated[0])
     apart = [size for pair in zip(counts, sizes, strict=True) for size in pair]
     single = [size for i, size in enumerate(apart) for size in ([1] if i % 2 == 0 else [size])]
     return reshape(broadcast_to(reshape(x, tuple(single)), tuple(apart)), result)

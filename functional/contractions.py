@@ -150,11 +150,14 @@ class _Plan:
                 shape = list(term.shape)
                 shape[first] = size
                 del shape[second]
-                function = (
-                    partial(_near_diagonal, axis=first)
-                    if is_view
-                    else partial(_far_diagonal, first=first, second=second, size=size)
-                )
+                function: Callable[[Any], Any]
+                if is_view:
+                    # In rows that lie end to end, the next is one row and one column further.
+                    in_order = (*term.shape[:first], size * size, *term.shape[second + 1 :])
+                    key = (*[slice(None)] * first, slice(None, None, size + 1))
+                    function = partial(_in_steps, shape=in_order, key=key)
+                else:
+                    function = partial(_far_diagonal, first=first, second=second, size=size)
                 letters = term.letters[:second] + term.letters[second + 1 :]
                 term = self._then(function, [term], letters, tuple(shape))
         return term
@@ -272,13 +275,8 @@ def _wider(size: Any, other: Any) -> Any:
     return other if size != other and size == 1 else size
 
 
-def _near_diagonal(x: Any, axis: int) -> Any:
-    """Of two axes beside each other, of one size: in rows that lie end to end, the next element is
-    one row and one column further."""
-    size = x.shape[axis]
-    in_order = reshape(x, (*x.shape[:axis], size * size, *x.shape[axis + 2 :]))
-    key = (*[slice(None)] * axis, slice(None, None, size + 1))
-    return in_order[key]
+def _in_steps(x: Any, shape: Shape, key: tuple[slice, ...]) -> Any:
+    return reshape(x, shape)[key]
 
 
 def _far_diagonal(x: Any, first: int, second: int, size: Any) -> Any:

@@ -28,6 +28,7 @@ if _TYPE_CHECKING:
     from .classification import *  # noqa: F403
     from .comparing import *  # noqa: F403
     from .complex_numbers import *  # noqa: F403
+    from .contractions import *  # noqa: F403
     from .control_flow import *  # noqa: F403
     from .covariances import *  # noqa: F403
     from .diagonals import *  # noqa: F403
@@ -70,6 +71,7 @@ _LATE = (
     "classification",
     "comparing",
     "complex_numbers",
+    "contractions",
     "control_flow",
     "covariances",
     "diagonals",

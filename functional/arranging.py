@@ -46,7 +46,9 @@ __all__ = [
 
 _MOST = 2**58  # elements, as in the core
 _MOST_DIMENSIONS = 64  # the same
+_FEW_TIMES = 4  # that a tensor is written one by one
 _WHOLE = slice(None)
+_BACKWARDS = slice(None, None, -1)
 
 
 def as_tensor(x: TensorLike) -> Any:
@@ -98,6 +100,8 @@ def dims_of(shape: Any) -> tuple[int, ...]:
 
 def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     """Several axes, or all for None, each once."""
+    if type(axis) is int:
+        return [axis_of(call, axis, ndim)]
     if axis is None:
         return list(range(ndim))
     given = axis if is_several(axis) else (axis,)
@@ -229,9 +233,10 @@ def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         [3, 2, 1]
     """
     x = as_tensor(x)
-    axes = axes_of("flip", axis, len(x.shape))
-    key = tuple(slice(None, None, -1 if i in axes else 1) for i in range(len(x.shape)))
-    return x[key]
+    key = [_WHOLE] * len(x.shape)
+    for i in axes_of("flip", axis, len(key)):
+        key[i] = _BACKWARDS
+    return x[tuple(key)]
 
 
 @named
@@ -262,6 +267,8 @@ def roll(
         if isinstance(shift, Sequence):
             raise ShapeError("several shifts need as many axes.", op="roll", got="axis=None")
         return reshape(roll(reshape(x, (-1,)), shift, 0), tuple(x.shape))
+    if type(axis) is int and type(shift) is int:
+        return _rolled(x, shift, axis_of("roll", axis, len(x.shape)))
     axes = list(axis) if isinstance(axis, Sequence) else [axis]
     shifts = list(shift) if isinstance(shift, Sequence) else [shift] * len(axes)
     if len(axes) == 1:
@@ -275,16 +282,23 @@ def roll(
         i = axis_of("roll", one, len(x.shape))
         total[i] = total.get(i, 0) + operator.index(places)
     for i, places in total.items():
-        size = x.shape[i]
-        cut = (size - places) % size if size else 0
-        if cut:
-            before = (slice(None),) * i
-            tail, head = (*before, slice(cut, None)), (*before, slice(None, cut))
-            x = concat([x[tail], x[head]], axis=i)
+        x = _rolled(x, places, i)
     return x
 
 
+def _rolled(x: Any, places: int, axis: int) -> Any:
+    size = x.shape[axis]
+    cut = (size - places) % size if size else 0
+    if not cut:
+        return x
+    before = (_WHOLE,) * axis
+    tail, head = (*before, slice(cut, None)), (*before, slice(None, cut))
+    return concat([x[tail], x[head]], axis=axis)
+
+
 def counts_of(call: str, counts: Any) -> list[int]:
+    if type(counts) is tuple and all(type(count) is int and count >= 0 for count in counts):
+        return list(counts)
     given = np.asarray(steady(counts))
     if given.dtype.kind not in "iu" and given.size > 0:
         raise ShapeError("must be integers.", op=call, argument="repetitions", got=f"{given.dtype}")
@@ -322,7 +336,10 @@ def tile(x: TensorLike, repetitions: int | Sequence[int]) -> Tensor:
             f"must be at most {_MOST_DIMENSIONS} numbers.", op="tile", argument="repetitions",
             got=f"{len(counts)}",
         )  # fmt: skip
-    ndim = max(len(x.shape), len(counts))
+    ndim = len(x.shape)
+    if len(counts) == ndim and counts.count(1) == ndim - 1 and 2 <= max(counts) <= _FEW_TIMES:
+        return concat([x] * max(counts), axis=counts.index(max(counts)))
+    ndim = max(ndim, len(counts))
     counts = [1] * (ndim - len(counts)) + counts
     sizes = [1] * (ndim - len(x.shape)) + list(x.shape)
     result = checked_shape("tile", [n * size for n, size in zip(counts, sizes, strict=True)])

@@ -10,6 +10,9 @@ namespace tensorlike {
 // unless its owner says which part, but it has a truth.
 constexpr bool converts_at_once(DType from, DType to) {
   if (from == to) return true;
+  const bool is_whole = kind_of(from) <= Kind::kInteger;
+  if (is_whole && kind_of(to) <= Kind::kInteger) return true;
+  if (is_whole && (to == DType::kFloat32 || to == DType::kFloat64)) return true;
   if (kind_of(from) == Kind::kComplex && kind_of(to) != Kind::kComplex) return to == DType::kBool;
   const bool both_compute = compute_of(from) == from && compute_of(to) == to;
   const bool is_wide = from == DType::kFloat64 || from == DType::kInt64 || from == DType::kUInt64;

@@ -34,10 +34,17 @@ struct Watch {
   }
 };
 
-// Integers wrap around, as NumPy's; signed overflow is undefined in C++, unsigned is not.
+// Integers wrap around, as NumPy's; signed overflow is undefined in C++, unsigned is not. Narrower
+// ones are computed in 32 bits, since C++ would make signed numbers of them; vectors stay narrow.
+// Every function here gives in a narrow dtype what a wide one would, wrapped around.
 template <class T>
-using Wrapping = typename std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
-                                             std::make_unsigned<T>, std::type_identity<T>>::type;
+struct WrappingOf : std::conditional_t<std::is_integral_v<T> && !std::is_same_v<T, bool>,
+                                       std::make_unsigned<T>, std::type_identity<T>> {};
+template <class T>
+  requires(std::is_integral_v<T> && !std::is_same_v<T, bool> && sizeof(T) < 4)
+struct WrappingOf<T> : std::type_identity<uint32_t> {};
+template <class T>
+using Wrapping = typename WrappingOf<T>::type;
 
 template <class T>
 inline bool is_negative(T a) {

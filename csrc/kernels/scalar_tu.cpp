@@ -124,9 +124,23 @@ void kernel(void* const* out, const void* const* in, int64_t n) {
   loop<F, T, Marks...>(out, in, n, std::index_sequence_for<Marks...>{});
 }
 
+template <class... T>
+constexpr bool takes_integers(List<T...>) {
+  return (std::is_same_v<T, int32_t> || ...);
+}
+
 class Table {
  public:
   explicit Table(KernelTable& table) : table_(table) {}
+
+  // Of those written in C++, which are right in integers of any width, see scalar_arithmetic.h.
+  template <class... Marks, class L, class F>
+  void add_native(const char* name, L types, F function) {
+    add<Marks...>(name, types, function);
+    if constexpr (takes_integers(L{})) {
+      add<Marks...>(name, List<int8_t, int16_t, uint8_t, uint16_t, uint32_t>{}, function);
+    }
+  }
 
   template <class... Marks, class F, class... T>
   void add(const char* name, List<T...>, F) {

@@ -77,7 +77,7 @@ class Writer {
     }
     SmallVector<DType, 4> dtypes = literal_dtypes(scalar, args);
     const DType promoted = scalar.compute_dtype(dtypes);
-    const DType loop = compute_of(promoted);
+    const DType loop = scalar.is_compiled[promoted] ? promoted : compute_of(promoted);
     const bool is_expanded = !scalar.is_compiled[loop];
     if (is_expanded && scalar.expansion == nullptr) {
       fail(ErrorKind::kDType, said::op(scalar.spec.name), "there is no kernel for ",

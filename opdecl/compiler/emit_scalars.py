@@ -33,7 +33,8 @@ def emit_scalars(declarations: Declarations, stem: str) -> str:
     for entry in entries:
         if entry.outputs:
             writer.define(entry)
-        rows.append(_row(entry.name, entry.args, is_watched(declarations, entry.name)))
+        watched = is_watched(declarations, entry.name)
+        rows.append(_row(entry.name, entry.args, watched, "add" if entry.outputs else "add_native"))
         for derived in declarations.derived_scalars(entry):
             if derived.is_complex:
                 continue  # a program of its steps
@@ -139,7 +140,7 @@ def _function(
     return [*lines, signature, *body, "}", ""]
 
 
-def _row(name: str, args: tuple[Arg, ...], watched: bool) -> str:
+def _row(name: str, args: tuple[Arg, ...], watched: bool, add: str = "add") -> str:
     marks = ", ".join("B" if is_condition(arg, args) else "V" for arg in args)
     names = [arg.name for arg in args]
     parameters = ", ".join([*(f"auto {arg}" for arg in names), *["auto&... watch"] * watched])
@@ -148,4 +149,4 @@ def _row(name: str, args: tuple[Arg, ...], watched: bool) -> str:
     # A loop for each form: by itself the compiler would not inline what has two callers.
     inlined = " __attribute__((always_inline))" * watched
     function = f"[]({parameters}){inlined} {{ return {call}; }}"
-    return f'  table.template add<{marks}>("{name}", {types}, {function});'
+    return f'  table.template {add}<{marks}>("{name}", {types}, {function});'

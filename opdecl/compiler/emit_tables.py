@@ -53,10 +53,15 @@ def emit_tables(
 
 
 def _table(declarations: Declarations, stem: str) -> str:
+    """A function for each declaration: one for all would take the compiler twice as long."""
     lines = [f"void register_{stem}(Registry& registry);", ""]
+    entries = (*declarations.older_of_stem(stem), *declarations.of_stem(stem))
+    specs = [spec for entry in entries for spec in declarations.lower(entry)]
+    for i, spec in enumerate(specs):
+        lines.append(f"[[gnu::noinline]] static void add_{i}(Registry& registry) {{")
+        lines += [f"  registry.add({spec_text(spec)});", "}"]
     lines.append(f"void register_{stem}(Registry& registry) {{")
-    for entry in (*declarations.older_of_stem(stem), *declarations.of_stem(stem)):
-        lines += [f"  registry.add({spec_text(spec)});" for spec in declarations.lower(entry)]
+    lines += [f"  add_{i}(registry);" for i in range(len(specs))]
     return _file([*lines, "}"])
 
 

@@ -1,6 +1,8 @@
 // Kernels of convolutions: elements in C order, all of the dtype that is computed in.
 #include "kernels/convolution.h"
 
+#include <algorithm>
+
 #include "base/blocking.h"
 #include "op/families.h"
 #include "op/windows.h"
@@ -30,8 +32,23 @@ void convolution_with(Arrays inputs, const Array& out, const Convolution& c, Run
   });
 }
 
+// Kernels go along the last axis: where that has one element, the axis before takes its place.
+Convolution along_lines(Convolution c) {
+  Window& w = c.window;
+  const auto is_single = [&](int dim) {
+    return w.in[dim] == 1 && w.out[dim] == 1 && w.kernel[dim] == 1 && w.before[dim] == 0;
+  };
+  constexpr int kLast = Window::kDims - 1;
+  for (int turn = 0; turn < kLast && is_single(kLast); ++turn) {
+    for (auto* sizes : {w.in, w.out, w.kernel, w.stride, w.before, w.dilation}) {
+      std::rotate(sizes, sizes + kLast, sizes + Window::kDims);
+    }
+  }
+  return c;
+}
+
 void convolution(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
-  const Convolution c = convolution_of(op, inputs[0]->shape, inputs[1]->shape);
+  const Convolution c = along_lines(convolution_of(op, inputs[0]->shape, inputs[1]->shape));
   convolution_with(inputs, *outputs[0], c,
                    [&](const auto* x, const auto* weight, const auto* bias, auto* y) {
                      convolve(c, x, weight, bias, y, inputs[1]->forms);

@@ -58,9 +58,6 @@ std::span<const NamedRule> einsum_rules();
 std::span<const NamedRule> known_rules();
 std::span<const NamedRule> pooling_rules();
 
-// A convolution with the attributes of ONNX's; without a bias where that is not given.
-Item convolved(const RuleCall& call, const Item& x, const Item& w, const Item& b);
-
 // A slice of an axis; kNoBound: an end that is not given, or a step of 1.
 constexpr int64_t kNoBound = INT64_MIN;
 struct Slice {

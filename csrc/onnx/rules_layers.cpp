@@ -13,10 +13,6 @@ Item spatial_sizes(const RuleCall& call, const Tensor& w) {
   return list_of(std::span(w.spec.shape).subspan(2));
 }
 
-Items convolution(const RuleCall& call) {
-  return {convolved(call, call.item("x"), call.item("w"), call.item("b"))};
-}
-
 Items convolution_transpose(const RuleCall& call) {
   const Tensor& w = call.tensor("w");
   const std::string& how = call.item("auto_pad").text("auto_pad");
@@ -73,7 +69,6 @@ Items mean_of_all(const RuleCall& call) {
 }
 
 constexpr NamedRule kRules[] = {
-    {"convolution", convolution},
     {"convolution_transpose", convolution_transpose},
     {"cumulative_sum", cumulative_sum},
     {"cumulative_product", cumulative_product},
@@ -82,17 +77,6 @@ constexpr NamedRule kRules[] = {
 };
 
 }  // namespace
-
-Item convolved(const RuleCall& call, const Item& x, const Item& w, const Item& b) {
-  const Windows windows(call, x.tensor("x"), spatial_sizes(call, w.tensor("w")));
-  const bool pads_here = windows.is_symmetric;
-  const Item input = pads_here ? x : windows.padded(call, x.tensor("x"), 0.0);
-  return call.one("convolution", {input, w, b},
-                  {{"stride", windows.strides},
-                   {"padding", pads_here ? windows.before : zeros(windows.count)},
-                   {"dilation", windows.dilations},
-                   {"groups", call.item("group")}});
-}
 
 std::span<const NamedRule> layer_rules() { return kRules; }
 

@@ -189,6 +189,12 @@ Items max_unpool(const RuleCall& call) {
   Sizes pads(2 * kernel.size(), 0), sizes{shape[0], shape[1]}, widths(2 * shape.size(), 0);
   if (call.is_given("pads")) pads = call.integers("pads");
   if (pads.size() != 2 * kernel.size()) call.refuse("pads", "must be two for each axis", "others");
+  constexpr int64_t kMost = 1 << 24;  // of a number beside which sums are far from overflowing
+  for (const Sizes& numbers : {kernel, strides, pads}) {
+    for (int64_t each : numbers) {
+      if (each < -kMost || each > kMost) call.refuse("kernel_shape", "must be smaller", text(each));
+    }
+  }
   for (size_t i = 0; i < kernel.size(); ++i) {
     sizes.push_back((shape[i + 2] - 1) * strides[i] - pads[i] - pads[i + kernel.size()] +
                     kernel[i]);

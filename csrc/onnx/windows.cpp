@@ -48,9 +48,12 @@ Places places_of(const RuleCall& call, const Windows& windows, std::span<const i
   Places made;
   double total = 1;
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (kernel[i] < 1 || strides[i] < 1 || dilations[i] < 1 || pads[i] < 0 ||
-        pads[i + sizes.size()] < 0 || kernel[i] > kMostPlaces || dilations[i] > kMostPlaces) {
-      call.refuse("kernel_shape", "and what goes with it must be positive", "others");
+    const auto is_odd = [](int64_t number, int64_t least) {
+      return number < least || number > kMostPlaces;
+    };
+    if (is_odd(kernel[i], 1) || is_odd(strides[i], 1) || is_odd(dilations[i], 1) ||
+        is_odd(pads[i], 0) || is_odd(pads[i + sizes.size()], 0)) {
+      call.refuse("kernel_shape", "and what goes with it must be sizes of windows", "others");
     }
     const int64_t wide = (kernel[i] - 1) * dilations[i] + 1;
     const int64_t room = sizes[i] + pads[i] + pads[i + sizes.size()] - wide;

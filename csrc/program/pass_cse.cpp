@@ -1,5 +1,5 @@
-// Common subexpressions: equal ops over the same inputs are computed once, and equal small captured
-// arrays are one.
+// Common subexpressions: equal ops over the same inputs are computed once, and captured arrays are
+// one that are equal and small, or the same memory seen in the same way.
 #include <cstring>
 #include <unordered_map>
 
@@ -30,9 +30,9 @@ class Sharing {
       if (variable.role != Program::Role::kCaptured || !variable.value) continue;
       if (variable.value->tag != Value::kRaw) continue;
       const auto& raw = static_cast<const RawTensor&>(*variable.value);
-      if (raw.size() > kSmall || raw.device != Device()) continue;
-      const Ref<RawTensor> elements = contiguous(raw.ready("optimize"));
-      const std::string key(elements->data, static_cast<size_t>(raw.size()) * size_of(raw.dtype));
+      if (raw.device != Device()) continue;
+      const std::string key = raw.size() > kSmall ? place_of(raw.ready("optimize"))
+                                                  : elements_of(raw.ready("optimize"));
       const auto [begin, end] = known.equal_range(key);
       int same = -1;
       for (auto at = begin; at != end && same < 0; ++at) {
@@ -45,6 +45,18 @@ class Sharing {
       graph_.replace(number, same);
       ++changes_;
     }
+  }
+
+  static std::string elements_of(const RawTensor& raw) {
+    const Ref<RawTensor> elements = contiguous(raw);
+    return {elements->data, static_cast<size_t>(raw.size()) * size_of(raw.dtype)};
+  }
+
+  // Where the elements lie.
+  static std::string place_of(const RawTensor& raw) {
+    std::string key = text(static_cast<const void*>(raw.data));
+    for (int64_t stride : raw.strides) key += text(" ", stride);
+    return key;
   }
 
   void share(size_t place) {

@@ -23,6 +23,8 @@ constexpr Pass kPasses[] = {
      &fuse_bodies},
     {"channels", "what scales and shifts a product's channels becomes part of captured weights",
      OptLevel::kUsual, &scale_channels},
+    {"products", "products of a few rows by the same captured weights are one", OptLevel::kUsual,
+     &join_products},
     {"chains", "elementwise steps of one shape run as one tile program", OptLevel::kUsual,
      &fuse_chains},
     {"rows", "what is reduced along rows and read again runs together, some rows at a time",

@@ -12,7 +12,8 @@
 namespace tensorlike {
 
 // How far passes may go. kUsual: results are the same but for rounding, where a fused op takes the
-// place of what was written out, or weights are transformed once; all other changes keep every bit.
+// place of what was written out, weights are transformed once, or products are joined; all other
+// changes keep every bit.
 // kReal: identities of real numbers, too, that floats know in part, as log(exp(x)) is x.
 enum class OptLevel : uint8_t { kNone, kUsual, kReal };
 
@@ -70,6 +71,7 @@ int apply_identities(Graph& graph, OptLevel level);
 int share_subexpressions(Graph& graph, OptLevel level);
 int fuse_bodies(Graph& graph, OptLevel level);
 int scale_channels(Graph& graph, OptLevel level);
+int join_products(Graph& graph, OptLevel level);
 int fuse_chains(Graph& graph, OptLevel level);
 int fuse_rows(Graph& graph, OptLevel level);
 int keep_constants(Graph& graph, OptLevel level);

@@ -39,20 +39,27 @@ def run(model: Path, folder: Path, inputs: dict[str, Any], *options: str) -> Any
     return done, [np.load(folder / f"out{i}.npy") for i in range(len(names))]
 
 
+def array_of(value: Any) -> Any:
+    """A value of a case as an array, where it is one."""
+    return onnx.numpy_helper.to_array(value) if isinstance(value, TensorProto) else value
+
+
 def is_plain(case: Any) -> bool:
     """Whether a case's values are arrays that .npy files hold."""
-    values = [x for pair in case.data_sets for side in pair for x in side]
+    values = [array_of(x) for pair in case.data_sets for side in pair for x in side]
     kinds = (np.ndarray, np.generic)
-    arrays = all(isinstance(x, kinds) and x.dtype.kind in "biufc" for x in values)
-    graph = case.model.graph
-    return arrays and len(case.data_sets[0][0]) == len(graph.input)
+    plain = all(
+        isinstance(x, kinds) and x.dtype.kind in "biufc" and x.dtype.type.__module__ == "numpy"
+        for x in values
+    )
+    return plain and len(case.data_sets[0][0]) == len(case.model.graph.input)
 
 
 def error_of(case: Any, folder: Path) -> str:
     """What is wrong with a case; "" where the results are the standard's."""
     model = folder / "model.onnx"
     onnx.save(case.model, model)
-    given, wanted = case.data_sets[0]
+    given, wanted = (list(map(array_of, side)) for side in case.data_sets[0])
     names = [one.name for one in case.model.graph.input]
     done, found = run(model, folder, dict(zip(names, given, strict=True)))
     if done.returncode != 0:

@@ -68,10 +68,20 @@ APART = [
     (1, 24, 24, 1, (12, 90), (3, 3), (1, 1), (0, 1), (4, 1)),
     (2, 24, 24, 1, (24, 31), (3, 3), (1, 1), (1, 2), (1, 2)),
 ]
+# Whose last axes have one element.
+NARROW = [
+    (2, 5, 24, 1, (40, 1), (5, 1), (1, 1), (0, 0), (1, 1)),
+    (1, 3, 16, 2, (30, 1), (3, 1), (2, 3), (2, 0), (2, 1)),
+    (1, 4, 8, 1, (9, 8, 1), (3, 3, 1), (1, 1, 1), (1, 1, 0), (1, 1, 1)),
+    (1, 4, 8, 1, (50, 1, 1), (4, 1, 1), (1, 1, 1), (1, 0, 0), (1, 1, 1)),
+    (2, 1, 1, 6, (48, 1), (5, 1), (1, 1), (2, 0), (1, 1)),
+    (1, 3, 4, 1, (6, 1), (3, 1), (1, 1), (1, 1), (1, 1)),
+    (1, 24, 26, 1, (30, 30, 1), (3, 3, 1), (1, 1, 1), (1, 1, 0), (1, 1, 1)),
+]
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("case", FEW + ALONE + APART)
+@pytest.mark.parametrize("case", FEW + ALONE + APART + NARROW)
 def test_convolutions_are_what_they_are_by_definition(case: Any, dtype: str) -> None:
     images, inner, outer, groups, sizes, kernel, stride, padding, dilation = case
     random = np.random.default_rng(0)

@@ -50,7 +50,6 @@ CORE_FAILURES = {
         "convtranspose_(output_shape|kernel_shape|autopad_same)"
     ),
     "an axis twice in one term": "einsum_batch_diagonal",
-    "scales of blocks": "dequantizelinear_blocked|quantizelinear_blocked_asymmetric",
     "draws by a generator that the standard leaves open": "bernoulli.*|training_dropout.*",
     "a value that may be missing, which no file holds": (
         "optional_get_element_optional_tensor|optional_has_element_(tensor|optional)_input"

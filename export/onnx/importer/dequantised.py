@@ -14,6 +14,7 @@ from .... import functional as F
 from ....imperative import Tensor
 from .attribute_functions import normal_axis
 from .element_types import converted
+from .entries import apply_entry, entries
 from .graph import Node
 
 BYTES = ("int8", "uint8")
@@ -77,13 +78,13 @@ def product_of_dequantised(
 
 
 def _convolution(x: Dequantised, w: Dequantised, values: Mapping[str, Any]) -> Any:
-    from .rules.windows import convolution_integer
-
     if not w.is_along(0):
         return None
     names = ("auto_pad", "pads", "strides", "dilations", "group", "kernel_shape")
     how = {name: values[name] for name in names}
-    sums = convolution_integer(x.value, w.value, x.zero, w.zero, **how)
+    zeros = {"x_zero": x.zero, "w_zero": w.zero}
+    (entry,) = entries()["", "ConvInteger"]
+    (sums,) = apply_entry(entry, {"x": x.value, "w": w.value, **zeros, **how}, 1)
     channels = (-1, *[1] * (len(x.value.shape) - 2))
     y = converted(sums, "float32") * F.reshape(x.scale * w.scale, channels)
     return y if values["b"] is None else y + F.reshape(values["b"], channels)

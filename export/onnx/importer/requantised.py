@@ -18,9 +18,10 @@ from .... import functional as F
 from ....imperative import Tensor
 from ....imperative.blocks import is_symbolic
 from .dequantised import BYTES, Dequantised, dequantised
-from .entries import Entry
+from .entries import Entry, apply_entry, entry_for
 from .graph import Node, Reference
 
+_OPSET = 21  # whose ops of bytes are meant
 _NEARLY = 1e-6  # of a scale: as float32 rounds the product of two
 
 
@@ -75,43 +76,51 @@ def _steps(bias: Dequantised | None, left: Dequantised, right: Dequantised) -> A
     return bias.value if np.all(np.abs(own - x * w) <= _NEARLY * x * w) else None
 
 
+def _meant(op: str, values: dict[str, Any], domain: str = "") -> Any:
+    """What an op of bytes gives."""
+    entry = entry_for(domain, op, _OPSET)
+    assert entry is not None
+    return apply_entry(entry, {**entry.attrs, **values}, 1)[0]
+
+
 def _convolution(
     x: Dequantised, w: Dequantised, bias: Any, scale: Any, zero: Any, known: Mapping[str, Any]
 ) -> Any:
-    from .rules.quantising import quantized_convolution
-
     if not w.is_along(0):
         return None
     names = ("auto_pad", "pads", "strides", "dilations", "group", "kernel_shape")
-    return quantized_convolution(
-        x.value, x.scale, x.zero, w.value, w.scale, w.zero, scale, zero, bias,
-        **{name: known[name] for name in names},
-    )  # fmt: skip
+    values = {
+        "x": x.value, "x_scale": x.scale, "x_zero": x.zero, "w": w.value, "w_scale": w.scale,
+        "w_zero": w.zero, "y_scale": scale, "y_zero": zero, "b": bias,
+    }  # fmt: skip
+    return _meant("QLinearConv", {**values, **{name: known[name] for name in names}})
 
 
 def _matrices(
     a: Dequantised, b: Dequantised, bias: Any, scale: Any, zero: Any, known: Mapping[str, Any]
 ) -> Any:
-    from .rules.quantising import quantized_product
-
     if len(b.value.shape) < 2 or not b.is_along(len(b.value.shape) - 1):
         return None
-    return quantized_product(a.value, a.scale, a.zero, b.value, b.scale, b.zero, scale, zero)
+    values = {
+        "a": a.value, "a_scale": a.scale, "a_zero": a.zero, "b": b.value, "b_scale": b.scale,
+        "b_zero": b.zero, "y_scale": scale, "y_zero": zero,
+    }  # fmt: skip
+    return _meant("QLinearMatMul", values)
 
 
 def _general(
     a: Dequantised, b: Dequantised, bias: Any, scale: Any, zero: Any, known: Mapping[str, Any]
 ) -> Any:
-    from .rules.quantised_elements import quantized_general_product
-
     if known["alpha"] != 1.0 or (bias is not None and known["beta"] != 1.0):
         return None
     if not b.is_along(0 if known["transB"] else 1):
         return None
-    return quantized_general_product(
-        a.value, F.reshape(a.scale, ()), a.zero, b.value, b.scale, b.zero, bias, scale, zero,
-        alpha=1.0, transA=known["transA"], transB=known["transB"],
-    )  # fmt: skip
+    values = {
+        "a": a.value, "a_scale": F.reshape(a.scale, ()), "a_zero": a.zero, "b": b.value,
+        "b_scale": b.scale, "b_zero": b.zero, "c": bias, "y_scale": scale, "y_zero": zero,
+        "transA": known["transA"], "transB": known["transB"],
+    }  # fmt: skip
+    return _meant("QGemm", values, "com.microsoft")
 
 
 _PRODUCTS: Mapping[str, Callable[..., Any]] = {

@@ -10,10 +10,9 @@ from typing import Any
 from ..... import functional as F
 from ..attribute_functions import limit, normal_axis
 from ..element_types import TYPES, converted, dtype_of
-from ..narrow_types import INTEGERS, Narrow, narrowed
+from ..narrow_types import INTEGERS, narrowed
 from ..rule_table import rule
 from .conversions import tensor_part, type_number
-from .windows import convolution_integer
 
 UINT8 = 2
 
@@ -110,57 +109,3 @@ def product_of_bytes(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
     )
     found = F.squeeze(found, -1) if is_column else found
     return F.squeeze(found, -1 if is_column else -2) if is_row else found
-
-
-@rule
-def product_integer(a: Any, b: Any, a_zero: Any, b_zero: Any) -> Any:
-    """A product of matrices of bytes."""
-    return product_of_bytes(a, b, a_zero, b_zero)
-
-
-def requantized(sums: Any, factor: Any, zero: Any) -> Any:
-    """Sums as bytes of another scale."""
-    wide = "float64" if sums.dtype.name == "float64" else "float32"
-    rounded = F.round(converted(sums, wide) * factor) + converted(zero, wide)
-    low, high = limit(zero.dtype, "lowest"), limit(zero.dtype, "highest")
-    return converted(F.minimum(F.maximum(rounded, low), high), zero.dtype)
-
-
-@rule
-def quantized_product(
-    a: Any, a_scale: Any, a_zero: Any, b: Any, b_scale: Any, b_zero: Any, y_scale: Any, y_zero: Any
-) -> Any:
-    """A product of quantised matrices, quantised."""
-    a_scale, b_scale, y_scale = (
-        converted(scale, "float32") for scale in (a_scale, b_scale, y_scale)
-    )
-    factor = _rows(a_scale, len(a.shape), -2) * _rows(b_scale, len(b.shape), -1)
-    return requantized(
-        product_of_bytes(a, b, a_zero, b_zero), factor / _rows(y_scale, 2, -2),
-        F.reshape(y_zero, ()) if y_zero.size == 1 else y_zero,
-    )  # fmt: skip
-
-
-@rule
-def quantized_convolution(
-    x: Any, x_scale: Any, x_zero: Any, w: Any, w_scale: Any, w_zero: Any, y_scale: Any, y_zero: Any,
-    b: Any, *, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int,
-    kernel_shape: Any,
-) -> Any:  # fmt: skip
-    """A convolution of quantised images, quantised."""
-    factor = x_scale * w_scale / y_scale
-    requantised = {
-        "bias": 0 if b is None else F.reshape(b, (-1,)),
-        "factor": F.reshape(factor, () if factor.size == 1 else (-1,)),
-        "zero_point": F.reshape(y_zero, ()),
-        "is_signed": y_zero.dtype.name == "int8",
-    }
-    return convolution_integer(
-        x, w, x_zero, w_zero, auto_pad=auto_pad, pads=pads, strides=strides, dilations=dilations,
-        group=group, kernel_shape=kernel_shape, requantised=requantised,
-    )  # fmt: skip
-
-
-def value_of(x: Any) -> Any:
-    """A tensor, whatever its element type is called."""
-    return x.tensor if isinstance(x, Narrow) else x

@@ -2,36 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from ..... import functional as F
-from ..attribute_functions import is_symmetric, margins, ones_like, window_pads
+from ..attribute_functions import ones_like
 from ..rule_table import rule
-
-
-def convolved(
-    x: Any, w: Any, b: Any, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int
-) -> Any:
-    """A convolution with the attributes of ONNX's."""
-    count = len(x.shape) - 2
-    strides, dilations = ones_like(strides, count), ones_like(dilations, count)
-    around = window_pads(auto_pad, pads, x.shape[2:], w.shape[2:], strides, dilations)
-    padding: Sequence[int] = (0,) * count
-    if is_symmetric(around):
-        padding = around[:count]
-    else:
-        x = F.pad(x, margins(around))
-    return F.convolution(x, w, b, stride=strides, padding=padding, dilation=dilations, groups=group)
-
-
-@rule
-def convolution(
-    x: Any, w: Any, b: Any, *, auto_pad: str, pads: Any, strides: Any, dilations: Any, group: int,
-    kernel_shape: Any,
-) -> Any:  # fmt: skip
-    """A convolution."""
-    return convolved(x, w, b, auto_pad, pads, strides, dilations, group)
 
 
 @rule
@@ -95,27 +71,3 @@ def _resized(y: Any, before: Sequence[int], after: Sequence[int]) -> Any:
         widths += [max(first, 0), max(last, 0)]
     y = y[tuple(items)]
     return F.pad(y, widths) if any(widths) else y
-
-
-@rule
-def convolution_integer(
-    x: Any, w: Any, x_zero: Any, w_zero: Any, *, auto_pad: str, pads: Any, strides: Any,
-    dilations: Any, group: int, kernel_shape: Any, requantised: Mapping[str, Any] | None = None,
-) -> Any:  # fmt: skip
-    """A convolution of bytes, summed exactly; with what makes bytes of the sums, those."""
-    count = len(x.shape) - 2
-    strides, dilations = ones_like(strides, count), ones_like(dilations, count)
-    around = window_pads(auto_pad, pads, x.shape[2:], w.shape[2:], strides, dilations)
-    x_zero = 0 if x_zero is None else F.reshape(x_zero, ())
-    w_zero = 0 if w_zero is None else F.reshape(w_zero, () if w_zero.size == 1 else (-1,))
-    padding: Sequence[int] = (0,) * count
-    if is_symmetric(around):
-        padding = around[:count]
-    elif isinstance(x_zero, int):
-        x = F.pad(x, margins(around))
-    else:  # bytes wrap: what is there comes back, and what is added is the zero point
-        x = F.pad(x - x_zero, margins(around)) + x_zero
-    how = {"stride": strides, "padding": padding, "dilation": dilations, "groups": group}
-    if requantised is None:
-        return F.conv_integer(x, w, x_zero, w_zero, **how)
-    return F.requantized_convolution(x, w, x_zero, w_zero, **requantised, **how)

@@ -199,6 +199,15 @@ def test_rules_of_users_see_what_they_see_on_the_long_way() -> None:
         seen.append(f"elements {op}")
         return tl.apply.super(op, *xs)
 
+    plain = leaf.detach()
+    for _ in range(3):
+        traced(plain)
+    with tl.apply.registered(apply_seen_on_elements):
+        traced(plain)
+        quick, seen[:] = list(seen), []
+        the_long_way(traced, plain)
+        long, seen[:] = list(seen), []
+        assert quick == long and any("Call" in line for line in quick)
     for rule in (apply_seen_on_tape, apply_seen_on_elements):
         with tl.apply.registered(rule):
             traced(leaf).sum().backward()

@@ -392,3 +392,20 @@ def test_attributes_of_objects_among_the_arguments_are_guarded() -> None:
     other.scale = 7.0
     assert scaled(owner, x, other).item() == 9.0
     assert scaled(Owner(), x).item() == 2.0
+
+
+@pytest.mark.parametrize("kind", [jit.trace, jit.to_static])
+def test_tensors_in_containers_are_others_in_each_call(kind: Any) -> None:
+    shared = tl.tensor([10.0])
+
+    @kind
+    def total(xs: Any, named: Any) -> Any:
+        return xs[0] + xs[1][0] * 2 + named["z"] * 3 + shared
+
+    for n in range(8):
+        x, y, z = (tl.tensor([float(n + i)]) for i in range(3))
+        assert total([x, (y,)], {"z": z}).item() == n + 2 * (n + 1) + 3 * (n + 2) + 10
+    assert len(total.programs()) == 1 and "at once" not in total.why()
+    assert total([shared, (shared,)], {"z": shared}).item() == 70.0
+    shared.set_value([1.0])
+    assert total([shared, (x,)], {"z": z}).item() == 1 + 2 * 7 + 3 * 9 + 1

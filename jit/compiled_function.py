@@ -269,9 +269,13 @@ class CompiledFunction(AroundFunction, _C.QuickCaller):
     ) -> tuple[RecordedProgram, Any]:
         reading = Reading()
         reading.call(self.__wrapped__, args, kwargs)
+        before = len(reading.tensors)
         for x in (*args, *kwargs.values()):
             if not isinstance(x, _C.TensorBase):
                 reading.value(x, "an argument", "")
+        # Those that stand in containers are arguments, others in each call.
+        given = set(map(id, tensors))
+        reading.tensors[before:] = [x for x in reading.tensors[before:] if id(x[1]) not in given]
         # What earlier recordings met will be met again.
         reading.tensors += [pair for one in programs.all() for pair in one.held()]
         names = argument_names(self.__wrapped__, args, kwargs)

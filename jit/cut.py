@@ -15,7 +15,7 @@ from types import FunctionType
 from typing import Any, cast
 
 from .conversion.functions import as_definition, compiled, remade
-from .conversion.names import Liveness, bound, captured, declared, parameters, read, within
+from .conversion.names import Liveness, bound, captured, declared, parameters, within
 from .conversion.refusal import ConversionError
 from .conversion.source import Source, source_of
 from .conversion.templates import OPERATORS, place, statements
@@ -43,28 +43,28 @@ def cut(
             gives the result; else it gives a tuple of variables.
 
     Returns:
-        A function that does the same; None: there is no source, no such block at the top of the
-        function, or nothing beside it that could be a piece.
+        A function that does the same; the function itself where nothing in it can be a piece;
+        None: there is no source, or no such block.
     """
     try:
         source = source_of(function)
     except ConversionError:
         return None
-    if isinstance(source.node, ast.AsyncFunctionDef):
-        return None
     node = as_definition(source.node)
-    if any(declared(node.body)) or not any(_is_excluded(x, function) for x in node.body):
+    if not any(_is_excluded(x, function) for x in within(node.body)):
         return None
+    if isinstance(node, ast.AsyncFunctionDef) or any(declared(node.body)):
+        return function
     cutter = _Cutter(function, source, node)
     body = cutter.run()
     if not cutter.pieces:
-        return None
+        return function
     node.body = body
     code = compiled(ast.fix_missing_locations(node), source, function, function.__code__.co_name)
     return remade(function, code, tuple([make_piece(*piece) for piece in cutter.pieces]))
 
 
-def _is_excluded(statement: ast.stmt, function: FunctionType) -> bool:
+def _is_excluded(statement: ast.AST, function: FunctionType) -> bool:
     """Whether it is a block of `exclude_from_trace`."""
     if not isinstance(statement, ast.With) or len(statement.items) != 1:
         return False
@@ -137,8 +137,8 @@ class _Cutter:
 
     def _cut_out(self, part: list[ast.stmt], rest: list[ast.stmt]) -> list[ast.stmt]:
         """A call in the place of statements, or they themselves."""
-        taken = [n for n in sorted(set().union(*map(read, part))) if n in self._met]
-        later = Liveness(rest, set()).before(rest, set())
+        taken = [n for n in sorted(_read_first(part)) if n in self._met]
+        later = _read_first(rest)
         given = [name for name in bound(part) if name in later]
         sure = self._bound | surely_bound(part)
         # What may stay as it was goes in, to come out again.
@@ -177,6 +177,11 @@ class _Cutter:
         made = remade(self._function, code, None)
         made.__defaults__ = made.__kwdefaults__ = None
         return made
+
+
+def _read_first(part: Sequence[ast.stmt]) -> set[str]:
+    """The names that statements may read before they bind them."""
+    return Liveness(part, set()).before(part, set())
 
 
 def _is_work(part: Sequence[ast.stmt], *, is_last: bool) -> bool:

@@ -82,14 +82,14 @@ class InputSpec:
                 f"must be {self.dtype.name}, as its InputSpec says", op=who, got=x.dtype.name
             )
 
-    def example(self, sizes: dict[Any, int]) -> Tensor:
-        """A tensor without elements of this shape; `sizes` are those of names.
+    def example(self, sizes: Any) -> Tensor:
+        """A tensor without elements of this shape; `sizes`, a dict, are those of names.
 
         Raises:
             ParameterError: `sizes` is no dict.
         """
         if not isinstance(sizes, dict):
-            got = type(sizes).__name__  # type: ignore[unreachable]
+            got = type(sizes).__name__
             raise _C.ParameterError("must be a dict", op="example", argument="sizes", got=got)
         dims = [
             size

@@ -123,15 +123,17 @@ class _Contents:
         return len(x) == len(was) and all(same)
 
 
-def _refuse_changing(found: tuple[Any, ...], args: Sequence[Any]) -> None:
+def _refuse_changing(found: Sequence[Any], args: Sequence[Any]) -> None:
     """Raises where a later call would give the same object, or two where there is one."""
     known = set(map(id, args))
-    for x in found:
+    waiting = list(found)
+    while waiting:
+        x = waiting.pop()
         is_tensor = isinstance(x, _C.TensorWrapper)
         if is_tensor and id(x) in known and not any(x is arg for arg in args):
             raise Untraceable("two of its variables are one tensor")
         known.add(id(x))
-        if isinstance(x, tuple) and type(x) is tuple:
-            _refuse_changing(x, args)
+        if type(x) is tuple:
+            waiting += x
         elif not (is_tensor or is_plain(x) or isinstance(x, (Layer, ModuleType, type))):
             raise Untraceable(f"it hands on a {type(x).__name__}, which may be changed")

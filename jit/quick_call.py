@@ -71,7 +71,7 @@ def quick_call(
     named, cells, others = program.guards.by_kind()
     changes = [(place.said(), output) for place, output in program.assigned]
     return _C.QuickCall(
-        program.op.stretch,
+        program.op,
         given,
         ((*own, *named), cells, others),
         MISSING,

@@ -23,10 +23,11 @@ class QuickCall {
   // arguments must not be. `changes`: (place, which result or None). `results`: (class, which
   // result), (None, the same) without a wrapper, or (None, place). `assemble`: makes of these what
   // is returned; None: there is one. `history`: of results (QuickHistory).
-  QuickCall(PyObject* stretch, PyObject* arguments, PyObject* guards, PyObject* missing,
-            PyObject* state, PyObject* places, PyObject* changes, PyObject* results,
-            PyObject* assemble, PyObject* history)
-      : stretch_(&to_stretch(stretch)),
+  QuickCall(PyObject* op, PyObject* arguments, PyObject* guards, PyObject* missing, PyObject* state,
+            PyObject* places, PyObject* changes, PyObject* results, PyObject* assemble,
+            PyObject* history)
+      : op_(to_op(op)),
+        stretch_(stretch_of(*op_)),
         arguments_(*stretch_, arguments),
         guards_(guards, missing),
         history_(history),
@@ -139,8 +140,15 @@ class QuickCall {
     return true;
   }
 
-  // Empty: the values do not fit.
+  static Ref<Stretch> stretch_of(const Op& op) {
+    const Holder* holder = holder_of(op);
+    if (holder == nullptr) fail(ErrorKind::kAttribute, said::op("QuickCall"), "must have a call");
+    return holder->calls[0];
+  }
+
+  // Empty: the values do not fit, or a rule of a user's has a say.
   Values run_plain(Args all) const {
+    if (!all.empty() && !meaning_.holds_on_elements(*op_, all.size())) return {};
     std::optional<Stretch::Ready> ready;
     try {
       ready.emplace(stretch_->ready(all));
@@ -203,7 +211,9 @@ class QuickCall {
     return checked(PyObject_CallOneArg(result.cls.get(), bare.get()));
   }
 
+  const Ref<Op> op_;  // around the program
   const Ref<Stretch> stretch_;
+  const KnownMeaning meaning_;
   const QuickArguments arguments_;
   const QuickGuards guards_;
   const QuickHistory history_;

@@ -513,7 +513,7 @@ class Stretch:
 class QuickCall:
     def __new__(
         cls,
-        stretch: Stretch,
+        op: OpBase,
         arguments: tuple[Any, ...],
         guards: tuple[Sequence[Any], Sequence[Any], Sequence[Any]],
         missing: Any,

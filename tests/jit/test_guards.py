@@ -367,28 +367,3 @@ def test_a_layer_for_inference_goes_the_quick_way_until_something_changes() -> N
     assert outer(x).tolist() == outer(x).tolist() == (layer(x) * 2).tolist()
     layer.weight.set_value([[0.0, 1.0], [1.0, 0.0]])
     assert outer(x).tolist() == (layer(x) * 2).tolist()
-
-
-def test_attributes_of_objects_among_the_arguments_are_guarded() -> None:
-    class Settings:
-        scale = 2.0
-
-    class Owner:
-        def __init__(self) -> None:
-            self.settings = Settings()
-
-    @jit.trace
-    def scaled(owner: Any, x: Any, other: Any = None) -> Any:
-        settings = owner.settings
-        return x * settings.scale + (0 if other is None else other.scale)
-
-    owner, other, x = Owner(), Settings(), tl.tensor([1.0])
-    for scale in (2.0, 2.0, 2.0, 3.0, 3.0, 3.0, 2.0):
-        owner.settings.scale = scale
-        assert scaled(owner, x).item() == scale
-        assert scaled(owner, x, other).item() == scale + 2.0
-    assert sum(quick.calls for quick in scaled._quick) > 0
-    owner.settings = Settings()
-    other.scale = 7.0
-    assert scaled(owner, x, other).item() == 9.0
-    assert scaled(Owner(), x).item() == 2.0

@@ -46,6 +46,13 @@ def test_a_function_with_a_branch_goes_the_quick_way() -> None:
     assert tl.grad(lambda x: F.sum(chosen(x)[0]))(down).tolist() == [-1.0, -1.0]
 
 
+def test_a_program_without_inputs_goes_the_quick_way() -> None:
+    made = jit.trace(lambda n: F.ones((n,)) * 2)
+    for _ in range(4):
+        assert made(3).tolist() == [2.0] * 3
+    assert quick_calls(made) > 0
+
+
 def test_guards_and_switches_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     factor = 3.0
 

@@ -199,6 +199,15 @@ def test_rules_of_users_see_what_they_see_on_the_long_way() -> None:
         seen.append(f"elements {op}")
         return tl.apply.super(op, *xs)
 
+    plain = leaf.detach()
+    for _ in range(3):
+        traced(plain)
+    with tl.apply.registered(apply_seen_on_elements):
+        traced(plain)
+        quick, seen[:] = list(seen), []
+        the_long_way(traced, plain)
+        long, seen[:] = list(seen), []
+        assert quick == long and any("Call" in line for line in quick)
     for rule in (apply_seen_on_tape, apply_seen_on_elements):
         with tl.apply.registered(rule):
             traced(leaf).sum().backward()
@@ -267,16 +276,26 @@ def test_a_batch_norm_trains_the_quick_way() -> None:
 
 
 def test_dropout_draws_what_the_long_way_draws() -> None:
-    traced = jit.trace(lambda x: F.dropout(x, 0.5) * 2)
-    leaf = tl.tensor(np.ones(32, np.float32), requires_grad=True)
+    layer = nn.Dropout(0.5)
+    traced = jit.trace(lambda x: layer(x) * 2)
+    leaf = tl.tensor(np.ones(64, np.float32), requires_grad=True)
     for _ in range(3):
         traced(leaf)
-    before, found = quick_calls(traced), []
-    for call in (traced, lambda x: the_long_way(traced, x), lambda x: F.dropout(x, 0.5) * 2):
+    found: list[Any] = []
+    for call in (traced, lambda x: the_long_way(traced, x), lambda x: layer(x) * 2):
         tl.manual_seed(5)
+        found.append([])
+        for _ in range(2):
+            leaf.grad = None
+            y = call(leaf)
+            y.sum().backward()
+            found[-1].append((y.tolist(), leaf.grad.tolist()))
+            assert found[-1][-1][0] == found[-1][-1][1]
+    assert found[0] == found[1] == found[2] and found[0][0] != found[0][1]
+    with_seed = jit.trace(lambda x: F.dropout(x, 0.5, seed=3) * 2)
+    for _ in range(4):
         leaf.grad = None
-        y = call(leaf)
+        y = with_seed(leaf)
         y.sum().backward()
-        found.append((y.tolist(), leaf.grad.tolist()))
-    assert found[0] == found[1] == found[2] and found[0][0] == found[0][1]
-    assert quick_calls(traced) == before + 1
+        assert y.tolist() == leaf.grad.tolist() == (F.dropout(leaf, 0.5, seed=3) * 2).tolist()
+    assert quick_calls(with_seed) > 0

@@ -363,22 +363,17 @@ def main() -> None:
     parser.add_argument("--mode", default="sync", help="of the engine")
     parser.add_argument("--only", default="", help="a function's name")
     options = parser.parse_args()
+    from support.hostile_objects import lying_functions, object_calls
+    from support.hostile_programs import program_calls
+
     faulthandler.enable()
     resource.setrlimit(resource.RLIMIT_AS, (MOST_MEMORY, MOST_MEMORY))
     signal.signal(signal.SIGALRM, expire)
     np.seterr(all="ignore")
-    if options.programs:
-        from support.hostile_programs import program_calls
-
-        goods = program_calls()
-    else:
-        goods = good_calls()
-    if options.only:
-        goods = [good for good in goods if good.name == options.only]
+    goods = program_calls() if options.programs else good_calls()
+    goods = [good for good in goods if options.only in ("", good.name)]
     runner, values = Runner(), pool()
     if options.lies:
-        from support.hostile_objects import lying_functions, object_calls
-
         goods = [*goods, *(object_calls() if options.objects else ())]
         goods = [good for good in goods if options.only in ("", good.name)]
         LIARS.extend(lying_functions())

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -62,6 +63,25 @@ void with_activation(const Op& op, DType dtype, const Array& out, Workspace& wor
     args.push_back(repeated(literal_dtype(kind_of(value), dtype), value, {}, workspace));
   }
   call(named, args, out);
+}
+
+// The same, computed in float or double as the operands' dtype is: make(tag, activation, out). An
+// operand may be null: it is not given.
+template <class Make>
+void with_real_activation(const Op& op, std::span<const Array* const> operands, const Array& out,
+                          Workspace& workspace, Make&& make) {
+  DType dtype = operands[0]->dtype;
+  for (const Array* operand : operands) {
+    if (operand != nullptr) dtype = promote(dtype, operand->dtype);
+  }
+  dtype = compute_of(kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32);
+  with_activation(op, dtype, out, workspace, [&](const Activation& activation, const Array& made) {
+    if (dtype == DType::kFloat64) {
+      make(TypeTag<double>{}, activation, made);
+    } else {
+      make(TypeTag<float>{}, activation, made);
+    }
+  });
 }
 
 }  // namespace tensorlike

@@ -146,17 +146,13 @@ void run_layer(const Operands& operands, const Activation& activation, const Arr
 }
 
 void run(const Op& op, const Operands& operands, const Array& out, Workspace& workspace) {
-  DType dtype =
-      promote(promote(operands.x.dtype, operands.column_scales.dtype), operands.bias.dtype);
-  if (operands.row_scales != nullptr) dtype = promote(dtype, operands.row_scales->dtype);
-  dtype = compute_of(dtype);
-  with_activation(op, dtype, out, workspace, [&](const Activation& activation, const Array& made) {
-    if (dtype == DType::kFloat64) {
-      run_layer<double>(operands, activation, made, workspace);
-    } else {
-      run_layer<float>(operands, activation, made, workspace);
-    }
-  });
+  const Array* const reals[] = {&operands.x, &operands.column_scales, &operands.bias,
+                                operands.row_scales};
+  with_real_activation(op, reals, out, workspace,
+                       [&](auto tag, const Activation& activation, const Array& made) {
+                         using T = typename decltype(tag)::type;
+                         run_layer<T>(operands, activation, made, workspace);
+                       });
 }
 
 void quantized_linear(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {

@@ -159,17 +159,13 @@ void run_layer(const Convolution& c, const Operands& operands, const Activation&
 void run(const Op& op, const Operands& operands, const Array& out, Workspace& workspace) {
   const Convolution c = convolution_of(op, operands.x.shape, operands.weight.shape);
   if (out.count == 0) return;
-  DType dtype =
-      promote(promote(operands.x.dtype, operands.channel_scales.dtype), operands.bias.dtype);
-  if (operands.scales != nullptr) dtype = promote(dtype, operands.scales->dtype);
-  dtype = compute_of(kind_of(dtype) == Kind::kFloating ? dtype : DType::kFloat32);
-  with_activation(op, dtype, out, workspace, [&](const Activation& activation, const Array& made) {
-    if (dtype == DType::kFloat64) {
-      run_layer<double>(c, operands, activation, made, workspace);
-    } else {
-      run_layer<float>(c, operands, activation, made, workspace);
-    }
-  });
+  const Array* const reals[] = {&operands.x, &operands.channel_scales, &operands.bias,
+                                operands.scales};
+  with_real_activation(op, reals, out, workspace,
+                       [&](auto tag, const Activation& activation, const Array& made) {
+                         using T = typename decltype(tag)::type;
+                         run_layer<T>(c, operands, activation, made, workspace);
+                       });
 }
 
 void quantized_convolution(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {

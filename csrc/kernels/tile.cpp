@@ -8,13 +8,17 @@
 namespace tensorlike {
 namespace {
 
+constexpr int64_t kSmall = 2;            // bytes of an element
+constexpr int64_t kResident = 262144;    // bytes of an operand that stay in the second-level cache
 constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
 constexpr int64_t kStripColumns = 128;   // that are transposed together
 constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a cache line
 
-// Apart by a cache line more than a power of two, so that slots do not share cache sets.
+// Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
+// load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads
+// one slot and writes another would meet its own stores if these were a line or two ahead.
 size_t tile_bytes(const TileLoops& program) {
-  return static_cast<size_t>(kTile) * program.widest + 64;
+  return static_cast<size_t>(kTile) * program.widest + 1536;
 }
 
 // Tile buffers of this thread: aligned, grown as needed, reused by every program.
@@ -201,6 +205,14 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   }
   for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)
     slot_[first_output + i] = out[i];
+  // Tiles are read in bursts, between which loops run from the cache. Those of small elements are
+  // too short for the processor's own prefetcher to reach the next one.
+  for (size_t i = 0; i < bound_.operands_.size() && bound_.needs_tiles_; ++i) {
+    const int64_t size = static_cast<int64_t>(bound_.operands_[i].size);
+    const bool is_far = size <= kSmall && total_ * size >= kResident;
+    if (bound_.access_[i] != Access::kDirect || !is_far) continue;
+    for (int64_t at = n * size; at < 2 * n * size; at += 64) __builtin_prefetch(slot_[i] + at);
+  }
   SmallVector<const void*, 16> in;
   SmallVector<void*, 8> to;
   for (const TileLoop& instruction : program.instructions) {

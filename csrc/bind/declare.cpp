@@ -165,6 +165,7 @@ std::vector<ShapePart> parts_from(const py::handle& shape) {
     if (kind == "reduced") made.kind = ShapePart::Kind::kReduced;
     if (kind == "reducedsome") made.kind = ShapePart::Kind::kReducedSome;
     if (kind == "held") made.kind = ShapePart::Kind::kHeld;
+    if (kind == "permuted") made.kind = ShapePart::Kind::kPermuted;
     made.group = part.attr("group").cast<int>();
     made.size = expr_from(part.attr("size"));
     made.axis = expr_from(part.attr("axis"));

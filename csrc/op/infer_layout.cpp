@@ -54,26 +54,6 @@ Specs infer_reshape(const Op& op, Inputs inputs) {
   return one(inputs[0].dtype, shape);
 }
 
-Specs infer_transpose(const Op& op, Inputs inputs) {
-  const Dims& shape = inputs[0].shape;
-  const std::vector<int64_t>& axes = ints(op, "axes");
-  const int64_t ndim = static_cast<int64_t>(shape.size());
-  Dims out(shape.size());
-  std::vector<bool> seen(shape.size());
-  bool complete = axes.size() == shape.size();
-  for (size_t i = 0; complete && i < axes.size(); ++i) {
-    const size_t axis = static_cast<size_t>(normalize_axis(op.name(), axes[i], ndim));
-    complete = !seen[axis];
-    seen[axis] = true;
-    out[i] = shape[axis];
-  }
-  if (!complete) {
-    fail(ErrorKind::kShape, said::op(op.name()), said::argument("axes"), "must name each of the ",
-         ndim, " dimensions once", said::got("axes=", to_string(std::span<const int64_t>(axes))));
-  }
-  return one(inputs[0].dtype, out);
-}
-
 Specs infer_subtensor(const Op& op, Inputs inputs) {
   const Dims strides(inputs[0].shape.size());
   return one(inputs[0].dtype, select(op.name(), inputs[0].shape, strides, ints(op, "items")).shape);
@@ -229,12 +209,17 @@ Specs infer_arange(const Op& op, Inputs inputs) {
 }
 
 constexpr std::pair<std::string_view, InferRule> kRules[] = {
-    {"reshape", infer_reshape},     {"transpose", infer_transpose},
-    {"subtensor", infer_subtensor}, {"set_subtensor", infer_set_subtensor},
-    {"gather", infer_gather},       {"scatter_set", infer_scatter},
-    {"scatter_add", infer_scatter}, {"concat", infer_concat},
-    {"stack", infer_stack},         {"split", infer_split},
-    {"fill", infer_fill},           {"arange", infer_arange},
+    {"reshape", infer_reshape},
+    {"subtensor", infer_subtensor},
+    {"set_subtensor", infer_set_subtensor},
+    {"gather", infer_gather},
+    {"scatter_set", infer_scatter},
+    {"scatter_add", infer_scatter},
+    {"concat", infer_concat},
+    {"stack", infer_stack},
+    {"split", infer_split},
+    {"fill", infer_fill},
+    {"arange", infer_arange},
 };
 
 }  // namespace

@@ -196,6 +196,7 @@ class Inference : public FoundSizes {
   }
 
   Dims changed(const ShapePart& part, Dims sizes) {
+    if (part.kind == ShapePart::Kind::kPermuted) return permuted(part, sizes);
     if (part.kind == ShapePart::Kind::kResized) {
       const size_t axis = axis_of(part.axis, sizes.size());
       sizes[axis] = number(part.size);
@@ -219,6 +220,25 @@ class Inference : public FoundSizes {
       if (size != kUnknownSize || keeps) kept.push_back(size == kUnknownSize ? 1 : size);
     }
     return kept;
+  }
+
+  Dims permuted(const ShapePart& part, const Dims& sizes) {
+    const auto& axes = std::get<std::vector<int64_t>>(attr_of(part.axis));
+    const int64_t ndim = static_cast<int64_t>(sizes.size());
+    Dims out = sizes;
+    Dims seen(sizes.size());
+    bool complete = axes.size() == sizes.size();
+    for (size_t i = 0; complete && i < axes.size(); ++i) {
+      const size_t axis = static_cast<size_t>(normalize_axis(op_.name(), axes[i], ndim));
+      complete = seen[axis]++ == 0;
+      out[i] = sizes[axis];
+    }
+    if (!complete) {
+      fail(ErrorKind::kShape, said::op(op_.name()), said::argument(part.axis.attr),
+           "must name each of the ", ndim, " dimensions once",
+           said::got(part.axis.attr, "=", to_string(attr_of(part.axis))));
+    }
+    return out;
   }
 
   // The promoted dtype of the arguments of the first one's category.

@@ -206,6 +206,7 @@ struct ShapePart {
     kReduced,      // those of a group without the axes that `axis` names; with, as 1, if `size`
     kReducedSome,  // the same, where none of those axes may be empty
     kHeld,         // the sizes that the attribute `size` holds
+    kPermuted,     // those of a group in the order that `axis` names
   };
   Kind kind = Kind::kSize;
   int group = 0;

@@ -43,8 +43,9 @@ void check_parts(const OpSpec& spec, const std::vector<ShapePart>& parts, bool i
     check_size(spec, part.axis);
     require(is_below(part.group, static_cast<size_t>(spec.shapes.groups)), spec.name,
             "groups that are there");
-    const bool is_reduced = part.kind == Kind::kReduced || part.kind == Kind::kReducedSome;
-    require(!is_reduced || part.axis.kind == AttrExpr::Kind::kAttr, spec.name,
+    const bool names_axes = part.kind == Kind::kReduced || part.kind == Kind::kReducedSome ||
+                            part.kind == Kind::kPermuted;
+    require(!names_axes || part.axis.kind == AttrExpr::Kind::kAttr, spec.name,
             "axes that an attribute names");
     require(part.kind != Kind::kHeld || is_shape(spec, part.size), spec.name,
             "sizes that an attribute holds");

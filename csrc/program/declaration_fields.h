@@ -25,8 +25,8 @@ template <>
 inline constexpr std::string_view kNames<AttrExpr::Kind>[] = {
     "literal", "attr", "shape", "dim", "dtype", "arithmetic", "tuple", "size", "rank", "flows"};
 template <>
-inline constexpr std::string_view kNames<ShapePart::Kind>[] = {"size",    "group",        "resized",
-                                                               "reduced", "reduced some", "held"};
+inline constexpr std::string_view kNames<ShapePart::Kind>[] = {
+    "size", "group", "resized", "reduced", "reduced some", "held", "permuted"};
 template <>
 inline constexpr std::string_view kNames<ResultShape::Of>[] = {"joint", "real", "complex", "arg",
                                                                "given", "attr", "scalar"};

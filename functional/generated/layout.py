@@ -45,6 +45,7 @@ def permute_dims(x: TensorLike, axes: int | Sequence[int]) -> Tensor:
 
     Returns:
         One tensor.
+        ``x -> x(*permuted(x, axes))``
 
     Source:
         Declared in opdecl/layout.yaml: Transpose.

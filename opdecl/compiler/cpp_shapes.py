@@ -8,7 +8,7 @@ from .cpp import attr_literal, text_literal
 from .specs import ArgShape, AttrExpr, ResultShape, ShapeCase, ShapePart, ShapeSpec
 
 _PARTS = {"group": "kGroup", "resized": "kResized", "reduced": "kReduced",
-          "reducedsome": "kReducedSome", "held": "kHeld"}  # fmt: skip
+          "reducedsome": "kReducedSome", "held": "kHeld", "permuted": "kPermuted"}  # fmt: skip
 _RESULTS = {"real": "kReal", "complex": "kComplex", "arg": "kArg", "given": "kGiven",
             "attr": "kAttr", "scalar": "kScalar"}  # fmt: skip
 _ALWAYS = AttrExpr("literal", literal=True)

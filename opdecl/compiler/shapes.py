@@ -34,7 +34,7 @@ MAX_CASES = 8
 DTYPES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
           "float16", "bfloat16", "float32", "float64", "complex64", "complex128")  # fmt: skip
 COUNTERPARTS = ("real", "complex")
-PARTS = ("resized", "reduced", "reduced_some")
+PARTS = ("resized", "reduced", "reduced_some", "permuted")
 UNKNOWN = "unknown"
 ARITHMETIC = ("add", "subtract", "multiply", "floor_divide", "remainder")
 ALWAYS = AttrExpr("literal", literal=True)
@@ -195,7 +195,11 @@ class ShapeReader:
                 return ShapePart("group", self.group(name))
             case ast.Starred(value=ast.Call() as call):
                 return self.part(call)
-            case ast.Call(func=ast.Name(id=name), args=[of, axis, more]) if name in PARTS:
+            case ast.Call(func=ast.Name(id="permuted"), args=[ast.Name(id=of), ast.Name(id=axes)]):
+                if axes not in self.attrs or self.attrs[axes].type != "permutation":
+                    raise ShapeMistake(f"a permutation is expected among attributes; got {axes}")
+                return ShapePart("permuted", self.group(of), axis=AttrExpr("attr", attr=axes))
+            case ast.Call(func=ast.Name(id=name), args=[of, axis, more]) if name in PARTS[:3]:
                 group = self.group(of.id if isinstance(of, ast.Name) else ast.unparse(of))
                 kind = name.replace("_", "")
                 along = self.size(axis) if name == "resized" else self.axes(axis)

@@ -141,7 +141,9 @@ class AttrSpec:
 
 @dataclass(frozen=True, slots=True)
 class ShapePart:
-    """Part of a declared shape: a "size", "group", "resized", "reduced", "reducedsome", "held"."""
+    """Part of a declared shape: a "size", "group", "resized", "reduced", "reducedsome", "held" or
+    "permuted".
+    """
 
     kind: str
     group: int = 0

@@ -48,6 +48,7 @@ class Transpose(OpBase, native="Transpose"):
 
     Returns:
         One tensor.
+        ``x -> x(*permuted(x, axes))``
 
     Source:
         Declared in opdecl/layout.yaml: Transpose.

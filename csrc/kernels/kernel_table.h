@@ -43,6 +43,9 @@ struct ReductionKernel {
   int64_t least_columns = 2;
   // What runs in place of the loops where there are none.
   const ReductionProgram* program = nullptr;
+  // out[r] = what the steps above give for the n elements of row r < count, with the same bits;
+  // `step` elements lie between rows. Null: nothing is quicker than these steps.
+  void (*each)(void* out, const void* x, int64_t n, int64_t count, int64_t step) = nullptr;
 };
 
 // y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and

@@ -81,7 +81,10 @@ struct IndexKernels {
 
 // Elements of one size, at offsets in bytes or where a mask is set.
 struct PickKernels {
-  void (*take)(char* out, const char* in, const int64_t* offsets, int64_t n) = nullptr;
+  // n elements of each of the tables, which lie in_step bytes apart, to places out_step bytes
+  // apart.
+  void (*take)(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t tables,
+               const int64_t* offsets, int64_t n) = nullptr;
   // For each i of n, out at offsets[i] = in[i]; i runs through `places` where that is not null.
   void (*put)(char* out, const int64_t* offsets, const char* in, int64_t n,
               const int32_t* places) = nullptr;

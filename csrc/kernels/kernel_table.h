@@ -186,6 +186,8 @@ struct KeyKernels {
   void (*decode)(void* keys, int64_t n, bool flips) = nullptr;
   // words[i] = the key of x[i], zeros alike, above the position i; for elements of 4 bytes.
   void (*rank)(uint64_t* words, const void* x, int64_t n, bool flips) = nullptr;
+  // The place of the first element whose key, zeros alike, is below *bound; n: there is none.
+  int64_t (*find)(const void* x, int64_t n, const void* bound, bool flips) = nullptr;
 };
 
 // Running combinations along an axis. Accumulators take 8 bytes (double for floats, else integers),

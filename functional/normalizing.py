@@ -12,8 +12,15 @@ from .generated import avg_pool2d, layer_norm, multiply_add, pad, pow, reshape, 
 __all__ = ["group_norm", "instance_norm", "local_response_norm"]
 
 
-def _per_channel(call: str, name: str, given: TensorLike | None, x: Any, default: float) -> Any:
-    """A weight or bias that broadcasts along the channels of x."""
+def _per_channel(
+    call: str,
+    name: str,
+    given: TensorLike | None,
+    x: Any,
+    default: float,
+    channels: tuple[int, ...] = (-1,),
+) -> Any:
+    """A weight or bias that broadcasts along the channels of x, which have these dimensions."""
     if given is None:
         return default
     value = as_tensor(given)
@@ -24,7 +31,7 @@ def _per_channel(call: str, name: str, given: TensorLike | None, x: Any, default
             argument=name,
             got=f"{name}.shape={value.shape} and x.shape={x.shape}",
         )
-    return reshape(value, (-1, *([1] * (len(x.shape) - 2))))
+    return reshape(value, (*channels, *([1] * (len(x.shape) - 2))))
 
 
 @named
@@ -67,13 +74,13 @@ def group_norm(
             argument="x",
             got=f"x.shape={x.shape}",
         )
-    scale = _per_channel("group_norm", "weight", weight, x, 1.0)
-    shift = _per_channel("group_norm", "bias", bias, x, 0.0)
     images, channels, *rest = x.shape
-    apart = reshape(x, (images, groups, channels // groups, *rest))
-    y = layer_norm(apart, 1.0, 0.0, axes=tuple(range(2, len(apart.shape))), eps=eps)
-    y = reshape(y, tuple(x.shape))
-    return y if weight is None and bias is None else multiply_add(y, scale, shift)
+    group = (groups, channels // groups)
+    scale = _per_channel("group_norm", "weight", weight, x, 1.0, group)
+    shift = _per_channel("group_norm", "bias", bias, x, 0.0, group)
+    apart = reshape(x, (images, *group, *rest))
+    y = layer_norm(apart, scale, shift, axes=tuple(range(2, len(apart.shape))), eps=eps)
+    return reshape(y, tuple(x.shape))
 
 
 @named

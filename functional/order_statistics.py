@@ -42,6 +42,7 @@ from .generated import (
     reshape,
     sort,
     take_along_axis,
+    topk,
     where,
 )
 
@@ -324,7 +325,8 @@ def kthvalue(x: TensorLike, k: int, *, axis: int = -1, keepdims: bool = False) -
             f"must be in [1, {x.shape[at]}].", op="kthvalue", argument="k", got=f"k={k}"
         )
     key = (*(slice(None),) * at, slice(k - 1, k))
-    return _picked(x, argsort(x, axis=at)[key], at, keepdims)
+    # The first k alone are brought in order, the earlier of equal elements first.
+    return _picked(x, topk(x, k, axis=at, largest=False)[1][key], at, keepdims)
 
 
 @named

@@ -21,6 +21,7 @@ from .creation import ones, zeros
 from .generated import (
     argsort,
     astype,
+    broadcast_to,
     cumulative_sum,
     max,
     maximum,
@@ -40,8 +41,8 @@ __all__ = [
 ]
 
 
-def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> int:
-    """The number of segments, after checks of what can be wrong."""
+def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> tuple[int, bool]:
+    """The number of segments, after checks of what can be wrong; whether no id is negative."""
     if not x.shape or tuple(segment_ids.shape) != (x.shape[0],):
         raise ShapeError(
             "must have one element for each row of x.",
@@ -67,20 +68,25 @@ def _segments(call: str, x: Any, segment_ids: Any, num_segments: int | None) -> 
             "must not be negative.", op=call, argument="segment_ids", got=f"{lowest}"
         )
     checked_shape(call, [count, *x.shape[1:]])
-    return count
+    return count, ids is not None
 
 
-def summed(x: Any, segment_ids: Any, count: int) -> Any:
-    """The sums of the rows of each segment. A negative number does not count from the end."""
-    if isdtype(segment_ids.dtype, "signed integer"):
+def summed(x: Any, segment_ids: Any, count: int, are_known: bool = False) -> Any:
+    """The sums of the rows of each segment. A negative number does not count from the end.
+
+    ``are_known``: none is negative.
+    """
+    if not are_known and isdtype(segment_ids.dtype, "signed integer"):
         wide = astype(segment_ids, dtype="int64")
         segment_ids = where(wide < 0, count, wide)  # which is out of range
-    return scatter_add(zeros((count, *x.shape[1:]), dtype=x.dtype), x, segment_ids, axes=(0,))
+    # One zero, seen as many: it is written once, into the result.
+    empty = broadcast_to(zeros((), dtype=x.dtype), (count, *x.shape[1:]))
+    return scatter_add(empty, x, segment_ids, axes=(0,))
 
 
-def _sizes(segment_ids: Any, count: int) -> Any:
+def _sizes(segment_ids: Any, count: int, are_known: bool) -> Any:
     """How many rows each segment has."""
-    return summed(ones(segment_ids.shape, dtype="int64"), segment_ids, count)
+    return summed(ones(segment_ids.shape, dtype="int64"), segment_ids, count, are_known)
 
 
 @named
@@ -106,7 +112,7 @@ def segment_sum(x: TensorLike, segment_ids: TensorLike, num_segments: int | None
         [5.0, 2.0]
     """
     x, segment_ids = as_tensor(x), as_tensor(segment_ids)
-    return summed(x, segment_ids, _segments("segment_sum", x, segment_ids, num_segments))
+    return summed(x, segment_ids, *_segments("segment_sum", x, segment_ids, num_segments))
 
 
 @named
@@ -132,9 +138,10 @@ def segment_mean(x: TensorLike, segment_ids: TensorLike, num_segments: int | Non
         [2.5, 2.0]
     """
     x, segment_ids = as_tensor(x), as_tensor(segment_ids)
-    count = _segments("segment_mean", x, segment_ids, num_segments)
-    rows = maximum(_sizes(segment_ids, count), 1)
-    return summed(x, segment_ids, count) / reshape(rows, (count, *([1] * (len(x.shape) - 1))))
+    count, are_known = _segments("segment_mean", x, segment_ids, num_segments)
+    rows = maximum(_sizes(segment_ids, count, are_known), 1)
+    total = summed(x, segment_ids, count, are_known)
+    return total / reshape(rows, (count, *([1] * (len(x.shape) - 1))))
 
 
 @named
@@ -200,7 +207,7 @@ def _extreme(
 ) -> Tensor:
     """Sorted by value and then, stably, by segment, the extremes stand at the segments' ends."""
     x, ids = as_tensor(given), as_tensor(ids)
-    count = _segments(call, x, ids, num_segments)
+    count, are_known = _segments(call, x, ids, num_segments)
     if isdtype(x.dtype, "real floating"):
         empty = -np.inf if is_largest else np.inf
     else:
@@ -213,7 +220,7 @@ def _extreme(
         raise IndexRangeError(
             f"must be in [0, {count - 1}].", op=call, argument="segment_ids", got=f"{highest}"
         )
-    sizes = _sizes(ids, count)
+    sizes = _sizes(ids, count, are_known)
     by_value = argsort(x, axis=0)
     by_segment = argsort(take(ids, by_value), axis=0)
     order = take_along_axis(by_value, by_segment, axis=0)
@@ -253,6 +260,6 @@ def bincount(x: TensorLike, weights: TensorLike | None = None, *, minlength: int
             "must have one dimension.", op="bincount", argument="x", got=f"shape {x.shape}"
         )
     values = ones(x.shape, dtype="int64") if weights is None else as_tensor(weights)
-    _segments("bincount", values, x, 0)
+    _, are_known = _segments("bincount", values, x, 0)
     count = int(max(x).item()) + 1 if x.shape[0] else 0
-    return summed(values, x, builtins.max(count, least))
+    return summed(values, x, builtins.max(count, least), are_known)

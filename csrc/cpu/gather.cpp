@@ -16,6 +16,7 @@ namespace {
 constexpr int64_t kAhead = 4;         // rows that are asked for before they are copied
 constexpr int64_t kAheadBytes = 512;  // of each; the processor finds the rest by itself
 constexpr int64_t kGrainBytes = 65536;
+constexpr int64_t kSharedOffsets = 16384;  // that are found once for all tables
 
 // Copies blocks of x, of any shape and strides, one after another.
 class BlockCopy {
@@ -32,15 +33,20 @@ class BlockCopy {
 
   int64_t bytes() const { return bytes_; }
 
-  void copy(char* out, const char* in, const int64_t* offsets, int64_t n) const {
-    if (!in_order_) {
+  // n blocks of each of the tables, which lie in_step bytes apart, to places out_step bytes apart.
+  void copy(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t tables,
+            const int64_t* offsets, int64_t n) const {
+    if (in_order_ && is_word(bytes_)) {
+      return picks(bytes_).take(out, out_step, in, in_step, tables, offsets, n);
+    }
+    for (int64_t t = 0; t < tables; ++t, out += out_step, in += in_step) {
+      if (in_order_) {
+        copy_rows(out, in, offsets, n);
+        continue;
+      }
       for (int64_t i = 0; i < n; ++i) {
         move_strided(out + i * bytes_, order_, in + offsets[i], strides_, shape_, size_);
       }
-    } else if (is_word(bytes_)) {
-      picks(bytes_).take(out, in, offsets, n);
-    } else {
-      copy_rows(out, in, offsets, n);
     }
   }
 
@@ -84,7 +90,9 @@ struct Tables {
         data(x.data),
         shape(x.shape.begin(), x.shape.begin() + indexed.lead),
         block(x, {indexed.rest.begin() + indexed.lead, indexed.rest.end()}) {
-    for (size_t i = 0; i < indexed.lead; ++i) steps.push_back(x.strides[i] * size);
+    TileOperand across{nullptr, 1, Dims(x.strides.begin(), x.strides.begin() + indexed.lead)};
+    collapse(shape, {&across, 1});
+    for (int64_t stride : across.strides) steps.push_back(stride * size);
     for (size_t axis : indexed.axes) strides.push_back(x.strides[axis] * size);
   }
 
@@ -104,34 +112,64 @@ struct Tables {
   Dims strides;  // of the indexed axes, in bytes
 };
 
-// Writes the blocks of each table one after the other.
-void gather_blocks(const Op& op, const Tables& tables, const Indexed& indexed, char* to) {
+// The blocks at these offsets in each of the tables; `to` is where those of the first one go, and
+// out_step the bytes from one table to the next there.
+void gather_from_each(const Tables& tables, const int64_t* offsets, int64_t n, char* to,
+                      int64_t out_step) {
+  const BlockCopy& block = tables.block;
+  const int64_t tile = std::min(n, std::max<int64_t>(1, kGrainBytes / block.bytes()));
+  const int64_t tiles = (n + tile - 1) / tile;
+  const int64_t jobs = element_count(tables.shape) * tiles;
+  const int64_t last = tables.shape.back();
+  parallel_for(jobs, std::max<int64_t>(1, kGrainBytes / (tile * block.bytes())),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t job = begin; job < end;) {
+                   const int64_t o = job / tiles;
+                   const int64_t at = job % tiles * tile;
+                   const int64_t count = tiles > 1 ? 1 : std::min(end - job, last - o % last);
+                   block.copy(to + o * out_step + at * block.bytes(), out_step, tables.table(o),
+                              tables.steps.back(), count, offsets + at, std::min(tile, n - at));
+                   job += count;
+                 }
+               });
+}
+
+// From a single table, whose offsets are found by the thread that needs them. False: an index is
+// out of range.
+bool gather_from_one(const Tables& tables, const Indexed& indexed, char* to) {
   const BlockCopy& block = tables.block;
   const int64_t tile = std::min(kOffsetTile, std::max<int64_t>(1, kGrainBytes / block.bytes()));
   const int64_t tiles = (indexed.count + tile - 1) / tile;
   const int64_t tile_bytes = std::min(tile, indexed.count) * block.bytes();
-  const int64_t jobs = element_count(tables.shape) * tiles;
   std::atomic<bool> all_fit{true};
-  {
-    BlockingRegion blocking(jobs * tile_bytes > kLongElements * tables.size);
-    parallel_for(
-        jobs, std::max<int64_t>(1, kGrainBytes / tile_bytes), [&](int64_t begin, int64_t end) {
-          int64_t offsets[kOffsetTile];
-          int64_t known = -1;  // the tile whose offsets these are
-          for (int64_t job = begin; job < end; ++job) {
-            const int64_t at = job % tiles * tile;
-            const int64_t n = std::min(tile, indexed.count - at);
-            if (at != known && !indexed.offsets(offsets, at, n, tables.strides)) {
-              all_fit.store(false, std::memory_order_relaxed);
-              return;
-            }
-            known = at;
-            const int64_t o = job / tiles;
-            block.copy(to + (o * indexed.count + at) * block.bytes(), tables.table(o), offsets, n);
+  parallel_for(
+      tiles, std::max<int64_t>(1, kGrainBytes / tile_bytes), [&](int64_t begin, int64_t end) {
+        int64_t offsets[kOffsetTile];
+        for (int64_t at = begin * tile; at < std::min(end * tile, indexed.count); at += tile) {
+          const int64_t n = std::min(tile, indexed.count - at);
+          if (!indexed.offsets(offsets, at, n, tables.strides)) {
+            all_fit.store(false, std::memory_order_relaxed);
+            return;
           }
-        });
+          block.copy(to + at * block.bytes(), 0, tables.data, 0, 1, offsets, n);
+        }
+      });
+  return all_fit.load(std::memory_order_relaxed);
+}
+
+// Writes the blocks of each table one after the other. False: an index is out of range.
+bool gather_blocks(const Tables& tables, const Indexed& indexed, char* to, Workspace& workspace) {
+  const int64_t out_step = indexed.count * tables.block.bytes();
+  BlockingRegion blocking(element_count(tables.shape) * out_step > kLongElements * tables.size);
+  if (tables.shape.empty()) return gather_from_one(tables, indexed, to);
+  const int64_t together = std::min(indexed.count, kSharedOffsets);
+  int64_t* const offsets = workspace.take<int64_t>(together);
+  for (int64_t at = 0; at < indexed.count; at += together) {
+    const int64_t n = std::min(together, indexed.count - at);
+    if (!indexed.offsets(offsets, at, n, tables.strides)) return false;
+    gather_from_each(tables, offsets, n, to + at * tables.block.bytes(), out_step);
   }
-  if (!all_fit.load(std::memory_order_relaxed)) indexed.refuse(op);
+  return true;
 }
 
 // Clears the rows of (outer, index, row) whose element a later index picks too.
@@ -181,7 +219,7 @@ void gather(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   }
   const Tables tables(*x, indexed);
   const auto write = [&](char* to) {
-    gather_blocks(op, tables, indexed, to);
+    if (!gather_blocks(tables, indexed, to, workspace)) indexed.refuse(op);
     if (op.get<bool>("last_only")) keep_last(op, indexed, *x, tables, to);
   };
   if (indexed.lead == 0 && out.is_contiguous) return write(out.data);
@@ -212,7 +250,7 @@ void take_along_axis(const Op& op, Arrays inputs, Arrays outputs, Workspace& wor
           all_fit.store(false, std::memory_order_relaxed);
           return;
         }
-        pick.take(out.data + at * size, x.data, offsets, n);
+        pick.take(out.data + at * size, 0, x.data, 0, 1, offsets, n);
       }
     });
   }

@@ -74,16 +74,7 @@ void stack(const Op& op, Arrays inputs, Arrays outputs, Workspace&) {
 }
 
 void fill(const Op& op, Arrays, Arrays outputs, Workspace&) {
-  const Array& out = *outputs[0];
-  visit_dtype(out.dtype, [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    check_literal(literal_of(op.attr("fill_value")), out.dtype);
-    const T value = literal_as<T>(literal_of(op.attr("fill_value")));
-    BlockingRegion blocking(out.count > kLong);
-    parallel_for(out.count, kGrain, [&](int64_t begin, int64_t end) {
-      std::fill(out.as<T>() + begin, out.as<T>() + end, value);
-    });
-  });
+  assign(*outputs[0], literal_of(op.attr("fill_value")));
 }
 
 void arange(const Op& op, Arrays, Arrays outputs, Workspace&) {

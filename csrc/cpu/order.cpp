@@ -1,5 +1,7 @@
 #include "cpu/order.h"
 
+#include <algorithm>
+#include <bit>
 #include <memory>
 #include <vector>
 
@@ -9,10 +11,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kGrain = 8192;   // elements: fewer are not worth another thread
-constexpr int64_t kLong = 131072;  // a row that several threads sort together
-constexpr int64_t kShare = 16384;  // keys that one thread sorts alone
-constexpr int64_t kJobs = 4;       // per thread, since the parts differ in size
+constexpr int64_t kGrain = 8192;     // elements: fewer are not worth another thread
+constexpr int64_t kLong = 131072;    // a row that several threads sort together
+constexpr int64_t kShare = 16384;    // keys that one thread sorts alone
+constexpr int64_t kJobs = 4;         // per thread, since the parts differ in size
+constexpr int64_t kFewKeys = 8;      // are sorted by insertion
+constexpr int64_t kTogether = 4096;  // elements of short rows that become keys together
 
 template <class Key>
 const SortKernels& kernels_for() {
@@ -81,14 +85,51 @@ void sort_together(Key* keys, int64_t n, const SortKernels& kernels) {
 template <class Key, class F>
 void with_key_sorter(int64_t n, F&& f) {
   const SortKernels& kernels = kernels_for<Key>();
-  if (kernels.sort == nullptr) {
+  if (n <= kFewKeys) {
+    f([&](Key* keys) { detail::insertion_sort(keys, n); });
+  } else if (kernels.sort == nullptr) {
     DigitSorter<Key> sorter(n);
-    f([&](Key* keys) { sorter.sort(keys, n); });
+    f([&](Key* keys) {
+      if (!std::is_sorted(keys, keys + n)) sorter.sort(keys, n);
+    });
   } else if (n >= kLong) {
-    f([&](Key* keys) { sort_together(keys, n, kernels); });
+    f([&](Key* keys) {
+      if (!std::is_sorted(keys, keys + n)) sort_together(keys, n, kernels);
+    });
   } else {
-    f([&](Key* keys) { kernels.sort(keys, n); });
+    f([&](Key* keys) {
+      if (!std::is_sorted(keys, keys + n)) kernels.sort(keys, n);
+    });
   }
+}
+
+// Brings the first `wanted` of n different keys to the front, in their order: parts are set aside
+// while the front still holds them all.
+void sort_first(uint64_t* keys, int64_t n, int64_t wanted) {
+  constexpr int64_t kLeast = 128;  // that a part is made of
+  const SortKernels& kernels = kernels_for<uint64_t>();
+  if (kernels.part == nullptr) {
+    std::nth_element(keys, keys + wanted - 1, keys + n);
+    std::sort(keys, keys + wanted - 1);
+    return;
+  }
+  uint64_t* begin = keys;  // what is before is among the wanted ones
+  int64_t left = wanted;
+  // So many parts are enough, but for arrangements against the choice of pivots.
+  int parts = 2 * std::bit_width(static_cast<uint64_t>(n));
+  for (; parts > 0 && n >= kLeast && left > 0; --parts) {
+    bool are_equal = false;
+    const int64_t front = kernels.part(begin, n, are_equal);
+    if (front > left) {
+      n = front;
+    } else {
+      begin += front;
+      n -= front;
+      left -= front;
+    }
+  }
+  if (left > 0 && n > 0) kernels.sort(begin, n);
+  kernels.sort(keys, std::min(wanted, begin - keys));
 }
 
 // Calls f(begin, end) for rows: long ones one by one, which share the threads, others side by side.
@@ -116,23 +157,32 @@ void restore_zeros(const Key* from, Key* keys, int64_t n, bool descending) {
   }
 }
 
-// Key is as wide as the elements; `out` holds keys until the last moment.
+// Key is as wide as the elements; `out` holds keys until the last moment. Short rows become keys,
+// and elements again, several at a time.
 template <class Key>
 void sort_values(const Array& x, int64_t n, bool descending, char* out) {
   const KeyKernels& kernels = kernel_table().keys[x.dtype];
-  auto each = [n](const auto& f) { n >= kLong ? parallel_for(n, kGrain, f) : f(0, n); };
+  const int64_t together = std::max<int64_t>(1, kTogether / n);
+  auto each = [](int64_t count, const auto& f) {
+    count >= kLong ? parallel_for(count, kGrain, f) : f(0, count);
+  };
   over_rows(x.count / n, n, [&](int64_t begin, int64_t end) {
     with_key_sorter<Key>(n, [&](const auto& sort) {
-      for (int64_t r = begin; r < end; ++r) {
-        Key* row = reinterpret_cast<Key*>(out) + r * n;
-        const Key* from = x.as<Key>() + r * n;
-        each([&](int64_t first, int64_t last) {
-          kernels.encode(row + first, from + first, last - first, descending);
+      for (int64_t r = begin; r < end; r += together) {
+        const int64_t count = std::min(together, end - r) * n;
+        Key* const keys = reinterpret_cast<Key*>(out) + r * n;
+        const Key* const from = x.as<Key>() + r * n;
+        each(count, [&](int64_t first, int64_t last) {
+          kernels.encode(keys + first, from + first, last - first, descending);
         });
-        sort(row);
-        if (kind_of(x.dtype) == Kind::kFloating) restore_zeros(from, row, n, descending);
-        each([&](int64_t first, int64_t last) {
-          kernels.decode(row + first, last - first, descending);
+        for (int64_t at = 0; at < count; at += n) {
+          sort(keys + at);
+          if (kind_of(x.dtype) == Kind::kFloating) {
+            restore_zeros(from + at, keys + at, n, descending);
+          }
+        }
+        each(count, [&](int64_t first, int64_t last) {
+          kernels.decode(keys + first, last - first, descending);
         });
       }
     });
@@ -197,14 +247,21 @@ class PositionSorter {
 };
 
 template <class T>
-void argsort_values(const T* x, int64_t rows, int64_t n, bool descending, int64_t* positions) {
+void argsort_values(const T* x, int64_t rows, int64_t n, bool descending, int64_t* positions,
+                    int64_t wanted) {
   over_rows(rows, n, [&](int64_t begin, int64_t end) {
-    with_key_sorter<uint64_t>(n, [&](const auto& sort) {
+    const auto each = [&](const auto& sort) {
       for (int64_t r = begin; r < end; ++r) {
         PositionSorter<T>(x + r * n, n, descending)
             .run(reinterpret_cast<uint64_t*>(positions + r * n), sort);
       }
-    });
+    };
+    // Words of wide keys are settled once all are in their order.
+    if (wanted < n && sizeof(T) == 4 && n < kLong) {
+      each([&](uint64_t* words) { sort_first(words, n, wanted); });
+    } else {
+      with_key_sorter<uint64_t>(n, each);
+    }
   });
 }
 
@@ -239,14 +296,14 @@ void sort_rows(const Array& x, int64_t n, bool descending, const Array& out) {
   }
 }
 
-void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions) {
+void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions, int64_t wanted) {
   if (x.count == 0) return;
   BlockingRegion blocking(x.count > kGrain);
   visit_order(x.dtype, [&](auto tag) {
     using T = typename decltype(tag)::type;
     const int64_t rows = x.count / n;
     if (n <= int64_t{1} << 32) {
-      argsort_values(x.as<T>(), rows, n, descending, positions);
+      argsort_values(x.as<T>(), rows, n, descending, positions, wanted);
       return;
     }
     for (int64_t r = 0; r < rows; ++r) {

@@ -35,7 +35,11 @@ Array swap_last(const Array& x, size_t axis);
 // Each of the contiguous rows of n elements of `x`, sorted, into `out`, which is contiguous too.
 void sort_rows(const Array& x, int64_t n, bool descending, const Array& out);
 
-// The positions that sort each of the contiguous rows.
-void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions);
+// The positions that sort each of the contiguous rows; the first `wanted` of them, where not all
+// are: what follows in each row of n means nothing then.
+void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions, int64_t wanted);
+inline void argsort_rows(const Array& x, int64_t n, bool descending, int64_t* positions) {
+  argsort_rows(x, n, descending, positions, n);
+}
 
 }  // namespace tensorlike

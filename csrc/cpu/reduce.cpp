@@ -103,11 +103,20 @@ class Reducer {
   // Results [begin, end), each of all its elements.
   void rows(int64_t begin, int64_t end) const {
     Folding folding(kernel_);
-    alignas(16) char acc[ReductionKernel::kWidest];
+    if (!bound_ && lies_in_order()) {
+      const int64_t last = plan_.kept_shape.empty() ? 1 : plan_.kept_shape.back();
+      for (int64_t i = begin; i < end;) {
+        const int64_t n = std::min(end - i, last - i % last);
+        whole_rows(folding, i, n, kept_data(i), last == 1 ? 0 : plan_.kept_strides.back());
+        i += n;
+      }
+      return;
+    }
     const int64_t together = count_ == 0 ? 1 : std::max<int64_t>(1, kTile / count_);
     std::optional<TileRunner> runner;
     if (bound_) runner.emplace(*bound_);
     if (!bound_ || together == 1) {
+      alignas(16) char acc[ReductionKernel::kWidest];
       for (int64_t i = begin; i < end; ++i) {
         folding.start(acc, 1);
         fold(folding, runner, acc, i, 0, count_);
@@ -119,12 +128,23 @@ class Reducer {
     alignas(64) char tile[kTile * 16];
     for (int64_t i = begin; i < end; i += together) {
       const int64_t n = std::min(together, end - i);
-      const char* data = compute(*runner, i * count_, n * count_, tile);
-      for (int64_t k = 0; k < n; ++k) {
-        folding.start(acc, 1);
-        folding.row(acc, data + k * count_ * size(), count_);
-        folding.finish(out_at(i + k), acc, 1, count_);
-      }
+      whole_rows(folding, i, n, compute(*runner, i * count_, n * count_, tile), count_);
+    }
+  }
+
+  // Whether the elements of a result follow each other.
+  bool lies_in_order() const {
+    return plan_.shape.empty() || (plan_.shape.size() == 1 && plan_.strides[0] == 1);
+  }
+
+  // n results from the i-th on, whose rows lie `step` elements apart.
+  void whole_rows(Folding& folding, int64_t i, int64_t n, const char* data, int64_t step) const {
+    if (kernel_.each != nullptr) return kernel_.each(out_at(i), data, count_, n, step);
+    alignas(16) char acc[ReductionKernel::kWidest];
+    for (int64_t k = 0; k < n; ++k) {
+      folding.start(acc, 1);
+      if (count_ > 0) folding.row(acc, data + k * step * size(), count_);
+      folding.finish(out_at(i + k), acc, 1, count_);
     }
   }
 
@@ -142,7 +162,7 @@ class Reducer {
       return;
     }
     const char* data = kept_data(i);
-    if (plan_.shape.empty() || (plan_.shape.size() == 1 && plan_.strides[0] == 1)) {
+    if (lies_in_order()) {
       folding.row(acc, data + begin * size(), end - begin);
       return;
     }

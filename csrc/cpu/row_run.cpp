@@ -18,22 +18,30 @@ constexpr int64_t kPartRows = 16;          // at least, so that partial sums sta
 }  // namespace
 
 RowRun::RowRun(const Dims& shape, const Dims& axes, Workspace& workspace)
-    : workspace_(workspace), shape_(shape), in_row_(shape.size()) {
+    : workspace_(workspace), shape_(shape), in_row_(shape.size()), in_run_(shape.size()) {
   for (int64_t axis : axes) in_row_[static_cast<size_t>(axis)] = true;
   for (size_t i = 0; i < shape.size(); ++i) (in_row_[i] ? length_ : rows_) *= shape[i];
   block_rows_ = std::clamp<int64_t>(kBlockElements / std::max<int64_t>(length_, 1), 1, 256);
 }
 
-RowRun::Operand RowRun::operand(const Array& x, bool is_each) const {
+void RowRun::set_runs(const Dims& axes) {
+  for (int64_t axis : axes) {
+    in_run_[static_cast<size_t>(axis)] = true;
+    run_ *= shape_[static_cast<size_t>(axis)];
+  }
+}
+
+RowRun::Operand RowRun::operand(const Array& x, const std::vector<bool>& repeats) const {
   Operand found;
   Dims shape = shape_;
-  for (size_t i = 0; is_each && i < shape.size(); ++i) {
-    if (in_row_[i]) shape[i] = 1;
+  found.length = 1;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (repeats[i]) shape[i] = 1;
+    if (in_row_[i]) found.length *= shape[i];
   }
   const Array whole = broadcast_to(x, shape);
   found.data = whole.data;
   found.size = size_of(x.dtype);
-  found.length = is_each ? 1 : length_;
   for (size_t i = 0; i < shape.size(); ++i) {
     if (shape[i] == 1) continue;
     Runs& runs = in_row_[i] ? found.along : found.across;
@@ -52,10 +60,12 @@ RowRun::Operand RowRun::operand(const Array& x, bool is_each) const {
   return found;
 }
 
-void RowRun::read(const Array& x) { in_.push_back(operand(x, false)); }
-void RowRun::read_each(const Array& x) { in_.push_back(operand(x, true)); }
-void RowRun::write(const Array& y) { out_.push_back(operand(y, false)); }
-void RowRun::write_each(const Array& y) { out_.push_back(operand(y, true)); }
+void RowRun::read(const Array& x) { in_.push_back(operand(x, std::vector<bool>(shape_.size()))); }
+void RowRun::read_each(const Array& x) { in_.push_back(operand(x, in_row_)); }
+void RowRun::read_runs(const Array& x) { in_.push_back(operand(x, in_run_)); }
+void RowRun::write(const Array& y) { out_.push_back(operand(y, std::vector<bool>(shape_.size()))); }
+void RowRun::write_each(const Array& y) { out_.push_back(operand(y, in_row_)); }
+void RowRun::write_runs(const Array& y) { out_.push_back(operand(y, in_run_)); }
 
 void RowRun::add_up(const Array& total) {
   Operand sum;
@@ -142,6 +152,7 @@ void RowRun::run_rows(RowProgram program, double parameter, int64_t begin, int64
   const Scratch memory(bytes);
   RowBlock block;
   block.n = length_;
+  block.run = run_;
   block.parameter = parameter;
   for (int64_t row = begin; row < end; row += block_rows_) {
     block.rows = std::min(block_rows_, end - row);

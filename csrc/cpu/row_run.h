@@ -18,12 +18,18 @@ class RowRun {
 
   int64_t rows() const { return rows_; }
 
+  // The elements along these axes, the last ones of a row, are a run.
+  void set_runs(const Dims& axes);
+
   // The program's operands, in its order. Inputs broadcast to the shape.
   void read(const Array& x);
   // One element a row: the size along the axes is 1.
   void read_each(const Array& x);
   void write(const Array& y);
   void write_each(const Array& y);
+  // One element a run: the size along its axes is 1.
+  void read_runs(const Array& x);
+  void write_runs(const Array& y);
   // A row to which the program adds for each row; contiguous. The sums are made in a fixed order.
   void add_up(const Array& total);
 
@@ -50,15 +56,17 @@ class RowRun {
     void move_as(int64_t row, int64_t count, T* buffer, bool is_back) const;
   };
 
-  Operand operand(const Array& x, bool is_each) const;
+  // `repeats`: the axes along which the operand has one element.
+  Operand operand(const Array& x, const std::vector<bool>& repeats) const;
   void run_rows(RowProgram program, double parameter, int64_t begin, int64_t end, char* sums) const;
   void join(const char* partial, int64_t parts) const;
 
   Workspace& workspace_;
   Dims shape_;
-  std::vector<bool> in_row_;
+  std::vector<bool> in_row_, in_run_;
   int64_t rows_ = 1;
   int64_t length_ = 1;
+  int64_t run_ = 1;
   int64_t block_rows_ = 1;
   SmallVector<Operand, 4> in_, out_;
 };

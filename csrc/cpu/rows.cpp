@@ -99,21 +99,48 @@ void cross_entropy_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& 
 
 // ---- norms --------------------------------------------------------------------------------------
 
-// Whether x, broadcast, is one number along the axes.
-bool is_constant_along(const Array& x, size_t ndim, const Dims& axes) {
+constexpr int64_t kLeastRun = 8;  // shorter ones are quicker as whole rows of weights
+
+// Whether x, broadcast to `ndim` dimensions, is one number along the axis.
+bool is_constant_along(const Array& x, size_t ndim, int64_t axis) {
+  const size_t i = static_cast<size_t>(axis);
   const size_t lead = ndim - x.shape.size();
-  return std::all_of(axes.begin(), axes.end(), [&](int64_t axis) {
-    const size_t i = static_cast<size_t>(axis);
-    return i < lead || x.shape[i - lead] == 1;
-  });
+  return i < lead || x.shape[i - lead] == 1;
 }
 
+// The last of the axes of a row along which all parameters are constant.
+Dims run_axes(const Dims& axes, Arrays parameters, size_t ndim) {
+  Dims sorted = axes;
+  std::sort(sorted.begin(), sorted.end());
+  size_t first = sorted.size();
+  while (first > 0 && std::all_of(parameters.begin(), parameters.end(), [&](const Array* x) {
+           return is_constant_along(*x, ndim, sorted[first - 1]);
+         })) {
+    --first;
+  }
+  return Dims(sorted.begin() + first, sorted.end());
+}
+
+enum class Weights : unsigned char { kShared, kEach, kRuns };
+
+// The programs by what weights have.
 struct NormKind {
-  NormPrograms::Affine NormPrograms::* shared;
-  NormPrograms::Affine NormPrograms::* each;
+  NormPrograms::Affine NormPrograms::* programs[3];
+
+  const NormPrograms::Affine& of(DType dtype, Weights weights) const {
+    return kernel_table().norms[dtype].*programs[static_cast<size_t>(weights)];
+  }
 };
-constexpr NormKind kLayer = {&NormPrograms::layer_shared, &NormPrograms::layer_each};
-constexpr NormKind kRms = {&NormPrograms::rms_shared, &NormPrograms::rms_each};
+constexpr NormKind kLayer = {
+    {&NormPrograms::layer_shared, &NormPrograms::layer_each, &NormPrograms::layer_runs}};
+constexpr NormKind kRms = {
+    {&NormPrograms::rms_shared, &NormPrograms::rms_each, &NormPrograms::rms_runs}};
+
+void read_parameter(RowRun& run, const Array& x, Weights weights) {
+  weights == Weights::kEach   ? run.read_each(x)
+  : weights == Weights::kRuns ? run.read_runs(x)
+                              : run.read(x);
+}
 
 // Results of other dtypes, as a batch norm's statistics may be, are computed in the first one's,
 // too.
@@ -129,17 +156,19 @@ void norm(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
   RowRun run(shape, axes, workspace);
   run.read(cast(*inputs[0], dtype, workspace));
   const Arrays parameters = inputs.subspan(1);
-  const bool is_each = std::all_of(parameters.begin(), parameters.end(), [&](const Array* x) {
-    return is_constant_along(*x, shape.size(), axes);
-  });
+  const Dims runs = run_axes(axes, parameters, shape.size());
+  int64_t length = 1;
+  for (int64_t axis : runs) length *= shape[static_cast<size_t>(axis)];
+  const Weights weights = runs.size() == axes.size() ? Weights::kEach
+                          : length >= kLeastRun      ? Weights::kRuns
+                                                     : Weights::kShared;
+  if (weights == Weights::kRuns) run.set_runs(runs);
   for (const Array* parameter : parameters) {
-    const Array same = cast(*parameter, dtype, workspace);
-    is_each ? run.read_each(same) : run.read(same);
+    read_parameter(run, cast(*parameter, dtype, workspace), weights);
   }
   run.write(computed[0]);
   for (size_t i = 1; i < computed.size(); ++i) run.write_each(computed[i]);
-  const NormPrograms& programs = kernel_table().norms[dtype];
-  run.run((programs.*(is_each ? kKind.each : kKind.shared)).forward, op.get<double>("eps"));
+  run.run(kKind.of(dtype, weights).forward, op.get<double>("eps"));
   for (size_t i = 0; i < computed.size(); ++i) {
     if (computed[i].dtype != outputs[i]->dtype) assign(*outputs[i], computed[i]);
   }
@@ -147,22 +176,31 @@ void norm(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
 
 template <const NormKind& kKind>
 void norm_grad(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
+  if (inputs[0]->count == 0) {  // sums over nothing
+    for (const Array* out : outputs) assign(*out, Literal{int64_t{0}});
+    return;
+  }
   const Dims axes = axes_of(op, *inputs[0]);
   Dims summed = sum_axes(op, static_cast<int64_t>(inputs[0]->shape.size()));
   Dims in_row = axes;
   std::sort(summed.begin(), summed.end());
   std::sort(in_row.begin(), in_row.end());
-  const bool is_each = summed == in_row;
+  const bool is_within = std::includes(in_row.begin(), in_row.end(), summed.begin(), summed.end());
+  const Weights weights = summed == in_row                 ? Weights::kEach
+                          : is_within && summed.size() > 0 ? Weights::kRuns
+                                                           : Weights::kShared;
   RowRun run(inputs[0]->shape, axes, workspace);
+  if (weights == Weights::kRuns) run.set_runs(summed);
   run.read(*inputs[0]);
-  is_each ? run.read_each(*inputs[1]) : run.read(*inputs[1]);
+  read_parameter(run, *inputs[1], weights);
   run.read(*inputs[2]);
   run.write(*outputs[0]);
   for (const Array* sum : outputs.subspan(1)) {
-    is_each ? run.write_each(*sum) : run.add_up(*sum);
+    weights == Weights::kEach   ? run.write_each(*sum)
+    : weights == Weights::kRuns ? run.write_runs(*sum)
+                                : run.add_up(*sum);
   }
-  const NormPrograms& programs = kernel_table().norms[outputs[0]->dtype];
-  run.run((programs.*(is_each ? kKind.each : kKind.shared)).backward, op.get<double>("eps"));
+  run.run(kKind.of(outputs[0]->dtype, weights).backward, op.get<double>("eps"));
 }
 
 // ---- dropout ------------------------------------------------------------------------------------

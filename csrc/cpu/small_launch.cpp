@@ -58,6 +58,10 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   }
   if (static_cast<size_t>(inner) * kernel.accumulator > kAccumulators) return nullptr;
   Ref<RawTensor> out = RawTensor::empty(reduction.result_dtype(x.dtype), std::move(shape));
+  if (inner == 1 && kernel.each != nullptr) {
+    kernel.each(out->data, x.data, n, outer, n);
+    return out;
+  }
   alignas(64) char acc[kAccumulators];
   const int64_t size = static_cast<int64_t>(size_of(x.dtype));
   const int64_t out_size = static_cast<int64_t>(size_of(out->dtype));

@@ -4,6 +4,7 @@
 #include "base/blocking.h"
 #include "base/pool.h"
 #include "cpu/order.h"
+#include "kernels/kernel_table.h"
 #include "op/families.h"
 
 namespace tensorlike {
@@ -46,22 +47,38 @@ struct Ranked {
   int64_t position;
 };
 
-// Keeps the k records that come first, the earlier of equal ones.
+// Keeps the k records that come first, the earlier of equal ones. They come in the order of their
+// positions.
 template <class Key>
 class Selection {
  public:
   using Record = Ranked<Key>;
 
-  explicit Selection(int64_t k) : k_(static_cast<size_t>(k)) { best_.reserve(2 * k_ + kSlack); }
+  explicit Selection(int64_t k) : k_(static_cast<size_t>(k)) {
+    best_.reserve(is_sorted() ? k_ + 1 : 2 * k_ + kSlack);
+  }
+
+  void clear() {
+    best_.clear();
+    is_full_ = false;
+  }
+
+  // What a key must be below to be kept; null: any is kept.
+  const Key* bound() const { return is_full_ ? &best_[k_ - 1].key : nullptr; }
 
   void add(Record record) {
-    if (is_full_ && !comes_before(record, best_[k_ - 1])) return;
+    if (is_full_ && record.key >= best_[k_ - 1].key) return;
+    if (is_sorted()) {
+      insert(record);
+      return;
+    }
     best_.push_back(record);
     if (best_.size() == 2 * k_ + kSlack) prune();
   }
 
   // In their order.
   const std::vector<Record>& finish() {
+    if (is_sorted()) return best_;
     prune();
     std::sort(best_.begin(), best_.end(), comes_before);
     return best_;
@@ -69,9 +86,20 @@ class Selection {
 
  private:
   static constexpr size_t kSlack = 64;
+  static constexpr size_t kFewSorted = 16;  // so few are kept in their order
 
   static bool comes_before(const Record& a, const Record& b) {
     return a.key != b.key ? a.key < b.key : a.position < b.position;
+  }
+  bool is_sorted() const { return k_ <= kFewSorted; }
+
+  void insert(const Record& record) {
+    best_.push_back(record);
+    size_t i = best_.size() - 1;
+    for (; i > 0 && record.key < best_[i - 1].key; --i) best_[i] = best_[i - 1];
+    best_[i] = record;
+    if (best_.size() > k_) best_.pop_back();
+    is_full_ = best_.size() == k_;
   }
 
   // Once k records are known, the last of them is what others must beat.
@@ -88,6 +116,19 @@ class Selection {
   bool is_full_ = false;
 };
 
+// Adds elements [begin, end) of a row. Where none of many beats those that are kept, that is seen
+// without a look at each.
+template <class T, class Select>
+void add_elements(const T* row, int64_t begin, int64_t end, bool largest, Select& best) {
+  constexpr int64_t kAfterHit = 64;  // where one does, others may be near
+  const KeyKernels& keys = kernel_table().keys[dtype_of<T>];
+  for (int64_t i = begin; i < end;) {
+    if (best.bound() != nullptr) i += keys.find(row + i, end - i, best.bound(), largest);
+    const int64_t stop = std::min(end, i + kAfterHit);
+    for (; i < stop; ++i) best.add({rank_of(row[i], largest), i});
+  }
+}
+
 // The positions of the first k of each row, by selection; `chunk` elements at a time, so that a
 // long row is shared by the threads.
 template <class T>
@@ -95,34 +136,44 @@ void select_rows(const Array& x, int64_t n, int64_t k, bool largest, int64_t* po
   using Select = Selection<typename SortKey<T>::Key>;
   const int64_t rows = x.count / n;
   const int64_t chunks = k <= kFewBest ? (n + kChunk - 1) / kChunk : 1;
-  const int64_t length = chunks == 1 ? n : kChunk;
+  const auto write = [&](int64_t row, Select& best) {
+    int64_t* to = positions + row * k;
+    for (const auto& record : best.finish()) *to++ = record.position;
+  };
+  if (chunks == 1) {
+    parallel_for(rows, std::max<int64_t>(1, kGrain / n), [&](int64_t begin, int64_t end) {
+      Select best(k);
+      for (int64_t r = begin; r < end; ++r) {
+        best.clear();
+        add_elements(x.as<T>() + r * n, 0, n, largest, best);
+        write(r, best);
+      }
+    });
+    return;
+  }
   std::vector<std::vector<typename Select::Record>> found(static_cast<size_t>(rows * chunks));
-  parallel_for(rows * chunks, std::max<int64_t>(1, kGrain / length),
-               [&](int64_t begin, int64_t end) {
-                 for (int64_t job = begin; job < end; ++job) {
-                   const T* row = x.as<T>() + job / chunks * n;
-                   const int64_t first = job % chunks * length;
-                   Select best(k);
-                   for (int64_t i = first; i < std::min(n, first + length); ++i) {
-                     best.add({rank_of(row[i], largest), i});
-                   }
-                   found[static_cast<size_t>(job)] = best.finish();
-                 }
-               });
+  parallel_for(rows * chunks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t job = begin; job < end; ++job) {
+      const int64_t first = job % chunks * kChunk;
+      Select best(k);
+      add_elements(x.as<T>() + job / chunks * n, first, std::min(n, first + kChunk), largest, best);
+      found[static_cast<size_t>(job)] = best.finish();
+    }
+  });
   for (int64_t r = 0; r < rows; ++r) {
     Select best(k);
     for (int64_t c = 0; c < chunks; ++c) {
       for (const auto& record : found[static_cast<size_t>(r * chunks + c)]) best.add(record);
     }
-    for (const auto& record : best.finish()) *positions++ = record.position;
+    write(r, best);
   }
 }
 
-// The first k of each row by sorting all of it.
+// The first k of each row by sorting all of it, or what is left of it when most is set aside.
 void sort_and_cut(const Array& x, int64_t n, int64_t k, bool largest, int64_t* positions,
                   Workspace& workspace) {
   int64_t* all = workspace.take<int64_t>(x.count);
-  argsort_rows(x, n, largest, all);
+  argsort_rows(x, n, largest, all, k);
   for (int64_t r = 0; r < x.count / n; ++r) std::copy_n(all + r * n, k, positions + r * k);
 }
 

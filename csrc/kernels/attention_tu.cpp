@@ -53,7 +53,7 @@ void weigh_rows(const ScoreBlock& block, T* scores, bool may_round, bool is_firs
         totals[r] *= double{factors[r]};
       }
       largest[r] = now;
-      totals[r] += row_sum<T>(counts[r - first], [=](int64_t i) {
+      totals[r] += row_sum<T, true>(counts[r - first], [=](int64_t i) {
         const T weight = exp_of_negative(slope * (at(i) - shift));
         x[i] = weight;
         return weight;
@@ -108,7 +108,7 @@ void score_grad(const ScoreBlock& block, void* dweights, void* weights, const do
     T* const w = static_cast<T*>(weights) + r * block.step;
     const int64_t n = block.keys;
     const T factor = static_cast<T>(totals[r] == 0 ? 0.0 : 1.0 / totals[r]);
-    const T total = static_cast<T>(row_sum<T>(n, [=](int64_t i) {
+    const T total = static_cast<T>(row_sum<T, true>(n, [=](int64_t i) {
       w[i] *= factor;
       return d[i] * w[i];
     }));

@@ -17,6 +17,7 @@
   TL_PART(pools, ISA)        \
   TL_PART(args, ISA)         \
   TL_PART(sorts, ISA)        \
+  TL_PART(keys, ISA)         \
   TL_PART(scans, ISA)        \
   TL_PART(alignments, ISA)   \
   TL_PART(moments, ISA)      \

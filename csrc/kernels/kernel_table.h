@@ -43,6 +43,9 @@ struct ReductionKernel {
   int64_t least_columns = 2;
   // What runs in place of the loops where there are none.
   const ReductionProgram* program = nullptr;
+  // out[r] = what the steps above give for the n elements of row r < count, with the same bits;
+  // `step` elements lie between rows. Null: nothing is quicker than these steps.
+  void (*each)(void* out, const void* x, int64_t n, int64_t count, int64_t step) = nullptr;
 };
 
 // y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and
@@ -78,7 +81,10 @@ struct IndexKernels {
 
 // Elements of one size, at offsets in bytes or where a mask is set.
 struct PickKernels {
-  void (*take)(char* out, const char* in, const int64_t* offsets, int64_t n) = nullptr;
+  // n elements of each of the tables, which lie in_step bytes apart, to places out_step bytes
+  // apart.
+  void (*take)(char* out, int64_t out_step, const char* in, int64_t in_step, int64_t tables,
+               const int64_t* offsets, int64_t n) = nullptr;
   // For each i of n, out at offsets[i] = in[i]; i runs through `places` where that is not null.
   void (*put)(char* out, const int64_t* offsets, const char* in, int64_t n,
               const int32_t* places) = nullptr;
@@ -180,6 +186,8 @@ struct KeyKernels {
   void (*decode)(void* keys, int64_t n, bool flips) = nullptr;
   // words[i] = the key of x[i], zeros alike, above the position i; for elements of 4 bytes.
   void (*rank)(uint64_t* words, const void* x, int64_t n, bool flips) = nullptr;
+  // The place of the first element whose key, zeros alike, is below *bound; n: there is none.
+  int64_t (*find)(const void* x, int64_t n, const void* bound, bool flips) = nullptr;
 };
 
 // Running combinations along an axis. Accumulators take 8 bytes (double for floats, else integers),

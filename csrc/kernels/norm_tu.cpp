@@ -60,10 +60,20 @@ void find_statistics(const RowBlock& block, int64_t first, int64_t last, Statist
   }
 }
 
-// kEach: weight and bias are one element a row.
-template <class T, bool kCenters, bool kEach>
+// What weight and bias have: an element for each of a row, one a row, or one for each run.
+enum class Weights : unsigned char { kShared, kEach, kRuns };
+
+// Calls f(begin, end, j) for the elements [begin, end) of a row and the place j of their weight:
+// for whole runs; f(0, n, 0) where there are none.
+template <Weights kWeights, class F>
+inline void over_runs(const RowBlock& block, F&& f) {
+  const int64_t run = kWeights == Weights::kRuns ? block.run : block.n;
+  int64_t j = 0;
+  for (int64_t begin = 0; begin < block.n; begin += run) f(begin, begin + run, j++);
+}
+
+template <class T, bool kCenters, Weights kWeights>
 void forward(const RowBlock& block) {
-  const int64_t n = block.n;
   Statistics<T> statistics[kMostRows];
   in_groups(block, [&](int64_t first, int64_t last) {
     find_statistics<T, kCenters>(block, first, last, statistics);
@@ -74,15 +84,17 @@ void forward(const RowBlock& block) {
       const Statistics<T>& s = statistics[r - first];
       const T mean = s.mean;
       const T factor = s.factor;
-      if constexpr (kCenters) {
-        const T* bias = block.read<T>(2, r);
-        for (int64_t i = 0; i < n; ++i) {
-          const int64_t j = kEach ? 0 : i;
-          y[i] = (x[i] - mean) * factor * weight[j] + bias[j];
+      const T* bias = kCenters ? block.read<T>(2, r) : nullptr;
+      over_runs<kWeights>(block, [=](int64_t begin, int64_t end, int64_t run) {
+        for (int64_t i = begin; i < end; ++i) {
+          const int64_t j = kWeights == Weights::kShared ? i : run;
+          if constexpr (kCenters) {
+            y[i] = (x[i] - mean) * factor * weight[j] + bias[j];
+          } else {
+            y[i] = x[i] * factor * weight[j];
+          }
         }
-      } else {
-        for (int64_t i = 0; i < n; ++i) y[i] = x[i] * factor * weight[kEach ? 0 : i];
-      }
+      });
       if (block.out[1] != nullptr) {
         *block.write<T>(1, r) = static_cast<T>(s.exact_mean);
         *block.write<T>(2, r) = static_cast<T>(s.variance);
@@ -91,25 +103,44 @@ void forward(const RowBlock& block) {
   });
 }
 
-// With u the normalised row and g = dy * weight: dx = (g - mean(g) - u * mean(g * u)) * factor.
-template <class T, bool kCenters, bool kEach>
+// Of one row: sums of g and of g * u, where u is the normalised row and g = dy * weight; where
+// weight repeats in the row, its gradient and that of bias, which are such sums.
+template <class T, bool kCenters, Weights kWeights>
+void sum_row(const RowBlock& block, int64_t r, const Statistics<T>& s, double (&sum)[2]) {
+  const T* x = block.read<T>(0, r);
+  const T* weight = block.read<T>(1, r);
+  const T* dy = block.read<T>(2, r);
+  const T mean = s.mean;
+  const T factor = s.factor;
+  sum[0] = sum[1] = 0;
+  over_runs<kWeights>(block, [&](int64_t begin, int64_t end, int64_t run) {
+    double found[2];
+    row_sums<T>(end - begin, found, [=](int64_t k, T(&terms)[2]) {
+      const int64_t i = begin + k;
+      const T g = kWeights == Weights::kShared ? dy[i] * weight[i] : dy[i];
+      terms[0] = g;
+      terms[1] = g * ((x[i] - mean) * factor);
+    });
+    const double own = kWeights == Weights::kShared ? 1.0 : static_cast<double>(weight[run]);
+    sum[0] += found[0] * own;
+    sum[1] += found[1] * own;
+    if constexpr (kWeights != Weights::kShared) {
+      block.write<T>(1, r)[run] = static_cast<T>(found[1]);
+      if constexpr (kCenters) block.write<T>(2, r)[run] = static_cast<T>(found[0]);
+    }
+  });
+}
+
+// dx = (g - mean(g) - u * mean(g * u)) * factor.
+template <class T, bool kCenters, Weights kWeights>
 void backward(const RowBlock& block) {
   const int64_t n = block.n;
   Statistics<T> statistics[kMostRows];
-  double sums[kMostRows][2];  // of g and g * u
+  double sums[kMostRows][2];
   in_groups(block, [&](int64_t first, int64_t last) {
     find_statistics<T, kCenters>(block, first, last, statistics);
     for (int64_t r = first; r < last; ++r) {
-      const T* x = block.read<T>(0, r);
-      const T* weight = block.read<T>(1, r);
-      const T* dy = block.read<T>(2, r);
-      const T mean = statistics[r - first].mean;
-      const T factor = statistics[r - first].factor;
-      row_sums<T>(n, sums[r - first], [=](int64_t i, T(&terms)[2]) {
-        const T g = kEach ? dy[i] : dy[i] * weight[i];
-        terms[0] = g;
-        terms[1] = g * ((x[i] - mean) * factor);
-      });
+      sum_row<T, kCenters, kWeights>(block, r, statistics[r - first], sums[r - first]);
     }
     for (int64_t r = first; r < last; ++r) {
       const T* x = block.read<T>(0, r);
@@ -121,39 +152,39 @@ void backward(const RowBlock& block) {
       const T mean = statistics[r - first].mean;
       const T factor = statistics[r - first].factor;
       const double (&sum)[2] = sums[r - first];
-      const T own_weight = kEach ? weight[0] : T(1);
-      const double scale = static_cast<double>(own_weight) / static_cast<double>(n);
-      const T mean_g = kCenters ? static_cast<T>(sum[0] * scale) : T(0);
-      const T mean_gu = static_cast<T>(sum[1] * scale);
-      if constexpr (kEach) {
-        for (int64_t i = 0; i < n; ++i) {
-          const T u = (x[i] - mean) * factor;
-          dx[i] = (dy[i] * own_weight - mean_g - u * mean_gu) * factor;
-        }
-        *dweight = static_cast<T>(sum[1]);
-        if constexpr (kCenters) *dbias = static_cast<T>(sum[0]);
-      } else {
+      const T mean_g = kCenters ? static_cast<T>(sum[0] / static_cast<double>(n)) : T(0);
+      const T mean_gu = static_cast<T>(sum[1] / static_cast<double>(n));
+      over_runs<kWeights>(block, [=](int64_t begin, int64_t end, int64_t run) {
+        if constexpr (kWeights != Weights::kShared) {
+          const T own = weight[run];
+          for (int64_t i = begin; i < end; ++i) {
+            const T u = (x[i] - mean) * factor;
+            dx[i] = (dy[i] * own - mean_g - u * mean_gu) * factor;
+          }
+        } else {
 #pragma GCC ivdep
-        for (int64_t i = 0; i < n; ++i) {
-          const T u = (x[i] - mean) * factor;
-          dx[i] = (dy[i] * weight[i] - mean_g - u * mean_gu) * factor;
-          dweight[i] += dy[i] * u;
-          if constexpr (kCenters) dbias[i] += dy[i];
+          for (int64_t i = begin; i < end; ++i) {
+            const T u = (x[i] - mean) * factor;
+            dx[i] = (dy[i] * weight[i] - mean_g - u * mean_gu) * factor;
+            dweight[i] += dy[i] * u;
+            if constexpr (kCenters) dbias[i] += dy[i];
+          }
         }
-      }
+      });
     }
   });
 }
 
-template <class T, bool kCenters, bool kEach>
+template <class T, bool kCenters, Weights kWeights>
 constexpr NormPrograms::Affine affine() {
-  return {forward<T, kCenters, kEach>, backward<T, kCenters, kEach>};
+  return {forward<T, kCenters, kWeights>, backward<T, kCenters, kWeights>};
 }
 
 template <class T>
 constexpr NormPrograms norm_programs() {
-  return {affine<T, true, false>(), affine<T, true, true>(), affine<T, false, false>(),
-          affine<T, false, true>()};
+  return {affine<T, true, Weights::kShared>(), affine<T, true, Weights::kEach>(),
+          affine<T, true, Weights::kRuns>(),   affine<T, false, Weights::kShared>(),
+          affine<T, false, Weights::kEach>(),  affine<T, false, Weights::kRuns>()};
 }
 
 }  // namespace

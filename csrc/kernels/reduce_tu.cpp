@@ -35,6 +35,16 @@ constexpr size_t kRegisterBytes = 16 * 32;
 constexpr size_t kRegisterBytes = 16 * 16;
 #endif
 
+// Whether vectors of T are loaded in part.
+template <class T>
+#if defined(__AVX512F__)
+constexpr bool kMasks = true;
+#elif defined(__AVX2__)
+constexpr bool kMasks = sizeof(T) >= 4 && std::is_arithmetic_v<T>;
+#else
+constexpr bool kMasks = false;
+#endif
+
 // What is summed in float within a block is carried in double between blocks, complex numbers
 // likewise; integers and booleans accumulate in 64 bits; min, max and logic stay as they are.
 template <class T>
@@ -88,11 +98,15 @@ struct Loops {
   static Lane combine(Lane a, Lane b) { return static_cast<Lane>(Combine{}(a, b)); }
   static Lane mapped(T x) { return static_cast<Lane>(Map{}(x)); }
 
-  static Lane combine_lanes(Lane* lanes) {
-    for (int width = kLanes / 2; width > 0; width /= 2) {
-      for (int l = 0; l < width; ++l) lanes[l] = combine(lanes[l], lanes[l + width]);
+  // The first half with the second, lane by lane, until one is left.
+  template <int kCount = kLanes>
+  [[gnu::always_inline]] static Lane combine_lanes(Lane* lanes) {
+    if constexpr (kCount == 1) {
+      return lanes[0];
+    } else {
+      for (int l = 0; l < kCount / 2; ++l) lanes[l] = combine(lanes[l], lanes[l + kCount / 2]);
+      return combine_lanes<kCount / 2>(lanes);
     }
-    return lanes[0];
   }
 
   // What kCount whole blocks give, `apart` elements from one to the next, into every `step`th part.
@@ -112,16 +126,39 @@ struct Loops {
     for (int s = 0; s < kCount; ++s) parts[s * step] = combine_lanes(lanes[s]);
   }
 
-  static Lane block(const T* x, int64_t n) {
-    Lane lanes[kLanes];
-    std::fill_n(lanes, kLanes, first_value<Lane, kInit>());
+  // n < kLanes elements, each into its lane.
+  [[gnu::always_inline]] static void few(Lane* lanes, const T* x, int64_t n) {
+    if constexpr (kMasks<T>) {
+      // All lanes are written: what is stored in part is slow to load.
+      for (int l = 0; l < kLanes; ++l) {
+        const T value = l < n ? x[l] : T{};
+        const Lane combined = combine(lanes[l], mapped(value));
+        lanes[l] = l < n ? combined : lanes[l];
+      }
+    } else {
+      for (int l = 0; l < n; ++l) lanes[l] = combine(lanes[l], mapped(x[l]));
+    }
+  }
+
+  // What kCount blocks of n <= kBlock elements give, `step` elements from one to the next.
+  template <int kCount>
+  static void blocks(const T* x, int64_t n, int64_t step, Lane* parts) {
+    Lane lanes[kCount][kLanes];
+    for (auto& row : lanes) std::fill_n(row, kLanes, first_value<Lane, kInit>());
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
+#pragma GCC unroll 4
+      for (int s = 0; s < kCount; ++s) {
 #pragma GCC unroll 1  // else the lanes of extremes are sixteen numbers, and no vector
-      for (int l = 0; l < kLanes; ++l) lanes[l] = combine(lanes[l], mapped(x[i + l]));
+        for (int l = 0; l < kLanes; ++l) {
+          lanes[s][l] = combine(lanes[s][l], mapped(x[s * step + i + l]));
+        }
+      }
     }
-    for (int l = 0; i < n; ++i, ++l) lanes[l] = combine(lanes[l], mapped(x[i]));
-    return combine_lanes(lanes);
+    for (int s = 0; s < kCount; ++s) {
+      if (i < n) few(lanes[s], x + s * step + i, n - i);
+      parts[s] = combine_lanes(lanes[s]);
+    }
   }
 
   static Acc add_parts(Acc total, const Lane* parts, int n) {
@@ -132,7 +169,6 @@ struct Loops {
 
   // Blocks are combined in their order, however many are looked at together.
   static void row(void* acc, const void* x, int64_t n) {
-    constexpr int kFew = std::min(kStreams, 4);
     const T* in = static_cast<const T*>(x);
     Acc total = *static_cast<Acc*>(acc);
     Lane parts[2 * kStreams];
@@ -141,15 +177,43 @@ struct Loops {
       whole_blocks<kStreams>(in + kBlock, kStretch, parts + 1, 2);
       total = add_parts(total, parts, 2 * kStreams);
     }
-    for (; n >= kFew * kBlock; n -= kFew * kBlock, in += kFew * kBlock) {
-      whole_blocks<kFew>(in, kBlock, parts, 1);
-      total = add_parts(total, parts, kFew);
-    }
     for (; n > 0; n -= kBlock, in += kBlock) {
-      parts[0] = block(in, std::min(kBlock, n));
+      blocks<1>(in, std::min(kBlock, n), 0, parts);
       total = add_parts(total, parts, 1);
     }
     *static_cast<Acc*>(acc) = total;
+  }
+
+  // Asks for elements that come next. Whether there are any does not matter.
+  static void fetch(const T* x, int64_t n) {
+    const uintptr_t from = reinterpret_cast<uintptr_t>(x);
+    for (uintptr_t b = 0; b < static_cast<uintptr_t>(n) * sizeof(T); b += 64) {
+      __builtin_prefetch(reinterpret_cast<const void*>(from + b));
+    }
+  }
+
+  // Whole results of several rows: what `row` would give from the identity on.
+  static void each(void* out, const void* x, int64_t n, int64_t count, int64_t step) {
+    constexpr int64_t kTogether = 4;
+    constexpr int64_t kResults = 64;
+    using Out = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
+    const T* in = static_cast<const T*>(x);
+    Out* to = static_cast<Out*>(out);
+    Acc totals[kResults];
+    Lane parts[kTogether];
+    for (int64_t at = 0; at < count; at += kResults) {
+      const int64_t results = std::min(kResults, count - at);
+      start(totals, results);
+      int64_t r = 0;
+      for (; n <= kBlock && r + kTogether <= results; r += kTogether) {
+        if (step == n) fetch(in + (at + r + kTogether) * step, kTogether * n);
+        blocks<kTogether>(in + (at + r) * step, n, step, parts);
+        for (int64_t s = 0; s < kTogether; ++s)
+          totals[r + s] = add_parts(totals[r + s], &parts[s], 1);
+      }
+      for (; r < results; ++r) row(&totals[r], in + (at + r) * step, n);
+      finish(to + at, totals, results, n);
+    }
   }
 
   // kCount rows are combined in pairs, then pairs of these, and then with the accumulators.
@@ -163,11 +227,32 @@ struct Loops {
     }
   }
 
-  template <int kCount>
-  static void some_rows(Acc* to, const T* in, int64_t n, int64_t step) {
-    for (int64_t j = 0; j < n; ++j) {
+  // The accumulators overlap nothing.
+  template <int kCount, int kWidth>
+  static void some_columns(Acc* __restrict to, const T* in, int64_t step) {
+    for (int j = 0; j < kWidth; ++j) {
       to[j] = static_cast<Acc>(Combine{}(to[j], static_cast<Acc>(pairwise<kCount>(in + j, step))));
     }
+  }
+
+  template <int kCount>
+  static void some_rows(Acc* to, const T* in, int64_t n, int64_t step) {
+    // Rows that follow each other are fetched in their order, ahead of time: by itself the
+    // processor sees several streams within a page, and finds no order in them.
+    const bool are_together = kCount > 1 && step == n;
+    uintptr_t ahead = reinterpret_cast<uintptr_t>(in + kCount * step);
+    const uintptr_t end = are_together ? ahead + kCount * n * sizeof(T) : ahead;
+    auto fetch = [&](uintptr_t until) {
+      for (; ahead < until; ahead += 64) __builtin_prefetch(reinterpret_cast<const void*>(ahead));
+    };
+    int64_t j = 0;
+    for (; j + kLanes <= n; j += kLanes) {
+      fetch(std::min(end, ahead + kCount * kLanes * sizeof(T)));
+      some_columns<kCount, kLanes>(to + j, in + j, step);
+    }
+    fetch(end);
+    for (; j + 4 <= n; j += 4) some_columns<kCount, 4>(to + j, in + j, step);
+    for (; j < n; ++j) some_columns<kCount, 1>(to + j, in + j, step);
   }
 
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {
@@ -208,7 +293,9 @@ class Table {
  private:
   template <class L>
   static ReductionKernel kernel() {
-    return {sizeof(typename L::Acc), L::start, L::row, L::rows, L::join, L::finish};
+    ReductionKernel found{sizeof(typename L::Acc), L::start, L::row, L::rows, L::join, L::finish};
+    found.each = L::each;
+    return found;
   }
 
   KernelTable& table_;

@@ -12,9 +12,10 @@ struct RowBlock {
 
   int64_t rows = 0;
   int64_t n = 0;         // elements of a row
+  int64_t run = 0;       // elements of a row that share one of an operand that has one for each run
   double parameter = 0;  // what the program says: an epsilon, a factor
   // The first row of each operand, and the bytes from a row to the next: 0 where all rows share
-  // one. An operand has n elements a row, or one; which, the program says.
+  // one. An operand has n elements a row, or one, or one for each run; which, the program says.
   const void* in[kOperands] = {};
   int64_t in_step[kOperands] = {};
   void* out[kOperands] = {};
@@ -44,14 +45,15 @@ struct RowPrograms {
 };
 
 // Normalising a row. `shared`: weight and bias are rows, and their gradients are added to one row
-// that all rows share; `each`: they are one element a row, and so are their gradients.
+// that all rows share; `each`: they are one element a row, and so are their gradients; `runs`: one
+// for each run of elements of a row, as the channels of a group have them.
 struct NormPrograms {
   struct Affine {
     RowProgram forward = nullptr;   // x, weight, bias -> y, [mean], [variance]; the last two if set
     RowProgram backward = nullptr;  // x, weight, dy -> dx, dweight, dbias
   };
-  Affine layer_shared, layer_each;
-  Affine rms_shared, rms_each;  // without bias and mean
+  Affine layer_shared, layer_each, layer_runs;
+  Affine rms_shared, rms_each, rms_runs;  // without bias and mean
 };
 
 }  // namespace tensorlike

@@ -10,11 +10,12 @@ namespace {
 // y = exp(x - shift); its sum.
 template <class T>
 double exp_shifted(T* y, const T* x, T shift, int64_t n) {
-  return row_sum<T>(n, [=](int64_t i) {
+  auto power = [=](int64_t i) {
     const T value = exp_of_negative(x[i] - shift);
     y[i] = value;
     return value;
-  });
+  };
+  return x == y ? row_sum<T, true>(n, power) : row_sum<T>(n, power);
 }
 
 // Asks for the block that lies behind this one: more of the row, or the next row. Whether there is
@@ -40,7 +41,7 @@ struct ExpSum {
       const int64_t count = at + kRowBlock < n ? kRowBlock : n - at;
       const T here = row_largest(block, count);
       if (here > largest) {
-        total *= __builtin_exp(double{largest} - double{here});
+        if (total != 0) total *= __builtin_exp(double{largest} - double{here});
         largest = here;
       }
       fetch_behind(block);
@@ -62,16 +63,38 @@ void softmax(const RowBlock& block) {
   }
 }
 
+// The logarithms of some rows are taken together.
 template <class T>
 void log_softmax(const RowBlock& block) {
+  constexpr int64_t kTogether = 16;
   const int64_t n = block.n;
-  for (int64_t r = 0; r < block.rows; ++r) {
-    const T* x = block.read<T>(0, r);
-    T* y = block.write<T>(0, r);
-    const ExpSum<T> sum(x, n);
-    const T shift = sum.largest;
-    const T total = static_cast<T>(sum.logarithm());
-    for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - total;
+  T shifts[kTogether];
+  double totals[kTogether];
+  for (double& total : totals) total = 1;
+  for (int64_t first = 0; first < block.rows; first += kTogether) {
+    // Rows that are still in the first-level cache when their turn comes.
+    const int64_t fitting = n <= 4 * kRowBlock / kTogether ? kTogether : 1;
+    const int64_t end = first + kTogether < block.rows ? first + kTogether : block.rows;
+    for (int64_t from = first; from < end; from += fitting) {
+      const int64_t to = from + fitting < end ? from + fitting : end;
+      for (int64_t r = from; r < to; ++r) {
+        const ExpSum<T> sum(block.read<T>(0, r), n);
+        shifts[r - from] = sum.largest;
+        totals[r - from] = sum.total;
+      }
+      if (fitting == 1) {
+        totals[0] = __builtin_log(totals[0]);
+      } else {
+        for (double& total : totals) total = vm::log(total);
+      }
+      for (int64_t r = from; r < to; ++r) {
+        const T* x = block.read<T>(0, r);
+        T* y = block.write<T>(0, r);
+        const T shift = shifts[r - from];
+        const T total = static_cast<T>(totals[r - from]);
+        for (int64_t i = 0; i < n; ++i) y[i] = x[i] - shift - total;
+      }
+    }
   }
 }
 

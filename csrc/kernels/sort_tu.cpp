@@ -3,7 +3,6 @@
 // network. Elsewhere the table stays empty, and digits sort.
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
-#include "kernels/sort_key.h"
 
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
 #include <immintrin.h>
@@ -328,60 +327,12 @@ struct Sorter {
 }  // namespace
 #endif
 
-namespace {
-
-template <class T>
-struct KeyLoops {
-  using Key = typename SortKey<T>::Key;
-  static constexpr Key flip(bool flips) { return flips ? static_cast<Key>(-1) : Key{0}; }
-
-  static void encode(void* keys, const void* x, int64_t n, bool flips) {
-    Key* to = static_cast<Key*>(keys);
-    const T* from = static_cast<const T*>(x);
-    const Key mask = flip(flips);
-    for (int64_t i = 0; i < n; ++i) to[i] = SortKey<T>::template encode<true>(from[i]) ^ mask;
-  }
-
-  static void decode(void* keys, int64_t n, bool flips) {
-    char* at = static_cast<char*>(keys);
-    const Key mask = flip(flips);
-    for (int64_t i = 0; i < n; ++i) {
-      Key key;
-      __builtin_memcpy(&key, at + i * static_cast<int64_t>(sizeof(Key)), sizeof(Key));
-      const T value = SortKey<T>::decode(key ^ mask);
-      __builtin_memcpy(at + i * static_cast<int64_t>(sizeof(Key)), &value, sizeof(Key));
-    }
-  }
-
-  static void rank(uint64_t* words, const void* x, int64_t n, bool flips) {
-    const T* from = static_cast<const T*>(x);
-    const Key mask = flip(flips);
-    for (int64_t i = 0; i < n; ++i) {
-      const uint64_t key = SortKey<T>::template encode<false>(from[i]) ^ mask;
-      words[i] = key << 32 | static_cast<uint64_t>(i);
-    }
-  }
-};
-
-template <class T>
-void add_keys(KernelTable& table, DType dtype) {
-  using Loops = KeyLoops<T>;
-  table.keys[dtype] = {Loops::encode, Loops::decode, sizeof(T) == 4 ? Loops::rank : nullptr};
-}
-
-}  // namespace
-
 void TL_FILL(sorts)(KernelTable& table);
-void TL_FILL(sorts)(KernelTable& table) {
+void TL_FILL(sorts)([[maybe_unused]] KernelTable& table) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
   table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort};
   table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort};
 #endif
-  add_keys<int32_t>(table, DType::kInt32);
-  add_keys<int64_t>(table, DType::kInt64);
-  add_keys<uint64_t>(table, DType::kUInt64);
-  add_keys<float>(table, DType::kFloat32);
-  add_keys<double>(table, DType::kFloat64);
 }
 
 }  // namespace tensorlike

@@ -62,7 +62,8 @@ void check_norm(const Op& op, Inputs inputs) {
   }
 }
 
-// Weight and bias repeat between rows, or within them: then their gradients take one pass.
+// Weight and bias repeat between rows, or within them, or along the last axes of rows: then their
+// gradients take one pass.
 void check_sum_axes(const Op& op, const Dims& x, const Dims& weight, const Dims& summed) {
   const Dims axes = row_axes(op, static_cast<int64_t>(x.size()));
   std::vector<bool> in_row(x.size());
@@ -75,11 +76,18 @@ void check_sum_axes(const Op& op, const Dims& x, const Dims& weight, const Dims&
     is_summed[i] = true;
     repeats = repeats && (i < lead || weight[i - lead] == 1);
   }
+  // Whether no axis of a row that is summed over stands before one that is not.
+  bool is_end = !summed.empty();
+  bool is_met = false;
+  for (size_t i = 0; i < x.size(); ++i) {
+    is_end = is_end && (in_row[i] ? is_summed[i] || !is_met : !is_summed[i]);
+    is_met = is_met || is_summed[i];
+  }
   const bool is_within = is_summed == in_row;
   is_summed.flip();
-  if (repeats && (is_within || is_summed == in_row)) return;
+  if (repeats && (is_within || is_end || is_summed == in_row)) return;
   fail(ErrorKind::kShape, said::op(op.name()), said::argument("sum_axes"),
-       "must be axes, or all others, and weight of size 1 along them",
+       "must be axes, or all others, or the last of axes, and weight of size 1 along them",
        said::got("x.shape=", to_string(x), ", weight.shape=", to_string(weight),
                  ", axes=", to_string(axes), ", sum_axes=", to_string(summed)));
 }

@@ -22,6 +22,7 @@ bool repeats_along(const Dims& shape, size_t ndim, int64_t axis) {
 
 struct Parameters {
   std::vector<int64_t> within, between;  // the axes of a row, and the others
+  std::vector<int64_t> runs;             // the last of `within`, along which they repeat
   bool vary_within = false;
   bool vary_between = false;
 };
@@ -36,21 +37,26 @@ Parameters parameters_of(const GradCall& c) {
     const int64_t axis = static_cast<int64_t>(i);
     const bool in_row = std::find(axes.begin(), axes.end(), axis) != axes.end();
     (in_row ? found.within : found.between).push_back(axis);
+    if (in_row) found.runs.push_back(axis);
     for (size_t input = 1; input < c.inputs.size(); ++input) {
       if (repeats_along(c.node.input_spec(input).shape, ndim, axis)) continue;
       (in_row ? found.vary_within : found.vary_between) = true;
+      if (in_row) found.runs.clear();
     }
   }
   return found;
 }
 
-// All gradients in one pass, by the function `gradient`, where weight and bias repeat within rows
-// or between them. Else those by weight and bias are left to be summed when they are fitted.
+// All gradients in one pass, by the function `gradient`, where weight and bias repeat within rows,
+// or between them, or along the last axes of rows. Else those by weight and bias are left to be
+// summed when they are fitted.
 Values norm_gradients(GradCall& c, const char* function, const char* gradient, Value& dy) {
   const Parameters parameters = parameters_of(c);
-  const bool is_mixed = parameters.vary_within && parameters.vary_between;
-  const std::vector<int64_t>& summed =
-      parameters.vary_between && !is_mixed ? parameters.within : parameters.between;
+  const bool vary_in_both = parameters.vary_within && parameters.vary_between;
+  const bool is_mixed = vary_in_both && parameters.runs.empty();
+  const std::vector<int64_t>& summed = vary_in_both && !is_mixed              ? parameters.runs
+                                       : parameters.vary_between && !is_mixed ? parameters.within
+                                                                              : parameters.between;
   const Ref<Op> op =
       registry().find_function(gradient)->make_op({parameters.within, c.op.attr("eps"), summed});
   Value& x = *c.inputs[0];

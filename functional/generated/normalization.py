@@ -91,7 +91,7 @@ def layer_norm_grad(
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
         axes: the axes that are normalised together.
         eps: added to the variance.
-        sum_axes: axes, or all others: where weight and bias repeat.
+        sum_axes: axes, or all others, or the last of axes: where weight and bias repeat.
 
     Returns:
         3 tensors.
@@ -177,7 +177,7 @@ def rms_norm_grad(
         cotangent: any shape, real floating-point (integers and booleans are promoted to float32).
         axes: the axes that are normalised together.
         eps: added to the mean of the squares.
-        sum_axes: axes, or all others: where weight repeats.
+        sum_axes: axes, or all others, or the last of axes: where weight repeats.
 
     Returns:
         2 tensors.

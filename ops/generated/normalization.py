@@ -73,7 +73,7 @@ class LayerNormGrad(OpBase, native="LayerNormGrad"):
     Args:
         axes: the axes that are normalised together.
         eps: added to the variance.
-        sum_axes: axes, or all others: where weight and bias repeat.
+        sum_axes: axes, or all others, or the last of axes: where weight and bias repeat.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).
@@ -157,7 +157,7 @@ class RMSNormGrad(OpBase, native="RMSNormGrad"):
     Args:
         axes: the axes that are normalised together.
         eps: added to the mean of the squares.
-        sum_axes: axes, or all others: where weight repeats.
+        sum_axes: axes, or all others, or the last of axes: where weight repeats.
 
     Inputs:
         x: any shape, real floating-point (integers and booleans are promoted to float32).

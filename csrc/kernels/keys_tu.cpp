@@ -1,0 +1,80 @@
+// Between elements and the keys that sort them, and the search for those that come early, for one
+// ISA level.
+#include "kernels/isa_names.h"
+#include "kernels/kernel_table.h"
+#include "kernels/sort_key.h"
+
+namespace tensorlike {
+namespace {
+
+template <class T>
+struct KeyLoops {
+  using Key = typename SortKey<T>::Key;
+  static constexpr Key flip(bool flips) { return flips ? static_cast<Key>(-1) : Key{0}; }
+
+  static void encode(void* keys, const void* x, int64_t n, bool flips) {
+    Key* to = static_cast<Key*>(keys);
+    const T* from = static_cast<const T*>(x);
+    const Key mask = flip(flips);
+    for (int64_t i = 0; i < n; ++i) to[i] = SortKey<T>::template encode<true>(from[i]) ^ mask;
+  }
+
+  static void decode(void* keys, int64_t n, bool flips) {
+    char* at = static_cast<char*>(keys);
+    const Key mask = flip(flips);
+    for (int64_t i = 0; i < n; ++i) {
+      Key key;
+      __builtin_memcpy(&key, at + i * static_cast<int64_t>(sizeof(Key)), sizeof(Key));
+      const T value = SortKey<T>::decode(key ^ mask);
+      __builtin_memcpy(at + i * static_cast<int64_t>(sizeof(Key)), &value, sizeof(Key));
+    }
+  }
+
+  static void rank(uint64_t* words, const void* x, int64_t n, bool flips) {
+    const T* from = static_cast<const T*>(x);
+    const Key mask = flip(flips);
+    for (int64_t i = 0; i < n; ++i) {
+      const uint64_t key = SortKey<T>::template encode<false>(from[i]) ^ mask;
+      words[i] = key << 32 | static_cast<uint64_t>(i);
+    }
+  }
+
+  // Most blocks have none: they are looked at without branches.
+  static int64_t find(const void* x, int64_t n, const void* bound, bool flips) {
+    constexpr int64_t kBlock = 256 / sizeof(Key);
+    const T* from = static_cast<const T*>(x);
+    const Key limit = *static_cast<const Key*>(bound);
+    const Key mask = flip(flips);
+    auto is_below = [=](T value) {
+      return (SortKey<T>::template encode<false>(value) ^ mask) < limit;
+    };
+    int64_t i = 0;
+    for (; i + kBlock <= n; i += kBlock) {
+      Key any = 0;
+      for (int64_t k = 0; k < kBlock; ++k) any |= is_below(from[i + k]) ? Key{1} : Key{0};
+      if (any != 0) break;
+    }
+    while (i < n && !is_below(from[i])) ++i;
+    return i;
+  }
+};
+
+template <class T>
+void add_keys(KernelTable& table, DType dtype) {
+  using Loops = KeyLoops<T>;
+  table.keys[dtype] = {Loops::encode, Loops::decode, sizeof(T) == 4 ? Loops::rank : nullptr,
+                       Loops::find};
+}
+
+}  // namespace
+
+void TL_FILL(keys)(KernelTable& table);
+void TL_FILL(keys)(KernelTable& table) {
+  add_keys<int32_t>(table, DType::kInt32);
+  add_keys<int64_t>(table, DType::kInt64);
+  add_keys<uint64_t>(table, DType::kUInt64);
+  add_keys<float>(table, DType::kFloat32);
+  add_keys<double>(table, DType::kFloat64);
+}
+
+}  // namespace tensorlike

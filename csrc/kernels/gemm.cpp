@@ -35,6 +35,9 @@ namespace {
 
 constexpr int64_t kParallelWork = 1000 * 1000;  // multiply-adds; below, waking a thread costs more
 constexpr int64_t kTinyWork = 64;
+constexpr double kSmallWork = 64 * 64 * 64;
+constexpr int64_t kMostTurned = 4;
+constexpr int64_t kLongDots = 64;  // of several rows: shorter ones are mostly sums of lanes
 constexpr int64_t kLargeB = int64_t{1} << 20;  // bytes that the second-level cache won't keep
 constexpr int64_t kStreamedRows = 8;
 
@@ -101,6 +104,22 @@ void multiply_dots(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_p
   });
 }
 
+// A row times a matrix whose columns are short and lie one behind the other: many of them at once
+// are turned into rows.
+template <class T>
+void multiply_short(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
+  constexpr int64_t kColumns = 512;
+  for_columns(x.n, kColumns, in_parallel, [&](int64_t first, int64_t last) {
+    const int64_t columns = last - first;
+    ScratchLoan buffer(t_buffer_b);
+    T* const rows = buffer.reserve<T>(columns * x.k);
+    kernels.pack(rows, columns, x.b.at(first, 0), x.b.lane_stride, 1, columns, x.k);
+    kernels.sum_rows(1, columns, x.k, x.a.data, 0, x.a.k_stride, rows, columns, x.c + first,
+                     x.c_row);
+    x.epilogue(0, 1, first, columns);
+  });
+}
+
 // Few rows, and a b whose rows are long: b is read once, in the order in which it lies in memory.
 // Several rows of a and of c are often a power of 2 apart, where they would push each other out of
 // the cache: a is packed, and sums are made elsewhere and then copied.
@@ -144,20 +163,61 @@ bool is_streamed(const Problem<T>& x) {
          (x.m <= kStreamedRows && x.n >= 1024 && x.n * x.k * int64_t{sizeof(T)} > kLargeB);
 }
 
+// Whether there are so few rows that b is better not transposed.
+template <class T>
+bool has_dots(const Problem<T>& x) {
+  if (x.m == 1) return true;
+  return x.m <= 8 && x.k >= (x.m <= kMostTurned || x.n <= 32 ? kLongDots : 512);
+}
+
 template <class T>
 void multiply(const GemmKernels<T>& kernels, const Problem<T>& x);
 
 // c' = b' @ a', if need be through a contiguous result.
 template <class T>
-void multiply_column(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  if (x.c_row == 1) {
+void multiply_columns(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  if (x.n == 1 && x.c_row == 1) {
     multiply<T>(kernels, {1, x.m, x.k, x.b, x.a, x.c, x.m});
   } else {
-    const auto result = std::make_unique<T[]>(static_cast<size_t>(x.m));
-    multiply<T>(kernels, {1, x.m, x.k, x.b, x.a, result.get(), x.m});
-    for (int64_t i = 0; i < x.m; ++i) x.c[i * x.c_row] = result[static_cast<size_t>(i)];
+    const auto result = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(x.m * x.n));
+    multiply<T>(kernels, {x.n, x.m, x.k, x.b, x.a, result.get(), x.m});
+    for (int64_t i = 0; i < x.m; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) x.c[i * x.c_row + j] = result[j * x.m + i];
+    }
   }
-  x.epilogue(0, x.m, 0, 1);
+  x.epilogue(0, x.m, 0, x.n);
+}
+
+// Whether one row, or few columns, are better the other way round. A tile of few columns leaves
+// most of its vectors empty.
+template <class T>
+bool is_turned(const Problem<T>& x) {
+  if (!x.is_plain() || x.m <= kMostTurned) return x.is_plain() && x.n == 1 && x.m > 1;
+  return x.n == 1 || (x.n <= kMostTurned && x.a.k_stride == 1 && x.k >= kLongDots);
+}
+
+// Whether tiles read both operands where they are, and a plan would cost more than it finds.
+template <class T>
+bool is_small(const GemmKernels<T>& kernels, const Problem<T>& x, double work) {
+  return x.is_plain() && work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.b.lane_stride == 1 &&
+         (kernels.reads_partial_b || x.n % kernels.lanes == 0);
+}
+
+template <class T>
+void multiply_small(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  for (int64_t column = 0; column < x.n;) {
+    const int width = width_for(kernels, x.m, x.n - column);
+    const int64_t columns = std::min(kernels.lanes << width, x.n - column);
+    const Split rows = split_at_most(x.m, kernels.max_rows[width]);
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const int64_t row = rows.begin(i);
+      kernels.tile[width][1][rows.size(i) - 1](
+          x.k, x.a.at(row, 0), x.a.lane_stride, x.a.k_stride, x.b.at(column, 0), x.b.k_stride,
+          x.c + row * x.c_row + column, x.c_row, columns, false);
+    }
+    column += columns;
+  }
+  x.epilogue(0, x.m, 0, x.n);
 }
 
 template <class T>
@@ -169,18 +229,26 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     x.epilogue(0, x.m, 0, x.n);
     return;
   }
-  if (x.is_plain() && x.n == 1 && x.m > 1) {
-    multiply_column(kernels, x);
+  if (is_turned(x)) {
+    multiply_columns(kernels, x);
     return;
   }
   const double work =
       static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
+  if (is_small(kernels, x, work)) {
+    multiply_small(kernels, x);
+    return;
+  }
   if (x.is_plain() && work <= kTinyWork) {
     multiply_tiny(x);
     return;
   }
   const bool in_parallel = work >= kParallelWork && num_threads() > 1;
-  if (x.is_plain() && x.b.k_stride == 1 && (x.m == 1 || (x.m <= 8 && x.k >= 512))) {
+  if (x.is_plain() && x.m == 1 && x.b.k_stride == 1 && x.k < kernels.lanes) {
+    multiply_short(kernels, x, in_parallel);
+    return;
+  }
+  if (x.is_plain() && x.b.k_stride == 1 && has_dots(x)) {
     multiply_dots(kernels, x, in_parallel);
     return;
   }

@@ -7,16 +7,21 @@
 namespace tensorlike {
 namespace {
 
-template <class T>
-TL_INLINE T sum_lanes(Vector<T> x) {
-  T lane[kLanes<T>];
-  store(lane, x);
-  unrolled<3>([&](auto r) __attribute__((always_inline)) {
-    constexpr int kHalf = kLanes<T> >> (r.kValue + 1);
-    for (int i = 0; i < kHalf; ++i) lane[i] += lane[i + kHalf];
-  });
-  if constexpr (kLanes<T> == 16) lane[0] += lane[1];
-  return lane[0];
+// The first half of the lanes and the second, lane by lane, and so on until one is left.
+template <class T, class V>
+TL_INLINE T sum_lanes(V x) {
+  constexpr int kCount = static_cast<int>(sizeof(V) / sizeof(T));
+  if constexpr (kCount == 16) {
+    return sum_lanes<T>(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
+                        __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
+  } else if constexpr (kCount == 8) {
+    return sum_lanes<T>(__builtin_shufflevector(x, x, 0, 1, 2, 3) +
+                        __builtin_shufflevector(x, x, 4, 5, 6, 7));
+  } else if constexpr (kCount == 4) {
+    return sum_lanes<T>(__builtin_shufflevector(x, x, 0, 1) + __builtin_shufflevector(x, x, 2, 3));
+  } else {
+    return x[0] + x[1];
+  }
 }
 
 // y[j * y_row + i] = dot(a[i], x[j]), all contiguous along k. One vector of x gets two sums, since
@@ -47,6 +52,21 @@ TL_INLINE void dot_tile(int64_t k, const T* a, int64_t a_row, const T* x, int64_
       });
     });
   }
+#if defined(__AVX512F__)
+  for (; p < k; p += kStep) {
+    const uint32_t mask = mask_of<T>(k - p);
+    V other[kOthers];
+    unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+      other[j.kValue] = load_masked(mask, x + j.kValue * x_row + p);
+    });
+    unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+      const V row = load_masked(mask, a + i.kValue * a_row + p);
+      unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+        sum[i.kValue][j.kValue][0] += row * other[j.kValue];
+      });
+    });
+  }
+#endif
   unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
     unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
       T tail = 0;

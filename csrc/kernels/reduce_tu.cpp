@@ -203,9 +203,20 @@ class Table {
   void add(const char* name, List<T...>, Map, Combine, Finish) {
     ByDType<ReductionKernel>& kernels = table_.reductions[name];
     ((kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine, Finish>>()), ...);
+    // What stays as it is stays narrow.
+    if constexpr (kInit == Init::kLowest || kInit == Init::kHighest) {
+      add_narrow<kInit, Map, Combine, Finish>(kernels, Narrow{});
+    }
   }
 
  private:
+  using Narrow = List<int8_t, int16_t, uint8_t, uint16_t, uint32_t>;
+
+  template <Init kInit, class Map, class Combine, class Finish, class... T>
+  static void add_narrow(ByDType<ReductionKernel>& kernels, List<T...>) {
+    ((kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine, Finish>>()), ...);
+  }
+
   template <class L>
   static ReductionKernel kernel() {
     return {sizeof(typename L::Acc), L::start, L::row, L::rows, L::join, L::finish};

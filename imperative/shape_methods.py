@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from .tensor import Tensor
 
 
+# The axes backwards, for most tensors.
+_REVERSED = {ndim: tuple(reversed(range(ndim))) for ndim in range(1, 9)}
+
+
 class ShapedMethods(TensorMethods):
     """Sizes, axes, and where: what the declared calls spell otherwise."""
 
@@ -197,7 +201,7 @@ class ShapedMethods(TensorMethods):
     @property
     def T(self) -> Tensor:
         """The dimensions in reverse order."""
-        return self.transpose()
+        return self.permute_dims(_REVERSED.get(self.ndim) or tuple(reversed(range(self.ndim))))
 
     @property
     def mT(self) -> Tensor:

@@ -37,7 +37,6 @@ constexpr int64_t kParallelWork = 1000 * 1000;  // multiply-adds; below, waking 
 constexpr int64_t kTinyWork = 64;
 constexpr double kSmallWork = 64 * 64 * 64;
 constexpr int64_t kMostTurned = 4;
-constexpr int64_t kLongDots = 64;  // of several rows: shorter ones are mostly sums of lanes
 constexpr int64_t kLargeB = int64_t{1} << 20;  // bytes that the second-level cache won't keep
 constexpr int64_t kStreamedRows = 8;
 
@@ -163,11 +162,17 @@ bool is_streamed(const Problem<T>& x) {
          (x.m <= kStreamedRows && x.n >= 1024 && x.n * x.k * int64_t{sizeof(T)} > kLargeB);
 }
 
+// From how many elements on dot products of several rows are not mostly sums of lanes.
+template <class T>
+int64_t long_dots(const GemmKernels<T>& kernels) {
+  return kernels.lanes >= 16 ? 32 : 64;
+}
+
 // Whether there are so few rows that b is better not transposed.
 template <class T>
-bool has_dots(const Problem<T>& x) {
+bool has_dots(const GemmKernels<T>& kernels, const Problem<T>& x) {
   if (x.m == 1) return true;
-  return x.m <= 8 && x.k >= (x.m <= kMostTurned || x.n <= 32 ? kLongDots : 512);
+  return x.m <= 8 && x.k >= (x.m <= kMostTurned || x.n <= 32 ? long_dots(kernels) : 512);
 }
 
 template <class T>
@@ -191,9 +196,9 @@ void multiply_columns(const GemmKernels<T>& kernels, const Problem<T>& x) {
 // Whether one row, or few columns, are better the other way round. A tile of few columns leaves
 // most of its vectors empty.
 template <class T>
-bool is_turned(const Problem<T>& x) {
+bool is_turned(const GemmKernels<T>& kernels, const Problem<T>& x) {
   if (!x.is_plain() || x.m <= kMostTurned) return x.is_plain() && x.n == 1 && x.m > 1;
-  return x.n == 1 || (x.n <= kMostTurned && x.a.k_stride == 1 && x.k >= kLongDots);
+  return x.n == 1 || (x.n <= kMostTurned && x.a.k_stride == 1 && x.k >= long_dots(kernels));
 }
 
 // Whether tiles read both operands where they are, and a plan would cost more than it finds.
@@ -229,7 +234,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     x.epilogue(0, x.m, 0, x.n);
     return;
   }
-  if (is_turned(x)) {
+  if (is_turned(kernels, x)) {
     multiply_columns(kernels, x);
     return;
   }
@@ -248,7 +253,7 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     multiply_short(kernels, x, in_parallel);
     return;
   }
-  if (x.is_plain() && x.b.k_stride == 1 && has_dots(x)) {
+  if (x.is_plain() && x.b.k_stride == 1 && has_dots(kernels, x)) {
     multiply_dots(kernels, x, in_parallel);
     return;
   }

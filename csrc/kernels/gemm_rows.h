@@ -102,9 +102,18 @@ void dot_rows(int64_t rows, int64_t k, const T* a, int64_t a_row, const T* x, in
       dot_stripe<T, kOthers>(count, k, a + i * a_row, a_row, x + j * x_row, x_row,
                              y + j * y_row + i, y_row);
     }
-    for (; j < x_rows; ++j) {
-      dot_stripe<T, 1>(count, k, a + i * a_row, a_row, x + j * x_row, x_row, y + j * y_row + i,
-                       y_row);
+    // The others share what is read of a.
+    const T* rest = x + j * x_row;
+    T* to = y + j * y_row + i;
+    if constexpr (kOthers > 2) {
+      if (x_rows - j == 3) {
+        dot_stripe<T, 3>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
+      } else if (x_rows - j == 2) {
+        dot_stripe<T, 2>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
+      }
+    }
+    if (x_rows - j == 1) {
+      dot_stripe<T, 1>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
     }
   }
 }

@@ -25,7 +25,7 @@ struct Types {
 };
 
 constexpr int64_t kBlock = 512;  // elements that are summed in the input's own precision
-constexpr int kLanes = 16;
+constexpr int kUsualLanes = 16;
 
 #if defined(__AVX512F__)
 constexpr size_t kRegisterBytes = 32 * 64;
@@ -73,6 +73,10 @@ struct Loops {
   using Acc = Accumulator<Mapped, kSums>;
   // Within a block: the mapped type for floats, the accumulator for everything else.
   using Lane = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
+  // As many bytes of narrow ones as of others.
+  static constexpr int kLanes = sizeof(Lane) < 4 && !std::is_same_v<Lane, bool>
+                                    ? 64 / static_cast<int>(sizeof(Lane))
+                                    : kUsualLanes;
 
   static void start(void* acc, int64_t n) {
     std::fill_n(static_cast<Acc*>(acc), n, first_value<Acc, kInit>());

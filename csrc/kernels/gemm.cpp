@@ -36,7 +36,6 @@ namespace {
 constexpr int64_t kParallelWork = 1000 * 1000;  // multiply-adds; below, waking a thread costs more
 constexpr int64_t kTinyWork = 64;
 constexpr double kSmallWork = 64 * 64 * 64;
-constexpr int64_t kMostTurned = 4;
 constexpr int64_t kLargeB = int64_t{1} << 20;  // bytes that the second-level cache won't keep
 constexpr int64_t kStreamedRows = 8;
 
@@ -162,17 +161,19 @@ bool is_streamed(const Problem<T>& x) {
          (x.m <= kStreamedRows && x.n >= 1024 && x.n * x.k * int64_t{sizeof(T)} > kLargeB);
 }
 
-// From how many elements on dot products of several rows are not mostly sums of lanes.
+// Whether so many dot products for each row, and the sums of their lanes, are less than tiles whose
+// vectors are empty but for these.
 template <class T>
-int64_t long_dots(const GemmKernels<T>& kernels) {
-  return kernels.lanes >= 16 ? 32 : 64;
+bool are_long_dots(const GemmKernels<T>& kernels, int64_t count, int64_t k) {
+  constexpr int64_t kSumOfLanes = 80;  // as many multiply-adds
+  return count <= 8 && count * (k + kSumOfLanes) < kernels.lanes * k;
 }
 
 // Whether there are so few rows that b is better not transposed.
 template <class T>
 bool has_dots(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  if (x.m == 1) return true;
-  return x.m <= 8 && x.k >= (x.m <= kMostTurned || x.n <= 32 ? long_dots(kernels) : 512);
+  if (x.m == 1 || (x.m <= 8 && x.k >= 512)) return true;
+  return (x.m <= 4 || x.n <= 32) && are_long_dots(kernels, x.m, x.k);
 }
 
 template <class T>
@@ -180,12 +181,17 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x);
 
 // c' = b' @ a', if need be through a contiguous result.
 template <class T>
-void multiply_columns(const GemmKernels<T>& kernels, const Problem<T>& x) {
+void multiply_columns(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
   if (x.n == 1 && x.c_row == 1) {
     multiply<T>(kernels, {1, x.m, x.k, x.b, x.a, x.c, x.m});
   } else {
     const auto result = std::make_unique_for_overwrite<T[]>(static_cast<size_t>(x.m * x.n));
-    multiply<T>(kernels, {x.n, x.m, x.k, x.b, x.a, result.get(), x.m});
+    const Problem<T> turned = {x.n, x.m, x.k, x.b, x.a, result.get(), x.m};
+    if (x.n == 1) {
+      multiply<T>(kernels, turned);
+    } else {
+      multiply_dots<T>(kernels, turned, in_parallel);
+    }
     for (int64_t i = 0; i < x.m; ++i) {
       for (int64_t j = 0; j < x.n; ++j) x.c[i * x.c_row + j] = result[j * x.m + i];
     }
@@ -197,8 +203,8 @@ void multiply_columns(const GemmKernels<T>& kernels, const Problem<T>& x) {
 // most of its vectors empty.
 template <class T>
 bool is_turned(const GemmKernels<T>& kernels, const Problem<T>& x) {
-  if (!x.is_plain() || x.m <= kMostTurned) return x.is_plain() && x.n == 1 && x.m > 1;
-  return x.n == 1 || (x.n <= kMostTurned && x.a.k_stride == 1 && x.k >= long_dots(kernels));
+  if (!x.is_plain() || x.m == 1) return false;
+  return x.n == 1 || (x.m > x.n && x.a.k_stride == 1 && are_long_dots(kernels, x.n, x.k));
 }
 
 // Whether tiles read both operands where they are, and a plan would cost more than it finds.
@@ -234,12 +240,13 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     x.epilogue(0, x.m, 0, x.n);
     return;
   }
-  if (is_turned(kernels, x)) {
-    multiply_columns(kernels, x);
-    return;
-  }
   const double work =
       static_cast<double>(x.m) * static_cast<double>(x.n) * static_cast<double>(x.k);
+  const bool in_parallel = work >= kParallelWork && num_threads() > 1;
+  if (is_turned(kernels, x)) {
+    multiply_columns(kernels, x, in_parallel);
+    return;
+  }
   if (is_small(kernels, x, work)) {
     multiply_small(kernels, x);
     return;
@@ -248,7 +255,6 @@ void multiply(const GemmKernels<T>& kernels, const Problem<T>& x) {
     multiply_tiny(x);
     return;
   }
-  const bool in_parallel = work >= kParallelWork && num_threads() > 1;
   if (x.is_plain() && x.m == 1 && x.b.k_stride == 1 && x.k < kernels.lanes) {
     multiply_short(kernels, x, in_parallel);
     return;

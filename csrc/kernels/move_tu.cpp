@@ -307,11 +307,15 @@ void copy_backwards(char* out, const char* in, int64_t n) {
     const auto turned = []<int... kLane>(Vector v, std::integer_sequence<int, kLane...>) {
       return __builtin_shufflevector(v, v, (kLanes - 1 - kLane)...);
     };
-    for (; n >= kLanes; n -= kLanes, out += kVectorBytes, in -= kVectorBytes) {
+    const auto turn = [&](int64_t i) {
       Vector v;
-      std::memcpy(&v, in - (kLanes - 1) * kSize, kVectorBytes);
+      std::memcpy(&v, in - (i + kLanes - 1) * kSize, kVectorBytes);
       v = turned(v, std::make_integer_sequence<int, kLanes>{});
-      std::memcpy(out, &v, kVectorBytes);
+      std::memcpy(out + i * kSize, &v, kVectorBytes);
+    };
+    if (n >= kLanes) {
+      for (int64_t i = 0; i + kLanes <= n; i += kLanes) turn(i);
+      return turn(n - kLanes);  // which may overlap the one before
     }
   }
   for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, in - i * kSize);
@@ -354,8 +358,8 @@ void copy_short_rows(const MoveBlock& b, int64_t bytes) {
 template <int kSize>
 void copy_rows(const MoveBlock& b) {
   const int64_t bytes = b.columns * kSize;
-  if (bytes <= 32 && b.out_step == kSize && b.in_step == kSize) {
-    return copy_short_rows<16, kSize>(b, bytes);
+  if (bytes <= 2 * kVectorBytes && b.out_step == kSize && b.in_step == kSize) {
+    return copy_short_rows<kVectorBytes, kSize>(b, bytes);
   }
   for (int64_t r = 0; r < b.rows; ++r) {
     copy_row<kSize>(b.out + r * b.out_row, b.out_step, b.in + r * b.in_row, b.in_step, b.columns);

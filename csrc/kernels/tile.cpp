@@ -8,10 +8,12 @@
 namespace tensorlike {
 namespace {
 
-constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
-constexpr int64_t kStripColumns = 128;   // that are transposed together
-constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a cache line
-constexpr int64_t kLeastRow = 128;       // elements that are worth a run
+constexpr int64_t kStripBytes = 262144;                // of a strip, so that it stays in cache
+constexpr int64_t kStripColumns = 128;                 // that are transposed together
+constexpr int64_t kMostStripBytes = int64_t{4} << 20;  // of one with few long rows
+constexpr int64_t kLeastRows = 16;  // of a strip: elements that share a cache line
+constexpr int64_t kGoodRows = 64;   // that share several: memory is quick at those
+constexpr int64_t kLeastRow = 128;  // elements that are worth a run
 
 // Apart by a cache line more than a power of two, so that slots do not share cache sets.
 size_t tile_bytes(const TileLoops& program) {
@@ -70,7 +72,7 @@ bool is_transposed(const TileOperand& operand, const Dims& shape) {
   const int64_t step = operand.strides[ndim - 1];
   const int64_t row = shape[ndim - 1] * static_cast<int64_t>(operand.size);
   return (step > 1 || step < -1) && row > 0 && shape[ndim - 2] >= kLeastRows &&
-         row * kLeastRows <= 4 * kStripBytes;
+         row * kLeastRows <= kMostStripBytes;
 }
 
 }  // namespace
@@ -112,7 +114,8 @@ int64_t BoundProgram::run_length(int64_t begin, int64_t most) const {
 // rows that it has elements of.
 int64_t BoundProgram::strip_rows(const TileOperand& operand) const {
   const int64_t row = shape_.back() * static_cast<int64_t>(operand.size);
-  return std::clamp(kStripBytes / row, kLeastRows, shape_[shape_.size() - 2]);
+  const int64_t least = std::clamp(kMostStripBytes / row, kLeastRows, kGoodRows);
+  return std::min(std::max(kStripBytes / row, least), shape_[shape_.size() - 2]);
 }
 
 TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound), total_(total) {

@@ -59,88 +59,12 @@ bool may_take(const Op& op, const TileProgram* program, const Array& x, size_t i
 }
 
 Ref<RawTensor> empty_result(const Op& op, RawArgs inputs, const Spec& spec) {
-  const bool may_differ =
-      op.cls.order != nullptr ||
-      (op.scalar != nullptr && std::any_of(inputs.begin(), inputs.end(),
-                                           [](const RawTensor* x) { return !x->is_contiguous; }));
-  if (!may_differ) return RawTensor::empty(spec.dtype, spec.shape, spec.device);
-  const SmallVector<const Array*, 12> arrays(inputs.begin(), inputs.end());
-  Dims strides = result_strides(op, {arrays.data(), arrays.size()}, spec);
+  if (op.cls.order == nullptr) return RawTensor::empty(spec.dtype, spec.shape, spec.device);
   const size_t bytes = static_cast<size_t>(element_count(spec.shape)) * size_of(spec.dtype);
   Ref<Storage> storage = Storage::allocate(bytes, spec.device);
   char* const data = storage->data();
-  return make_ref<RawTensor>(spec.dtype, spec.shape, std::move(strides), std::move(storage), data);
-}
-
-// The axes as they follow each other in memory, outermost first.
-Dims axes_in_memory(const Array& x) {
-  Dims axes;
-  for (size_t i = 0; i < x.shape.size(); ++i) axes.push_back(static_cast<int64_t>(i));
-  std::stable_sort(axes.begin(), axes.end(), [&](int64_t a, int64_t b) {
-    return x.strides[static_cast<size_t>(a)] > x.strides[static_cast<size_t>(b)];
-  });
-  return axes;
-}
-
-Dims strides_of(const Dims& axes, const Dims& shape) {
-  Dims strides(shape.size());
-  int64_t step = 1;
-  for (size_t i = axes.size(); i-- > 0;) {
-    const size_t axis = static_cast<size_t>(axes[i]);
-    strides[axis] = step;
-    step *= std::max<int64_t>(1, shape[axis]);
-  }
-  return strides;
-}
-
-bool walks_alike(const Dims& shape, const Dims& a, const Dims& b) {
-  for (size_t i = 0; i < shape.size(); ++i) {
-    if (shape[i] > 1 && a[i] != b[i]) return false;
-  }
-  return true;
-}
-
-// The order of a scalar function's results: that of the operands with their shape, where these all
-// lie in one without gaps, so that all is walked as it lies; else that of the axes (empty).
-Dims order_of_operands(Arrays inputs, const Spec& spec) {
-  const Array* like = nullptr;
-  for (const Array* x : inputs) {
-    if (!(x->shape == spec.shape)) continue;
-    if (x->is_contiguous) return {};
-    if (like == nullptr) like = x;
-    if (!walks_alike(spec.shape, like->strides, x->strides)) return {};
-  }
-  if (like == nullptr) return {};
-  Dims axes = axes_in_memory(*like);
-  if (!walks_alike(spec.shape, like->strides, strides_of(axes, spec.shape))) return {};
-  return axes;
-}
-
-// What `x` is to a result of this shape, with its axes in that order.
-Array turned(const Array& x, const Dims& shape, const Dims& axes) {
-  const Array whole = broadcast_to(x, shape);
-  Dims sizes, strides;
-  for (int64_t axis : axes) {
-    sizes.push_back(shape[static_cast<size_t>(axis)]);
-    strides.push_back(whole.strides[static_cast<size_t>(axis)]);
-  }
-  return x.view(std::move(sizes), std::move(strides));
-}
-
-// A scalar function whose results lie in another order than that of their axes: with the axes as
-// they lie, they are in order.
-void launch_turned(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  const Dims& shape = outputs[0]->shape;
-  const Dims axes = axes_in_memory(*outputs[0]);
-  SmallVector<Array, 4> seen;
-  for (const Arrays& arrays : {inputs, outputs}) {
-    for (const Array* x : arrays) seen.push_back(turned(*x, shape, axes));
-  }
-  SmallVector<const Array*, 8> places;
-  for (const Array& x : seen) places.push_back(&x);
-  const Arrays all(places.data(), places.size());
-  backend(outputs[0]->device)
-      .launch(op, all.first(inputs.size()), all.subspan(inputs.size()), workspace);
+  return make_ref<RawTensor>(spec.dtype, spec.shape, result_strides(op, *inputs[0], spec),
+                             std::move(storage), data);
 }
 
 // x in a dtype and in order, in the workspace.
@@ -161,11 +85,17 @@ uint32_t reusable(RawArgs inputs, uint32_t donated, int64_t holds) {
 
 }  // namespace
 
-Dims result_strides(const Op& op, Arrays inputs, const Spec& spec) {
-  Dims order;
-  if (op.scalar != nullptr) order = order_of_operands(inputs, spec);
-  if (op.cls.order != nullptr) order = op.cls.order(op, *inputs[0], spec);
-  return order.empty() ? contiguous_strides(spec.shape) : strides_of(order, spec.shape);
+Dims result_strides(const Op& op, const Array& x, const Spec& spec) {
+  const Dims order = op.cls.order == nullptr ? Dims() : op.cls.order(op, x, spec);
+  if (order.empty()) return contiguous_strides(spec.shape);
+  Dims strides(spec.shape.size());
+  int64_t step = 1;
+  for (size_t i = order.size(); i-- > 0;) {
+    const size_t axis = static_cast<size_t>(order[i]);
+    strides[axis] = step;
+    step *= std::max<int64_t>(1, spec.shape[axis]);
+  }
+  return strides;
 }
 
 Values views_of(const Op& op, RawArgs inputs, const Specs& specs) {
@@ -262,10 +192,6 @@ void KernelRun::run(Arrays outputs) {
 }
 
 void compute(const Op& op, Arrays inputs, Arrays outputs, Workspace& workspace) {
-  if (op.scalar != nullptr && !outputs[0]->is_contiguous) {
-    launch_turned(op, inputs, outputs, workspace);
-    return;
-  }
   if (op.reduction != nullptr || op.scalar != nullptr) {
     backend(outputs[0]->device).launch(op, inputs, outputs, workspace);
     return;

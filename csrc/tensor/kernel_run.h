@@ -15,9 +15,8 @@ Values views_of(const Op& op, RawArgs inputs, const Specs& specs);
 // input that nobody else has gives its memory.
 Values place_results(const Op& op, RawArgs inputs, const Specs& specs, uint32_t donated,
                      int64_t holds);
-// The strides of a result whose memory is asked for: in order, as the op's `order` says, or, of a
-// scalar function, as those of the operands.
-Dims result_strides(const Op& op, Arrays inputs, const Spec& spec);
+// The strides of a result whose memory is asked for: in order, or as the op's `order` says.
+Dims result_strides(const Op& op, const Array& x, const Spec& spec);
 
 class KernelRun {
  public:

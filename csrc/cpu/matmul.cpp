@@ -41,6 +41,9 @@ Matrix as_matrix(const Array& x, bool is_left) {
 }
 
 int64_t batch_offset(int64_t position, const Dims& common, const Dims& shape, const Dims& strides) {
+  if (common.size() <= 1) {  // most are of one dimension, or none
+    return shape.empty() || shape[0] == 1 ? 0 : position * strides[0];
+  }
   int64_t offset = 0;
   const size_t lead = common.size() - shape.size();
   for (size_t i = common.size(); i-- > 0;) {

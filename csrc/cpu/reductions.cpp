@@ -13,6 +13,7 @@ namespace tensorlike {
 namespace {
 
 DType loop_of(const Reduction& reduction, DType dtype) {
+  if (reduction.loops->kernels[dtype].accumulator != 0) return dtype;
   const bool is_floating = reduction.loops->kernels[DType::kInt32].accumulator == 0;
   const bool converts = is_floating && kind_of(dtype) < Kind::kFloating;
   if (converts) return DType::kFloat32;

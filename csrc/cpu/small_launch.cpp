@@ -19,15 +19,16 @@ bool is_repeated(const RawTensor& x) {
                                      [](int64_t stride) { return stride == 0; });
 }
 
-constexpr int64_t kSmall = 4096;
+constexpr int64_t kSmall = 16384;  // elements that one thread computes
+constexpr int64_t kSmallReduced = 4096;
 constexpr int64_t kRepeated = 256;      // elements that a single one may be repeated to
 constexpr size_t kAccumulators = 4096;  // bytes of them on the stack
 
 // The shortest way for a small tensor in order, reduced along one axis or all.
 Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   const Reduction& reduction = *op.reduction;
-  const bool is_there =
-      x.device.is_cpu() && x.is_contiguous && x.data != nullptr && x.count > 0 && x.count <= kSmall;
+  const bool is_there = x.device.is_cpu() && x.is_contiguous && x.data != nullptr && x.count > 0 &&
+                        x.count <= kSmallReduced;
   if (!is_there || reduction.loops == nullptr) return nullptr;
   const ReductionKernel& kernel = reduction.loops->kernels[x.dtype];
   if (kernel.row == nullptr) return nullptr;

@@ -47,6 +47,17 @@ inline Split split_at_most(int64_t n, int64_t size) {
   return {n, std::max<int64_t>(1, ceil_div(n, size))};
 }
 
+// The tile for so many rows and columns, as log2 of its vectors: wide ones for few rows.
+template <class T>
+int width_for(const GemmKernels<T>& kernels, int64_t m, int64_t n) {
+  if (n <= kernels.lanes) return 0;
+  for (int wide = GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
+    const bool has_columns = n >= kernels.lanes << wide;
+    if (has_columns && kernels.max_rows[wide] >= m) return wide;
+  }
+  return 1;
+}
+
 // How much of a problem is packed at once (`super_*`) and how it is cut.
 template <class T>
 struct Plan {
@@ -64,15 +75,7 @@ struct Plan {
 
   Plan(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel)
       : threads(in_parallel ? num_threads() : 1) {
-    width = 1;
-    for (int wide = GemmKernels<T>::kWidths - 1; wide > 1; --wide) {
-      const bool has_columns = x.n >= kernels.lanes << wide;
-      if (has_columns && kernels.max_rows[wide] >= x.m) {
-        width = wide;
-        break;
-      }
-    }
-    if (x.n <= kernels.lanes) width = 0;
+    width = width_for(kernels, x.m, x.n);
     tile_columns = kernels.lanes << width;
     tile_rows = kernels.max_rows[width];
     const bool keeps_b = x.b.forms != nullptr && x.m > tile_rows;

@@ -8,16 +8,21 @@
 namespace tensorlike {
 namespace {
 
-template <class T>
-TL_INLINE T sum_lanes(Vector<T> x) {
-  T lane[kLanes<T>];
-  store(lane, x);
-  unrolled<3>([&](auto r) __attribute__((always_inline)) {
-    constexpr int kHalf = kLanes<T> >> (r.kValue + 1);
-    for (int i = 0; i < kHalf; ++i) lane[i] += lane[i + kHalf];
-  });
-  if constexpr (kLanes<T> == 16) lane[0] += lane[1];
-  return lane[0];
+// The first half of the lanes and the second, lane by lane, and so on until one is left.
+template <class T, class V>
+TL_INLINE T sum_lanes(V x) {
+  constexpr int kCount = static_cast<int>(sizeof(V) / sizeof(T));
+  if constexpr (kCount == 16) {
+    return sum_lanes<T>(__builtin_shufflevector(x, x, 0, 1, 2, 3, 4, 5, 6, 7) +
+                        __builtin_shufflevector(x, x, 8, 9, 10, 11, 12, 13, 14, 15));
+  } else if constexpr (kCount == 8) {
+    return sum_lanes<T>(__builtin_shufflevector(x, x, 0, 1, 2, 3) +
+                        __builtin_shufflevector(x, x, 4, 5, 6, 7));
+  } else if constexpr (kCount == 4) {
+    return sum_lanes<T>(__builtin_shufflevector(x, x, 0, 1) + __builtin_shufflevector(x, x, 2, 3));
+  } else {
+    return x[0] + x[1];
+  }
 }
 
 // What a step of dot products reads and how it is added: vectors of what sums are made of,
@@ -81,6 +86,23 @@ TL_INLINE void dot_tile(int64_t k, const typename Steps<T>::Left* a, int64_t a_r
       });
     });
   }
+#if defined(__AVX512F__)
+  if constexpr (__is_same(T, SumOf<T>)) {
+    for (; p < k; p += kStep) {
+      const uint32_t mask = mask_of<T>(k - p);
+      V other[kOthers];
+      unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+        other[j.kValue] = load_masked(mask, x + j.kValue * x_row + p);
+      });
+      unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
+        const V row = load_masked(mask, a + i.kValue * a_row + p);
+        unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
+          sum[i.kValue][j.kValue][0] += row * other[j.kValue];
+        });
+      });
+    }
+  }
+#endif
   unrolled<kRows>([&](auto i) __attribute__((always_inline)) {
     unrolled<kOthers>([&](auto j) __attribute__((always_inline)) {
       SumOf<T> tail = 0;
@@ -120,9 +142,18 @@ void dot_rows(int64_t rows, int64_t k, const typename Steps<T>::Left* a, int64_t
       dot_stripe<T, kOthers>(count, k, a + i * a_row, a_row, x + j * x_row, x_row,
                              y + j * y_row + i, y_row);
     }
-    for (; j < x_rows; ++j) {
-      dot_stripe<T, 1>(count, k, a + i * a_row, a_row, x + j * x_row, x_row, y + j * y_row + i,
-                       y_row);
+    // The others share what is read of a.
+    const T* rest = x + j * x_row;
+    T* to = y + j * y_row + i;
+    if constexpr (kOthers > 2) {
+      if (x_rows - j == 3) {
+        dot_stripe<T, 3>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
+      } else if (x_rows - j == 2) {
+        dot_stripe<T, 2>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
+      }
+    }
+    if (x_rows - j == 1) {
+      dot_stripe<T, 1>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);
     }
   }
 }

@@ -7,6 +7,7 @@
   TL_PART(casts, ISA)        \
   TL_PART(indices, ISA)      \
   TL_PART(moves, ISA)        \
+  TL_PART(streams, ISA)      \
   TL_PART(reductions, ISA)   \
   TL_PART(rows, ISA)         \
   TL_PART(norms, ISA)        \

@@ -18,6 +18,8 @@ constexpr int64_t kLongBytes = 262144;   // deserves a BlockingRegion
 constexpr int64_t kPieceBytes = 131072;  // longer rows are split, to be shared by the threads
 constexpr int64_t kTileRows = 64;        // of a transposed block: together they stay in cache
 constexpr int64_t kTileColumns = 128;
+constexpr int64_t kLeastSide = 16;   // of a block that is not the only one
+constexpr int64_t kLeastBlock = 16;  // elements that are worth a block of their own
 constexpr int64_t kMaxWord = 16;
 
 struct Dim {
@@ -80,17 +82,27 @@ struct Plan {
   }
 
   // The dimension to exchange with the innermost: where the input is closest together, when that
-  // is elsewhere and both are long enough for tiles.
+  // is elsewhere and both together are worth a block.
   size_t transposed() const {
     const Dim& inner = dims.back();
     size_t best = dims.size() - 1;
-    if (inner.size < 4 || inner.in == 0) return best;
+    if (inner.in == 0) return best;
     for (size_t i = 0; i + 1 < dims.size(); ++i) {
-      if (dims[i].size < 4 || dims[i].in == 0) continue;
+      if (dims[i].size * inner.size < kLeastBlock || dims[i].in == 0) continue;
       if (std::abs(dims[i].in) < std::abs(dims[best].in)) best = i;
     }
     return best;
   }
+};
+
+// A dimension in steps. What a last step would have too little for belongs to the one before.
+struct Steps {
+  int64_t size, step, count;
+
+  Steps(int64_t all, int64_t each, int64_t least)
+      : size(all), step(each), count(std::max<int64_t>(1, (all - least + each) / each)) {}
+  int64_t length(int64_t i) const { return i + 1 == count ? size - i * step : step; }
+  int64_t longest() const { return std::max(length(0), length(count - 1)); }
 };
 
 // Blocks of the two chosen dimensions times everything outside of them, counted through.
@@ -98,61 +110,86 @@ class Blocks {
  public:
   Blocks(const Plan& plan, bool is_transposed, const Dim& rows, const Dim& columns,
          SmallVector<Dim, 6> outer)
-      : plan_(plan), rows_(rows), columns_(columns), outer_(std::move(outer)) {
+      : plan_(plan),
+        rows_(rows),
+        columns_(columns),
+        outer_(std::move(outer)),
+        row_steps_(rows.size, row_step(plan, is_transposed, rows, columns), kLeastSide),
+        column_steps_(columns.size, column_step(plan, is_transposed, rows), kLeastSide) {
     const MoveKernels& moves =
         kernel_table().moves[std::countr_zero(static_cast<uint64_t>(plan.word))];
     copy_ = is_transposed ? moves.transpose : moves.rows;
-    if (is_transposed) {
-      row_step_ = kTileRows;
-      column_step_ = kTileColumns;
-    } else {
-      column_step_ = std::max<int64_t>(1, kPieceBytes / plan.word);
-      const int64_t bytes = std::min(columns.size, column_step_) * plan.word;
-      row_step_ = std::max<int64_t>(1, kGrainBytes / bytes);
-    }
-    row_blocks_ = (rows.size + row_step_ - 1) / row_step_;
-    column_blocks_ = (columns.size + column_step_ - 1) / column_step_;
-    count_ = row_blocks_ * column_blocks_;
+    count_ = row_steps_.count * column_steps_.count;
     for (const Dim& dim : outer_) count_ *= dim.size;
   }
 
   int64_t count() const { return count_; }
-  int64_t bytes() const {
-    return std::min(rows_.size, row_step_) * std::min(columns_.size, column_step_) * plan_.word;
-  }
+  int64_t bytes() const { return row_steps_.longest() * column_steps_.longest() * plan_.word; }
 
+  // Blocks [begin, end), the columns of a row first, then rows, then what is outside.
   void copy(int64_t begin, int64_t end) const {
-    for (int64_t at = begin; at < end; ++at) copy_block(at);
+    int64_t rest = begin;
+    int64_t column = rest % column_steps_.count;
+    rest /= column_steps_.count;
+    int64_t row = rest % row_steps_.count;
+    rest /= row_steps_.count;
+    char* out = plan_.out;
+    const char* in = plan_.in;
+    SmallVector<int64_t, 6> index(outer_.size());
+    for (size_t i = outer_.size(); i-- > 0;) {
+      index[i] = rest % outer_[i].size;
+      rest /= outer_[i].size;
+      out += index[i] * outer_[i].out;
+      in += index[i] * outer_[i].in;
+    }
+    for (int64_t at = begin; at < end; ++at) {
+      copy_block(out, in, row, column);
+      if (++column < column_steps_.count) continue;
+      column = 0;
+      if (++row < row_steps_.count) continue;
+      row = 0;
+      for (size_t i = outer_.size(); i-- > 0;) {
+        out += outer_[i].out;
+        in += outer_[i].in;
+        if (++index[i] < outer_[i].size) break;
+        out -= outer_[i].size * outer_[i].out;
+        in -= outer_[i].size * outer_[i].in;
+        index[i] = 0;
+      }
+    }
   }
 
  private:
-  void copy_block(int64_t at) const {
-    const int64_t column = at % column_blocks_ * column_step_;
-    at /= column_blocks_;
-    const int64_t row = at % row_blocks_ * row_step_;
-    at /= row_blocks_;
-    MoveBlock block{plan_.out + row * rows_.out + column * columns_.out,
-                    rows_.out,
-                    columns_.out,
-                    plan_.in + row * rows_.in + column * columns_.in,
-                    rows_.in,
-                    columns_.in,
-                    std::min(row_step_, rows_.size - row),
-                    std::min(column_step_, columns_.size - column)};
-    for (size_t i = outer_.size(); i-- > 0;) {
-      const int64_t index = at % outer_[i].size;
-      at /= outer_[i].size;
-      block.out += index * outer_[i].out;
-      block.in += index * outer_[i].in;
-    }
-    copy_(block);
+  static int64_t row_step(const Plan& plan, bool is_transposed, const Dim& rows,
+                          const Dim& columns) {
+    if (is_transposed) return side(kTileRows, columns.size);
+    const int64_t bytes = std::min(columns.size, column_step(plan, false, rows)) * plan.word;
+    return std::max<int64_t>(1, kGrainBytes / bytes);
+  }
+  static int64_t column_step(const Plan& plan, bool is_transposed, const Dim& rows) {
+    if (is_transposed) return side(kTileColumns, rows.size);
+    return std::max<int64_t>(1, kPieceBytes / plan.word);
+  }
+  // Of a block; longer where the other side is short.
+  static int64_t side(int64_t usual, int64_t other) {
+    const int64_t longest = kTileRows * kTileColumns / other / kLeastSide * kLeastSide;
+    return std::max(usual, longest);
+  }
+
+  void copy_block(char* out, const char* in, int64_t row, int64_t column) const {
+    const int64_t r = row * row_steps_.step;
+    const int64_t c = column * column_steps_.step;
+    copy_({out + r * rows_.out + c * columns_.out, rows_.out, columns_.out,
+           in + r * rows_.in + c * columns_.in, rows_.in, columns_.in, row_steps_.length(row),
+           column_steps_.length(column)});
   }
 
   const Plan& plan_;
   Dim rows_, columns_;
   SmallVector<Dim, 6> outer_;
+  Steps row_steps_, column_steps_;
   void (*copy_)(const MoveBlock&);
-  int64_t row_step_, column_step_, row_blocks_, column_blocks_, count_;
+  int64_t count_;
 };
 
 }  // namespace
@@ -195,8 +232,16 @@ void move_strided(char* out, std::span<const int64_t> out_strides, const char* i
 
 void move_bytes(char* out, const char* in, int64_t n) {
   BlockingRegion blocking(n > kLongBytes);
+  // memcpy is slow where the low bits of the addresses are nearly alike.
+  constexpr uintptr_t kAlike = 4096;
+  const auto apart = static_cast<uintptr_t>(out - in) % kAlike;
+  const auto run = kernel_table().moves[0].rows;
   parallel_for(n, kGrainBytes, [&](int64_t begin, int64_t end) {
-    std::memcpy(out + begin, in + begin, static_cast<size_t>(end - begin));
+    if (apart == 0 || apart >= 64) {
+      std::memcpy(out + begin, in + begin, static_cast<size_t>(end - begin));
+    } else {
+      run({out + begin, 0, 1, in + begin, 0, 1, 1, end - begin});
+    }
   });
 }
 

@@ -1,15 +1,14 @@
 // Copies of two-dimensional blocks, for one ISA level and for every size of element. A transposed
 // block goes through vector registers: square tiles are read by columns of the output, their
-// elements exchanged in log2(n) rounds, and written as whole rows.
+// elements exchanged in log2(n) rounds, and written as whole rows. Two, three or four columns or
+// rows are records, which loops over all their fields write or read.
+#include <algorithm>
+#include <bit>
 #include <cstring>
 #include <utility>
 
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
-
-#if defined(__SSE2__)
-#include <immintrin.h>
-#endif
 
 namespace tensorlike {
 namespace {
@@ -45,22 +44,63 @@ template <>
 struct WordOf<16> {
   using Lane = uint64_t;
 };
+template <int kSize>
+using Lane = typename WordOf<kSize>::Lane;
+// The same, at any address.
+template <int kSize>
+struct LooseOf {
+  typedef Lane<kSize> type __attribute__((aligned(1), may_alias));
+};
+template <int kSize>
+using Loose = typename LooseOf<kSize>::type;
 
 template <int kSize>
 inline void move_word(char* out, const char* in) {
   std::memcpy(out, in, kSize);
 }
 
-// A square tile of kRows words of kSize bytes; a row of it is a vector.
+// From kMost to 2 * kMost bytes: the last ones may overlap the first.
+template <int kMost>
+inline void move_ends(char* out, const char* in, int64_t bytes) {
+  char first[kMost], last[kMost];
+  std::memcpy(first, in, kMost);
+  std::memcpy(last, in + bytes - kMost, kMost);
+  std::memcpy(out, first, kMost);
+  std::memcpy(out + bytes - kMost, last, kMost);
+}
+
+// A few words of kLeast bytes each, together 2 * kMost bytes at most.
+template <int kMost, int kLeast>
+inline void move_few(char* out, const char* in, int64_t bytes) {
+  if constexpr (kMost >= kLeast) {
+    if (bytes < kMost) return move_few<kMost / 2, kLeast>(out, in, bytes);
+    move_ends<kMost>(out, in, bytes);
+  }
+}
+
+// A run of bytes. Not memcpy: what processors have for copies is slow, up to ten times, where the
+// low bits of both addresses are alike.
 template <int kSize>
+inline void move_run(char* out, const char* in, int64_t bytes) {
+  if (bytes < kVectorBytes) return move_few<kVectorBytes / 2, kSize>(out, in, bytes);
+  int64_t i = 0;
+  for (; i + 4 * kVectorBytes <= bytes; i += 4 * kVectorBytes) {
+    char vectors[4 * kVectorBytes];
+    std::memcpy(vectors, in + i, sizeof(vectors));
+    std::memcpy(out + i, vectors, sizeof(vectors));
+  }
+  for (; i + kVectorBytes <= bytes; i += kVectorBytes) move_word<kVectorBytes>(out + i, in + i);
+  if (i < bytes) move_word<kVectorBytes>(out + bytes - kVectorBytes, in + bytes - kVectorBytes);
+}
+
+// A square tile of kRows words of kSize bytes; a row of it is a vector of kBytes.
+template <int kSize, int kBytes>
 struct Tile {
-  using Lane = typename WordOf<kSize>::Lane;
-  // More than 16 rows would not fit the registers.
-  static constexpr int kBytes = kVectorBytes < 16 * kSize ? kVectorBytes : 16 * kSize;
+  using Part = Lane<kSize>;
   static constexpr int kRows = kBytes / kSize;
-  static constexpr int kLanesPerWord = kSize / static_cast<int>(sizeof(Lane));
+  static constexpr int kLanesPerWord = kSize / static_cast<int>(sizeof(Part));
   static constexpr int kLanes = kRows * kLanesPerWord;
-  typedef Lane Vector __attribute__((vector_size(kBytes)));
+  typedef Part Vector __attribute__((vector_size(kBytes)));
 
   // Lane `lane` of the first (or second) result when rows a and a + kDistance exchange blocks of
   // kDistance words; lanes of the second operand are numbered from kLanes on.
@@ -100,36 +140,185 @@ struct Tile {
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) std::memcpy(out + i * out_row, &rows[i], kBytes);
   }
+
+  // The same for the first `n` rows and `m` columns of the output. `end` is that of the input's
+  // memory: before it a whole vector is read, although only n words of it are wanted.
+  static void transpose_part(char* out, int64_t out_row, const char* in, int64_t in_step, int64_t n,
+                             int64_t m, const char* end) {
+    Vector rows[kRows] = {};
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      if (i >= m) break;
+      const char* from = in + i * in_step;
+      if (from + kBytes <= end) {
+        std::memcpy(&rows[i], from, kBytes);
+      } else {
+        char words[kBytes] = {};
+        move_few<kBytes / 2, kSize>(words, from, n * kSize);
+        std::memcpy(&rows[i], words, kBytes);
+      }
+    }
+    if constexpr (kRows > 1) exchange<kRows / 2>(rows);
+#pragma GCC unroll 16
+    for (int i = 0; i < kRows; ++i) {
+      if (i >= n) break;
+      char words[kBytes];
+      std::memcpy(words, &rows[i], kBytes);
+      move_few<kBytes / 2, kSize>(out + i * out_row, words, m * kSize);
+    }
+  }
 };
 
+// More than 16 rows would not fit the registers.
 template <int kSize>
-void transpose_words(const MoveBlock& b, int64_t row, int64_t rows, int64_t column,
-                     int64_t columns) {
-  for (int64_t r = row; r < rows; ++r) {
-    for (int64_t c = column; c < columns; ++c) {
+inline constexpr int kTileBytes = kVectorBytes < 16 * kSize ? kVectorBytes : 16 * kSize;
+
+template <int kSize>
+void transpose_words(const MoveBlock& b) {
+  for (int64_t r = 0; r < b.rows; ++r) {
+    for (int64_t c = 0; c < b.columns; ++c) {
       move_word<kSize>(b.out + r * b.out_row + c * b.out_step, b.in + r * b.in_row + c * b.in_step);
     }
   }
 }
 
+// Whole tiles, the last of which overlap those before.
+template <int kSize, int kBytes>
+void transpose_tiles(const MoveBlock& b) {
+  using Whole = Tile<kSize, kBytes>;
+  for (int64_t row = 0; row < b.rows; row += Whole::kRows) {
+    const int64_t r = std::min(row, b.rows - Whole::kRows);
+    for (int64_t column = 0; column < b.columns; column += Whole::kRows) {
+      const int64_t c = std::min(column, b.columns - Whole::kRows);
+      Whole::transpose(b.out + r * b.out_row + c * kSize, b.out_row,
+                       b.in + r * kSize + c * b.in_step, b.in_step);
+    }
+  }
+}
+
+// With fewer rows or columns than a tile has.
 template <int kSize>
-void transpose(const MoveBlock& b) {
-  constexpr int64_t kTile = Tile<kSize>::kRows;
-  const bool has_vectors = b.in_row == kSize && b.out_step == kSize;
-  const int64_t rows = b.rows / kTile * kTile;
-  const int64_t columns = b.columns / kTile * kTile;
-  for (int64_t r = 0; r < rows; r += kTile) {
-    for (int64_t c = 0; c < columns; c += kTile) {
-      if (has_vectors) {
-        Tile<kSize>::transpose(b.out + r * b.out_row + c * kSize, b.out_row,
-                               b.in + r * kSize + c * b.in_step, b.in_step);
+void transpose_thin(const MoveBlock& b) {
+  using Small = Tile<kSize, 16>;
+  const char* end = b.in + std::max<int64_t>(0, (b.columns - 1) * b.in_step) + b.rows * kSize;
+  for (int64_t r = 0; r < b.rows; r += Small::kRows) {
+    for (int64_t c = 0; c < b.columns; c += Small::kRows) {
+      char* out = b.out + r * b.out_row + c * kSize;
+      const char* in = b.in + r * kSize + c * b.in_step;
+      const int64_t n = std::min<int64_t>(Small::kRows, b.rows - r);
+      const int64_t m = std::min<int64_t>(Small::kRows, b.columns - c);
+      if (n == Small::kRows && m == Small::kRows) {
+        Small::transpose(out, b.out_row, in, b.in_step);
       } else {
-        transpose_words<kSize>(b, r, r + kTile, c, c + kTile);
+        Small::transpose_part(out, b.out_row, in, b.in_step, n, m, end);
       }
     }
-    transpose_words<kSize>(b, r, r + kTile, columns, b.columns);
   }
-  transpose_words<kSize>(b, rows, b.rows, 0, b.columns);
+}
+
+// kCount columns of any length become records that follow each other.
+template <int kSize, int kCount>
+void interleave(const MoveBlock& b) {
+  auto* const out = reinterpret_cast<Loose<kSize>*>(b.out);
+  const auto column = [&](int64_t c) {
+    return reinterpret_cast<const Loose<kSize>*>(b.in + c % kCount * b.in_step);
+  };
+  const auto *x = column(0), *y = column(1), *z = column(2), *w = column(3);
+#pragma GCC ivdep
+  for (int64_t r = 0; r < b.rows; ++r) {
+    out[r * kCount] = x[r];
+    out[r * kCount + 1] = y[r];
+    if constexpr (kCount > 2) out[r * kCount + 2] = z[r];
+    if constexpr (kCount > 3) out[r * kCount + 3] = w[r];
+  }
+}
+
+// And the other way.
+template <int kSize, int kCount>
+void separate(const MoveBlock& b) {
+  const auto* const in = reinterpret_cast<const Loose<kSize>*>(b.in);
+  const auto row = [&](int64_t r) {
+    return reinterpret_cast<Loose<kSize>*>(b.out + r % kCount * b.out_row);
+  };
+  auto *x = row(0), *y = row(1), *z = row(2), *w = row(3);
+#pragma GCC ivdep
+  for (int64_t c = 0; c < b.columns; ++c) {
+    x[c] = in[c * kCount];
+    y[c] = in[c * kCount + 1];
+    if constexpr (kCount > 2) z[c] = in[c * kCount + 2];
+    if constexpr (kCount > 3) w[c] = in[c * kCount + 3];
+  }
+}
+
+template <int kSize>
+void copy_rows(const MoveBlock& b);
+
+template <int kSize>
+bool transpose_records(const MoveBlock& b) {
+  if constexpr (kSize < 16) {
+    const auto columns = [&](int64_t n) { return b.columns == n && b.out_row == n * kSize; };
+    const auto rows = [&](int64_t n) { return b.rows == n && b.in_step == n * kSize; };
+    if (columns(2)) return interleave<kSize, 2>(b), true;
+    if (columns(3)) return interleave<kSize, 3>(b), true;
+    if (columns(4)) return interleave<kSize, 4>(b), true;
+    if (rows(2)) return kSize < 8 ? separate<kSize, 2>(b) : copy_rows<kSize>(b), true;
+    if (rows(3)) return separate<kSize, 3>(b), true;
+    if (rows(4)) return separate<kSize, 4>(b), true;
+  }
+  return false;
+}
+
+template <int kSize>
+void transpose(const MoveBlock& b) {
+  if (b.in_row != kSize || b.out_step != kSize) return transpose_words<kSize>(b);
+  if (transpose_records<kSize>(b)) return;
+  const int64_t least = std::min(b.rows, b.columns) * kSize;
+  if (least >= kTileBytes<kSize>) return transpose_tiles<kSize, kTileBytes<kSize>>(b);
+  if constexpr (kTileBytes<kSize> > 32 && kSize < 16) {
+    if (least >= 32) return transpose_tiles<kSize, 32>(b);
+  }
+  if (least >= 16) return transpose_tiles<kSize, 16>(b);
+  transpose_thin<kSize>(b);
+}
+
+// Every second word. A word is the lower half of one twice as wide, and halves of those are what
+// processors are quick at; the last of them would reach beyond the row.
+template <int kSize>
+void copy_seconds(char* out, const char* in, int64_t n) {
+  if (n == 0) return;
+  if constexpr (kSize <= 4) {
+    auto* to = reinterpret_cast<Loose<kSize>*>(out);
+    const auto* from = reinterpret_cast<const Loose<2 * kSize>*>(in);
+    constexpr int kShift = std::endian::native == std::endian::little ? 0 : 8 * kSize;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n - 1; ++i) to[i] = static_cast<Lane<kSize>>(from[i] >> kShift);
+    move_word<kSize>(out + (n - 1) * kSize, in + (n - 1) * 2 * kSize);
+  } else {
+    for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, in + i * 2 * kSize);
+  }
+}
+
+// The words before `in` too, the last of which comes first.
+template <int kSize>
+void copy_backwards(char* out, const char* in, int64_t n) {
+  if constexpr (kSize < 16) {
+    constexpr int kLanes = kVectorBytes / kSize;
+    typedef Lane<kSize> Vector __attribute__((vector_size(kVectorBytes)));
+    const auto turned = []<int... kLane>(Vector v, std::integer_sequence<int, kLane...>) {
+      return __builtin_shufflevector(v, v, (kLanes - 1 - kLane)...);
+    };
+    const auto turn = [&](int64_t i) {
+      Vector v;
+      std::memcpy(&v, in - (i + kLanes - 1) * kSize, kVectorBytes);
+      v = turned(v, std::make_integer_sequence<int, kLanes>{});
+      std::memcpy(out + i * kSize, &v, kVectorBytes);
+    };
+    if (n >= kLanes) {
+      for (int64_t i = 0; i + kLanes <= n; i += kLanes) turn(i);
+      return turn(n - kLanes);  // which may overlap the one before
+    }
+  }
+  for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, in - i * kSize);
 }
 
 // One row, with the steps that vectorise as constants.
@@ -141,65 +330,41 @@ inline void copy_row(char* out, int64_t out_step, const char* in, int64_t in_ste
   if (out_step != kSize) {
     in_step == kSize ? copy(out_step, kSize) : copy(out_step, in_step);
   } else if (in_step == kSize) {
-    n* kSize >= 128 ? static_cast<void>(std::memcpy(out, in, static_cast<size_t>(n) * kSize))
-                    : copy(kSize, kSize);
+    move_run<kSize>(out, in, n * kSize);
   } else if (in_step == 0) {
     char word[kSize];
     move_word<kSize>(word, in);
     for (int64_t i = 0; i < n; ++i) move_word<kSize>(out + i * kSize, word);
   } else if (in_step == -kSize) {
-    copy(kSize, -kSize);
+    copy_backwards<kSize>(out, in, n);
   } else if (in_step == 2 * kSize) {
-    copy(kSize, 2 * kSize);
+    copy_seconds<kSize>(out, in, n);
   } else {
     copy(kSize, in_step);
   }
 }
 
+// Short runs, of one length: how to move it is found once.
+template <int kMost, int kLeast>
+void copy_short_rows(const MoveBlock& b, int64_t bytes) {
+  if constexpr (kMost >= kLeast) {
+    if (bytes < kMost) return copy_short_rows<kMost / 2, kLeast>(b, bytes);
+    for (int64_t r = 0; r < b.rows; ++r) {
+      move_ends<kMost>(b.out + r * b.out_row, b.in + r * b.in_row, bytes);
+    }
+  }
+}
+
 template <int kSize>
 void copy_rows(const MoveBlock& b) {
+  const int64_t bytes = b.columns * kSize;
+  if (bytes <= 2 * kVectorBytes && b.out_step == kSize && b.in_step == kSize) {
+    return copy_short_rows<kVectorBytes, kSize>(b, bytes);
+  }
   for (int64_t r = 0; r < b.rows; ++r) {
     copy_row<kSize>(b.out + r * b.out_row, b.out_step, b.in + r * b.in_row, b.in_step, b.columns);
   }
 }
-
-#if defined(__SSE2__)
-constexpr int64_t kLine = 64;
-
-void write_line(char* out, const char* in) {
-#if defined(__AVX512F__)
-  _mm512_stream_si512(reinterpret_cast<__m512i*>(out), _mm512_loadu_si512(in));
-#else
-  for (int64_t i = 0; i < kLine; i += kVectorBytes) {
-#if defined(__AVX2__)
-    _mm256_stream_si256(reinterpret_cast<__m256i*>(out + i),
-                        _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i)));
-#else
-    _mm_stream_si128(reinterpret_cast<__m128i*>(out + i),
-                     _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + i)));
-#endif
-  }
-#endif
-}
-
-void stream(char* out, const char* in, int64_t bytes, const char* const* ahead, int64_t count) {
-  const bool is_aligned = reinterpret_cast<uintptr_t>(out) % kLine == 0;
-  const int64_t end = is_aligned ? bytes / kLine * kLine : 0;
-  for (int64_t i = 0; i < end; i += kLine) {
-    write_line(out + i, in + i);
-    for (int64_t k = 0; k < count; ++k) __builtin_prefetch(ahead[k] + i);
-  }
-  std::memcpy(out + end, in + end, static_cast<size_t>(bytes - end));
-}
-
-void stream_end() { _mm_sfence(); }
-#else
-void stream(char* out, const char* in, int64_t bytes, const char* const*, int64_t) {
-  std::memcpy(out, in, static_cast<size_t>(bytes));
-}
-
-void stream_end() {}
-#endif
 
 }  // namespace
 
@@ -210,8 +375,6 @@ void TL_FILL(moves)(KernelTable& table) {
   table.moves[2] = {copy_rows<4>, transpose<4>};
   table.moves[3] = {copy_rows<8>, transpose<8>};
   table.moves[4] = {copy_rows<16>, transpose<16>};
-  table.stream = stream;
-  table.stream_end = stream_end;
 }
 
 }  // namespace tensorlike

@@ -25,7 +25,7 @@ struct Types {
 };
 
 constexpr int64_t kBlock = 512;  // elements that are summed in the input's own precision
-constexpr int kLanes = 16;
+constexpr int kUsualLanes = 16;
 
 #if defined(__AVX512F__)
 constexpr size_t kRegisterBytes = 32 * 64;
@@ -83,6 +83,10 @@ struct Loops {
   using Acc = Accumulator<Mapped, kSums>;
   // Within a block: the mapped type for floats, the accumulator for everything else.
   using Lane = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
+  // As many bytes of narrow ones as of others.
+  static constexpr int kLanes = sizeof(Lane) < 4 && !std::is_same_v<Lane, bool>
+                                    ? 64 / static_cast<int>(sizeof(Lane))
+                                    : kUsualLanes;
 
   static void start(void* acc, int64_t n) {
     std::fill_n(static_cast<Acc*>(acc), n, first_value<Acc, kInit>());
@@ -288,9 +292,20 @@ class Table {
   void add(const char* name, List<T...>, Map, Combine, Finish) {
     ByDType<ReductionKernel>& kernels = table_.reductions[name];
     ((kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine, Finish>>()), ...);
+    // What stays as it is stays narrow.
+    if constexpr (kInit == Init::kLowest || kInit == Init::kHighest) {
+      add_narrow<kInit, Map, Combine, Finish>(kernels, Narrow{});
+    }
   }
 
  private:
+  using Narrow = List<int8_t, int16_t, uint8_t, uint16_t, uint32_t>;
+
+  template <Init kInit, class Map, class Combine, class Finish, class... T>
+  static void add_narrow(ByDType<ReductionKernel>& kernels, List<T...>) {
+    ((kernels[dtype_of<T>] = kernel<Loops<T, kInit, Map, Combine, Finish>>()), ...);
+  }
+
   template <class L>
   static ReductionKernel kernel() {
     ReductionKernel found{sizeof(typename L::Acc), L::start, L::row, L::rows, L::join, L::finish};

@@ -12,7 +12,10 @@ constexpr int64_t kSmall = 2;            // bytes of an element
 constexpr int64_t kResident = 262144;    // bytes of an operand that stay in the second-level cache
 constexpr int64_t kStripBytes = 262144;  // of a strip, so that it stays in cache
 constexpr int64_t kStripColumns = 128;   // that are transposed together
-constexpr int64_t kLeastRows = 16;       // of a strip: elements that share a cache line
+constexpr int64_t kMostStripBytes = int64_t{4} << 20;  // of one with few long rows
+constexpr int64_t kLeastRows = 16;  // of a strip: elements that share a cache line
+constexpr int64_t kGoodRows = 64;   // that share several: memory is quick at those
+constexpr int64_t kLeastRow = 128;  // elements that are worth a run
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
 // load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads
@@ -73,7 +76,7 @@ bool is_transposed(const TileOperand& operand, const Dims& shape) {
   const int64_t step = operand.strides[ndim - 1];
   const int64_t row = shape[ndim - 1] * static_cast<int64_t>(operand.size);
   return (step > 1 || step < -1) && row > 0 && shape[ndim - 2] >= kLeastRows &&
-         row * kLeastRows <= 4 * kStripBytes;
+         row * kLeastRows <= kMostStripBytes;
 }
 
 }  // namespace
@@ -95,17 +98,28 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
   shape_ = Dims(shape);
   collapse(shape_, {operands_.data(), operands_.size()});
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (access_[i] == Access::kGathered && is_transposed(operands_[i], shape_)) {
-      access_[i] = Access::kTransposed;
-    }
+    if (access_[i] != Access::kGathered) continue;
+    if (is_transposed(operands_[i], shape_)) access_[i] = Access::kTransposed;
+    const int64_t step = operands_[i].strides.back();
+    if ((step != 0 && step != 1) || shape_.back() < kLeastRow) continue;
+    access_[i] = Access::kInRows;
+    has_rows_ = true;
   }
+}
+
+int64_t BoundProgram::run_length(int64_t begin, int64_t most) const {
+  if (!has_rows_) return most;
+  const int64_t left = shape_.back() - begin % shape_.back();
+  if (left <= most) return left;
+  return std::min(most, (left / ((left - 1) / most + 1) + 15) / 16 * 16);  // about equal parts
 }
 
 // What is transposed comes in strips of whole rows, so that a cache line is read once for all the
 // rows that it has elements of.
 int64_t BoundProgram::strip_rows(const TileOperand& operand) const {
   const int64_t row = shape_.back() * static_cast<int64_t>(operand.size);
-  return std::clamp(kStripBytes / row, kLeastRows, shape_[shape_.size() - 2]);
+  const int64_t least = std::clamp(kMostStripBytes / row, kLeastRows, kGoodRows);
+  return std::min(std::max(kStripBytes / row, least), shape_[shape_.size() - 2]);
 }
 
 TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound), total_(total) {
@@ -188,6 +202,20 @@ const char* TileRunner::in_strip(size_t operand, int64_t begin, int64_t n) {
   return nullptr;
 }
 
+// The operand's elements [begin, begin + n), if they are in one row.
+const char* TileRunner::in_row(const TileOperand& operand, int64_t begin, int64_t n) const {
+  const Dims& shape = bound_.shape_;
+  size_t i = shape.size() - 1;
+  const int64_t column = begin % shape[i];
+  if (column + n > shape[i]) return nullptr;
+  int64_t offset = column * operand.strides[i];
+  for (int64_t rest = begin / shape[i]; i-- > 0; rest /= shape[i]) {
+    // What is left is the outermost index.
+    offset += (i == 0 ? rest : rest % shape[i]) * operand.strides[i];
+  }
+  return operand.data + offset * static_cast<int64_t>(operand.size);
+}
+
 void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   using Access = BoundProgram::Access;
   const TileLoops& program = bound_.program_;
@@ -198,9 +226,15 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
     if (bound_.access_[i] == Access::kDirect) {
       slot_[i] = const_cast<char*>(operand.data) + static_cast<size_t>(begin) * operand.size;
     } else if (bound_.access_[i] != Access::kFilled) {
-      const char* strip = in_strip(i, begin, n);
-      slot_[i] = strip != nullptr ? const_cast<char*>(strip) : tile(i);
-      if (strip == nullptr) gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
+      const bool is_row = bound_.access_[i] == Access::kInRows;
+      const char* place = is_row ? in_row(operand, begin, n) : in_strip(i, begin, n);
+      const bool is_direct = place != nullptr && !(is_row && operand.strides.back() == 0);
+      slot_[i] = is_direct ? const_cast<char*>(place) : tile(i);
+      if (place == nullptr) {
+        gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
+      } else if (!is_direct) {
+        fill(slot_[i], place, operand.size, n);
+      }
     }
   }
   for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)

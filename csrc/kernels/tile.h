@@ -64,12 +64,15 @@ class BoundProgram {
   BoundProgram& operator=(const BoundProgram&) = delete;
 
   bool needs_tiles() const { return needs_tiles_; }
+  // How many elements from `begin` on a run should have, `most` at most. Where some operand lies in
+  // rows, runs that stay within one read it where it is.
+  int64_t run_length(int64_t begin, int64_t most) const;
   // Whether the operand's elements lie in memory as those of the output.
   bool lies_in_order(size_t operand) const { return access_[operand] == Access::kDirect; }
 
  private:
   friend class TileRunner;
-  enum class Access : unsigned char { kDirect, kFilled, kGathered, kTransposed };
+  enum class Access : unsigned char { kDirect, kFilled, kInRows, kGathered, kTransposed };
   int64_t strip_rows(const TileOperand& operand) const;
 
   const TileLoops& program_;
@@ -77,6 +80,7 @@ class BoundProgram {
   SmallVector<TileOperand, 4> operands_;
   SmallVector<Access, 4> access_;
   bool needs_tiles_ = false;  // some slot lives in a tile buffer
+  bool has_rows_ = false;
 };
 
 // Runs a bound program on one thread, whose tile buffers it uses: one runner at a time per thread.
@@ -99,6 +103,7 @@ class TileRunner {
   size_t plan_strips();
   void read_strip(Strip& strip, int64_t begin);
   const char* in_strip(size_t operand, int64_t begin, int64_t n);
+  const char* in_row(const TileOperand& operand, int64_t begin, int64_t n) const;
   char* tile(size_t slot) const;
 
   const BoundProgram& bound_;

@@ -98,11 +98,13 @@ void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
   auto over = [&](int64_t begin, int64_t end) {
     TileRunner runner(bound, end - begin);
     SmallVector<char*, 4> out(outputs.size());
-    for (int64_t at = begin; at < end; at += step) {
+    for (int64_t at = begin; at < end;) {
+      const int64_t n = std::min(bound.run_length(at, step), end - at);
       for (size_t i = 0; i < outputs.size(); ++i) {
         out[i] = outputs[i].data + static_cast<size_t>(at) * outputs[i].size;
       }
-      runner.run(at, std::min(step, end - at), out.data());
+      runner.run(at, n, out.data());
+      at += n;
     }
   };
   auto stream_over = [&](int64_t begin, int64_t end) {

@@ -1,0 +1,279 @@
+// The ways of the matrix multiply around packing: for tiny and small products, and for few rows or
+// columns, whose operands are read where they lie. Included by gemm.cpp only.
+#pragma once
+
+#include <algorithm>
+#include <memory>
+#include <type_traits>
+
+#include "base/pool.h"
+#include "kernels/gemm_part.h"
+
+namespace tensorlike {
+namespace detail {
+namespace {
+
+constexpr int64_t kParallelWork = 1000 * 1000;  // multiply-adds; below, waking a thread costs more
+constexpr int64_t kTinyWork = 64;
+constexpr double kSmallWork = 64 * 64 * 64;
+constexpr int64_t kLargeB = int64_t{1} << 20;  // bytes that the second-level cache won't keep
+constexpr int64_t kStreamedRows = 8;
+
+thread_local ScratchBuffer t_buffer_a;
+thread_local ScratchBuffer t_buffer_b;
+
+template <class T>
+const GemmKernels<T>& kernels_of(const GemmTable& table) {
+  if constexpr (std::is_same_v<T, float>) {
+    return table.f32;
+  } else if constexpr (std::is_same_v<T, double>) {
+    return table.f64;
+  } else if constexpr (std::is_same_v<T, Float16>) {
+    return table.f16;
+  } else if constexpr (std::is_same_v<T, BFloat16>) {
+    return table.bf16;
+  } else if constexpr (std::is_same_v<T, BFloat16Pair>) {
+    return table.pairs;
+  } else if constexpr (sizeof(T) == 4) {
+    return table.u32;
+  } else {
+    return table.u64;
+  }
+}
+
+// Whether elements are multiplied as they are.
+template <class T>
+constexpr bool kIsWhole = std::is_same_v<T, PackedOf<T>>;
+
+template <class T>
+void multiply_tiny(const Problem<T>& x) {
+  for (int64_t i = 0; i < x.m; ++i) {
+    for (int64_t j = 0; j < x.n; ++j) {
+      SumOf<T> sum = 0;
+      for (int64_t p = 0; p < x.k; ++p) {
+        sum += static_cast<SumOf<T>>(*x.a.at(i, p)) * static_cast<SumOf<T>>(*x.b.at(j, p));
+      }
+      x.c[i * x.c_row + j] = sum;
+    }
+  }
+  x.epilogue(0, x.m, 0, x.n);
+}
+
+// Calls f(first, last) on ranges of at most `piece` columns that begin at a multiple of it, a whole
+// number of cache lines, so that a column's place in a vector does not depend on the threads.
+template <class F>
+void for_columns(int64_t columns, int64_t piece, bool in_parallel, F&& f) {
+  const int64_t pieces = ceil_div(columns, piece);
+  parallel_for(pieces, in_parallel ? 1 : pieces, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      if (i > begin) check_interrupt();
+      f(i * piece, std::min((i + 1) * piece, columns));
+    }
+  });
+}
+
+// Few rows, and a b that is contiguous along k (as the weights of a linear layer are): transposing
+// b would cost more than the sums.
+// Row is what rows of a are multiplied as: if need be, copy(to, i) makes one.
+template <class Row, class T, class Dots, class Copy>
+void multiply_dots(const Problem<T>& x, bool in_parallel, Dots dots, Copy&& copy) {
+  const Row* rows = nullptr;
+  int64_t row_stride = x.k;
+  ScratchLoan buffer(t_buffer_a);
+  if (std::is_same_v<T, Row> && x.a.k_stride == 1) {
+    rows = reinterpret_cast<const Row*>(x.a.data);
+    row_stride = x.a.lane_stride;
+  } else {
+    Row* const copies = buffer.reserve<Row>(x.m * x.k);
+    for (int64_t i = 0; i < x.m; ++i) copy(copies + i * x.k, i);
+    rows = copies;
+  }
+  for_columns(x.n, 64, in_parallel, [&](int64_t first, int64_t last) {
+    dots(last - first, x.k, x.b.at(first, 0), x.b.lane_stride, rows, x.m, row_stride, x.c + first,
+         x.c_row);
+    x.epilogue(0, x.m, first, last - first);
+  });
+}
+
+template <class T>
+void multiply_dots(const GemmTable& table, const Problem<T>& x, bool in_parallel) {
+  if constexpr (std::is_same_v<T, BFloat16>) {
+    if (table.pairs.lanes != 0) {
+      return multiply_dots<T>(x, in_parallel, table.dot_pairs, [&](T* to, int64_t i) {
+        for (int64_t p = 0; p < x.k; ++p) to[p] = *x.a.at(i, p);
+      });
+    }
+  }
+  const GemmKernels<T>& kernels = kernels_of<T>(table);
+  multiply_dots<PackedOf<T>>(x, in_parallel, kernels.dot_rows, [&](PackedOf<T>* to, int64_t i) {
+    kernels.pack(to, x.k, x.a.at(i, 0), x.a.k_stride, 0, x.k, 1);
+  });
+}
+
+// A row times a matrix whose columns are short and lie one behind the other: many of them at once
+// are turned into rows.
+template <class T>
+void multiply_short(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
+  constexpr int64_t kColumns = 512;
+  for_columns(x.n, kColumns, in_parallel, [&](int64_t first, int64_t last) {
+    const int64_t columns = last - first;
+    ScratchLoan buffer(t_buffer_b);
+    T* const rows = buffer.reserve<T>(columns * x.k);
+    kernels.pack(rows, columns, x.b.at(first, 0), x.b.lane_stride, 1, columns, x.k);
+    kernels.sum_rows(1, columns, x.k, x.a.data, 0, x.a.k_stride, rows, columns, x.c + first,
+                     x.c_row);
+    x.epilogue(0, 1, first, columns);
+  });
+}
+
+// Few rows, and a b whose rows are long: b is read once, in the order in which it lies in memory.
+// Several rows of a and of c are often a power of 2 apart, where they would push each other out of
+// the cache: a is packed, and sums are made elsewhere and then copied.
+template <class T>
+void multiply_rows(const GemmKernels<T>& kernels, const Problem<T>& x, bool in_parallel) {
+  using Packed = PackedOf<T>;
+  const bool is_single = x.m == 1;
+  const Packed* a = reinterpret_cast<const Packed*>(x.a.data);
+  int64_t a_k = x.a.k_stride;
+  ScratchLoan buffer_a(t_buffer_a);
+  if (!is_single || !std::is_same_v<T, Packed>) {
+    Packed* const packed = buffer_a.reserve<Packed>(x.m * x.k);
+    kernels.pack(packed, x.m, x.a.data, x.a.lane_stride, x.a.k_stride, x.m, x.k);
+    a = packed;
+    a_k = x.m;
+  }
+  // Long runs of memory, but work for all threads; the sums stay in the first-level cache.
+  const int64_t share = ceil_div(x.n, 2 * num_threads() * int64_t{64}) * 64;
+  const int64_t most = 4096 / x.m / 64 * 64;
+  const int64_t piece = in_parallel ? std::clamp(share, std::min<int64_t>(256, most), most) : most;
+  for_columns(x.n, piece, in_parallel, [&](int64_t first, int64_t last) {
+    SumOf<T>* c = x.c + first;
+    const int64_t columns = last - first;
+    if (is_single) {
+      kernels.sum_rows(1, columns, x.k, a, 0, a_k, x.b.at(first, 0), x.b.k_stride, c, x.c_row);
+      x.epilogue(0, 1, first, columns);
+      return;
+    }
+    ScratchLoan buffer_b(t_buffer_b);
+    SumOf<T>* sums = buffer_b.reserve<SumOf<T>>(x.m * piece);
+    kernels.sum_rows(x.m, columns, x.k, a, 1, a_k, x.b.at(first, 0), x.b.k_stride, sums, piece);
+    for (int64_t i = 0; i < x.m; ++i) std::copy_n(sums + i * piece, columns, c + i * x.c_row);
+    x.epilogue(0, x.m, first, columns);
+  });
+}
+
+// Whether b, of long rows, is so large that what counts is to read it in order.
+template <class T>
+bool is_streamed(const Problem<T>& x) {
+  if (x.b.lane_stride != 1 || x.n < 256) return false;
+  return x.m == 1 ||
+         (x.m <= kStreamedRows && x.n >= 1024 && x.n * x.k * int64_t{sizeof(T)} > kLargeB);
+}
+
+// Whether so many dot products for each row, and the sums of their lanes, are less than tiles whose
+// vectors are empty but for these.
+template <class T>
+bool are_long_dots(const GemmKernels<T>& kernels, int64_t count, int64_t k) {
+  constexpr int64_t kSumOfLanes = 80;  // as many multiply-adds
+  return kIsWhole<T> && count <= 8 && count * (k + kSumOfLanes) < kernels.lanes * k;
+}
+
+// Whether there are so few rows that b is better not transposed.
+template <class T>
+bool has_dots(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  if (x.m == 1 || (x.m <= 8 && x.k >= 512)) return true;
+  return (x.m <= 4 || x.n <= 32) && are_long_dots(kernels, x.m, x.k);
+}
+
+template <class T>
+void multiply(const GemmTable& table, const Problem<T>& x);
+
+// c' = b' @ a', if need be through a contiguous result.
+template <class T>
+void multiply_columns(const GemmTable& table, const Problem<T>& x, bool in_parallel) {
+  if (x.n == 1 && x.c_row == 1) {
+    multiply<T>(table, {1, x.m, x.k, x.b, x.a, x.c, x.m});
+  } else {
+    const auto result = std::make_unique_for_overwrite<SumOf<T>[]>(static_cast<size_t>(x.m * x.n));
+    const Problem<T> turned = {x.n, x.m, x.k, x.b, x.a, result.get(), x.m};
+    if (x.n == 1) {
+      multiply<T>(table, turned);
+    } else {
+      multiply_dots<T>(table, turned, in_parallel);
+    }
+    for (int64_t i = 0; i < x.m; ++i) {
+      for (int64_t j = 0; j < x.n; ++j) x.c[i * x.c_row + j] = result[j * x.m + i];
+    }
+  }
+  x.epilogue(0, x.m, 0, x.n);
+}
+
+// Whether one row, or few columns, are better the other way round. A tile of few columns leaves
+// most of its vectors empty.
+template <class T>
+bool is_turned(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  if (x.m == 1) return false;
+  return x.n == 1 || (x.m > x.n && x.a.k_stride == 1 && are_long_dots(kernels, x.n, x.k));
+}
+
+// Whether tiles read both operands where they are, and a plan would cost more than it finds.
+template <class T>
+bool is_small(const GemmKernels<T>& kernels, const Problem<T>& x, double work) {
+  return work <= kSmallWork && x.k <= Plan<T>::kBlockK && x.b.lane_stride == 1 &&
+         (kernels.reads_partial_b || x.n % kernels.lanes == 0);
+}
+
+template <class T>
+void multiply_small(const GemmKernels<T>& kernels, const Problem<T>& x) {
+  for (int64_t column = 0; column < x.n;) {
+    const int width = width_for(kernels, x.m, x.n - column);
+    const int64_t columns = std::min(kernels.lanes << width, x.n - column);
+    const Split rows = split_at_most(x.m, kernels.max_rows[width]);
+    for (int64_t i = 0; i < rows.count; ++i) {
+      const int64_t row = rows.begin(i);
+      kernels.tile[width][1][rows.size(i) - 1](
+          x.k, x.a.at(row, 0), x.a.lane_stride, x.a.k_stride, x.b.at(column, 0), x.b.k_stride,
+          x.c + row * x.c_row + column, x.c_row, columns, false);
+    }
+    column += columns;
+  }
+  x.epilogue(0, x.m, 0, x.n);
+}
+
+// The ways around packing. False: none of them suits the shape.
+template <class T>
+bool multiply_in_place(const GemmTable& table, const Problem<T>& x, double work) {
+  const bool in_parallel = work >= kParallelWork && num_threads() > 1;
+  const GemmKernels<T>& kernels = kernels_of<T>(table);
+  if (is_turned(kernels, x)) {
+    multiply_columns(table, x, in_parallel);
+    return true;
+  }
+  if constexpr (kIsWhole<T>) {
+    if (is_small(kernels, x, work)) {
+      multiply_small(kernels, x);
+      return true;
+    }
+  }
+  if (work <= kTinyWork) {
+    multiply_tiny(x);
+    return true;
+  }
+  if constexpr (kIsWhole<T>) {
+    if (x.m == 1 && x.b.k_stride == 1 && x.k < kernels.lanes) {
+      multiply_short(kernels, x, in_parallel);
+      return true;
+    }
+  }
+  if (x.b.k_stride == 1 && has_dots(kernels, x)) {
+    multiply_dots(table, x, in_parallel);
+    return true;
+  }
+  if (!is_streamed(x)) return false;
+  multiply_rows(kernels, x, in_parallel);
+  return true;
+}
+
+}  // namespace
+}  // namespace detail
+}  // namespace tensorlike

@@ -143,8 +143,8 @@ void dot_rows(int64_t rows, int64_t k, const typename Steps<T>::Left* a, int64_t
                              y + j * y_row + i, y_row);
     }
     // The others share what is read of a.
-    const T* rest = x + j * x_row;
-    T* to = y + j * y_row + i;
+    const auto* const rest = x + j * x_row;
+    SumOf<T>* const to = y + j * y_row + i;
     if constexpr (kOthers > 2) {
       if (x_rows - j == 3) {
         dot_stripe<T, 3>(count, k, a + i * a_row, a_row, rest, x_row, to, y_row);

@@ -140,7 +140,8 @@ struct Loops {
         lanes[l] = l < n ? combined : lanes[l];
       }
     } else {
-      for (int l = 0; l < n; ++l) lanes[l] = combine(lanes[l], mapped(x[l]));
+      const int count = n < kLanes ? static_cast<int>(n) : kLanes;  // which the compiler can see
+      for (int l = 0; l < count; ++l) lanes[l] = combine(lanes[l], mapped(x[l]));
     }
   }
 

@@ -3,6 +3,7 @@
 As NumPy and PyTorch have them, they take a sequence as well. Each is one functional call.
 """
 
+# mypy: disable-error-code="empty-body"
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,7 +28,7 @@ class ShapedMethods(TensorMethods):
     __slots__ = ()
 
     @spread("reshape")
-    def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:  # type: ignore[empty-body]
+    def reshape(self, *shape: Any, copy: bool | None = None) -> Tensor:
         """The same elements in another shape; one size may be -1.
 
         Raises:
@@ -76,7 +77,7 @@ class ShapedMethods(TensorMethods):
         return self.permute_dims(_together(axes) if axes else _REVERSED[self.ndim])
 
     @spread("permute_dims")
-    def permute(self, *axes: Any) -> Tensor:  # type: ignore[empty-body]
+    def permute(self, *axes: Any) -> Tensor:
         """The dimensions in the order that is given."""
 
     @named

@@ -34,7 +34,6 @@ from .generated import (
 )
 
 __all__ = [
-    "broadcast_arrays",
     "expand_dims",
     "flip",
     "moveaxis",
@@ -378,31 +377,3 @@ def unstack(x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
     before = (slice(None),) * at
     keys = [(*before, i) for i in range(x.shape[at])]
     return tuple(x[key] for key in keys)
-
-
-@named
-def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
-    """Tensors stretched to the shape that they broadcast to.
-
-    Args:
-        xs: any shapes that broadcast, any dtypes.
-
-    Raises:
-        ShapeError: they do not broadcast.
-
-    Source:
-        Array API 2024.12, ``broadcast_arrays``.
-
-    Example:
-        >>> import tensorlike as tl
-        >>> [x.shape for x in tl.functional.broadcast_arrays(tl.tensor([1, 2]), tl.tensor(3))]
-        [(2,), (2,)]
-    """
-    tensors = [as_tensor(x) for x in xs]
-    shapes = [tuple(x.shape) for x in tensors]
-    try:
-        shape = np.broadcast_shapes(*shapes)
-    except ValueError:
-        text = ", ".join(str(shape) for shape in shapes)
-        raise ShapeError("shapes must broadcast.", op="broadcast_arrays", got=f"{text}") from None
-    return tuple(broadcast_to(x, shape) for x in tensors)

@@ -28,7 +28,6 @@ from .algebra import (
 )
 from .arguments import named
 from .arranging import (
-    broadcast_arrays,
     expand_dims,
     flip,
     moveaxis,
@@ -156,6 +155,7 @@ from .picking import (
 )
 from .rounding import round
 from .sets import unique_all, unique_counts, unique_inverse
+from .stacking import broadcast_arrays
 
 e = math.e
 inf = math.inf

@@ -25,8 +25,9 @@ from ..imperative import (
 )
 from ..imperative.devices import lives_on
 from .arguments import integer, named
-from .arranging import as_tensor, broadcast_arrays, dims_of
+from .arranging import as_tensor, dims_of
 from .generated import arange, astype, equal, full, pow, reshape, to_device, where
+from .stacking import broadcast_arrays
 
 __all__ = [
     "asarray",

@@ -1,19 +1,23 @@
-"""Calls that join tensors by rows, columns and layers, and cut them into equal parts."""
+"""Calls that join tensors by rows, columns and layers, cut them into equal parts, and bring them to
+one shape."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..imperative import ParameterError, ShapeError, Tensor, TensorLike
 from .arguments import integer, named, several
 from .arranging import as_tensor, axis_of
-from .generated import concat, reshape
+from .generated import broadcast_to, concat, reshape
 
 __all__ = [
     "atleast_1d",
     "atleast_2d",
     "atleast_3d",
+    "broadcast_arrays",
     "chunk",
     "column_stack",
     "dstack",
@@ -264,3 +268,31 @@ def chunk(x: TensorLike, chunks: int, *, axis: int = 0) -> tuple[Tensor, ...]:
         return _cut(x, at, [0] * count)
     step = -(-size // count)
     return _cut(x, at, [min(end, size) for end in range(step, size + step, step)])
+
+
+@named
+def broadcast_arrays(*xs: TensorLike) -> tuple[Tensor, ...]:
+    """Tensors stretched to the shape that they broadcast to.
+
+    Args:
+        xs: any shapes that broadcast, any dtypes.
+
+    Raises:
+        ShapeError: they do not broadcast.
+
+    Source:
+        Array API 2024.12, ``broadcast_arrays``.
+
+    Example:
+        >>> import tensorlike as tl
+        >>> [x.shape for x in tl.functional.broadcast_arrays(tl.tensor([1, 2]), tl.tensor(3))]
+        [(2,), (2,)]
+    """
+    tensors = [as_tensor(x) for x in xs]
+    shapes = [tuple(x.shape) for x in tensors]
+    try:
+        shape = np.broadcast_shapes(*shapes)
+    except ValueError:
+        text = ", ".join(str(shape) for shape in shapes)
+        raise ShapeError("shapes must broadcast.", op="broadcast_arrays", got=f"{text}") from None
+    return tuple(broadcast_to(x, shape) for x in tensors)

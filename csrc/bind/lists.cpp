@@ -143,6 +143,7 @@ PyObject* number_of(const RawTensor& x) {
 
 PyObject* to_lists(PyObject*, PyObject* tensor) {
   return guarded([&]() -> PyObject* {
+    note_read(tensor);
     const Ref<RawTensor> x = moved(*elements_of(to_value(tensor)), Device());
     return visit_dtype(
         x->dtype, [&](auto tag) { return nested(*x, 0, x->as<typename decltype(tag)::type>()); });

@@ -5,6 +5,7 @@
 
 #include "cpu/loops.h"
 #include "op/infer.h"
+#include "tensor/creation.h"
 #include "tensor/kernel_run.h"
 #include "tensor/raw_tensor.h"
 
@@ -83,6 +84,8 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
 Ref<Value> view_small(const Op& op, RawTensor& x) {
   const OpClass& cls = op.cls;
   if (x.data == nullptr || x.pending || !x.device.is_cpu()) return nullptr;
+  if (apply_creation.load(std::memory_order_relaxed) != nullptr)
+    return nullptr;  // a program's size
   if (cls.device_attr >= 0 || cls.infer == nullptr || cls.kernel(x.device).foreign != nullptr) {
     return nullptr;
   }

@@ -12,9 +12,8 @@
 namespace tensorlike {
 namespace {
 
-// A value while a program is being written: a slot number in the final order is only known when
-// the constants and temporaries have been counted, so operands, constants and temporaries are
-// numbered apart.
+// A value while a program is being written. Operands, constants and temporaries are numbered apart:
+// a slot in the final order is only known when all have been counted.
 struct Symbol {
   enum class Place : uint8_t { kOperand, kConstant, kTemporary };
   Place place = Place::kOperand;

@@ -18,7 +18,7 @@ def reshape(x: TensorLike, shape: int | Sequence[int], copy: bool | None = None)
     Args:
         x: any shape, any dtype.
         shape: the new shape; one size may be -1.
-        copy: False raises where elements must move; True and None make no difference to values.
+        copy: False raises where elements must move; else nothing.
 
     Returns:
         One tensor.

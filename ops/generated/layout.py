@@ -15,7 +15,7 @@ class Reshape(OpBase, native="Reshape"):
 
     Args:
         shape: the new shape; one size may be -1.
-        copy: False raises where elements must move; True and None make no difference to values.
+        copy: False raises where elements must move; else nothing.
 
     Inputs:
         x: any shape, any dtype.

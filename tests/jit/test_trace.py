@@ -335,11 +335,15 @@ def test_what_finalizers_do_is_not_recorded() -> None:
         itself: Any
         block: Any
 
+    turns = [None]  # garbage of a later recording, if there is one, does nothing
+
     def block() -> Any:
+        acts = bool(turns) and turns.pop() is None
         try:
             yield
         finally:
-            elsewhere.set_value(tl.tensor([5.0, 5.0]))
+            if acts:
+                elsewhere.set_value(tl.tensor([5.0, 5.0]))
 
     @jit.trace
     def f(x: Any) -> Any:

@@ -68,6 +68,10 @@ struct Table {
     }
     std::printf("\\n");
   }
+  template <class... M, class T, class F>
+  void add_native(const char* name, Kind<T> types, F f) {
+    add<M...>(name, types, f);
+  }
 };
 %(includes)s
 }  // namespace

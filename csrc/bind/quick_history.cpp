@@ -36,6 +36,7 @@ struct QuickHistory::Recorded {
     return is_any_wanted && tape->is_open && tape->level > paused_level();
   }
 };
+
 QuickHistory::QuickHistory(PyObject* said) {
   if (said == Py_None) return;
   for (const Object& lives : objects_in(item_of(said, 0))) {

@@ -90,13 +90,11 @@ Ref<Value> view_small(const Op& op, RawTensor& x) {
     return nullptr;
   }
   const Spec spec = x.spec();
+  RawTensor* const inputs[] = {&x};
   const Specs results = infer(op, {&spec, 1});
-  Views views;
-  if (results.size() != 1 || !cls.view(op, x, results, views)) return nullptr;
-  View& seen = views[0];
-  const bool is_same = seen.offset == 0 && seen.shape == x.shape && seen.strides == x.strides;
-  if (is_same) return Ref<Value>(&x);
-  return x.view(std::move(seen.shape), std::move(seen.strides), seen.offset);
+  if (results.size() != 1) return nullptr;
+  const Values made = views_of(op, inputs, results);
+  return made.empty() ? nullptr : made[0];
 }
 
 }  // namespace

@@ -181,7 +181,7 @@ void convolve_data_gradient(const Convolution& c, const T* dy, const T* weight, 
   const Window& w = c.window;
   const int64_t channels = c.groups * c.in_channels;
   if (c.images * channels * w.in_size() == 0) return;
-  if (is_gradient_by_blocks<T>(c)) {
+  if (is_by_blocks<T>(c)) {
     data_gradient_by_blocks(c, dy, weight, bias, dx);
     return;
   }

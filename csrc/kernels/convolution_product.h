@@ -146,6 +146,16 @@ class StripProduct {
   std::vector<PlaceRun> runs_;
 };
 
+// to[i] = the sum of the i-th elements of all parts, in their order.
+template <class T>
+void sum_parts(const T* parts, int64_t count, int64_t size, T* to) {
+  for (int64_t i = 0; i < size; ++i) {
+    T sum = 0;
+    for (int64_t part = 0; part < count; ++part) sum += parts[part * size + i];
+    to[i] = sum;
+  }
+}
+
 // How many of the jobs that make up some multiply-adds are worth waking a thread for.
 inline int64_t grain_of(double work, int64_t jobs) {
   constexpr double kParallelWork = 2e5;

@@ -123,11 +123,7 @@ void sum_products(const Convolution& c, const T* x, const T* dy, T* dweight) {
       }
     }
   });
-  for (int64_t i = 0; parts.count > 1 && i < size; ++i) {
-    T sum = 0;
-    for (int64_t part = 0; part < parts.count; ++part) sum += sums[part * size + i];
-    dweight[i] = sum;
-  }
+  if (parts.count > 1) sum_parts(sums, parts.count, size, dweight);
 }
 
 // The sum goes over the pixels of all images; lanes are the channels of a tensor as it lies in
@@ -168,7 +164,7 @@ void convolve_weight_gradient(const Convolution& c, const T* x, const T* dy, T* 
     std::fill_n(dweight, size, T{0});
     return;
   }
-  if (is_gradient_by_blocks<T>(c)) {
+  if (is_by_blocks<T>(c)) {
     weight_gradient_by_blocks(c, x, dy, dweight);
     return;
   }

@@ -2,22 +2,9 @@
 
 #include <algorithm>
 
-#include "base/isa.h"
 #include "kernels/convolution_product.h"
 
 namespace tensorlike {
-
-#define TL_LEVEL(ISA) void fill_depthwise_##ISA(DepthwiseKernels& kernels);
-#if defined(TL_HAS_v2)
-TL_LEVEL(v2)
-#endif
-#if defined(TL_HAS_v3)
-TL_LEVEL(v3)
-#endif
-#if defined(TL_HAS_v4)
-TL_LEVEL(v4)
-#endif
-#undef TL_LEVEL
 
 namespace {
 
@@ -26,28 +13,6 @@ constexpr int64_t kColumns = 16;          // of a vector
 
 thread_local ScratchBuffer t_rows;
 
-DepthwiseKernels make_kernels() {
-  DepthwiseKernels kernels;
-  switch (isa()) {
-#if defined(TL_HAS_v4)
-    case Isa::kV4:
-      fill_depthwise_v4(kernels);
-      break;
-#endif
-#if defined(TL_HAS_v3)
-    case Isa::kV3:
-      fill_depthwise_v3(kernels);
-      break;
-#endif
-    default:
-#if defined(TL_HAS_v2)
-      fill_depthwise_v2(kernels);
-#endif
-      break;
-  }
-  return kernels;
-}
-
 // The part of the kernel's rows, in all places of a dimension, that lie within the image.
 double share_inside(const Window& w, int dim) {
   double inside = 0;
@@ -55,12 +20,6 @@ double share_inside(const Window& w, int dim) {
     inside += static_cast<double>(std::max<int64_t>(w.last(dim, tap) - w.first(dim, tap), 0));
   }
   return inside / static_cast<double>(w.kernel[dim] * w.out[dim]);
-}
-
-template <class T>
-DepthwiseKernels::Plane plane_kernel() {
-  static const DepthwiseKernels kernels = make_kernels();
-  return sizeof(T) == 4 ? kernels.f32 : kernels.f64;
 }
 
 }  // namespace
@@ -85,7 +44,7 @@ template <class T>
 void convolve_depthwise(const Convolution& c, const T* x, const T* weight, const T* bias, T* y) {
   const Window& w = c.window;
   const DepthwiseRows rows(w);
-  const auto kernel = plane_kernel<T>();
+  const DepthwiseKernel kernel = kernel_table().depthwise[dtype_of<T>];
   const int64_t jobs = c.images * c.groups;
   parallel_for(jobs, grain_of(c.work(), jobs), [&](int64_t begin, int64_t end) {
     ScratchLoan loan(t_rows);

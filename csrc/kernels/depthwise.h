@@ -20,12 +20,9 @@ struct DepthwiseRows {
   int64_t length;
 };
 
-// One plane by one window, for each dtype that is computed in; `space` holds the rows.
-struct DepthwiseKernels {
-  using Plane = void (*)(const Window& w, const DepthwiseRows& rows, const void* x,
-                         const void* weight, const void* bias, void* y, void* space);
-  Plane f32 = nullptr, f64 = nullptr;
-};
+// One plane by one window; `space` holds the rows.
+using DepthwiseKernel = void (*)(const Window& w, const DepthwiseRows& rows, const void* x,
+                                 const void* weight, const void* bias, void* y, void* space);
 
 // Whether it is one whose rows fit a cache, and that has less to do so than by strips.
 bool is_depthwise(const Convolution& c);

@@ -1,63 +1,24 @@
 #include "kernels/depthwise_blocks.h"
 
 #include <algorithm>
+#include <vector>
 
-#include "base/isa.h"
 #include "kernels/convolution_product.h"
 
 namespace tensorlike {
 
-#define TL_LEVEL(ISA) void fill_blocks_##ISA(AllBlockKernels& kernels);
-#if defined(TL_HAS_v2)
-TL_LEVEL(v2)
-#endif
-#if defined(TL_HAS_v3)
-TL_LEVEL(v3)
-#endif
-#if defined(TL_HAS_v4)
-TL_LEVEL(v4)
-#endif
-#undef TL_LEVEL
-
 namespace {
 
 constexpr int64_t kMostBytes = 8 << 20;  // of a thread's working memory
-constexpr int64_t kJobs =
-    32;  // of sums of products: by the problem alone, so that bits are the same
+// Of sums of products: by the problem alone, so that bits are the same.
+constexpr int64_t kJobs = 32;
 
 thread_local ScratchBuffer t_vectors;
 thread_local ScratchBuffer t_parts;
 
-AllBlockKernels make_kernels() {
-  AllBlockKernels kernels;
-  switch (isa()) {
-#if defined(TL_HAS_v4)
-    case Isa::kV4:
-      fill_blocks_v4(kernels);
-      break;
-#endif
-#if defined(TL_HAS_v3)
-    case Isa::kV3:
-      fill_blocks_v3(kernels);
-      break;
-#endif
-    default:
-#if defined(TL_HAS_v2)
-      fill_blocks_v2(kernels);
-#endif
-      break;
-  }
-  return kernels;
-}
-
 template <class T>
 const BlockKernels& kernels_of() {
-  static const AllBlockKernels kernels = make_kernels();
-  if constexpr (sizeof(T) == 4) {
-    return kernels.f32;
-  } else {
-    return kernels.f64;
-  }
+  return kernel_table().blocks[dtype_of<T>];
 }
 
 // A plan and what it points to.
@@ -156,8 +117,9 @@ detail::Split blocks_of(const Convolution& c) {
   return detail::split_at_most(c.groups, kernels_of<T>().lanes);
 }
 
+// Whether each channel is a group of its own, and a block of them fits the working memory.
 template <class T>
-bool is_depthwise(const Convolution& c) {
+bool has_planes(const Convolution& c) {
   const Window& w = c.window;
   if (c.in_channels != 1 || c.out_channels != 1 || c.images * c.groups == 0) return false;
   if (w.out_size() == 0 || w.in_size() == 0 || w.taps() < 2) return false;
@@ -215,13 +177,7 @@ void over_blocks(const Convolution& c, const BlockPlan& plan, const T* x, const 
 
 template <class T>
 bool is_by_blocks(const Convolution& c) {
-  if (!is_depthwise<T>(c)) return false;
-  return share_used<T>(c) > 0.5;
-}
-
-template <class T>
-bool is_gradient_by_blocks(const Convolution& c) {
-  return is_depthwise<T>(c) && share_used<T>(c) > 0.5;
+  return has_planes<T>(c) && share_used<T>(c) > 0.5;
 }
 
 template <class T>
@@ -266,16 +222,11 @@ void weight_gradient_by_blocks(const Convolution& c, const T* x, const T* dy, T*
       }
     }
   });
-  for (int64_t i = 0; parts.count > 1 && i < size; ++i) {
-    T sum = 0;
-    for (int64_t part = 0; part < parts.count; ++part) sum += sums[part * size + i];
-    dweight[i] = sum;
-  }
+  if (parts.count > 1) sum_parts(sums, parts.count, size, dweight);
 }
 
 #define TL_INSTANTIATE(T)                                                                         \
   template bool is_by_blocks<T>(const Convolution&);                                              \
-  template bool is_gradient_by_blocks<T>(const Convolution&);                                     \
   template void convolve_by_blocks<T>(const Convolution&, const T*, const T*, const T*, T*);      \
   template void data_gradient_by_blocks<T>(const Convolution&, const T*, const T*, const T*, T*); \
   template void weight_gradient_by_blocks<T>(const Convolution&, const T*, const T*, T*);

@@ -4,8 +4,6 @@
 // way: that by the image reads dy through windows, that by the weights sums products of both.
 #pragma once
 
-#include <vector>
-
 #include "base/window.h"
 
 namespace tensorlike {
@@ -62,15 +60,9 @@ struct BlockKernels {
   AddProducts add_products = nullptr;
 };
 
-struct AllBlockKernels {
-  BlockKernels f32, f64;
-};
-
-// Whether blocks are the fastest way known.
+// Whether blocks are the fastest way known, of gradients as well.
 template <class T>
 bool is_by_blocks(const Convolution& c);
-template <class T>
-bool is_gradient_by_blocks(const Convolution& c);
 
 // As the functions of convolution.h. Defined for float and double.
 template <class T>

@@ -1,10 +1,10 @@
 // Blocks of channels of depthwise convolutions, for one ISA level.
 #include <cstddef>
-#include <utility>
 
-#include "kernels/depthwise_blocks.h"
 #include "kernels/gemm_vectors.h"
 #include "kernels/isa_names.h"
+#include "kernels/kernel_table.h"
+#include "kernels/square.h"
 
 namespace tensorlike {
 namespace {
@@ -13,30 +13,9 @@ constexpr int kMostSums = kRegisters >= 32 ? 14 : 7;  // vectors of results at a
 
 // ---- between planes and vectors of channels ----------------------------------------------------
 
-// Lane i of a and lane i of b, alternating, of the lower or the upper halves.
-template <class V, int kFirst, int... kLane>
-TL_INLINE V zip(V a, V b, std::integer_sequence<int, kLane...>) {
-  constexpr int kCount = sizeof...(kLane);
-  return __builtin_shufflevector(a, b, (kFirst + kLane / 2 + kLane % 2 * kCount)...);
-}
-
-// A square of vectors turned, by log2 of their number perfect shuffles.
 template <class T>
-TL_INLINE void turn(Vector<T> (&rows)[kLanes<T>]) {
-  using V = Vector<T>;
-  constexpr int kCount = kLanes<T>;
-  using Lanes = std::make_integer_sequence<int, kCount>;
-#pragma GCC unroll 4
-  for (int round = 1; round < kCount; round *= 2) {
-    V next[kCount];
-#pragma GCC unroll 16
-    for (int i = 0; i < kCount / 2; ++i) {
-      next[2 * i] = zip<V, 0>(rows[i], rows[i + kCount / 2], Lanes{});
-      next[2 * i + 1] = zip<V, kCount / 2>(rows[i], rows[i + kCount / 2], Lanes{});
-    }
-#pragma GCC unroll 16
-    for (int i = 0; i < kCount; ++i) rows[i] = next[i];
-  }
+TL_INLINE void turn(Vector<T>* rows) {
+  Square<T, static_cast<int>(sizeof(T)), kVectorBytes>::turn(rows);
 }
 
 // The first `count` lanes, zeros in the others.
@@ -296,10 +275,10 @@ constexpr BlockKernels kernels_of() {
 
 }  // namespace
 
-void TL_FILL(blocks)(AllBlockKernels& kernels);
-void TL_FILL(blocks)(AllBlockKernels& kernels) {
-  kernels.f32 = kernels_of<float>();
-  kernels.f64 = kernels_of<double>();
+void TL_FILL(blocks)(KernelTable& table);
+void TL_FILL(blocks)(KernelTable& table) {
+  table.blocks[DType::kFloat32] = kernels_of<float>();
+  table.blocks[DType::kFloat64] = kernels_of<double>();
 }
 
 }  // namespace tensorlike

@@ -1,9 +1,9 @@
 // One plane of a depthwise convolution, for one ISA level.
 #include <cstddef>
 
-#include "kernels/depthwise.h"
 #include "kernels/gemm_vectors.h"
 #include "kernels/isa_names.h"
+#include "kernels/kernel_table.h"
 
 namespace tensorlike {
 namespace {
@@ -110,10 +110,10 @@ void plane(const Window& w, const DepthwiseRows& layout, const void* in, const v
 
 }  // namespace
 
-void TL_FILL(depthwise)(DepthwiseKernels& kernels);
-void TL_FILL(depthwise)(DepthwiseKernels& kernels) {
-  kernels.f32 = plane<float>;
-  kernels.f64 = plane<double>;
+void TL_FILL(depthwise)(KernelTable& table);
+void TL_FILL(depthwise)(KernelTable& table) {
+  table.depthwise[DType::kFloat32] = plane<float>;
+  table.depthwise[DType::kFloat64] = plane<double>;
 }
 
 }  // namespace tensorlike

@@ -15,6 +15,8 @@
   TL_PART(attention, ISA)    \
   TL_PART(convolutions, ISA) \
   TL_PART(winograd, ISA)     \
+  TL_PART(depthwise, ISA)    \
+  TL_PART(blocks, ISA)       \
   TL_PART(pools, ISA)        \
   TL_PART(args, ISA)         \
   TL_PART(sorts, ISA)        \

@@ -9,6 +9,8 @@
 #include "base/dtype.h"
 #include "base/window.h"
 #include "kernels/attention.h"
+#include "kernels/depthwise.h"
+#include "kernels/depthwise_blocks.h"
 #include "kernels/fft.h"
 #include "kernels/random.h"
 #include "kernels/row.h"
@@ -246,6 +248,8 @@ struct KernelTable {
   ByDType<AddKernels> adds;  // of the dtypes that are computed in
   ByDType<ConvolutionKernels> convolutions;
   ByDType<WinogradKernels> winograd;
+  ByDType<DepthwiseKernel> depthwise;
+  ByDType<BlockKernels> blocks;  // of depthwise convolutions
   ByDType<PoolKernels> pools;
   SortKernels sort32;
   SortKernels sort64;

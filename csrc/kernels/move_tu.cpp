@@ -9,6 +9,7 @@
 
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
+#include "kernels/square.h"
 
 namespace tensorlike {
 namespace {
@@ -93,50 +94,18 @@ inline void move_run(char* out, const char* in, int64_t bytes) {
   if (i < bytes) move_word<kVectorBytes>(out + bytes - kVectorBytes, in + bytes - kVectorBytes);
 }
 
-// A square tile of kRows words of kSize bytes; a row of it is a vector of kBytes.
+// A tile of kRows words of kSize bytes; a row of it is a vector of kBytes.
 template <int kSize, int kBytes>
-struct Tile {
-  using Part = Lane<kSize>;
-  static constexpr int kRows = kBytes / kSize;
-  static constexpr int kLanesPerWord = kSize / static_cast<int>(sizeof(Part));
-  static constexpr int kLanes = kRows * kLanesPerWord;
-  typedef Part Vector __attribute__((vector_size(kBytes)));
-
-  // Lane `lane` of the first (or second) result when rows a and a + kDistance exchange blocks of
-  // kDistance words; lanes of the second operand are numbered from kLanes on.
-  static constexpr int source(int lane, int distance, bool is_second) {
-    const int word = lane / kLanesPerWord;
-    const int part = lane % kLanesPerWord;
-    const bool from_second = (word & distance) != 0;
-    const int from =
-        is_second ? (from_second ? word : word + distance) : (from_second ? word - distance : word);
-    return from * kLanesPerWord + part + (from_second ? kLanes : 0);
-  }
-
-  template <int kDistance, bool kSecond, int... kLane>
-  static Vector pick(Vector a, Vector b, std::integer_sequence<int, kLane...>) {
-    return __builtin_shufflevector(a, b, source(kLane, kDistance, kSecond)...);
-  }
-
-  template <int kDistance>
-  static void exchange(Vector* rows) {
-    using Lanes = std::make_integer_sequence<int, kLanes>;
-#pragma GCC unroll 16
-    for (int i = 0; i < kRows; ++i) {
-      if ((i & kDistance) != 0) continue;
-      const Vector a = rows[i];
-      const Vector b = rows[i + kDistance];
-      rows[i] = pick<kDistance, false>(a, b, Lanes{});
-      rows[i + kDistance] = pick<kDistance, true>(a, b, Lanes{});
-    }
-    if constexpr (kDistance > 1) exchange<kDistance / 2>(rows);
-  }
+struct Tile : Square<Lane<kSize>, kSize, kBytes> {
+  using Words = Square<Lane<kSize>, kSize, kBytes>;
+  using typename Words::Vector;
+  using Words::kRows;
 
   static void transpose(char* out, int64_t out_row, const char* in, int64_t in_step) {
     Vector rows[kRows];
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) std::memcpy(&rows[i], in + i * in_step, kBytes);
-    if constexpr (kRows > 1) exchange<kRows / 2>(rows);
+    Words::turn(rows);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) std::memcpy(out + i * out_row, &rows[i], kBytes);
   }
@@ -158,7 +127,7 @@ struct Tile {
         std::memcpy(&rows[i], words, kBytes);
       }
     }
-    if constexpr (kRows > 1) exchange<kRows / 2>(rows);
+    Words::turn(rows);
 #pragma GCC unroll 16
     for (int i = 0; i < kRows; ++i) {
       if (i >= n) break;

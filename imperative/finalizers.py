@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 _lock = threading.Lock()
 _blocks = 0  # that are going on, of all threads
-_was_enabled = False  # before the first of them
+_was_enabled = False  # outside of them
 
 
 @contextmanager
@@ -22,9 +22,10 @@ def finalizers_wait() -> Iterator[None]:
     """A block in which Python looks for no garbage: of a call that ends soon, not of a user's."""
     global _blocks, _was_enabled
     with _lock:
+        is_enabled = gc.isenabled()  # inside of another block: somebody enabled it meanwhile
+        _was_enabled = is_enabled or (_blocks > 0 and _was_enabled)
         _blocks += 1
-        if _blocks == 1:
-            _was_enabled = gc.isenabled()
+        if is_enabled:
             gc.disable()
     try:
         yield

@@ -72,12 +72,19 @@ int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
   return visit_held(self, visit, arg);
 }
 
+void exchange(PyObject* wrapper, Ref<Value> value) {
+  Value* previous = as_tensor(wrapper)->value;
+  as_tensor(wrapper)->value = value.detach();
+  if (previous != nullptr) previous->release();
+}
+
 // What a wrapper holds can be exchanged, and every cycle leads through something of Python's that
-// can: other tensor-likes stay as they are.
+// can: other tensor-likes stay as they are. Nobody can reach the wrapper any more, so no journal
+// that is open meanwhile hears of it.
 int tensor_clear(PyObject* self) {
   static const Ref<Value>& nothing = *new Ref<Value>(RawTensor::scalar(DType::kBool, false));
   Value* value = value_of(self);
-  if (value != nullptr && is_wrapper(self) && may_hold_python(*value)) rebind(self, nothing);
+  if (value != nullptr && is_wrapper(self) && may_hold_python(*value)) exchange(self, nothing);
   return 0;
 }
 
@@ -329,9 +336,7 @@ void rebind(PyObject* wrapper, Ref<Value> value) {
       PyObject_GC_IsTracked(wrapper) == 0) {
     PyObject_GC_Track(wrapper);
   }
-  Value* previous = as_tensor(wrapper)->value;
-  as_tensor(wrapper)->value = value.detach();
-  if (previous != nullptr) previous->release();
+  exchange(wrapper, std::move(value));
 }
 
 PyTypeObject* make_type(PyObject* module, const char* name, int number, const char* doc,

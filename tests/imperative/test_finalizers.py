@@ -11,6 +11,7 @@ import pytest
 import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike import _C, jit, static
+from tensorlike.imperative.finalizers import finalizers_wait
 
 
 class Garbage:
@@ -129,3 +130,40 @@ def test_a_program_is_told_while_finalizers_add_to_it(garbage: None) -> None:
             assert len(listing.steps()) <= len(listing.steps())
             assert len(listing.variables()) >= 2
     assert len(listing.steps()) > 100  # theirs, too
+
+
+def test_garbage_that_is_cleared_meanwhile_was_not_set_by_anybody() -> None:
+    """Python lets what it finds go by giving it other values, which no block is to take for one."""
+
+    def leave_garbage() -> None:
+        held: list[Any] = [F.sin(tl.tensor([[1.0, 2.0]], requires_grad=True))]
+        held.append(held)
+
+    gc.disable()
+    try:
+        for _ in range(3):
+            leave_garbage()
+        with _C.Journal() as journal:
+            assert gc.collect() > 0
+            assert journal.rebound() == []
+        leave_garbage()
+
+        @jit.to_static
+        def function(x: Any) -> Any:
+            while F.sum(x) < 20:
+                gc.collect()
+                x = x * 2
+            return x
+
+        assert function(tl.tensor([1.0, 2.0])).tolist() == [8.0, 16.0]
+    finally:
+        gc.enable()
+
+
+def test_a_block_inside_of_one_waits_where_somebody_enabled_the_collector() -> None:
+    with finalizers_wait():
+        gc.enable()
+        with finalizers_wait():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    assert gc.isenabled()

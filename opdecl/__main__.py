@@ -24,10 +24,11 @@ from .compiler.emit_scalars import emit_scalars
 from .compiler.emit_tables import emit_tables
 from .compiler.errors import DeclarationError
 from .compiler.formula_reader import load_formulas
-from .compiler.identities import IdentitySpec, load_identities
+from .compiler.identities import load_identities
 from .compiler.onnx_entries import entries as onnx_entries
 from .compiler.registry import ROOM, Declarations, load_builtin
 from .compiler.scalar_code import all_code
+from .compiler.specs import IdentitySpec
 
 ROOT = ROOM.parent
 COMPOSED_CALLS = ROOM.resolve().parent / "functional"
@@ -38,7 +39,7 @@ def cpp_files(
 ) -> dict[str, str]:
     """The generated C++ by file name."""
     files = {
-        **emit_tables(declarations, identities),
+        "built_in.cpp": emit_tables(declarations, identities),
         "reductions.inc": emit_reductions(declarations),
     }
     for stem in declarations.stems:

@@ -97,12 +97,15 @@ def declare(
 
 
 def _declare(text: str, path: str, imports: bool, library: str) -> Declared:
+    from ..opdecl.compiler.spec_text import specs_text  # as late as all that reads declarations
+    from ..opdecl.compiler.specs import OpSpec
+
     known = known_declarations()
     larger = known.extended(text, path, imports, library)
     entries = sorted((*larger.new, *larger.older), key=lambda entry: entry.place.line)
     specs = [spec for entry in entries for spec in larger.lower(entry)]
-    of_python = [spec for spec in specs if ":" in getattr(spec, "kernel", "")]
-    _C.declare_specs(specs, {spec.name: _python_rules(spec) for spec in of_python})
+    ops = [spec for spec in specs if isinstance(spec, OpSpec)]
+    _C.declare_specs(specs_text(specs), {op.name: own for op in ops if (own := _own_rules(op))})
     remember(text, entries)
     functions = {}
     for entry in larger.new:
@@ -114,10 +117,15 @@ def _declare(text: str, path: str, imports: bool, library: str) -> Declared:
     return Declared(functions)
 
 
-def _python_rules(spec: Any) -> tuple[Any, Any]:
-    """The kernel of an op that is a function of Python, and its inference if any."""
-    kernel = kernel_rule(spec.name, spec.kernel)
-    return kernel, infer_rule(spec.name, spec.infer) if spec.infer else None
+def _own_rules(op: Any) -> str | tuple[Any, Any]:
+    """The library of an op's kernel, or functions of Python: the kernel, and its inference if any.
+
+    Nothing is said of an op without a kernel of its own.
+    """
+    if ":" not in op.kernel:
+        return op.library
+    kernel = kernel_rule(op.name, op.kernel)
+    return kernel, infer_rule(op.name, op.infer) if op.infer else None
 
 
 class _DeclaredClass(type):

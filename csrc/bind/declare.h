@@ -7,9 +7,10 @@
 
 namespace tensorlike::bind {
 
-// Adds lowered specs (opdecl/compiler/specs.py) to the registry and links them. `rules` holds the
-// kernel and the inference (or None) of ops whose own are functions of Python, by their names.
-void declare_specs(const pybind11::iterable& specs, const pybind11::dict& rules);
+// Adds lowered specs, as a text of JSON (opdecl/compiler/spec_text.py), to the registry and links
+// them. `rules` holds, by the names of ops that bring their own kernels, the file of the library,
+// or a kernel and an inference (or None) that are functions of Python.
+void declare_specs(const std::string& text, const pybind11::dict& rules);
 // The rules of such an op.
 OwnRules python_rules(PyObject* kernel, PyObject* infer);
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "onnx/item.h"
-#include "program/json.h"
+#include "base/json.h"
 
 namespace tensorlike::onnx {
 

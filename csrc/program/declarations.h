@@ -1,33 +1,21 @@
-// Declarations in the form that the core has of them (op/spec.h), as parts of a file: what ops that
-// are not built in are made of. See docs/program_file.md.
+// Declarations as parts of a file: what ops that are not built in are made of.
 #pragma once
 
 #include <functional>
 #include <set>
 #include <string>
-#include <variant>
+#include <vector>
 
-#include "op/registry.h"
-#include "program/json.h"
+#include "op/declaration_text.h"
 
 namespace tensorlike {
-
-DType read_dtype(const Json::Value& value);
-// An attribute's value. Arrays, which only constants hold, are not among them.
-void write_attr(JsonText& out, const Attr& attr);
-Attr read_attr(const Json::Value& value);
 
 // What was declared after the core was built, of all that some names need, in the order in which it
 // was declared: ops, scalar functions, reductions and functional calls, by any name of theirs.
 std::vector<Registry::Entry> declarations_of(std::set<std::string> names);
 
-void write_declaration(JsonText& out, const Registry::Entry& entry);
-void write_declaration(JsonText& out, const AnySpec& spec);
-// ErrorKind::kArgument where the form is wrong; whether it makes sense, `check_declarations` says.
-AnySpec read_declaration(const Json::Value& value);
 // Whether the kernel of an op is code of a library or of Python, which a file does not hold.
 bool brings_code(const AnySpec& spec);
-const std::string& name_of(const AnySpec& spec);
 
 // Adds those of a file of so many bytes to the registry, all or none. Those that are known must be
 // the same here, if it `compares` them; ErrorKind::kArgument.

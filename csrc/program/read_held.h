@@ -5,8 +5,8 @@
 #include <tuple>
 #include <vector>
 
+#include "base/json.h"
 #include "program/holder.h"
-#include "program/json.h"
 
 namespace tensorlike {
 

@@ -1,7 +1,7 @@
 // What is said of sizes in a file: variables, expressions over their dimensions, guards.
 #pragma once
 
-#include "program/json.h"
+#include "base/json.h"
 #include "program/program.h"
 
 namespace tensorlike {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "program/json.h"
+#include "base/json.h"
 
 namespace tensorlike {
 namespace {

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from .attr_types import ATTR_TYPES, AttrType
 from .cpp import attr_literal, text_literal
-from .cpp_shapes import braces, fields_text, list_text
 
 _SPELLED = {"dtype": "DType"}
 
@@ -19,20 +18,22 @@ def emit_attr_types() -> str:
 
 
 def _row(kind: AttrType) -> str:
-    return fields_text(
-        "AttrType",
-        [
-            ("name", text_literal(kind.name)),
-            ("called", text_literal(kind.called)),
-            ("wanted", text_literal(kind.wanted)),
-            ("holds", _forms(kind.holds)),
-            ("takes", _forms(kind.takes)),
-            ("follows", text_literal(kind.follows) if kind.follows else ""),
-            ("front", attr_literal(kind.front) if kind.front else ""),
-            ("examples", list_text(map(attr_literal, kind.examples))),
-        ],
-    )
+    fields = {
+        "name": text_literal(kind.name),
+        "called": text_literal(kind.called),
+        "wanted": text_literal(kind.wanted),
+        "holds": _forms(kind.holds),
+        "takes": _forms(kind.takes),
+        "follows": text_literal(kind.follows) if kind.follows else "",
+        "front": attr_literal(kind.front) if kind.front else "",
+        "examples": _list(map(attr_literal, kind.examples)) if kind.examples else "",
+    }
+    return "AttrType" + _list(f".{name} = {text}" for name, text in fields.items() if text)
 
 
 def _forms(names: Iterable[str]) -> str:
-    return braces(f"Form::k{_SPELLED.get(name, name.capitalize())}" for name in names)
+    return _list(f"Form::k{_SPELLED.get(name, name.capitalize())}" for name in names)
+
+
+def _list(items: Iterable[str]) -> str:
+    return "{" + ", ".join(items) + "}"

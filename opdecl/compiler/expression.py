@@ -42,6 +42,11 @@ class Category(Enum):
         self.rank = rank
 
     @property
+    def word(self) -> str:
+        """What the core calls it."""
+        return "floating" if self is Category.FLOATING else self.text
+
+    @property
     def is_differentiable(self) -> bool:
         """Whether its dtypes have gradients at all."""
         return self.rank >= 2

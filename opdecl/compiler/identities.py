@@ -8,37 +8,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
 from .errors import DeclarationError, Problem
 from .registry import ROOM, Declarations, declare_text
-from .specs import OpSpec
+from .specs import IdentitySpec, OpSpec
 
 FOLDER = ROOM / "identities"
-HOLDS = {
-    "exactly": "kExactly",
-    "nearly": "kNearly",
-    "definition": "kByDefinition",
-    "body": "kAsBody",
-}
+HOLDS = ("exactly", "nearly", "definition", "body")
 _KEYS = {"from", "to", "holds", "args", "attrs"}
 # Names of arguments that need not be declared.
 _USUAL = ("c", "x", "y", "z")
 _CONDITION = "c"
 _CATEGORIES = ("real numeric", "real floating-point", "boolean", "integer", "numeric")
-
-
-@dataclass(frozen=True, slots=True)
-class IdentitySpec:
-    """An identity as the core knows it."""
-
-    text: str
-    holds: str
-    before: OpSpec
-    after: OpSpec
 
 
 def load_identities(declarations: Declarations) -> list[IdentitySpec]:
@@ -64,7 +48,7 @@ def _spec(entry: Mapping[str, Any], declarations: Declarations, file: str) -> Id
         _side(name, str(entry[key]), args, entry.get("attrs", {}), declarations)
         for name, key in (("IdentityFrom", "from"), ("IdentityTo", "to"))
     ]
-    return IdentitySpec(text.replace("\n", "; "), HOLDS[entry["holds"]], *sides)
+    return IdentitySpec(text.replace("\n", "; "), entry["holds"], *sides)
 
 
 def _mentions(text: Any, name: str) -> bool:

@@ -69,7 +69,7 @@ class DerivedScalar:
 
 def arg_spec(arg: Arg) -> ArgSpec:
     """An argument as the core knows it."""
-    return ArgSpec(arg.name, arg.category.text, arg.is_variadic, arg.is_optional, arg.default)
+    return ArgSpec(arg.name, arg.category.word, arg.is_variadic, arg.is_optional, arg.default)
 
 
 def scalar_results(entry: ScalarEntry) -> tuple[Expr, ...]:
@@ -151,7 +151,7 @@ class Lowering:
             complex_grads=complex_grads if complex_grads != grads else (),
             differentiable=is_differentiable(entry),
             expansion=lower_body(scalar_results(entry), own) if entry.outputs else Body(),
-            unchanged=entry.unchanged.text if entry.unchanged is not None else "",
+            unchanged=entry.unchanged.word if entry.unchanged is not None else "",
             conditions=_conditions(entry, own),
             linear=_linear_groups(entry),
             source=str(entry.place),

@@ -201,7 +201,7 @@ class ShapeReader:
                 return ShapePart("permuted", self.group(of), axis=AttrExpr("attr", attr=axes))
             case ast.Call(func=ast.Name(id=name), args=[of, axis, more]) if name in PARTS[:3]:
                 group = self.group(of.id if isinstance(of, ast.Name) else ast.unparse(of))
-                kind = name.replace("_", "")
+                kind = name.replace("_", " ")
                 along = self.size(axis) if name == "resized" else self.axes(axis)
                 return ShapePart(kind, group, size=self.size(more), axis=along)
         return ShapePart("size", size=self.size(node))

@@ -1,18 +1,19 @@
 """The lowered declarations: csrc/op/spec.h as Python data, field by field.
 
-The emitter of tables.cpp prints them and the binding converts them, so that what is declared at
-run time becomes exactly what is built in. A category is its C++ enumerator's text ("real
-floating-point"), a result "same", "bool", "int64", "sum", "real" or
-"complex". `FunctionSpec.doc` is
-Python's alone.
+`spec_text.py` writes them as the core reads them, so that what is declared at run time becomes
+exactly what is built in. Words are those of csrc/op/declaration_fields.h: of a category the core's
+("real floating-point"), of a result "same", "bool", "int64", "sum", "real" or "complex". A field
+that the core calls otherwise says so, and one that is Python's alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from .expression import AttrLiteral, Value
+
+OURS = {"key": None}  # a field that the core does not know
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +25,7 @@ class AttrExpr:
     into it.
     """
 
-    kind: str
+    kind: str = "literal"
     literal: AttrLiteral = None
     attr: str = ""
     slot: int = 0
@@ -141,14 +142,14 @@ class AttrSpec:
 
 @dataclass(frozen=True, slots=True)
 class ShapePart:
-    """Part of a declared shape: a "size", "group", "resized", "reduced", "reducedsome", "held" or
-    "permuted".
+    """Part of a declared shape: a "size", "group", "resized", "reduced", "reduced some", "held"
+    or "permuted".
     """
 
-    kind: str
+    kind: str = "size"
     group: int = 0
-    size: AttrExpr = AttrExpr("literal")
-    axis: AttrExpr = AttrExpr("literal")
+    size: AttrExpr = AttrExpr()
+    axis: AttrExpr = AttrExpr()
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +167,7 @@ class ResultShape:
     """A result: `of` is "joint", "real", "complex", "arg", "given", "attr" or "scalar"."""
 
     of: str = "joint"
-    start: int = 0  # the argument, or the attribute
+    start: int = field(default=0, metadata={"key": "from"})  # the argument, or the attribute
     dtype: str = ""
     parts: tuple[ShapePart, ...] = ()
     when: AttrExpr = AttrExpr("literal", literal=True)
@@ -179,7 +180,7 @@ class ShapeCase:
     when: AttrExpr = AttrExpr("literal", literal=True)
     args: tuple[ArgShape, ...] = ()
     results: tuple[ResultShape, ...] = ()
-    text: str = ""
+    text: str = field(default="", metadata=OURS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +240,7 @@ class OpSpec:
     channels: tuple[tuple[int, ...], ...] = ()
     source: str = ""
     version: int = 1
-    library: str = ""  # the file that has its kernel; not part of what the core keeps
+    library: str = field(default="", metadata=OURS)  # the file that has its kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +252,19 @@ class FunctionSpec:
     fixed: tuple[tuple[str, AttrLiteral], ...] = ()
     args: tuple[ArgSpec, ...] = ()
     attrs: tuple[AttrSpec, ...] = ()
-    doc: str = ""
+    doc: str = field(default="", metadata=OURS)
+
+
+@dataclass(frozen=True, slots=True)
+class IdentitySpec:
+    """What is the same, written in two ways; it holds "exactly", "nearly", by "definition" or as a
+    "body".
+    """
+
+    text: str
+    holds: str
+    before: OpSpec = field(metadata={"key": "from"})
+    after: OpSpec = field(metadata={"key": "to"})
 
 
 Spec: TypeAlias = ScalarSpec | ReductionSpec | OpSpec | FunctionSpec

@@ -11,8 +11,9 @@ import tensorlike as tl
 import tensorlike.functional as F
 from tensorlike.opdecl.compiler import identities
 from tensorlike.opdecl.compiler.errors import DeclarationError
-from tensorlike.opdecl.compiler.identities import IdentitySpec, load_identities
+from tensorlike.opdecl.compiler.identities import load_identities
 from tensorlike.opdecl.compiler.registry import load_builtin
+from tensorlike.opdecl.compiler.specs import IdentitySpec
 
 ALL = load_identities(load_builtin())
 
@@ -36,7 +37,7 @@ def _sides(identity: IdentitySpec) -> list[str]:
 PLAIN = [
     identity
     for identity in ALL
-    if identity.holds == "kExactly" and not identity.before.attrs and len(identity.before.args) <= 3
+    if identity.holds == "exactly" and not identity.before.attrs and len(identity.before.args) <= 3
 ]
 
 

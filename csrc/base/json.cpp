@@ -1,4 +1,4 @@
-#include "program/json.h"
+#include "base/json.h"
 
 #include <algorithm>
 #include <charconv>

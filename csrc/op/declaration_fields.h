@@ -1,10 +1,12 @@
 // One list of fields for each part of a declaration, by which it is written and read: `a` is called
-// with the name of each, the field, and the value that it usually has.
+// with the name of each, the field, and the value that it usually has. What is `a.local` is of this
+// process: no part of files.
 #pragma once
 
 #include <concepts>
 #include <string_view>
 
+#include "op/identities.h"
 #include "op/spec.h"
 
 namespace tensorlike {
@@ -27,6 +29,11 @@ inline constexpr std::string_view kNames<AttrExpr::Kind>[] = {
 template <>
 inline constexpr std::string_view kNames<ShapePart::Kind>[] = {
     "size", "group", "resized", "reduced", "reduced some", "held", "permuted"};
+template <>
+inline constexpr std::string_view kNames<ComputesIn>[] = {"", "result", "promoted"};
+template <>
+inline constexpr std::string_view kNames<IdentitySpec::Holds>[] = {"exactly", "nearly",
+                                                                   "definition", "body"};
 template <>
 inline constexpr std::string_view kNames<ResultShape::Of>[] = {"joint", "real", "complex", "arg",
                                                                "given", "attr", "scalar"};
@@ -142,6 +149,7 @@ void fields(A& a, S& x) {
   a("unchanged", x.unchanged);
   a("conditions", x.conditions);
   a("linear", x.linear);
+  a.local("source", x.source);
 }
 template <class A, Is<ReductionSpec> S>
 void fields(A& a, S& x) {
@@ -158,6 +166,14 @@ void fields(A& a, S& x) {
   a("combine", x.combine);
   a("finish", x.finish);
   a("init", x.init);
+  a.local("source", x.source);
+}
+template <class A, Is<MemorySpec> S>
+void fields(A& a, S& x) {
+  a("view", x.view);
+  a("contiguous", x.contiguous);
+  a("computes_in", x.computes_in);
+  a("reuses", x.reuses, -1);
 }
 template <class A, Is<OpSpec> S>
 void fields(A& a, S& x) {
@@ -176,10 +192,12 @@ void fields(A& a, S& x) {
   a("expand", x.expand);
   a("linear", x.linear);
   a("batch", x.batch);
+  a.local("memory", x.memory);
   a("conditions", x.conditions);
   a("shapes", x.shapes);
   a("effects", x.effects);
   a("channels", x.channels);
+  a.local("source", x.source);
 }
 template <class A, Is<FunctionSpec> S>
 void fields(A& a, S& x) {
@@ -188,6 +206,14 @@ void fields(A& a, S& x) {
   a("fixed", x.fixed);
   a("args", x.args);
   a("attrs", x.attrs);
+}
+
+template <class A, Is<IdentitySpec> S>
+void fields(A& a, S& x) {
+  a("text", x.text);
+  a("holds", x.holds);
+  a("from", x.from);
+  a("to", x.to);
 }
 
 template <class T>

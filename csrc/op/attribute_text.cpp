@@ -2,7 +2,7 @@
 #include <bit>
 #include <cmath>
 
-#include "program/declarations.h"
+#include "op/declaration_text.h"
 
 namespace tensorlike {
 

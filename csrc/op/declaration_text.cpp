@@ -1,0 +1,226 @@
+#include "op/declaration_text.h"
+
+#include <algorithm>
+
+#include "op/declaration_fields.h"
+
+namespace tensorlike {
+namespace {
+
+constexpr size_t kMostKeys = 32;
+
+class Out {
+ public:
+  explicit Out(JsonText& text) : text_(text) {}
+
+  template <class... T>
+  void local(const T&...) {}
+
+  template <class T>
+  void operator()(const char* key, const T& value, const T& usual = {}) {
+    if (is_usual(value, usual)) return;
+    text_.key(key);
+    write(value);
+  }
+
+  void write(bool value) { text_.flag(value); }
+  void write(int value) { text_.integer(value); }
+  void write(const std::string& value) { text_.text(value); }
+  void write(const AttrType* value) { text_.text(value == nullptr ? "" : value->name); }
+  void write(const Attr& value) { write_attr(text_, value); }
+  void write(const Literal& value) {
+    write_attr(text_, std::visit([](auto number) { return Attr(number); }, value));
+  }
+  void write(DType value) { text_.text(name_of(value)); }
+  void write(Named auto value) { text_.text(kNames<decltype(value)>[static_cast<size_t>(value)]); }
+  template <class T>
+  void write(const std::optional<T>& value) {
+    write(*value);
+  }
+  template <class T>
+  void write(const std::vector<T>& values) {
+    text_.list();
+    for (const T& value : values) write(value);
+    text_.end();
+  }
+  template <class T>
+  void write(const std::pair<std::string, T>& pair) {
+    text_.list();
+    write(pair.first);
+    write(pair.second);
+    text_.end();
+  }
+  template <class T>
+    requires std::is_class_v<T>
+  void write(const T& value) {
+    text_.object();
+    fields(*this, value);
+    text_.end();
+  }
+
+ private:
+  template <class T>
+  static bool is_usual(const T& value, const T& usual) {
+    if constexpr (requires { value.empty(); }) {
+      return value.empty();
+    } else if constexpr (requires { value == usual; }) {
+      return value == usual;
+    } else {
+      JsonText own, other;
+      Out(own).write(value);
+      Out(other).write(usual);
+      return own.take() == other.take();
+    }
+  }
+
+  JsonText& text_;
+};
+
+class In {
+ public:
+  // `is_own`: what is read is of this process, and no file.
+  In(const Json::Value& object, bool is_own) : is_own_(is_own) {
+    const Json::Parts parts = object.object("a part of a declaration");
+    if (parts.size() > 2 * kMostKeys) {
+      fail(ErrorKind::kArgument, "a part of a declaration must have at most ", kMostKeys, " keys");
+    }
+    for (auto at = parts.begin(); at != parts.end(); ++at) {
+      const std::string_view key = (*at).text("a key");
+      found_.emplace_back(key, *++at);
+    }
+  }
+
+  template <class T>
+  void operator()(const char* key, T& value, const T& = {}) {
+    const auto at = std::find_if(found_.begin(), found_.end(),
+                                 [&](const auto& entry) { return entry.first == key; });
+    if (at == found_.end()) return;
+    read(at->second, value, is_own_);
+    found_.erase(at);
+  }
+  template <class T>
+  void local(const char* key, T& value) {
+    if (is_own_) (*this)(key, value);
+  }
+  void finish() const {
+    if (found_.empty()) return;
+    fail(ErrorKind::kArgument, "a part of a declaration must not have the key '", found_[0].first,
+         "', or twice");
+  }
+
+  template <class T>
+  static void read(const Json::Value& from, T& value, bool is_own) {
+    if constexpr (std::same_as<T, bool>) {
+      value = from.flag("true or false");
+    } else if constexpr (std::same_as<T, int>) {
+      value = static_cast<int>(from.integer("a small number", INT32_MIN, INT32_MAX));
+    } else if constexpr (std::same_as<T, uint32_t>) {
+      value = static_cast<uint32_t>(from.integer("a set of bits", 0, UINT32_MAX));
+    } else if constexpr (std::same_as<T, std::string>) {
+      value = from.text("a text");
+    } else if constexpr (std::same_as<T, const AttrType*>) {
+      value = attr_type(from.text("the type of an attribute"));
+    } else if constexpr (std::same_as<T, Attr>) {
+      value = read_attr(from);
+    } else if constexpr (std::same_as<T, Literal>) {
+      const Attr number = read_attr(from);
+      if (!is_number(number)) fail(ErrorKind::kArgument, "a constant must be a number");
+      value = literal_of(number);
+    } else if constexpr (std::same_as<T, DType>) {
+      value = read_dtype(from);
+    } else if constexpr (std::is_enum_v<T>) {
+      value = read_name<T>(from.text("a word"));
+    } else {
+      read_whole(from, value, is_own);
+    }
+  }
+
+ private:
+  template <class T>
+  static T read_name(std::string_view name) {
+    const auto found = std::find(std::begin(kNames<T>), std::end(kNames<T>), name);
+    if (found != std::end(kNames<T>)) return static_cast<T>(found - std::begin(kNames<T>));
+    fail(ErrorKind::kArgument, "a word must be one that declarations have",
+         said::got("'", name.substr(0, 40), "'"));
+  }
+  template <class T>
+  static void read_whole(const Json::Value& from, std::optional<T>& value, bool is_own) {
+    read(from, value.emplace(), is_own);
+  }
+  template <class T>
+  static void read_whole(const Json::Value& from, std::vector<T>& values, bool is_own) {
+    const Json::Parts parts = from.list("a list");
+    values.reserve(parts.size());
+    for (const Json::Value& part : parts) read(part, values.emplace_back(), is_own);
+  }
+  template <class T>
+  static void read_whole(const Json::Value& from, std::pair<std::string, T>& pair, bool is_own) {
+    auto part = from.list("a name and a value", 2).begin();
+    read(*part, pair.first, is_own);
+    read(*++part, pair.second, is_own);
+  }
+  template <class T>
+  static void read_whole(const Json::Value& from, T& value, bool is_own) {
+    In in(from, is_own);
+    fields(in, value);
+    in.finish();
+  }
+
+  bool is_own_;
+  std::vector<std::pair<std::string_view, Json::Value>> found_;
+};
+
+constexpr std::string_view kKinds[] = {"scalar", "reduction", "op", "function"};
+
+template <class T>
+void write_declared(JsonText& out, size_t kind, const T& spec) {
+  out.object().key(kKinds[kind]);
+  Out(out).write(spec);
+  out.end();
+}
+
+}  // namespace
+
+void write_declaration(JsonText& out, const Registry::Entry& entry) {
+  std::visit([&](const auto* each) { write_declared(out, entry.index(), each->spec); }, entry);
+}
+
+void write_declaration(JsonText& out, const AnySpec& spec) {
+  std::visit([&](const auto& each) { write_declared(out, spec.index(), each); }, spec);
+}
+
+static AnySpec read_any(const Json::Value& value, bool is_own) {
+  const JsonFields kinds(value, "a declaration", {"scalar", "reduction", "op", "function"});
+  const auto made = [&](auto spec, const char* kind) -> AnySpec {
+    In::read(kinds.at(kind), spec, is_own);
+    return spec;
+  };
+  if (kinds.has("scalar")) return made(ScalarSpec(), "scalar");
+  if (kinds.has("reduction")) return made(ReductionSpec(), "reduction");
+  if (kinds.has("op")) return made(OpSpec(), "op");
+  return made(FunctionSpec(), "function");
+}
+
+AnySpec read_declaration(const Json::Value& value) { return read_any(value, false); }
+
+AnySpec read_own_declaration(const Json::Value& value) { return read_any(value, true); }
+
+void add_built_in(Registry& registry, std::string_view text) {
+  const Json json = Json::parse(text);
+  for (const Json::Value& value : json.root().list("declarations")) {
+    auto parts = value.object("a declaration").begin();
+    if ((*parts).text("a kind") == "identity") {
+      IdentitySpec spec;
+      In::read(*++parts, spec, true);
+      add_identity(std::move(spec));
+    } else {
+      std::visit([&](auto&& spec) { registry.add(std::move(spec)); }, read_any(value, true));
+    }
+  }
+}
+
+const std::string& name_of(const AnySpec& spec) {
+  return std::visit([](const auto& each) -> const std::string& { return each.name; }, spec);
+}
+
+}  // namespace tensorlike

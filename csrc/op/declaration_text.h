@@ -1,0 +1,30 @@
+// Declarations in the form that the core has of them (op/spec.h), as JSON: the built-in ones, what
+// Python declares, and parts of files. See docs/program_file.md.
+#pragma once
+
+#include <string>
+#include <variant>
+
+#include "base/json.h"
+#include "op/registry.h"
+
+namespace tensorlike {
+
+DType read_dtype(const Json::Value& value);
+// An attribute's value. Arrays, which only constants hold, are not among them.
+void write_attr(JsonText& out, const Attr& attr);
+Attr read_attr(const Json::Value& value);
+
+void write_declaration(JsonText& out, const Registry::Entry& entry);
+void write_declaration(JsonText& out, const AnySpec& spec);
+// One of a file. ErrorKind::kArgument where the form is wrong; whether it makes sense,
+// `check_declarations` says.
+AnySpec read_declaration(const Json::Value& value);
+// One of this process, which its compiler of declarations has checked.
+AnySpec read_own_declaration(const Json::Value& value);
+const std::string& name_of(const AnySpec& spec);
+
+// The built-in declarations and identities, of which the generator made the text.
+void add_built_in(Registry& registry, std::string_view text);
+
+}  // namespace tensorlike

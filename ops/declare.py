@@ -105,7 +105,8 @@ def _declare(text: str, path: str, imports: bool, library: str) -> Declared:
     entries = sorted((*larger.new, *larger.older), key=lambda entry: entry.place.line)
     specs = [spec for entry in entries for spec in larger.lower(entry)]
     ops = [spec for spec in specs if isinstance(spec, OpSpec)]
-    _C.declare_specs(specs_text(specs), {op.name: own for op in ops if (own := _own_rules(op))})
+    rules = {op.name: _own_rules(op) for op in ops if op.library or ":" in op.kernel}
+    _C.declare_specs(specs_text(specs), rules)
     remember(text, entries)
     functions = {}
     for entry in larger.new:
@@ -118,12 +119,9 @@ def _declare(text: str, path: str, imports: bool, library: str) -> Declared:
 
 
 def _own_rules(op: Any) -> str | tuple[Any, Any]:
-    """The library of an op's kernel, or functions of Python: the kernel, and its inference if any.
-
-    Nothing is said of an op without a kernel of its own.
-    """
-    if ":" not in op.kernel:
-        return op.library
+    """The library of an op's kernel, or functions of Python: the kernel, and its inference if any."""
+    if op.library:
+        return str(op.library)
     kernel = kernel_rule(op.name, op.kernel)
     return kernel, infer_rule(op.name, op.infer) if op.infer else None
 

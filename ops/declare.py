@@ -119,7 +119,7 @@ def _declare(text: str, path: str, imports: bool, library: str) -> Declared:
 
 
 def _own_rules(op: Any) -> str | tuple[Any, Any]:
-    """The library of an op's kernel, or functions of Python: the kernel, and its inference if any."""
+    """The library of an op's kernel, or functions of Python: it, and its inference if any."""
     if op.library:
         return str(op.library)
     kernel = kernel_rule(op.name, op.kernel)

@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 
 from ..imperative import DeviceError, DispatchError, ParameterError, RawTensor, ShapeError, Tensor
+from ..imperative.naming import creating_op as creating_op
+from ..imperative.naming import makes as makes
 from ..imperative.naming import named as named
+from ..imperative.naming import one_op as one_op
 
 
 def _refuse(call: str, name: str, wanted: str, value: Any) -> ParameterError:

@@ -24,12 +24,13 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.arrays import steady
+from ..imperative.indexing import index_op
 from ..imperative.sizes import as_size
-from .arguments import integer, named
+from ..ops import Transpose
+from .arguments import integer, makes, named, one_op
 from .generated import (
     broadcast_to,
     concat,
-    permute_dims,
     reshape,
 )
 
@@ -110,7 +111,7 @@ def axes_of(call: str, axis: Any, ndim: int) -> list[int]:
     return axes
 
 
-@named
+@one_op
 def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
     """The tensor with new dimensions of size 1.
 
@@ -130,9 +131,8 @@ def expand_dims(x: TensorLike, axis: int | Sequence[int] = 0) -> Tensor:
         >>> tl.functional.expand_dims(tl.tensor([1, 2]), axis=-1).shape
         (2, 1)
     """
-    x = as_tensor(x)
-    ndim = x.ndim + (len(axis) if is_several(axis) else 1)
-    return x[_with_new(ndim, *axes_of("expand_dims", axis, ndim))]
+    ndim = as_tensor(x).ndim + (len(axis) if is_several(axis) else 1)
+    return index_op(_with_new(ndim, *axes_of("expand_dims", axis, ndim)))
 
 
 @functools.cache
@@ -141,7 +141,7 @@ def _with_new(ndim: int, *axes: int) -> tuple[slice | None, ...]:
     return tuple(None if i in axes else _WHOLE for i in range(ndim))
 
 
-@named
+@one_op
 def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """The tensor without dimensions of size 1.
 
@@ -161,18 +161,17 @@ def squeeze(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         >>> tl.functional.squeeze(tl.tensor([[[1], [2]]]), axis=0).shape
         (2, 1)
     """
-    x = as_tensor(x)
-    shape = x.shape
+    shape = as_tensor(x).shape
     axes = axes_of("squeeze", axis, len(shape))
     if axis is None:
         axes = [i for i in axes if shape[i] == 1]
     for i in axes:
         if shape[i] != 1:
             raise ShapeError(f"dimension {i} must have size 1.", op="squeeze", got=f"shape {shape}")
-    return x[tuple([0 if i in axes else _WHOLE for i in range(len(shape))])]
+    return index_op(tuple([0 if i in axes else _WHOLE for i in range(len(shape))]))
 
 
-@named
+@one_op
 def moveaxis(
     x: TensorLike, source: int | Sequence[int], destination: int | Sequence[int]
 ) -> Tensor:
@@ -195,8 +194,7 @@ def moveaxis(
         >>> tl.functional.moveaxis(tl.tensor([[[1, 2, 3]]]), 2, 0).shape
         (3, 1, 1)
     """
-    x = as_tensor(x)
-    ndim = len(x.shape)
+    ndim = len(as_tensor(x).shape)
     sources = axes_of("moveaxis", source, ndim)
     targets = axes_of("moveaxis", destination, ndim)
     if len(sources) != len(targets):
@@ -208,10 +206,10 @@ def moveaxis(
     order = [i for i in range(ndim) if i not in sources]
     for target, origin in sorted(zip(targets, sources, strict=True)):
         order.insert(target, origin)
-    return permute_dims(x, tuple(order))
+    return makes(Transpose(axes=tuple(order)))
 
 
-@named
+@one_op
 def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
     """The elements in reverse order along dimensions.
 
@@ -231,11 +229,10 @@ def flip(x: TensorLike, axis: int | Sequence[int] | None = None) -> Tensor:
         >>> tl.functional.flip(tl.tensor([1, 2, 3])).tolist()
         [3, 2, 1]
     """
-    x = as_tensor(x)
-    key = [_WHOLE] * len(x.shape)
+    key = [_WHOLE] * len(as_tensor(x).shape)
     for i in axes_of("flip", axis, len(key)):
         key[i] = _BACKWARDS
-    return x[tuple(key)]
+    return index_op(tuple(key))
 
 
 @named

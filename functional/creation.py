@@ -24,7 +24,8 @@ from ..imperative import (
     tensor,
 )
 from ..imperative.devices import lives_on
-from .arguments import integer, named
+from ..ops import Fill
+from .arguments import creating_op, integer, makes, named
 from .arranging import as_tensor, dims_of
 from .generated import arange, astype, equal, full, pow, reshape, to_device, where
 from .stacking import broadcast_arrays
@@ -93,7 +94,7 @@ def asarray(
     return to_device(x, device=device) if copy or not lives_on(x, device) else x
 
 
-@named
+@creating_op
 def zeros(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Zeros.
 
@@ -110,10 +111,10 @@ def zeros(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
         >>> tl.zeros(2)
         tensor([0., 0.])
     """
-    return full(dims_of(shape), 0, dtype="float32" if dtype is None else dtype, device=device)
+    return _filled(shape, 0, dtype, device)
 
 
-@named
+@creating_op
 def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """Ones.
 
@@ -130,10 +131,16 @@ def ones(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tens
         >>> tl.ones((1, 2), dtype=tl.int64)
         tensor([[1, 1]])
     """
-    return full(dims_of(shape), 1, dtype="float32" if dtype is None else dtype, device=device)
+    return _filled(shape, 1, dtype, device)
 
 
-@named
+def _filled(shape: _Shape, value: int, dtype: Any, device: str | None) -> Any:
+    """The op that makes these."""
+    wanted = "float32" if dtype is None else dtype
+    return makes(Fill(shape=dims_of(shape), fill_value=value, dtype=wanted, device=device))
+
+
+@creating_op
 def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Tensor:
     """A tensor whose elements do not matter; they are zeros, since tensors are values.
 
@@ -150,7 +157,7 @@ def empty(shape: _Shape, *, dtype: Any = None, device: str | None = None) -> Ten
         >>> tl.empty((2, 3)).shape
         (2, 3)
     """
-    return zeros(shape, dtype=dtype, device=device)
+    return _filled(shape, 0, dtype, device)
 
 
 @named

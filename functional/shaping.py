@@ -8,9 +8,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..imperative import ShapeError, Tensor, TensorLike
-from .arguments import integer, named, several
-from .arranging import as_tensor, axes_of, axis_of, checked_shape, expand_dims, flip, moveaxis
-from .generated import permute_dims, reshape
+from ..imperative.indexing import index_op
+from ..ops import Reshape, Transpose
+from .arguments import integer, makes, named, one_op, several
+from .arranging import as_tensor, axes_of, axis_of, checked_shape, flip, moveaxis
 from .picking import take
 
 __all__ = [
@@ -22,7 +23,7 @@ __all__ = [
 ]
 
 
-@named
+@one_op
 def flatten(x: TensorLike, *, start_axis: int = 0, end_axis: int = -1) -> Tensor:
     """The tensor with neighbouring dimensions as one, in C order.
 
@@ -46,10 +47,11 @@ def flatten(x: TensorLike, *, start_axis: int = 0, end_axis: int = -1) -> Tensor
         >>> tl.functional.flatten(tl.tensor([[1, 2], [3, 4]])).tolist()
         [1, 2, 3, 4]
     """
-    x = as_tensor(x)
-    if not x.shape:
-        return expand_dims(x, axes_of("flatten", (start_axis,), 1)[0])
-    ndim = len(x.shape)
+    shape = as_tensor(x).shape
+    ndim = len(shape)
+    if ndim == 0:
+        axes_of("flatten", (start_axis,), 1)
+        return index_op(None)
     first, last = axis_of("flatten", start_axis, ndim), axis_of("flatten", end_axis, ndim)
     if first > last:
         raise ShapeError(
@@ -58,11 +60,11 @@ def flatten(x: TensorLike, *, start_axis: int = 0, end_axis: int = -1) -> Tensor
             argument="start_axis",
             got=f"{start_axis} and {end_axis}",
         )
-    size = math.prod(x.shape[first : last + 1])
-    return reshape(x, (*x.shape[:first], size, *x.shape[last + 1 :]))
+    size = math.prod(shape[first : last + 1])
+    return makes(Reshape(shape=(*shape[:first], size, *shape[last + 1 :])))
 
 
-@named
+@one_op
 def unflatten(x: TensorLike, axis: int, sizes: Sequence[int]) -> Tensor:
     """The tensor with a dimension as several, in C order.
 
@@ -83,23 +85,23 @@ def unflatten(x: TensorLike, axis: int, sizes: Sequence[int]) -> Tensor:
         >>> tl.functional.unflatten(tl.tensor([1, 2, 3, 4]), 0, (2, -1)).tolist()
         [[1, 2], [3, 4]]
     """
-    x = as_tensor(x)
-    at = axis_of("unflatten", axis, len(x.shape))
+    shape = as_tensor(x).shape
+    at = axis_of("unflatten", axis, len(shape))
     given = [integer("unflatten", "sizes", size) for size in several("unflatten", "sizes", sizes)]
     known = math.prod(size for size in given if size != -1)
-    if given.count(-1) == 1 and known > 0 and x.shape[at] % known == 0:
-        given[given.index(-1)] = x.shape[at] // known
-    if not given or min(given) < 0 or math.prod(given) != x.shape[at]:
+    if given.count(-1) == 1 and known > 0 and shape[at] % known == 0:
+        given[given.index(-1)] = shape[at] // known
+    if not given or min(given) < 0 or math.prod(given) != shape[at]:
         raise ShapeError(
-            f"must make up {x.shape[at]} elements.",
+            f"must make up {shape[at]} elements.",
             op="unflatten",
             argument="sizes",
             got=f"sizes={tuple(sizes)}",
         )
-    return reshape(x, (*x.shape[:at], *given, *x.shape[at + 1 :]))
+    return makes(Reshape(shape=(*shape[:at], *given, *shape[at + 1 :])))
 
 
-@named
+@one_op
 def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
     """The tensor with two dimensions exchanged.
 
@@ -119,11 +121,11 @@ def swapaxes(x: TensorLike, axis1: int, axis2: int) -> Tensor:
         >>> tl.functional.swapaxes(tl.tensor([[1, 2], [3, 4]]), 0, 1).tolist()
         [[1, 3], [2, 4]]
     """
-    x = as_tensor(x)
-    first, second = (axis_of("swapaxes", axis, len(x.shape)) for axis in (axis1, axis2))
-    order = list(range(len(x.shape)))
+    ndim = len(as_tensor(x).shape)
+    first, second = (axis_of("swapaxes", axis, ndim) for axis in (axis1, axis2))
+    order = list(range(ndim))
     order[first], order[second] = second, first
-    return permute_dims(x, tuple(order))
+    return makes(Transpose(axes=tuple(order)))
 
 
 @named

@@ -105,9 +105,11 @@ def composed(name: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
+            made.become(composed_call(name))
             return composed_call(name)(*args, **kwargs)
 
-        return call  # type: ignore[return-value]
+        made: Any = named(call)
+        return made  # type: ignore[no-any-return]
 
     return decorate
 

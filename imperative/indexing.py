@@ -17,6 +17,7 @@ from ..ops import Gather, ScatterSet
 from .arrays import steady
 from .generated.methods import TensorMethods
 
+index_op = _C.index_op  # the op that x[key] is, of a key that needs no gathering
 # How the core reads the items of a Subtensor: a kind and three bounds each.
 _SLICE, _NEW_AXIS, _NO_BOUND = 1, 2, -(2**63)
 

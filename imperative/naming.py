@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import TracebackType
-from typing import ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from .. import _C
+
+if TYPE_CHECKING:
+    from .tensor import Tensor
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -44,6 +47,24 @@ def named_around(function: Callable[Given, Result]) -> Callable[Given, Result]:
 def named_as(name: str, function: Callable[Given, Result]) -> Callable[Given, Result]:
     """The function, whose errors of arguments have this name in front."""
     return _C.Named(function, name, in_the_name_of)
+
+
+def one_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
+    """A named call that is one op on its first argument: the function gives what it `makes`.
+
+    It must follow from the shape of the argument and from the other arguments: it is remembered.
+    """
+    return _C.Named(function, function.__name__, in_the_name_of, True)
+
+
+def makes(op: Any) -> Tensor:
+    """The op that a call is, where its result would stand."""
+    return op  # type: ignore[no-any-return]
+
+
+def creating_op(function: Callable[Given, Any]) -> Callable[Given, Any]:
+    """The same of an op without tensors."""
+    return _C.Named(function, function.__name__, in_the_name_of, False)
 
 
 def named_class(cls: Class) -> Class:

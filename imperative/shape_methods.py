@@ -10,16 +10,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import _C
+from ..ops import Broadcast, Reshape, Transpose
 from .calls import TensorLike, composed_call, spread
 from .generated.methods import TensorMethods
-from .naming import named
+from .naming import makes, named, one_op
 
 if TYPE_CHECKING:
     from .tensor import Tensor
-
-
-# The axes of so many dimensions, the last first.
-_REVERSED = [tuple(reversed(range(ndim))) for ndim in range(65)]
 
 
 class ShapedMethods(TensorMethods):
@@ -43,7 +40,7 @@ class ShapedMethods(TensorMethods):
         """All elements in one dimension."""
         return self.reshape(-1)
 
-    @named
+    @one_op
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Tensor:
         """The dimensions from `start_dim` to `end_dim`, both included, as one.
 
@@ -57,7 +54,7 @@ class ShapedMethods(TensorMethods):
             (2, 12)
         """
         if self.ndim == 0:
-            return self.reshape(1)
+            return makes(Reshape(shape=(1,)))
         start, end = (self._axis("flatten", dim) for dim in (start_dim, end_dim))
         if start > end:
             raise _C.ShapeError(
@@ -70,17 +67,18 @@ class ShapedMethods(TensorMethods):
         count = 1
         for size in shape[start : end + 1]:
             count *= size
-        return self.reshape(*shape[:start], count, *shape[end + 1 :])
+        return makes(Reshape(shape=(*shape[:start], count, *shape[end + 1 :])))
 
+    @one_op
     def transpose(self, *axes: Any) -> Tensor:
         """The dimensions in the order that is given; reversed when none are."""
-        return self.permute_dims(_together(axes) if axes else _REVERSED[self.ndim])
+        return makes(Transpose(axes=_together(axes) if axes else _reversed(self)))
 
     @spread("permute_dims")
     def permute(self, *axes: Any) -> Tensor:
         """The dimensions in the order that is given."""
 
-    @named
+    @one_op
     def swapaxes(self, axis1: int, axis2: int) -> Tensor:
         """Two dimensions exchanged.
 
@@ -95,9 +93,9 @@ class ShapedMethods(TensorMethods):
         first, second = (self._axis("swapaxes", axis) for axis in (axis1, axis2))
         order = list(range(self.ndim))
         order[first], order[second] = second, first
-        return self.permute_dims(tuple(order))
+        return makes(Transpose(axes=tuple(order)))
 
-    @named
+    @one_op
     def t(self) -> Tensor:
         """A matrix transposed; with fewer dimensions the tensor itself.
 
@@ -108,9 +106,9 @@ class ShapedMethods(TensorMethods):
             raise _C.ShapeError(
                 "at most two dimensions are taken.", op="t", got=f"shape {self.shape}"
             )
-        return self.transpose()
+        return makes(Transpose(axes=_reversed(self)))
 
-    @named
+    @one_op
     def expand(self, *shape: Any) -> Tensor:
         """Repeated along new dimensions and those of size 1; -1 keeps a size.
 
@@ -132,7 +130,7 @@ class ShapedMethods(TensorMethods):
             self.shape[i - new] if size == -1 and i >= new else size
             for i, size in enumerate(wanted)
         ]
-        return self.broadcast_to(tuple(sizes))
+        return makes(Broadcast(shape=tuple(sizes)))
 
     @named
     def tile(self, *repetitions: Any) -> Tensor:
@@ -199,11 +197,13 @@ class ShapedMethods(TensorMethods):
         return self.dtype.kind == "complex"
 
     @property
+    @one_op
     def T(self) -> Tensor:
         """The dimensions in reverse order."""
-        return self.permute_dims(_REVERSED[self.ndim])
+        return makes(Transpose(axes=_reversed(self)))
 
     @property
+    @one_op
     def mT(self) -> Tensor:
         """Matrices transposed: the last two dimensions exchanged.
 
@@ -214,7 +214,8 @@ class ShapedMethods(TensorMethods):
             raise _C.ShapeError(
                 "two dimensions or more are needed", op="mT", got=f"shape {self.shape}"
             )
-        return self.swapaxes(-2, -1)
+        *rest, rows, columns = range(self.ndim)
+        return makes(Transpose(axes=(*rest, columns, rows)))
 
     def _axis(self, call: str, axis: int) -> int:
         if not -self.ndim <= axis < self.ndim:
@@ -225,6 +226,11 @@ class ShapedMethods(TensorMethods):
                 got=f"axis={axis}",
             )
         return axis % self.ndim
+
+
+def _reversed(x: Any) -> tuple[int, ...]:
+    """Its axes, the last first."""
+    return tuple(reversed(range(x.ndim)))
 
 
 def _together(sizes: Sequence[Any]) -> Any:

@@ -67,6 +67,9 @@ class Tensor(ShapedMethods):
             DeviceError: they live on another device than the CPU; ``x.to("cpu")`` first.
             AutodiffError: the tensor is being traced; `detach` it first.
         """
+        array: np.ndarray[Any, Any] | None = _C.array_of(self)
+        if array is not None:
+            return array
         self._refuse_tracing("numpy")
         return np.asarray(self._raw())
 

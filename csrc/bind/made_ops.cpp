@@ -41,10 +41,10 @@ bool is_same(PyObject* held, PyObject* given) {
 
 }  // namespace
 
-Ref<Op> MadeOps::find(Given attrs) const {
+Ref<Op> MadeOps::find(Given attrs, const Dims& shape) const {
   if (attrs.size() > kAttrs) return nullptr;
   for (const Entry& entry : entries_) {
-    bool same = static_cast<bool>(entry.op);
+    bool same = entry.op && entry.count == attrs.size() && entry.shape == shape;
     for (size_t i = 0; same && i < attrs.size(); ++i) {
       same = is_same(entry.attrs[i].get(), attrs[i]);
     }
@@ -53,10 +53,12 @@ Ref<Op> MadeOps::find(Given attrs) const {
   return nullptr;
 }
 
-void MadeOps::keep(Given attrs, const Ref<Op>& op) {
+void MadeOps::keep(Given attrs, const Ref<Op>& op, const Dims& shape) {
   if (attrs.size() > kAttrs || !std::all_of(attrs.begin(), attrs.end(), is_constant)) return;
   Entry& entry = entries_[next_++ % kEntries];
   for (size_t i = 0; i < attrs.size(); ++i) entry.attrs[i] = Object::share(attrs[i]);
+  entry.count = attrs.size();
+  entry.shape = shape;
   entry.op = op;
 }
 

@@ -12,16 +12,18 @@ class MadeOps {
  public:
   using Given = std::span<PyObject* const>;  // null: not given
 
-  // Null where the op is not known.
-  Ref<Op> find(Given attrs) const;
+  // Null where the op is not known. `shape`: that of the tensor, where the op depends on it.
+  Ref<Op> find(Given attrs, const Dims& shape = {}) const;
   // Remembers an op, if what it was made of is constant.
-  void keep(Given attrs, const Ref<Op>& op);
+  void keep(Given attrs, const Ref<Op>& op, const Dims& shape = {});
 
  private:
   static constexpr size_t kEntries = 8;
   static constexpr size_t kAttrs = 6;
   struct Entry {
+    size_t count = 0;
     Object attrs[kAttrs];
+    Dims shape;
     Ref<Op> op;
   };
   Entry entries_[kEntries];

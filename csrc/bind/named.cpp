@@ -1,6 +1,11 @@
 // Named: a function of Python's with a name for its errors. It costs a call of C where nothing
 // fails; what is raised goes through `on_error(name, error)`, which gives the error to raise.
-#include "bind/objects.h"
+//
+// A call may be one op, on its first argument or on nothing: then the function gives the op, and
+// it is remembered, since it follows from the shape and the other arguments.
+#include "bind/made_ops.h"
+#include "bind/programs.h"
+#include "dispatch/dispatcher.h"
 #include "memory/backend.h"
 
 // After Python.h.
@@ -16,6 +21,8 @@ struct NamedObject {
   PyObject* on_error;
   PyObject* dict;
   PyObject* weak;
+  MadeOps* made;  // of a call that is one op; else null
+  bool takes_tensor;
 };
 
 NamedObject* as_named(PyObject* object) { return reinterpret_cast<NamedObject*>(object); }
@@ -52,10 +59,62 @@ Device device_beside(PyObject* const* args, Py_ssize_t n) {
   return default_device;
 }
 
+// The shape of a Tensor around elements, which all that is done with it depends on; else null.
+const Dims* plain_shape(PyObject* tensor) {
+  if (!is_own_wrapper(Py_TYPE(tensor)) || !dispatcher().is_wrapper_plain()) return nullptr;
+  const RawTensor* const raw = raw_under(value_of(tensor));
+  return raw != nullptr ? &raw->shape : nullptr;
+}
+
+PyObject* applied(const Op& op, PyObject* tensor) {
+  return tensor != nullptr ? apply_to_one(op, tensor) : wrap(apply(op, {})[0], types.tensor);
+}
+
+// A call that is one op.
+PyObject* call_made(const NamedObject& self, PyObject* const* args, Py_ssize_t n,
+                    PyObject* kwnames) {
+  const Py_ssize_t keywords = kwnames == nullptr ? 0 : PyTuple_GET_SIZE(kwnames);
+  static const Dims kNone{};
+  return guarded([&]() -> PyObject* {
+    SmallVector<PyObject*, 8> all(args, args + n + keywords);
+    Py_ssize_t at = self.takes_tensor && n > 0 ? 0 : -1;
+    for (Py_ssize_t k = 0; self.takes_tensor && at < 0 && k < keywords; ++k) {
+      if (PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(kwnames, k), "x") == 0) at = n + k;
+    }
+    Object converted;
+    if (at >= 0 && !is_tensor_like(all[static_cast<size_t>(at)])) {
+      converted = own(wrap(as_raw(all[static_cast<size_t>(at)], Py_None), types.tensor));
+      all[static_cast<size_t>(at)] = converted.get();
+    }
+    PyObject* const tensor = at >= 0 ? all[static_cast<size_t>(at)] : nullptr;
+    const Dims* const shape = tensor != nullptr   ? plain_shape(tensor)
+                              : self.takes_tensor ? nullptr
+                                                  : &kNone;
+    const bool is_known = shape != nullptr && live_witnesses == 0;
+    SmallVector<PyObject*, 8> given;  // the tensor is told by its shape
+    for (size_t i = 0; i < all.size(); ++i) {
+      given.push_back(static_cast<Py_ssize_t>(i) == at ? nullptr : all[i]);
+    }
+    for (Py_ssize_t k = 0; k < keywords; ++k) given.push_back(PyTuple_GET_ITEM(kwnames, k));
+    const MadeOps::Given key(given.data(), given.size());
+    if (is_known) {
+      if (const Ref<Op> known = self.made->find(key, *shape)) return applied(*known, tensor);
+    }
+    Object found =
+        own(PyObject_Vectorcall(self.function, all.data(), static_cast<size_t>(n), kwnames));
+    if (PyObject_TypeCheck(found.get(), types.op_base) == 0) return found.release();
+    const Ref<Op> op = to_op(found.get());
+    if (is_known) self.made->keep(key, op, *shape);
+    return applied(*op, tensor);
+  });
+}
+
 PyObject* call_named(PyObject* object, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const NamedObject& self = *as_named(object);
   const DeviceScope scope(device_beside(args, PyVectorcall_NARGS(nargsf)));
-  PyObject* result = PyObject_Vectorcall(self.function, args, nargsf, kwnames);
+  PyObject* result = self.made != nullptr
+                         ? call_made(self, args, PyVectorcall_NARGS(nargsf), kwnames)
+                         : PyObject_Vectorcall(self.function, args, nargsf, kwnames);
   if (result != nullptr) [[likely]]
     return result;
   if (PyErr_ExceptionMatches(PyExc_Exception) != 0) {
@@ -80,18 +139,24 @@ void describe(PyObject* self, PyObject* function) {
   as_named(self)->dict = dict.release();
 }
 
-// Named(function, name, on_error)
+// Named(function, name, on_error, makes=None): `makes`: the function gives the op that the call is,
+// on its first argument (True) or on nothing (False).
 PyObject* named_new(PyTypeObject* cls, PyObject* args, PyObject*) {
   PyObject* function = nullptr;
   PyObject* name = nullptr;
   PyObject* on_error = nullptr;
-  if (PyArg_ParseTuple(args, "OOO:Named", &function, &name, &on_error) == 0) return nullptr;
+  PyObject* makes = Py_None;
+  if (PyArg_ParseTuple(args, "OOO|O:Named", &function, &name, &on_error, &makes) == 0) {
+    return nullptr;
+  }
   return guarded([&] {
     Object self = own(cls->tp_alloc(cls, 0));
     as_named(self.get())->vectorcall = call_named;
     as_named(self.get())->function = Py_NewRef(function);
     as_named(self.get())->name = Py_NewRef(name);
     as_named(self.get())->on_error = Py_NewRef(on_error);
+    as_named(self.get())->made = makes == Py_None ? nullptr : new MadeOps;
+    as_named(self.get())->takes_tensor = makes == Py_True;
     describe(self.get(), function);
     return self.release();
   });
@@ -110,6 +175,7 @@ void named_dealloc(PyObject* self) {
   PyObject_GC_UnTrack(self);
   if (as_named(self)->weak != nullptr) PyObject_ClearWeakRefs(self);
   named_clear(self);
+  delete as_named(self)->made;
   cls->tp_free(self);
   Py_DECREF(cls);
 }
@@ -140,7 +206,14 @@ PyObject* named_reduce(PyObject* self, PyObject*) {
 }
 PyObject* named_copy(PyObject* self, PyObject*) { return Py_NewRef(self); }
 
+// become(function): what the calls go to from now on.
+PyObject* named_become(PyObject* self, PyObject* function) {
+  Py_SETREF(as_named(self)->function, Py_NewRef(function));
+  Py_RETURN_NONE;
+}
+
 PyMethodDef named_methods[] = {
+    {"become", as_method(named_become), METH_O, "Calls go to another function from now on."},
     {"__reduce__", as_method(named_reduce), METH_NOARGS, nullptr},
     {"__copy__", as_method(named_copy), METH_NOARGS, nullptr},
     {"__deepcopy__", as_method(named_copy), METH_O, nullptr},

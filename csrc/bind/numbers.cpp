@@ -2,6 +2,7 @@
 #include <array>
 #include <string>
 
+#include "bind/elements.h"
 #include "bind/made_ops.h"
 #include "bind/programs.h"
 #include "bind/rebinding.h"
@@ -222,22 +223,29 @@ PyObject* compare(PyObject* a, PyObject* b, int how) {
   }
 }
 
-PyObject* item_of(PyObject* self) { return PyObject_CallMethod(self, "item", nullptr); }
+// The one element. Classes of Python's may say it otherwise.
+PyObject* element_of(PyObject* self) {
+  if (!is_own_wrapper(Py_TYPE(self))) return PyObject_CallMethod(self, "item", nullptr);
+  return guarded([&] {
+    note_read(self);
+    return item_of(*elements_of(to_value(self)));
+  });
+}
 
 int truth(PyObject* self) {
-  Object item = Object::steal(item_of(self));
+  Object item = Object::steal(element_of(self));
   return item ? PyObject_IsTrue(item.get()) : -1;
 }
 PyObject* as_int(PyObject* self) {
-  Object item = Object::steal(item_of(self));
+  Object item = Object::steal(element_of(self));
   return item ? PyNumber_Long(item.get()) : nullptr;
 }
 PyObject* as_float(PyObject* self) {
-  Object item = Object::steal(item_of(self));
+  Object item = Object::steal(element_of(self));
   return item ? PyNumber_Float(item.get()) : nullptr;
 }
 PyObject* as_index(PyObject* self) {
-  Object item = Object::steal(item_of(self));
+  Object item = Object::steal(element_of(self));
   if (item && PyLong_CheckExact(item.get())) return item.release();
   if (item) PyErr_SetString(PyExc_TypeError, "only an integer tensor can be an index");
   if (!item && PyErr_ExceptionMatches(PyExc_ValueError) != 0) {
@@ -265,7 +273,21 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   });
 }
 
+// index_op(key): the op that x[key] is, of a key that is integers, slices, None and an ellipsis.
+PyObject* index_op_of(PyObject*, PyObject* key) {
+  return guarded([&] {
+    std::vector<int64_t> items;
+    if (!parse_items(key, items))
+      fail(ErrorKind::kIndex, said::op("index_op"), "a plain key is needed");
+    return from_op(*index_op(false, std::move(items)));
+  });
+}
+
 Py_ssize_t length(PyObject* self) {
+  if (is_own_wrapper(Py_TYPE(self))) {
+    const RawTensor* raw = raw_under(value_of(self));
+    if (raw != nullptr && !raw->shape.empty()) return static_cast<Py_ssize_t>(raw->shape[0]);
+  }
   Py_ssize_t size = -1;
   guarded_status([&] {
     Object shape = own(PyObject_GetAttrString(self, "shape"));
@@ -297,6 +319,15 @@ Py_hash_t hash(PyObject* self) {
   {Py_nb_##slot, as_slot(binary_slot<which>)}, {        \
     Py_nb_inplace_##slot, as_slot(in_place_slot<which>) \
   }
+
+namespace {
+PyMethodDef module_methods[] = {
+    {"index_op", as_method(index_op_of), METH_O, "The op that x[key] is, of a plain key."},
+    {nullptr, nullptr, 0, nullptr},
+};
+}  // namespace
+
+void add_numbers(PyObject* module) { check(PyModule_AddFunctions(module, module_methods)); }
 
 PyType_Slot number_slots[] = {
     TL_BINARY(add, kAdd),

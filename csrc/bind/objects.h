@@ -56,6 +56,14 @@ inline bool is_own_wrapper(PyTypeObject* cls) {
 uint64_t births();
 inline uint64_t born(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->born; }
 inline Value* value_of(PyObject* object) { return reinterpret_cast<TensorObject*>(object)->value; }
+// The elements themselves or those under tracers, which have their shape and dtype; else null.
+inline const RawTensor* raw_under(const Value* value) {
+  while (value != nullptr && value->tag == Value::kTracer) {
+    value = static_cast<const Tracer*>(value)->primal.get();
+  }
+  return value != nullptr && value->tag == Value::kRaw ? static_cast<const RawTensor*>(value)
+                                                       : nullptr;
+}
 
 // How many Python objects the core holds: those of the three classes below.
 inline int64_t python_parts = 0;
@@ -218,6 +226,8 @@ void add_ops(PyObject* module);
 void add_tensors(PyObject* module);
 void add_functions(PyObject* module);
 void add_named(PyObject* module);
+void add_numbers(PyObject* module);
+void add_numpy_arrays(PyObject* module);
 void add_apply(PyObject* module);
 void add_rules(PyObject* module);
 void add_wrappers(PyObject* module);

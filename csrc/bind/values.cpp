@@ -169,12 +169,16 @@ PyObject* get_shape(PyObject* self, void*) {
   });
 }
 PyObject* get_dtype(PyObject* self, void*) {
+  if (const RawTensor* raw = raw_under(value_of(self))) return from_dtype(raw->dtype);
   return guarded([&] {
     return value_of(self) == nullptr ? own_attribute(self, "dtype")
                                      : from_dtype(spec_in(self).dtype);
   });
 }
 PyObject* get_ndim(PyObject* self, void*) {
+  if (const RawTensor* raw = raw_under(value_of(self))) {
+    return PyLong_FromSize_t(raw->shape.size());
+  }
   return guarded([&] { return PyLong_FromSize_t(spec_in(self).shape.size()); });
 }
 PyObject* get_size(PyObject* self, void*) {

@@ -6,14 +6,17 @@ import copy
 import gc
 import io
 import pickle
+import shutil
+import subprocess
 import weakref
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 import tensorlike as tl
-from tensorlike import RawTensor, Tensor
+from tensorlike import _C, RawTensor, Tensor
 
 DTYPES = ["bool", "int32", "int64", "float32", "float64"]
 
@@ -303,3 +306,19 @@ def test_a_raw_tensor_pickles_and_copies() -> None:
         assert type(again) is RawTensor
         assert again.dtype is tl.int32
         assert np.asarray(again).tolist() == [[1, 2]]
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="needs readelf")
+def test_the_package_needs_no_thread_local_variables_of_other_libraries() -> None:
+    """Ours are in the fixed block of a thread. Where another library's were wanted there, which was
+    loaded before with little room left, the package could not be imported behind it.
+    """
+    folder = Path(_C.__file__).parent
+    files = [Path(_C.__file__), *folder.glob("lib/*.so")]
+    assert len(files) > 1
+    for file in files:
+        found = subprocess.run(
+            ["readelf", "-sW", str(file)], capture_output=True, text=True, check=True
+        ).stdout
+        wanted = [line for line in found.splitlines() if " TLS " in line and " UND " in line]
+        assert wanted == [], file

@@ -87,3 +87,89 @@ def test_wrong_sizes_are_refused_by_name() -> None:
         x.reshape(2, 1.5)
     with pytest.raises(tl.ShapeError, match=r"^permute_dims: "):
         x.permute(0, 0)
+
+
+# Calls that are one op, of tensors, of shapes and of kinds: what is remembered must be theirs.
+VIEWS: dict[str, tuple[Any, Any]] = {
+    "squeeze": (lambda x: F.squeeze(x), np.squeeze),
+    "squeeze(-1)": (lambda x: x.squeeze(-1), lambda a: np.squeeze(a, range(a.ndim)[-1:][0])),
+    "expand_dims": (lambda x: F.expand_dims(x, 1), lambda a: np.expand_dims(a, 1)),
+    "expand_dims((0, -1))": (
+        lambda x: F.expand_dims(x, axis=(0, -1)), lambda a: np.expand_dims(a, (0, -1))
+    ),
+    "moveaxis": (lambda x: F.moveaxis(x, 0, -1), lambda a: np.moveaxis(a, 0, -1)),
+    "flip": (lambda x: F.flip(x), np.flip),
+    "flatten": (lambda x: F.flatten(x), np.ravel),
+    "method flatten": (lambda x: x.flatten(-1), lambda a: a.reshape(a.shape or (1,))),
+    "swapaxes": (lambda x: F.swapaxes(x, -1, 0), lambda a: np.swapaxes(a, -1, 0)),
+    "method swapaxes": (lambda x: x.swapaxes(0, -1), lambda a: np.swapaxes(a, -1, 0)),
+    "transpose": (lambda x: x.transpose(), np.transpose),
+    "T": (lambda x: x.T, np.transpose),
+    "mT": (lambda x: x.mT, lambda a: np.swapaxes(a, -1, -2)),
+    "expand": (lambda x: x.expand(3, *x.shape), lambda a: np.broadcast_to(a, (3, *a.shape))),
+}  # fmt: skip
+SHAPES = [(), (1,), (3,), (2, 3), (3, 2), (1, 3), (3, 1), (2, 1, 3), (0, 2), (1, 0, 1)]
+
+
+@pytest.mark.parametrize("mode", ["sync", "lazy", "async"])
+@pytest.mark.parametrize("name", VIEWS)
+def test_remembered_views_are_those_of_the_shape_at_hand(name: str, mode: str) -> None:
+    ours, numpys = VIEWS[name]
+    rng = np.random.default_rng(5)
+    with tl.engine.mode(mode):
+        for shape in [SHAPES[i] for i in rng.integers(len(SHAPES), size=60)]:
+            array = rng.normal(size=shape).astype(np.float32)
+            array = array.T.copy().T if rng.integers(2) else array
+            x = tl.tensor(array, requires_grad=bool(rng.integers(2)))
+            try:
+                wanted = numpys(array)
+            except (ValueError, IndexError):
+                with pytest.raises((tl.IndexRangeError, tl.ShapeError)):
+                    ours(x)
+                continue
+            found = ours(x)
+            assert found.shape == wanted.shape, shape
+            np.testing.assert_array_equal(found.detach().numpy(), wanted)
+            if x.requires_grad:
+                (found * 2).sum().backward()
+                factor = 2 * max(1, wanted.size) // max(1, array.size)
+                np.testing.assert_array_equal(x.grad.numpy(), np.full(shape, factor, np.float32))
+            if name != "expand" and shape:
+                mapped = tl.vmap(ours)(tl.tensor(np.stack([array, array + 1])))
+                np.testing.assert_array_equal(mapped[1].numpy(), numpys(array + 1))
+
+
+def test_remembered_views_of_other_kinds_of_tensors() -> None:
+    for name, (ours, numpys) in VIEWS.items():
+        for _ in range(2):  # the second time an op is known
+            array = np.arange(6.0).reshape(2, 3)
+            if "squeeze" in name:
+                array = array.reshape(2, 3, 1)
+            assert ours(tl.tensor(array)).shape == numpys(array).shape
+            listing = tl.Listing()
+            y = ours(tl.Tensor(listing.input("x", (None, *array.shape[1:]), "float64")))
+            run = tl.static.program_op(listing, y)
+            for count in (2, 5):
+                given = np.resize(array, (count, *array.shape[1:]))
+                np.testing.assert_array_equal(run(tl.tensor(given)).numpy(), numpys(given))
+            traced = tl.jit.trace(ours)
+            np.testing.assert_array_equal(traced(tl.tensor(array)).numpy(), numpys(array))
+            assert (
+                ours(tl.Tensor(tl.ShapeTensor(array.shape, "float32"))).shape == numpys(array).shape
+            )
+
+
+def test_created_tensors_are_what_is_asked_for_each_time() -> None:
+    for _ in range(3):
+        assert F.zeros((2, 3)).dtype is tl.float32
+        assert F.zeros((2, 3), dtype="int64").dtype is tl.int64
+        assert F.zeros((2, 3), dtype=tl.bool).tolist() == [[False] * 3] * 2
+        assert F.ones(2).tolist() == [1.0, 1.0]
+        assert F.ones([2]).tolist() == [1.0, 1.0]
+        assert F.ones(()).shape == ()
+        assert F.empty((0, 4)).shape == (0, 4)
+        with pytest.raises(tl.ShapeError, match="zeros"):
+            F.zeros((-1, 2))
+        x = F.zeros((2,))
+        x += 1
+        assert F.zeros((2,)).tolist() == [0.0, 0.0]

@@ -1,0 +1,77 @@
+// NumPy arrays over our memory, by NumPy's own interface: the buffer protocol, by which it sees
+// what else there is, takes it four times as long.
+#include "bind/elements.h"
+
+namespace tensorlike::bind {
+namespace {
+
+// What NumPy gives to C, by its places in the table, which are the same in all versions.
+struct NumPy {
+  using FromType = PyObject* (*)(int);
+  using New = PyObject* (*)(PyTypeObject*, PyObject*, int, const Py_intptr_t*, const Py_intptr_t*,
+                            void*, int, PyObject*);
+  using SetBase = int (*)(PyObject*, PyObject*);
+
+  PyTypeObject* array_type;
+  FromType dtype_from_type;
+  New new_from_dtype;
+  SetBase set_base;
+
+  static NumPy found() {
+    Object module = Object::steal(PyImport_ImportModule("numpy._core.multiarray"));
+    if (!module) {  // NumPy 1
+      PyErr_Clear();
+      module = own(PyImport_ImportModule("numpy.core.multiarray"));
+    }
+    const Object capsule = own(PyObject_GetAttrString(module.get(), "_ARRAY_API"));
+    auto** const table = static_cast<void**>(PyCapsule_GetPointer(capsule.get(), nullptr));
+    if (table == nullptr) throw PythonError();
+    return {static_cast<PyTypeObject*>(table[2]), reinterpret_cast<FromType>(table[45]),
+            reinterpret_cast<New>(table[94]), reinterpret_cast<SetBase>(table[282])};
+  }
+};
+
+constexpr int kNone = -1;
+// NumPy's numbers of our dtypes; it has no bfloat16. An int64 is C's long where that is as long.
+constexpr int kInt64 = sizeof(long) == 8 ? 7 : 9;
+constexpr int kTypes[kDTypeCount] = {0,          1,  3,     5,  kInt64, 2,  4, 6,
+                                     kInt64 + 1, 23, kNone, 11, 12,     14, 15};
+constexpr int kAligned = 0x0100;
+constexpr size_t kMostDims = 32;  // that every NumPy has
+
+// array_of(x) -> array, read-only; None: not of such a value, or in the general way.
+PyObject* array_of(PyObject*, PyObject* tensor) {
+  return guarded([&]() -> PyObject* {
+    if (!is_own_wrapper(Py_TYPE(tensor)) || value_of(tensor)->tag != Value::kRaw) Py_RETURN_NONE;
+    note_read(tensor);  // which may bind it to something else
+    if (value_of(tensor)->tag != Value::kRaw) Py_RETURN_NONE;
+    const Ref<RawTensor> raw(static_cast<RawTensor*>(value_of(tensor)));
+    const int type = kTypes[static_cast<int>(raw->dtype)];
+    const size_t ndim = raw->shape.size();
+    if (type == kNone || !raw->device.is_cpu() || ndim > kMostDims) Py_RETURN_NONE;
+    raw->ready("read");
+    if (raw->size() == 0) Py_RETURN_NONE;
+    Py_intptr_t shape[kMostDims], strides[kMostDims];
+    for (size_t i = 0; i < ndim; ++i) {
+      shape[i] = raw->shape[i];
+      strides[i] = raw->strides[i] * static_cast<int64_t>(size_of(raw->dtype));
+    }
+    static const NumPy& numpy = *new NumPy(NumPy::found());
+    PyObject* const dtype = checked(numpy.dtype_from_type(type));  // taken by the array
+    Object array = own(numpy.new_from_dtype(numpy.array_type, dtype, static_cast<int>(ndim), shape,
+                                            strides, raw->data, kAligned, nullptr));
+    check(numpy.set_base(array.get(), checked(from_value(raw))));
+    return array.release();
+  });
+}
+
+PyMethodDef methods[] = {
+    {"array_of", as_method(array_of), METH_O, "A NumPy array over the elements; or None."},
+    {nullptr, nullptr, 0, nullptr},
+};
+
+}  // namespace
+
+void add_numpy_arrays(PyObject* module) { check(PyModule_AddFunctions(module, methods)); }
+
+}  // namespace tensorlike::bind

@@ -97,8 +97,7 @@ def declare(
 
 
 def _declare(text: str, path: str, imports: bool, library: str) -> Declared:
-    from ..opdecl.compiler.spec_text import specs_text  # as late as all that reads declarations
-    from ..opdecl.compiler.specs import OpSpec
+    from ..opdecl.compiler.specs import OpSpec, specs_text  # as late as all that reads declarations
 
     known = known_declarations()
     larger = known.extended(text, path, imports, library)

@@ -7,7 +7,7 @@
 
 namespace tensorlike::bind {
 
-// Adds lowered specs, as a text of JSON (opdecl/compiler/spec_text.py), to the registry and links
+// Adds lowered specs, as a text of JSON (opdecl/compiler/specs.py), to the registry and links
 // them. `rules` holds, by the names of ops that bring their own kernels, the file of the library,
 // or a kernel and an inference (or None) that are functions of Python.
 void declare_specs(const std::string& text, const pybind11::dict& rules);

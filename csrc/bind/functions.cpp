@@ -137,7 +137,6 @@ Ref<Op> make_new_op(const Function& function, const Call& call);
 
 Ref<Op> op_for(const FunctionObject& self, const Call& call) {
   const Function& function = *self.function;
-  if (function.shared_op) return function.shared_op;
   const MadeOps::Given given(call.attrs.data(), call.attrs.size());
   if (Ref<Op> known = self.made->find(given)) return known;
   Ref<Op> op = make_new_op(function, call);
@@ -202,7 +201,8 @@ PyObject* call_function(PyObject* object, PyObject* const* args, size_t nargsf, 
   PyObject* result = guarded_call(self.function->spec.name, [&]() -> PyObject* {
     Call call;
     parse(self, args, PyVectorcall_NARGS(nargsf), kwnames, call);
-    const Ref<Op> op = op_for(self, call);
+    const Ref<Op>& shared = self.function->shared_op;
+    const Ref<Op> op = shared ? shared : op_for(self, call);
     const size_t n = call.tensors.size();
     if (n == 0) {
       const Values out = apply(*op, {});

@@ -1,15 +1,21 @@
 """The lowered declarations: csrc/op/spec.h as Python data, field by field.
 
-`spec_text.py` writes them as the core reads them, so that what is declared at run time becomes
-exactly what is built in. Words are those of csrc/op/declaration_fields.h: of a category the core's
-("real floating-point"), of a result "same", "bool", "int64", "sum", "real" or "complex". A field
-that the core calls otherwise says so, and one that is Python's alone.
+`specs_text` writes them as the core reads them, so that what is declared at run time becomes what
+is built in: JSON, as program files have it (docs/program_file.md), with what only this process has,
+sources and wishes of kernels. What has its default value is left out, so that a line shows what an
+entry says. Words are those of csrc/op/declaration_fields.h: of a category the core's ("real
+floating-point"), of a result "same", "bool", "int64", "sum", "real" or "complex". A field that the
+core calls otherwise says so, and one that is Python's alone.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TypeAlias
+import json
+import math
+import struct
+from collections.abc import Iterable
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from typing import Any, TypeAlias
 
 from .expression import AttrLiteral, Value
 
@@ -268,3 +274,42 @@ class IdentitySpec:
 
 
 Spec: TypeAlias = ScalarSpec | ReductionSpec | OpSpec | FunctionSpec
+
+_KINDS = {
+    ScalarSpec: "scalar",
+    ReductionSpec: "reduction",
+    OpSpec: "op",
+    FunctionSpec: "function",
+    IdentitySpec: "identity",
+}
+
+
+def spec_text(spec: Spec | IdentitySpec) -> str:
+    """A spec as a line of JSON."""
+    return json.dumps({_KINDS[type(spec)]: _data(spec)}, separators=(",", ":"))
+
+
+def specs_text(specs: Iterable[Spec | IdentitySpec]) -> str:
+    """A list of them, each on a line of its own."""
+    return "[" + ",\n".join(map(spec_text, specs)) + "]"
+
+
+def _data(value: Any) -> Any:
+    if is_dataclass(value):
+        return {
+            key: _data(getattr(value, field.name))
+            for field in fields(value)
+            if (key := field.metadata.get("key", field.name)) is not None
+            and not _is_usual(field, getattr(value, field.name))
+        }
+    if isinstance(value, tuple):
+        return [_data(part) for part in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"bits": struct.unpack("<Q", struct.pack("<d", value))[0]}
+    return value
+
+
+def _is_usual(field: Field[Any], value: Any) -> bool:
+    if field.default is MISSING:
+        return False
+    return type(value) is type(field.default) and bool(value == field.default)

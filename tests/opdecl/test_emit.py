@@ -33,7 +33,7 @@ from tensorlike.opdecl.compiler import specs
 from tensorlike.opdecl.compiler.emit_docs import emit_docs, op_class_count
 from tensorlike.opdecl.compiler.emit_scalars import emit_scalars
 from tensorlike.opdecl.compiler.registry import Declarations
-from tensorlike.opdecl.compiler.spec_text import spec_text
+from tensorlike.opdecl.compiler.specs import spec_text
 
 ROOT = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"

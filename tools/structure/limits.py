@@ -54,7 +54,7 @@ LIMITS: Limits = {
         "F.gelu(x)": {"Python frames": 0, "C++ functions": 9},
         "y.backward()": {"Python frames": 1, "C++ functions": 19},
         "grad(f)(x), three ops": {"Python frames": 40, "C++ functions": 25},
-        "declare, a scalar": {"Python files": 27, "C++ functions": 10},
+        "declare, a scalar": {"Python files": 28, "C++ functions": 10},
     },
     "ops of a gradient": {
         "gelu": {"plain": 1, "on a Listing": 1, "on a Carrier": 1},

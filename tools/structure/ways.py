@@ -32,9 +32,9 @@ _CALL = """
 bind/functions.cpp call_function
   bind/errors.h guarded_call
   bind/functions.cpp parse
-  bind/functions.cpp op_for
-  {launch}
-  bind/values.cpp wrap
+  bind/apply.cpp apply_to_one
+    {launch}
+    bind/values.cpp wrap
 """
 _BACKWARD = """
 bind/backward.cpp run_backward
@@ -67,9 +67,10 @@ tape/tape.cpp apply_tracer
 """
 _DECLARE = """
 bind/declare.cpp declare_specs
-  bind/declare.cpp add_spec
-    op/registry.cpp Registry::add
-      op/registry.cpp check_new
+  op/declaration_text.cpp read_own_declaration
+    op/declaration_text.cpp read_any
+  op/registry.cpp Registry::add
+    op/registry.cpp check_new
   op/link.cpp Registry::link
     op/link.cpp Registry::compile
     op/link.cpp Registry::compile_conditions
@@ -108,7 +109,7 @@ def _calls() -> dict[str, tuple[Callable[[], Any], list[str]]]:
     """By name: a call, and its ways in C++."""
     x = tl.tensor([1.0, 2.0])
     gradient = tl.grad(_cubed)
-    call = _CALL.replace("{launch}", _indented(_LAUNCH, 2))
+    call = _CALL.replace("{launch}", _indented(_LAUNCH, 4))
     return {
         "F.gelu(x)": (lambda: F.gelu(x), [call]),
         "y.backward()": (_backward(), [_BACKWARD]),

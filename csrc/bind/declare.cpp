@@ -25,7 +25,7 @@ void declare_specs(const std::string& text, const py::dict& rules) {
   const Json json = Json::parse(text);
   std::vector<std::pair<AnySpec, OwnRules>> made;  // all kernels are found before anything is added
   for (const Json::Value& value : json.root().list("declarations")) {
-    AnySpec spec = read_own_declaration(value);
+    AnySpec spec = read_declaration(value, From::kProcess);
     const auto* op = std::get_if<OpSpec>(&spec);
     OwnRules own = op == nullptr ? OwnRules() : rules_from(*op, rules);
     made.emplace_back(std::move(spec), std::move(own));

@@ -189,10 +189,10 @@ void write_declaration(JsonText& out, const AnySpec& spec) {
   std::visit([&](const auto& each) { write_declared(out, spec.index(), each); }, spec);
 }
 
-static AnySpec read_any(const Json::Value& value, bool is_own) {
+AnySpec read_declaration(const Json::Value& value, From from) {
   const JsonFields kinds(value, "a declaration", {"scalar", "reduction", "op", "function"});
   const auto made = [&](auto spec, const char* kind) -> AnySpec {
-    In::read(kinds.at(kind), spec, is_own);
+    In::read(kinds.at(kind), spec, from == From::kProcess);
     return spec;
   };
   if (kinds.has("scalar")) return made(ScalarSpec(), "scalar");
@@ -200,10 +200,6 @@ static AnySpec read_any(const Json::Value& value, bool is_own) {
   if (kinds.has("op")) return made(OpSpec(), "op");
   return made(FunctionSpec(), "function");
 }
-
-AnySpec read_declaration(const Json::Value& value) { return read_any(value, false); }
-
-AnySpec read_own_declaration(const Json::Value& value) { return read_any(value, true); }
 
 void add_built_in(Registry& registry, std::string_view text) {
   const Json json = Json::parse(text);
@@ -214,7 +210,8 @@ void add_built_in(Registry& registry, std::string_view text) {
       In::read(*++parts, spec, true);
       add_identity(std::move(spec));
     } else {
-      std::visit([&](auto&& spec) { registry.add(std::move(spec)); }, read_any(value, true));
+      std::visit([&](auto&& spec) { registry.add(std::move(spec)); },
+                 read_declaration(value, From::kProcess));
     }
   }
 }

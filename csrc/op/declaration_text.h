@@ -17,11 +17,10 @@ Attr read_attr(const Json::Value& value);
 
 void write_declaration(JsonText& out, const Registry::Entry& entry);
 void write_declaration(JsonText& out, const AnySpec& spec);
-// One of a file. ErrorKind::kArgument where the form is wrong; whether it makes sense,
-// `check_declarations` says.
-AnySpec read_declaration(const Json::Value& value);
-// One of this process, which its compiler of declarations has checked.
-AnySpec read_own_declaration(const Json::Value& value);
+// One of a file, or of this process, whose compiler of declarations has checked it.
+// ErrorKind::kArgument where the form is wrong; whether it makes sense, `check_declarations` says.
+enum class From : uint8_t { kFile, kProcess };
+AnySpec read_declaration(const Json::Value& value, From from);
 const std::string& name_of(const AnySpec& spec);
 
 // The built-in declarations and identities, of which the generator made the text.

@@ -43,7 +43,7 @@ void add_declarations(const Json::Value& declarations, size_t bytes, bool compar
   }
   std::vector<AnySpec> missing;
   for (const Json::Value& value : declarations.list("declarations")) {
-    AnySpec spec = read_declaration(value);
+    AnySpec spec = read_declaration(value, From::kFile);
     if (const auto known = find(spec)) {
       if (!compares || written(*known) == written(spec)) continue;
       fail(ErrorKind::kArgument, name_of(spec),

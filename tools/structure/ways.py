@@ -67,8 +67,7 @@ tape/tape.cpp apply_tracer
 """
 _DECLARE = """
 bind/declare.cpp declare_specs
-  op/declaration_text.cpp read_own_declaration
-    op/declaration_text.cpp read_any
+  op/declaration_text.cpp read_declaration
   op/registry.cpp Registry::add
     op/registry.cpp check_new
   op/link.cpp Registry::link

@@ -152,6 +152,13 @@ def test_what_is_usual_is_left_out_and_every_number_is_what_it_was() -> None:
     assert "[true,1,1.0," in spec_text(spec)
 
 
+def test_no_built_in_reduction_brings_bodies_to_interpret() -> None:
+    text = cpp_files(BUILTIN)["built_in.cpp"].partition('R"json(')[2].partition(')json"')[0]
+    reductions = [e["reduction"] for e in json.loads(text) if "reduction" in e]
+    assert "sum" in {spec["name"] for spec in reductions}
+    assert not [s for s in reductions if {"map", "combine", "finish", "init"} & set(s)]
+
+
 def test_files_are_written_only_where_they_change(tmp_path: Path) -> None:
     files = {"a/b.txt": "one\n", "c.txt": "two\n"}
     assert write_changed(tmp_path, files) == [tmp_path / "a/b.txt", tmp_path / "c.txt"]

@@ -89,6 +89,7 @@ struct Lanes<uint64_t> {
     const __m128i order = _mm_cvtsi64_si128(static_cast<int64_t>(kPartingOrders[mask]));
     return _mm512_maskz_permutexvar_epi64(0xff, _mm512_maskz_cvtepu8_epi64(0xff, order), v);
   }
+  static __m512i compress(Mask mask, __m512i v) { return _mm512_maskz_compress_epi64(mask, v); }
   static __m512i load(const uint64_t* from, int n) {
     return _mm512_maskz_loadu_epi64(static_cast<Mask>((1U << n) - 1), from);
   }
@@ -318,6 +319,24 @@ struct Sorter {
     sort_few(keys, keys, n);
   }
 
+  static int64_t within(void* out, const void* keys, int64_t n, const void* low, const void* high,
+                        int64_t* below) {
+    Key* to = static_cast<Key*>(out);
+    const Key* from = static_cast<const Key*>(keys);
+    const __m512i least = L::broadcast(*static_cast<const Key*>(low));
+    const __m512i most = L::broadcast(*static_cast<const Key*>(high));
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const typename L::Mask valid = L::first(n - i);
+      const __m512i v = L::load(from + i, static_cast<int>(std::min<int64_t>(n - i, kLanes)));
+      const typename L::Mask smaller = L::below(v, least) & valid;
+      const typename L::Mask taken = L::not_above(v, most) & valid & ~smaller;
+      *below += std::popcount(static_cast<unsigned>(smaller));
+      _mm512_storeu_si512(to, L::compress(taken, v));
+      to += std::popcount(static_cast<unsigned>(taken));
+    }
+    return to - static_cast<Key*>(out);
+  }
+
   static void sort(void* keys, int64_t n) {
     const int depth = 2 * static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
     sort_within(static_cast<Key*>(keys), n, depth);
@@ -330,8 +349,8 @@ struct Sorter {
 void TL_FILL(sorts)(KernelTable& table);
 void TL_FILL(sorts)([[maybe_unused]] KernelTable& table) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
-  table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort};
-  table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort};
+  table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort, Sorter<uint32_t>::within};
+  table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort, Sorter<uint64_t>::within};
 #endif
 }
 

@@ -140,17 +140,31 @@ void over_rows(int64_t rows, int64_t n, F&& f) {
 // Zeros are sorted by their signs, side by side: brings them back into the order in which they
 // stand in `from`, since they are equal.
 template <class Key>
-void restore_zeros(const Key* from, Key* keys, int64_t n, bool descending) {
+void restore_zeros(const KeyKernels& elements, const Key* from, Key* keys, int64_t n,
+                   bool descending) {
   constexpr Key kPlus = Key{1} << (sizeof(Key) * 8 - 1);
   constexpr Key kMinus = kPlus - 1;  // the other way round where keys descend
   Key* place = std::lower_bound(keys, keys + n, kMinus);
   const Key* const end = std::upper_bound(place, keys + n, kPlus);
   if (place == end || *place == *(end - 1)) return;
-  // Without branches: each element is written, and the next one over it unless it was a zero.
-  for (int64_t i = 0; place != end; ++i) {
-    const bool is_minus = from[i] == kPlus;  // the bits of -0
-    *place = is_minus != descending ? kMinus : kPlus;
-    place += (from[i] & static_cast<Key>(~kPlus)) == 0 ? 1 : 0;
+  const SortKernels& kernels = sort_kernels<Key>();
+  constexpr int64_t kTile = 256;
+  Key tile[kTile];
+  Key zeros[kTile + 64 / sizeof(Key)];
+  for (int64_t at = 0; place != end; at += kTile) {
+    const int64_t size = std::min(kTile, n - at);
+    elements.encode(tile, from + at, size, descending);
+    int64_t found = 0;
+    if (kernels.within != nullptr) {
+      int64_t smaller = 0;
+      found = kernels.within(zeros, tile, size, &kMinus, &kPlus, &smaller);
+    } else {
+      for (int64_t i = 0; i < size; ++i) {
+        zeros[found] = tile[i];
+        found += tile[i] == kMinus || tile[i] == kPlus ? 1 : 0;
+      }
+    }
+    place = std::copy_n(zeros, found, place);
   }
 }
 
@@ -175,7 +189,7 @@ void sort_values(const Array& x, int64_t n, bool descending, char* out) {
         for (int64_t at = 0; at < count; at += n) {
           sort(keys + at);
           if (kind_of(x.dtype) == Kind::kFloating) {
-            restore_zeros(from + at, keys + at, n, descending);
+            restore_zeros(kernels, from + at, keys + at, n, descending);
           }
         }
         each(count, [&](int64_t first, int64_t last) {

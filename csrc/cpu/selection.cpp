@@ -28,7 +28,7 @@ struct Chosen {
 // The key that stands at `place` once n keys are sorted; they are moved about.
 template <class Key>
 Chosen<Key> choose(Key* keys, int64_t n, int64_t place) {
-  constexpr int64_t kFew = 1024 / sizeof(Key);  // are sorted within registers
+  constexpr int64_t kFew = 1024 / sizeof(Key);  // are soon sorted, within registers
   const SortKernels& kernels = sort_kernels<Key>();
   Key* begin = keys;
   Key* end = keys + n;

@@ -120,7 +120,7 @@ template <class Key>
 struct Sorter {
   using L = Lanes<Key>;
   static constexpr int kLanes = L::kCount;
-  static constexpr int kVectors = 16;  // of the largest network: what registers hold
+  static constexpr int kVectors = 32;  // of the largest network: what registers hold
   static constexpr int64_t kFew = kLanes * kVectors;
   static constexpr int kSamples = 32;
   static constexpr int kHeld = 4;  // vectors from each end
@@ -160,33 +160,35 @@ struct Sorter {
     return v;
   }
 
+  // Of any number of vectors: those that a power of two would have more hold the largest keys,
+  // which every exchange leaves where they are.
   template <int kCount>
   static void network(Vector (&v)[kCount]) {
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < kCount; ++i) v[i] = sort_lanes(v[i]);
-#pragma GCC unroll 16
-    for (int size = 2; size <= kCount; size *= 2) {
+#pragma GCC unroll 32
+    for (int size = 2; size < 2 * kCount; size *= 2) {
       // Two sorted runs of vectors: the second one backwards makes them one that rises and falls.
-#pragma GCC unroll 16
+#pragma GCC unroll 32
       for (int i = 0; i < kCount; ++i) {
-        if ((i & (size / 2)) != 0) continue;
+        if ((i & (size / 2)) != 0 || (i ^ (size - 1)) >= kCount) continue;
         const Vector low = v[i];
         const Vector high = reverse(v[i ^ (size - 1)], std::make_index_sequence<kLanes>());
         v[i] = least(low, high);
         v[i ^ (size - 1)] = most(low, high);
       }
-#pragma GCC unroll 16
+#pragma GCC unroll 32
       for (int step = size / 4; step > 0; step /= 2) {
-#pragma GCC unroll 16
+#pragma GCC unroll 32
         for (int i = 0; i < kCount; ++i) {
-          if ((i & step) != 0) continue;
+          if ((i & step) != 0 || i + step >= kCount) continue;
           const Vector low = v[i];
           const Vector high = v[i + step];
           v[i] = least(low, high);
           v[i + step] = most(low, high);
         }
       }
-#pragma GCC unroll 16
+#pragma GCC unroll 32
       for (int i = 0; i < kCount; ++i) v[i] = merge_lanes(v[i]);
     }
   }
@@ -195,10 +197,10 @@ struct Sorter {
   template <int kCount>
   static void sort_in_registers(const Key* from, Key* to, int64_t n) {
     Vector v[kCount];
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < kCount; ++i) v[i] = L::load_or_most(from + i * kLanes, n - i * kLanes);
     network(v);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < kCount; ++i) L::store(to + i * kLanes, n - i * kLanes, v[i]);
   }
 
@@ -208,6 +210,9 @@ struct Sorter {
     if (vectors <= 2) return sort_in_registers<2>(from, to, n);
     if (vectors <= 4) return sort_in_registers<4>(from, to, n);
     if (vectors <= 8) return sort_in_registers<8>(from, to, n);
+    if (vectors <= 12) return sort_in_registers<12>(from, to, n);
+    if (vectors <= 16) return sort_in_registers<16>(from, to, n);
+    if (vectors <= 24) return sort_in_registers<24>(from, to, n);
     return sort_in_registers<kVectors>(from, to, n);
   }
 

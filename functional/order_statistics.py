@@ -324,9 +324,8 @@ def kthvalue(x: TensorLike, k: int, *, axis: int = -1, keepdims: bool = False) -
         raise IndexRangeError(
             f"must be in [1, {x.shape[at]}].", op="kthvalue", argument="k", got=f"k={k}"
         )
-    key = (*(slice(None),) * at, slice(k - 1, k))
-    # The first k alone are brought in order, the earlier of equal elements first.
-    return _picked(x, topk(x, k, axis=at, largest=False)[1][key], at, keepdims)
+    _, positions = topk(x, 1, axis=at, largest=False, skip=k - 1)
+    return _picked(x, positions, at, keepdims)
 
 
 @named

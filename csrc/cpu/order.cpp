@@ -18,11 +18,6 @@ constexpr int64_t kJobs = 4;         // per thread, since the parts differ in si
 constexpr int64_t kFewKeys = 8;      // are sorted by insertion
 constexpr int64_t kTogether = 4096;  // elements of short rows that become keys together
 
-template <class Key>
-const SortKernels& kernels_for() {
-  return sizeof(Key) == 4 ? kernel_table().sort32 : kernel_table().sort64;
-}
-
 // Buffers of a thread that sorts one row after another.
 template <class Key>
 class DigitSorter {
@@ -84,7 +79,7 @@ void sort_together(Key* keys, int64_t n, const SortKernels& kernels) {
 // Sorts keys, whose equal ones cannot be told apart, row by row: f(keys, n) for each.
 template <class Key, class F>
 void with_key_sorter(int64_t n, F&& f) {
-  const SortKernels& kernels = kernels_for<Key>();
+  const SortKernels& kernels = sort_kernels<Key>();
   if (n <= kFewKeys) {
     f([&](Key* keys) { detail::insertion_sort(keys, n); });
   } else if (kernels.sort == nullptr) {
@@ -107,7 +102,7 @@ void with_key_sorter(int64_t n, F&& f) {
 // while the front still holds them all.
 void sort_first(uint64_t* keys, int64_t n, int64_t wanted) {
   constexpr int64_t kLeast = 128;  // that a part is made of
-  const SortKernels& kernels = kernels_for<uint64_t>();
+  const SortKernels& kernels = sort_kernels<uint64_t>();
   if (kernels.part == nullptr) {
     std::nth_element(keys, keys + wanted - 1, keys + n);
     std::sort(keys, keys + wanted - 1);
@@ -145,15 +140,31 @@ void over_rows(int64_t rows, int64_t n, F&& f) {
 // Zeros are sorted by their signs, side by side: brings them back into the order in which they
 // stand in `from`, since they are equal.
 template <class Key>
-void restore_zeros(const Key* from, Key* keys, int64_t n, bool descending) {
+void restore_zeros(const KeyKernels& elements, const Key* from, Key* keys, int64_t n,
+                   bool descending) {
   constexpr Key kPlus = Key{1} << (sizeof(Key) * 8 - 1);
   constexpr Key kMinus = kPlus - 1;  // the other way round where keys descend
   Key* place = std::lower_bound(keys, keys + n, kMinus);
   const Key* const end = std::upper_bound(place, keys + n, kPlus);
   if (place == end || *place == *(end - 1)) return;
-  for (int64_t i = 0; place != end; ++i) {
-    const bool is_minus = from[i] == kPlus;  // the bits of -0
-    if (is_minus || from[i] == 0) *place++ = is_minus != descending ? kMinus : kPlus;
+  const SortKernels& kernels = sort_kernels<Key>();
+  constexpr int64_t kTile = 256;
+  Key tile[kTile];
+  Key zeros[kTile + 64 / sizeof(Key)];
+  for (int64_t at = 0; place != end; at += kTile) {
+    const int64_t size = std::min(kTile, n - at);
+    elements.encode(tile, from + at, size, descending);
+    int64_t found = 0;
+    if (kernels.within != nullptr) {
+      int64_t smaller = 0;
+      found = kernels.within(zeros, tile, size, &kMinus, &kPlus, &smaller);
+    } else {
+      for (int64_t i = 0; i < size; ++i) {
+        zeros[found] = tile[i];
+        found += tile[i] == kMinus || tile[i] == kPlus ? 1 : 0;
+      }
+    }
+    place = std::copy_n(zeros, found, place);
   }
 }
 
@@ -178,7 +189,7 @@ void sort_values(const Array& x, int64_t n, bool descending, char* out) {
         for (int64_t at = 0; at < count; at += n) {
           sort(keys + at);
           if (kind_of(x.dtype) == Kind::kFloating) {
-            restore_zeros(from + at, keys + at, n, descending);
+            restore_zeros(kernels, from + at, keys + at, n, descending);
           }
         }
         each(count, [&](int64_t first, int64_t last) {
@@ -277,6 +288,15 @@ void argsort_long_row(const T* x, int64_t n, bool descending, int64_t* positions
 }
 
 }  // namespace
+
+size_t order_axis(const Op& op, const Array& x) {
+  return static_cast<size_t>(
+      normalize_axis(op.name(), op.get<int64_t>("axis"), static_cast<int64_t>(x.shape.size())));
+}
+
+Array order_rows(const Array& x, size_t axis, Workspace& workspace) {
+  return prepared(swap_last(x, axis), order_dtype(x.dtype), workspace);
+}
 
 Array swap_last(const Array& x, size_t axis) {
   Dims shape = x.shape;

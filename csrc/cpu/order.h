@@ -3,8 +3,10 @@
 #pragma once
 
 #include "cpu/arrays.h"
+#include "kernels/kernel_table.h"
 #include "kernels/radix_sort.h"
 #include "kernels/sort_key.h"
+#include "op/op.h"
 
 namespace tensorlike {
 
@@ -28,6 +30,17 @@ typename SortKey<T>::Key rank_of(T x, bool descending) {
   const auto key = SortKey<T>::template encode<false>(x);
   return descending ? static_cast<decltype(key)>(~key) : key;
 }
+
+// The kernels for keys of this type.
+template <class Key>
+const SortKernels& sort_kernels() {
+  return sizeof(Key) == 4 ? kernel_table().sort32 : kernel_table().sort64;
+}
+
+// The axis that an op orders x along.
+size_t order_axis(const Op& op, const Array& x);
+// The elements along an axis as contiguous rows, in a dtype that has an order.
+Array order_rows(const Array& x, size_t axis, Workspace& workspace);
 
 // `x` with `axis` swapped to the end; the same call swaps back.
 Array swap_last(const Array& x, size_t axis);

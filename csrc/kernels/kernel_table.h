@@ -179,6 +179,10 @@ struct SortKernels {
   // they are all equal.
   int64_t (*part)(void* keys, int64_t n, bool& is_done) = nullptr;
   void (*sort)(void* keys, int64_t n) = nullptr;
+  // Writes those of n keys that are in [*low, *high], in their order, and up to a vector beyond;
+  // returns how many there are, and adds to *below how many are smaller.
+  int64_t (*within)(void* out, const void* keys, int64_t n, const void* low, const void* high,
+                    int64_t* below) = nullptr;
 };
 
 // Between elements and their keys (sort_key.h), which are as wide. `flips` reverses the order.
@@ -188,8 +192,15 @@ struct KeyKernels {
   void (*decode)(void* keys, int64_t n, bool flips) = nullptr;
   // words[i] = the key of x[i], zeros alike, above the position i; for elements of 4 bytes.
   void (*rank)(uint64_t* words, const void* x, int64_t n, bool flips) = nullptr;
-  // The place of the first element whose key, zeros alike, is below *bound; n: there is none.
-  int64_t (*find)(const void* x, int64_t n, const void* bound, bool flips) = nullptr;
+  // As `encode`, zeros alike.
+  void (*ranks)(void* keys, const void* x, int64_t n, bool flips) = nullptr;
+  // The places of elements whose keys, zeros alike, are below *bound; returns how many there are.
+  int64_t (*below)(int32_t* places, const void* x, int64_t n, const void* bound,
+                   bool flips) = nullptr;
+  // The place of the element whose key, zeros alike, is *key, after `skipped` others that have it;
+  // n: there is none.
+  int64_t (*find_equal)(const void* x, int64_t n, const void* key, int64_t skipped,
+                        bool flips) = nullptr;
 };
 
 // Running combinations along an axis. Accumulators take 8 bytes (double for floats, else integers),

@@ -39,23 +39,57 @@ struct KeyLoops {
     }
   }
 
+  static void ranks(void* keys, const void* x, int64_t n, bool flips) {
+    Key* to = static_cast<Key*>(keys);
+    const T* from = static_cast<const T*>(x);
+    const Key mask = flip(flips);
+    for (int64_t i = 0; i < n; ++i) to[i] = SortKey<T>::template encode<false>(from[i]) ^ mask;
+  }
+
+  static constexpr int64_t kBlock = 256 / sizeof(Key);
+
   // Most blocks have none: they are looked at without branches.
-  static int64_t find(const void* x, int64_t n, const void* bound, bool flips) {
-    constexpr int64_t kBlock = 256 / sizeof(Key);
+  static int64_t below(int32_t* places, const void* x, int64_t n, const void* bound, bool flips) {
     const T* from = static_cast<const T*>(x);
     const Key limit = *static_cast<const Key*>(bound);
-    const Key mask = flip(flips);
-    auto is_below = [=](T value) {
-      return (SortKey<T>::template encode<false>(value) ^ mask) < limit;
-    };
-    int64_t i = 0;
-    for (; i + kBlock <= n; i += kBlock) {
-      Key any = 0;
-      for (int64_t k = 0; k < kBlock; ++k) any |= is_below(from[i + k]) ? Key{1} : Key{0};
-      if (any != 0) break;
+    Key keys[kBlock];
+    int64_t found = 0;
+    for (int64_t at = 0; at < n; at += kBlock) {
+      const int64_t size = n - at < kBlock ? n - at : kBlock;
+      if (size == kBlock) {
+        ranks(keys, from + at, kBlock, flips);
+        Key any = 0;
+        for (int64_t k = 0; k < kBlock; ++k) any |= keys[k] < limit ? Key{1} : Key{0};
+        if (any == 0) continue;
+      } else {
+        ranks(keys, from + at, size, flips);
+      }
+      for (int64_t k = 0; k < size; ++k) {
+        places[found] = static_cast<int32_t>(at + k);
+        found += keys[k] < limit ? 1 : 0;
+      }
     }
-    while (i < n && !is_below(from[i])) ++i;
-    return i;
+    return found;
+  }
+
+  static int64_t find_equal(const void* x, int64_t n, const void* key, int64_t skipped,
+                            bool flips) {
+    const T* from = static_cast<const T*>(x);
+    const Key wanted = *static_cast<const Key*>(key);
+    Key keys[kBlock];
+    int64_t at = 0;
+    for (; at + kBlock <= n; at += kBlock) {
+      ranks(keys, from + at, kBlock, flips);
+      Key equal = 0;
+      for (int64_t k = 0; k < kBlock; ++k) equal += keys[k] == wanted ? Key{1} : Key{0};
+      if (static_cast<int64_t>(equal) > skipped) break;
+      skipped -= static_cast<int64_t>(equal);
+    }
+    for (; at < n; ++at) {
+      ranks(keys, from + at, 1, flips);
+      if (keys[0] == wanted && skipped-- == 0) break;
+    }
+    return at;
   }
 };
 
@@ -63,7 +97,7 @@ template <class T>
 void add_keys(KernelTable& table, DType dtype) {
   using Loops = KeyLoops<T>;
   table.keys[dtype] = {Loops::encode, Loops::decode, sizeof(T) == 4 ? Loops::rank : nullptr,
-                       Loops::find};
+                       Loops::ranks,  Loops::below,  Loops::find_equal};
 }
 
 }  // namespace

@@ -84,9 +84,8 @@ struct Loops {
   // Within a block: the mapped type for floats, the accumulator for everything else.
   using Lane = std::conditional_t<kKeepsType<Mapped>, Mapped, Acc>;
   // As many bytes of narrow ones as of others.
-  static constexpr int kLanes = sizeof(Lane) < 4 && !std::is_same_v<Lane, bool>
-                                    ? 64 / static_cast<int>(sizeof(Lane))
-                                    : kUsualLanes;
+  static constexpr int kLanes =
+      sizeof(Lane) < 4 ? 64 / static_cast<int>(sizeof(Lane)) : kUsualLanes;
 
   static void start(void* acc, int64_t n) {
     std::fill_n(static_cast<Acc*>(acc), n, first_value<Acc, kInit>());
@@ -166,6 +165,14 @@ struct Loops {
     }
   }
 
+  // Whether nothing that follows can change what was found: a yes among any, a no among all.
+  static bool is_decided(Acc total) {
+    if constexpr (kInit == Init::kFalse || kInit == Init::kTrue) {
+      return total != first_value<Acc, kInit>();
+    }
+    return false;
+  }
+
   static Acc add_parts(Acc total, const Lane* parts, int n) {
     for (int i = 0; i < n; ++i)
       total = static_cast<Acc>(Combine{}(total, static_cast<Acc>(parts[i])));
@@ -181,6 +188,7 @@ struct Loops {
       whole_blocks<kStreams>(in, kStretch, parts, 2);
       whole_blocks<kStreams>(in + kBlock, kStretch, parts + 1, 2);
       total = add_parts(total, parts, 2 * kStreams);
+      if (is_decided(total)) n = 0;
     }
     for (; n > 0; n -= kBlock, in += kBlock) {
       blocks<1>(in, std::min(kBlock, n), 0, parts);
@@ -256,8 +264,21 @@ struct Loops {
       some_columns<kCount, kLanes>(to + j, in + j, step);
     }
     fetch(end);
-    for (; j + 4 <= n; j += 4) some_columns<kCount, 4>(to + j, in + j, step);
-    for (; j < n; ++j) some_columns<kCount, 1>(to + j, in + j, step);
+    last_columns<kCount, kLanes / 2>(to + j, in + j, n - j, step);
+  }
+
+  // n < 2 * kWidth columns.
+  template <int kCount, int kWidth>
+  static void last_columns(Acc* to, const T* in, int64_t n, int64_t step) {
+    if (n >= kWidth) {
+      some_columns<kCount, kWidth>(to, in, step);
+      to += kWidth;
+      in += kWidth;
+      n -= kWidth;
+    }
+    if constexpr (kWidth > 1) {
+      if (n > 0) last_columns<kCount, kWidth / 2>(to, in, n, step);
+    }
   }
 
   static void rows(void* acc, const void* x, int64_t n, int64_t count, int64_t step) {

@@ -89,6 +89,7 @@ struct Lanes<uint64_t> {
     const __m128i order = _mm_cvtsi64_si128(static_cast<int64_t>(kPartingOrders[mask]));
     return _mm512_maskz_permutexvar_epi64(0xff, _mm512_maskz_cvtepu8_epi64(0xff, order), v);
   }
+  static __m512i compress(Mask mask, __m512i v) { return _mm512_maskz_compress_epi64(mask, v); }
   static __m512i load(const uint64_t* from, int n) {
     return _mm512_maskz_loadu_epi64(static_cast<Mask>((1U << n) - 1), from);
   }
@@ -119,7 +120,7 @@ template <class Key>
 struct Sorter {
   using L = Lanes<Key>;
   static constexpr int kLanes = L::kCount;
-  static constexpr int kVectors = 16;  // of the largest network: what registers hold
+  static constexpr int kVectors = 32;  // of the largest network: what registers hold
   static constexpr int64_t kFew = kLanes * kVectors;
   static constexpr int kSamples = 32;
   static constexpr int kHeld = 4;  // vectors from each end
@@ -159,33 +160,35 @@ struct Sorter {
     return v;
   }
 
+  // Of any number of vectors: those that a power of two would have more hold the largest keys,
+  // which every exchange leaves where they are.
   template <int kCount>
   static void network(Vector (&v)[kCount]) {
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < kCount; ++i) v[i] = sort_lanes(v[i]);
-#pragma GCC unroll 16
-    for (int size = 2; size <= kCount; size *= 2) {
+#pragma GCC unroll 32
+    for (int size = 2; size < 2 * kCount; size *= 2) {
       // Two sorted runs of vectors: the second one backwards makes them one that rises and falls.
-#pragma GCC unroll 16
+#pragma GCC unroll 32
       for (int i = 0; i < kCount; ++i) {
-        if ((i & (size / 2)) != 0) continue;
+        if ((i & (size / 2)) != 0 || (i ^ (size - 1)) >= kCount) continue;
         const Vector low = v[i];
         const Vector high = reverse(v[i ^ (size - 1)], std::make_index_sequence<kLanes>());
         v[i] = least(low, high);
         v[i ^ (size - 1)] = most(low, high);
       }
-#pragma GCC unroll 16
+#pragma GCC unroll 32
       for (int step = size / 4; step > 0; step /= 2) {
-#pragma GCC unroll 16
+#pragma GCC unroll 32
         for (int i = 0; i < kCount; ++i) {
-          if ((i & step) != 0) continue;
+          if ((i & step) != 0 || i + step >= kCount) continue;
           const Vector low = v[i];
           const Vector high = v[i + step];
           v[i] = least(low, high);
           v[i + step] = most(low, high);
         }
       }
-#pragma GCC unroll 16
+#pragma GCC unroll 32
       for (int i = 0; i < kCount; ++i) v[i] = merge_lanes(v[i]);
     }
   }
@@ -194,10 +197,10 @@ struct Sorter {
   template <int kCount>
   static void sort_in_registers(const Key* from, Key* to, int64_t n) {
     Vector v[kCount];
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < kCount; ++i) v[i] = L::load_or_most(from + i * kLanes, n - i * kLanes);
     network(v);
-#pragma GCC unroll 16
+#pragma GCC unroll 32
     for (int i = 0; i < kCount; ++i) L::store(to + i * kLanes, n - i * kLanes, v[i]);
   }
 
@@ -207,6 +210,9 @@ struct Sorter {
     if (vectors <= 2) return sort_in_registers<2>(from, to, n);
     if (vectors <= 4) return sort_in_registers<4>(from, to, n);
     if (vectors <= 8) return sort_in_registers<8>(from, to, n);
+    if (vectors <= 12) return sort_in_registers<12>(from, to, n);
+    if (vectors <= 16) return sort_in_registers<16>(from, to, n);
+    if (vectors <= 24) return sort_in_registers<24>(from, to, n);
     return sort_in_registers<kVectors>(from, to, n);
   }
 
@@ -318,6 +324,24 @@ struct Sorter {
     sort_few(keys, keys, n);
   }
 
+  static int64_t within(void* out, const void* keys, int64_t n, const void* low, const void* high,
+                        int64_t* below) {
+    Key* to = static_cast<Key*>(out);
+    const Key* from = static_cast<const Key*>(keys);
+    const __m512i least = L::broadcast(*static_cast<const Key*>(low));
+    const __m512i most = L::broadcast(*static_cast<const Key*>(high));
+    for (int64_t i = 0; i < n; i += kLanes) {
+      const typename L::Mask valid = L::first(n - i);
+      const __m512i v = L::load(from + i, static_cast<int>(std::min<int64_t>(n - i, kLanes)));
+      const typename L::Mask smaller = L::below(v, least) & valid;
+      const typename L::Mask taken = L::not_above(v, most) & valid & ~smaller;
+      *below += std::popcount(static_cast<unsigned>(smaller));
+      _mm512_storeu_si512(to, L::compress(taken, v));
+      to += std::popcount(static_cast<unsigned>(taken));
+    }
+    return to - static_cast<Key*>(out);
+  }
+
   static void sort(void* keys, int64_t n) {
     const int depth = 2 * static_cast<int>(std::bit_width(static_cast<uint64_t>(n)));
     sort_within(static_cast<Key*>(keys), n, depth);
@@ -330,8 +354,8 @@ struct Sorter {
 void TL_FILL(sorts)(KernelTable& table);
 void TL_FILL(sorts)([[maybe_unused]] KernelTable& table) {
 #if defined(__AVX512F__) && defined(__AVX512DQ__)
-  table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort};
-  table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort};
+  table.sort32 = {Sorter<uint32_t>::part, Sorter<uint32_t>::sort, Sorter<uint32_t>::within};
+  table.sort64 = {Sorter<uint64_t>::part, Sorter<uint64_t>::sort, Sorter<uint64_t>::within};
 #endif
 }
 

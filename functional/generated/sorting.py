@@ -64,7 +64,9 @@ def argsort(x: TensorLike, axis: int = -1, descending: bool = False, stable: boo
 
 # opdecl/sorting.yaml: TopK
 @native
-def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, ...]:
+def topk(
+    x: TensorLike, k: int, axis: int = -1, largest: bool = True, skip: int = 0
+) -> tuple[Tensor, ...]:
     """The k largest or smallest elements along an axis, in order, and their positions.
 
     Args:
@@ -72,13 +74,14 @@ def topk(x: TensorLike, k: int, axis: int = -1, largest: bool = True) -> tuple[T
         k: how many to take.
         axis: the axis to look along.
         largest: take the largest rather than the smallest.
+        skip: how many of the first to leave out.
 
     Returns:
         2 tensors.
         ``x -> x(*resized(x, axis, k)), int64(*resized(x, axis, k))``
 
     Raises:
-        ShapeError: k >= 0 and k <= shape(x)[axis] does not hold.
+        ShapeError: min(k, skip) >= 0 and k + skip <= shape(x)[axis] does not hold.
 
     Source:
         Declared in opdecl/sorting.yaml: TopK.

@@ -2046,7 +2046,9 @@ class TensorMethods(_C.TensorWrapper):
 
     # opdecl/sorting.yaml: TopK
     @declared("topk")
-    def topk(self, k: int, axis: int = -1, largest: bool = True) -> tuple[Tensor, ...]:
+    def topk(
+        self, k: int, axis: int = -1, largest: bool = True, skip: int = 0
+    ) -> tuple[Tensor, ...]:
         """The k largest or smallest elements along an axis, in order, and their positions.
 
         As `tensorlike.functional.topk`, with the tensor first.

@@ -25,10 +25,10 @@ def _argsort(x: Array, axis: int, descending: bool, stable: bool) -> Array:
     return np.shape(x)[axis] - 1 - np.flip(backwards, axis)
 
 
-def _topk(x: Array, k: int, axis: int, largest: bool) -> tuple[Array, Array]:
+def _topk(x: Array, k: int, axis: int, largest: bool, skip: int) -> tuple[Array, Array]:
     import numpy as np
 
-    positions = np.take(_argsort(x, axis, largest, True), np.arange(k), axis)
+    positions = np.take(_argsort(x, axis, largest, True), np.arange(skip, skip + k), axis)
     return np.take_along_axis(x, positions, axis), positions
 
 

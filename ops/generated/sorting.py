@@ -81,6 +81,7 @@ class TopK(OpBase, native="TopK"):
         k: how many to take.
         axis: the axis to look along.
         largest: take the largest rather than the smallest.
+        skip: how many of the first to leave out.
 
     Inputs:
         x: any shape, real numeric or boolean.
@@ -90,7 +91,7 @@ class TopK(OpBase, native="TopK"):
         ``x -> x(*resized(x, axis, k)), int64(*resized(x, axis, k))``
 
     Raises:
-        ShapeError: k >= 0 and k <= shape(x)[axis] does not hold.
+        ShapeError: min(k, skip) >= 0 and k + skip <= shape(x)[axis] does not hold.
 
     Source:
         Declared in opdecl/sorting.yaml: TopK.
@@ -100,10 +101,13 @@ class TopK(OpBase, native="TopK"):
     k: int
     axis: int
     largest: bool
+    skip: int
 
     if TYPE_CHECKING:
 
-        def __init__(self, *, k: int, axis: int = -1, largest: bool = True) -> None: ...
+        def __init__(
+            self, *, k: int, axis: int = -1, largest: bool = True, skip: int = 0
+        ) -> None: ...
 
 
 # opdecl/sorting.yaml: SearchSorted

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from cases import Case
 from peers import JAX, OURS, TORCH, Array, Function, both_ways, forward, jax, jnp
+from reductions import jax_layer_norm
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -297,7 +298,7 @@ def _norm_functions(kind: str, n: int) -> dict[str, Function]:
         case "layer norm":
             return {OURS: lambda x, w, b: F.layer_norm(x, w, b),
                     TORCH: lambda x, w, b: library.layer_norm(x, (n,), w, b),
-                    JAX: _jax_layer_norm}  # fmt: skip
+                    JAX: jax_layer_norm}  # fmt: skip
         case "RMS norm":
             return {OURS: lambda x, w: F.rms_norm(x, w),
                     TORCH: lambda x, w: library.rms_norm(x, (n,), w, 1e-5),
@@ -308,11 +309,6 @@ def _norm_functions(kind: str, n: int) -> dict[str, Function]:
                     JAX: lambda x: jax.nn.softmax(x, -1)}  # fmt: skip
     return {OURS: lambda x: F.log_softmax(x, axis=-1), TORCH: lambda x: torch.log_softmax(x, -1),
             JAX: lambda x: jax.nn.log_softmax(x, -1)}  # fmt: skip
-
-
-def _jax_layer_norm(x: Any, w: Any, b: Any) -> Any:
-    centred = x - x.mean(-1, keepdims=True)
-    return centred * jax.lax.rsqrt((centred**2).mean(-1, keepdims=True) + 1e-5) * w + b
 
 
 def batch_norms(random: Random, count: int) -> Iterator[Case]:

@@ -74,20 +74,26 @@ def _not_empty(call: str, lines: Any, given: Any) -> None:
         raise ShapeError("there must be an element to choose.", op=call, got=f"shape {given.shape}")
 
 
+def _standing_at(lines: Any, place: int) -> Any:
+    """The element at a place of the order of each line, which needs no sorting of the others."""
+    return topk(lines, 1, axis=-1, largest=False, skip=place)[0][..., 0]
+
+
 def _middle(call: str, x: TensorLike, axis: _Axis, keepdims: bool, *, skips_nan: bool) -> Tensor:
     x = as_tensor(x)
     lines, kept = in_lines(call, x, axis)
     _not_empty(call, lines, x)
-    ordered = sort(lines, axis=-1)
-    last = ordered.shape[-1] - 1
-    if not isdtype(x.dtype, "real floating"):
-        found = ordered[..., last // 2]
-    elif skips_nan:
+    last = lines.shape[-1] - 1
+    may_be_nan = isdtype(x.dtype, "real floating")
+    if may_be_nan and skips_nan:
         count = count_nonzero(logical_not(isnan(lines)), axis=-1, keepdims=True)
+        ordered = sort(lines, axis=-1)
         found = take_along_axis(ordered, maximum(count - 1, 0) // 2, axis=-1)[..., 0]
     else:
-        largest = ordered[..., last]  # NaN, if there is one
-        found = where(isnan(largest), largest, ordered[..., last // 2])
+        found = _standing_at(lines, last // 2)
+        if may_be_nan:
+            largest = _standing_at(lines, last)  # NaN, if there is one
+            found = where(isnan(largest), largest, found)
     return reshape(found, kept) if keepdims else found
 
 

@@ -117,10 +117,10 @@ def take(x: TensorLike, indices: TensorLike, axis: int | None = None) -> Tensor:
         return take(reshape(x, (-1,)), indices, 0)
     at = axis_of("take", axis, len(x.shape))
     indices = as_tensor(indices)
-    count = len(indices.shape)
     out = gather(x, indices, axes=(at,))
     if at == 0:
         return out
+    count = len(indices.shape)
     order = [*range(count, count + at), *range(count), *range(count + at, len(out.shape))]
     return permute_dims(out, tuple(order))
 

@@ -18,6 +18,7 @@ from .arrays import steady
 from .generated.methods import TensorMethods
 
 index_op = _C.index_op  # the op that x[key] is, of a key that needs no gathering
+_ROWS = Gather(axes=(0,))
 # How the core reads the items of a Subtensor: a kind and three bounds each.
 _SLICE, _NEW_AXIS, _NO_BOUND = 1, 2, -(2**63)
 
@@ -203,6 +204,9 @@ def getitem(x: Any, key: Any) -> Any:
     Raises:
         IndexRangeError: an index is out of range, or of a wrong type or shape.
     """
+    if isinstance(key, _C.TensorBase) and key.dtype.kind == "integer" and len(x.shape) > 0:
+        (out,) = _ROWS(x, key)
+        return out
     mask = _whole_mask(x, key)
     if mask is not None:
         return TensorMethods.masked_select(x, mask)

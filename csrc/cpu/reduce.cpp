@@ -1,6 +1,7 @@
 #include "cpu/reduce.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 
 #include "base/blocking.h"
@@ -180,6 +181,9 @@ class Reducer {
     const size_t width = kernel_.accumulator;
     Ref<Storage> partial = Storage::allocate(static_cast<size_t>(chunks) * width);
     char* accumulators = partial->data();
+    // Once one chunk decides, others need not be looked at, unless they are also written.
+    const bool may_stop = kernel_.is_decided != nullptr && !x_.is_written && x_.written.empty();
+    std::atomic<bool> is_decided{false};
     parallel_for(chunks, 1, [&](int64_t begin, int64_t end) {
       Folding folding(kernel_);
       std::optional<TileRunner> runner;
@@ -187,7 +191,11 @@ class Reducer {
       for (int64_t c = begin; c < end; ++c) {
         char* acc = accumulators + static_cast<size_t>(c) * width;
         folding.start(acc, 1);
+        if (is_decided.load(std::memory_order_relaxed)) continue;
         fold(folding, runner, acc, i, c * kChunk, std::min(count_, (c + 1) * kChunk));
+        if (may_stop && kernel_.is_decided(acc)) {
+          is_decided.store(true, std::memory_order_relaxed);
+        }
       }
     });
     Folding folding(kernel_);

@@ -14,9 +14,10 @@ namespace tensorlike {
 namespace {
 
 constexpr int64_t kGrain = 16384;
-constexpr int64_t kChunk = 131072;  // elements of a long row that one thread selects from
-constexpr int64_t kFewBest = 1024;  // more than these are not selected chunk by chunk
-constexpr int64_t kVector = 64;     // bytes that may be written beyond what is asked for
+constexpr int64_t kChunk = 131072;      // elements of a long row that one thread selects from
+constexpr int64_t kFewBest = 1024;      // more than these are not selected chunk by chunk
+constexpr int64_t kSortedAtOnce = 128;  // elements: words of 8 bytes, sorted within registers
+constexpr int64_t kVector = 64;         // bytes that may be written beyond what is asked for
 
 // A key, and how many of those that it was chosen from are smaller.
 template <class Key>
@@ -311,7 +312,7 @@ void take_window(const Array& rows, const Window& window, const Array& values, i
     using T = typename decltype(tag)::type;
     if (window.skip > 0 && k == 1) {
       positions_at<T>(rows, n, window.skip, window.largest, positions, workspace);
-    } else if (window.skip > 0 || k > n / 8) {
+    } else if (window.skip > 0 || k > n / 8 || n <= kSortedAtOnce) {
       sort_and_cut(rows, n, window, positions, workspace);
     } else {
       select_rows<T>(rows, n, k, window.largest, positions);

@@ -2,6 +2,8 @@
 #include "cpu/small_launch.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 #include "cpu/loops.h"
 #include "op/infer.h"
@@ -25,7 +27,27 @@ constexpr int64_t kSmallReduced = 4096;
 constexpr int64_t kRepeated = 256;      // elements that a single one may be repeated to
 constexpr size_t kAccumulators = 4096;  // bytes of them on the stack
 
-// The shortest way for a small tensor in order, reduced along one axis or all.
+// The reduced axes [first, last), where they are valid and follow each other.
+std::optional<std::pair<int64_t, int64_t>> reduced_together(const Reduction& reduction,
+                                                            const Attr& axes, int64_t ndim) {
+  if (std::holds_alternative<Nothing>(axes)) return std::pair(int64_t{0}, ndim);
+  std::span<const int64_t> named;
+  if (const auto* axis = std::get_if<int64_t>(&axes)) named = {axis, 1};
+  if (const auto* several = std::get_if<std::vector<int64_t>>(&axes)) {
+    if (!reduction.spec.single_axis) named = *several;
+  }
+  if (named.empty()) return {};
+  const auto place = [ndim](int64_t axis) { return axis < 0 ? axis + ndim : axis; };
+  const int64_t first = place(named[0]);
+  for (size_t i = 1; i < named.size(); ++i) {
+    if (place(named[i]) != first + static_cast<int64_t>(i)) return {};
+  }
+  const int64_t last = first + static_cast<int64_t>(named.size());
+  if (first < 0 || last > ndim) return {};
+  return std::pair(first, last);
+}
+
+// The shortest way for a small tensor in order, reduced along neighbouring axes or all.
 Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   const Reduction& reduction = *op.reduction;
   const bool is_there = x.device.is_cpu() && x.is_contiguous && x.data != nullptr && x.count > 0 &&
@@ -35,15 +57,9 @@ Ref<Value> reduce_small(const Op& op, const RawTensor& x) {
   if (kernel.row == nullptr) return nullptr;
   if (summed_as(op) != nullptr) return nullptr;
   const int64_t ndim = static_cast<int64_t>(x.shape.size());
-  int64_t first = 0;
-  int64_t last = ndim;  // the reduced axes are [first, last)
-  if (const auto* axis = std::get_if<int64_t>(&op.attrs[1])) {
-    if (*axis < -ndim || *axis >= ndim) return nullptr;
-    first = *axis < 0 ? *axis + ndim : *axis;
-    last = first + 1;
-  } else if (!std::holds_alternative<Nothing>(op.attrs[1])) {
-    return nullptr;
-  }
+  const auto reduced = reduced_together(reduction, op.attrs[1], ndim);
+  if (!reduced) return nullptr;
+  const auto [first, last] = *reduced;
   const bool keeps = std::get<bool>(op.attrs[2]);
   int64_t outer = 1;
   int64_t n = 1;

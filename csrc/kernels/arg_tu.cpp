@@ -32,35 +32,40 @@ struct Loops {
 
   static bool is_nan(T x) { return x != x; }
 
-  // The extreme of a block that holds no NaN; else NaN.
+  // The more extreme of two; NaN stays, once it is met. No branches, so that lanes are vectors.
+  static T more_extreme(T best, T value) {
+    const T winner = Order::beats(value, best) ? value : best;
+    return is_nan(value) ? value : winner;
+  }
+
+  // The upper half of the lanes with the lower one, until one is left.
+  template <int kCount = kLanes>
+  [[gnu::always_inline]] static T join_lanes(T* lanes) {
+    if constexpr (kCount == 1) {
+      return lanes[0];
+    } else {
+      for (int l = 0; l < kCount / 2; ++l) {
+        lanes[l] = more_extreme(lanes[l], lanes[l + kCount / 2]);
+      }
+      return join_lanes<kCount / 2>(lanes);
+    }
+  }
+
+  // The extreme of a block that holds no NaN; else NaN. The next block is asked for meanwhile.
   static T extreme_of(const T* x, int64_t n) {
     T best[kLanes];
-    Position nan[kLanes] = {};
-    const T first = x[0];
-    for (T& lane : best) lane = first;
-    nan[0] = is_nan(first);
+    for (T& lane : best) lane = x[0];
     int64_t i = 0;
     for (; i + kLanes <= n; i += kLanes) {
-      for (int l = 0; l < kLanes; ++l) {
-        const T value = x[i + l];
-        best[l] = Order::beats(value, best[l]) ? value : best[l];
-        nan[l] |= is_nan(value) ? 1 : 0;
+      const uintptr_t ahead = reinterpret_cast<uintptr_t>(x + i) + kBlock * sizeof(T);
+#pragma GCC unroll 4
+      for (uintptr_t b = 0; b < kLanes * sizeof(T); b += 64) {
+        __builtin_prefetch(reinterpret_cast<const void*>(ahead + b));
       }
+      for (int l = 0; l < kLanes; ++l) best[l] = more_extreme(best[l], x[i + l]);
     }
-    for (int l = 0; i < n; ++i, ++l) {
-      best[l] = Order::beats(x[i], best[l]) ? x[i] : best[l];
-      nan[l] |= is_nan(x[i]) ? 1 : 0;
-    }
-    T extreme = best[0];
-    Position has_nan = nan[0];
-    for (int l = 1; l < kLanes; ++l) {
-      extreme = Order::beats(best[l], extreme) ? best[l] : extreme;
-      has_nan |= nan[l];
-    }
-    if constexpr (kFloats<T>) {
-      if (has_nan != 0) return std::numeric_limits<T>::quiet_NaN();
-    }
-    return extreme;
+    for (int l = 0; i < n; ++i, ++l) best[l] = more_extreme(best[l], x[i]);
+    return join_lanes(best);
   }
 
   // A row that is not worth filling the lanes for.

@@ -48,6 +48,8 @@ struct ReductionKernel {
   // out[r] = what the steps above give for the n elements of row r < count, with the same bits;
   // `step` elements lie between rows. Null: nothing is quicker than these steps.
   void (*each)(void* out, const void* x, int64_t n, int64_t count, int64_t step) = nullptr;
+  // Whether nothing more can change *acc. Null: it always can.
+  bool (*is_decided)(const void* acc) = nullptr;
 };
 
 // y[i] = x[i] * scale where element first + i stays, else 0. Which stay follows from the key and

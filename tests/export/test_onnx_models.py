@@ -228,6 +228,8 @@ def test_equal_elements_keep_their_order_when_sorted() -> None:
         check_known(lambda x, d=descending: F.argsort(x, descending=d), [x])
         check_known(lambda x, d=descending: F.argsort(x, axis=0, descending=d), [x])
     check_known(lambda x: F.topk(x, k=3), [x])
+    check_known(lambda x: F.topk(x, k=2, skip=3, largest=False), [x])
+    check_known(lambda x: F.kthvalue(x, 2, axis=0), [x])
     check_known(lambda x: F.argmax(x, axis=1), [x])
 
 

@@ -52,7 +52,10 @@ def test_moments_refuse_an_axis_named_twice_and_odd_corrections(name: str) -> No
 
 @pytest.mark.parametrize("k", [-1, 4, 2**62, -(2**63)])
 def test_topk_takes_no_more_than_there_is(k: int) -> None:
-    with pytest.raises(tl.ShapeError, match=r"^TopK: min\(k, skip\) >= 0 and k \+ skip <= shape\(x\)\[axis\] must hold"):
+    with pytest.raises(
+        tl.ShapeError,
+        match=r"^TopK: min\(k, skip\) >= 0 and k \+ skip <= shape\(x\)\[axis\] must hold",
+    ):
         F.topk(tl.tensor([1.0, 2.0, 3.0]), k=k)
 
 

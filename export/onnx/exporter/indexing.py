@@ -135,6 +135,19 @@ def write_sort(site: Site) -> list[str] | None:
     return [found[1 if type(site.op).__name__ == "ArgSort" else 0]]
 
 
+def write_topk(site: Site) -> list[str] | None:
+    """TopK, and of its results what is not to be left out; all by its key where nothing is."""
+    graph, axis = site.graph, site.known("axis")
+    skip = site.known("skip")
+    end = skip + site.known("k")
+    found = graph.node(
+        "TopK", [site.x.name, graph.ints([end])], 2, axis=axis, largest=int(site.known("largest")),
+        sorted=1,
+    )  # fmt: skip
+    bounds = [graph.ints([skip]), graph.ints([end]), graph.ints([axis])]
+    return [graph.one("Slice", name, *bounds) for name in found]
+
+
 def write_unique(site: Site) -> list[str]:
     """Unique, which has all that may be asked for."""
     graph = site.graph
@@ -171,6 +184,7 @@ INDEXING_RULES: Mapping[str, Rule] = {
     "Argwhere": write_argwhere,
     "Sort": write_sort,
     "ArgSort": write_sort,
+    "TopK": write_topk,
     "Unique": write_unique,
     "Scan": write_scan,
 }

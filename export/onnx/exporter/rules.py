@@ -31,7 +31,7 @@ LIMITED: Mapping[str, str] = {
     "Convolution": "Conv", "ConvolutionTranspose": "ConvTranspose", "MaxPool": "MaxPool",
     "AvgPool": "AveragePool", "MaxPoolSelect": "MaxPool", "MaxPoolSpread": "MaxPool",
     "MaskedSelect": "Compress", "Sort": "TopK", "ArgSort": "TopK", "Unique": "Unique", "Pad": "Pad",
-    "Argwhere": "NonZero",
+    "Argwhere": "NonZero", "TopK": "TopK",
 }  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 import gc
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -212,3 +213,71 @@ def test_a_block_that_nobody_closed_ends_while_another_goes_on() -> None:
     assert isinstance(older.weight.detach().__wrapped__, tl.RawTensor)
     assert len(main.all_parameters()) == 2 and len(held[0].all_parameters()) == 2
     assert _is_nothing_built()
+
+
+def test_scopes_and_loops_end_in_any_order_too() -> None:
+    scopes = [static.Scope() for _ in range(3)]
+
+    def open_scope(scope: Any) -> Iterator[None]:
+        with static.scope_guard(scope):
+            yield
+
+    blocks = [open_scope(scope) for scope in scopes]
+    for block in blocks:
+        next(block)
+    for which, left in ((1, scopes[2]), (2, scopes[0])):
+        blocks[which].close()
+        assert static.global_scope() is left
+    blocks[0].close()
+    assert static.global_scope() not in scopes
+
+
+def test_two_threads_build_a_loop_each() -> None:
+    """`assign` is about the one whose block this thread is in."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def other() -> None:
+        with static.program_guard(static.Program(), static.Program()):
+            x = static.data("x", ())
+            going = x < 100.0
+            with static.While(going).block():
+                begun.set()
+                assert ended.wait(60)
+                static.assign(static.assign(x * 3, x) < 100.0, going)
+
+    with ThreadPoolExecutor(1) as pool, static.program_guard(static.Program()) as main:
+        x = static.data("x", ())
+        going = x < 100.0
+        loop = static.While(going)
+        with loop.block():
+            done = pool.submit(other)
+            assert begun.wait(60)
+            static.assign(static.assign(x * 2, x) < 100.0, going)
+        ended.set()
+        done.result()
+        y = loop()
+    assert static.Executor().run(main, feed={"x": 3.0}, fetch_list=[y])[0].item() == 192.0
+
+
+def test_only_memories_of_the_block_are_updated() -> None:
+    with static.program_guard(static.Program(), static.Program()):
+        rnn = static.StaticRNN()
+        with pytest.raises(tl.ArgumentError, match="must update a memory of"), rnn.step():
+            row = rnn.step_input(static.data("x", (4, 2)))
+            rnn.update_memory(row, row)
+    wrong: Any = 7
+    with pytest.raises(tl.ParameterError, match="scope_guard: scope must be a Scope"):
+        static.scope_guard(wrong).__enter__()
+
+
+def test_parameters_are_not_made_for_what_is_refused() -> None:
+    with static.program_guard(static.Program(), static.Program()) as main:
+        x = static.data("x", (4, 3))
+        for act in ("no_such", "linalg", "_load", 7):
+            with pytest.raises(tl.ParameterError, match="fc: act must be the name of a function"):
+                static.fc(x, 2, act=act)  # type: ignore[arg-type]
+        with pytest.raises(tl.ArgumentError, match="fc: x must have 1 to 64 dimensions; got"):
+            static.fc(7, 2)
+        with pytest.raises(tl.DTypeError, match="embedding: x must be of integers"):
+            static.embedding(x, (5, 2))
+        assert main.all_parameters() == []

@@ -66,7 +66,7 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
-void watch_collections() {
+void keep_finalizers_outside() {
   static PyObject* const gc = checked(PyImport_ImportModule("gc"));
   const Object list = own(PyObject_GetAttrString(gc, "callbacks"));
   if (PyList_Check(list.get()) == 0) return;  // somebody wants none

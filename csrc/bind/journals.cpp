@@ -98,7 +98,7 @@ namespace {
 
 uint64_t begin(uint64_t births, Bindings entries) {
   static uint64_t last = 0;  // under the GIL
-  watch_collections();
+  keep_finalizers_outside();
   mine().open.push_back({++last, births, std::move(entries)});
   ++going_on;
   return last;

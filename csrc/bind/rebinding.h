@@ -40,7 +40,7 @@ bool is_noted(PyObject* wrapper);
 std::vector<uint64_t> put_journals_aside();
 void take_journals_back(const std::vector<uint64_t>& numbers);
 // Something begins in which finalizers are to have no part.
-void watch_collections();
+void keep_finalizers_outside();
 // Whether both are one value, which several objects may stand for.
 bool is_same_value(const Value& x, const Value& y);
 

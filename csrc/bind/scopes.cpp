@@ -268,7 +268,7 @@ class Recording {
     if (block_) {
       fail(ErrorKind::kAttribute, said::op("Recording"), "it must not be entered inside itself.");
     }
-    watch_collections();
+    keep_finalizers_outside();
     block_ = std::make_unique<RecordedBlock>(program_.get());
   }
   void exit() { block_.reset(); }

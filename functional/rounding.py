@@ -40,17 +40,19 @@ def round(x: TensorLike, decimals: int = 0) -> Tensor:
     x = as_tensor(x)
     if isdtype(x.dtype, ("bool", "integral")):
         return generated.positive(x) if places > 0 else _round_integers(x, -places)
-    wide = x.astype("float64") if isdtype(x.dtype, "real floating") else x.astype("complex128")
+    is_real = isdtype(x.dtype, "real floating")
+    wide = generated.astype(x, dtype="float64" if is_real else "complex128")
     if abs(places) > 300:
         return generated.positive(x) if places > 0 else x * 0
     scale = 10.0 ** abs(places)
     if places < 0:
-        return (generated.round(wide / scale) * scale).astype(x.dtype)
+        return generated.astype(generated.round(wide / scale) * scale, dtype=x.dtype)
     scaled = wide * scale
     # What overflows has no decimals.
     is_large = generated.isinf(scaled) | ~generated.isfinite(wide)
     kept = generated.where(is_large, 0, scaled)
-    return generated.where(is_large, wide, generated.round(kept) / scale).astype(x.dtype)
+    found = generated.where(is_large, wide, generated.round(kept) / scale)
+    return generated.astype(found, dtype=x.dtype)
 
 
 def _round_integers(x: Tensor, places: int) -> Tensor:
@@ -58,11 +60,13 @@ def _round_integers(x: Tensor, places: int) -> Tensor:
     bits = 8 * x.dtype.itemsize
     if places >= bits or 10**places >= 2**bits:  # the power of a large number takes for ever
         return x * 0
-    wide: Tensor = x.astype("uint64" if x.dtype.name == "uint64" else "int64")
+    wide = generated.astype(x, dtype="uint64" if x.dtype.name == "uint64" else "int64")
     unit = 10**places
     whole, rest = wide // unit, wide % unit
     is_up = (rest > unit // 2) | ((rest == unit // 2) & (whole % 2 == 1))
-    return generated.astype((whole + is_up.astype(wide.dtype)) * unit, dtype=x.dtype)
+    return generated.astype(
+        (whole + generated.astype(is_up, dtype=wide.dtype)) * unit, dtype=x.dtype
+    )
 
 
 @extended

@@ -2,7 +2,9 @@
 
 Python may look for garbage at any allocation, and runs the finalizers of what it finds: somebody's
 suspended block that puts tensors back, say. Where a block records or takes back what happens inside
-of it, that would become a part of it, or be undone with it.
+of it, that would become a part of it, or be undone with it. The core puts what it knows of aside
+meanwhile, in blocks of users, too (csrc/bind/collections.cpp); what else a call relies on, the
+stream of random numbers, say, is safe where finalizers wait until it is over.
 """
 
 from __future__ import annotations

@@ -10,9 +10,12 @@ from collections.abc import Iterable, Sequence
 from contextvars import ContextVar
 from typing import Any, Protocol
 
+from .. import _C
+from .nested import innermost
+
 
 class Keeper(Protocol):
-    """Who builds a program."""
+    """Who builds a program, in a block (`nested.py`)."""
 
     def keep(self, tensor: Any, kind: str) -> None:
         """Makes a variable of a tensor, which stays between runs."""
@@ -36,12 +39,18 @@ class Keeper(Protocol):
 keeping: ContextVar[Keeper | None] = ContextVar("tensorlike_keeping", default=None)
 
 
+def keeper_now() -> Keeper | None:
+    """Who builds a program, if anybody does."""
+    found: Keeper | None = innermost(keeping)
+    return found
+
+
 def keep(tensor: Any, kind: str) -> None:
     """A tensor that stays between runs has been made; `kind` is what it is."""
-    keeper = keeping.get()
+    keeper = keeper_now()
     if keeper is not None:
         keeper.keep(tensor, kind)
-    found = recorder.get()
+    found = recorder_now()
     if found is not None:
         found.made(tensor)
 
@@ -52,12 +61,14 @@ def starts_from(tensor: Any, value: Any) -> bool:
     Values that are loaded are first values: the tensor goes on standing for what the program makes
     of it.
     """
-    keeper = keeping.get()
+    keeper = keeper_now()
     return keeper is not None and keeper.start_from(tensor, value)
 
 
 class Recorder(Protocol):
     """Who records a function that is called again and again."""
+
+    collection: int  # in which it began
 
     def made(self, tensor: Any) -> None:
         """What stays between calls has been made inside of one."""
@@ -75,10 +86,16 @@ class Recorder(Protocol):
 recorder: ContextVar[Recorder | None] = ContextVar("tensorlike_recorder", default=None)
 
 
+def recorder_now() -> Recorder | None:
+    """Who records a function; what finalizers call is none of it."""
+    found = recorder.get()
+    return found if found is not None and found.collection == _C.collection() else None
+
+
 def number_in(holder: Any, name: str, dtype: Any) -> Any:
     """A setting that may be another in each call: a number, or, where one is recorded, a tensor."""
     value = getattr(holder, name)
-    found = recorder.get()
+    found = recorder_now()
     if found is None or not isinstance(value, (int, float)):
         return value
     return found.number(holder, name, dtype)
@@ -86,7 +103,7 @@ def number_in(holder: Any, name: str, dtype: Any) -> Any:
 
 def counted(counts: list[int], index: int) -> Any:
     """Counts on by one: the number, or, where a call is recorded, a tensor of float64."""
-    found = recorder.get()
+    found = recorder_now()
     if found is not None:
         return found.count(counts, index)
     counts[index] += 1

@@ -32,7 +32,7 @@ class Ongoing(Generic[_What]):
         rules: Sequence[Any],
         on_read: Callable[[Any], None] | None = None,
     ) -> None:
-        self._innermost: ContextVar[_What | None] = ContextVar(name, default=None)
+        self._innermost: ContextVar[tuple[_What, int] | None] = ContextVar(name, default=None)
         self._rules = tuple(rules)
         self._on_read = on_read
         self._counting = threading.Lock()
@@ -46,13 +46,14 @@ class Ongoing(Generic[_What]):
         self._rules = (*self._rules, rule)
 
     def innermost(self) -> _What | None:
-        """What goes on in this thread."""
-        return self._innermost.get()
+        """What goes on in this thread; finalizers that are run meanwhile are no part of it."""
+        found = self._innermost.get()
+        return found[0] if found is not None and found[1] == _C.collection() else None
 
     @contextmanager
     def block(self, what: _What) -> Iterator[None]:
         """A block in which it goes on."""
-        token = self._innermost.set(what)
+        token = self._innermost.set((what, _C.collection()))
         with self._counting:
             self._blocks += 1
             if self._blocks == 1:

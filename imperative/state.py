@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import _C
+from .arrays import steady
 from .keeping import starts_from
 from .levels import stopped, unwrapped
 from .tensor import Tensor
@@ -38,6 +39,26 @@ def saved(tensor: Tensor) -> np.ndarray[Any, Any]:
     return np.array((tensor if tensor.device == "cpu" else tensor.to("cpu")).numpy())
 
 
+def _no_numbers(name: str, value: Any) -> _C.DTypeError:
+    return _C.DTypeError(
+        "must hold numbers", op="load_state_dict", argument=name, got=f"a {type(value).__name__}"
+    )
+
+
+def tensor_or_array(name: str, value: Any) -> Any:
+    """A value of a state, as an array where it is no tensor.
+
+    Raises:
+        DTypeError: it is no array.
+    """
+    if isinstance(value, _C.TensorBase):
+        return value
+    try:
+        return np.array(steady(value))
+    except Exception as error:
+        raise _no_numbers(name, value) from error
+
+
 def loaded(name: str, value: Any, like: Tensor) -> Tensor:
     """A value of a state as the tensor that it is to take the place of.
 
@@ -46,16 +67,12 @@ def loaded(name: str, value: Any, like: Tensor) -> Tensor:
         DTypeError: it holds no numbers, or of a kind that the tensor cannot hold.
         ValueError: a number is beyond what the tensor's dtype can hold.
     """
+    value = tensor_or_array(name, value)
     try:
         is_own = isinstance(value, _C.TensorBase)
-        made = Tensor(stopped(unwrapped(value)) if is_own else np.array(value))
+        made = Tensor(stopped(unwrapped(value)) if is_own else value)
     except Exception as error:
-        raise _C.DTypeError(
-            "must hold numbers",
-            op="load_state_dict",
-            argument=name,
-            got=f"a {type(value).__name__}",
-        ) from error
+        raise _no_numbers(name, value) from error
     if made.shape != like.shape:
         raise _C.ShapeError(
             f"must have shape {like.shape}",

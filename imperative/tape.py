@@ -257,12 +257,8 @@ def guard() -> Iterator[Tape]:
         >>> y.requires_grad, len(tape)
         (True, 1)
     """
-    token = keeping.set(None)
-    try:
-        with enable_grad(), _C.Recording(None), Tape() as tape:
-            yield tape
-    finally:
-        keeping.reset(token)
+    with _C.Setting(keeping, None), enable_grad(), _C.Recording(None), Tape() as tape:
+        yield tape
 
 
 def to_variable(data: Any, *, stop_gradient: bool = False) -> Any:

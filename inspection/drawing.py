@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from xml.sax.saxutils import escape
 
 from .. import _C
-from .files import replace_file
+from .files import path_of, replace_file
 from .graph import Box, Graph, read_dot
 from .graph_layout import LABEL_WIDTH, LINE, PAD, Layout, Place, Point, arrange, shorten
 
@@ -50,7 +50,7 @@ def draw(dot: str, path: str | PathLike[str]) -> None:
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     draw(listing.to_dot("doubled"), f"{folder}/doubled.svg")
     """
-    target = Path(path)
+    target = path_of(path, "draw")
     match target.suffix:
         case ".dot":
             replace_file(target, dot.encode())

@@ -7,9 +7,11 @@ from typing import Any
 
 from .. import _C
 from ..imperative import Tensor, as_dtype
+from ..imperative.naming import named_class
 from ..imperative.trees import leaves_of, map_tree
 
 
+@named_class
 class InputSpec:
     """Shape, dtype and name of an argument.
 

@@ -130,6 +130,7 @@ class Recording:
         self.captured: dict[int, Any] = {}
         self.inputs: list[tuple[int, Place]] = []
         self.reads: dict[int, Read] = {}
+        self.collection = _C.collection()
         self._journal = _C.Journal()
         self._level = Level()
         self._is_touching = False

@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import _C
 from ..imperative import Parameter, Tensor, program_file
 from ..imperative.levels import stopped, unwrapped
+from ..imperative.naming import named_around
 from ..imperative.sub_programs import Call
+from ..inspection.files import path_of, read_file, replace_file
 from ..nn import Layer
 from ..nn.layer import Buffer
 from ..static import Program
@@ -34,6 +35,7 @@ class DumpInfo(NamedTuple):
     parameters: tuple[str, ...]
 
 
+@named_around
 def save(
     function: Any,
     path: str | PathLike[str],
@@ -74,8 +76,14 @@ def save(
         >>> again(x).tolist() == layer(x).tolist(), info.inputs
         (True, ('x',))
     """
+    if not isinstance(for_inference, bool | ForInference):
+        raise _C.ParameterError(
+            "must be a bool or a ForInference", op="save", argument="for_inference",
+            got=type(for_inference).__name__,
+        )  # fmt: skip
+    path = path_of(path, "save")
     compiled = function if isinstance(function, CompiledFunction) else CompiledFunction(function)
-    concrete = compiled.concrete(*(input_spec or ()))
+    concrete = compiled.concrete(*(() if input_spec is None else tuple(input_spec)))
     return write(concrete, path, for_inference)
 
 
@@ -86,7 +94,7 @@ def write(
     if for_inference is not False:
         options = ForInference() if for_inference is True else for_inference
         inferring, results = options.apply(concrete)
-        Path(path).write_bytes(program_file.write(inferring, results))
+        replace_file(path_of(path, "save"), program_file.write(inferring, results))
         return DumpInfo(len(inferring.steps()), concrete.inputs, tuple(results), ())
     program = concrete.program
     weights, learnt = {}, []
@@ -101,7 +109,7 @@ def write(
                 program.rename(number, _BUFFER + name)
             weights[_BUFFER + name.removeprefix(_BUFFER)] = stopped(unwrapped(tensor))
     data = program_file.write(program, dict(concrete.numbers()), weights)
-    Path(path).write_bytes(data)
+    replace_file(path_of(path, "save"), data)
     return DumpInfo(len(program.steps()), concrete.inputs, tuple(concrete.results), tuple(learnt))
 
 
@@ -121,7 +129,7 @@ def load(path: str | PathLike[str]) -> TranslatedLayer:
         Paddle, ``paddle.jit.load``.
     """
     program = Program()
-    results, weights = program_file.read(Path(path).read_bytes(), program)
+    results, weights = program_file.read(read_file(path_of(path, "load"), "load"), program)
     return TranslatedLayer(program, results, weights)
 
 

@@ -8,6 +8,7 @@ from types import FunctionType, MethodType
 from typing import Any
 
 from ..imperative.levels import stopped
+from ..imperative.naming import named_around
 from ..nn import Layer
 from .compiled_function import CompiledFunction
 from .conversion import settings
@@ -74,7 +75,7 @@ class StaticFunction(CompiledFunction):
             ConversionError: it cannot be part of a program.
         """
         found = converted(plain_function(self.__wrapped__))
-        bound = getattr(self.__wrapped__, "__self__", None)
+        bound = instance_of(self.__wrapped__)
         return partial(_run, found if bound is None else MethodType(found, bound))
 
     @property
@@ -91,6 +92,15 @@ def _run(function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """Calls a converted function, whose handlers must not hide what cannot be converted."""
     with none_swallowed():
         return function(*args, **kwargs)
+
+
+def instance_of(function: Any) -> Any:
+    """What a method is bound to, which may have become a program before; None: nothing."""
+    inner = getattr(function, "__func__", function)
+    bound = getattr(function, "__self__", None)
+    if bound is None and isinstance(inner, CompiledFunction):
+        return instance_of(inner.__wrapped__)
+    return bound
 
 
 def plain_function(function: Any) -> FunctionType:
@@ -110,6 +120,7 @@ def plain_function(function: Any) -> FunctionType:
     return inner
 
 
+@named_around
 def to_static(
     function: Any = None, *, input_spec: Any = None, cache_size: int = 64, opt_level: int = 1
 ) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..imperative import ArgumentError, ParameterError, Tensor, TensorBase
 from ..imperative import state as states
-from ..imperative.state import check_state, loaded, set_all
+from ..imperative.state import check_state, loaded, set_all, tensor_or_array
 
 if TYPE_CHECKING:
     from .layer import Layer
@@ -76,7 +76,7 @@ def load(layer: Layer, state: Mapping[str, Any], strict: bool, layout: str) -> N
     for name, tensor in own.items():
         if name not in state:
             continue
-        value = state[name]
+        value = tensor_or_array(name, state[name])
         if id(tensor) in swapped:
             if is_pytorch:
                 value = _transposed(value)
@@ -89,7 +89,7 @@ def load(layer: Layer, state: Mapping[str, Any], strict: bool, layout: str) -> N
 def _transposed(value: Any) -> Any:
     if isinstance(value, TensorBase):  # of any dtype, those included that NumPy has not
         return Tensor(value).mT if len(value.shape) > 1 else value
-    return np.swapaxes(np.array(value), -1, -2) if np.ndim(value) > 1 else value
+    return np.swapaxes(value, -1, -2) if value.ndim > 1 else value
 
 
 def _is_square(array: Any) -> bool:

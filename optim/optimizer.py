@@ -18,7 +18,7 @@ from ..imperative import (
     replace,
     stop_gradient,
 )
-from ..imperative.keeping import counted, keep, keeping, number_in
+from ..imperative.keeping import counted, keep, keeper_now, number_in
 from ..imperative.naming import named_class
 from ..imperative.state import check_state, loaded, saved, set_all
 
@@ -52,7 +52,7 @@ class Optimizer:
     def __init__(self, parameters: Iterable[Tensor] | None, lr: Number) -> None:
         """Keeps the parameters."""
         self.parameters: list[Tensor] = []
-        if parameters is not None or keeping.get() is None:
+        if parameters is not None or keeper_now() is None:
             self._take(parameters)
         _check(type(self).__name__, "lr", lr, lambda rate: rate > 0, "positive")
         self.lr = lr
@@ -92,7 +92,7 @@ class Optimizer:
             >>> p.tolist()
             [0.5]
         """
-        keeper = keeping.get()
+        keeper = keeper_now()
         if parameters is not None or not self.parameters:
             given = keeper.parameters() if keeper is not None else ()
             self._take(given if parameters is None else parameters)
@@ -314,7 +314,7 @@ class Adam(Optimizer):
         self._second = [_zeros_like(p, "moment2") for p in self.parameters]
         # In a program, which has no numbers that count runs, the powers of both rates are states.
         self._powers: list[tuple[Tensor, ...]] = []
-        if keeping.get() is not None:
+        if keeper_now() is not None:
             self._powers = [_powers(self.betas) for _ in self.parameters]
 
     def _state(self) -> dict[str, list[Any]]:

@@ -9,11 +9,13 @@ from .. import _C
 from ..imperative import Tensor
 from ..imperative.autograd import grad
 from ..imperative.levels import stopped, unwrapped
+from ..imperative.naming import named
 from .copied import Backward
 from .numbers import number_in
 from .program import Program, Variable
 
 
+@named
 def append_backward(
     loss: Tensor,
     parameter_list: Sequence[Any] | None = None,

@@ -12,6 +12,7 @@ import numpy as np
 from .. import _C
 from ..imperative import Listing, Tensor, TensorBase, as_raw_tensor, device, devices
 from ..imperative.levels import stopped, unwrapped
+from ..imperative.nested import Nested, innermost
 from .compiled import CompiledProgram
 from .guard import default_main_program
 from .numbers import number_in
@@ -47,22 +48,50 @@ class Scope(_C.Scope):
 
 
 _global = Scope()
-_current: ContextVar[Scope | None] = ContextVar("tensorlike_scope", default=None)
+
+
+class _Guarded(Nested):
+    """A block in which a scope is the global one."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+
+
+_current: ContextVar[_Guarded | None] = ContextVar("tensorlike_scope", default=None)
 
 
 def global_scope() -> Scope:
     """Where executors keep states, unless they are told otherwise."""
-    return _current.get() or _global
+    found: _Guarded | None = innermost(_current)
+    return _global if found is None else found.scope
+
+
+def given_scope(scope: Any, op: str) -> Scope:
+    """A scope that a call was given; None is the global one.
+
+    Raises:
+        ParameterError: it is none.
+    """
+    if scope is None:
+        return global_scope()
+    if not isinstance(scope, Scope):
+        raise _C.ParameterError(
+            "must be a Scope", op=op, argument="scope", got=type(scope).__name__
+        )  # fmt: skip
+    return scope
 
 
 @contextmanager
 def scope_guard(scope: Scope) -> Iterator[Scope]:
     """A block in which another scope is the global one."""
-    token = _current.set(scope)
+    if scope is None:
+        raise _C.ParameterError("must be a Scope", op="scope_guard", argument="scope", got="None")
+    block = _Guarded(given_scope(scope, "scope_guard"))
+    block.begin(_current)
     try:
         yield scope
     finally:
-        _current.reset(token)
+        block.end(_current)
 
 
 class CPUPlace:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from ..imperative import program_file
-from .executor import Scope, global_scope
-from .numbers import number_in
+from ..imperative.naming import named
+from ..inspection.files import path_of, read_file, replace_file
+from .executor import Scope, given_scope
+from .numbers import check_program, number_in
 from .program import Program
 
 
+@named
 def save(
     program: Program,
     path: str | PathLike[str],
@@ -43,7 +45,8 @@ def save(
         >>> static.Executor().run(again, {"x": [1.0, 2.0]}, list(again.results.values()))
         [array([2., 4.], dtype=float32)]
     """
-    scope = global_scope() if scope is None else scope
+    check_program(program, "save")
+    scope = given_scope(scope, "save")
     numbers = [number_in(program, x) for x in fetch_list]
     kept = program.assigned()
     results = {program.names(number): kept.get(number, number) for number in numbers}
@@ -53,9 +56,10 @@ def save(
         if value is not None:
             weights[name] = value
     data = program_file.write(program, results, weights)
-    Path(path).write_bytes(data)
+    replace_file(path_of(path, "save"), data)
 
 
+@named
 def load(path: str | PathLike[str], scope: Scope | None = None) -> Program:
     """The program that `save` wrote; its states get their values in a scope.
 
@@ -72,10 +76,10 @@ def load(path: str | PathLike[str], scope: Scope | None = None) -> Program:
         ArgumentError: the file is no program, or is damaged.
         OSError: it cannot be read.
     """
+    scope = given_scope(scope, "load")
     program = Program()
-    results, weights = program_file.read(Path(path).read_bytes(), program)
+    results, weights = program_file.read(read_file(path_of(path, "load"), "load"), program)
     program.results = {name: program.symbol(number) for name, number in results.items()}
-    scope = global_scope() if scope is None else scope
     for name, value in weights.items():
         scope.set(name, value)
     return program

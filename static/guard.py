@@ -11,11 +11,13 @@ from .. import _C
 from ..imperative import Tensor
 from ..imperative.keeping import keeping
 from ..imperative.levels import stopped, unwrapped
+from ..imperative.naming import named
+from ..imperative.nested import Nested, innermost
 from .backward import append_backward
 from .program import Program, Variable
 
 
-class _Builder:
+class _Builder(Nested):
     """The programs that are being built, and what is told of tensors that stay between runs."""
 
     def __init__(self, main: Program, startup: Program) -> None:
@@ -48,7 +50,7 @@ _static: list[ExitStack] = []  # what `enable_static` entered
 
 def building() -> _Builder:
     """What is being built; the default programs where nothing is."""
-    return _building.get() or _defaults
+    return innermost(_building) or _defaults
 
 
 def default_main_program() -> Program:
@@ -109,7 +111,7 @@ def program_guard(
         )  # fmt: skip
     startup = default_startup_program() if startup_program is None else startup_program
     builder = _Builder(main_program, startup)
-    token, keeper = _building.set(builder), keeping.set(builder)
+    builder.begin(_building, keeping)
     journal = _C.Journal()
     older: Sequence[Any] = ()
     try:
@@ -118,12 +120,11 @@ def program_guard(
             try:
                 yield main_program
             finally:
+                older = journal.own()  # they hold what they do inside, whoever ends the block
                 main_program.assign_kept()
-                older = journal.rebound()
             _refuse_forgotten(main_program, older)
     finally:
-        keeping.reset(keeper)
-        _building.reset(token)
+        builder.end(_building, keeping)
 
 
 def _refuse_forgotten(program: Program, older: Sequence[Any]) -> None:
@@ -140,6 +141,7 @@ def _refuse_forgotten(program: Program, older: Sequence[Any]) -> None:
         )  # fmt: skip
 
 
+@named
 def keep(tensors: Any, names: str | Sequence[str] | None = None) -> None:
     """Makes tensors that were made before the block states of the program that is being built.
 
@@ -162,7 +164,7 @@ def keep(tensors: Any, names: str | Sequence[str] | None = None) -> None:
         >>> list(main.block.vars)
         ['x', 'weight', 'bias', '_1']
     """
-    builder = _building.get()
+    builder: _Builder | None = innermost(_building)
     if builder is None:
         raise _C.ArgumentError("a program must be being built", op="keep", fix="use program_guard")
     if hasattr(tensors, "named_parameters"):
@@ -176,6 +178,7 @@ def keep(tensors: Any, names: str | Sequence[str] | None = None) -> None:
         builder.main.keep(tensor, name, builder.startup)
 
 
+@named
 def data(name: str, shape: Sequence[int | str | None], dtype: Any = _C.float32) -> Variable:
     """A variable of the program that is being built which each run is fed.
 

@@ -8,10 +8,12 @@ from typing import Any
 
 from ..imperative import blocks
 from ..imperative.levels import unwrapped
+from ..imperative.naming import named, named_class
 from ..imperative.row_branch import RowBranch
 from .control_flow import Recorder, SubProgram, results
 
 
+@named_class
 class IfElse(Recorder):
     """Two blocks, each on the rows for which a column of booleans is true, or false.
 
@@ -76,6 +78,7 @@ class IfElse(Recorder):
             self._rows[which], self._outputs[which] = {}, []
             yield
 
+    @named
     def input(self, x: Any) -> Any:
         """The rows of a variable that are the block's."""
         self._inside()
@@ -93,6 +96,7 @@ class IfElse(Recorder):
             rows[key] = block.input(_free(block, name), ["rows", *dims], value.dtype)
         return rows[key]
 
+    @named
     def output(self, *outputs: Any) -> None:
         """What the block gives, as many rows as it got."""
         block = self._inside()

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from typing import Any
 
 from .. import _C
 from ..imperative import program_file
-from .executor import Executor, Scope, global_scope
-from .numbers import number_in
+from ..imperative.naming import named
+from ..inspection.files import path_of, read_file, replace_file
+from .executor import Executor, Scope, given_scope
+from .numbers import check_program, number_in
 from .program import Program, Variable
 
 _FILE = "__model__.tlp"
 
 
+@named
 def save_inference_model(
     path: str | PathLike[str],
     feed: Sequence[str],
@@ -40,7 +42,8 @@ def save_inference_model(
     Source:
         Paddle, ``paddle.static.save_inference_model``.
     """
-    scope = global_scope() if scope is None else scope
+    check_program(program, "save_inference_model")
+    scope = given_scope(scope, "save_inference_model")
     pruned = program.prune([program.symbol(number_in(program, x)) for x in fetch])
     wanted = [n for n, (_, role, _) in enumerate(pruned.variables()) if role == "input"]
     missing = [pruned.names(n) for n in wanted if pruned.names(n) not in feed]
@@ -55,11 +58,13 @@ def save_inference_model(
     }
     names = [name for name, role, _ in pruned.variables() if role == "state"]
     weights = {name: value for name in names if (value := scope.find(name)) is not None}
-    folder = Path(path)
+    folder = path_of(path, "save_inference_model")
+    data = program_file.write(pruned, results, weights)
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / _FILE).write_bytes(program_file.write(pruned, results, weights))
+    replace_file(folder / _FILE, data)
 
 
+@named
 def load_inference_model(
     path: str | PathLike[str], executor: Executor, *, scope: Scope | None = None
 ) -> tuple[Program, list[str], list[Variable]]:
@@ -80,9 +85,10 @@ def load_inference_model(
     Source:
         Paddle, ``paddle.static.load_inference_model``.
     """
+    file = path_of(path, "load_inference_model") / _FILE
+    scope = given_scope(scope, "load_inference_model")
     program = Program()
-    results, weights = program_file.read((Path(path) / _FILE).read_bytes(), program)
-    scope = global_scope() if scope is None else scope
+    results, weights = program_file.read(read_file(file, "load_inference_model"), program)
     for name, value in weights.items():
         scope.set(name, value)
     feed = [name for name, role, _ in program.variables() if role == "input"]

@@ -10,11 +10,22 @@ from typing import Any
 
 from .. import functional as F
 from .. import nn
-from ..imperative import ArgumentError
+from ..imperative import ArgumentError, DTypeError, ParameterError, TensorBase
+from ..imperative.naming import named
 
 
-def _size(x: Any, axis: int, who: str) -> int:
-    size = x.shape[axis]
+def _shape(x: Any, least: int, most: int, who: str) -> Any:
+    shape = x.shape if isinstance(x, TensorBase) else None
+    if shape is None or not least <= len(shape) <= most:
+        got = f"a {type(x).__name__}" if shape is None else f"{len(shape)}"
+        raise ArgumentError(
+            f"must have {least} to {most} dimensions", op=who, argument="x", got=got
+        )  # fmt: skip
+    return shape
+
+
+def _size(x: Any, axis: int, who: str, least: int, most: int = 64) -> int:
+    size = _shape(x, least, most, who)[axis]
     if not isinstance(size, int):
         raise ArgumentError(
             f"the size of dimension {axis} must be known, since parameters depend on it", op=who,
@@ -23,10 +34,20 @@ def _size(x: Any, axis: int, who: str) -> int:
     return size
 
 
-def _activated(x: Any, act: str | None) -> Any:
-    return x if act is None else getattr(F, act)(x)
+def _activation(act: str | None, who: str) -> Any:
+    """The function of this name: found before parameters are made, which would stay."""
+    if act is None:
+        return lambda x: x
+    found = getattr(F, act, None) if isinstance(act, str) and not act.startswith("_") else None
+    if not callable(found):
+        raise ParameterError(
+            "must be the name of a function of functional", op=who, argument="act",
+            got=repr(act)[:60], fix="'relu', say",
+        )  # fmt: skip
+    return found
 
 
+@named
 def fc(x: Any, size: int, *, act: str | None = None, bias: bool = True, **attrs: Any) -> Any:
     """``act(x @ weight + bias)``, over the last dimension.
 
@@ -50,9 +71,11 @@ def fc(x: Any, size: int, *, act: str | None = None, bias: bool = True, **attrs:
         >>> y.shape[1], len(main.all_parameters())
         (2, 2)
     """
-    return _activated(nn.Linear(_size(x, -1, "fc"), size, bias=bias, **attrs)(x), act)
+    after = _activation(act, "fc")
+    return after(nn.Linear(_size(x, -1, "fc", 1), size, bias=bias, **attrs)(x))
 
 
+@named
 def conv2d(
     x: Any,
     num_filters: int,
@@ -76,10 +99,11 @@ def conv2d(
     Source:
         Paddle, ``fluid.layers.conv2d``.
     """
-    channels = _size(x, 1, "conv2d")
-    return _activated(nn.Conv2d(channels, num_filters, filter_size, **attrs)(x), act)
+    after, channels = _activation(act, "conv2d"), _size(x, 1, "conv2d", 4, 4)
+    return after(nn.Conv2d(channels, num_filters, filter_size, **attrs)(x))
 
 
+@named
 def batch_norm(x: Any, *, act: str | None = None, **attrs: Any) -> Any:
     """Batch norm of (N, channels, ...), with running statistics.
 
@@ -89,14 +113,12 @@ def batch_norm(x: Any, *, act: str | None = None, **attrs: Any) -> Any:
     Source:
         Paddle, ``fluid.layers.batch_norm``.
     """
-    kinds = {2: nn.BatchNorm1d, 3: nn.BatchNorm1d, 4: nn.BatchNorm2d, 5: nn.BatchNorm3d}
-    if len(x.shape) not in kinds:
-        raise ArgumentError(
-            "must have 2 to 5 dimensions", op="batch_norm", argument="x", got=f"{len(x.shape)}"
-        )
-    return _activated(kinds[len(x.shape)](_size(x, 1, "batch_norm"), **attrs)(x), act)
+    after, channels = _activation(act, "batch_norm"), _size(x, 1, "batch_norm", 2, 5)
+    kinds = (nn.BatchNorm1d, nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+    return after(kinds[len(x.shape) - 2](channels, **attrs)(x))
 
 
+@named
 def embedding(x: Any, size: Sequence[int], **attrs: Any) -> Any:
     """The rows of a learnt table, one for each index.
 
@@ -108,5 +130,8 @@ def embedding(x: Any, size: Sequence[int], **attrs: Any) -> Any:
     Source:
         Paddle, ``fluid.layers.embedding``.
     """
-    rows, features = size
+    rows, features = tuple(size)  # lists may change while they are read
+    x = x if isinstance(x, TensorBase) else F.asarray(x)
+    if "integer" not in x.dtype.kind:
+        raise DTypeError("must be of integers", op="embedding", argument="x", got=f"{x.dtype}")
     return nn.Embedding(rows, features, **attrs)(x)

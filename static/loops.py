@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 from .. import _C
 from .. import functional as F
+from ..functional.arguments import integer
 from ..imperative import SymbolicTensor, Tensor, blocks
 from ..imperative.levels import stopped, unwrapped
 from ..imperative.loops import ScanLoop, WhileLoop
+from ..imperative.naming import named, named_class
+from ..imperative.nested import Nested, innermost
 from ..imperative.sub_programs import Call
+from ..ops import Copy
 from .control_flow import Recorder, SubProgram, results
 from .program import Variable
 
 
+@named_class
 class While(Recorder):
     """A block that runs as long as a condition holds.
 
@@ -63,11 +69,12 @@ class While(Recorder):
     def block(self) -> Iterator[None]:
         """The block of a step."""
         with self._building(draws=False) as block:
-            _open.append(self)
+            going_on = _Open(self)
+            going_on.begin(_open)
             try:
                 yield
             finally:
-                _open.pop()
+                going_on.end(_open)
             condition = blocks.key_of(self._cond)
             if condition not in self._targets:
                 self._refuse(
@@ -78,6 +85,7 @@ class While(Recorder):
             going = F.reshape(Tensor(self._inputs[condition]), ()).__wrapped__.number
         self._append(block, finals, going)
 
+    @named
     def assign(self, value: Any, target: Any) -> Any:
         """Inside of the block: `target` is `value` from here on, and in the next step."""
         block = self._inside()
@@ -125,9 +133,17 @@ class While(Recorder):
         return results([y for key, y in pairs if key != condition])
 
 
-_open: list[While] = []
+class _Open(Nested):
+    """A While whose block is being built."""
+
+    def __init__(self, loop: While) -> None:
+        self.loop = loop
 
 
+_open: ContextVar[_Open | None] = ContextVar("tensorlike_while", default=None)
+
+
+@named
 def assign(input: Any, output: Any = None) -> Any:
     """A copy of a variable; inside of a While, the value that another one has from there on.
 
@@ -149,15 +165,18 @@ def assign(input: Any, output: Any = None) -> Any:
         'copy'
     """
     if output is None:
-        return F.copy(input) if isinstance(input, Tensor) else F.copy(Tensor(input)).__wrapped__
-    if not _open:
+        copied = Copy()(unwrapped(input))[0]
+        return Tensor(copied) if isinstance(input, Tensor) else copied
+    found: _Open | None = innermost(_open)
+    if found is None:
         raise _C.ArgumentError(
             "a While must be being built", op="assign", argument="output", got="none",
             fix="use the value itself",
         )  # fmt: skip
-    return _open[-1].assign(input, output)
+    return found.loop.assign(input, output)
 
 
+@named_class
 class StaticRNN(Recorder):
     """A block that runs on one step after the other of its inputs, and remembers.
 
@@ -204,6 +223,7 @@ class StaticRNN(Recorder):
             yield
         self._append(block)
 
+    @named
     def step_input(self, x: Any) -> Any:
         """The row of this step, along the first axis of a variable."""
         block = self._inside()
@@ -212,6 +232,7 @@ class StaticRNN(Recorder):
         self._rows.append((value, row))
         return row
 
+    @named
     def memory(
         self,
         init: Any = None,
@@ -236,9 +257,10 @@ class StaticRNN(Recorder):
         if init is None:
             if shape is None:
                 self._refuse("a memory must have an init or a shape", "neither")
-            sizes: list[Any] = list(shape or ())
+            sizes: list[Any] = [] if shape is None else list(shape)
             if batch_ref is not None:
-                sizes[init_batch_dim_idx] = self._batch_of(block, batch_ref, ref_batch_dim_idx)
+                axis = _axis("init_batch_dim_idx", init_batch_dim_idx, len(sizes))
+                sizes[axis] = self._batch_of(block, batch_ref, ref_batch_dim_idx)
             init = F.full(tuple(sizes), init_value, dtype=_C.float32)
         value = unwrapped(init)
         memory = block.like(value, block.unique_name("memory"))
@@ -248,18 +270,26 @@ class StaticRNN(Recorder):
     @staticmethod
     def _batch_of(block: SubProgram, reference: Any, axis: int) -> Any:
         value = stopped(unwrapped(reference))
-        if isinstance(value, SymbolicTensor) and value.listing is block:
-            return block.outer_size(value.shape[0])
-        return value.shape[axis]
+        is_inside = isinstance(value, SymbolicTensor) and value.listing is block
+        if is_inside:
+            return block.outer_size(value.shape[_axis("batch_ref", 0, len(value.shape))])
+        return value.shape[_axis("ref_batch_dim_idx", axis, len(value.shape))]
 
+    @named
     def update_memory(self, mem: Any, var: Any) -> None:
         """What a memory is in the next step."""
-        self._updates[unwrapped(mem).number] = self._inside().number(var)
+        block, memory = self._inside(), unwrapped(mem)
+        is_ours = isinstance(memory, SymbolicTensor) and memory.listing is block
+        if not is_ours or all(known.number != memory.number for _, known in self._memories):
+            self._refuse("must update a memory of this block", f"a {type(memory).__name__}")
+        self._updates[memory.number] = block.number(var)
 
+    @named
     def step_output(self, o: Any) -> None:
         """A row of a result."""
         self._outputs.append(self._inside().number(o))
 
+    @named
     def output(self, *outputs: Any) -> None:
         """Rows of several results."""
         for y in outputs:
@@ -283,3 +313,7 @@ class StaticRNN(Recorder):
         if self._found is None:
             self._refuse("must have a step", "none")
         return results(self._found or ())
+
+
+def _axis(name: str, value: Any, ndim: int) -> int:
+    return integer("memory", name, value, least=-ndim, most=ndim - 1)

@@ -13,6 +13,16 @@ from ..imperative.levels import stopped, unwrapped
 _UNNAMED = re.compile(r"_\d+")
 
 
+def check_program(program: Any, op: str) -> None:
+    """Raises ParameterError unless it is a program that `program_guard` builds, or one read."""
+    from .program import Program
+
+    if not isinstance(program, Program):
+        raise _C.ParameterError(
+            "must be a Program", op=op, argument="program", got=type(program).__name__
+        )  # fmt: skip
+
+
 def is_unnamed(name: str) -> bool:
     """Whether it is what the core calls variables that nobody has named."""
     return _UNNAMED.fullmatch(name) is not None

@@ -7,6 +7,7 @@ from typing import Any
 from .. import _C
 from ..imperative import Listing, Tensor
 from ..imperative.levels import unwrapped
+from ..imperative.naming import named
 from ..imperative.sub_programs import Call
 from ..imperative.trees import flatten, holds_elements, unflatten
 from .executor import Scope, global_scope
@@ -91,6 +92,7 @@ class ProgramOp:
         return f"ProgramOp({', '.join((*self.inputs, *self.states))})"
 
 
+@named
 def program_op(program: Listing, results: Any, scope: Scope | None = None) -> ProgramOp:
     """A program as a function of its inputs: an op in eager code, in transforms, in programs.
 

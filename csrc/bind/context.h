@@ -53,14 +53,15 @@ struct Context {
     });
   }
 
-  // Adds the class, with a method or two more where there are such.
+  // Adds the class, with up to three methods more.
   static void add(PyObject* module, const char* name, const char* doc, PyMethodDef more = {},
-                  PyMethodDef another = {}) {
+                  PyMethodDef another = {}, PyMethodDef third = {}) {
     static PyMethodDef methods[] = {
         {"__enter__", as_method(enter), METH_NOARGS, nullptr},
         {"__exit__", as_method(exit), METH_VARARGS, nullptr},
         more,
         another,
+        third,
         {nullptr, nullptr, 0, nullptr},
     };
     static PyType_Slot slots[] = {

@@ -277,7 +277,10 @@ class Setting {
     if (tokens_.empty()) return;
     const Object token = std::move(tokens_.back());
     tokens_.pop_back();
-    check(PyContextVar_Reset(variable_.get(), token.get()));
+    if (PyContextVar_Reset(variable_.get(), token.get()) == 0) return;
+    // A generator that was left open in another context: there the variable has a value of its own.
+    if (PyErr_ExceptionMatches(PyExc_ValueError) == 0) throw PythonError();
+    PyErr_Clear();
   }
 
  private:

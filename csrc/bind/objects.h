@@ -144,6 +144,8 @@ PyTypeObject* make_type(PyObject* module, const char* name, int number, const ch
 // A tensor-like, or a wrapper, of this class around the value.
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls);
 void rebind(PyObject* wrapper, Ref<Value> value);
+// The same, which no block that goes on hears of.
+void rebind_unnoted(PyObject* wrapper, Ref<Value> value);
 
 // For the garbage collector: what a tensor-like holds of Python's by way of the core.
 int visit_held(PyObject* self, visitproc visit, void* arg);
@@ -235,6 +237,7 @@ void add_tapes(PyObject* module);
 void add_backward(PyObject* module);
 void add_rebinding(PyObject* module);
 void add_rebinding_blocks(PyObject* module);
+void add_collections(PyObject* module);
 void add_transforms(PyObject* module);
 void add_engine(PyObject* module);
 void add_contexts(PyObject* module);

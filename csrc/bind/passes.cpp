@@ -33,18 +33,6 @@ Object from_numbers(const std::vector<int>& numbers) {
   return tuple;
 }
 
-// What passes compute is no part of a program that is being built.
-class Unrecorded {
- public:
-  Unrecorded() : before_(record_in(nullptr)) {}
-  ~Unrecorded() { record_in(before_); }
-  Unrecorded(const Unrecorded&) = delete;
-  Unrecorded& operator=(const Unrecorded&) = delete;
-
- private:
-  Program* before_;
-};
-
 // run_pass(name, program, results, level, empty) -> (results, changes, nanoseconds)
 PyObject* run_pass_by_name(PyObject*, PyObject* args) {
   const char* name = nullptr;
@@ -56,7 +44,7 @@ PyObject* run_pass_by_name(PyObject*, PyObject* args) {
   return guarded([&] {
     const Ref<Program> program(&to_program(source));
     const std::vector<int> numbers = to_numbers(*program, results);
-    const Unrecorded unrecorded;
+    const RecordedBlock nothing(nullptr);  // what passes compute is no part of what is built
     PassReport report;
     const std::vector<int> found =
         run_pass(find_pass(name), *program, numbers, static_cast<OptLevel>(std::clamp(level, 0, 2)),
@@ -78,7 +66,7 @@ PyObject* rewritten_stretch(PyObject*, PyObject* args) {
       passes.push_back(shown(PyTuple_GET_ITEM(names, i)));
     }
     const Ref<Stretch> before(&to_stretch(stretch));
-    const Unrecorded unrecorded;
+    const RecordedBlock nothing(nullptr);  // what passes compute is no part of what is built
     Ref<Stretch> made = rewritten(before, passes, static_cast<OptLevel>(std::clamp(level, 0, 2)));
     return made.get() == before.get() ? Py_NewRef(stretch) : from_stretch(std::move(made));
   });

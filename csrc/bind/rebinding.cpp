@@ -8,7 +8,6 @@
 #include "bind/rebinding.h"
 
 #include <algorithm>
-#include <exception>
 
 #include "tape/gradient.h"
 
@@ -23,23 +22,12 @@ struct OpenLevel {
   std::vector<Ref<Node>> leaves;  // leaves whose gradients were accumulated inside
 };
 
-// Wrappers older than itself, and what they were bound to when it began.
-struct Journal {
-  uint64_t number;
-  uint64_t births;
-  Bindings entries;
-};
-
 struct Rebinding {
   std::vector<OpenLevel> levels;
-  std::vector<Journal> journals;
   // A thread may end without the GIL, in the middle of a transform: its references are given up.
   ~Rebinding() {
     for (OpenLevel& level : levels) {
       for (Object& reference : level.rebound) reference.release();
-    }
-    for (Journal& journal : journals) {
-      for (auto& [wrapper, value] : journal.entries) wrapper.release();
     }
   }
 };
@@ -49,7 +37,7 @@ Rebinding& state() {
   return instance;
 }
 
-// Levels and journals of all threads, under the GIL: where there are none nothing is looked up.
+// Levels of all threads, under the GIL: where there are none nothing is looked up.
 int64_t going_on = 0;
 
 // A value as it is outside of the transform of this tape.
@@ -108,54 +96,14 @@ void end_level(const Tape& tape) {
   }
 }
 
-void rebind_all(const Bindings& bindings) {
-  std::exception_ptr failure;
-  for (size_t i = bindings.size(); i-- > 0;) {
-    try {
-      rebind(bindings[i].first.get(), bindings[i].second);
-    } catch (...) {
-      if (!failure) failure = std::current_exception();
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
-}
-
-uint64_t begin_journal() {
-  static uint64_t last = 0;  // under the GIL
-  state().journals.push_back({++last, births(), {}});
-  ++going_on;
-  return last;
-}
-
-void end_journal(uint64_t number, bool undoes) {
-  std::vector<Journal>& journals = state().journals;
-  const auto is_it = [&](const Journal& journal) { return journal.number == number; };
-  const auto found = std::find_if(journals.begin(), journals.end(), is_it);
-  if (found == journals.end()) return;
-  const Journal ended = std::move(*found);
-  journals.erase(found);
-  --going_on;
-  if (undoes) rebind_all(ended.entries);
-}
-
-const Bindings& journal_entries() {
-  static const Bindings none;
-  return state().journals.empty() ? none : state().journals.back().entries;
-}
-
 bool is_same_value(const Value& x, const Value& y) {
   return &x == &y || (object_of(x) != nullptr && object_of(x) == object_of(y));
 }
 
 void note_rebinding(PyObject* wrapper, const Value& value) {
+  note_in_journals(wrapper);
   if (going_on == 0) return;
   Rebinding& mine = state();
-  for (Journal& journal : mine.journals) {
-    if (journal.births < born(wrapper)) continue;
-    const auto is_it = [&](const auto& entry) { return entry.first.get() == wrapper; };
-    if (std::any_of(journal.entries.begin(), journal.entries.end(), is_it)) continue;
-    journal.entries.emplace_back(Object::share(wrapper), Ref<Value>(value_of(wrapper)));
-  }
   if (value.tag == Value::kRaw || mine.levels.empty()) return;
   OpenLevel& innermost = mine.levels.back();
   if (innermost.births < born(wrapper)) return;
@@ -163,6 +111,11 @@ void note_rebinding(PyObject* wrapper, const Value& value) {
   const auto is_it = [&](const Object& other) { return other.get() == reference.get(); };
   if (std::any_of(innermost.rebound.begin(), innermost.rebound.end(), is_it)) return;
   innermost.rebound.push_back(std::move(reference));
+}
+
+void rebind(PyObject* wrapper, Ref<Value> value) {
+  note_rebinding(wrapper, *value);
+  rebind_unnoted(wrapper, std::move(value));
 }
 
 void note_gradient(const Ref<Node>& leaf) {
@@ -175,10 +128,7 @@ bool may_donate(PyObject* wrapper) {
   const Value* value = value_of(wrapper);
   // Who shares the tracer shares its elements.
   if (value->tag == Value::kTracer && value->use_count() != 1) return false;
-  if (going_on == 0) return true;
-  const std::vector<Journal>& journals = state().journals;
-  return std::none_of(journals.begin(), journals.end(),
-                      [&](const Journal& journal) { return journal.births >= born(wrapper); });
+  return !is_noted(wrapper);
 }
 
 void check_examples(PyObject* wrapper, const Value& value) {

@@ -1,4 +1,4 @@
-// Binding a wrapper to another value: see rebinding.cpp.
+// Binding a wrapper to another value: see rebinding.cpp, and journals.cpp.
 #pragma once
 
 #include "bind/objects.h"
@@ -21,12 +21,26 @@ void check_examples(PyObject* wrapper, const Value& value);
 using Bindings = std::vector<std::pair<Object, Ref<Value>>>;
 // Binds wrappers, the last of them first: all of them, even where that fails for one.
 void rebind_all(const Bindings& bindings);
-// From now on this thread notes what older wrappers were bound to. The end of that binds them to it
-// again, if it `undoes`.
+// From now on this thread notes what older wrappers were bound to; its end gives that.
 uint64_t begin_journal();
-void end_journal(uint64_t number, bool undoes);
-// Those of the innermost: wrappers, and what they were bound to when it began.
-const Bindings& journal_entries();
+// The same of wrappers that hold something else for a while: what they are to be bound to then.
+uint64_t begin_holding(Bindings own);
+// In any order, and in any thread: a generator may have left it open.
+Bindings end_journal(uint64_t number);
+// Wrappers so far, and what they were bound to when it began: of one, or of this thread's
+// innermost.
+Bindings journal_entries(uint64_t number);
+const Bindings& innermost_entries();
+// The wrapper is about to be bound to something else; whether a journal would take that back.
+void note_in_journals(PyObject* wrapper);
+bool is_noted(PyObject* wrapper);
+
+// While Python's collector runs finalizers, wrappers are bound to what they are outside of all that
+// goes on in this thread: see collections.cpp. Those that were put aside are to be taken back.
+std::vector<uint64_t> put_journals_aside();
+void take_journals_back(const std::vector<uint64_t>& numbers);
+// Something begins in which finalizers are to have no part.
+void keep_finalizers_outside();
 // Whether both are one value, which several objects may stand for.
 bool is_same_value(const Value& x, const Value& y);
 

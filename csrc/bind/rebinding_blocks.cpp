@@ -25,9 +25,12 @@ class JournalBlock {
   }
   void exit() {
     // Its own: one that a generator left open ends when that is collected, inside of others.
-    if (std::exchange(is_on_, false)) end_journal(number_, !is_kept_);
+    if (!std::exchange(is_on_, false)) return;
+    const Bindings entries = end_journal(number_);
+    if (!is_kept_) rebind_all(entries);
   }
   void keep() { is_kept_ = true; }
+  Bindings entries() const { return is_on_ ? journal_entries(number_) : Bindings(); }
 
  private:
   uint64_t number_ = 0;
@@ -40,15 +43,20 @@ PyObject* journal_keep(PyObject* self, PyObject*) {
   Py_RETURN_NONE;
 }
 
+PyObject* wrappers_of(const Bindings& entries) {
+  Object rows = own(PyList_New(0));
+  for (const auto& [tensor, value] : entries) check(PyList_Append(rows.get(), tensor.get()));
+  return rows.release();
+}
+
 // rebound() -> [tensor]; of the innermost block
 PyObject* journal_rebound(PyObject*, PyObject*) {
-  return guarded([&] {
-    Object rows = own(PyList_New(0));
-    for (const auto& [tensor, value] : journal_entries()) {
-      check(PyList_Append(rows.get(), tensor.get()));
-    }
-    return rows.release();
-  });
+  return guarded([&] { return wrappers_of(innermost_entries()); });
+}
+
+// own() -> [tensor]
+PyObject* journal_own(PyObject* self, PyObject*) {
+  return guarded([&] { return wrappers_of(Context<JournalBlock>::of(self).entries()); });
 }
 
 // Holding(pairs): each Tensor is bound to the value beside it, and afterwards to its own again.
@@ -70,39 +78,44 @@ class Holding {
   }
   Holding(Holding&&) = default;
   ~Holding() {
-    if (!own_.empty()) run_unraisable([&] { exit(); });
+    if (is_on_) run_unraisable([&] { exit(); });
   }
   void enter() {
-    if (!own_.empty())
+    if (is_on_)
       fail(ErrorKind::kAttribute, said::op("Holding"), "it must not be entered inside itself.");
     changed_.clear();
     changed_.reserve(given_.size());
-    own_.reserve(given_.size());
+    Bindings own;
+    own.reserve(given_.size());
     try {
       for (const auto& [tensor, value] : given_) {
-        own_.emplace_back(tensor, Ref<Value>(value_of(tensor.get())));
+        own.emplace_back(tensor, Ref<Value>(value_of(tensor.get())));
         rebind(tensor.get(), value);
       }
     } catch (...) {
-      exit();
+      rebind_all(own);
       throw;
     }
+    number_ = begin_holding(std::move(own));
+    is_on_ = true;
   }
   void exit() {
-    for (size_t i = 0; i < own_.size(); ++i) {
-      PyObject* tensor = own_[i].first.get();
-      const Ref<Value> now(value_of(tensor));
-      if (!is_same_value(*now, *given_[i].second)) changed_.emplace_back(own_[i].first, now);
+    if (!std::exchange(is_on_, false)) return;
+    const Bindings own = end_journal(number_);
+    for (size_t i = 0; i < own.size(); ++i) {
+      const Ref<Value> now(value_of(own[i].first.get()));
+      if (!is_same_value(*now, *given_[i].second)) changed_.emplace_back(own[i].first, now);
     }
-    rebind_all(std::exchange(own_, {}));
+    rebind_all(own);
   }
   // What was bound to something else inside, and to what.
   const Bindings& changed() const { return changed_; }
 
  private:
   Bindings given_;
-  Bindings own_;  // while it is entered
   Bindings changed_;
+  uint64_t number_ = 0;
+  bool is_on_ = false;
 };
 
 // changed() -> [(tensor, value)]
@@ -122,11 +135,14 @@ PyObject* holding_changed(PyObject* self, PyObject*) {
 }  // namespace
 
 void add_rebinding_blocks(PyObject* module) {
+  add_collections(module);
   Context<JournalBlock>::add(module, "tensorlike._C.Journal",
                              "Journal(): what Tensors are bound to in a block is taken back.",
                              {"keep", as_method(journal_keep), METH_NOARGS, "It stays."},
                              {"rebound", as_method(journal_rebound), METH_NOARGS,
-                              "The older Tensors that were bound to something else so far."});
+                              "Of the innermost: older Tensors that were bound to something else."},
+                             {"own", as_method(journal_own), METH_NOARGS,
+                              "Of this one: older Tensors that were bound to something else."});
   Context<Holding>::add(module, "tensorlike._C.Holding",
                         "Holding(pairs): Tensors hold other values in a block.",
                         {"changed", as_method(holding_changed), METH_NOARGS,

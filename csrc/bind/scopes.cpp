@@ -1,6 +1,7 @@
 // What programs keep between runs, for Python: states, scopes, and running by names.
 #include "bind/context.h"
 #include "bind/programs.h"
+#include "bind/rebinding.h"
 #include "bind/rules.h"
 #include "program/dot.h"
 #include "program/draws.h"
@@ -263,25 +264,19 @@ class Recording {
     program_ = Ref<Program>(&to_program(program));
     object_ = Object::share(program);
   }
-  Recording(Recording&&) = default;
-  ~Recording() {
-    if (is_on_) exit();
-  }
   void enter() {
-    if (std::exchange(is_on_, true)) {
+    if (block_) {
       fail(ErrorKind::kAttribute, said::op("Recording"), "it must not be entered inside itself.");
     }
-    before_ = record_in(program_.get());
+    keep_finalizers_outside();
+    block_ = std::make_unique<RecordedBlock>(program_.get());
   }
-  void exit() {
-    if (std::exchange(is_on_, false)) record_in(before_);
-  }
+  void exit() { block_.reset(); }
 
  private:
   Ref<Program> program_;
-  Object object_;  // the program's face: its variables are made by it
-  Program* before_ = nullptr;
-  bool is_on_ = false;
+  Object object_;                         // the program's face: its variables are made by it
+  std::unique_ptr<RecordedBlock> block_;  // while it goes on
 };
 
 PyMethodDef functions[] = {

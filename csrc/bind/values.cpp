@@ -334,8 +334,7 @@ uint64_t births() { return made; }
 
 PyObject* wrap(Ref<Value> value, PyTypeObject* cls) { return new_object(cls, std::move(value)); }
 
-void rebind(PyObject* wrapper, Ref<Value> value) {
-  note_rebinding(wrapper, *value);
+void rebind_unnoted(PyObject* wrapper, Ref<Value> value) {
   if (may_hold_python(*value) && PyType_IS_GC(Py_TYPE(wrapper)) &&
       PyObject_GC_IsTracked(wrapper) == 0) {
     PyObject_GC_Track(wrapper);

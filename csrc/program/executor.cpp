@@ -75,11 +75,8 @@ Values states_of(const Program& program, const Scope& scope) {
 class NotRecorded {
  public:
   NotRecorded(Args given, Args states)
-      : before_(record_in(nullptr)), ran_all_(run_all(are_arrays(given) && are_arrays(states))) {}
-  ~NotRecorded() {
-    run_all(ran_all_);
-    record_in(before_);
-  }
+      : ran_all_(run_all(are_arrays(given) && are_arrays(states))) {}
+  ~NotRecorded() { run_all(ran_all_); }
   NotRecorded(const NotRecorded&) = delete;
   NotRecorded& operator=(const NotRecorded&) = delete;
 
@@ -90,7 +87,7 @@ class NotRecorded {
     });
   }
 
-  Program* before_;
+  const RecordedBlock nothing_{nullptr};
   bool ran_all_;
 };
 

@@ -1,6 +1,7 @@
 #include "program/recording.h"
 
 #include <cmath>
+#include <mutex>
 
 #include "base/place.h"
 #include "op/op.h"
@@ -11,10 +12,51 @@ namespace tensorlike {
 namespace {
 
 std::atomic<int> watchers = 0;
-thread_local Program* current = nullptr;
 thread_local bool runs_all = false;
 
+// Held where blocks begin and end: a thread may end while another ends a block of its.
+std::mutex& blocks_change() {
+  static std::mutex& instance = *new std::mutex;
+  return instance;
+}
+
 }  // namespace
+
+struct BlocksOfThread {
+  RecordedBlock* innermost = nullptr;
+
+  Program* program() const { return innermost == nullptr ? nullptr : innermost->program_; }
+
+  ~BlocksOfThread() {
+    const std::lock_guard<std::mutex> lock(blocks_change());
+    for (RecordedBlock* block = innermost; block != nullptr; block = block->below_) {
+      block->thread_ = nullptr;
+    }
+  }
+
+  static BlocksOfThread& mine() {
+    static thread_local BlocksOfThread instance;
+    return instance;
+  }
+};
+
+RecordedBlock::RecordedBlock(Program* program)
+    : program_(program), thread_(&BlocksOfThread::mine()) {
+  const std::lock_guard<std::mutex> lock(blocks_change());
+  below_ = std::exchange(thread_->innermost, this);
+  if (program_ != nullptr) watch_creations(1);
+}
+
+RecordedBlock::~RecordedBlock() {
+  const std::lock_guard<std::mutex> lock(blocks_change());
+  if (program_ != nullptr) watch_creations(-1);
+  if (thread_ == nullptr) return;
+  RecordedBlock** place = &thread_->innermost;
+  while (*place != this) place = &(*place)->below_;
+  *place = below_;
+}
+
+bool is_recording() { return BlocksOfThread::mine().program() != nullptr; }
 
 bool run_all(bool is_set) { return std::exchange(runs_all, is_set); }
 
@@ -34,7 +76,7 @@ bool append_creation(const Op& op, Args args, Values& out) {
       for (int64_t number : *numbers) look(number);
     }
   }
-  if (program == nullptr && args.empty()) program = current;
+  if (program == nullptr && args.empty()) program = BlocksOfThread::mine().program();
   // An op that has no rule is inferred by applying it, on nothing as well: once.
   static thread_local const Op* added = nullptr;
   if (program == nullptr || symbol_of == nullptr || added == &op) return false;
@@ -55,16 +97,12 @@ bool append_creation(const Op& op, Args args, Values& out) {
 }
 
 void note_draw(const Draw& draw, bool is_key_alone) {
-  if (current != nullptr) current->draws.insert({draw, is_key_alone});
+  Program* const program = BlocksOfThread::mine().program();
+  if (program != nullptr) program->draws.insert({draw, is_key_alone});
 }
 
 void watch_creations(int change) {
   apply_creation = (watchers += change) > 0 ? append_creation : nullptr;
-}
-
-Program* record_in(Program* program) {
-  watch_creations((program != nullptr ? 1 : 0) - (current != nullptr ? 1 : 0));
-  return std::exchange(current, program);
 }
 
 }  // namespace tensorlike

@@ -11,9 +11,27 @@ namespace tensorlike {
 // numbers their attributes hold: those of a program that runs on arrays. Returns what was set.
 bool run_all(bool is_set);
 
-// From now on ops without arguments are added to this program; null: they run. Returns the one
-// before.
-Program* record_in(Program* program);
+struct BlocksOfThread;
+
+// A block of the thread that makes it, in which ops without arguments are added to a program; null:
+// they run. Blocks end in any order, and in any thread: a generator that was left open in one may
+// be closed in another.
+class RecordedBlock {
+ public:
+  explicit RecordedBlock(Program* program);
+  ~RecordedBlock();
+  RecordedBlock(const RecordedBlock&) = delete;
+  RecordedBlock& operator=(const RecordedBlock&) = delete;
+
+ private:
+  friend struct BlocksOfThread;
+  Program* const program_;
+  RecordedBlock* below_;    // the one around it that goes on
+  BlocksOfThread* thread_;  // null: that thread has ended
+};
+
+// Whether ops without arguments are added to a program in this thread.
+bool is_recording();
 
 // A draw was taken from the process's stream: it is one of the program that is being built.
 void note_draw(const Draw& draw, bool is_key_alone);

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ... import _C
+from ...imperative.arrays import steady
 from ...imperative.naming import named
+from ...inspection.files import path_of
 from ...nn import Layer
 from ...nn.state import shapes
 from .entries import Weights
@@ -127,10 +128,14 @@ def save_weights(
     """
     from safetensors.numpy import save_file
 
+    if not isinstance(layer, Layer):
+        raise _C.ParameterError(
+            "must be a layer", op="save_weights", argument="layer", got=type(layer).__name__
+        )
+    target = path_of(path, "save_weights")
     state = layer.state_dict(layout=layout)
     made = renamed("save_weights", state, names)
     tensors = {new: state[old] for new, old in made.items()}
-    target = Path(path)
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     os.close(handle)
     try:
@@ -145,7 +150,7 @@ def save_weights(
 
 
 def _shape(weights: Mapping[str, Any], name: str) -> tuple[int, ...]:
-    return weights.shape(name) if isinstance(weights, Weights) else np.shape(weights[name])
+    return weights.shape(name) if isinstance(weights, Weights) else np.shape(steady(weights[name]))
 
 
 def _listed(missing: tuple[str, ...], surplus: tuple[str, ...], others: list[str]) -> str:

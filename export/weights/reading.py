@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
-from ... import _C
 from ...imperative.naming import named
+from ...inspection.files import path_of
 from . import folders, numpy_file, safetensors_file
 from .archives import Archive
 from .entries import Entry, Weights
@@ -55,11 +54,7 @@ def read_weights(path: str | os.PathLike[str]) -> Weights:
         bias: float32(3,)
         weight: float32(3, 2)
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise _C.ParameterError(
-            "must be a path", op="read_weights", argument="path", got=type(path).__name__
-        )
-    place = Path(path)
+    place = path_of(path, "read_weights")
     if place.is_dir():
         place = folders.file_in(place)
     if place.name.endswith(".index.json"):

@@ -6,6 +6,7 @@ import logging
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from ... import _C
 from ...functional.arguments import integer
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -95,7 +96,16 @@ def not_to_static(function: _Function) -> _Function:
         ... def scale(x, factor):
         ...     return x * factor
     """
-    function.__not_to_static__ = True  # type: ignore[attr-defined]
+    marked: Any = getattr(function, "__func__", function)
+    try:
+        if not callable(function):
+            raise TypeError
+        marked.__not_to_static__ = True
+    except (AttributeError, TypeError):
+        raise _C.ParameterError(
+            "must be a function that can be marked", op="not_to_static", argument="function",
+            got=f"a {type(function).__name__}", fix="wrap it: lambda x: f(x)",
+        ) from None  # fmt: skip
     return function
 
 

@@ -7,9 +7,10 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
-from support import hostile, hostile_programs
+from support import hostile, hostile_blocks, hostile_programs
 from support.apart import LIMITS_MEMORY
 
 import tensorlike as tl
@@ -104,7 +105,7 @@ def test_a_function_that_leaks_internals_is_found(monkeypatch: pytest.MonkeyPatc
 
 @LIMITS_MEMORY
 def test_methods_of_programs_survive_bad_arguments_and_values_that_lie() -> None:
-    """Of `static` and `jit`: on a new object in each call."""
+    """Of `static`, `jit` and `export`: on a new object in each call."""
     methods, calls, refused, _ = run("--programs")
     assert methods >= 80 and calls > 5_000
     assert refused > calls // 2
@@ -114,3 +115,31 @@ def test_methods_of_programs_survive_bad_arguments_and_values_that_lie() -> None
 
 def test_good_calls_are_known_of_nearly_every_method_of_programs() -> None:
     assert hostile_programs.uncovered() <= {"static.CompiledProgram.diff", "Listing.take"}
+
+
+# What takes nothing, acts on the process, runs a program, or is made by the package alone.
+NOT_CALLED = {
+    "static.CPUPlace", "static.default_main_program", "static.default_startup_program",
+    "static.disable_static", "static.enable_static", "static.global_scope", "static.list_passes",
+    "static.quantize", "jit.enable_to_static", "jit.exclude_from_trace", "jit.set_code_level",
+    "jit.set_verbosity", "jit.show_raw_stack", "export.Weights", "export.onnx.OnnxModel",
+    "static.PassReport", "static.Quantized", "static.QuantizedLayer", "jit.DumpInfo",
+    "jit.TranslatedLayer",
+}  # fmt: skip
+
+
+def test_good_calls_are_known_of_whatever_needs_a_block_or_a_file() -> None:
+    goods = hostile_blocks.block_calls()
+    assert {good.name for good in goods if not hostile_programs.works(good)} == set()
+    known = {*hostile_blocks.CALLS, *hostile_programs.MAKERS}
+    for room, module in (("static", tl.static), ("jit", tl.jit), ("export", tl.export)):
+        names = {f"{room}.{name}" for name in module.__all__ if not _is_left(module, name)}
+        assert names - known <= NOT_CALLED
+    names = {f"export.onnx.{name}" for name in tl.export.onnx.__all__}
+    assert names - known <= NOT_CALLED
+
+
+def _is_left(module: ModuleType, name: str) -> bool:
+    value = getattr(module, name)
+    is_error = isinstance(value, type) and issubclass(value, Exception)
+    return isinstance(value, ModuleType) or is_error

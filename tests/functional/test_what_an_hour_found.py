@@ -62,3 +62,17 @@ def test_requires_grad_that_is_neither_true_nor_false_is_refused(flag: Any) -> N
         with pytest.raises(TypeError, match=r"^Tensor: requires_grad must be True or False; got"):
             call()
     assert not x.requires_grad
+
+
+@pytest.mark.parametrize("places", [-2, -1, 1, 2])
+@pytest.mark.parametrize("dtype", ["bool", "int16", "uint64", "float32", "complex64"])
+def test_rounding_to_decimals_takes_bare_values_and_variables(places: int, dtype: str) -> None:
+    x = np.asarray([0, 1, 250]).astype(dtype)
+    wanted = tl.round(tl.tensor(x), decimals=places)
+    bare: Any = tl.round(tl.RawTensor(x), decimals=places)
+    assert np.asarray(bare).tolist() == wanted.tolist()
+    shape: Any = tl.round(tl.ShapeTensor((2, 3), tl.tensor(x).dtype), decimals=places)
+    assert (shape.shape, shape.dtype) == ((2, 3), wanted.dtype)
+    listing = tl.Listing()
+    y = tl.round(listing.input("x", (3,), wanted.dtype), decimals=places)
+    assert listing.run(y, wanted).tolist() == tl.round(wanted, decimals=places).tolist()

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+from support.garbage import Found, Garbage, garbage_all_the_time, is_told
 
 import tensorlike as tl
 import tensorlike.functional as F
@@ -14,44 +15,10 @@ from tensorlike import _C, jit, static
 from tensorlike.imperative.finalizers import finalizers_wait
 
 
-class Garbage:
-    """What makes garbage of its kind again when it is found, and counts in a tensor that it was."""
-
-    is_going_on = False
-    is_busy = False
-    found = 0
-    counted = tl.tensor([0.0, 0.0])
-    made = tl.tensor([0.0])
-
-    def __init__(self) -> None:
-        self.itself = self
-
-    def __del__(self) -> None:
-        if not Garbage.is_going_on:
-            return
-        if not Garbage.is_busy:  # it is found while it runs, too
-            Garbage.is_busy = True
-            Garbage.found += 1
-            Garbage.counted.set_value(Garbage.counted + F.ones((2,)))
-            Garbage.made.set_value(F.full((1,), 2.0))
-            Garbage.is_busy = False
-        Garbage()
-
-
 @pytest.fixture
 def garbage() -> Iterator[None]:
-    """Python looks for garbage all the time, and always finds some."""
-    thresholds = gc.get_threshold()
-    Garbage.found, Garbage.is_going_on = 0, True
-    Garbage.counted.set_value(tl.tensor([0.0, 0.0]))
-    Garbage()
-    gc.set_threshold(1, 1, 1)
-    try:
+    with garbage_all_the_time():
         yield
-    finally:
-        gc.set_threshold(*thresholds)
-        Garbage.is_going_on = False
-        gc.collect()
 
 
 def _listed(function: Callable[[Any], Any]) -> str:
@@ -101,9 +68,7 @@ def test_finalizers_have_no_part_in_what_is_watched(name: str, garbage: None) ->
     gc.disable()
     try:
         wanted = WATCHERS[name]()
-        assert isinstance(Garbage.counted.__wrapped__, tl.RawTensor)
-        assert isinstance(Garbage.made.__wrapped__, tl.RawTensor)
-        assert Garbage.counted.tolist() == [Garbage.found] * 2 and Garbage.made.tolist() == [2.0]
+        assert is_told() and Garbage.made.tolist() == [2.0]
     finally:
         gc.enable()
     assert found == wanted
@@ -121,10 +86,11 @@ def test_the_collector_is_as_it_was_behind_each() -> None:
             gc.enable()
 
 
-def test_a_program_is_told_while_finalizers_add_to_it(garbage: None) -> None:
+def test_a_program_is_told_while_finalizers_add_to_it() -> None:
+    """Which they may, by what they hold of it."""
     listing = tl.Listing()
-    x = listing.input("x", (3,))
-    with _C.Recording(listing):
+    first = x = listing.input("x", (3,))
+    with garbage_all_the_time(also=lambda: first * 2), _C.Recording(listing):
         for _ in range(50):
             x = x + 1
             assert len(listing.steps()) <= len(listing.steps())
@@ -167,3 +133,98 @@ def test_a_block_inside_of_one_waits_where_somebody_enabled_the_collector() -> N
             assert not gc.isenabled()
         assert not gc.isenabled()
     assert gc.isenabled()
+
+
+LAYERS: dict[str, Callable[[Any], Any]] = {
+    "functional_call": lambda layer: tl.nn.functional_call(layer, _state(layer), X),
+    "functional_call of nothing else": lambda layer: tl.nn.functional_call(layer, {}, X),
+    "vmap of functional_call": lambda layer: tl.vmap(
+        lambda state: tl.nn.functional_call(layer, state, X)
+    )({"weight": F.stack([layer.weight, layer.weight * 2])}),
+    "grad of a layer": lambda layer: tl.grad(_of_layer)(layer)["weight"],
+    "checkpoint of a layer": lambda layer: tl.grad(_checkpointed_layer)(layer)["weight"],
+}
+
+
+def _state(layer: Any) -> dict[str, Any]:
+    return {"weight": layer.weight * 2, "bias": layer.bias - 1}
+
+
+def _collected(x: Any) -> Any:
+    gc.collect()
+    return x
+
+
+def _of_layer(layer: Any) -> Any:
+    return F.sum(F.sin(_collected(layer(X))) ** 2)
+
+
+def _checkpointed_layer(layer: Any) -> Any:
+    return tl.checkpoint(_of_layer)(layer)
+
+
+class _Collecting(tl.nn.Linear):
+    """One in whose call Python looks for garbage."""
+
+    def forward(self, x: Any) -> Any:
+        return super().forward(_collected(x))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_finalizers_set_what_a_layer_holds_outside_of_a_call(name: str) -> None:
+    """The call goes on with what it was given; what was set stays."""
+    gc.collect()
+    layer = _Collecting(3, 2, seed=0)
+    wanted = LAYERS[name](layer).tolist()
+    gc.disable()
+    try:
+        Found(lambda: layer.weight.set_value(F.full((3, 2), 7.0)))
+        seen: list[Any] = []
+        Found(lambda: seen.append(layer.bias.tolist()))
+        assert LAYERS[name](layer).tolist() == wanted
+    finally:
+        gc.enable()
+    assert seen == [layer.bias.tolist()]
+    assert layer.weight.tolist() == [[7.0, 7.0]] * 3 and layer.weight.requires_grad
+
+
+def test_finalizers_have_no_part_in_a_call_of_a_layer(garbage: None) -> None:
+    layer = tl.nn.Linear(3, 2, seed=0)
+    for _ in range(20):
+        state = {"weight": F.ones((3, 2)), "bias": F.zeros((2,))}
+        assert tl.nn.functional_call(layer, state, X).tolist() == [3.5, 3.5]
+    assert Garbage.found > 20 and is_told()
+
+
+def test_a_traced_function_collects_garbage_itself() -> None:
+    made: list[Any] = []
+
+    @jit.to_static
+    def function(x: Any) -> Any:
+        Found(lambda: made.append(F.ones((2,)) + X[:2]))
+        gc.collect()
+        return x * x
+
+    assert function(X).tolist() == [0.25, 1.0, 4.0]
+    assert [y.tolist() for y in made] == [[1.5, 2.0]]
+    assert len(function.concrete().program.steps()) == 1
+
+
+def test_who_takes_the_callbacks_away_breaks_nothing() -> None:
+    """In the middle of a collection, so that nobody says that it has ended."""
+    callbacks, were = gc.callbacks, list(gc.callbacks)
+    layer = _Collecting(3, 2, seed=0)
+    own = layer.bias.tolist()
+    try:
+        Found(callbacks.clear)
+        for _ in range(2):
+            tl.nn.functional_call(layer, {"bias": F.ones((2,))}, X)
+            assert layer.bias.tolist() == own
+        gc.callbacks = None  # type: ignore[assignment]
+        wanted = _Collecting.forward(layer, X) - layer.bias + F.ones((2,))
+        found = tl.nn.functional_call(layer, {"bias": F.ones((2,))}, X)
+        assert (F.abs(found - wanted) < 1e-6).all()
+    finally:
+        gc.callbacks = callbacks  # Python calls what is in this very list
+        callbacks[:] = were
+    assert layer.bias.tolist() == own

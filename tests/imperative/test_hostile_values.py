@@ -318,3 +318,57 @@ def test_every_op_refuses_too_few_and_too_many_tensors() -> None:
                         assert str(error)
                         assert "std::" not in str(error)
     assert tried > 1000
+
+
+class Changes:
+    """Something like an array, whose reading changes another number of the list that it is in."""
+
+    def __init__(self, owner: list[Any]) -> None:
+        self.owner = owner
+
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        self.owner[1:] = [99.0] * 1000
+        return np.zeros((), np.float32)
+
+    def __float__(self) -> float:
+        return 0.0
+
+
+def _changing(is_nested: bool) -> list[Any]:
+    """NumPy reads beyond the end of such a list, or what is no longer there."""
+    items: list[Any] = [0.0, *range(1, 40)]
+    items[0] = Changes(items)
+    return [items] if is_nested else items
+
+
+def _loaded_layer(is_nested: bool) -> Any:
+    layer = tl.nn.Linear(40, 1)
+    layer.load_state_dict({"weight": _changing(True), "bias": [0.0]}, layout="pytorch")
+    weight = layer.weight.detach().mT
+    return weight if is_nested else weight[0]
+
+
+def _loaded_optimizer(is_nested: bool) -> Any:
+    p = tl.Parameter(np.zeros((1, 40) if is_nested else 40, np.float32))
+    optimizer = tl.optim.SGD([p], lr=0.1, momentum=0.9)
+    (p.sum() * 1.0).backward()
+    optimizer.step()
+    state = optimizer.state_dict()
+    name = next(name for name in state if np.size(state[name]) == 40)
+    optimizer.load_state_dict({**state, name: _changing(is_nested)})
+    return optimizer.state_dict()[name]
+
+
+def _onnx_model(is_nested: bool) -> Any:
+    pytest.importorskip("onnx")
+    given = (1, 40) if is_nested else (40,)
+    model = tl.export.onnx.to_model(lambda x: x * 1, inputs={"x": given})
+    return tl.export.onnx.load(model)(_changing(is_nested))
+
+
+@pytest.mark.parametrize("is_nested", [False, True])
+@pytest.mark.parametrize("read", [tl.tensor, _loaded_layer, _loaded_optimizer, _onnx_model])
+def test_a_list_is_what_it_was_when_it_was_given(read: Any, is_nested: bool) -> None:
+    found = tl.tensor(_changing(is_nested)) if read is tl.tensor else read(is_nested)
+    wanted = [float(i) for i in range(40)]
+    assert np.asarray(found).tolist() == ([wanted] if is_nested else wanted)

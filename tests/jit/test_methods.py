@@ -178,3 +178,33 @@ def test_a_switched_off_function_runs_as_python() -> None:
     assert counted(x).item() == 2.0 and len(calls) == 2
     counted.is_enabled = True
     assert counted(x).item() == 2.0 and len(calls) == 2
+
+
+def _decorated() -> Any:
+    class Decorated(nn.Linear):
+        @jit.to_static
+        def forward(self, x: Any) -> Any:
+            return super().forward(x) * 2
+
+    return jit.to_static(Decorated(2, 2, seed=0))
+
+
+AGAIN = {
+    "a layer": lambda: jit.to_static(jit.to_static(nn.Linear(2, 2, seed=0))),
+    "a layer whose forward is decorated": _decorated,
+    "a method": lambda: jit.to_static(jit.to_static(nn.Linear(2, 2, seed=0).forward)),
+    "a method that is traced": lambda: jit.to_static(jit.trace(nn.Linear(2, 2, seed=0).forward)),
+    "a traced method that is converted": lambda: jit.trace(
+        jit.to_static(nn.Linear(2, 2, seed=0).forward)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_what_became_a_program_may_become_one_again(name: str) -> None:
+    x = tl.tensor([[1.0, 2.0], [3.0, 4.0]])
+    factor = 2.0 if "decorated" in name else 1.0
+    wanted = (nn.Linear(2, 2, seed=0)(x) * factor).tolist()
+    again = AGAIN[name]()
+    for _ in range(3):
+        assert again(x).tolist() == wanted

@@ -189,7 +189,7 @@ def program_calls() -> list[Good]:
         call = Fresh(make, label.rsplit(".", 1)[-1])
         named = tuple(word for word in keywords_of(method) if word != "self")
         found.append(Good(label, call, args, {}, named))
-    return sorted(filter(_works, found), key=lambda good: good.name)
+    return sorted(filter(works, found), key=lambda good: good.name)
 
 
 def uncovered() -> set[str]:
@@ -198,7 +198,8 @@ def uncovered() -> set[str]:
     return {label for label, _, _ in methods()} - covered
 
 
-def _works(good: Good) -> bool:
+def works(good: Good) -> bool:
+    """Whether a good call is one."""
     try:
         good()
     except Exception:

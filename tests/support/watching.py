@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import gc
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
+
+import numpy as np
 
 import tensorlike as tl
 from tensorlike import _C
@@ -89,3 +91,14 @@ def is_of_a_given_function(error: BaseException) -> bool:
 
 def _flat(text: str) -> str:
     return text.lower().replace("_", "").replace(" ", "")
+
+
+def contents(values: Iterator[Any]) -> list[Any]:
+    """The elements of tensors and arrays, and the gradients of leaves."""
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            found.append(value.tobytes())
+        elif isinstance(value, tl.Tensor) and isinstance(value.detach().__wrapped__, tl.RawTensor):
+            found.append((value.shape, repr(value.detach()), repr(value.grad)))
+    return found

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from os import PathLike
-from pathlib import Path
 from textwrap import shorten
 from typing import Any
 
 from .... import _C
+from ....imperative.naming import named_around
 from ....imperative.sizes import Size
+from ....inspection.files import path_of, replace_file
 from .control_flow import value_info
 from .dtypes import is_exported
 from .graph import OURS, Graph, Value
@@ -21,6 +22,7 @@ LEAST_OPSET, MOST_OPSET = 18, 26
 EXTERNAL_ABOVE = 2**31 - 2**20  # bytes: protobuf holds no message of 2 GiB
 
 
+@named_around
 def to_model(
     what: Any,
     *,
@@ -67,6 +69,7 @@ def to_model(
     return _Model(recorded(what, inputs, results, scope), opset, name, draws=draws).proto()
 
 
+@named_around
 def save(
     what: Any,
     path: str | PathLike[str],
@@ -113,6 +116,7 @@ def save(
 
     from .verifying import verify_model
 
+    path = path_of(path, "onnx.save")
     checked_opset(opset)
     given = recorded(what, inputs, results, scope)
     made = _Model(given, opset, name, draws=draws)
@@ -124,9 +128,8 @@ def save(
         )  # fmt: skip
     if verify:
         verify_model(model, given)
-    path = Path(path)
     if model.ByteSize() <= external_above:
-        path.write_bytes(model.SerializeToString())
+        replace_file(path, model.SerializeToString())
         return
     beside = path.with_name(path.name + ".data")
     beside.unlink(missing_ok=True)  # onnx would write behind what is there

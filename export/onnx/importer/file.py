@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .... import _C
+from ....inspection.files import path_of, read_file
 from .element_types import TYPES, dtype_of, element_type
 from .external_data import ExternalData
 from .graph import Graph, GraphReader, count_of_nodes, opsets_of
@@ -119,10 +120,9 @@ def _proto(source: Any) -> tuple[Any, Path | None]:
         return source, None
     folder = None
     if isinstance(source, (str, os.PathLike)):
-        path = Path(source)
+        path = path_of(source, "onnx.load", "source")
         folder = path.resolve().parent
-        with path.open("rb") as file:
-            source = file.read(MOST_BYTES + 1)
+        source = read_file(path, "onnx.load", MOST_BYTES + 1)
     if not isinstance(source, (bytes, bytearray, memoryview)):
         raise _C.ParameterError(
             "must be a path, bytes or a ModelProto", op="onnx.load", argument="source",

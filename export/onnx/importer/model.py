@@ -165,7 +165,13 @@ class OnnxModel:
 
         Raises:
             ArgumentError: one is missing, or is none of the model's.
+            ParameterError: it is no mapping.
         """
+        if not isinstance(inputs, Mapping):
+            raise _C.ParameterError(
+                "must be a mapping of names to values", op="OnnxModel", argument="inputs",
+                got=type(inputs).__name__,
+            )  # fmt: skip
         found = self._run(self._bound((), inputs))
         return dict(zip(self.outputs, map(_outside, found), strict=True))
 
@@ -176,7 +182,7 @@ class OnnxModel:
         if unknown or len(args) > len(ports) or given.keys() & kwargs.keys():
             raise _C.ArgumentError(
                 f"takes {', '.join(self.inputs) or 'nothing'}", op="OnnxModel",
-                got=", ".join(unknown) or f"{len(args)} values and {', '.join(kwargs)}",
+                got=", ".join(map(str, unknown)) or f"{len(args)} values and {', '.join(kwargs)}",
             )  # fmt: skip
         given.update(kwargs)
         missing = [

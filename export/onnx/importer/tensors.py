@@ -10,6 +10,7 @@ import numpy as np
 
 from .... import _C
 from ....imperative import Tensor, as_raw_tensor
+from ....imperative.arrays import steady
 from .element_types import element_type
 from .narrow_types import Narrow
 
@@ -148,7 +149,12 @@ def given_tensor(value: Any, number: int) -> Any:
             )  # fmt: skip
         return value
     if not isinstance(value, (Tensor, _C.TensorBase)):
-        array = np.asarray(value)
+        try:
+            array = np.asarray(steady(value))
+        except (TypeError, ValueError) as error:
+            raise _C.DTypeError(
+                "must be of numbers", op="onnx", argument="input", got=f"a {type(value).__name__}"
+            ) from error
         if array.dtype.kind in "OUS":
             raise _C.DTypeError(
                 "must be of numbers", op="onnx", argument="input", got=f"{array.dtype}"

@@ -57,11 +57,26 @@ TL_INLINE Halves narrowed_bits(Vector<uint32_t> bits) {
 // Rounded to the nearest, halves to even. With as many exponents as float32 has, denormal numbers
 // round as others do, and infinity follows the largest.
 TL_INLINE Halves narrowed_vector(Vector<float> wide, BFloat16) {
+#if defined(__AVX512BW__)
+  // The same in half as many instructions: an odd number is rounded by one more.
+  const __m512i bits = reinterpret_cast<__m512i>(wide);
+  const __mmask16 is_odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
+  const __m512i even = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+  const __m512i rounded = _mm512_mask_add_epi32(even, is_odd, bits, _mm512_set1_epi32(0x8000));
+  const __m512i quiet = _mm512_or_epi32(_mm512_and_epi32(bits, _mm512_set1_epi32(INT32_MIN)),
+                                        _mm512_set1_epi32(0x7fc00000));
+  const __mmask16 is_nan = _mm512_cmp_ps_mask(wide, wide, _CMP_UNORD_Q);
+  const Vector<uint16_t> made =
+      reinterpret_cast<Vector<uint16_t>>(_mm512_mask_mov_epi32(rounded, is_nan, quiet));
+  return __builtin_shufflevector(made, made, 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29,
+                                 31);
+#else
   using Bits = Vector<uint32_t>;
   const Bits bits = reinterpret_cast<Bits>(wide);
   const Bits rounded = bits + 0x7fffu + (bits >> 16 & 1u);
   const Bits quiet = (bits & 0x80000000u) | 0x7fc00000u;
   return narrowed_bits((wide == wide ? rounded : quiet) >> 16);
+#endif
 }
 
 #if defined(__F16C__)

@@ -7,6 +7,7 @@
 #include <type_traits>
 #include <utility>
 
+#include "kernels/half_loop.h"
 #include "kernels/isa_names.h"
 #include "kernels/kernel_table.h"
 #include "kernels/math_special.h"
@@ -51,14 +52,14 @@ template <class F, class T, class... Marks, size_t... I, class... Watches>
       const auto results = std::tuple{static_cast<std::tuple_element_t<O, Result>*>(out[O])...};
 #pragma GCC ivdep
       for (int64_t i = 0; i < n; ++i) {
-        const Result result = F{}(std::get<I>(args)[i]..., watch...);
+        const Result result = F{}(element(std::get<I>(args), i)..., watch...);
         ((std::get<O>(results)[i] = std::get<O>(result)), ...);
       }
     }(std::make_index_sequence<std::tuple_size_v<Result>>{});
   } else {
     Result* result = static_cast<Result*>(out[0]);
 #pragma GCC ivdep
-    for (int64_t i = 0; i < n; ++i) result[i] = F{}(std::get<I>(args)[i]..., watch...);
+    for (int64_t i = 0; i < n; ++i) result[i] = F{}(element(std::get<I>(args), i)..., watch...);
   }
 }
 
@@ -129,6 +130,18 @@ constexpr bool takes_integers(List<T...>) {
   return (std::is_same_v<T, int32_t> || ...);
 }
 
+// A function of float32 as a loop over halves, where it has one form and the level converts.
+template <class F, class Half, class... Marks>
+constexpr TileKernel half_kernel() {
+  if constexpr (kConvertsHalves && !std::is_invocable_v<F, ArgOf<Marks, float>..., Watch<float>&>) {
+    using Results = HalfResults<Half, decltype(F{}(ArgOf<Marks, float>{}...))>;
+    if constexpr (Results::kAreReal) {
+      return HalfLoop<F, std::tuple<ArgOf<Marks, Half>...>, typename Results::Stored>::run;
+    }
+  }
+  return nullptr;
+}
+
 class Table {
  public:
   explicit Table(KernelTable& table) : table_(table) {}
@@ -146,6 +159,10 @@ class Table {
   void add(const char* name, List<T...>, F) {
     ByDType<TileKernel>& kernels = table_.scalars[name];
     ((kernels[dtype_of<T>] = kernel<F, T, Marks...>), ...);
+    if constexpr ((std::is_same_v<T, float> || ...)) {
+      kernels[DType::kFloat16] = half_kernel<F, Float16, Marks...>();
+      kernels[DType::kBFloat16] = half_kernel<F, BFloat16, Marks...>();
+    }
   }
 
  private:

@@ -16,6 +16,7 @@ constexpr int64_t kMostStripBytes = int64_t{4} << 20;  // of one with few long r
 constexpr int64_t kLeastRows = 16;  // of a strip: elements that share a cache line
 constexpr int64_t kGoodRows = 64;   // that share several: memory is quick at those
 constexpr int64_t kLeastRow = 128;  // elements that are worth a run
+constexpr int64_t kShortRow = 256;  // elements: several of them make a better run
 
 // Apart by more than a power of two, so that slots do not share cache sets. By 24 cache lines: a
 // load waits for a store in flight whose address ends in the same 12 bits, and a loop that reads
@@ -48,11 +49,6 @@ const MoveKernels& moves(size_t size) {
   return kernel_table().moves[std::countr_zero(static_cast<uint64_t>(size))];
 }
 
-void fill(char* out, const void* value, size_t size, int64_t n) {
-  const int64_t step = static_cast<int64_t>(size);
-  moves(size).rows({out, 0, step, static_cast<const char*>(value), 0, 0, 1, n});
-}
-
 bool is_direct(const TileOperand& operand, std::span<const int64_t> shape) {
   int64_t expected = 1;
   for (size_t i = shape.size(); i-- > 0;) {
@@ -79,7 +75,34 @@ bool is_transposed(const TileOperand& operand, const Dims& shape) {
          row * kLeastRows <= kMostStripBytes;
 }
 
+// Only the last dimension tells elements apart.
+bool is_one_row(const TileOperand& operand) {
+  const auto& strides = operand.strides;
+  return std::all_of(strides.begin(), strides.end() - 1, [](int64_t s) { return s == 0; });
+}
+
 }  // namespace
+
+void fill_tile(char* out, const void* value, size_t size, int64_t n) {
+  const int64_t step = static_cast<int64_t>(size);
+  moves(size).rows({out, 0, step, static_cast<const char*>(value), 0, 0, 1, n});
+}
+
+void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n) {
+  SmallVector<const void*, 16> in;
+  SmallVector<void*, 8> to;
+  for (const TileLoop& instruction : program.instructions) {
+    in.resize(instruction.in.size());
+    to.resize(instruction.out.size());
+    for (size_t i = 0; i < instruction.in.size(); ++i) {
+      in[i] = slots[static_cast<size_t>(instruction.in[i])];
+    }
+    for (size_t i = 0; i < instruction.out.size(); ++i) {
+      to[i] = slots[static_cast<size_t>(instruction.out[i])];
+    }
+    instruction.kernel(to.data(), in.data(), n);
+  }
+}
 
 BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> shape,
                            std::span<const TileOperand> operands)
@@ -100,14 +123,25 @@ BoundProgram::BoundProgram(const TileLoops& program, std::span<const int64_t> sh
   for (size_t i = 0; i < operands.size(); ++i) {
     if (access_[i] != Access::kGathered) continue;
     if (is_transposed(operands_[i], shape_)) access_[i] = Access::kTransposed;
+    repeats_row_ = repeats_row_ || (shape_.back() <= kShortRow && is_one_row(operands_[i]));
+  }
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (access_[i] != Access::kGathered) continue;
     const int64_t step = operands_[i].strides.back();
-    if ((step != 0 && step != 1) || shape_.back() < kLeastRow) continue;
-    access_[i] = Access::kInRows;
-    has_rows_ = true;
+    const bool lies_in_rows = (step == 0 || step == 1) && shape_.back() >= kLeastRow;
+    if (repeats_row_) {
+      if (is_one_row(operands_[i])) access_[i] = Access::kOneRow;
+    } else if (lies_in_rows) {
+      access_[i] = Access::kInRows;
+      has_rows_ = true;
+    }
   }
 }
 
 int64_t BoundProgram::run_length(int64_t begin, int64_t most) const {
+  if (repeats_row_ && most >= shape_.back()) {
+    return most / shape_.back() * shape_.back() - begin % shape_.back();
+  }
   if (!has_rows_) return most;
   const int64_t left = shape_.back() - begin % shape_.back();
   if (left <= most) return left;
@@ -126,6 +160,7 @@ TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound)
   const int64_t longest = std::min(total, kTile);
   const TileLoops& program = bound.program_;
   slot_.resize(static_cast<size_t>(program.slots()));
+  held_.resize(bound.operands_.size());
   if (!bound.needs_tiles_) return;
   // One buffer per operand, constant and temporary; direct operands leave theirs unused.
   const size_t bytes = tile_bytes(program);
@@ -139,13 +174,13 @@ TileRunner::TileRunner(const BoundProgram& bound, int64_t total) : bound_(bound)
   for (size_t i = 0; i < bound.operands_.size(); ++i) {
     const TileOperand& operand = bound.operands_[i];
     if (bound.access_[i] == BoundProgram::Access::kFilled) {
-      fill(slot_[i], operand.data, operand.size, longest);
+      fill_tile(slot_[i], operand.data, operand.size, longest);
     }
   }
   for (size_t c = 0; c < program.constants.size(); ++c) {
     const auto& constant = program.constants[c];
-    fill(slot_[static_cast<size_t>(program.first_constant()) + c], constant.value,
-         size_of(constant.dtype), longest);
+    fill_tile(slot_[static_cast<size_t>(program.first_constant()) + c], constant.value,
+              size_of(constant.dtype), longest);
   }
 }
 
@@ -216,6 +251,33 @@ const char* TileRunner::in_row(const TileOperand& operand, int64_t begin, int64_
   return operand.data + offset * static_cast<int64_t>(operand.size);
 }
 
+// The operand's elements [begin, begin + n) into its slot: where they lie, or copied to its tile.
+void TileRunner::find_elements(size_t i, int64_t begin, int64_t n) {
+  using Access = BoundProgram::Access;
+  const TileOperand& operand = bound_.operands_[i];
+  const Access access = bound_.access_[i];
+  Held& held = held_[i];
+  slot_[i] = tile(i);
+  if (access == Access::kOneRow) {
+    const bool is_whole = begin % bound_.shape_.back() == 0;
+    if (is_whole && n <= held.count) return;
+    gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
+    held.count = is_whole ? n : 0;
+    return;
+  }
+  const bool is_row = access == Access::kInRows;
+  const char* place = is_row ? in_row(operand, begin, n) : in_strip(i, begin, n);
+  if (place == nullptr) {
+    held.place = nullptr;
+    gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
+  } else if (!is_row || operand.strides.back() != 0) {
+    slot_[i] = const_cast<char*>(place);
+  } else if (place != held.place || n > held.count) {
+    held = {place, n};
+    fill_tile(slot_[i], place, operand.size, n);
+  }
+}
+
 void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
   using Access = BoundProgram::Access;
   const TileLoops& program = bound_.program_;
@@ -226,15 +288,7 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
     if (bound_.access_[i] == Access::kDirect) {
       slot_[i] = const_cast<char*>(operand.data) + static_cast<size_t>(begin) * operand.size;
     } else if (bound_.access_[i] != Access::kFilled) {
-      const bool is_row = bound_.access_[i] == Access::kInRows;
-      const char* place = is_row ? in_row(operand, begin, n) : in_strip(i, begin, n);
-      const bool is_direct = place != nullptr && !(is_row && operand.strides.back() == 0);
-      slot_[i] = is_direct ? const_cast<char*>(place) : tile(i);
-      if (place == nullptr) {
-        gather_tile(operand, bound_.shape_, begin, n, slot_[i]);
-      } else if (!is_direct) {
-        fill(slot_[i], place, operand.size, n);
-      }
+      find_elements(i, begin, n);
     }
   }
   for (size_t i = 0; i < static_cast<size_t>(program.outputs); ++i)
@@ -247,19 +301,7 @@ void TileRunner::run(int64_t begin, int64_t n, char* const* out) {
     if (bound_.access_[i] != Access::kDirect || !is_far) continue;
     for (int64_t at = n * size; at < 2 * n * size; at += 64) __builtin_prefetch(slot_[i] + at);
   }
-  SmallVector<const void*, 16> in;
-  SmallVector<void*, 8> to;
-  for (const TileLoop& instruction : program.instructions) {
-    in.resize(instruction.in.size());
-    to.resize(instruction.out.size());
-    for (size_t i = 0; i < instruction.in.size(); ++i) {
-      in[i] = slot_[static_cast<size_t>(instruction.in[i])];
-    }
-    for (size_t i = 0; i < instruction.out.size(); ++i) {
-      to[i] = slot_[static_cast<size_t>(instruction.out[i])];
-    }
-    instruction.kernel(to.data(), in.data(), n);
-  }
+  run_loops(program, {slot_.data(), slot_.size()}, n);
 }
 
 void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int64_t begin,

@@ -65,14 +65,21 @@ class BoundProgram {
 
   bool needs_tiles() const { return needs_tiles_; }
   // How many elements from `begin` on a run should have, `most` at most. Where some operand lies in
-  // rows, runs that stay within one read it where it is.
+  // rows, runs that stay within one read it where it is; one short row is repeated by whole ones.
   int64_t run_length(int64_t begin, int64_t most) const;
   // Whether the operand's elements lie in memory as those of the output.
   bool lies_in_order(size_t operand) const { return access_[operand] == Access::kDirect; }
 
  private:
   friend class TileRunner;
-  enum class Access : unsigned char { kDirect, kFilled, kInRows, kGathered, kTransposed };
+  enum class Access : unsigned char {
+    kDirect,
+    kFilled,
+    kInRows,
+    kOneRow,  // short, and the same one everywhere
+    kGathered,
+    kTransposed
+  };
   int64_t strip_rows(const TileOperand& operand) const;
 
   const TileLoops& program_;
@@ -81,6 +88,7 @@ class BoundProgram {
   SmallVector<Access, 4> access_;
   bool needs_tiles_ = false;  // some slot lives in a tile buffer
   bool has_rows_ = false;
+  bool repeats_row_ = false;
 };
 
 // Runs a bound program on one thread, whose tile buffers it uses: one runner at a time per thread.
@@ -104,19 +112,33 @@ class TileRunner {
   void read_strip(Strip& strip, int64_t begin);
   const char* in_strip(size_t operand, int64_t begin, int64_t n);
   const char* in_row(const TileOperand& operand, int64_t begin, int64_t n) const;
+  void find_elements(size_t operand, int64_t begin, int64_t n);
   char* tile(size_t slot) const;
 
   const BoundProgram& bound_;
   const int64_t total_;
   int64_t end_ = 0;  // of the runs that are known to come
   char* tiles_ = nullptr;
+  // What an operand's tile is known to hold: `count` elements that repeat what is at a place.
+  struct Held {
+    const char* place = nullptr;
+    int64_t count = 0;
+  };
+
   SmallVector<char*, 12> slot_;
+  SmallVector<Held, 4> held_;
   SmallVector<Strip, 2> strips_;
 };
 
 // Runs the program over `shape`; the outputs are contiguous.
 void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands, std::span<const TileOutput> outputs);
+
+// The loops over tiles, rows or whatever the slots point to.
+void run_loops(const TileLoops& program, std::span<char* const> slots, int64_t n);
+
+// n times the element `value`.
+void fill_tile(char* out, const void* value, size_t size, int64_t n);
 
 // Copies n elements, in C order from linear position `begin` of `shape`, into contiguous memory.
 void gather_tile(const TileOperand& operand, std::span<const int64_t> shape, int64_t begin,

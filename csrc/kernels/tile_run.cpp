@@ -6,6 +6,7 @@
 #include "kernels/kernel_table.h"
 #include "kernels/scratch.h"
 #include "kernels/tile.h"
+#include "kernels/tile_blocks.h"
 
 namespace tensorlike {
 namespace {
@@ -91,7 +92,7 @@ class Streams {
 void run_tiles(const TileLoops& program, std::span<const int64_t> shape,
                std::span<const TileOperand> operands, std::span<const TileOutput> outputs) {
   const int64_t n = element_count(shape);
-  if (n == 0) return;
+  if (n == 0 || run_blocks(program, shape, operands, outputs)) return;
   const BoundProgram bound(program, shape, operands);
   // Without tile buffers the loops may be longer.
   const int64_t step = bound.needs_tiles() ? kTile : 8 * kTile;

@@ -67,16 +67,19 @@ class Writer {
 
   // Applies a scalar function to symbols: one instruction, or its expansion.
   std::vector<Symbol> call(const Scalar& scalar, std::vector<Symbol> args) {
-    if (std::all_of(args.begin(), args.end(), [](const Symbol& arg) { return arg.is_literal; })) {
+    const auto is_literal = [](const Symbol& arg) { return arg.is_literal; };
+    if (std::all_of(args.begin(), args.end(), is_literal)) {
       SmallVector<Literal, 4> numbers;
       for (const Symbol& arg : args) numbers.push_back(arg.literal);
       if (const auto number = fold(scalar, {numbers.data(), numbers.size()})) {
         return {{Symbol::Place::kConstant, -1, DType::kFloat32, true, *number}};
       }
     }
-    SmallVector<DType, 4> dtypes = literal_dtypes(scalar, args);
-    const DType promoted = scalar.compute_dtype(dtypes);
-    const DType loop = scalar.is_compiled[promoted] ? promoted : compute_of(promoted);
+    const DType promoted = scalar.compute_dtype(literal_dtypes(scalar, args));
+    // Loops over halves would round the numbers of formulas.
+    const bool rounds =
+        kind_of(promoted) == Kind::kFloating && std::any_of(args.begin(), args.end(), is_literal);
+    const DType loop = scalar.is_compiled[promoted] && !rounds ? promoted : compute_of(promoted);
     const bool is_expanded = !scalar.is_compiled[loop];
     if (is_expanded && scalar.expansion == nullptr) {
       fail(ErrorKind::kDType, said::op(scalar.spec.name), "there is no kernel for ",
@@ -219,11 +222,9 @@ PreparedProgram Writer::finish(const std::vector<Symbol>& results) {
   PreparedProgram prepared;
   TileProgram& program = prepared.program;
   program.operands = static_cast<int>(operands_.size());
-  program.constants = constants_;
   program.outputs = static_cast<int>(results.size());
 
   std::vector<int> output_of(static_cast<size_t>(temporaries_), -1);
-  std::vector<Symbol> stored;
   for (size_t r = 0; r < results.size(); ++r) {
     Symbol symbol = results[r];
     if (symbol.is_literal) symbol = constant(symbol, default_dtype(kind_of(symbol.literal)));
@@ -235,7 +236,6 @@ PreparedProgram Writer::finish(const std::vector<Symbol>& results) {
       output_of.push_back(-1);
     }
     output_of[static_cast<size_t>(symbol.index)] = static_cast<int>(r);
-    stored.push_back(symbol);
     prepared.results.push_back(symbol.dtype);
   }
   program.constants = constants_;

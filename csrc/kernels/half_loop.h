@@ -1,0 +1,162 @@
+// Scalar functions of float32 as loops over halves: a vector of each operand is widened, the
+// function applied to its lanes, and the result narrowed, without a detour through memory. The bits
+// are those of three loops that do it one after the other. Included once per ISA level, inside an
+// anonymous namespace: see gemm_isa.h.
+#pragma once
+
+#include <array>
+#include <cstring>
+#include <tuple>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/half_vectors.h"
+#undef TL_INLINE  // the mathematics has one of its own
+
+namespace tensorlike {
+namespace {
+
+// Where the processor has no conversions of its own, whole tiles are converted at once.
+#if defined(__F16C__)
+constexpr bool kConvertsHalves = true;
+#else
+constexpr bool kConvertsHalves = false;
+#endif
+constexpr int kHalfLanes = kLanes<float>;
+
+typedef uint8_t Bytes __attribute__((vector_size(kHalfLanes)));
+
+// As half_vectors.h says of __builtin_convertvector.
+[[gnu::always_inline]] inline Vector<uint32_t> widened_bytes(Bytes bytes) {
+#if defined(__AVX512F__)
+  return reinterpret_cast<Vector<uint32_t>>(
+      _mm512_maskz_cvtepu8_epi32(0xffff, reinterpret_cast<__m128i>(bytes)));
+#elif defined(__AVX2__)
+  __m128i low = _mm_setzero_si128();
+  std::memcpy(&low, &bytes, sizeof(bytes));
+  return reinterpret_cast<Vector<uint32_t>>(_mm256_cvtepu8_epi32(low));
+#else
+  return __builtin_convertvector(bytes, Vector<uint32_t>);
+#endif
+}
+
+// No loop is vectorised that reads bool as what it is.
+template <class T>
+[[gnu::always_inline]] inline auto element(const T* x, int64_t i) {
+  if constexpr (std::is_same_v<T, bool>) {
+    return reinterpret_cast<const uint8_t*>(x)[i] != 0;
+  } else {
+    return x[i];
+  }
+}
+
+// A vector of elements, each as wide as what is computed with.
+template <class Stored>
+struct Lanes {
+  static constexpr bool kConverts = is_half<Stored>;
+  static constexpr bool kIsTruth = std::is_same_v<Stored, bool>;
+  using Element =
+      std::conditional_t<kConverts, float, std::conditional_t<kIsTruth, uint32_t, Stored>>;
+  alignas(kVectorBytes) Element at[kHalfLanes];
+
+  [[gnu::always_inline]] auto operator[](int k) const {
+    if constexpr (kIsTruth) {
+      return at[k] != 0;
+    } else {
+      return at[k];
+    }
+  }
+  [[gnu::always_inline]] void read(const Stored* from) {
+    if constexpr (kConverts) {
+      store(at, widened_vector(load_bits<Halves>(from), Stored{}));
+    } else if constexpr (kIsTruth) {
+      store(at, widened_bytes(load_bits<Bytes>(from)));
+    } else {
+      std::memcpy(at, from, sizeof(at));
+    }
+  }
+  [[gnu::always_inline]] void write(Stored* to) const {
+    if constexpr (kConverts) {
+      const Halves bits = narrowed_vector(load<Vector<float>>(at), Stored{});
+      std::memcpy(static_cast<void*>(to), &bits, sizeof(bits));
+    } else if constexpr (kIsTruth) {
+      const Bytes bytes = __builtin_convertvector(load<Vector<uint32_t>>(at), Bytes);
+      std::memcpy(to, &bytes, sizeof(bytes));
+    } else {
+      std::memcpy(to, at, sizeof(at));
+    }
+  }
+};
+
+// The results of a function as they are stored.
+template <class Half, class Result>
+struct HalfResults {
+  using Stored = std::tuple<std::conditional_t<std::is_same_v<Result, float>, Half, Result>>;
+  static constexpr bool kAreReal = std::is_arithmetic_v<Result>;
+};
+template <class Half, class... Results>
+struct HalfResults<Half, std::tuple<Results...>> {
+  using Stored = std::tuple<std::conditional_t<std::is_same_v<Results, float>, Half, Results>...>;
+  static constexpr bool kAreReal = (std::is_arithmetic_v<Results> && ...);
+};
+
+template <class F, class In, class Out>
+struct HalfLoop;
+
+template <class F, class... In, class... Out>
+struct HalfLoop<F, std::tuple<In...>, std::tuple<Out...>> {
+  static constexpr std::index_sequence_for<In...> kIn{};
+  static constexpr std::index_sequence_for<Out...> kOut{};
+
+  template <size_t... I, size_t... O>
+  [[gnu::always_inline]] static void vector(const std::tuple<Out*...>& out,
+                                            const std::tuple<const In*...>& in,
+                                            std::index_sequence<I...>, std::index_sequence<O...>) {
+    std::tuple<Lanes<In>...> args;
+    std::tuple<Lanes<Out>...> results;
+    (std::get<I>(args).read(std::get<I>(in)), ...);
+#pragma GCC unroll 1  // else the lanes may become sixteen numbers, and no vector
+    for (int k = 0; k < kHalfLanes; ++k) {
+      const auto result = F{}(std::get<I>(args)[k]...);
+      if constexpr (sizeof...(Out) == 1) {
+        std::get<0>(results).at[k] = result;
+      } else {
+        ((std::get<O>(results).at[k] = std::get<O>(result)), ...);
+      }
+    }
+    (std::get<O>(results).write(std::get<O>(out)), ...);
+  }
+
+  // What is left of less than a vector, in copies that are one.
+  template <size_t... I, size_t... O>
+  [[gnu::noinline]] static void rest(const std::tuple<Out*...>& out,
+                                     const std::tuple<const In*...>& in, size_t n,
+                                     std::index_sequence<I...>, std::index_sequence<O...>) {
+    std::tuple<std::array<In, kHalfLanes>...> args{};
+    std::tuple<std::array<Out, kHalfLanes>...> results{};
+    (std::memcpy(std::get<I>(args).data(), std::get<I>(in), n * sizeof(In)), ...);
+    vector({std::get<O>(results).data()...}, {std::get<I>(args).data()...}, kIn, kOut);
+    (std::memcpy(std::get<O>(out), std::get<O>(results).data(), n * sizeof(Out)), ...);
+  }
+
+  template <size_t... I, size_t... O>
+  [[gnu::always_inline]] static void all(void* const* out, const void* const* in, int64_t n,
+                                         std::index_sequence<I...>, std::index_sequence<O...>) {
+    const std::tuple args{static_cast<const In*>(in[I])...};
+    const std::tuple results{static_cast<Out*>(out[O])...};
+    int64_t i = 0;
+    for (; i + kHalfLanes <= n; i += kHalfLanes) {
+      vector({std::get<O>(results) + i...}, {std::get<I>(args) + i...}, kIn, kOut);
+    }
+    if (i == n) return;
+    rest({std::get<O>(results) + i...}, {std::get<I>(args) + i...}, static_cast<size_t>(n - i), kIn,
+         kOut);
+  }
+
+  static void run(void* const* out, const void* const* in, int64_t n) {
+    all(out, in, n, kIn, kOut);
+  }
+};
+
+}  // namespace
+}  // namespace tensorlike
